@@ -1,0 +1,40 @@
+# Warnings are errors, in every preset and on every target of ours.
+add_library(orchid_options INTERFACE)
+target_compile_options(orchid_options INTERFACE
+  -Wall -Wextra -Wpedantic -Werror -Wno-missing-field-initializers
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor;-Woverloaded-virtual>
+  # GCC 12 warns wrongly about std::string's own operator+ (GCC bugs 105329, 105651).
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow>)
+target_compile_definitions(orchid_options INTERFACE ORCHID_VERSION="${PROJECT_VERSION}")
+if(ORCHID_SANITIZE)
+  # The check of virtual tables makes pipes, which the sandbox forbids, and needs type information, which LLVM's users lack.
+  target_compile_options(orchid_options INTERFACE -fsanitize=${ORCHID_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all -fno-sanitize=vptr)
+  target_link_options(orchid_options INTERFACE -fsanitize=${ORCHID_SANITIZE})
+  target_compile_definitions(orchid_options INTERFACE ORCHID_SANITIZED=1)
+endif()
+
+# A library of the project: sources in src/, headers in include/, namespaced alias Orchid::<name>.
+function(orchid_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINKS;PRIVATE_LINKS")
+  add_library(orchid_${name} STATIC ${arg_SOURCES})
+  target_include_directories(orchid_${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/include
+                             PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
+  target_link_libraries(orchid_${name} PUBLIC ${arg_LINKS} PRIVATE orchid_options ${arg_PRIVATE_LINKS})
+  add_library(Orchid::${name} ALIAS orchid_${name})
+endfunction()
+
+function(orchid_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINKS")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE orchid_options ${arg_LINKS})
+endfunction()
+
+# A unit test binary: tests/unit/<module>/*_test.cpp, run as one ctest entry named unit.<module>.
+function(orchid_unit_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINKS")
+  add_executable(unit_${name} ${arg_SOURCES} ${CMAKE_SOURCE_DIR}/tests/unit/doctest_main.cpp)
+  target_link_libraries(unit_${name} PRIVATE orchid_options doctest::doctest ${arg_LINKS})
+  add_test(NAME unit.${name} COMMAND unit_${name})
+  set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 120)
+endfunction()

@@ -1,0 +1,33 @@
+// foundation/error_code.h: the stable codes of failures. Their names are on the wire, in HTTP
+// problem types and in the CLI's JSON; never rename one.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace orchid {
+
+enum class ErrorCode : std::uint8_t {
+  internal,           // a bug of ours
+  bad_request,        // malformed input of a client
+  bad_configuration,  // a file or flag is wrong
+  unauthenticated,    // no token, or a wrong one
+  denied,             // authenticated, but not allowed
+  not_found,
+  conflict,         // exists already with another content, or a precondition failed
+  too_large,        // over a stated limit
+  module_rejected,  // the module cannot run here; the message lists everything that is wrong
+  no_capacity,      // nothing free now; try again
+  quota,            // the tenant's own limit
+  unreachable,      // a peer does not answer
+  timed_out,
+  cancelled,
+  disk_full,
+  unsupported,  // this host, kernel or version cannot do it
+  system,       // the operating system refused; the message has errno's text
+};
+
+[[nodiscard]] std::string_view to_string(ErrorCode code);
+[[nodiscard]] std::optional<ErrorCode> parse_error_code(std::string_view name);
+
+}  // namespace orchid
