@@ -1,0 +1,134 @@
+// protocol/control_messages.h: what an executor and the gateway say over the control connection
+// (docs/PROTOCOL.md §2).
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "foundation/error_code.h"
+#include "foundation/result.h"
+#include "foundation/units.h"
+#include "protocol/lease_id.h"
+#include "protocol/limits.h"
+
+namespace orchid {
+
+constexpr std::uint32_t control_protocol_version = 1;
+
+/// A machine as its executor sees it. `cores` are those that this executor may use, as numbers of
+/// the operating system.
+struct HostDescription {
+  std::string boot_id;
+  std::string hostname;
+  std::string architecture;
+  std::string cpu;
+  std::string features;  // sorted
+  std::vector<std::uint32_t> cores;
+  ByteCount memory;
+  std::string kind = "cpu";
+};
+
+// Frames without a number.
+
+/// The executor's first frame.
+struct ControlHello {
+  std::uint32_t oldest_protocol = control_protocol_version;
+  std::uint32_t newest_protocol = control_protocol_version;
+  std::string version;   // of the program, for people
+  std::string executor;  // random for each process
+  HostDescription host;
+  std::string lane_socket;  // path
+  std::string stream;       // empty, or the one to resume
+  std::uint64_t ack = 0;    // in that stream
+};
+
+struct ControlWelcome {
+  std::uint32_t protocol = control_protocol_version;
+  std::uint64_t epoch = 0;
+  std::string stream;
+  std::uint64_t ack = 0;
+  bool resumed = false;
+};
+
+/// The gateway closes the connection after it.
+struct ControlRefused {
+  ErrorCode code = ErrorCode::internal;
+  std::string message;
+};
+
+struct ControlAck {};
+struct ControlPing {};
+
+// Numbered messages of the gateway.
+
+struct LeaseTenant {
+  std::uint32_t uid = 0;
+  std::string name;
+  friend bool operator==(const LeaseTenant&, const LeaseTenant&) = default;
+};
+
+struct OpenLease {
+  LeaseId lease;
+  std::string secret;  // 64 hexadecimal digits; never logged
+  LeaseTenant tenant;
+  std::uint32_t workers = 1;
+  std::uint32_t cores_per_worker = 1;
+  ByteCount memory;  // per worker
+  std::chrono::milliseconds claim_within{limits::lease_claim};
+};
+
+struct CloseLease {
+  LeaseId lease;
+};
+
+// Numbered messages of the executor.
+
+struct LeaseOpened {
+  LeaseId lease;
+  std::uint32_t workers = 0;
+};
+
+struct LeaseRefused {
+  LeaseId lease;
+  ErrorCode code = ErrorCode::internal;
+  std::string message;
+};
+
+enum class LeaseEnd : std::uint8_t { released, lapsed, revoked, expired };
+[[nodiscard]] std::string_view to_string(LeaseEnd end);
+[[nodiscard]] std::optional<LeaseEnd> parse_lease_end(std::string_view name);
+
+struct LeaseClosed {
+  LeaseId lease;
+  LeaseEnd reason = LeaseEnd::released;
+};
+
+struct CapacityReport {
+  std::uint32_t cores_free = 0;     // not in a lease
+  std::uint32_t workers_ready = 0;  // pre-forked
+  std::map<std::string, std::uint64_t> counters;
+};
+
+/// The messages that a stream numbers, acknowledges and sends again after a broken connection.
+using ControlMessage =
+    std::variant<OpenLease, CloseLease, LeaseOpened, LeaseRefused, LeaseClosed, CapacityReport>;
+
+using ControlBody = std::variant<ControlHello, ControlWelcome, ControlRefused, ControlAck,
+                                 ControlPing, ControlMessage>;
+
+struct ControlFrame {
+  std::uint64_t sequence = 0;  // 0 for frames without a number
+  std::uint64_t ack = 0;  // not used by hello, welcome and refused: the first two carry their own
+  ControlBody body;
+};
+
+[[nodiscard]] std::string encode(const ControlFrame& frame);
+/// Errors: `bad_request`, naming the type and the field that is missing or wrong; `too_large`.
+[[nodiscard]] Result<ControlFrame> parse_control_frame(std::string_view text);
+
+}  // namespace orchid

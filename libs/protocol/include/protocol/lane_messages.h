@@ -1,0 +1,109 @@
+// protocol/lane_messages.h: what a lane client and an executor say over a lane socket
+// (docs/PROTOCOL.md §3). Text only; the descriptors that go along are named at each message.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "foundation/error_code.h"
+#include "foundation/result.h"
+#include "foundation/units.h"
+#include "protocol/lease_id.h"
+#include "protocol/outcome.h"
+
+namespace orchid {
+
+constexpr std::uint32_t lane_protocol_version = 1;
+
+// From the client.
+
+struct LaneClaim {
+  LeaseId lease;
+  std::string secret;  // 64 hexadecimal digits; never logged
+  std::uint32_t protocol = lane_protocol_version;
+};
+
+struct LaneAnnounce {
+  std::string digest;
+};
+
+/// Comes with one descriptor: the module as a sealed memory file.
+struct LaneCode {
+  std::string digest;
+};
+
+struct LaneCancel {
+  std::uint64_t request = 0;  // its id in the lane
+};
+
+struct LaneReplace {
+  std::string reason;
+};
+
+// From the executor.
+
+/// Comes with three descriptors: lane memory, eventfd that wakes the worker, eventfd that wakes the
+/// client.
+struct LaneClaimed {
+  std::uint64_t worker = 0;
+  std::int64_t pid = 0;
+  std::int32_t core = -1;  // -1: not bound
+  std::uint32_t generation = 0;
+  ByteCount request_bytes;
+  ByteCount response_bytes;
+};
+
+struct LaneRefused {
+  ErrorCode code = ErrorCode::internal;
+  std::string message;
+};
+
+struct LaneNeedCode {
+  std::string digest;
+};
+
+/// Where the executor had the code: in this worker, in its memory, on its disk, or nowhere (it was
+/// compiled just now).
+enum class CodeSource : std::uint8_t { worker, memory, disk, compiled };
+[[nodiscard]] std::string_view to_string(CodeSource source);
+[[nodiscard]] std::optional<CodeSource> parse_code_source(std::string_view name);
+
+struct LaneSlot {
+  std::string digest;
+  std::uint32_t slot = 0;
+  std::uint32_t generation = 0;
+  std::vector<std::string> entries;  // in slot order: entry k is called as header field `entry` = k
+  std::chrono::microseconds compile_us{0};
+  std::chrono::microseconds link_us{0};
+  CodeSource source = CodeSource::worker;
+};
+
+struct LaneRejected {
+  std::string digest;
+  ErrorCode code = ErrorCode::module_rejected;
+  std::string message;
+};
+
+/// This worker is gone. A `LaneClaimed` with its replacement follows when that is ready.
+struct LaneEnded {
+  std::uint64_t request = 0;  // 0: none was running
+  Outcome outcome = Outcome::worker_lost;
+  std::string message;
+  int signal = 0;  // 0: none
+  int exit_status = 0;
+  bool started = false;  // false: the call provably did not run
+};
+
+using LaneMessage =
+    std::variant<LaneClaim, LaneClaimed, LaneRefused, LaneAnnounce, LaneNeedCode, LaneCode,
+                 LaneSlot, LaneRejected, LaneCancel, LaneReplace, LaneEnded>;
+
+[[nodiscard]] std::string encode(const LaneMessage& message);
+/// Errors: `bad_request`, naming the type and the field that is missing or wrong.
+[[nodiscard]] Result<LaneMessage> parse_lane_message(std::string_view text);
+
+}  // namespace orchid

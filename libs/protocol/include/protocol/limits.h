@@ -1,0 +1,26 @@
+// protocol/limits.h: bounds that both ends of a protocol check. What a site may change is in the
+// processes' configurations.
+#pragma once
+#include <chrono>
+#include <cstddef>
+
+#include "foundation/units.h"
+
+namespace orchid::limits {
+
+constexpr ByteCount module_size = 64_MiB;
+constexpr ByteCount object_size = 256_MiB;  // of a module's code and data, compiled
+constexpr ByteCount input_size = 64_MiB;
+constexpr ByteCount output_size = 64_MiB;
+constexpr ByteCount log_size = 1_MiB;      // of one invocation; what follows is cut, and marked
+constexpr ByteCount message_size = 4_KiB;  // a function's error message
+constexpr std::size_t entries_per_module = 256;
+constexpr std::size_t function_name_length = 64;
+constexpr std::size_t images_per_module = 32;
+constexpr ByteCount control_frame = 1_MiB;
+constexpr std::chrono::seconds default_deadline{60};
+constexpr std::chrono::hours longest_deadline{24};
+constexpr std::chrono::seconds lease_claim{10};
+constexpr std::chrono::milliseconds cancel_grace{100};
+
+}  // namespace orchid::limits

@@ -1,0 +1,208 @@
+#include "protocol/control_messages.h"
+
+#include <array>
+
+#include "json_fields.h"
+
+namespace orchid {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array<std::string_view, 4> end_names{"released", "lapsed", "revoked", "expired"};
+
+Json to_json(const HostDescription& h) {
+  return {{"boot_id", h.boot_id}, {"hostname", h.hostname},        {"architecture", h.architecture},
+          {"cpu", h.cpu},         {"features", h.features},        {"cores", h.cores},
+          {"kind", h.kind},       {"memory_bytes", h.memory.value}};
+}
+Json to_json(const ControlHello& m) {
+  return {{"type", "hello"},         {"protocol", {m.oldest_protocol, m.newest_protocol}},
+          {"version", m.version},    {"executor", m.executor},
+          {"host", to_json(m.host)}, {"lane_socket", m.lane_socket},
+          {"stream", m.stream},      {"ack", m.ack}};
+}
+Json to_json(const ControlWelcome& m) {
+  return {{"type", "welcome"},  {"protocol", m.protocol}, {"epoch", m.epoch},
+          {"stream", m.stream}, {"ack", m.ack},           {"resumed", m.resumed}};
+}
+Json to_json(const ControlRefused& m) {
+  return {{"type", "refused"}, {"code", to_string(m.code)}, {"message", m.message}};
+}
+Json to_json(const ControlAck&) { return {{"type", "ack"}}; }
+Json to_json(const ControlPing&) { return {{"type", "ping"}}; }
+Json to_json(const OpenLease& m) {
+  return {{"type", "open_lease"},
+          {"lease", to_string(m.lease)},
+          {"secret", m.secret},
+          {"tenant", {{"uid", m.tenant.uid}, {"name", m.tenant.name}}},
+          {"workers", m.workers},
+          {"cores_per_worker", m.cores_per_worker},
+          {"memory_bytes", m.memory.value},
+          {"claim_within_ms", m.claim_within.count()}};
+}
+Json to_json(const CloseLease& m) {
+  return {{"type", "close_lease"}, {"lease", to_string(m.lease)}};
+}
+Json to_json(const LeaseOpened& m) {
+  return {{"type", "lease_opened"}, {"lease", to_string(m.lease)}, {"workers", m.workers}};
+}
+Json to_json(const LeaseRefused& m) {
+  return {{"type", "lease_refused"},
+          {"lease", to_string(m.lease)},
+          {"code", to_string(m.code)},
+          {"message", m.message}};
+}
+Json to_json(const LeaseClosed& m) {
+  return {{"type", "lease_closed"}, {"lease", to_string(m.lease)}, {"reason", to_string(m.reason)}};
+}
+Json to_json(const CapacityReport& m) {
+  return {{"type", "capacity"},
+          {"cores_free", m.cores_free},
+          {"workers_ready", m.workers_ready},
+          {"counters", m.counters}};
+}
+Json to_json(const ControlMessage& message) {
+  return std::visit([](const auto& m) { return to_json(m); }, message);
+}
+
+HostDescription parse_host(JsonFields& f) {
+  HostDescription h;
+  h.boot_id = f.text("boot_id", 128);
+  h.hostname = f.text("hostname", 256);
+  h.architecture = f.text("architecture", 64);
+  h.cpu = f.text("cpu", 256);
+  h.features = f.text("features");
+  h.cores = f.numbers("cores");
+  h.memory = ByteCount{f.number<std::uint64_t>("memory_bytes")};
+  h.kind = f.text("kind", 64);
+  return h;
+}
+
+ControlHello parse_hello(JsonFields& f) {
+  ControlHello m;
+  const auto versions = f.numbers("protocol");
+  if (versions.size() == 2) {
+    m.oldest_protocol = versions[0];
+    m.newest_protocol = versions[1];
+  } else {
+    f.fault<int>("protocol", "must be the oldest and the newest version");
+  }
+  m.version = f.text("version", 64);
+  m.executor = f.text("executor", 128);
+  JsonFields host = f.object("host");
+  m.host = parse_host(host);
+  f.include(host);
+  m.lane_socket = f.text("lane_socket", 4096);
+  m.stream = f.text("stream", 128);
+  m.ack = f.number<std::uint64_t>("ack");
+  return m;
+}
+
+ControlWelcome parse_welcome(JsonFields& f) {
+  ControlWelcome m;
+  m.protocol = f.number<std::uint32_t>("protocol");
+  m.epoch = f.number<std::uint64_t>("epoch");
+  m.stream = f.text("stream", 128);
+  m.ack = f.number<std::uint64_t>("ack");
+  m.resumed = f.flag("resumed");
+  return m;
+}
+
+OpenLease parse_open_lease(JsonFields& f) {
+  OpenLease m;
+  m.lease = f.parsed("lease", parse_lease_id);
+  m.secret = f.text("secret", 64);
+  JsonFields tenant = f.object("tenant");
+  m.tenant.uid = tenant.number<std::uint32_t>("uid");
+  m.tenant.name = tenant.text("name", 256);
+  f.include(tenant);
+  m.workers = f.number<std::uint32_t>("workers");
+  m.cores_per_worker = f.number<std::uint32_t>("cores_per_worker");
+  m.memory = ByteCount{f.number<std::uint64_t>("memory_bytes")};
+  m.claim_within = std::chrono::milliseconds(f.number<std::uint32_t>("claim_within_ms"));
+  if (m.workers == 0) f.fault<int>("workers", "must be at least 1");
+  if (m.cores_per_worker == 0) f.fault<int>("cores_per_worker", "must be at least 1");
+  return m;
+}
+
+CapacityReport parse_capacity(JsonFields& f) {
+  CapacityReport m;
+  m.cores_free = f.number<std::uint32_t>("cores_free");
+  m.workers_ready = f.number<std::uint32_t>("workers_ready");
+  const Json& counters = f.raw("counters");
+  if (!counters.is_object()) f.fault<int>("counters", "must be an object");
+  for (const auto& item : counters.items()) {
+    if (!item.value().is_number_unsigned()) {
+      f.fault<int>("counters", "must hold whole numbers");
+      break;
+    }
+    m.counters.emplace(item.key(), item.value().get<std::uint64_t>());
+  }
+  return m;
+}
+
+std::optional<ControlMessage> parse_numbered(JsonFields& f) {
+  const std::string& type = f.type();
+  if (type == "open_lease") return parse_open_lease(f);
+  if (type == "capacity") return parse_capacity(f);
+  if (type == "close_lease") return CloseLease{f.parsed("lease", parse_lease_id)};
+  if (type == "lease_opened")
+    return LeaseOpened{f.parsed("lease", parse_lease_id), f.number<std::uint32_t>("workers")};
+  if (type == "lease_refused")
+    return LeaseRefused{f.parsed("lease", parse_lease_id), f.parsed("code", parse_error_code),
+                        f.text("message")};
+  if (type == "lease_closed")
+    return LeaseClosed{f.parsed("lease", parse_lease_id), f.parsed("reason", parse_lease_end)};
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view to_string(LeaseEnd end) { return end_names[static_cast<std::size_t>(end)]; }
+
+std::optional<LeaseEnd> parse_lease_end(std::string_view name) {
+  for (std::size_t i = 0; i < end_names.size(); ++i)
+    if (end_names[i] == name) return static_cast<LeaseEnd>(i);
+  return std::nullopt;
+}
+
+std::string encode(const ControlFrame& frame) {
+  Json json = std::visit([](const auto& m) { return to_json(m); }, frame.body);
+  if (std::holds_alternative<ControlMessage>(frame.body)) json["seq"] = frame.sequence;
+  if (!json.contains("ack") && !std::holds_alternative<ControlRefused>(frame.body))
+    json["ack"] = frame.ack;
+  return dump_json(json);
+}
+
+Result<ControlFrame> parse_control_frame(std::string_view text) {
+  if (text.size() > limits::control_frame.value)
+    return fail(ErrorCode::too_large,
+                "a control frame is over " + to_string(limits::control_frame));
+  auto fields = JsonFields::parse(text);
+  if (!fields) return fail(std::move(fields.error()));
+  JsonFields& f = *fields;
+  const std::string& type = f.type();
+  ControlFrame frame;
+  if (type == "hello") {
+    frame.body = parse_hello(f);
+  } else if (type == "welcome") {
+    frame.body = parse_welcome(f);
+  } else if (type == "refused") {
+    frame.body = ControlRefused{f.parsed("code", parse_error_code), f.text("message")};
+  } else if (type == "ack" || type == "ping") {
+    frame.ack = f.number<std::uint64_t>("ack");
+    frame.body = type == "ack" ? ControlBody(ControlAck{}) : ControlBody(ControlPing{});
+  } else if (auto message = parse_numbered(f)) {
+    frame.sequence = f.number<std::uint64_t>("seq");
+    frame.ack = f.number<std::uint64_t>("ack");
+    if (frame.sequence == 0) f.fault<int>("seq", "counts from 1");
+    frame.body = std::move(*message);
+  } else {
+    return fail(ErrorCode::bad_request,
+                "a control message of the unknown type '" + type + "'; upgrade the older side");
+  }
+  return f.finish<ControlFrame>(std::move(frame));
+}
+
+}  // namespace orchid

@@ -1,0 +1,147 @@
+#include "protocol/lane_messages.h"
+
+#include <array>
+
+#include "json_fields.h"
+
+namespace orchid {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array<std::string_view, 4> source_names{"worker", "memory", "disk", "compiled"};
+
+Json to_json(const LaneClaim& m) {
+  return {{"type", "claim"},
+          {"protocol", m.protocol},
+          {"lease", to_string(m.lease)},
+          {"secret", m.secret}};
+}
+Json to_json(const LaneClaimed& m) {
+  return {{"type", "claimed"},
+          {"worker", m.worker},
+          {"pid", m.pid},
+          {"core", m.core},
+          {"generation", m.generation},
+          {"request_bytes", m.request_bytes.value},
+          {"response_bytes", m.response_bytes.value}};
+}
+Json to_json(const LaneRefused& m) {
+  return {{"type", "refused"}, {"code", to_string(m.code)}, {"message", m.message}};
+}
+Json to_json(const LaneAnnounce& m) { return {{"type", "announce"}, {"digest", m.digest}}; }
+Json to_json(const LaneNeedCode& m) { return {{"type", "need_code"}, {"digest", m.digest}}; }
+Json to_json(const LaneCode& m) { return {{"type", "code"}, {"digest", m.digest}}; }
+Json to_json(const LaneSlot& m) {
+  return {{"type", "slot"},
+          {"digest", m.digest},
+          {"slot", m.slot},
+          {"generation", m.generation},
+          {"entries", m.entries},
+          {"compile_us", m.compile_us.count()},
+          {"link_us", m.link_us.count()},
+          {"source", to_string(m.source)}};
+}
+Json to_json(const LaneRejected& m) {
+  return {{"type", "rejected"},
+          {"digest", m.digest},
+          {"code", to_string(m.code)},
+          {"message", m.message}};
+}
+Json to_json(const LaneCancel& m) { return {{"type", "cancel"}, {"request", m.request}}; }
+Json to_json(const LaneReplace& m) { return {{"type", "replace"}, {"reason", m.reason}}; }
+Json to_json(const LaneEnded& m) {
+  return {{"type", "ended"},      {"request", m.request}, {"outcome", to_string(m.outcome)},
+          {"message", m.message}, {"signal", m.signal},   {"exit_status", m.exit_status},
+          {"started", m.started}};
+}
+
+Result<LaneMessage> parse_from_client(JsonFields& f) {
+  const std::string& type = f.type();
+  if (type == "claim") {
+    LaneClaim m{.lease = f.parsed("lease", parse_lease_id), .secret = f.text("secret", 64)};
+    m.protocol = f.number<std::uint32_t>("protocol");
+    return f.finish<LaneMessage>(std::move(m));
+  }
+  if (type == "announce") return f.finish<LaneMessage>(LaneAnnounce{f.text("digest")});
+  if (type == "code") return f.finish<LaneMessage>(LaneCode{f.text("digest")});
+  if (type == "cancel")
+    return f.finish<LaneMessage>(LaneCancel{f.number<std::uint64_t>("request")});
+  if (type == "replace") return f.finish<LaneMessage>(LaneReplace{f.text("reason")});
+  return fail(ErrorCode::bad_request,
+              "a lane message of the unknown type '" + type + "'; upgrade the older side");
+}
+
+LaneSlot parse_slot(JsonFields& f) {
+  LaneSlot m;
+  m.digest = f.text("digest");
+  m.slot = f.number<std::uint32_t>("slot");
+  m.generation = f.number<std::uint32_t>("generation");
+  m.entries = f.texts("entries");
+  m.compile_us = std::chrono::microseconds(f.number<std::uint32_t>("compile_us"));
+  m.link_us = std::chrono::microseconds(f.number<std::uint32_t>("link_us"));
+  m.source = f.parsed("source", parse_code_source);
+  return m;
+}
+
+LaneEnded parse_ended(JsonFields& f) {
+  LaneEnded m;
+  m.request = f.number<std::uint64_t>("request");
+  m.outcome = f.parsed("outcome", parse_outcome);
+  m.message = f.text("message");
+  m.signal = f.number<int>("signal");
+  m.exit_status = f.number<int>("exit_status");
+  m.started = f.flag("started");
+  return m;
+}
+
+LaneClaimed parse_claimed(JsonFields& f) {
+  LaneClaimed m;
+  m.worker = f.number<std::uint64_t>("worker");
+  m.pid = f.number<std::int64_t>("pid");
+  m.core = f.number<std::int32_t>("core");
+  m.generation = f.number<std::uint32_t>("generation");
+  m.request_bytes = ByteCount{f.number<std::uint64_t>("request_bytes")};
+  m.response_bytes = ByteCount{f.number<std::uint64_t>("response_bytes")};
+  return m;
+}
+
+}  // namespace
+
+std::string_view to_string(CodeSource source) {
+  return source_names[static_cast<std::size_t>(source)];
+}
+
+std::optional<CodeSource> parse_code_source(std::string_view name) {
+  for (std::size_t i = 0; i < source_names.size(); ++i)
+    if (source_names[i] == name) return static_cast<CodeSource>(i);
+  return std::nullopt;
+}
+
+std::string encode(const LaneMessage& message) {
+  return std::visit([](const auto& m) { return dump_json(to_json(m)); }, message);
+}
+
+Result<LaneMessage> parse_lane_message(std::string_view text) {
+  auto fields = JsonFields::parse(text);
+  if (!fields) return fail(std::move(fields.error()));
+  JsonFields& f = *fields;
+  const std::string& type = f.type();
+  if (type == "claimed") return f.finish<LaneMessage>(parse_claimed(f));
+  if (type == "slot") return f.finish<LaneMessage>(parse_slot(f));
+  if (type == "ended") return f.finish<LaneMessage>(parse_ended(f));
+  if (type == "need_code") return f.finish<LaneMessage>(LaneNeedCode{f.text("digest")});
+  if (type == "refused") {
+    LaneRefused m{.code = f.parsed("code", parse_error_code), .message = f.text("message")};
+    return f.finish<LaneMessage>(std::move(m));
+  }
+  if (type == "rejected") {
+    LaneRejected m{.digest = f.text("digest"),
+                   .code = f.parsed("code", parse_error_code),
+                   .message = f.text("message")};
+    return f.finish<LaneMessage>(std::move(m));
+  }
+  return parse_from_client(f);
+}
+
+}  // namespace orchid

@@ -1,0 +1,113 @@
+#include "protocol/control_messages.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "protocol/control_heartbeat.h"
+
+namespace orchid {
+namespace {
+
+template <typename T>
+T numbered(const T& message) {
+  const auto parsed =
+      parse_control_frame(encode({.sequence = 5, .ack = 3, .body = ControlMessage(message)}));
+  REQUIRE_MESSAGE(parsed.has_value(), (parsed ? "" : parsed.error().message));
+  CHECK(parsed->sequence == 5);
+  CHECK(parsed->ack == 3);
+  const auto* body = std::get_if<ControlMessage>(&parsed->body);
+  REQUIRE(body != nullptr);
+  REQUIRE(std::holds_alternative<T>(*body));
+  return std::get<T>(*body);
+}
+
+template <typename T>
+T plain(const T& message) {
+  const auto parsed = parse_control_frame(encode({.ack = 3, .body = message}));
+  REQUIRE_MESSAGE(parsed.has_value(), (parsed ? "" : parsed.error().message));
+  CHECK(parsed->sequence == 0);
+  REQUIRE(std::holds_alternative<T>(parsed->body));
+  return std::get<T>(parsed->body);
+}
+
+TEST_CASE("every numbered control message comes back as it was") {
+  const auto open = numbered(OpenLease{.lease = {2, 9},
+                                       .secret = "s",
+                                       .tenant = {1000, "ada"},
+                                       .workers = 3,
+                                       .cores_per_worker = 2,
+                                       .memory = 1_GiB,
+                                       .claim_within = std::chrono::milliseconds(1234)});
+  CHECK(open.lease == LeaseId{2, 9});
+  CHECK(open.tenant == LeaseTenant{1000, "ada"});
+  CHECK(open.workers == 3);
+  CHECK(open.cores_per_worker == 2);
+  CHECK(open.memory == 1_GiB);
+  CHECK(open.claim_within.count() == 1234);
+  CHECK(numbered(CloseLease{{2, 9}}).lease == LeaseId{2, 9});
+  CHECK(numbered(LeaseOpened{{2, 9}, 3}).workers == 3);
+  CHECK(numbered(LeaseRefused{{2, 9}, ErrorCode::no_capacity, "full"}).message == "full");
+  CHECK(numbered(LeaseClosed{{2, 9}, LeaseEnd::lapsed}).reason == LeaseEnd::lapsed);
+  const auto capacity =
+      numbered(CapacityReport{.cores_free = 2, .workers_ready = 1, .counters = {{"calls", 7}}});
+  CHECK(capacity.counters.at("calls") == 7);
+  CHECK(capacity.cores_free == 2);
+}
+
+TEST_CASE("hello and welcome come back as they were") {
+  ControlHello hello{.version = "0.1",
+                     .executor = "e",
+                     .host = {.boot_id = "b",
+                              .hostname = "h",
+                              .architecture = "x86_64",
+                              .cpu = "znver4",
+                              .features = "+avx2",
+                              .cores = {0, 3},
+                              .memory = 8_GiB},
+                     .lane_socket = "/run/x",
+                     .stream = "s-1",
+                     .ack = 12};
+  const auto back = plain(hello);
+  CHECK(back.host.cores == std::vector<std::uint32_t>{0, 3});
+  CHECK(back.host.memory == 8_GiB);
+  CHECK(back.stream == "s-1");
+  CHECK(back.ack == 12);
+  CHECK(back.newest_protocol == 1);
+  const auto welcome =
+      plain(ControlWelcome{.epoch = 4, .stream = "s-2", .ack = 6, .resumed = true});
+  CHECK(welcome.epoch == 4);
+  CHECK(welcome.ack == 6);
+  CHECK(welcome.resumed);
+  CHECK(plain(ControlRefused{ErrorCode::unsupported, "m"}).code == ErrorCode::unsupported);
+  plain(ControlAck{});
+  plain(ControlPing{});
+}
+
+TEST_CASE("a bad control frame names its type and the field") {
+  const auto message_of = [](std::string_view text) {
+    return parse_control_frame(text).error().message;
+  };
+  CHECK(message_of(R"({"type":"ping"})") == "message 'ping': field 'ack' must be a whole number");
+  CHECK(message_of(R"({"type":"close_lease","seq":0,"ack":0,"lease":"l-1-1"})")
+            .find("'seq' counts from 1") != std::string::npos);
+  CHECK(message_of(R"({"type":"hello","protocol":[1]})").find("'protocol'") != std::string::npos);
+  CHECK(message_of(R"({"type":"later"})").find("upgrade the older side") != std::string::npos);
+  CHECK(parse_control_frame(std::string(2 << 20, ' ')).error().code == ErrorCode::too_large);
+}
+
+TEST_CASE("a silent side pings after a second and is lost after five") {
+  const MonotonicTime start{};
+  ControlHeartbeat heartbeat(start);
+  CHECK_FALSE(heartbeat.ping_due(start + std::chrono::milliseconds(999)));
+  CHECK(heartbeat.ping_due(start + std::chrono::seconds(1)));
+  heartbeat.sent(start + std::chrono::seconds(1));
+  CHECK_FALSE(heartbeat.ping_due(start + std::chrono::milliseconds(1500)));
+  CHECK_FALSE(heartbeat.lost(start + std::chrono::milliseconds(4999)));
+  CHECK(heartbeat.lost(start + std::chrono::seconds(5)));
+  heartbeat.heard(start + std::chrono::seconds(5));
+  CHECK_FALSE(heartbeat.lost(start + std::chrono::seconds(9)));
+}
+
+}  // namespace
+}  // namespace orchid

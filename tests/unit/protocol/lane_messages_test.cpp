@@ -1,0 +1,100 @@
+#include "protocol/lane_messages.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace orchid {
+namespace {
+
+template <typename T>
+T round_trip(const T& message) {
+  const auto parsed = parse_lane_message(encode(message));
+  REQUIRE_MESSAGE(parsed.has_value(), (parsed ? "" : parsed.error().message));
+  REQUIRE(std::holds_alternative<T>(*parsed));
+  return std::get<T>(*parsed);
+}
+
+TEST_CASE("every lane message comes back as it was") {
+  const auto claim = round_trip(LaneClaim{.lease = {7, 42}, .secret = std::string(64, 'a')});
+  CHECK(claim.lease == LeaseId{7, 42});
+  CHECK(claim.secret == std::string(64, 'a'));
+  CHECK(claim.protocol == 1);
+
+  const auto claimed = round_trip(LaneClaimed{.worker = 3,
+                                              .pid = 1234,
+                                              .core = -1,
+                                              .generation = 9,
+                                              .request_bytes = 80_MiB,
+                                              .response_bytes = 1_GiB});
+  CHECK(claimed.core == -1);
+  CHECK(claimed.pid == 1234);
+  CHECK(claimed.generation == 9);
+  CHECK(claimed.response_bytes == 1_GiB);
+
+  CHECK(round_trip(LaneRefused{ErrorCode::denied, "no"}).code == ErrorCode::denied);
+  CHECK(round_trip(LaneAnnounce{"sha256:x"}).digest == "sha256:x");
+  CHECK(round_trip(LaneNeedCode{"sha256:x"}).digest == "sha256:x");
+  CHECK(round_trip(LaneCode{"sha256:x"}).digest == "sha256:x");
+  CHECK(round_trip(LaneRejected{"d", ErrorCode::module_rejected, "m"}).message == "m");
+  CHECK(round_trip(LaneCancel{1ULL << 63}).request == 1ULL << 63);
+  CHECK(round_trip(LaneReplace{"why"}).reason == "why");
+
+  const auto slot = round_trip(LaneSlot{.digest = "d",
+                                        .slot = 1,
+                                        .generation = 2,
+                                        .entries = {"a", "b"},
+                                        .compile_us = std::chrono::microseconds(1500),
+                                        .link_us = std::chrono::microseconds(45),
+                                        .source = CodeSource::disk});
+  CHECK(slot.entries == std::vector<std::string>{"a", "b"});
+  CHECK(slot.compile_us.count() == 1500);
+  CHECK(slot.source == CodeSource::disk);
+
+  const auto ended = round_trip(LaneEnded{.request = 5,
+                                          .outcome = Outcome::function_crashed,
+                                          .message = "signal 11",
+                                          .signal = 11,
+                                          .exit_status = 0,
+                                          .started = true});
+  CHECK(ended.outcome == Outcome::function_crashed);
+  CHECK(ended.signal == 11);
+  CHECK(ended.started);
+}
+
+TEST_CASE("a message that is not UTF-8 is sent with replacement characters") {
+  CHECK(round_trip(LaneReplace{"a\xff"}).reason == "a\xef\xbf\xbd");
+}
+
+TEST_CASE("a bad lane message names its type and the field") {
+  const auto message_of = [](std::string_view text) {
+    return parse_lane_message(text).error().message;
+  };
+  CHECK(message_of("{").find("not a JSON object") != std::string::npos);
+  CHECK(message_of("[]").find("not a JSON object") != std::string::npos);
+  CHECK(message_of("{}").find("'type'") != std::string::npos);
+  CHECK(message_of(R"({"type":"dance"})").find("'dance'") != std::string::npos);
+  CHECK(message_of(R"({"type":"cancel"})") ==
+        "message 'cancel': field 'request' must be a whole number");
+  CHECK(message_of(R"({"type":"cancel","request":-1})") ==
+        "message 'cancel': field 'request' is out of range");
+  CHECK(message_of(R"({"type":"cancel","request":1.5})").find("whole number") != std::string::npos);
+  CHECK(
+      message_of(R"({"type":"claim","protocol":1,"lease":"l-1-01","secret":""})").find("'lease'") !=
+      std::string::npos);
+  CHECK(message_of(R"({"type":"announce","digest":7})").find("'digest' must be a text") !=
+        std::string::npos);
+  CHECK(parse_lane_message(R"({"type":"cancel","request":1,"unknown":true})").has_value());
+}
+
+TEST_CASE("a lease id is read only in its one form") {
+  CHECK(to_string(LeaseId{3, 17}) == "l-3-17");
+  CHECK(parse_lease_id("l-3-17") == LeaseId{3, 17});
+  CHECK(parse_lease_id("l-0-0") == LeaseId{0, 0});
+  for (const char* bad : {"", "l-", "l-1", "l-1-", "l--1", "l-1-2-3", "l-+1-2", "l-1-2 ", "L-1-2",
+                          "l-01-2", "l-1-99999999999999999999"})
+    CHECK_FALSE(parse_lease_id(bad).has_value());
+}
+
+}  // namespace
+}  // namespace orchid
