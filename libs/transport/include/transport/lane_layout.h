@@ -1,0 +1,57 @@
+// transport/lane_layout.h: where things lie in the memory file of a local lane (docs/PROTOCOL.md
+// §4).
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "foundation/units.h"
+#include "protocol/call_header.h"
+#include "protocol/limits.h"
+
+namespace orchid::transport {
+
+constexpr std::size_t ring_entries = 256;
+constexpr std::size_t inline_bytes = 64;
+
+/// One ring entry: two cache lines, which the prefetcher fetches as a pair.
+struct alignas(128) LaneEntry {
+  CallHeader header;
+  std::byte payload[inline_bytes];
+};
+static_assert(sizeof(LaneEntry) == 128);
+
+struct alignas(64) ControlLine {
+  std::atomic<std::uint64_t> value;
+};
+
+struct LogHead {
+  std::atomic<std::uint64_t> request_id;
+  std::atomic<std::uint64_t>
+      length;  // bytes of text that follow; over limits::log_size: what was dropped is counted too
+};
+
+/// The start of the file. Both sides map it writable and trust nothing in it.
+struct LaneControl {
+  ControlLine client_sleeping;
+  ControlLine worker_sleeping;
+};
+
+constexpr std::size_t request_ring_offset = 4096;
+constexpr std::size_t ring_bytes = ring_entries * sizeof(LaneEntry);
+constexpr std::size_t response_ring_offset = request_ring_offset + ring_bytes;
+constexpr std::size_t released_offset = response_ring_offset + ring_bytes;
+constexpr std::size_t log_offset = released_offset + 4096;
+constexpr std::size_t log_bytes = sizeof(LogHead) + limits::log_size.value;
+constexpr std::size_t slab_offset = (log_offset + log_bytes + 4095) / 4096 * 4096;
+
+/// Sizes of the two slabs, both multiples of 4096; the rest of the layout is fixed.
+struct LaneGeometry {
+  ByteCount request_bytes = 80_MiB;
+  ByteCount response_bytes = 80_MiB;
+  [[nodiscard]] std::size_t file_bytes() const {
+    return slab_offset + request_bytes.value + response_bytes.value;
+  }
+};
+
+}  // namespace orchid::transport

@@ -1,0 +1,239 @@
+// transport/local_lane.h: the lane between a client and a worker of the same host, over one memory
+// file.
+//
+// Each end belongs to one thread. Neither end trusts the other: headers are copied out of shared
+// memory before they are checked, and a bad index, length or offset ends the lane with
+// `bad_request`, never with a wild access.
+#pragma once
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "foundation/result.h"
+#include "foundation/unique_fd.h"
+#include "protocol/call_header.h"
+#include "protocol/outcome.h"
+#include "transport/lane_layout.h"
+
+namespace orchid::transport {
+
+/// What the executor makes and hands to both sides: the memory, and an eventfd for each direction.
+struct LaneDescriptors {
+  UniqueFd memory;
+  UniqueFd wake_worker;
+  UniqueFd wake_client;
+  LaneGeometry geometry;
+};
+/// A sealed memory file of the geometry's size, all zero, and two non-blocking eventfds. Pages are
+/// taken when first touched.
+[[nodiscard]] Result<LaneDescriptors> make_lane(const LaneGeometry& geometry);
+/// The same lane once more, with duplicated descriptors.
+[[nodiscard]] Result<LaneDescriptors> duplicate(const LaneDescriptors& lane);
+
+/// The mapping of a lane's memory; unmapped at the end of its life.
+class LaneMemory {
+ public:
+  [[nodiscard]] static Result<LaneMemory> map(int memory_fd, const LaneGeometry& geometry);
+  LaneMemory(LaneMemory&& other) noexcept;
+  LaneMemory& operator=(LaneMemory&& other) noexcept;
+  LaneMemory(const LaneMemory&) = delete;
+  LaneMemory& operator=(const LaneMemory&) = delete;
+  ~LaneMemory();
+
+  [[nodiscard]] LaneControl& control() const { return *reinterpret_cast<LaneControl*>(base_); }
+  [[nodiscard]] LaneEntry* request_ring() const {
+    return reinterpret_cast<LaneEntry*>(base_ + request_ring_offset);
+  }
+  [[nodiscard]] LaneEntry* response_ring() const {
+    return reinterpret_cast<LaneEntry*>(base_ + response_ring_offset);
+  }
+  [[nodiscard]] std::atomic<std::uint8_t>* released() const {
+    return reinterpret_cast<std::atomic<std::uint8_t>*>(base_ + released_offset);
+  }
+  [[nodiscard]] LogHead& log_head() const {
+    return *reinterpret_cast<LogHead*>(base_ + log_offset);
+  }
+  [[nodiscard]] char* log_text() const {
+    return reinterpret_cast<char*>(base_ + log_offset + sizeof(LogHead));
+  }
+  [[nodiscard]] std::span<std::byte> request_slab() const {
+    return {base_ + slab_offset, geometry_.request_bytes.value};
+  }
+  [[nodiscard]] std::span<std::byte> response_slab() const {
+    return {base_ + slab_offset + geometry_.request_bytes.value, geometry_.response_bytes.value};
+  }
+
+ private:
+  LaneMemory(std::byte* base, const LaneGeometry& geometry) : base_(base), geometry_(geometry) {}
+  std::byte* base_ = nullptr;
+  LaneGeometry geometry_;
+};
+
+/// One call as the client hands it over. `input` of up to 64 bytes travels in the ring entry; a
+/// larger one lies in the request slab, either copied there by `send` or written in place through
+/// `allocate`.
+struct LaneCall {
+  std::uint32_t slot = 0;
+  std::uint32_t generation = 0;
+  std::uint16_t entry = 0;
+  std::chrono::nanoseconds deadline{0};  // from now; 0: none
+  std::span<const std::byte> input;
+};
+
+/// One answer. `payload` and `log` point into the lane and stay valid until
+/// `LaneClient::release(response)`.
+struct LaneResponse {
+  std::uint64_t request_id = 0;
+  ResponseKind kind = ResponseKind::reply;
+  Outcome outcome = Outcome::ok;
+  bool payload_is_message = false;
+  std::chrono::nanoseconds run_time{0};
+  std::span<const std::byte> payload;
+  std::string_view log;           // may be marked as cut by `log_dropped`
+  std::uint64_t log_dropped = 0;  // bytes that did not fit
+  std::uint64_t ticket = 0;       // for `release`
+};
+
+/// The client's end. Owned by one thread.
+class LaneClient {
+ public:
+  [[nodiscard]] static Result<LaneClient> attach(LaneDescriptors descriptors);
+
+  /// Room in the request slab, 64-byte aligned, to be passed as the whole `input` of one `send`.
+  /// Errors: `no_capacity` (full now), `too_large` (never fits).
+  [[nodiscard]] Result<std::span<std::byte>> allocate(std::size_t size);
+  /// Gives back what `allocate` returned and no `send` took.
+  void abandon(std::span<const std::byte> room);
+
+  /// Publishes a call and returns its request id (never 0). Errors: `no_capacity` when 255 calls
+  /// are in flight or the slab is full now, `too_large`.
+  [[nodiscard]] Result<std::uint64_t> send(const LaneCall& call);
+  /// The next answer, if there is one. Errors: `bad_request`: the worker wrote nonsense; drop this
+  /// lane.
+  [[nodiscard]] Result<std::optional<LaneResponse>> receive();
+  /// Lets the worker use the response's room again, and ours for the request. Once for each
+  /// response.
+  void release(const LaneResponse& response);
+
+  [[nodiscard]] std::size_t in_flight() const { return next_request_ - next_response_; }
+  /// Announces sleep; true: the ring is empty, wait for `wake_descriptor` to become readable.
+  /// False: look again.
+  [[nodiscard]] bool prepare_to_sleep();
+  void finish_sleep();  // after waking, or instead of sleeping; drains the eventfd
+  [[nodiscard]] int wake_descriptor() const { return descriptors_.wake_client.get(); }
+
+  /// What the running call has logged so far, also after its worker has died; empty when it is
+  /// another call's.
+  [[nodiscard]] std::string running_log(std::uint64_t request_id) const;
+  /// Gives memory of large past payloads back to the system; for an idle lane (nothing in flight,
+  /// nothing unreleased).
+  void trim();
+
+ private:
+  /// A piece of the request slab. Positions count on for ever; the offset in the slab is the
+  /// position modulo its size.
+  struct Extent {
+    std::uint64_t position = 0;
+    std::uint64_t end = 0;
+    bool free = false;
+  };
+  static constexpr std::size_t extent_limit = 2 * ring_entries;
+  LaneClient(LaneDescriptors descriptors, LaneMemory memory);
+  [[nodiscard]] std::span<std::byte> slab_at(std::uint64_t position, std::size_t size) const;
+  [[nodiscard]] Extent* extent_of(std::span<const std::byte> room);
+  void free_extent(std::uint64_t index);
+  [[nodiscard]] Result<LaneResponse> read_response(const CallHeader& header,
+                                                   const LaneEntry& entry) const;
+
+  LaneDescriptors descriptors_;
+  LaneMemory memory_;
+  std::uint64_t next_request_ = 0;       // number of the next call; its id is one more
+  std::uint64_t next_response_ = 0;      // answers come in the order of the calls
+  std::uint64_t oldest_unreleased_ = 0;  // ring entries from here on are still in use
+  std::array<bool, ring_entries> released_{};
+  std::array<std::uint64_t, ring_entries>
+      request_extent_{};  // extent number of each call's input; `no_extent`: inline
+  std::array<Extent, extent_limit> extents_{};  // a ring, oldest first
+  std::uint64_t first_extent_ = 0;
+  std::uint64_t next_extent_ = 0;
+  std::uint64_t slab_head_ = 0;
+  std::uint64_t high_water_ = 0;
+};
+
+/// One call as the worker sees it. `input` points into the lane; the client can change it at any
+/// time.
+struct LaneRequest {
+  CallHeader header;
+  std::span<std::byte> input;
+};
+
+/// The worker's end. Owned by one thread.
+class LaneWorker {
+ public:
+  [[nodiscard]] static Result<LaneWorker> attach(LaneDescriptors descriptors);
+
+  /// The next call, if there is one. `input` is valid until the answer to it is published. Errors:
+  /// `bad_request`: end the worker.
+  [[nodiscard]] Result<std::optional<LaneRequest>> receive();
+  /// True when a request is waiting.
+  [[nodiscard]] bool ready() const;
+
+  /// Room for the current call's answer, 64-byte aligned. Again: the same with another size; what
+  /// was written is kept, the address may change. Null: more than the slab's free part.
+  [[nodiscard]] std::byte* output(std::size_t size);
+  struct Answer {
+    ResponseKind kind = ResponseKind::reply;
+    Outcome outcome = Outcome::ok;
+    std::chrono::nanoseconds run_time{0};
+    std::string_view message;  // instead of the output, when not empty
+    std::string_view log;
+    std::uint64_t log_dropped = 0;
+  };
+  /// Publishes the answer to the oldest unanswered request with the current output. Errors:
+  /// `bad_request`.
+  [[nodiscard]] Result<void> answer(const Answer& answer);
+
+  [[nodiscard]] bool prepare_to_sleep();
+  void finish_sleep();
+  [[nodiscard]] int wake_descriptor() const { return descriptors_.wake_worker.get(); }
+  /// The same eventfds under other numbers, which stay open for as long as the process does; those
+  /// of `attach` are closed.
+  void use_wake_descriptors(int wake_worker, int wake_client);
+  [[nodiscard]] LogHead& log_head() const { return memory_.log_head(); }
+  [[nodiscard]] char* log_text() const { return memory_.log_text(); }
+
+ private:
+  struct Extent {
+    std::uint64_t end = 0;       // the slab position after it
+    std::uint64_t response = 0;  // number of the answer that lies in it
+  };
+  LaneWorker(LaneDescriptors descriptors, LaneMemory memory);
+  void reclaim();
+  [[nodiscard]] bool fits(std::uint64_t position, std::size_t size) const;
+  [[nodiscard]] std::optional<std::uint64_t> find_position(std::size_t size) const;
+  [[nodiscard]] bool place(std::size_t size);
+  [[nodiscard]] std::byte* slab_at(std::uint64_t position) const;
+  [[nodiscard]] Result<void> append_log(const Answer& answer, CallHeader& header);
+
+  LaneDescriptors descriptors_;
+  LaneMemory memory_;
+  std::uint64_t next_ = 0;  // number of the call that is taken or answered next
+  bool taken_ = false;      // call `next_` is being worked on
+  std::array<Extent, ring_entries>
+      extents_{};  // a ring of published answers in the slab, oldest first
+  std::uint64_t first_extent_ = 0;
+  std::uint64_t next_extent_ = 0;
+  std::uint64_t slab_head_ = 0;
+  std::uint64_t slab_tail_ = 0;
+  std::uint64_t output_position_ =
+      0;  // in the slab, once the output is too large for the ring entry
+  std::size_t output_size_ = 0;
+  bool output_in_slab_ = false;
+  alignas(64) std::array<std::byte, inline_bytes> inline_output_{};
+};
+
+}  // namespace orchid::transport

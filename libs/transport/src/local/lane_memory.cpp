@@ -1,0 +1,63 @@
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "transport/local_lane.h"
+
+namespace orchid::transport {
+
+Result<LaneDescriptors> make_lane(const LaneGeometry& geometry) {
+  LaneDescriptors lane;
+  lane.geometry = geometry;
+  lane.memory.reset(::memfd_create("orchid-lane", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!lane.memory) return fail_errno("memfd_create");
+  if (::ftruncate(lane.memory.get(), static_cast<off_t>(geometry.file_bytes())) != 0)
+    return fail_errno("ftruncate");
+  if (::fcntl(lane.memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return fail_errno("seal a lane");
+  lane.wake_worker.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  lane.wake_client.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!lane.wake_worker || !lane.wake_client) return fail_errno("eventfd");
+  return lane;
+}
+
+Result<LaneDescriptors> duplicate(const LaneDescriptors& lane) {
+  const auto copy = [](const UniqueFd& fd) {
+    return UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
+  };
+  LaneDescriptors twin{copy(lane.memory), copy(lane.wake_worker), copy(lane.wake_client),
+                       lane.geometry};
+  if (!twin.memory || !twin.wake_worker || !twin.wake_client) return fail_errno("dup");
+  return twin;
+}
+
+Result<LaneMemory> LaneMemory::map(int memory_fd, const LaneGeometry& geometry) {
+  struct stat status{};
+  if (::fstat(memory_fd, &status) != 0) return fail_errno("fstat");
+  if (static_cast<std::size_t>(status.st_size) != geometry.file_bytes())
+    return fail(ErrorCode::bad_request,
+                "the lane's memory file has another size than was announced");
+  void* base =
+      ::mmap(nullptr, geometry.file_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd, 0);
+  if (base == MAP_FAILED) return fail_errno("mmap a lane");
+  return LaneMemory(static_cast<std::byte*>(base), geometry);
+}
+
+LaneMemory::LaneMemory(LaneMemory&& other) noexcept
+    : base_(std::exchange(other.base_, nullptr)), geometry_(other.geometry_) {}
+
+LaneMemory& LaneMemory::operator=(LaneMemory&& other) noexcept {
+  std::swap(base_, other.base_);
+  std::swap(geometry_, other.geometry_);
+  return *this;
+}
+
+LaneMemory::~LaneMemory() {
+  if (base_ != nullptr) ::munmap(base_, geometry_.file_bytes());
+}
+
+}  // namespace orchid::transport

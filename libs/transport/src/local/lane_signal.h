@@ -1,0 +1,48 @@
+// local/lane_signal.h: publishing an entry, and the sleep and wake handshake that goes with it.
+#pragma once
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+
+#include "transport/lane_layout.h"
+
+namespace orchid::transport {
+
+/// Writes everything but the sequence, then the sequence: entry `number` is valid from that store
+/// on.
+inline void publish(LaneEntry& entry, CallHeader header, std::uint64_t number) {
+  std::memcpy(static_cast<void*>(&entry.header), &header, offsetof(CallHeader, sequence));
+  std::atomic_ref<std::uint64_t>(entry.header.sequence)
+      .store(number + 1, std::memory_order_release);
+}
+
+[[nodiscard]] inline bool is_published(const LaneEntry& entry, std::uint64_t number) {
+  auto& sequence = const_cast<std::uint64_t&>(entry.header.sequence);
+  return std::atomic_ref<std::uint64_t>(sequence).load(std::memory_order_acquire) == number + 1;
+}
+
+/// After `publish`. The fence pairs with the one in `announce_sleep`: either the sleeper sees the
+/// entry, or we see the sleeper.
+inline void wake_if_sleeping(ControlLine& sleeping, int descriptor) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (sleeping.value.load(std::memory_order_relaxed) == 0) return;
+  if (sleeping.value.exchange(0) == 0) return;
+  constexpr std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(descriptor, &one, sizeof(one));
+}
+
+inline void announce_sleep(ControlLine& sleeping) {
+  sleeping.value.store(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+inline void end_sleep(ControlLine& sleeping, int descriptor) {
+  if (sleeping.value.exchange(0) != 0) return;  // nobody woke us: nothing to drain
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t got = ::read(descriptor, &count, sizeof(count));
+}
+
+}  // namespace orchid::transport
