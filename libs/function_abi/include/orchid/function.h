@@ -1,0 +1,94 @@
+/* orchid/function.h: the contract between a function and the worker that runs it (ABI version 1).
+ *
+ * A module is LLVM bitcode. Each entry E of a module is an exported function with C linkage:
+ *
+ *     int32_t orchid_entry_E(orchid_call* call, const void* input, size_t input_size);
+ *
+ * `input` lies in the connection's buffers (aligned to 64 bytes when larger than 64 bytes, else to
+ * 8) and is valid until the entry returns; it may be changed in place. The entry asks for room with
+ * orchid_output(), writes there, and returns ORCHID_OK, or any other value for an error, best after
+ * orchid_error(). Everything runs on one thread of one process; globals live as long as the process
+ * does, which is at least one call.
+ *
+ * A module may also export, per entry, `const char orchid_signature_E[]`: the types of a typed
+ * entry, such as "f64(span<f64>,span<f64>)" (grammar: docs/PROTOCOL.md), and it exports `const
+ * uint32_t orchid_abi_version`, which the macros below define. Without it, version 1 is meant.
+ *
+ * Any compiler that writes bitcode can make such symbols; this header is a convenience for C. C++:
+ * orchid/function.hpp.
+ */
+#ifndef ORCHID_FUNCTION_H
+#define ORCHID_FUNCTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ORCHID_ABI_VERSION 1u
+
+/* One running call. Opaque; valid until the entry returns; not to be used by another thread. */
+typedef struct orchid_call orchid_call;
+
+enum {
+  ORCHID_OK = 0,
+  ORCHID_ERROR = 1,        /* the function failed: outcome function_error */
+  ORCHID_BAD_ARGUMENTS = 2 /* the input does not fit the entry's types: outcome bad_request */
+};
+
+/* Room for `size` bytes of output, aligned to 64 bytes. May be called again to grow or shrink the
+ * output; what was written is kept, the address may change. Only the first `size` bytes of the last
+ * call are sent back. NULL: over the limit of this connection (outcome limit_exceeded if the entry
+ * then returns anything but ORCHID_OK). */
+void* orchid_output(orchid_call* call, size_t size);
+
+/* States why the entry is about to fail: `message` is copied, at most 4 KiB, UTF-8. */
+void orchid_error(orchid_call* call, const char* message, size_t size);
+
+/* Appends to the invocation's log, as printf and std::cout do. */
+void orchid_log(orchid_call* call, const char* text, size_t size);
+
+/* Non-zero when the caller has cancelled, the deadline has passed, or the place is being taken
+ * back: return soon. About 1 ns. */
+int orchid_should_stop(orchid_call* call);
+
+/* How far the call is, 0 to 1; shown to whoever waits. */
+void orchid_progress(orchid_call* call, double fraction);
+
+/* Nanoseconds left until the deadline; INT64_MAX when there is none. */
+int64_t orchid_time_left_ns(orchid_call* call);
+
+/* Own place: the id of this call, the worker's first core (-1: unbound) and the number of its
+ * cores. */
+uint64_t orchid_invocation_id(orchid_call* call);
+int32_t orchid_core(orchid_call* call);
+int32_t orchid_core_count(orchid_call* call);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#define ORCHID_EXTERN_C extern "C"
+#else
+#define ORCHID_EXTERN_C
+#endif
+
+#define ORCHID_EXPORT __attribute__((visibility("default"), used))
+
+/* One definition in each module, however many of its files include this header. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern __attribute__((visibility("default"), weak)) const uint32_t orchid_abi_version;
+__attribute__((used)) const uint32_t orchid_abi_version = ORCHID_ABI_VERSION;
+#ifdef __cplusplus
+}
+#endif
+
+/* Declares and opens an entry in C:   ORCHID_ENTRY(echo) { void* out = orchid_output(call,
+ * input_size); ... return ORCHID_OK; } */
+#define ORCHID_ENTRY(name)                                                                        \
+  ORCHID_EXTERN_C ORCHID_EXPORT int32_t orchid_entry_##name(orchid_call* call, const void* input, \
+                                                            size_t input_size)
+
+#endif /* ORCHID_FUNCTION_H */

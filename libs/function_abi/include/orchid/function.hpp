@@ -1,0 +1,131 @@
+// orchid/function.hpp: typed entries in C++ (C++20), a thin layer over the C contract in
+// function.h.
+//
+//     double dot(std::span<const double> a, std::span<const double> b) { ... }
+//     ORCHID_FUNCTION(dot)
+//
+// makes the entry `dot` with the signature f64(span<f64>,span<f64>). Arguments are read in place:
+// spans and string views point into the input. A first parameter `orchid::Call&` gives access to
+// the running call and is no argument. Exceptions may escape: the call then ends as function_error
+// with their message.
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "orchid/function.h"
+#include "orchid/values.h"
+
+/// After the definition of a function at namespace scope, in the global namespace; the function
+/// must not be overloaded.
+#define ORCHID_FUNCTION(name)                                                                      \
+  extern "C" {                                                                                     \
+  extern __attribute__((visibility("default")))                                                    \
+  const decltype(::orchid::entries::Entry<decltype(name)>::signature) orchid_signature_##name;     \
+  __attribute__((used))                                                                            \
+  const decltype(::orchid::entries::Entry<decltype(name)>::signature) orchid_signature_##name =    \
+      ::orchid::entries::Entry<decltype(name)>::signature;                                         \
+  }                                                                                                \
+  ORCHID_ENTRY(name) {                                                                             \
+    return ::orchid::entries::Entry<decltype(name)>::template run<&name>(call, input, input_size); \
+  }
+
+namespace orchid {
+
+/// The running call, for functions that want to know about it. Lives as long as the call; used on
+/// its thread.
+class Call {
+ public:
+  explicit Call(orchid_call* call) : call_(call) {}
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  /// True when the caller has cancelled, the deadline has passed or the place is taken back: return
+  /// soon. About 1 ns.
+  [[nodiscard]] bool should_stop() const { return orchid_should_stop(call_) != 0; }
+  /// From 0 to 1, shown to whoever waits.
+  void progress(double fraction) { orchid_progress(call_, fraction); }
+  void log(std::string_view text) { orchid_log(call_, text.data(), text.size()); }
+  /// `nanoseconds::max()` when there is no deadline.
+  [[nodiscard]] std::chrono::nanoseconds time_left() const {
+    return std::chrono::nanoseconds(orchid_time_left_ns(call_));
+  }
+  [[nodiscard]] std::uint64_t invocation_id() const { return orchid_invocation_id(call_); }
+  [[nodiscard]] orchid_call* handle() const { return call_; }
+
+ private:
+  orchid_call* call_;
+};
+
+namespace entries {
+
+template <typename Result>
+std::int32_t give(orchid_call* call, const Result& result) {
+  void* room = orchid_output(call, values::encoded_size(result));
+  if (room == nullptr) return ORCHID_ERROR;  // over the output limit; the worker says so
+  values::encode(static_cast<std::byte*>(room), result);
+  return ORCHID_OK;
+}
+
+template <typename Traits>
+std::int32_t refuse(orchid_call* call, const values::Decoder& decoder) {
+  std::string message = "the input does not fit ";
+  message.append(Traits::signature.view()).append(": ").append(decoder.problem());
+  orchid_error(call, message.data(), message.size());
+  return ORCHID_BAD_ARGUMENTS;
+}
+
+template <typename Traits, typename Invoke>
+std::int32_t decode_and_run(orchid_call* call, const void* input, std::size_t size, Invoke invoke) {
+  values::Decoder decoder({static_cast<const std::byte*>(input), size});
+  typename Traits::Held arguments;
+  if (!values::decode_all(decoder, arguments)) return refuse<Traits>(call, decoder);
+  if constexpr (std::is_void_v<typename Traits::Result>) {
+    std::apply(invoke, arguments);
+    return ORCHID_OK;
+  } else {
+    return give<typename Traits::Result>(call, std::apply(invoke, arguments));
+  }
+}
+
+/// How an entry of type F is called; F is the type of a function.
+template <typename F>
+struct Entry;
+
+template <typename R, typename... Args>
+struct Entry<R(Args...)> {
+  using Traits = values::FunctionTraits<R(Args...)>;
+  static constexpr auto signature = Traits::signature;
+
+  template <R (*Function)(Args...)>
+  static std::int32_t run(orchid_call* call, const void* input, std::size_t size) {
+    return decode_and_run<Traits>(call, input, size, [](auto&... held) -> R {
+      return Function(static_cast<std::remove_reference_t<Args>&&>(held)...);
+    });
+  }
+};
+
+template <typename R, typename... Args>
+struct Entry<R(Call&, Args...)> {
+  using Traits = values::FunctionTraits<R(Args...)>;
+  static constexpr auto signature = Traits::signature;
+
+  template <R (*Function)(Call&, Args...)>
+  static std::int32_t run(orchid_call* call, const void* input, std::size_t size) {
+    Call running(call);
+    return decode_and_run<Traits>(call, input, size, [&running](auto&... held) -> R {
+      return Function(running, static_cast<std::remove_reference_t<Args>&&>(held)...);
+    });
+  }
+};
+
+template <typename R, typename... Args>
+struct Entry<R(Args...) noexcept> : Entry<R(Args...)> {};
+
+}  // namespace entries
+}  // namespace orchid

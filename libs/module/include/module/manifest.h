@@ -1,0 +1,44 @@
+// module/manifest.h: what a module offers and needs, as orchid-compiler derived it
+// (docs/PROTOCOL.md §6).
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foundation/result.h"
+#include "foundation/units.h"
+
+namespace orchid::module {
+
+struct Entry {
+  std::string name;
+  std::optional<std::string> signature;  // of a typed entry
+};
+
+struct Target {
+  std::string triple;
+  std::string arch;  // "x86_64", "aarch64", "nvptx64"
+  std::string kind;  // "bitcode" or "object"
+  ByteCount size;
+};
+
+/// A value. Entries are sorted by name, and an entry's index is its place here.
+struct Manifest {
+  std::uint32_t abi = 1;
+  std::string digest;
+  ByteCount size;
+  std::vector<Entry> entries;
+  std::vector<Target> targets;
+  std::vector<std::string> undefined;  // symbols that the host must provide
+  std::vector<std::string> effects;    // host calls that act on the outside; empty: safe to repeat
+
+  [[nodiscard]] std::optional<std::uint16_t> entry_index(std::string_view name) const;
+};
+
+[[nodiscard]] std::string to_json(const Manifest& manifest);
+/// Errors: `bad_request`.
+[[nodiscard]] Result<Manifest> parse_manifest(std::string_view json);
+
+}  // namespace orchid::module

@@ -1,0 +1,54 @@
+// module/signature.h: the types of a typed entry, such as "f64(span<f64>,span<f64>)"
+// (docs/PROTOCOL.md §7).
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foundation/result.h"
+
+namespace orchid::module {
+
+enum class Scalar : std::uint8_t { boolean, i8, u8, i16, u16, i32, u32, i64, u64, f32, f64 };
+[[nodiscard]] std::string_view to_string(Scalar scalar);
+/// In bytes.
+[[nodiscard]] std::size_t size_of(Scalar scalar);
+
+struct Field {
+  Scalar type;
+  std::uint32_t offset;  // in bytes from the structure's start
+};
+
+/// A trivially copyable struct with scalar fields, in the order of their offsets.
+struct Structure {
+  std::uint32_t size = 0;
+  std::uint32_t alignment = 1;
+  std::vector<Field> fields;
+};
+
+enum class TypeKind : std::uint8_t { nothing, scalar, structure, span, string };
+
+/// `scalar` counts for a scalar and for a span of scalars; `structure` for a structure and for a
+/// span of structures.
+struct Type {
+  TypeKind kind = TypeKind::nothing;
+  bool has_structure = false;
+  Scalar scalar = Scalar::u8;
+  Structure structure;
+  /// Of one scalar, structure, span element or character, in bytes.
+  [[nodiscard]] std::size_t element_size() const;
+};
+[[nodiscard]] std::string to_string(const Type& type);
+
+/// A value.
+struct Signature {
+  Type result;
+  std::vector<Type> arguments;
+};
+[[nodiscard]] std::string to_string(const Signature& signature);
+/// Errors: `bad_request`, naming the place.
+[[nodiscard]] Result<Signature> parse_signature(std::string_view text);
+
+}  // namespace orchid::module

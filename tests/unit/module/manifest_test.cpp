@@ -1,0 +1,51 @@
+#include "module/manifest.h"
+
+#include <doctest/doctest.h>
+
+using namespace orchid;
+using namespace orchid::module;
+
+namespace {
+Manifest example() {
+  return {
+      .abi = 1,
+      .digest = "sha256:00",
+      .size = 100_B,
+      .entries = {{.name = "a", .signature = "f64(f64)"}, {.name = "b", .signature = std::nullopt}},
+      .targets =
+          {{.triple = "x86_64-linux-gnu", .arch = "x86_64", .kind = "bitcode", .size = 90_B}},
+      .undefined = {"malloc"},
+      .effects = {}};
+}
+}  // namespace
+
+TEST_CASE("a manifest survives the way through JSON") {
+  const auto read = parse_manifest(to_json(example()));
+  REQUIRE(read.has_value());
+  CHECK(to_json(*read) == to_json(example()));
+  CHECK(read->entries[0].signature == "f64(f64)");
+  CHECK_FALSE(read->entries[1].signature.has_value());
+  CHECK(read->targets[0].size == 90_B);
+}
+
+TEST_CASE("entries are found by name") {
+  CHECK(example().entry_index("a") == 0);
+  CHECK(example().entry_index("b") == 1);
+  CHECK_FALSE(example().entry_index("c").has_value());
+}
+
+TEST_CASE("a symbol that is not UTF-8 does not hinder a manifest") {
+  Manifest manifest = example();
+  manifest.undefined = {
+      "bad\xff"
+      "name"};
+  CHECK(parse_manifest(to_json(manifest)).has_value());
+}
+
+TEST_CASE("unsorted entries and missing fields are refused") {
+  Manifest manifest = example();
+  std::swap(manifest.entries[0], manifest.entries[1]);
+  CHECK_FALSE(parse_manifest(to_json(manifest)).has_value());
+  CHECK_FALSE(parse_manifest("{\"abi\":1}").has_value());
+  CHECK_FALSE(parse_manifest("not json").has_value());
+}
