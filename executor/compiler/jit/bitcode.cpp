@@ -1,0 +1,192 @@
+#include "jit/bitcode.h"
+
+#include <fmt/format.h>
+#include <llvm/Bitcode/BitcodeReader.h>
+#include <llvm/Config/llvm-config.h>
+#include <llvm/IR/DebugInfo.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/MemoryBufferRef.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <charconv>
+#include <optional>
+
+#include "foundation/files.h"
+#include "jit/diagnostics.h"
+
+namespace orchid::executor {
+namespace {
+
+using module::Container;
+using module::Image;
+using module::ImageKind;
+
+llvm::MemoryBufferRef as_buffer(const Image& image) {
+  const std::string_view text = as_text(image.bytes);
+  return {llvm::StringRef(text.data(), text.size()), "module"};
+}
+
+/// "LLVM 22.1.2 (rust-1.95.0-stable)" from the producer string "LLVM22.1.2-rust-1.95.0-stable";
+/// others as they are.
+struct Producer {
+  std::string name;
+  unsigned major = 0;  // 0: not LLVM's own numbering
+};
+
+std::optional<Producer> producer_of(const Image& image) {
+  auto text = llvm::getBitcodeProducerString(as_buffer(image));
+  if (!text) {
+    llvm::consumeError(text.takeError());
+    return std::nullopt;
+  }
+  constexpr std::string_view prefix = "LLVM";
+  const std::string_view whole = *text;
+  if (!whole.starts_with(prefix)) return Producer{.name = std::string(whole)};
+  const std::string_view rest = whole.substr(prefix.size());
+  Producer producer;
+  std::from_chars(rest.data(), rest.data() + rest.size(), producer.major);
+  const std::size_t dash = rest.find('-');
+  producer.name = "LLVM " + std::string(rest.substr(0, dash));
+  if (dash != std::string_view::npos)
+    producer.name += " (" + std::string(rest.substr(dash + 1)) + ")";
+  return producer;
+}
+
+/// A newer LLVM's bitcode may parse and still mean something else, so its version alone decides.
+Result<void> check_producer(const Image& image) {
+  const auto producer = producer_of(image);
+  if (!producer || producer->major <= LLVM_VERSION_MAJOR) return {};
+  return reject(
+      fmt::format("the module was made by {}; this Orchid reads up to LLVM {}: build it with an "
+                  "older compiler, such as "
+                  "clang-19 (`orchid build`)",
+                  producer->name, LLVM_VERSION_STRING));
+}
+
+std::string describe_targets(const Container& container) {
+  std::string text;
+  for (const Image& image : container.images)
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ",
+                        module::architecture_of(image.triple), to_string(image.kind));
+  return text;
+}
+
+bool is_known_target(std::string_view triple) {
+  return llvm::Triple(llvm::StringRef(triple.data(), triple.size())).getArch() !=
+         llvm::Triple::UnknownArch;
+}
+
+/// The target that the bitcode itself names; empty when it names none or cannot be read.
+std::string inner_triple(const Image& image) {
+  auto triple = llvm::getBitcodeTargetTriple(as_buffer(image));
+  if (triple) return *triple;
+  llvm::consumeError(triple.takeError());
+  return {};
+}
+
+Result<std::size_t> pick_host_image(Container& container, const HostTarget& host) {
+  std::vector<std::string> problems;
+  std::optional<std::size_t> picked;
+  for (std::size_t i = 0; i < container.images.size(); ++i) {
+    Image& image = container.images[i];
+    if (image.kind == ImageKind::bitcode) {
+      if (auto checked = check_producer(image); !checked) return fail(std::move(checked.error()));
+      const std::string inner = inner_triple(image);
+      if (container.plain) image.triple = inner;
+      if (!container.plain &&
+          module::architecture_of(inner) != module::architecture_of(image.triple))
+        problems.push_back(fmt::format("image {} says that it is for '{}', its bitcode is for '{}'",
+                                       i + 1, image.triple, inner));
+    }
+    if (image.triple.empty())
+      return i;  // damaged, or names no target: the parser and later checks tell
+    if (!is_known_target(image.triple))
+      problems.push_back(fmt::format("the target '{}' is unknown; use one such as {}", image.triple,
+                                     host.triple.str()));
+    if (image.kind != ImageKind::bitcode ||
+        module::architecture_of(image.triple) != host.architecture)
+      continue;
+    if (picked)
+      problems.push_back(
+          fmt::format("the module has two bitcode images for {}", host.architecture));
+    picked = i;
+  }
+  if (!picked && problems.empty())
+    problems.push_back(
+        fmt::format("the module has no bitcode image for this host, which is {}; it has: {}. Build "
+                    "it with --target {}",
+                    host.architecture, describe_targets(container), host.triple.str()));
+  if (!problems.empty()) return reject(join(problems));
+  return *picked;
+}
+
+Result<std::unique_ptr<llvm::Module>> parse(const Image& image, llvm::LLVMContext& context) {
+  auto parsed = llvm::parseBitcodeFile(as_buffer(image), context);
+  if (!parsed) {
+    const auto producer = producer_of(image);
+    return reject(
+        fmt::format("the bitcode cannot be read: {} (made by {}; this Orchid reads up to LLVM {}); "
+                    "build the module again",
+                    llvm::toString(parsed.takeError()),
+                    producer ? producer->name : "an unknown compiler", LLVM_VERSION_STRING));
+  }
+  std::string faults;
+  llvm::raw_string_ostream stream(faults);
+  bool broken_debug_info = false;
+  if (llvm::verifyModule(**parsed, &stream, &broken_debug_info))
+    return reject("the bitcode is not valid LLVM IR: " + join({stream.str()}));
+  if (broken_debug_info) llvm::StripDebugInfo(**parsed);
+  return std::move(*parsed);
+}
+
+}  // namespace
+
+Result<HostModule> read_host_module(std::span<const std::byte> bytes, const HostTarget& host,
+                                    llvm::LLVMContext& context) {
+  auto container = module::read_container(bytes);
+  if (!container) return fail(std::move(container.error()));
+  HostModule result{.container = std::move(*container), .host_image = 0, .code = nullptr};
+  const auto picked = pick_host_image(result.container, host);
+  if (!picked) return fail(picked.error());
+  result.host_image = *picked;
+  auto code = parse(result.container.images[*picked], context);
+  if (!code) return fail(std::move(code.error()));
+  result.code = std::move(*code);
+  return result;
+}
+
+std::vector<std::string> find_code_problems(const llvm::Module& code, const HostTarget& host) {
+  std::vector<std::string> problems;
+  if (code.getTargetTriple().empty())
+    problems.push_back(
+        fmt::format("the module names no target; build it with --target={}", host.triple.str()));
+  const llvm::DataLayout native(host.data_layout);
+  if (!code.getDataLayoutStr().empty() && code.getDataLayout() != native)
+    problems.push_back(fmt::format(
+        "the module is for another data layout ('{}', target '{}'); this host's is '{}': build it "
+        "with "
+        "--target={}",
+        code.getDataLayoutStr(), code.getTargetTriple(), host.data_layout, host.triple.str()));
+  if (!code.getModuleInlineAsm().empty())
+    problems.emplace_back(
+        "the module has assembly outside of functions, which is not supported; use C, or asm "
+        "inside a function");
+  for (const llvm::GlobalIFunc& function : code.ifuncs())
+    problems.push_back(
+        fmt::format("'{}' is an indirect function (ifunc), which is not supported; the code is "
+                    "compiled for the host's "
+                    "CPU anyway",
+                    function.getName().str()));
+  return problems;
+}
+
+std::vector<llvm::Function*> entry_functions(llvm::Module& code) {
+  std::vector<llvm::Function*> entries;
+  for (llvm::Function& function : code)
+    if (!function.isDeclarationForLinker() && !function.hasLocalLinkage() &&
+        function.getName().starts_with(entry_prefix))
+      entries.push_back(&function);
+  return entries;
+}
+
+}  // namespace orchid::executor

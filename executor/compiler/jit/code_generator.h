@@ -1,0 +1,40 @@
+// jit/code_generator.h: turns the bitcode of a module into an object for exactly this host.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "foundation/result.h"
+#include "protocol/compiler_messages.h"
+
+namespace orchid::executor {
+
+/// What an LLVM failure that cannot be survived is told to, at most once; the process ends when it
+/// returns. Must not allocate when `out_of_memory`, and must not throw.
+using FatalErrorReport = void (*)(void* context, const char* reason, bool out_of_memory);
+
+/// LLVM calls `report` for its fatal errors and when memory ends. Once in a process, before
+/// anything else of LLVM is used.
+void report_fatal_errors_to(FatalErrorReport report, void* context);
+
+/// Owned by one thread. Holds target descriptions; each module is compiled in a context of its own,
+/// and nothing of it stays.
+class CodeGenerator {
+ public:
+  virtual ~CodeGenerator() = default;
+  /// Errors: `unsupported`, when this LLVM has no back end for the host.
+  [[nodiscard]] static Result<std::unique_ptr<CodeGenerator>> create();
+
+  /// Who made an object decides what it is: all of it belongs to the key of a cache.
+  [[nodiscard]] virtual CompilerReady description() const = 0;
+  /// Compiles a small module with each tier, so that a confined process has everything loaded.
+  virtual void warm_up() = 0;
+  /// A relocatable ELF object with the entries exported. Errors: `module_rejected`, with what is
+  /// wrong.
+  [[nodiscard]] virtual Result<std::vector<std::byte>> compile(std::span<const std::byte> module,
+                                                               CompileTier tier) = 0;
+};
+
+}  // namespace orchid::executor

@@ -1,0 +1,127 @@
+#include "compile_server.h"
+
+#include <chrono>
+#include <string>
+#include <variant>
+
+#include "confined.h"
+#include "foundation/files.h"
+#include "foundation/log.h"
+#include "foundation/sockets.h"
+#include "jit/code_generator.h"
+#include "protocol/compiler_messages.h"
+#include "protocol/limits.h"
+#include "waiting.h"
+
+namespace orchid::executor {
+namespace {
+
+/// What a fatal error inside LLVM is answered with.
+struct RunningRequest {
+  int socket = -1;
+  std::uint64_t id = 0;
+  std::string out_of_memory;  // encoded beforehand: nothing can be allocated then
+};
+
+void report_fatal_error(void* context, const char* reason, bool out_of_memory) {
+  const auto& request = *static_cast<const RunningRequest*>(context);
+  if (out_of_memory) {
+    static_cast<void>(send_packet(request.socket, request.out_of_memory));
+    return;
+  }
+  static_cast<void>(send_packet(
+      request.socket,
+      encode(CompileFailed{.id = request.id,
+                           .code = ErrorCode::module_rejected,
+                           .message = std::string("the module cannot be compiled: ") + reason})));
+}
+
+class CompileServer {
+ public:
+  CompileServer(int socket, CodeGenerator& generator) : generator_(generator) {
+    running_.socket = socket;
+  }
+
+  int run() {
+    report_fatal_errors_to(report_fatal_error, &running_);
+    if (!send_packet(running_.socket, encode(generator_.description()))) return 0;
+    while (true) {
+      static_cast<void>(wait_readable(running_.socket));
+      auto packet = receive_packet(running_.socket, false);
+      if (!packet && packet.error().code == ErrorCode::unreachable)
+        return 0;  // the requester has gone
+      if (!packet) {
+        log::error("event=bad_request message=\"{}\"", packet.error().message);
+        return 1;
+      }
+      if (packet->has_value() && !answer(**packet)) return 0;
+    }
+  }
+
+ private:
+  /// False when the requester has gone.
+  bool answer(const Packet& packet) {
+    const auto message = parse_compiler_message(packet.text);
+    const auto* request = message ? std::get_if<CompileRequest>(&*message) : nullptr;
+    if (request == nullptr || packet.descriptors.size() != 1) {
+      const std::string why =
+          message ? "expected one 'compile' with one descriptor" : message.error().message;
+      return send_failure(0, {ErrorCode::bad_request, why});
+    }
+    running_.id = request->id;
+    running_.out_of_memory = encode(CompileFailed{
+        .id = request->id,
+        .code = ErrorCode::module_rejected,
+        .message = "compiling the module takes more than " + to_string(compile_memory) +
+                   " of memory; split it into smaller modules"});
+    const auto start = std::chrono::steady_clock::now();
+    const auto object = compile(packet.descriptors[0].get(), request->tier);
+    const auto took = std::chrono::duration_cast<std::chrono::microseconds>(
+        std::chrono::steady_clock::now() - start);
+    if (!object) return send_failure(request->id, object.error());
+    return send_packet(running_.socket,
+                       encode(CompiledObject{.id = request->id, .compile_us = took}),
+                       {object->get()})
+        .has_value();
+  }
+
+  Result<UniqueFd> compile(int module, CompileTier tier) {
+    const auto mapped = MappedFile::map(module, {.limit = limits::module_size});
+    if (!mapped) return fail(Failure(mapped.error()).while_doing("reading the module"));
+    const auto object = generator_.compile(mapped->bytes(), tier);
+    if (!object) return fail(object.error());
+    if (object->size() > limits::object_size.value)
+      return fail(ErrorCode::module_rejected,
+                  "the module's code and data are " + to_string(ByteCount{object->size()}) +
+                      " when compiled; at most " + to_string(limits::object_size) + " are allowed");
+    return make_sealed_memory("orchid-object", *object);
+  }
+
+  bool send_failure(std::uint64_t id, const Failure& failure) {
+    return send_packet(
+               running_.socket,
+               encode(CompileFailed{.id = id, .code = failure.code, .message = failure.message}))
+        .has_value();
+  }
+
+  CodeGenerator& generator_;
+  RunningRequest running_;
+};
+
+}  // namespace
+
+int run_compile_server(int socket, int parent_pid) {
+  const auto generator = CodeGenerator::create();
+  if (!generator) {
+    log::error("event=no_compiler message=\"{}\"", generator.error().message);
+    return 1;
+  }
+  (*generator)->warm_up();
+  if (auto confined = enter_compiler_sandbox(socket, parent_pid, compile_memory); !confined) {
+    log::error("event=not_confined message=\"{}\"", confined.error().message);
+    return 1;
+  }
+  return CompileServer(socket, **generator).run();
+}
+
+}  // namespace orchid::executor

@@ -1,0 +1,46 @@
+// sandbox/confinement.h: how a worker or compiler process gives up what it does not need, in the
+// only order that works.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "foundation/result.h"
+#include "foundation/units.h"
+
+namespace orchid::executor {
+
+/// A worker's own descriptors are numbered from 0 up to this; in stage 2 they cannot be closed or
+/// replaced any more.
+constexpr int worker_descriptor_count = 8;
+
+enum class SandboxRole { worker, compiler };
+
+struct ConfinementOptions {
+  SandboxRole role;
+  ByteCount data_limit;               // RLIMIT_DATA: heap, stacks, private mappings
+  int parent_pid;                     // dies with it; fails when it is gone already
+  std::vector<int> keep_descriptors;  // ascending; all others are closed
+  std::vector<std::filesystem::path>
+      readable_paths;  // Landlock: these trees may be read, nothing else may be opened
+};
+
+/// Stage 1, while the process has one thread: descriptors, rlimits, parent-death signal,
+/// capabilities, no_new_privs, Landlock, seccomp. Memory files, sockets and mappings that the
+/// process needs must exist before. Errors: `system`, naming the step; `unreachable` when the
+/// parent is gone. The process must end then.
+[[nodiscard]] Result<void> confine(const ConfinementOptions& options);
+
+/// Stage 2, before any user code or bitcode is touched: no shared mappings, no new descriptors, no
+/// new processes. Cannot be undone.
+[[nodiscard]] Result<void> confine_further(SandboxRole role);
+
+/// What this kernel lets us enforce, for `orchid doctor`: "landlock ABI 7", "seccomp"; or why not.
+struct SandboxSupport {
+  int landlock_abi = 0;  // 0: none
+  bool seccomp = false;
+  std::vector<std::string> missing;
+};
+[[nodiscard]] SandboxSupport probe_sandbox_support();
+
+}  // namespace orchid::executor

@@ -1,0 +1,89 @@
+#include "sandbox/confinement.h"
+
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "landlock.h"
+#include "system_calls.h"
+
+namespace orchid::executor {
+namespace {
+
+Result<void> close_all_but(const std::vector<int>& keep) {
+  unsigned first = 0;
+  for (const int fd : keep) {
+    const auto kept = static_cast<unsigned>(fd);
+    if (kept > first && ::syscall(SYS_close_range, first, kept - 1, 0) != 0)
+      return fail_errno("close_range");
+    first = kept + 1;
+  }
+  if (::syscall(SYS_close_range, first, ~0U, 0) != 0) return fail_errno("close_range");
+  return {};
+}
+
+Result<void> limit_resources(ByteCount data) {
+  const auto set = [](__rlimit_resource kind, rlim_t value) {
+    const rlimit limit{value, value};
+    return ::setrlimit(kind, &limit) == 0;
+  };
+  // RLIMIT_AS is never set: the lane and LLVM map far more than they touch.
+  if (!set(RLIMIT_DATA, data.value) || !set(RLIMIT_CORE, 0) || !set(RLIMIT_FSIZE, RLIM_INFINITY) ||
+      !set(RLIMIT_NOFILE, 1024))
+    return fail_errno("setrlimit");
+  return {};
+}
+
+Result<void> die_with(int parent_pid) {
+  // After any change of credentials, which clears it.
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return fail_errno("PR_SET_PDEATHSIG");
+  if (::getppid() != parent_pid) return fail(ErrorCode::unreachable, "the parent process has gone");
+  return {};
+}
+
+Result<void> drop_capabilities() {
+  for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0; ++capability)
+    ::prctl(PR_CAPBSET_DROP, capability);
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[2] = {};
+  if (::syscall(SYS_capset, &header, none) != 0) return fail_errno("capset");
+  ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  return {};
+}
+
+}  // namespace
+
+Result<void> confine(const ConfinementOptions& options) {
+  if (auto done = close_all_but(options.keep_descriptors); !done) return done;
+  if (auto done = limit_resources(options.data_limit); !done) return done;
+  if (auto done = die_with(options.parent_pid); !done) return done;
+  if (auto done = drop_capabilities(); !done) return done;
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return fail_errno("PR_SET_NO_NEW_PRIVS");
+  if (landlock_abi() > 0)
+    if (auto done = enter_landlock(options.readable_paths); !done) return done;
+  return install_filter(options.role, FilterStage::birth);
+}
+
+Result<void> confine_further(SandboxRole role) {
+  return install_filter(role, FilterStage::user_code);
+}
+
+SandboxSupport probe_sandbox_support() {
+  SandboxSupport support;
+  support.landlock_abi = landlock_abi();
+  support.seccomp = ::prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+  if (support.landlock_abi == 0)
+    support.missing.emplace_back(
+        "Landlock: needs Linux 5.13 or later with landlock among its security modules");
+  if (support.landlock_abi > 0 && support.landlock_abi < 6)
+    support.missing.emplace_back("Landlock scopes: need Linux 6.12 or later");
+  if (!support.seccomp)
+    support.missing.emplace_back("seccomp: needs a kernel with CONFIG_SECCOMP_FILTER");
+  return support;
+}
+
+}  // namespace orchid::executor

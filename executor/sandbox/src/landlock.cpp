@@ -1,0 +1,77 @@
+#include "landlock.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "foundation/unique_fd.h"
+
+namespace orchid::executor {
+namespace {
+
+// Debian 12's <linux/landlock.h> ends before ABI 4, so the kernel's stable numbers are stated here.
+struct RulesetAttributes {
+  std::uint64_t handled_access_fs;
+  std::uint64_t handled_access_net;  // ABI 4
+  std::uint64_t scoped;              // ABI 6
+};
+struct [[gnu::packed]] PathBeneath {
+  std::uint64_t allowed_access;
+  std::int32_t parent_fd;
+};
+constexpr std::uint64_t read_file = 1U << 2;
+constexpr std::uint64_t read_directory = 1U << 3;
+constexpr std::uint64_t fs_abi_1 = (1ULL << 13) - 1;
+constexpr std::uint64_t fs_refer = 1ULL << 13;     // ABI 2
+constexpr std::uint64_t fs_truncate = 1ULL << 14;  // ABI 3
+constexpr std::uint64_t fs_ioctl = 1ULL << 15;     // ABI 5
+constexpr std::uint64_t net_bind_connect = 3;      // ABI 4
+constexpr std::uint64_t scope_socket_signal = 3;   // ABI 6
+constexpr unsigned version_flag = 1;
+constexpr int rule_path_beneath = 1;
+
+RulesetAttributes attributes_of(int abi) {
+  RulesetAttributes attributes{fs_abi_1, 0, 0};
+  if (abi >= 2) attributes.handled_access_fs |= fs_refer;
+  if (abi >= 3) attributes.handled_access_fs |= fs_truncate;
+  if (abi >= 4) attributes.handled_access_net = net_bind_connect;
+  if (abi >= 5) attributes.handled_access_fs |= fs_ioctl;
+  if (abi >= 6) attributes.scoped = scope_socket_signal;
+  return attributes;
+}
+
+std::size_t size_of(int abi) {
+  if (abi >= 6) return sizeof(RulesetAttributes);
+  return abi >= 4 ? 16 : 8;
+}
+
+}  // namespace
+
+int landlock_abi() {
+  const long abi = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, version_flag);
+  return abi < 0 ? 0 : static_cast<int>(abi);
+}
+
+Result<void> enter_landlock(const std::vector<std::filesystem::path>& readable) {
+  const int abi = landlock_abi();
+  if (abi == 0) return fail(ErrorCode::unsupported, "this kernel has no Landlock");
+  const RulesetAttributes attributes = attributes_of(abi);
+  const UniqueFd ruleset(
+      static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, size_of(abi), 0)));
+  if (!ruleset) return fail_errno("landlock_create_ruleset");
+  for (const auto& path : readable) {
+    const UniqueFd directory(::open(path.c_str(), O_PATH | O_CLOEXEC));
+    if (!directory) continue;  // a tree that does not exist needs no permission
+    const PathBeneath rule{read_file | read_directory, directory.get()};
+    if (::syscall(SYS_landlock_add_rule, ruleset.get(), rule_path_beneath, &rule, 0) != 0)
+      return fail_errno("landlock_add_rule " + path.string());
+  }
+  if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0)
+    return fail_errno("landlock_restrict_self");
+  return {};
+}
+
+}  // namespace orchid::executor

@@ -1,0 +1,18 @@
+// sandbox/landlock.h: the kernel's file and socket restrictions, negotiated at run time.
+#pragma once
+#include <filesystem>
+#include <vector>
+
+#include "foundation/result.h"
+
+namespace orchid::executor {
+
+/// The ABI version of the running kernel; 0: none.
+[[nodiscard]] int landlock_abi();
+
+/// From now on this process can read below `readable` and open nothing else, make no TCP
+/// connection, and reach no abstract socket or signal outside of its domain, as far as the kernel's
+/// ABI goes. Needs no_new_privs. Errors: `system`.
+[[nodiscard]] Result<void> enter_landlock(const std::vector<std::filesystem::path>& readable);
+
+}  // namespace orchid::executor

@@ -1,0 +1,26 @@
+// topology/host.h: what this process may use of this machine.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "foundation/result.h"
+#include "foundation/units.h"
+
+namespace orchid::executor {
+
+struct HostResources {
+  std::string boot_id;
+  std::string hostname;
+  std::string architecture;          // "x86_64", "aarch64"
+  std::string cpu_model;             // for people
+  std::vector<std::uint32_t> cores;  // the operating system's numbers: affinity mask and cpuset,
+                                     // one hardware thread per core or all
+  ByteCount memory;                  // of the machine, or of the cgroup when that is less
+};
+
+/// Never more than the affinity mask and cgroup of this process allow. Errors: `system`,
+/// `unsupported`.
+[[nodiscard]] Result<HostResources> discover_host();
+
+}  // namespace orchid::executor

@@ -1,0 +1,258 @@
+// Modules through a real, confined `orchid-compiler --serve`.
+#include <doctest/doctest.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <variant>
+
+#include "compiler_process.h"
+#include "foundation/files.h"
+
+using namespace orchid;
+using namespace orchid::test;
+
+namespace {
+
+/// An object in a file, for LLVM's tools.
+class ObjectFile {
+ public:
+  explicit ObjectFile(std::span<const std::byte> object) {
+    directory_ = std::filesystem::temp_directory_path() / "orchid-object-XXXXXX";
+    REQUIRE(::mkdtemp(directory_.data()) != nullptr);
+    REQUIRE(write_file_atomically(path(), object).has_value());
+  }
+  ObjectFile(const ObjectFile&) = delete;
+  ObjectFile& operator=(const ObjectFile&) = delete;
+  ~ObjectFile() { std::filesystem::remove_all(directory_); }
+  [[nodiscard]] std::string path() const { return directory_ + "/module.o"; }
+  [[nodiscard]] std::string disassemble() const {
+    return run_command(std::string(OBJDUMP) + " -d " + path()).output;
+  }
+  [[nodiscard]] std::string sections() const {
+    return run_command(std::string(OBJDUMP) + " -h " + path()).output;
+  }
+  [[nodiscard]] std::string relocations() const {
+    return run_command(std::string(OBJDUMP) + " -r " + path()).output;
+  }
+  [[nodiscard]] std::string symbols() const {
+    return run_command(std::string(NM) + " " + path()).output;
+  }
+
+ private:
+  std::string directory_;
+};
+
+class Server : public CompilerProcess {
+ public:
+  Server() : CompilerProcess("--serve") {
+    const auto first = receive();
+    REQUIRE(std::holds_alternative<CompilerReady>(first.message));
+    ready = std::get<CompilerReady>(first.message);
+  }
+
+  Bytes compile(const std::string& name, CompileTier tier = CompileTier::o3) {
+    auto reply = ask(CompileRequest{.id = ++last_id_, .tier = tier}, read_data(name));
+    if (const auto* failed = std::get_if<CompileFailed>(&reply.message)) FAIL(failed->message);
+    const auto& object = std::get<CompiledObject>(reply.message);
+    CHECK(object.id == last_id_);
+    CHECK(object.compile_us.count() > 0);
+    return std::move(reply.object);
+  }
+
+  CompileFailed failure(std::span<const std::byte> module, CompileTier tier = CompileTier::o3) {
+    const auto reply = ask(CompileRequest{.id = ++last_id_, .tier = tier}, module);
+    REQUIRE(std::holds_alternative<CompileFailed>(reply.message));
+    return std::get<CompileFailed>(reply.message);
+  }
+
+  [[nodiscard]] bool host_has(const std::string& feature) const {
+    return (ready.features + ",").find("+" + feature + ",") != std::string::npos;
+  }
+
+  CompilerReady ready;
+
+ private:
+  std::uint64_t last_id_ = 0;
+};
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++found;
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("a compiler says for which host it compiles") {
+  Server server;
+  CHECK(contains(server.ready.triple, "linux"));
+  CHECK_FALSE(server.ready.cpu.empty());
+  CHECK(server.ready.llvm.starts_with("19."));
+  CHECK(contains(server.ready.pipeline, "orchid-"));
+  std::istringstream features(server.ready.features);
+  std::string before;
+  for (std::string feature; std::getline(features, feature, ',');) {
+    REQUIRE((feature.starts_with("+") || feature.starts_with("-")));
+    CHECK(before < feature.substr(1));
+    before = feature.substr(1);
+  }
+}
+
+TEST_CASE("a loop for the generic x86-64 gets the host's vector registers") {
+  Server server;
+  const std::string source =
+      run_command(std::string(DISASSEMBLER) + " " TEST_DATA "/saxpy_scalar.bc -o -").output;
+  REQUIRE(contains(source, "\"target-cpu\"=\"x86-64\""));
+  if (!server.host_has("avx2")) {
+    MESSAGE("skipped: this host has no AVX2");
+    return;
+  }
+  const ObjectFile object(server.compile("saxpy_scalar.bc"));
+  const std::string code = object.disassemble();
+  CHECK(count(code, "%ymm") + count(code, "%zmm") >= 4);
+}
+
+TEST_CASE("code that was vectorised for the generic x86-64 still gets the host's instructions") {
+  Server server;
+  if (!server.host_has("fma")) {
+    MESSAGE("skipped: this host has no FMA");
+    return;
+  }
+  const ObjectFile object(server.compile("saxpy.bc"));
+  CHECK(contains(object.disassemble(), "vfmadd"));
+}
+
+TEST_CASE("a frame of many pages touches each of them") {
+  Server server;
+  for (const CompileTier tier : {CompileTier::o3, CompileTier::quick}) {
+    const ObjectFile object(server.compile("big_frame.bc", tier));
+    CHECK(contains(object.disassemble(), "subq\t$0x1000, %rsp"));
+  }
+}
+
+TEST_CASE("only entries are visible in an object, and nothing of the manifest is left") {
+  Server server;
+  const std::string symbols = ObjectFile(server.compile("big_frame.bc")).symbols();
+  CHECK(contains(symbols, " T orchid_entry_big_frame"));
+  CHECK_FALSE(contains(symbols, " T helper"));
+  CHECK_FALSE(contains(symbols, "orchid_abi_version"));
+  CHECK_FALSE(contains(ObjectFile(server.compile("saxpy.bc")).symbols(), "orchid_signature"));
+}
+
+TEST_CASE("exceptions, unwinding and static initialisers are in an object") {
+  Server server;
+  for (const CompileTier tier : {CompileTier::o3, CompileTier::quick}) {
+    const ObjectFile object(server.compile("throws.bc", tier));
+    const std::string sections = object.sections();
+    CHECK(contains(sections, ".eh_frame"));
+    CHECK(contains(sections, ".gcc_except_table"));
+    CHECK(contains(sections, ".init_array"));
+    CHECK(contains(object.symbols(), " T orchid_entry_throws"));
+    CHECK(contains(object.symbols(), " T orchid_entry_catches"));
+  }
+}
+
+TEST_CASE("the host's symbols may be anywhere in memory") {
+  Server server;
+  for (const CompileTier tier : {CompileTier::o3, CompileTier::quick}) {
+    const std::string relocations = ObjectFile(server.compile("host_data.bc", tier)).relocations();
+    for (const std::string symbol : {"stdout", "__dso_handle", "fputs"}) {
+      REQUIRE(contains(relocations, symbol));
+      CHECK_FALSE(contains(relocations, "R_X86_64_PC32            " + symbol));
+    }
+  }
+}
+
+TEST_CASE("thread-local variables are emulated") {
+  Server server;
+  CHECK(contains(ObjectFile(server.compile("thread_local.bc")).symbols(), "__emutls_get_address"));
+}
+
+TEST_CASE("the host's image of a container is compiled") {
+  Server server;
+  CHECK(contains(ObjectFile(server.compile("fat.orc")).symbols(), " T orchid_entry_tiny"));
+}
+
+TEST_CASE("a wrong module is refused, and the next one compiles") {
+  Server server;
+  CHECK(contains(server.failure(as_bytes("hello")).message, "not LLVM bitcode"));
+  CHECK(contains(server.failure(read_data("tiny_aarch64.bc")).message,
+                 "no bitcode image for this host"));
+  CHECK(contains(server.failure(read_data("no_entry.bc")).message, "no entry"));
+  const auto assembly = server.failure(read_data("bad_assembly.bc"));
+  CHECK(assembly.code == ErrorCode::module_rejected);
+  CHECK(contains(assembly.message, "no_such_instruction"));
+  const auto newer = server.failure(read_shared_data("newer-llvm.bc"));
+  CHECK(contains(newer.message, "made by LLVM 22."));
+  CHECK(contains(newer.message, "up to LLVM 19."));
+  CHECK_FALSE(server.compile("saxpy.bc").empty());
+}
+
+TEST_CASE("what ends LLVM ends the compiler, after it has said why") {
+  Server server;
+  if (server.host_has("tbm")) {
+    MESSAGE("skipped: this host has the instruction");
+    return;
+  }
+  const auto failed = server.failure(read_data("foreign_instruction.bc"));
+  CHECK(failed.code == ErrorCode::module_rejected);
+  CHECK(contains(failed.message, "Cannot select"));
+  CHECK(server.wait_for_end().has_value());
+}
+
+TEST_CASE("a request that is none gets an answer") {
+  Server server;
+  server.send_raw("{\"type\":\"compile\"", {});
+  CHECK(std::get<CompileFailed>(server.receive().message).code == ErrorCode::bad_request);
+  server.send_raw(encode(CompileRequest{.id = 1}), {});
+  CHECK(std::get<CompileFailed>(server.receive().message).code == ErrorCode::bad_request);
+  // A file whose owner can still change it is not read.
+  const UniqueFd open_file(::memfd_create("open", MFD_CLOEXEC));
+  server.send_raw(encode(CompileRequest{.id = 2}), {open_file.get()});
+  const auto failed = std::get<CompileFailed>(server.receive().message);
+  CHECK(failed.id == 2);
+  CHECK(failed.code == ErrorCode::bad_request);
+  CHECK_FALSE(server.compile("saxpy.bc").empty());
+}
+
+TEST_CASE("a compiler is confined before it sees a module") {
+  Server server;
+  std::ifstream status("/proc/" + std::to_string(server.pid()) + "/status");
+  const std::string text(std::istreambuf_iterator<char>(status), {});
+  CHECK(contains(text, "NoNewPrivs:\t1"));
+  CHECK(contains(text, "Seccomp:\t2"));
+  CHECK(contains(text, "CapEff:\t0000000000000000"));
+}
+
+TEST_CASE("a compiler ends when its requester goes") {
+  Server server;
+  server.close_socket();
+  CHECK(server.wait_for_end() == 0);
+}
+
+#ifndef ORCHID_SANITIZED  // which keep freed memory
+TEST_CASE("many compilations leave nothing behind") {
+  Server server;
+  const auto resident_pages = [&] {
+    std::ifstream file("/proc/" + std::to_string(server.pid()) + "/statm");
+    long total = 0;
+    long resident = 0;
+    file >> total >> resident;
+    return resident;
+  };
+  for (int i = 0; i < 20; ++i) server.compile("saxpy.bc");
+  const long before = resident_pages();
+  for (int i = 0; i < 60; ++i) server.compile("saxpy.bc");
+  CHECK(resident_pages() - before < 2048);  // pages of 4 KiB
+}
+#endif

@@ -1,0 +1,139 @@
+#include "compiler_process.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <variant>
+
+#include "foundation/files.h"
+#include "foundation/sockets.h"
+
+namespace orchid::test {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr auto patience = 30s;
+
+Bytes read_whole(const std::filesystem::path& path) {
+  auto bytes = read_file(path, 64_MiB);
+  REQUIRE_MESSAGE(bytes.has_value(), path.string());
+  return *bytes;
+}
+
+/// Waits until `done`, looking often.
+template <typename Condition>
+bool wait_until(Condition done) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (!done()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+}  // namespace
+
+Bytes read_data(const std::string& name) {
+  return read_whole(std::filesystem::path(TEST_DATA) / name);
+}
+Bytes read_shared_data(const std::string& name) {
+  return read_whole(std::filesystem::path(SHARED_TEST_DATA) / name);
+}
+
+CompilerProcess::CompilerProcess(const std::string& mode) {
+  auto pair = make_packet_pair();
+  REQUIRE(pair.has_value());
+  pid_ = ::fork();
+  REQUIRE(pid_ >= 0);
+  if (pid_ == 0) {
+    constexpr int number = 3;
+    // dup2 onto itself would keep close-on-exec.
+    if (pair->second.get() == number)
+      ::fcntl(number, F_SETFD, 0);
+    else
+      ::dup2(pair->second.get(), number);
+    ::execl(COMPILER, COMPILER, mode.c_str(), "3", nullptr);
+    ::_exit(127);
+  }
+  socket_ = std::move(pair->first);
+}
+
+CompilerProcess::~CompilerProcess() {
+  if (pid_ == 0) return;
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+void CompilerProcess::send(const CompilerMessage& message, std::span<const std::byte> module) {
+  const auto file = make_sealed_memory("module", module);
+  REQUIRE(file.has_value());
+  send_raw(encode(message), {file->get()});
+}
+
+void CompilerProcess::send_raw(const std::string& text, const std::vector<int>& descriptors) {
+  const auto sent = send_packet(socket_.get(), text, descriptors);
+  REQUIRE_MESSAGE(sent.has_value(), sent.error().message);
+}
+
+Reply CompilerProcess::receive() {
+  pollfd watched{.fd = socket_.get(), .events = POLLIN, .revents = 0};
+  REQUIRE(::poll(&watched, 1, static_cast<int>(std::chrono::milliseconds(patience).count())) == 1);
+  const auto packet = receive_packet(socket_.get(), false);
+  REQUIRE_MESSAGE(packet.has_value(), packet.error().message);
+  REQUIRE(packet->has_value());
+  auto message = parse_compiler_message((*packet)->text);
+  REQUIRE_MESSAGE(message.has_value(), message.error().message);
+  Reply reply{.message = std::move(*message), .object = {}};
+  if (std::holds_alternative<CompiledObject>(reply.message)) {
+    REQUIRE((*packet)->descriptors.size() == 1);
+    const auto mapped = MappedFile::map((*packet)->descriptors[0].get(), {.limit = 64_MiB});
+    REQUIRE(mapped.has_value());
+    reply.object.assign(mapped->bytes().begin(), mapped->bytes().end());
+  }
+  return reply;
+}
+
+std::optional<int> CompilerProcess::wait_for_end() {
+  int status = 0;
+  REQUIRE(wait_until([&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; }));
+  pid_ = 0;
+  if (!WIFEXITED(status)) return std::nullopt;
+  return WEXITSTATUS(status);
+}
+
+std::vector<pid_t> CompilerProcess::children(std::size_t count) const {
+  const std::string path =
+      "/proc/" + std::to_string(pid_) + "/task/" + std::to_string(pid_) + "/children";
+  std::vector<pid_t> pids;
+  REQUIRE(wait_until([&] {
+    pids.clear();
+    std::ifstream file(path);
+    for (pid_t pid = 0; file >> pid;) pids.push_back(pid);
+    return pids.size() == count;
+  }));
+  return pids;
+}
+
+CommandResult run_command(const std::string& command) {
+  FILE* pipe = ::popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  CommandResult result;
+  std::array<char, 4096> part{};
+  while (const std::size_t got = std::fread(part.data(), 1, part.size(), pipe))
+    result.output.append(part.data(), got);
+  const int status = ::pclose(pipe);
+  result.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return result;
+}
+
+}  // namespace orchid::test

@@ -1,0 +1,1 @@
+int nothing_to_call(int a) { return a + 1; }

@@ -1,0 +1,102 @@
+#include "runtime_symbols/runtime_symbols.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+using namespace orchid::executor;
+
+TEST_CASE("what functions usually need is on the list and in this process") {
+  for (const std::string name :
+       {"malloc",
+        "memcpy",
+        "printf",
+        "__printf_chk",
+        "stdout",
+        "fopen",
+        "qsort",
+        "strtod",
+        "__ctype_b_loc",
+        "clock_gettime",
+        "pthread_create",
+        "pthread_mutex_lock",
+        "sem_wait",
+        "setjmp",
+        "__sigsetjmp",
+        "longjmp",
+        "abort",
+        "exit",
+        "__errno_location",
+        "__stack_chk_fail",
+        "sin",
+        "sinf",
+        "sinl",
+        "expf",
+        "pow",
+        "fmaf",
+        "lgamma_r",
+        "lgammaf_r",
+        "__exp_finite",
+        "__powf_finite",
+        "csqrtf",
+        "fesetround",
+        "signgam",
+        "__udivti3",
+        "__emutls_get_address",
+        "_Unwind_Resume",
+        "__cxa_throw",
+        "__gxx_personality_v0",
+        "__dynamic_cast",
+        "_Znwm",
+        "_ZdlPvm",
+        "_ZTIi",
+        "_ZTIPKc",
+        "_ZTVN10__cxxabiv120__si_class_type_infoE",
+        "_ZSt4cout",
+        "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_createERmm",
+        "_ZNSo3putEc",
+        "_ZTISt13runtime_error",
+        "_ZTVSt9exception",
+        "_ZNKSt9exception4whatEv",
+        "_ZTTNSt7__cxx1119basic_ostringstreamIcSt11char_traitsIcESaIcEEE",
+        "_ZSt28_Rb_tree_rebalance_for_erasePSt18_Rb_tree_node_baseRS_"}) {
+    CHECK_MESSAGE(is_runtime_symbol(name), name);
+    CHECK_MESSAGE(find_runtime_symbol(name) != nullptr, name);
+  }
+  CHECK(find_runtime_symbol("memcpy") == reinterpret_cast<void*>(&std::memcpy));
+  CHECK(find_runtime_symbol("__pow_finite") == find_runtime_symbol("pow"));
+}
+
+TEST_CASE("what a sandboxed function cannot do is not on the list, and the reason is told") {
+  for (const std::string name : {"fork", "vfork", "clone", "execve", "execvp", "system", "popen",
+                                 "posix_spawn", "dlopen", "dlsym", "socket", "connect", "syscall",
+                                 "ptrace", "setuid", "chroot", "mount", "waitpid", "atexit"}) {
+    CHECK_MESSAGE(!is_runtime_symbol(name), name);
+    CHECK_MESSAGE(find_runtime_symbol(name) == nullptr, name);
+    CHECK_MESSAGE(!refusal_reason(name).empty(), name);
+  }
+  CHECK(refusal_reason("fork") == "a function runs in one process");
+  CHECK(refusal_reason("my_own_function").empty());
+  CHECK(refusal_reason("for").empty());
+}
+
+TEST_CASE("symbols of this program, of LLVM and of nobody are not on the list") {
+  for (const std::string name :
+       {"main", "orchid_unknown", "_ZN4llvm5ValueD1Ev",
+        "_ZN6orchid8executor17is_runtime_symbolESt17basic_string_viewIcSt11char_traitsIcEE", "",
+        "_Z", "_ZN", "_ZTI", "_ZTIN", "__finite_finite_finite", "sinq"})
+    CHECK_MESSAGE(!is_runtime_symbol(name), name);
+}
+
+TEST_CASE("the host API is provided by the worker alone") {
+  CHECK(is_host_api_symbol("orchid_output"));
+  CHECK(is_runtime_symbol("orchid_output"));
+  CHECK(find_runtime_symbol("orchid_output") == nullptr);
+  const std::vector<std::string> names{"malloc", "orchid_error", "nobody_has_this", "__dso_handle",
+                                       "fork",   "_ZSt4cout",    "_ZSt9no_such_one"};
+  CHECK(missing_symbols(names) ==
+        std::vector<std::string>{"nobody_has_this", "fork", "_ZSt9no_such_one"});
+}
