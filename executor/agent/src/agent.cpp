@@ -1,0 +1,137 @@
+#include "agent.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "foundation/log.h"
+#include "foundation/random.h"
+
+namespace orchid::executor {
+namespace {
+constexpr std::chrono::milliseconds tick_interval{500};
+}
+
+Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, ObjectStore store,
+             UniqueFd lane_listener, SupervisorNotice notice)
+    : io_(io),
+      options_(std::move(options)),
+      host_(std::move(host)),
+      store_(std::move(store)),
+      notice_(std::move(notice)),
+      children_(io),
+      leases_(static_cast<std::uint32_t>(host_.cores.size())),
+      workers_(io, children_, options_.workers),
+      compiler_(io, children_, options_.compiler,
+                [this](const CompilerReady& target) { compiler_ready(target); }),
+      code_(compiler_, store_),
+      services_{io,
+                workers_,
+                code_,
+                leases_,
+                rate_,
+                counters_,
+                [this](const LeaseClosed& closed) {
+                  if (gateway_) gateway_->send(closed);
+                  report_capacity();
+                }},
+      lanes_(services_, std::move(lane_listener)),
+      timer_(io) {}
+
+void Agent::start() {
+  log::info("event=starting host={} cores={} memory=\"{}\"", host_.hostname, host_.cores.size(),
+            to_string(host_.memory));
+  compiler_.start();
+  workers_.start();
+  tick();
+}
+
+void Agent::stop() {
+  notice_.stopping();
+  timer_.cancel();
+  if (gateway_) gateway_->stop();
+  lanes_.revoke_all("the executor is shutting down");
+  io_.stop();
+}
+
+ControlHello Agent::make_hello(const CompilerReady& target) const {
+  ControlHello hello;
+  hello.version = ORCHID_VERSION;
+  hello.executor = random_hex(8);
+  hello.host = {.boot_id = host_.boot_id,
+                .hostname = host_.hostname,
+                .architecture = host_.architecture,
+                .cpu = target.cpu,
+                .features = target.features,
+                .cores = host_.cores,
+                .memory = host_.memory,
+                .kind = "cpu"};
+  hello.lane_socket = options_.runtime_directory / "lanes.sock";
+  return hello;
+}
+
+void Agent::compiler_ready(const CompilerReady& target) {
+  if (gateway_ != nullptr) return;  // a restart
+  log::info("event=compiler_ready cpu={} llvm={}", target.cpu, target.llvm);
+  gateway_ = std::make_unique<ControlClient>(
+      io_,
+      ControlClient::Options{
+          .gateway = options_.gateway, .token = options_.token, .hello = make_hello(target)},
+      ControlClient::Handlers{
+          [this](std::uint64_t epoch, bool resumed) { welcomed(epoch, resumed); },
+          [this](const ControlMessage& message) { obey(message); },
+          [] { log::warn("event=gateway_lost"); }});
+  gateway_->start();
+}
+
+void Agent::welcomed(std::uint64_t epoch, bool resumed) {
+  log::info("event=gateway_connected epoch={} resumed={}", epoch, resumed);
+  for (const LeaseId& old : leases_.begin_epoch(epoch))
+    lanes_.revoke(old, "the gateway has started anew");
+  report_capacity();
+  notice_.ready();
+}
+
+void Agent::obey(const ControlMessage& message) {
+  if (const auto* request = std::get_if<OpenLease>(&message)) {
+    open_lease(*request);
+  } else if (const auto* close = std::get_if<CloseLease>(&message)) {
+    if (leases_.close(close->lease)) lanes_.revoke(close->lease, "the lease was closed");
+    // Answered in any case: the gateway counts the lease's cores as taken until we say so.
+    gateway_->send(LeaseClosed{close->lease, LeaseEnd::revoked});
+    report_capacity();
+  }
+}
+
+void Agent::open_lease(const OpenLease& request) {
+  if (auto opened = leases_.open(request, std::chrono::steady_clock::now()))
+    gateway_->send(*opened);
+  else
+    gateway_->send(LeaseRefused{request.lease, opened.error().code, opened.error().message});
+  report_capacity();
+}
+
+void Agent::report_capacity() {
+  if (!gateway_) return;
+  CapacityReport report{.cores_free = leases_.cores_free(),
+                        .workers_ready = static_cast<std::uint32_t>(workers_.ready()),
+                        .counters = counters_};
+  report.counters["births"] = workers_.births();
+  report.counters["compiler_restarts"] = compiler_.restarts();
+  gateway_->send(std::move(report));
+}
+
+void Agent::tick() {
+  notice_.alive();
+  for (const LeaseClosed& lapsed : leases_.lapse(std::chrono::steady_clock::now())) {
+    log::info("event=lease_lapsed lease={}", to_string(lapsed.lease));
+    if (gateway_) gateway_->send(lapsed);
+    report_capacity();
+  }
+  timer_.expires_after(tick_interval);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) tick();
+  });
+}
+
+}  // namespace orchid::executor

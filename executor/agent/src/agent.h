@@ -1,0 +1,70 @@
+// agent/agent.h: the executor's parts, and what they tell each other: commands of the gateway
+// become leases, leases become lanes.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "child_watch.h"
+#include "code_service.h"
+#include "compiler_process.h"
+#include "control_client.h"
+#include "lane_server.h"
+#include "lease_table.h"
+#include "object_store.h"
+#include "supervisor_notice.h"
+#include "topology/host.h"
+#include "worker_pool.h"
+
+namespace orchid::executor {
+
+/// Owned by the agent's only thread, which runs `io`.
+class Agent {
+ public:
+  struct Options {
+    GatewayAddress gateway;
+    std::string token;  // empty over a Unix socket
+    std::filesystem::path runtime_directory;
+    std::filesystem::path program_directory;
+    WorkerPool::Options workers;
+    CompilerProcess::Options compiler;
+    std::uint32_t cores = 0;  // at most so many are offered; 0: all that this process may use
+  };
+  Agent(boost::asio::io_context& io, Options options, HostResources host, ObjectStore store,
+        UniqueFd lane_listener, SupervisorNotice notice);
+  void start();
+  /// Ends the sessions and processes; the event loop runs out of work then.
+  void stop();
+
+ private:
+  void compiler_ready(const CompilerReady& target);
+  void welcomed(std::uint64_t epoch, bool resumed);
+  void obey(const ControlMessage& message);
+  void open_lease(const OpenLease& request);
+  void report_capacity();
+  void tick();
+  [[nodiscard]] ControlHello make_hello(const CompilerReady& target) const;
+
+  boost::asio::io_context& io_;
+  Options options_;
+  HostResources host_;
+  ObjectStore store_;
+  SupervisorNotice notice_;
+  TickRate rate_ = TickRate::measure();
+  ChildWatch children_;
+  LeaseTable leases_;
+  WorkerPool workers_;
+  CompilerProcess compiler_;
+  CodeService code_;
+  std::map<std::string, std::uint64_t> counters_;
+  LaneServices services_;
+  LaneServer lanes_;
+  std::unique_ptr<ControlClient>
+      gateway_;  // from the compiler's first report on, which says what this host runs
+  boost::asio::steady_timer timer_;
+};
+
+}  // namespace orchid::executor

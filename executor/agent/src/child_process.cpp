@@ -1,0 +1,64 @@
+#include "child_process.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "foundation/sockets.h"
+
+namespace orchid::executor {
+namespace {
+
+constexpr int control_number = 3;
+constexpr rlim_t stack_bytes = 8UL << 20;
+
+/// Between fork and exec: system calls only.
+void become(const char* program, char* const* arguments, int control) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  for (int number = 1; number < SIGRTMIN; ++number)
+    if (number != SIGKILL && number != SIGSTOP) ::signal(number, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  rlimit stack{};
+  ::getrlimit(RLIMIT_STACK, &stack);
+  stack.rlim_cur = std::min(stack_bytes, stack.rlim_max);
+  ::setrlimit(RLIMIT_STACK, &stack);
+  const int null = ::open("/dev/null", O_RDONLY);
+  ::dup2(null, STDIN_FILENO);
+  if (control == control_number)
+    ::fcntl(control, F_SETFD, 0);
+  else
+    ::dup2(control, control_number);
+  ::syscall(SYS_close_range, control_number + 1, ~0U, 0);
+  char* const no_environment[] = {nullptr};
+  ::execve(program, arguments, no_environment);
+  ::_exit(127);
+}
+
+}  // namespace
+
+Result<StartedChild> start_child(const std::filesystem::path& program,
+                                 const std::vector<std::string>& arguments) {
+  if (::access(program.c_str(), X_OK) != 0)
+    return fail(ErrorCode::not_found,
+                program.string() + " is not there or cannot be executed; reinstall Orchid");
+  auto pair = make_packet_pair();
+  if (!pair) return fail(std::move(pair.error()));
+  std::vector<std::string> words{program.string()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  const pid_t pid = ::fork();
+  if (pid < 0) return fail_errno("fork");
+  if (pid == 0) become(program.c_str(), pointers.data(), pair->second.get());
+  return StartedChild{pid, std::move(pair->first)};
+}
+
+}  // namespace orchid::executor

@@ -1,0 +1,25 @@
+// agent/child_process.h: starts one of our own programs with a socket to talk to it.
+#pragma once
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "foundation/result.h"
+#include "foundation/unique_fd.h"
+
+namespace orchid::executor {
+
+struct StartedChild {
+  pid_t pid = -1;
+  UniqueFd control;  // our end of a packet socket; the child's end is its descriptor 3
+};
+
+/// fork + exec with an empty environment, default signals, a stack of at most 8 MiB, standard input
+/// from /dev/null, output to ours. `arguments` follow the program's name. Errors: `system`,
+/// `not_found`.
+[[nodiscard]] Result<StartedChild> start_child(const std::filesystem::path& program,
+                                               const std::vector<std::string>& arguments);
+
+}  // namespace orchid::executor

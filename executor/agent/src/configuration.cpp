@@ -1,0 +1,60 @@
+#include "configuration.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+
+namespace orchid::executor {
+
+Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
+  ParsedConfiguration parsed;
+  Configuration& c = parsed.configuration;
+  CLI::App app{
+      "Turns the cores of this host into Orchid workers. `orchid up` starts it; see "
+      "docs/ARCHITECTURE.md."};
+  app.set_version_flag("--version", ORCHID_VERSION);
+  std::string worker_memory = "4GiB";
+  std::string object_store = "1GiB";
+  app.add_option("--gateway", c.gateway, "unix:/path/of/socket or host:port");
+  app.add_option("--token-file", c.token_file, "file with the bearer token, for host:port");
+  app.add_option("--runtime", c.runtime_directory, "directory for sockets, private to you");
+  app.add_option("--state", c.state_directory, "directory for compiled objects");
+  app.add_option("--programs", c.program_directory,
+                 "directory of orchid-worker and orchid-compiler");
+  app.add_option("--cores", c.cores,
+                 "offer at most so many cores; 0: all that this process may use");
+  app.add_option("--worker-memory", worker_memory, "memory of one worker, such as 4GiB");
+  app.add_option("--object-store", object_store, "space for compiled objects, such as 1GiB");
+  app.add_option("--readable", c.readable_paths,
+                 "a directory that functions may read; can be repeated");
+  app.add_flag("--probe-sandbox", c.probe_sandbox,
+               "print as JSON what this kernel can enforce, and end");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& done) {
+    parsed.exit_status = app.exit(done);
+    return parsed;
+  } catch (const CLI::ParseError& error) {
+    return fail(ErrorCode::bad_configuration, error.what());
+  }
+  auto memory = parse_byte_count(worker_memory);
+  if (!memory) return fail(std::move(memory.error()).while_doing("--worker-memory"));
+  auto store = parse_byte_count(object_store);
+  if (!store) return fail(std::move(store.error()).while_doing("--object-store"));
+  c.worker_memory = *memory;
+  c.object_store = *store;
+  if (c.worker_memory < 64_MiB)
+    return fail(ErrorCode::bad_configuration, "--worker-memory must be at least 64MiB");
+  if (const char* socket = std::getenv("NOTIFY_SOCKET"); socket != nullptr)
+    c.notify_socket = socket;
+  if (c.probe_sandbox) return parsed;
+  if (c.gateway.empty() || c.runtime_directory.empty() || c.state_directory.empty())
+    return fail(ErrorCode::bad_configuration,
+                "--gateway, --runtime and --state are needed; `orchid up` starts a whole Orchid");
+  if (c.program_directory.empty()) {
+    std::error_code error;
+    c.program_directory = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  }
+  return parsed;
+}
+
+}  // namespace orchid::executor

@@ -1,0 +1,36 @@
+// agent/configuration.h: what orchid-executor can be told, by flag.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "foundation/result.h"
+#include "foundation/units.h"
+
+namespace orchid::executor {
+
+struct Configuration {
+  std::string gateway;                      // "unix:/path" or "host:port"; required
+  std::filesystem::path token_file;         // empty: none, for the Unix socket
+  std::filesystem::path runtime_directory;  // sockets; private to the user; required
+  std::filesystem::path state_directory;    // the object store; required
+  std::filesystem::path
+      program_directory;    // orchid-worker, orchid-compiler; default: beside this program
+  std::uint32_t cores = 0;  // offered at most; 0: all that the affinity mask and cgroup allow
+  ByteCount worker_memory = 4_GiB;          // RLIMIT_DATA of a worker; 64 MiB and more
+  ByteCount object_store = 1_GiB;           // bound of the object store on disk
+  std::vector<std::string> readable_paths;  // trees that functions may read; default: none
+  std::string notify_socket;                // NOTIFY_SOCKET of the environment
+  bool probe_sandbox = false;               // print what the kernel can enforce, and end
+};
+
+/// Errors: `bad_configuration`. `exit_status` is set when --help or --version was printed and the
+/// program should end.
+struct ParsedConfiguration {
+  Configuration configuration;
+  int exit_status = -1;
+};
+[[nodiscard]] Result<ParsedConfiguration> parse_configuration(int argc, char** argv);
+
+}  // namespace orchid::executor

@@ -1,0 +1,96 @@
+// control_client.h: the executor's side of the control connection: it dials the gateway, keeps
+// dialling, and loses no message while both processes live (docs/PROTOCOL.md §2).
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "foundation/clock.h"
+#include "foundation/result.h"
+#include "protocol/control_messages.h"
+#include "protocol/reliable_stream.h"
+
+namespace orchid::executor {
+
+/// Where the gateway listens: a Unix socket, or host and port.
+struct GatewayAddress {
+  std::filesystem::path socket;  // when not empty, the other two are not used
+  std::string host;
+  std::string port;
+  /// "unix:/path", "/path", "host:port", "[::1]:port", each also after "http://". Errors:
+  /// `bad_configuration`.
+  [[nodiscard]] static Result<GatewayAddress> parse(std::string_view text);
+  [[nodiscard]] std::string to_text() const;
+};
+
+/// Owned by the agent's thread, as the io_context is; its handlers run there, never inside `send`,
+/// `start` or `stop`. (A gateway given by a host name is looked up by Asio's resolver thread, which
+/// shares nothing with us.) May be destroyed at any time, also in a handler.
+class ControlClient {
+ public:
+  struct Options {
+    GatewayAddress gateway;
+    std::string token;   // empty over the Unix socket, where the peer's credentials count
+    ControlHello hello;  // `stream` and `ack` are filled in here
+    std::chrono::milliseconds first_retry{50};
+    std::chrono::milliseconds longest_retry{2000};
+  };
+  struct Handlers {
+    /// After each (re)connection. Not `resumed`: the stream begins afresh, what was sent before is
+    /// forgotten; drop the leases of epochs before this one and report the capacity again.
+    std::function<void(std::uint64_t epoch, bool resumed)> on_welcome;
+    std::function<void(const ControlMessage&)> on_message;
+    /// The connection broke; it is being dialled again. Not called for attempts that never came to
+    /// a welcome.
+    std::function<void()> on_lost;
+  };
+  ControlClient(boost::asio::io_context& io, Options options, Handlers handlers);
+  ~ControlClient();
+  ControlClient(const ControlClient&) = delete;
+  ControlClient& operator=(const ControlClient&) = delete;
+
+  void start();
+  /// Kept and sent again until the gateway has it, or until the stream begins afresh.
+  void send(ControlMessage message);
+  /// Closes the connection; no handler is called any more. `start` dials again.
+  void stop();
+  [[nodiscard]] bool connected() const { return welcomed_; }
+
+ private:
+  class Link;
+  void dial();
+  void dial_resolved(boost::asio::ip::tcp::resolver::results_type found);
+  void dial_later();
+  void opened();
+  void arrived(std::string_view text);
+  void welcome(const ControlWelcome& message);
+  void lost(const std::string& reason);
+  void write(const ControlFrame& frame);
+  void tick();
+
+  boost::asio::io_context& io_;
+  Options options_;
+  std::shared_ptr<const Handlers>
+      handlers_;  // shared with the call in progress: a handler may destroy us
+  ReliableStream stream_;
+  boost::asio::steady_timer retry_timer_;
+  boost::asio::steady_timer tick_timer_;
+  boost::asio::ip::tcp::resolver resolver_;
+  std::shared_ptr<Link> link_;  // shared with its own asynchronous operations, which may outlive us
+  std::shared_ptr<char> alive_ =
+      std::make_shared<char>();  // its weak pointers tell callbacks whether we are still here
+  std::chrono::milliseconds retry_;
+  unsigned unacknowledged_ = 0;  // numbered frames received since we last sent anything
+  bool running_ = false;
+  bool welcomed_ = false;
+  std::string last_complaint_;  // the same reason is logged once, not at each attempt
+};
+
+}  // namespace orchid::executor

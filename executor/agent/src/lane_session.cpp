@@ -1,0 +1,201 @@
+#include "lane_session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "foundation/log.h"
+#include "protocol/digest.h"
+
+namespace orchid::executor {
+
+LaneSession::LaneSession(LaneServices& services, const PeerCredentials& peer,
+                         std::function<void(LaneSession&)> ended)
+    : services_(services), peer_(peer), ended_(std::move(ended)), replacement_timer_(services.io) {}
+
+void LaneSession::start(UniqueFd socket) {
+  client_ = std::make_unique<PacketChannel>(
+      services_.io, std::move(socket),
+      PacketChannel::Handlers{[this](Packet& packet) { from_client(packet); }, [this] { end(); }});
+}
+
+void LaneSession::send(const LaneMessage& message, const std::vector<int>& descriptors) {
+  if (over_) return;
+  if (auto sent = client_->send(encode(message), descriptors); !sent) end();
+}
+
+void LaneSession::refuse(const Failure& failure) {
+  send(LaneRefused{failure.code, failure.message});
+  end();
+}
+
+void LaneSession::from_client(Packet& packet) {
+  const auto self = shared_from_this();
+  auto message = parse_lane_message(packet.text);
+  if (!message) return refuse(message.error());
+  if (const auto* wanted = std::get_if<LaneClaim>(&*message)) return claim(*wanted);
+  if (!lease_) return refuse({ErrorCode::denied, "the first message must be a claim"});
+  if (const auto* announced = std::get_if<LaneAnnounce>(&*message))
+    return announce(announced->digest);
+  if (const auto* code = std::get_if<LaneCode>(&*message);
+      code != nullptr && packet.descriptors.size() == 1)
+    return provide(code->digest, std::move(packet.descriptors.front()));
+  if (const auto* cancel = std::get_if<LaneCancel>(&*message)) {
+    cancellation_ = {cancel->request, std::nullopt};
+    return watch(std::chrono::steady_clock::now());
+  }
+  if (const auto* replace = std::get_if<LaneReplace>(&*message)) {
+    log::warn("event=worker_replaced lease={} reason=\"{}\"", to_string(*lease_), replace->reason);
+    if (worker_) worker_->kill(KillReason::unresponsive);
+    return;
+  }
+  refuse({ErrorCode::bad_request, "a message that clients do not send"});
+}
+
+void LaneSession::claim(const LaneClaim& message) {
+  if (lease_) return refuse({ErrorCode::bad_request, "a second claim on one connection"});
+  if (message.protocol != lane_protocol_version)
+    return refuse(
+        {ErrorCode::unsupported, "this executor speaks lane protocol 1; update the older side"});
+  if (auto claimed = services_.leases.claim({message.lease, message.secret, peer_.uid}); !claimed)
+    return refuse(claimed.error());
+  lease_ = message.lease;
+  take_worker();
+}
+
+void LaneSession::take_worker() {
+  services_.workers.take([weak = weak_from_this()](std::shared_ptr<WorkerProcess> worker) {
+    const auto self = weak.lock();
+    if (self == nullptr || self->over_) {
+      worker->kill(KillReason::released);
+      return;
+    }
+    self->took(std::move(worker));
+  });
+}
+
+void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
+  worker_ = std::move(worker);
+  services_.workers.on_end(*worker_, [weak = weak_from_this()](const ChildEvent& event) {
+    if (const auto self = weak.lock()) self->worker_ended(event);
+  });
+  const transport::LaneDescriptors& lane = worker_->lane();
+  send(LaneClaimed{.worker = worker_->id(),
+                   .pid = worker_->pid(),
+                   .core = -1,
+                   .generation = 1,
+                   .request_bytes = lane.geometry.request_bytes,
+                   .response_bytes = lane.geometry.response_bytes},
+       {lane.memory.get(), lane.wake_worker.get(), lane.wake_client.get()});
+}
+
+void LaneSession::worker_ended(const ChildEvent& event) {
+  const LaneEnded ended = worker_->epitaph(event);
+  const bool spoiled = ended.request == 0 && worker_->kill_reason() == KillReason::none;
+  ++services_
+        .counters[spoiled ? "workers_spoiled" : "workers_" + std::string(to_string(ended.outcome))];
+  const std::shared_ptr<WorkerProcess> dead = std::exchange(worker_, nullptr);
+  cancellation_.reset();
+  if (over_) return;
+  dead->fail_loads(ended.message);
+  send(ended);
+  const bool braking = brake_.braking();
+  const auto delay = brake_.after_death(std::chrono::steady_clock::now());
+  if (delay.count() == 0) return take_worker();
+  if (!braking)
+    log::warn("event=workers_die_quickly lease={} last=\"{}\"", to_string(*lease_), ended.message);
+  replacement_timer_.expires_after(delay);
+  replacement_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+    const auto self = weak.lock();
+    if (!error && self != nullptr && !self->over_) self->take_worker();
+  });
+}
+
+void LaneSession::announce(const std::string& digest) {
+  if (!is_digest(digest))
+    return refuse({ErrorCode::bad_request, "a digest is sha256: and 64 hexadecimal digits"});
+  if (worker_ == nullptr)
+    return send(LaneRejected{digest, ErrorCode::no_capacity, "the worker is being replaced"});
+  if (const WorkerSlot* slot = worker_->find_slot(digest))
+    return send_slot(digest, *slot, {.file = nullptr, .source = CodeSource::worker}, {});
+  const auto done = [weak = weak_from_this(), digest](const Result<CodeService::Object>& object) {
+    if (const auto self = weak.lock()) self->load(digest, object);
+  };
+  if (!services_.code.find(digest, done)) send(LaneNeedCode{digest});
+}
+
+void LaneSession::provide(const std::string& digest, UniqueFd module) {
+  services_.code.compile(
+      digest, std::move(module),
+      [weak = weak_from_this(), digest](const Result<CodeService::Object>& object) {
+        if (const auto self = weak.lock()) self->load(digest, object);
+      });
+}
+
+void LaneSession::load(const std::string& digest, const Result<CodeService::Object>& object) {
+  if (over_) return;
+  if (!object) return send(LaneRejected{digest, object.error().code, object.error().message});
+  if (worker_ == nullptr)
+    return send(LaneRejected{digest, ErrorCode::no_capacity, "the worker is being replaced"});
+  worker_->load(digest, object->file->get(),
+                [weak = weak_from_this(), digest, from = *object](const Result<WorkerSlot>& slot,
+                                                                  std::chrono::microseconds link) {
+                  const auto self = weak.lock();
+                  if (self == nullptr) return;
+                  if (slot)
+                    self->send_slot(digest, *slot, from, link);
+                  else
+                    self->send(LaneRejected{digest, slot.error().code, slot.error().message});
+                });
+}
+
+void LaneSession::send_slot(const std::string& digest, const WorkerSlot& slot,
+                            const CodeService::Object& object, std::chrono::microseconds link) {
+  send(LaneSlot{.digest = digest,
+                .slot = slot.slot,
+                .generation = slot.generation,
+                .entries = slot.entries,
+                .compile_us = object.compile,
+                .link_us = link,
+                .source = object.source});
+}
+
+void LaneSession::watch(MonotonicTime now) {
+  if (worker_ == nullptr) return;
+  StatusPage& page = worker_->page();
+  const std::uint64_t word = page.state.load(std::memory_order_acquire);
+  if (run_state_of(word) != RunState::running) return;
+  const std::uint64_t number = call_of(word);
+  const std::uint64_t deadline = page.deadline_ns.load(std::memory_order_relaxed);
+  if (deadline != 0) {
+    const std::uint64_t ticks = ticks_now() - page.started_ticks.load(std::memory_order_relaxed);
+    if (services_.rate.duration(ticks).count() >=
+        static_cast<std::int64_t>(std::min<std::uint64_t>(deadline, 1ULL << 60))) {
+      page.stop.store(number, std::memory_order_relaxed);
+      worker_->kill_if_running(number, KillReason::deadline);
+      return;
+    }
+  }
+  if (!cancellation_ || page.request_id.load(std::memory_order_relaxed) != cancellation_->request)
+    return;
+  if (!cancellation_->kill_at) {
+    page.stop.store(number, std::memory_order_relaxed);
+    cancellation_->kill_at = now + limits::cancel_grace;
+  } else if (now >= *cancellation_->kill_at) {
+    worker_->kill_if_running(number, KillReason::cancelled);
+  }
+}
+
+void LaneSession::revoke(const std::string& why) { refuse({ErrorCode::cancelled, why}); }
+
+void LaneSession::end() {
+  if (std::exchange(over_, true)) return;
+  const auto self = shared_from_this();
+  replacement_timer_.cancel();
+  // The worker holds this client's data and code: it is never given to another.
+  if (worker_ != nullptr) worker_->kill(KillReason::released);
+  if (lease_)
+    if (const auto closed = services_.leases.give_back(*lease_)) services_.lease_closed(*closed);
+  ended_(*this);
+}
+
+}  // namespace orchid::executor

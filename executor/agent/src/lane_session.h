@@ -1,0 +1,79 @@
+// agent/lane_session.h: one client's claim on one worker: hands over the lane, loads code, watches
+// the calls, replaces the worker.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "code_service.h"
+#include "foundation/sockets.h"
+#include "lease_table.h"
+#include "packet_channel.h"
+#include "protocol/lane_messages.h"
+#include "replacement_brake.h"
+#include "worker_pool.h"
+
+namespace orchid::executor {
+
+/// What all sessions share; outlives them.
+struct LaneServices {
+  boost::asio::io_context& io;
+  WorkerPool& workers;
+  CodeService& code;
+  LeaseTable& leases;
+  const TickRate& rate;
+  std::map<std::string, std::uint64_t>& counters;
+  std::function<void(const LeaseClosed&)> lease_closed;
+};
+
+/// Owned by the agent's thread, through LaneServer.
+class LaneSession : public std::enable_shared_from_this<LaneSession> {
+ public:
+  /// `ended`: once, when the session is to be dropped.
+  LaneSession(LaneServices& services, const PeerCredentials& peer,
+              std::function<void(LaneSession&)> ended);
+  void start(UniqueFd socket);
+
+  /// Looks at the running call: deadline, cancellation. Called every few milliseconds.
+  void watch(MonotonicTime now);
+  [[nodiscard]] const std::optional<LeaseId>& lease() const { return lease_; }
+  /// The lease is over: tells the client and ends.
+  void revoke(const std::string& why);
+
+ private:
+  void from_client(Packet& packet);
+  void claim(const LaneClaim& message);
+  void take_worker();
+  void took(std::shared_ptr<WorkerProcess> worker);
+  void worker_ended(const ChildEvent& event);
+  void announce(const std::string& digest);
+  void provide(const std::string& digest, UniqueFd module);
+  void load(const std::string& digest, const Result<CodeService::Object>& object);
+  void send_slot(const std::string& digest, const WorkerSlot& slot,
+                 const CodeService::Object& object, std::chrono::microseconds link);
+  void send(const LaneMessage& message, const std::vector<int>& descriptors = {});
+  void refuse(const Failure& failure);
+  void end();
+
+  LaneServices& services_;
+  PeerCredentials peer_;
+  std::function<void(LaneSession&)> ended_;
+  std::unique_ptr<PacketChannel> client_;
+  std::optional<LeaseId> lease_;
+  std::shared_ptr<WorkerProcess> worker_;
+  bool over_ = false;
+  struct Cancellation {
+    std::uint64_t request = 0;
+    std::optional<MonotonicTime> kill_at;  // once the function has been asked to stop
+  };
+  std::optional<Cancellation> cancellation_;
+  boost::asio::steady_timer replacement_timer_;
+  ReplacementBrake brake_;
+};
+
+}  // namespace orchid::executor

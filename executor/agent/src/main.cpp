@@ -1,0 +1,93 @@
+// orchid-executor: the agent of one host and owner.
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <nlohmann/json.hpp>
+
+#include "agent.h"
+#include "configuration.h"
+#include "foundation/files.h"
+#include "foundation/log.h"
+#include "sandbox/confinement.h"
+
+namespace orchid::executor {
+namespace {
+
+int print_sandbox_support() {
+  const SandboxSupport support = probe_sandbox_support();
+  const nlohmann::json json{{"landlock_abi", support.landlock_abi},
+                            {"seccomp", support.seccomp},
+                            {"missing", support.missing}};
+  std::puts(json.dump().c_str());
+  return 0;
+}
+
+int give_up(const Failure& failure, int status) {
+  log::error("event=cannot_start code={} reason=\"{}\"", to_string(failure.code), failure.message);
+  return status;
+}
+
+Result<std::string> read_token(const std::filesystem::path& path) {
+  if (path.empty()) return std::string();
+  auto content = read_file(path, 4_KiB);
+  if (!content) return fail(std::move(content.error()).while_doing("reading the token"));
+  std::string token(as_text(*content));
+  while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
+  return token;
+}
+
+Result<void> serve(const Configuration& c) {
+  auto address = GatewayAddress::parse(c.gateway);
+  if (!address) return fail(std::move(address.error()));
+  auto token = read_token(c.token_file);
+  if (!token) return fail(std::move(token.error()));
+  if (auto made = make_private_directory(c.runtime_directory); !made) return made;
+  if (auto made = make_private_directory(c.state_directory); !made) return made;
+  auto host = discover_host();
+  if (!host) return fail(std::move(host.error()));
+  if (c.cores != 0 && c.cores < host->cores.size()) host->cores.resize(c.cores);
+  auto store = ObjectStore::open({c.state_directory / "objects", c.object_store});
+  if (!store) return fail(std::move(store.error()));
+  auto listener = listen_packets(c.runtime_directory / "lanes.sock");
+  if (!listener) return fail(std::move(listener.error()));
+
+  boost::asio::io_context io(1);
+  Agent::Options options{.gateway = *address,
+                         .token = *token,
+                         .runtime_directory = c.runtime_directory,
+                         .program_directory = c.program_directory};
+  options.workers.worker_program = c.program_directory / "orchid-worker";
+  options.workers.data_limit = c.worker_memory;
+  options.workers.readable_paths = c.readable_paths;
+  options.compiler.program = c.program_directory / "orchid-compiler";
+  Agent agent(io, std::move(options), std::move(*host), std::move(*store), std::move(*listener),
+              SupervisorNotice(c.notify_socket));
+  boost::asio::signal_set signals(io, SIGINT, SIGTERM);
+  signals.async_wait([&agent](const boost::system::error_code& error, int) {
+    if (!error) agent.stop();
+  });
+  agent.start();
+  io.run();
+  return {};
+}
+
+}  // namespace
+}  // namespace orchid::executor
+
+int main(int argc, char** argv) {
+  using namespace orchid;
+  log::configure("orchid-executor", LogLevel::info);
+  try {
+    auto parsed = executor::parse_configuration(argc, argv);
+    if (!parsed) return executor::give_up(parsed.error(), 2);
+    if (parsed->exit_status >= 0) return parsed->exit_status;
+    if (parsed->configuration.probe_sandbox) return executor::print_sandbox_support();
+    auto served = executor::serve(parsed->configuration);
+    return served ? 0 : executor::give_up(served.error(), 3);
+  } catch (const std::exception& error) {
+    log::error("event=unexpected what=\"{}\"", error.what());
+    return 3;
+  }
+}

@@ -1,0 +1,40 @@
+// agent/packet_channel.h: a packet socket on the agent's event loop.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "foundation/result.h"
+#include "foundation/sockets.h"
+#include "foundation/unique_fd.h"
+
+namespace orchid::executor {
+
+/// Owned by the agent's thread. May be destroyed in its own handlers.
+class PacketChannel {
+ public:
+  struct Handlers {
+    std::function<void(Packet&)> on_packet;
+    std::function<void()> on_closed;  // once; nothing follows
+  };
+  PacketChannel(boost::asio::io_context& io, UniqueFd socket, Handlers handlers);
+  ~PacketChannel();
+  PacketChannel(const PacketChannel&) = delete;
+  PacketChannel& operator=(const PacketChannel&) = delete;
+
+  /// Errors: `unreachable` when the peer has gone or does not read.
+  [[nodiscard]] Result<void> send(std::string_view text, const std::vector<int>& descriptors = {});
+  [[nodiscard]] int descriptor() { return socket_.native_handle(); }
+
+ private:
+  void wait();
+  void drain();
+
+  boost::asio::posix::stream_descriptor socket_;
+  std::shared_ptr<Handlers> handlers_;  // shared with a running drain, which may destroy us
+};
+
+}  // namespace orchid::executor

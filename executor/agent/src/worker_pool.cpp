@@ -1,0 +1,209 @@
+#include "worker_pool.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "foundation/log.h"
+
+namespace orchid::executor {
+namespace {
+constexpr std::chrono::milliseconds longest_retry{5000};
+}
+
+WorkerPool::WorkerPool(boost::asio::io_context& io, ChildWatch& children, Options options)
+    : io_(io), children_(children), options_(std::move(options)), retry_timer_(io) {}
+
+WorkerPool::~WorkerPool() {
+  for (auto& [id, worker] : alive_) {
+    children_.forget(worker->pid());
+    worker->kill(KillReason::released);
+  }
+  if (zygote_pid_ > 0) {
+    children_.forget(zygote_pid_);
+    ::kill(zygote_pid_, SIGKILL);
+  }
+}
+
+void WorkerPool::start() { start_zygote(); }
+
+void WorkerPool::start_zygote() {
+  zygote_ready_ = false;
+  auto started = start_child(options_.worker_program, {"--zygote", "3"});
+  if (!started) {
+    log::error("event=zygote_start_failed reason=\"{}\"", started.error().message);
+    return retry_later();
+  }
+  zygote_pid_ = started->pid;
+  children_.watch(zygote_pid_, [this](const ChildEvent& event) { zygote_ended(event); });
+  zygote_ = std::make_unique<PacketChannel>(
+      io_, std::move(started->control),
+      PacketChannel::Handlers{[this](Packet& packet) { from_zygote(packet); }, [] {}});
+}
+
+void WorkerPool::zygote_ended(const ChildEvent& event) {
+  log::warn("event=zygote_lost pid={} what=\"{}\"", zygote_pid_, describe(event));
+  if (event.kind == ChildEvent::Kind::stopped) {
+    ::kill(zygote_pid_, SIGKILL);  // comes back here as killed
+    return;
+  }
+  zygote_pid_ = -1;
+  zygote_.reset();
+  zygote_ready_ = false;
+  // What was asked of it will not come; workers that have a process live on.
+  std::erase_if(unborn_, [](const auto& item) { return item.second.worker->pid() < 0; });
+  retry_later();
+}
+
+void WorkerPool::retry_later() {
+  retry_timer_.expires_after(retry_);
+  retry_ = std::min(retry_ * 2, longest_retry);
+  retry_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    if (zygote_pid_ < 0)
+      start_zygote();
+    else
+      fill();
+  });
+}
+
+void WorkerPool::from_zygote(Packet& packet) {
+  auto message = parse_worker_message(packet.text);
+  if (!message)
+    return log::error("event=bad_message from=zygote reason=\"{}\"", message.error().message);
+  if (std::holds_alternative<ZygoteReady>(*message)) {
+    zygote_ready_ = true;
+    fill();
+  } else if (const auto* birth = std::get_if<Born>(&*message)) {
+    born(*birth, packet);
+  } else if (const auto* failed = std::get_if<BirthFailed>(&*message)) {
+    log::error("event=birth_failed worker={} reason=\"{}\"", failed->worker, failed->message);
+    unborn_.erase(failed->worker);
+    retry_later();
+  }
+}
+
+void WorkerPool::set_spare(std::size_t spare) {
+  options_.spare = spare;
+  fill();
+}
+
+void WorkerPool::fill() {
+  if (!zygote_ready_) return;
+  while (ready_.size() + unborn_.size() < options_.spare + waiting_.size()) {
+    if (auto asked = request_birth(); !asked) {
+      log::error("event=birth_failed reason=\"{}\"", asked.error().message);
+      return retry_later();
+    }
+  }
+}
+
+Result<void> WorkerPool::request_birth() {
+  auto page = StatusPageMapping::create();
+  if (!page) return fail(std::move(page.error()));
+  auto lane = transport::make_lane(options_.geometry);
+  if (!lane) return fail(std::move(lane.error()));
+  auto control = make_packet_pair();
+  if (!control) return fail(std::move(control.error()));
+  const std::uint64_t id = next_id_++;
+  auto worker = std::make_shared<WorkerProcess>(id, std::move(*page), std::move(*lane));
+  const Birth birth{.worker = id,
+                    .data_limit = options_.data_limit.value,
+                    .request_bytes = options_.geometry.request_bytes.value,
+                    .response_bytes = options_.geometry.response_bytes.value,
+                    .core = -1,
+                    .readable_paths = options_.readable_paths};
+  auto sent =
+      zygote_->send(encode(birth), {control->second.get(), worker->lane().memory.get(),
+                                    worker->lane().wake_worker.get(),
+                                    worker->lane().wake_client.get(), worker->page_descriptor()});
+  if (!sent) return sent;
+  auto deadline = std::make_unique<boost::asio::steady_timer>(io_, options_.birth_deadline);
+  deadline->async_wait([this, id](const boost::system::error_code& error) {
+    if (error) return;
+    log::warn("event=birth_timed_out worker={}", id);
+    if (auto late = unborn_.extract(id); !late.empty() && late.mapped().worker->pid() > 0)
+      late.mapped().worker->kill(KillReason::unresponsive);
+    else if (zygote_pid_ > 0)
+      ::kill(zygote_pid_, SIGKILL);  // it does not answer: a fresh one is started
+  });
+  unborn_.emplace(id, Unborn{std::move(worker), std::move(control->first), std::move(deadline)});
+  return {};
+}
+
+void WorkerPool::born(const Born& message, Packet& packet) {
+  const auto found = unborn_.find(message.worker);
+  if (found == unborn_.end() || packet.descriptors.size() != 1) return;
+  const std::shared_ptr<WorkerProcess> worker = found->second.worker;
+  const std::uint64_t id = worker->id();
+  auto control = std::make_unique<PacketChannel>(
+      io_, std::move(found->second.control),
+      PacketChannel::Handlers{[this, id](Packet& from) { from_worker(id, from); }, [] {}});
+  worker->born(static_cast<pid_t>(message.pid), std::move(packet.descriptors.front()),
+               std::move(control));
+  ++births_;
+  alive_[id] = worker;
+  children_.watch(worker->pid(),
+                  [this, worker](const ChildEvent& event) { worker_event(worker, event); });
+  worker->tell(Proceed{});  // the place for a cgroup: the process is known and has done nothing yet
+}
+
+void WorkerPool::from_worker(std::uint64_t id, Packet& packet) {
+  const auto found = alive_.find(id);
+  auto message = parse_worker_message(packet.text);
+  if (found == alive_.end() || !message) return;
+  const std::shared_ptr<WorkerProcess> worker = found->second;
+  if (std::holds_alternative<WorkerReady>(*message)) {
+    if (unborn_.erase(id) != 0) ready(worker);
+  } else if (const auto* unfit = std::get_if<WorkerUnfit>(&*message)) {
+    log::error("event=worker_unfit worker={} reason=\"{}\"", id, unfit->message);
+  } else {
+    worker->answer_load(*message);
+  }
+}
+
+void WorkerPool::ready(const std::shared_ptr<WorkerProcess>& worker) {
+  retry_ = std::chrono::milliseconds(50);
+  if (waiting_.empty()) {
+    ready_.push_back(worker);
+    return;
+  }
+  Taken taken = std::move(waiting_.front());
+  waiting_.pop_front();
+  taken(worker);
+}
+
+void WorkerPool::take(Taken taken) {
+  if (ready_.empty()) {
+    waiting_.push_back(std::move(taken));
+    return fill();
+  }
+  std::shared_ptr<WorkerProcess> worker = std::move(ready_.front());
+  ready_.pop_front();
+  taken(std::move(worker));
+  // After the caller's own work, so that the fork does not delay it.
+  boost::asio::post(io_, [this] { fill(); });
+}
+
+void WorkerPool::worker_event(const std::shared_ptr<WorkerProcess>& worker,
+                              const ChildEvent& event) {
+  if (event.kind == ChildEvent::Kind::stopped) {
+    log::warn("event=worker_stopped worker={} pid={}", worker->id(), worker->pid());
+    worker->kill(KillReason::stopped);
+    return;
+  }
+  alive_.erase(worker->id());
+  const bool newborn = unborn_.erase(worker->id()) != 0;
+  const bool spare = std::erase(ready_, worker) != 0;
+  if (newborn || spare)
+    log::warn("event=spare_worker_lost worker={} what=\"{}\"", worker->id(), describe(event));
+  if (auto handler = end_handlers_.extract(worker->id()); !handler.empty()) handler.mapped()(event);
+  if (newborn)
+    retry_later();  // something is wrong with births: not at full speed
+  else
+    fill();
+}
+
+}  // namespace orchid::executor

@@ -1,0 +1,88 @@
+// agent/worker_pool.h: pre-forked workers, so that neither a call nor the replacement of a crashed
+// worker waits for a fork.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+
+#include "child_process.h"
+#include "child_watch.h"
+#include "foundation/units.h"
+#include "packet_channel.h"
+#include "worker_process.h"
+
+namespace orchid::executor {
+
+/// Owned by the agent's thread.
+class WorkerPool {
+ public:
+  struct Options {
+    std::filesystem::path worker_program;
+    std::size_t spare = 2;         // workers that are kept ready
+    ByteCount data_limit = 4_GiB;  // of each worker
+    transport::LaneGeometry geometry;
+    std::vector<std::string> readable_paths;
+    std::chrono::milliseconds birth_deadline{5000};
+  };
+  using EndHandler = std::function<void(ChildEvent)>;
+
+  WorkerPool(boost::asio::io_context& io, ChildWatch& children, Options options);
+  ~WorkerPool();
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
+
+  void start();
+  /// The next ready worker, as soon as there is one; calls back at once if there is one now.
+  using Taken = std::function<void(std::shared_ptr<WorkerProcess>)>;
+  void take(Taken taken);
+  /// Is called once when that worker's process has ended. Its owner keeps the object as long as it
+  /// likes.
+  void on_end(const WorkerProcess& worker, EndHandler handler) {
+    end_handlers_[worker.id()] = std::move(handler);
+  }
+
+  void set_spare(std::size_t spare);
+  [[nodiscard]] std::size_t ready() const { return ready_.size(); }
+  [[nodiscard]] std::uint64_t births() const { return births_; }
+  [[nodiscard]] pid_t zygote_pid() const { return zygote_pid_; }
+
+ private:
+  struct Unborn {
+    std::shared_ptr<WorkerProcess> worker;
+    UniqueFd control;  // our end
+    std::unique_ptr<boost::asio::steady_timer> deadline;
+  };
+  void start_zygote();
+  void zygote_ended(const ChildEvent& event);
+  void from_zygote(Packet& packet);
+  void from_worker(std::uint64_t id, Packet& packet);
+  void fill();
+  [[nodiscard]] Result<void> request_birth();
+  void born(const Born& message, Packet& packet);
+  void ready(const std::shared_ptr<WorkerProcess>& worker);
+  void worker_event(const std::shared_ptr<WorkerProcess>& worker, const ChildEvent& event);
+  void retry_later();
+
+  boost::asio::io_context& io_;
+  ChildWatch& children_;
+  Options options_;
+  std::unique_ptr<PacketChannel> zygote_;
+  pid_t zygote_pid_ = -1;
+  bool zygote_ready_ = false;
+  std::chrono::milliseconds retry_{50};
+  boost::asio::steady_timer retry_timer_;
+  std::unordered_map<std::uint64_t, Unborn> unborn_;  // asked for, not yet ready
+  std::unordered_map<std::uint64_t, std::shared_ptr<WorkerProcess>> alive_;
+  std::deque<std::shared_ptr<WorkerProcess>> ready_;
+  std::deque<Taken> waiting_;
+  std::unordered_map<std::uint64_t, EndHandler> end_handlers_;
+  std::uint64_t next_id_ = 1;
+  std::uint64_t births_ = 0;
+};
+
+}  // namespace orchid::executor

@@ -1,0 +1,219 @@
+#include "worker_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+namespace orchid::executor {
+namespace {
+
+/// A worker keeps so many modules linked; the one whose last use is oldest goes first.
+constexpr std::size_t modules_per_worker = 64;
+
+Outcome outcome_of(KillReason reason) {
+  switch (reason) {
+    case KillReason::deadline:
+      return Outcome::deadline_exceeded;
+    case KillReason::cancelled:
+      return Outcome::cancelled;
+    default:
+      return Outcome::worker_lost;
+  }
+}
+
+std::string_view message_of(KillReason reason) {
+  switch (reason) {
+    case KillReason::deadline:
+      return "the deadline passed; the function was stopped";
+    case KillReason::cancelled:
+      return "cancelled by the caller";
+    case KillReason::stopped:
+      return "somebody stopped the worker process (SIGSTOP); it was replaced";
+    case KillReason::unresponsive:
+      return "the worker did not answer; it was replaced";
+    default:
+      return "the worker was taken back";
+  }
+}
+
+}  // namespace
+
+Result<StatusPageMapping> StatusPageMapping::create() {
+  UniqueFd file(::memfd_create("orchid-status", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file || ::ftruncate(file.get(), status_page_bytes) != 0) return fail_errno("status page");
+  if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return fail_errno("seal a status page");
+  void* memory =
+      ::mmap(nullptr, status_page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  if (memory == MAP_FAILED) return fail_errno("mmap a status page");
+  auto* page = static_cast<StatusPage*>(memory);
+  page->stop.store(no_stop);
+  return StatusPageMapping(std::move(file), page);
+}
+
+StatusPageMapping::StatusPageMapping(StatusPageMapping&& other) noexcept
+    : file_(std::move(other.file_)), page_(std::exchange(other.page_, nullptr)) {}
+StatusPageMapping& StatusPageMapping::operator=(StatusPageMapping&& other) noexcept {
+  std::swap(file_, other.file_);
+  std::swap(page_, other.page_);
+  return *this;
+}
+StatusPageMapping::~StatusPageMapping() {
+  if (page_ != nullptr) ::munmap(page_, status_page_bytes);
+}
+
+WorkerProcess::WorkerProcess(std::uint64_t id, StatusPageMapping page,
+                             transport::LaneDescriptors lane)
+    : id_(id), page_(std::move(page)), lane_(std::move(lane)) {}
+
+WorkerProcess::~WorkerProcess() { kill(KillReason::released); }
+
+void WorkerProcess::born(pid_t pid, UniqueFd pidfd, std::unique_ptr<PacketChannel> control) {
+  pid_ = pid;
+  pidfd_ = std::move(pidfd);
+  control_ = std::move(control);
+}
+
+void WorkerProcess::tell(const WorkerMessage& message, const std::vector<int>& descriptors) {
+  if (!control_ || !control_->send(encode(message), descriptors))
+    return;  // its end will be noticed
+  page().attention.fetch_add(1, std::memory_order_release);
+}
+
+const WorkerSlot* WorkerProcess::find_slot(const std::string& digest) {
+  const auto found = slots_.find(digest);
+  if (found == slots_.end()) return nullptr;
+  found->second.last_use = ++uses_;
+  return &found->second;
+}
+
+std::uint32_t WorkerProcess::choose_slot() {
+  if (slots_.size() + loads_.size() < modules_per_worker || slots_.empty()) return next_slot_++;
+  const auto oldest =
+      std::ranges::min_element(slots_, {}, [](const auto& s) { return s.second.last_use; });
+  const std::uint32_t slot = oldest->second.slot;
+  tell(Unload{slot});
+  slots_.erase(oldest);
+  return slot;
+}
+
+void WorkerProcess::load(const std::string& digest, int object, LoadDone done) {
+  const std::uint32_t slot = choose_slot();
+  loads_[slot] = {digest, std::move(done)};
+  tell(Load{slot, next_generation_++}, {object});
+}
+
+void WorkerProcess::answer_load(const WorkerMessage& message) {
+  if (const auto* loaded = std::get_if<Loaded>(&message)) {
+    auto pending = loads_.extract(loaded->slot);
+    if (pending.empty()) return;
+    WorkerSlot slot{loaded->slot, loaded->generation, loaded->entries, ++uses_};
+    slots_[pending.mapped().digest] = slot;
+    pending.mapped().done(std::move(slot), std::chrono::microseconds(loaded->link_us));
+  } else if (const auto* failed = std::get_if<LoadFailed>(&message)) {
+    auto pending = loads_.extract(failed->slot);
+    if (!pending.empty())
+      pending.mapped().done(fail(ErrorCode::module_rejected, failed->message), {});
+  }
+}
+
+void WorkerProcess::fail_loads(const std::string& why) {
+  for (auto& [slot, pending] : std::exchange(loads_, {}))
+    pending.done(fail(ErrorCode::module_rejected, "loading the module ended the worker: " + why),
+                 {});
+}
+
+bool WorkerProcess::kill_if_running(std::uint64_t number, KillReason reason) {
+  auto expected = pack_state(number, RunState::running);
+  if (!page().state.compare_exchange_strong(expected, pack_state(number, RunState::killed)))
+    return false;
+  kill(reason);
+  return true;
+}
+
+void WorkerProcess::kill(KillReason reason) {
+  if (!pidfd_) return;
+  if (kill_reason_ == KillReason::none) kill_reason_ = reason;
+  ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+}
+
+std::string WorkerProcess::describe_signal(int number) const {
+  const StatusPage& seen = page();
+  char place[sizeof(StatusPage::place)] = {};
+  std::memcpy(place, seen.place, sizeof(place) - 1);
+  std::string text =
+      fmt::format("the function was ended by signal {} ({})", number, ::strsignal(number));
+  if (seen.last_words.load() != static_cast<std::uint32_t>(LastWords::signal)) return text;
+  if (seen.stack_overflow.load() != 0) text = "the function overflowed its stack of 8 MiB";
+  if (place[0] != 0) text += fmt::format(" in {}", place);
+  if (number == SIGSEGV && seen.stack_overflow.load() == 0)
+    text += fmt::format(", at address {:#x}", seen.address.load());
+  return text;
+}
+
+void WorkerProcess::explain_end(LaneEnded& ended, const ChildEvent& event) const {
+  const StatusPage& seen = page();
+  const auto words = static_cast<LastWords>(seen.last_words.load());
+  const std::uint32_t refused = seen.refused.load();
+  if (words == LastWords::exited && event.kind == ChildEvent::Kind::exited) {
+    ended.outcome = Outcome::function_exited;
+    ended.exit_status = seen.code.load();
+    ended.message = fmt::format("the function called exit({})", ended.exit_status);
+  } else if (event.kind == ChildEvent::Kind::exited && words == LastWords::none) {
+    ended.outcome = Outcome::function_exited;
+    ended.exit_status = event.value;
+    ended.message = fmt::format("the function ended its process with status {}", event.value);
+  } else if (event.kind == ChildEvent::Kind::killed && words == LastWords::none &&
+             event.value == SIGKILL) {
+    ended.message = "the worker process was killed from outside";
+  } else {
+    ended.outcome = Outcome::function_crashed;
+    ended.signal = event.value;
+    ended.message = describe_signal(event.value);
+  }
+  const bool crashed = ended.outcome == Outcome::function_crashed;
+  if (crashed && (refused & (refused_memory | refused_output)) != 0) {
+    ended.outcome = Outcome::limit_exceeded;
+    ended.message = ((refused & refused_memory) != 0
+                         ? "the memory limit was reached and the function did not check for it: "
+                         : "the output limit was reached and the function did not check for it: ") +
+                    ended.message;
+  }
+}
+
+LaneEnded WorkerProcess::epitaph(const ChildEvent& event) const {
+  const StatusPage& seen = page();
+  LaneEnded ended;
+  const RunState state = run_state_of(seen.state.load());
+  if (kill_reason_ != KillReason::none) {
+    ended.outcome = outcome_of(kill_reason_);
+    ended.message = message_of(kill_reason_);
+  }
+  if (state == RunState::idle) {
+    const auto words = static_cast<LastWords>(seen.last_words.load());
+    if (words == LastWords::spoiled || words == LastWords::failed) {
+      char place[sizeof(StatusPage::place)] = {};
+      std::memcpy(place, seen.place, sizeof(place) - 1);
+      ended.message = place;
+    } else if (words == LastWords::signal && event.kind == ChildEvent::Kind::killed) {
+      ended.message = describe_signal(
+          event.value);  // between two calls: a thread that was left running, a static initialiser
+    } else if (kill_reason_ == KillReason::none) {
+      ended.message = "the worker " + describe(event);
+    }
+    return ended;
+  }
+  ended.request = seen.request_id.load();
+  ended.started = true;
+  if (kill_reason_ == KillReason::none) explain_end(ended, event);
+  return ended;
+}
+
+}  // namespace orchid::executor

@@ -1,0 +1,110 @@
+// agent/worker_process.h: one worker as its agent sees it.
+#pragma once
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "child_watch.h"
+#include "foundation/tick_clock.h"
+#include "foundation/unique_fd.h"
+#include "packet_channel.h"
+#include "protocol/lane_messages.h"
+#include "transport/local_lane.h"
+#include "worker/messages.h"
+#include "worker/status_page.h"
+
+namespace orchid::executor {
+
+/// The mapping of a worker's status page. Both ends write to it; nothing in it is believed.
+class StatusPageMapping {
+ public:
+  [[nodiscard]] static Result<StatusPageMapping> create();
+  StatusPageMapping(StatusPageMapping&& other) noexcept;
+  StatusPageMapping& operator=(StatusPageMapping&& other) noexcept;
+  StatusPageMapping(const StatusPageMapping&) = delete;
+  StatusPageMapping& operator=(const StatusPageMapping&) = delete;
+  ~StatusPageMapping();
+  [[nodiscard]] StatusPage& page() const { return *page_; }
+  [[nodiscard]] int descriptor() const { return file_.get(); }
+
+ private:
+  StatusPageMapping(UniqueFd file, StatusPage* page) : file_(std::move(file)), page_(page) {}
+  UniqueFd file_;
+  StatusPage* page_ = nullptr;
+};
+
+/// Why the agent itself ended a worker.
+enum class KillReason { none, deadline, cancelled, released, unresponsive, stopped };
+
+/// A module as this worker has it.
+struct WorkerSlot {
+  std::uint32_t slot = 0;
+  std::uint32_t generation = 0;
+  std::vector<std::string> entries;
+  std::uint64_t last_use = 0;
+};
+
+/// Owned by the agent's thread.
+class WorkerProcess {
+ public:
+  using LoadDone = std::function<void(Result<WorkerSlot>, std::chrono::microseconds link)>;
+  WorkerProcess(std::uint64_t id, StatusPageMapping page, transport::LaneDescriptors lane);
+  ~WorkerProcess();
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  [[nodiscard]] std::uint64_t id() const { return id_; }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] const transport::LaneDescriptors& lane() const { return lane_; }
+  [[nodiscard]] StatusPage& page() const { return page_.page(); }
+  [[nodiscard]] int page_descriptor() const { return page_.descriptor(); }
+
+  void born(pid_t pid, UniqueFd pidfd, std::unique_ptr<PacketChannel> control);
+  void tell(const WorkerMessage& message, const std::vector<int>& descriptors = {});
+
+  [[nodiscard]] const WorkerSlot* find_slot(const std::string& digest);
+  /// Asks the worker to link `object`; `done` follows with its slot, or why not.
+  void load(const std::string& digest, int object, LoadDone done);
+  void answer_load(const WorkerMessage& message);  // Loaded or LoadFailed
+  void fail_loads(const std::string& why);         // the process has ended
+
+  /// If call `number` still runs: claims its outcome for the agent and kills. False: the call was
+  /// faster.
+  bool kill_if_running(std::uint64_t number, KillReason reason);
+  void kill(KillReason reason);
+  [[nodiscard]] KillReason kill_reason() const { return kill_reason_; }
+
+  /// What the client is told when the process has ended.
+  [[nodiscard]] LaneEnded epitaph(const ChildEvent& event) const;
+
+ private:
+  struct PendingLoad {
+    std::string digest;
+    LoadDone done;
+  };
+  [[nodiscard]] std::uint32_t choose_slot();
+  [[nodiscard]] std::string describe_signal(int number) const;
+  void explain_end(LaneEnded& ended, const ChildEvent& event) const;
+
+  std::uint64_t id_;
+  StatusPageMapping page_;
+  transport::LaneDescriptors lane_;
+  pid_t pid_ = -1;
+  UniqueFd pidfd_;
+  std::unique_ptr<PacketChannel> control_;
+  std::unordered_map<std::string, WorkerSlot> slots_;  // by digest
+  std::unordered_map<std::uint32_t, PendingLoad> loads_;
+  std::uint32_t next_slot_ = 0;
+  std::uint32_t next_generation_ = 1;
+  std::uint64_t uses_ = 0;
+  KillReason kill_reason_ = KillReason::none;
+};
+
+}  // namespace orchid::executor

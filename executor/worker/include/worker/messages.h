@@ -1,0 +1,74 @@
+// worker/messages.h: what the agent, the zygote and a worker tell each other over packet sockets,
+// as JSON.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "foundation/result.h"
+
+namespace orchid::executor {
+
+/// Agent to zygote. Descriptors: the worker's control socket, lane memory, eventfd that wakes the
+/// worker, eventfd that wakes the client, status page.
+struct Birth {
+  std::uint64_t worker = 0;
+  std::uint64_t data_limit = 0;  // bytes
+  std::uint64_t request_bytes = 0;
+  std::uint64_t response_bytes = 0;
+  std::int32_t core = -1;  // -1: not bound
+  std::vector<std::string> readable_paths;
+};
+/// Zygote to agent. Descriptor: the pidfd.
+struct Born {
+  std::uint64_t worker = 0;
+  std::int64_t pid = 0;
+};
+struct BirthFailed {
+  std::uint64_t worker = 0;
+  std::string message;
+};
+/// Zygote to agent, once, when it can fork workers.
+struct ZygoteReady {};
+
+/// Agent to worker: it is in its cgroup, confinement may begin.
+struct Proceed {};
+/// Worker to agent: confined, waiting for calls.
+struct WorkerReady {};
+/// Worker to agent: it cannot be confined, and ends.
+struct WorkerUnfit {
+  std::string message;
+};
+/// Agent to worker, when a lease takes it.
+struct Assign {
+  std::uint64_t spin_us = 0;  // how long to spin before blocking; 2^32 and more: for ever
+};
+/// Agent to worker. Descriptor: the object as a sealed memory file.
+struct Load {
+  std::uint32_t slot = 0;
+  std::uint32_t generation = 0;
+};
+struct Unload {
+  std::uint32_t slot = 0;
+};
+struct Loaded {
+  std::uint32_t slot = 0;
+  std::uint32_t generation = 0;
+  std::vector<std::string> entries;  // sorted: entry k is called by the number k
+  std::uint64_t link_us = 0;
+};
+struct LoadFailed {
+  std::uint32_t slot = 0;
+  std::string message;
+};
+
+using WorkerMessage = std::variant<Birth, Born, BirthFailed, ZygoteReady, Proceed, WorkerReady,
+                                   WorkerUnfit, Assign, Load, Unload, Loaded, LoadFailed>;
+
+[[nodiscard]] std::string encode(const WorkerMessage& message);
+/// Errors: `bad_request`.
+[[nodiscard]] Result<WorkerMessage> parse_worker_message(std::string_view text);
+
+}  // namespace orchid::executor

@@ -1,0 +1,29 @@
+// worker/call_context.h: what an `orchid_call*` points to.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "call_log.h"
+#include "foundation/tick_clock.h"
+#include "protocol/limits.h"
+#include "transport/local_lane.h"
+#include "worker/status_page.h"
+
+/// The running call. Made anew for each call, on the worker's thread.
+struct orchid_call {
+  orchid::transport::LaneWorker& lane;
+  orchid::executor::StatusPage& page;
+  orchid::executor::CallLog& log;
+  const orchid::TickRate& rate;
+  std::uint64_t number;      // in this worker
+  std::uint64_t request_id;  // in the lane
+  std::uint64_t started_ticks;
+  std::uint64_t deadline_ns;
+  std::int32_t core;
+  std::size_t message_size = 0;
+  std::array<char, orchid::limits::message_size.value>* message;
+
+  [[nodiscard]] std::string_view message_text() const { return {message->data(), message_size}; }
+  void set_message(std::string_view text);
+};

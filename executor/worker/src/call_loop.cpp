@@ -1,0 +1,239 @@
+#include "call_loop.h"
+
+#include <cxxabi.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include "foundation/files.h"
+#include "foundation/sockets.h"
+#include "orchid/function.h"
+#include "runtime_overrides.h"
+#include "runtime_symbols/runtime_symbols.h"
+
+namespace orchid::executor {
+namespace {
+
+constexpr std::chrono::microseconds default_spin{50};
+constexpr std::size_t slot_limit = 1024;
+/// The clock that the spin is measured with is read once in so many looks at the ring.
+constexpr unsigned looks_per_clock = 64;
+
+void* resolve(std::string_view name) {
+  if (void* override = find_override(name); override != nullptr) return override;
+  return find_runtime_symbol(std::string(name));
+}
+
+/// "std::out_of_range: index 7" for what escaped from the entry.
+std::string describe_current_exception() {
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(
+      type == nullptr ? nullptr : abi::__cxa_demangle(type->name(), nullptr, nullptr, &status),
+      std::free);
+  std::string text = name == nullptr ? "an exception" : name.get();
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    return text + ": " + error.what();
+  } catch (...) {
+    return "an exception of type " + text + " escaped from the function";
+  }
+}
+
+}  // namespace
+
+CallLoop::CallLoop(const Parts& parts)
+    : parts_(parts), spin_ticks_(parts.rate.ticks(default_spin)) {
+  slots_.reserve(slot_limit);
+  parts_.code.resize(slot_limit);  // never grows again: the crash handler reads it
+}
+
+void CallLoop::run() {
+  while (true) {
+    if (parts_.page.attention.load(std::memory_order_acquire) != attention_seen_) obey_control();
+    auto request = parts_.lane.receive();
+    if (!request) end(LastWords::failed, request.error().message);
+    if (*request)
+      execute(**request);
+    else
+      wait();
+  }
+}
+
+/// Returns when a call or a control message may be there.
+void CallLoop::wait() {
+  const std::uint64_t start = ticks_now();
+  do {
+    for (unsigned look = 0; look < looks_per_clock; ++look)
+      if (parts_.lane.ready() ||
+          parts_.page.attention.load(std::memory_order_relaxed) != attention_seen_)
+        return;
+  } while (ticks_now() - start < spin_ticks_);
+  block();
+}
+
+void CallLoop::block() {
+  if (!parts_.lane.prepare_to_sleep()) return;
+  if (parts_.page.attention.load(std::memory_order_acquire) == attention_seen_) {
+    std::array<pollfd, 2> wait{
+        {{parts_.lane.wake_descriptor(), POLLIN, 0}, {parts_.control, POLLIN, 0}}};
+    ::poll(wait.data(), wait.size(), -1);
+    if ((wait[1].revents & (POLLHUP | POLLERR)) != 0) ::_exit(0);  // the agent has gone
+  }
+  parts_.lane.finish_sleep();
+}
+
+void CallLoop::report(const WorkerMessage& message) {
+  (void)send_packet(parts_.control, encode(message));
+}
+
+void CallLoop::obey_control() {
+  attention_seen_ = parts_.page.attention.load(std::memory_order_acquire);
+  while (true) {
+    auto packet = receive_packet(parts_.control, false);
+    if (!packet) ::_exit(0);
+    if (!*packet) return;
+    if (auto message = parse_worker_message((*packet)->text))
+      obey(*message, (*packet)->descriptors);
+  }
+}
+
+void CallLoop::obey(const WorkerMessage& message, std::vector<UniqueFd>& descriptors) {
+  if (const auto* assign = std::get_if<Assign>(&message)) {
+    spin_ticks_ = parts_.rate.ticks(
+        std::chrono::microseconds(std::min<std::uint64_t>(assign->spin_us, 1ULL << 40)));
+  } else if (const auto* object = std::get_if<Load>(&message);
+             object != nullptr && descriptors.size() == 1) {
+    load(*object, descriptors.front().get());
+  } else if (const auto* old = std::get_if<Unload>(&message);
+             old != nullptr && old->slot < slots_.size()) {
+    slots_[old->slot] = {};
+    parts_.code[old->slot].reset();
+  }
+}
+
+void CallLoop::load(const Load& message, int object) {
+  const auto refuse = [&](std::string why) { report(LoadFailed{message.slot, std::move(why)}); };
+  if (message.slot >= slot_limit) return refuse("a worker holds at most 1024 modules");
+  const auto start = std::chrono::steady_clock::now();
+  auto mapped = MappedFile::map(object, {.limit = 1_GiB});
+  if (!mapped) return refuse(mapped.error().message);
+  auto linked = link(mapped->bytes(), "orchid_entry_", resolve);
+  if (!linked) return refuse(linked.error().message);
+  if (slots_.size() <= message.slot) slots_.resize(message.slot + 1);
+  Slot& slot = slots_[message.slot];
+  slot.generation = message.generation;
+  slot.entries.clear();
+  Loaded report_of{.slot = message.slot, .generation = message.generation};
+  for (const auto& [name, address] : (*linked)->entries()) {
+    slot.entries.push_back(reinterpret_cast<EntryFunction>(address));
+    report_of.entries.push_back(name);
+  }
+  parts_.code[message.slot] = std::move(*linked);
+  parts_.page.last_words.store(0);
+  try {
+    parts_.code[message.slot]->initialise();
+  } catch (...) {
+    slot = {};
+    parts_.code[message.slot].reset();
+    return refuse("a static initialiser failed: " + describe_current_exception());
+  }
+  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(
+      std::chrono::steady_clock::now() - start);
+  report_of.link_us = static_cast<std::uint64_t>(took.count());
+  report(report_of);
+}
+
+void CallLoop::execute(const transport::LaneRequest& request) {
+  const CallHeader& header = request.header;
+  if (header.slot >= slots_.size() || slots_[header.slot].generation != header.generation ||
+      header.generation == 0 || header.entry >= slots_[header.slot].entries.size()) {
+    (void)parts_.lane.answer({.kind = ResponseKind::need_code});
+    return;
+  }
+  ++number_;
+  StatusPage& page = parts_.page;
+  orchid_call call{.lane = parts_.lane,
+                   .page = page,
+                   .log = parts_.log,
+                   .rate = parts_.rate,
+                   .number = number_,
+                   .request_id = header.request_id,
+                   .started_ticks = ticks_now(),
+                   .deadline_ns = header.deadline_ns,
+                   .core = parts_.core,
+                   .message = &message_};
+  page.request_id.store(header.request_id, std::memory_order_relaxed);
+  page.started_ticks.store(call.started_ticks, std::memory_order_relaxed);
+  page.deadline_ns.store(header.deadline_ns, std::memory_order_relaxed);
+  page.refused.store(0, std::memory_order_relaxed);
+  parts_.log.begin(header.request_id);
+  page.state.store(pack_state(number_, RunState::running), std::memory_order_release);
+  const Verdict verdict = run_entry(slots_[header.slot].entries[header.entry], call, request.input);
+  finish(request, call, verdict);
+}
+
+CallLoop::Verdict CallLoop::run_entry(EntryFunction entry, orchid_call& call,
+                                      std::span<std::byte> input) {
+  try {
+    return verdict_of(entry(&call, input.data(), input.size()), call);
+  } catch (const std::bad_alloc&) {
+    return {Outcome::limit_exceeded,
+            "the function ran out of memory: it may use less, or its memory limit be raised"};
+  } catch (...) {
+    fallback_message_ = describe_current_exception();
+    return {Outcome::function_error, fallback_message_};
+  }
+}
+
+CallLoop::Verdict CallLoop::verdict_of(std::int32_t status, const orchid_call& call) {
+  if (status == ORCHID_OK) return {};
+  const std::uint32_t refused = parts_.page.refused.load(std::memory_order_relaxed);
+  std::string_view message = call.message_text();
+  if ((refused & refused_output) != 0)
+    return {Outcome::limit_exceeded, "the function's output is over the limit of 64 MiB"};
+  if (message.empty()) {
+    fallback_message_ = "the function returned status " + std::to_string(status);
+    message = fallback_message_;
+  }
+  return {status == ORCHID_BAD_ARGUMENTS ? Outcome::bad_request : Outcome::function_error, message};
+}
+
+void CallLoop::finish(const transport::LaneRequest&, const orchid_call& call, Verdict verdict) {
+  const auto run_time = parts_.rate.duration(ticks_now() - call.started_ticks);
+  const std::string spoiled = parts_.hygiene.restore_after_call();
+  StatusPage& page = parts_.page;
+  auto running = pack_state(number_, RunState::running);
+  if (!page.state.compare_exchange_strong(running, pack_state(number_, RunState::idle)))
+    while (true)
+      ::pause();  // the agent was first: it has promised another outcome and is about to kill us
+  page.calls.store(number_, std::memory_order_relaxed);
+  transport::LaneWorker::Answer answer{
+      .outcome = verdict.outcome, .run_time = run_time, .message = verdict.message};
+  if (!parts_.log.empty()) {
+    answer.log = parts_.log.text();
+    answer.log_dropped = parts_.log.dropped();
+  }
+  const bool logged = !parts_.log.empty();
+  if (auto answered = parts_.lane.answer(answer); !answered)
+    end(LastWords::failed, answered.error().message);
+  if (logged) parts_.log.clear();
+  if (!spoiled.empty()) end(LastWords::spoiled, spoiled);
+}
+
+void CallLoop::end(LastWords words, std::string_view why) {
+  StatusPage& page = parts_.page;
+  const std::size_t size = std::min(why.size(), sizeof(page.place) - 1);
+  std::memcpy(page.place, why.data(), size);
+  page.place[size] = 0;
+  page.last_words.store(static_cast<std::uint32_t>(words));
+  ::_exit(0);
+}
+
+}  // namespace orchid::executor

@@ -1,0 +1,71 @@
+// worker/call_loop.h: takes calls from the lane, runs them one at a time, and obeys the agent in
+// between.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "call_context.h"
+#include "call_log.h"
+#include "crash_report.h"
+#include "foundation/tick_clock.h"
+#include "hygiene.h"
+#include "jit/linker.h"
+#include "transport/local_lane.h"
+#include "worker/messages.h"
+#include "worker/status_page.h"
+
+namespace orchid::executor {
+
+using EntryFunction = std::int32_t (*)(orchid_call*, const void*, std::size_t);
+
+/// The worker's one thread runs it.
+class CallLoop {
+ public:
+  struct Parts {
+    transport::LaneWorker& lane;
+    StatusPage& page;
+    CallLog& log;
+    Hygiene& hygiene;
+    CodeMap& code;
+    const TickRate& rate;
+    int control;  // packet socket to the agent
+    std::int32_t core;
+  };
+  explicit CallLoop(const Parts& parts);
+  [[noreturn]] void run();
+
+ private:
+  struct Slot {
+    std::uint32_t generation = 0;  // 0: empty
+    std::vector<EntryFunction> entries;
+  };
+  struct Verdict {
+    Outcome outcome = Outcome::ok;
+    std::string_view message;
+  };
+  void wait();
+  void block();
+  void obey_control();
+  void obey(const WorkerMessage& message, std::vector<UniqueFd>& descriptors);
+  void load(const Load& message, int object);
+  void execute(const transport::LaneRequest& request);
+  [[nodiscard]] Verdict run_entry(EntryFunction entry, orchid_call& call,
+                                  std::span<std::byte> input);
+  [[nodiscard]] Verdict verdict_of(std::int32_t status, const orchid_call& call);
+  void finish(const transport::LaneRequest& request, const orchid_call& call, Verdict verdict);
+  [[noreturn]] void end(LastWords words, std::string_view why);
+  void report(const WorkerMessage& message);
+
+  Parts parts_;
+  std::vector<Slot> slots_;
+  std::uint64_t number_ = 0;  // of calls taken
+  std::uint64_t spin_ticks_;
+  std::uint32_t attention_seen_ = 0;
+  std::string fallback_message_;
+  std::array<char, limits::message_size.value> message_{};
+};
+
+}  // namespace orchid::executor

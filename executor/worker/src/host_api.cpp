@@ -1,0 +1,52 @@
+// The functions of orchid/function.h, as the worker offers them to user code.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "call_context.h"
+#include "orchid/function.h"
+
+using orchid::executor::refused_output;
+
+void orchid_call::set_message(std::string_view text) {
+  message_size = std::min(text.size(), message->size());
+  std::memcpy(message->data(), text.data(), message_size);
+}
+
+extern "C" {
+
+void* orchid_output(orchid_call* call, std::size_t size) {
+  std::byte* room = size <= orchid::limits::output_size.value ? call->lane.output(size) : nullptr;
+  if (room == nullptr) call->page.refused.fetch_or(refused_output, std::memory_order_relaxed);
+  return room;
+}
+
+void orchid_error(orchid_call* call, const char* message, std::size_t size) {
+  call->set_message({message, size});
+}
+
+void orchid_log(orchid_call* call, const char* text, std::size_t size) {
+  call->log.append({text, size});
+}
+
+int orchid_should_stop(orchid_call* call) {
+  return call->page.stop.load(std::memory_order_relaxed) == call->number ? 1 : 0;
+}
+
+void orchid_progress(orchid_call* call, double fraction) {
+  const double bounded = fraction > 0 ? std::min(fraction, 1.0) : 0.0;
+  call->page.progress_permille.store(static_cast<std::uint32_t>(bounded * 1000),
+                                     std::memory_order_relaxed);
+}
+
+std::int64_t orchid_time_left_ns(orchid_call* call) {
+  if (call->deadline_ns == 0) return std::numeric_limits<std::int64_t>::max();
+  const auto elapsed = call->rate.duration(orchid::ticks_now() - call->started_ticks);
+  return static_cast<std::int64_t>(call->deadline_ns) - elapsed.count();
+}
+
+std::uint64_t orchid_invocation_id(orchid_call* call) { return call->request_id; }
+std::int32_t orchid_core(orchid_call* call) { return call->core; }
+std::int32_t orchid_core_count(orchid_call*) { return 1; }
+
+}  // extern "C"

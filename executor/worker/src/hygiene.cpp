@@ -1,0 +1,85 @@
+#include "hygiene.h"
+
+#include <sys/single_threaded.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstddef>
+
+#include "call_log.h"
+#include "crash_report.h"
+#include "runtime_overrides.h"
+
+namespace orchid::executor {
+
+Hygiene::Hygiene(int task_directory, int descriptor_directory, bool count_descriptors)
+    : task_directory_(task_directory),
+      descriptor_directory_(descriptor_directory),
+      count_descriptors_(count_descriptors),
+      floating_point_(read_floating_point()) {}
+
+void Hygiene::remember_descriptors() {
+  if (count_descriptors_) descriptors_at_start_ = count_entries(descriptor_directory_);
+}
+
+Hygiene::FloatingPoint Hygiene::read_floating_point() {
+  FloatingPoint control;
+#if defined(__x86_64__)
+  asm volatile("stmxcsr %0" : "=m"(control.vector));
+  asm volatile("fnstcw %0" : "=m"(control.legacy));
+  control.vector &= 0xffc0U;  // without the sticky exception flags
+#elif defined(__aarch64__)
+  std::uint64_t value = 0;
+  asm volatile("mrs %0, fpcr" : "=r"(value));
+  control.vector = static_cast<std::uint32_t>(value);
+#endif
+  return control;
+}
+
+void Hygiene::write_floating_point(FloatingPoint control) {
+#if defined(__x86_64__)
+  asm volatile("ldmxcsr %0" : : "m"(control.vector));
+  asm volatile("fldcw %0" : : "m"(control.legacy));
+#elif defined(__aarch64__)
+  const std::uint64_t value = control.vector;
+  asm volatile("msr fpcr, %0" : : "r"(value));
+#endif
+}
+
+int Hygiene::count_entries(int directory) {
+  alignas(8) std::array<char, 4096> buffer{};
+  if (::lseek(directory, 0, SEEK_SET) < 0) return -1;
+  int count = 0;
+  while (true) {
+    const long got = ::syscall(SYS_getdents64, directory, buffer.data(), buffer.size());
+    if (got <= 0) return got < 0 ? -1 : count - 2;  // less "." and ".."
+    for (long at = 0; at < got; ++count) {
+      constexpr long length_offset = 16;  // of linux_dirent64::d_reclen
+      at += static_cast<unsigned char>(buffer[static_cast<std::size_t>(at + length_offset)]) |
+            static_cast<unsigned char>(buffer[static_cast<std::size_t>(at + length_offset + 1)])
+                << 8;
+    }
+  }
+}
+
+std::string Hygiene::restore_after_call() {
+  const FloatingPoint now = read_floating_point();
+  if (now.vector != floating_point_.vector || now.legacy != floating_point_.legacy)
+    write_floating_point(floating_point_);
+  CallLog::flush_standard_streams();
+  if (OverrideTargets& targets = override_targets(); targets.signals_changed) {
+    restore_signals();
+    targets.signals_changed = false;
+  }
+  if (__libc_single_threaded == 0)
+    if (const int threads = count_entries(task_directory_); threads != 1)
+      return "the function left " + std::to_string(threads - 1) + " thread(s) running";
+  if (count_descriptors_)
+    if (const int open = count_entries(descriptor_directory_); open != descriptors_at_start_)
+      return "the function left " + std::to_string(open - descriptors_at_start_) +
+             " descriptor(s) open";
+  return {};
+}
+
+}  // namespace orchid::executor

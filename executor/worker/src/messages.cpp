@@ -1,0 +1,92 @@
+#include "worker/messages.h"
+
+#include <nlohmann/json.hpp>
+
+namespace orchid::executor {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Encoder {
+  Json operator()(const Birth& m) const {
+    return {{"type", "birth"},
+            {"worker", m.worker},
+            {"data_limit", m.data_limit},
+            {"request_bytes", m.request_bytes},
+            {"response_bytes", m.response_bytes},
+            {"core", m.core},
+            {"readable_paths", m.readable_paths}};
+  }
+  Json operator()(const Born& m) const {
+    return {{"type", "born"}, {"worker", m.worker}, {"pid", m.pid}};
+  }
+  Json operator()(const BirthFailed& m) const {
+    return {{"type", "birth_failed"}, {"worker", m.worker}, {"message", m.message}};
+  }
+  Json operator()(const ZygoteReady&) const { return {{"type", "zygote_ready"}}; }
+  Json operator()(const Proceed&) const { return {{"type", "proceed"}}; }
+  Json operator()(const WorkerReady&) const { return {{"type", "worker_ready"}}; }
+  Json operator()(const WorkerUnfit& m) const {
+    return {{"type", "worker_unfit"}, {"message", m.message}};
+  }
+  Json operator()(const Assign& m) const { return {{"type", "assign"}, {"spin_us", m.spin_us}}; }
+  Json operator()(const Load& m) const {
+    return {{"type", "load"}, {"slot", m.slot}, {"generation", m.generation}};
+  }
+  Json operator()(const Unload& m) const { return {{"type", "unload"}, {"slot", m.slot}}; }
+  Json operator()(const Loaded& m) const {
+    return {{"type", "loaded"},
+            {"slot", m.slot},
+            {"generation", m.generation},
+            {"entries", m.entries},
+            {"link_us", m.link_us}};
+  }
+  Json operator()(const LoadFailed& m) const {
+    return {{"type", "load_failed"}, {"slot", m.slot}, {"message", m.message}};
+  }
+};
+
+Result<WorkerMessage> from_json(const Json& json) {
+  const std::string type = json.at("type");
+  if (type == "birth")
+    return Birth{.worker = json.at("worker"),
+                 .data_limit = json.at("data_limit"),
+                 .request_bytes = json.at("request_bytes"),
+                 .response_bytes = json.at("response_bytes"),
+                 .core = json.at("core"),
+                 .readable_paths = json.at("readable_paths")};
+  if (type == "born") return Born{.worker = json.at("worker"), .pid = json.at("pid")};
+  if (type == "birth_failed")
+    return BirthFailed{.worker = json.at("worker"), .message = json.at("message")};
+  if (type == "zygote_ready") return ZygoteReady{};
+  if (type == "proceed") return Proceed{};
+  if (type == "worker_ready") return WorkerReady{};
+  if (type == "worker_unfit") return WorkerUnfit{.message = json.at("message")};
+  if (type == "assign") return Assign{.spin_us = json.at("spin_us")};
+  if (type == "load") return Load{.slot = json.at("slot"), .generation = json.at("generation")};
+  if (type == "unload") return Unload{.slot = json.at("slot")};
+  if (type == "loaded")
+    return Loaded{.slot = json.at("slot"),
+                  .generation = json.at("generation"),
+                  .entries = json.at("entries"),
+                  .link_us = json.at("link_us")};
+  if (type == "load_failed")
+    return LoadFailed{.slot = json.at("slot"), .message = json.at("message")};
+  return fail(ErrorCode::bad_request, "unknown message '" + type + "'");
+}
+
+}  // namespace
+
+std::string encode(const WorkerMessage& message) {
+  return std::visit(Encoder{}, message).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<WorkerMessage> parse_worker_message(std::string_view text) {
+  try {
+    return from_json(Json::parse(text));
+  } catch (const Json::exception& error) {
+    return fail(ErrorCode::bad_request, std::string("not a message: ") + error.what());
+  }
+}
+
+}  // namespace orchid::executor

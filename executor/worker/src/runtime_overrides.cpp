@@ -1,0 +1,129 @@
+#include "runtime_overrides.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "orchid/function.h"
+
+namespace orchid::executor {
+namespace {
+
+[[noreturn]] void exit_with(int status) {
+  StatusPage& page = *override_targets().page;
+  CallLog::flush_standard_streams();
+  page.code.store(status);
+  page.last_words.store(static_cast<std::uint32_t>(LastWords::exited));
+  ::_exit(status & 0xff);
+}
+
+[[noreturn]] void exit_at_once(int status) { exit_with(status); }
+
+/// Destructors of user globals run when the process ends, which is without notice: like a batch
+/// job's, they do not run.
+int register_at_exit(void (*)(void*), void*, void*) { return 0; }
+int register_plain_at_exit(void (*)()) { return 0; }
+
+ssize_t write_bytes(int fd, const void* bytes, std::size_t size) {
+  if (fd != STDOUT_FILENO && fd != STDERR_FILENO) return ::write(fd, bytes, size);
+  override_targets().log->append({static_cast<const char*>(bytes), size});
+  return static_cast<ssize_t>(size);
+}
+
+void* noting_refusal(void* memory, std::size_t size) {
+  if (memory == nullptr && size != 0)
+    override_targets().page->refused.fetch_or(refused_memory, std::memory_order_relaxed);
+  return memory;
+}
+void* allocate(std::size_t size) { return noting_refusal(std::malloc(size), size); }
+void* allocate_zeroed(std::size_t count, std::size_t size) {
+  return noting_refusal(std::calloc(count, size), size);
+}
+void* reallocate(void* old, std::size_t size) {
+  return noting_refusal(std::realloc(old, size), size);
+}
+void* allocate_aligned(std::size_t alignment, std::size_t size) {
+  return noting_refusal(std::aligned_alloc(alignment, size), size);
+}
+
+using Handler = void (*)(int);
+Handler set_handler(int number, Handler handler) {
+  override_targets().signals_changed = true;
+  return std::signal(number, handler);
+}
+int set_action(int number, const struct sigaction* action, struct sigaction* old) {
+  override_targets().signals_changed = true;
+  return ::sigaction(number, action, old);
+}
+int set_process_mask(int how, const sigset_t* set, sigset_t* old) {
+  override_targets().signals_changed = true;
+  return ::sigprocmask(how, set, old);
+}
+int set_thread_mask(int how, const sigset_t* set, sigset_t* old) {
+  override_targets().signals_changed = true;
+  return ::pthread_sigmask(how, set, old);
+}
+int set_alternate_stack(const stack_t* stack, stack_t* old) {
+  override_targets().signals_changed = true;
+  return ::sigaltstack(stack, old);
+}
+
+/// The address that static objects of a module register their destructors with; only its being
+/// distinct matters.
+const char module_handle = 0;
+
+template <typename Function>
+void* address_of(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+}  // namespace
+
+OverrideTargets& override_targets() {
+  static OverrideTargets targets;
+  return targets;
+}
+
+void* find_override(std::string_view name) {
+  static const std::array<std::pair<std::string_view, void*>, 32> overrides{{
+      {"orchid_output", address_of(orchid_output)},
+      {"orchid_error", address_of(orchid_error)},
+      {"orchid_log", address_of(orchid_log)},
+      {"orchid_should_stop", address_of(orchid_should_stop)},
+      {"orchid_progress", address_of(orchid_progress)},
+      {"orchid_time_left_ns", address_of(orchid_time_left_ns)},
+      {"orchid_invocation_id", address_of(orchid_invocation_id)},
+      {"orchid_core", address_of(orchid_core)},
+      {"orchid_core_count", address_of(orchid_core_count)},
+      {"exit", address_of(exit_with)},
+      {"_exit", address_of(exit_at_once)},
+      {"_Exit", address_of(exit_at_once)},
+      {"quick_exit", address_of(exit_at_once)},
+      {"__cxa_atexit", address_of(register_at_exit)},
+      {"__cxa_thread_atexit", address_of(register_at_exit)},
+      {"atexit", address_of(register_plain_at_exit)},
+      {"at_quick_exit", address_of(register_plain_at_exit)},
+      {"write", address_of(write_bytes)},
+      {"malloc", address_of(allocate)},
+      {"calloc", address_of(allocate_zeroed)},
+      {"realloc", address_of(reallocate)},
+      {"aligned_alloc", address_of(allocate_aligned)},
+      {"memalign", address_of(allocate_aligned)},
+      {"signal", address_of(set_handler)},
+      {"sigaction", address_of(set_action)},
+      {"sigprocmask", address_of(set_process_mask)},
+      {"pthread_sigmask", address_of(set_thread_mask)},
+      {"sigaltstack", address_of(set_alternate_stack)},
+      {"__dso_handle", const_cast<char*>(&module_handle)},
+  }};
+  for (const auto& [known, address] : overrides)
+    if (known == name && address != nullptr) return address;
+  return nullptr;
+}
+
+}  // namespace orchid::executor

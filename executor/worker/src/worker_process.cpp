@@ -1,0 +1,134 @@
+#include "worker_process.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "call_log.h"
+#include "call_loop.h"
+#include "foundation/sockets.h"
+#include "hygiene.h"
+#include "runtime_overrides.h"
+#include "sandbox/confinement.h"
+
+namespace orchid::executor {
+namespace {
+
+/// A worker's descriptors, by number; 0 to 2 are /dev/null.
+enum : int {
+  control_number = 3,
+  wake_worker_number = 4,
+  wake_client_number = 5,
+  tasks_number = 6,
+  files_number = 7
+};
+static_assert(files_number + 1 == worker_descriptor_count);
+
+[[noreturn]] void give_up(int control, const std::string& why) {
+  (void)send_packet(control, encode(WorkerUnfit{why}));
+  ::_exit(1);
+}
+
+/// Above all numbers that have a meaning.
+constexpr int first_free_number = 64;
+
+UniqueFd open_quietly(const char* path, int flags) {
+  return UniqueFd(::open(path, flags | O_CLOEXEC));
+}
+
+void move_up(UniqueFd& fd) { fd.reset(::fcntl(fd.get(), F_DUPFD_CLOEXEC, first_free_number)); }
+
+/// Numbers that are to be filled must not be in use by what is still needed, so everything moves
+/// out of the way first.
+void move_up(BirthDescriptors& descriptors) {
+  for (UniqueFd* fd : {&descriptors.control, &descriptors.lane_memory, &descriptors.wake_worker,
+                       &descriptors.wake_client, &descriptors.status_page})
+    move_up(*fd);
+}
+
+/// Gives the worker's descriptors their numbers.
+void number_descriptors(const BirthDescriptors& descriptors) {
+  UniqueFd null = open_quietly("/dev/null", O_RDWR);
+  UniqueFd tasks = open_quietly("/proc/self/task", O_RDONLY | O_DIRECTORY);
+  UniqueFd files = open_quietly("/proc/self/fd", O_RDONLY | O_DIRECTORY);
+  for (UniqueFd* fd : {&null, &tasks, &files}) move_up(*fd);
+  const std::array<int, worker_descriptor_count> sources{null.get(),
+                                                         null.get(),
+                                                         null.get(),
+                                                         descriptors.control.get(),
+                                                         descriptors.wake_worker.get(),
+                                                         descriptors.wake_client.get(),
+                                                         tasks.get(),
+                                                         files.get()};
+  for (std::size_t i = 0; i < sources.size(); ++i) ::dup2(sources[i], static_cast<int>(i));
+}
+
+void bind_to(std::int32_t core) {
+  if (core < 0) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<unsigned>(core), &set);
+  ::sched_setaffinity(0, sizeof(set), &set);
+}
+
+/// The agent says `proceed` once the process is in its cgroup.
+void await_proceed(int control) {
+  auto packet = receive_packet(control, true);
+  if (!packet || !*packet || !parse_worker_message((*packet)->text)) ::_exit(1);
+}
+
+}  // namespace
+
+void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const TickRate& rate,
+                    int parent_pid) {
+  const int control = control_number;
+  ::prctl(PR_SET_NAME, "orchid-worker");
+  move_up(descriptors);
+  await_proceed(descriptors.control.get());
+  const transport::LaneGeometry geometry{ByteCount{birth.request_bytes},
+                                         ByteCount{birth.response_bytes}};
+  void* page_memory = ::mmap(nullptr, status_page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                             descriptors.status_page.get(), 0);
+  if (page_memory == MAP_FAILED)
+    give_up(descriptors.control.get(), "the status page cannot be mapped");
+  auto& page = *static_cast<StatusPage*>(page_memory);
+  auto lane = transport::LaneWorker::attach(
+      {std::move(descriptors.lane_memory),
+       UniqueFd(::fcntl(descriptors.wake_worker.get(), F_DUPFD_CLOEXEC, first_free_number)),
+       UniqueFd(::fcntl(descriptors.wake_client.get(), F_DUPFD_CLOEXEC, first_free_number)),
+       geometry});
+  if (!lane) give_up(descriptors.control.get(), lane.error().message);
+  number_descriptors(descriptors);
+  bind_to(birth.core);
+
+  // Nothing of these is destroyed: the process ends by _exit or a signal.
+  auto* log = new CallLog(lane->log_head(), lane->log_text());
+  override_targets().page = &page;
+  override_targets().log = log;
+  log->capture_standard_streams();
+  auto* code = new CodeMap();
+  auto* hygiene = new Hygiene(tasks_number, files_number, !birth.readable_paths.empty());
+  auto* loop = new CallLoop({*lane, page, *log, *hygiene, *code, rate, control, birth.core});
+  install_crash_handlers(page, *code);
+
+  ConfinementOptions confinement{.role = SandboxRole::worker,
+                                 .data_limit = ByteCount{birth.data_limit},
+                                 .parent_pid = parent_pid};
+  for (int fd = 0; fd < worker_descriptor_count; ++fd) confinement.keep_descriptors.push_back(fd);
+  for (const std::string& path : birth.readable_paths)
+    confinement.readable_paths.emplace_back(path);
+  lane->use_wake_descriptors(wake_worker_number, wake_client_number);
+  if (auto confined = confine(confinement); !confined) give_up(control, confined.error().message);
+  hygiene->remember_descriptors();
+  if (auto confined = confine_further(SandboxRole::worker); !confined)
+    give_up(control, confined.error().message);
+  (void)send_packet(control, encode(WorkerReady{}));
+  loop->run();
+}
+
+}  // namespace orchid::executor

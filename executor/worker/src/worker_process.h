@@ -1,0 +1,23 @@
+// worker/worker_process.h: the life of one worker after the fork.
+#pragma once
+#include "foundation/tick_clock.h"
+#include "foundation/unique_fd.h"
+#include "worker/messages.h"
+
+namespace orchid::executor {
+
+/// The descriptors that come with a Birth, in this order.
+struct BirthDescriptors {
+  UniqueFd control;
+  UniqueFd lane_memory;
+  UniqueFd wake_worker;
+  UniqueFd wake_client;
+  UniqueFd status_page;
+};
+
+/// Confines the process, then serves calls until it is killed. Never returns. Called in a fresh
+/// child with one thread.
+[[noreturn]] void live_as_worker(const Birth& birth, BirthDescriptors descriptors,
+                                 const TickRate& rate, int parent_pid);
+
+}  // namespace orchid::executor

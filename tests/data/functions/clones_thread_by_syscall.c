@@ -1,0 +1,43 @@
+/* Expected: the sandbox refuses: output is errno's number (not 0) as text, or function_crashed by
+ * SIGSYS. No thread is left over. */
+#include <stdio.h>
+#include <string.h>
+
+#include "orchid/function.h"
+
+static char child_stack[1 << 16] __attribute__((aligned(64)));
+
+/* CLONE_VM, FS, FILES, SIGHAND, THREAD, SYSVSEM: what a thread is made with. */
+static long raw_thread(void) {
+#if defined(__x86_64__)
+  long result;
+  register long parent __asm__("rdx") = 0;
+  register long child __asm__("r10") = 0;
+  register long tls __asm__("r8") = 0;
+  __asm__ volatile(
+      "syscall\n\t"
+      "test %%rax, %%rax\n\t"
+      "jnz 2f\n"
+      "1: pause\n\t"
+      "jmp 1b\n"
+      "2:\n"
+      : "=a"(result)
+      : "a"(56L), "D"(0x50f00L), "S"(child_stack + sizeof child_stack), "r"(parent), "r"(child),
+        "r"(tls)
+      : "rcx", "r11", "memory");
+  return result;
+#else
+  return -38;
+#endif
+}
+
+ORCHID_ENTRY(clones_thread_by_syscall) {
+  (void)input, (void)input_size;
+  const long result = raw_thread();
+  char text[32];
+  const int size = snprintf(text, sizeof text, "%ld", result < 0 ? -result : 0L);
+  void* output = orchid_output(call, (size_t)size);
+  if (output == NULL) return ORCHID_ERROR;
+  memcpy(output, text, (size_t)size);
+  return ORCHID_OK;
+}

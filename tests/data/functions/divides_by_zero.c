@@ -1,0 +1,10 @@
+/* Expected: function_crashed, SIGFPE. */
+#include "orchid/function.h"
+
+ORCHID_ENTRY(divides_by_zero) {
+  (void)call, (void)input, (void)input_size;
+  volatile int zero = 0;
+  volatile int quotient = 1;
+  quotient = quotient / zero;
+  return ORCHID_OK;
+}

@@ -1,0 +1,186 @@
+// What functions do wrong: each has its outcome, a message that says what happened, and no effect
+// on the next call.
+#include <csignal>
+#include <cstring>
+
+#include "executor_fixture.h"
+
+namespace orchid::tests {
+
+using namespace std::chrono_literals;
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a function's error comes with its message") {
+  const auto reply = call("returns_error");
+  CHECK(reply.outcome == Outcome::function_error);
+  CHECK(reply.message == "the answer was not 42");
+  CHECK(contains(call("returns_status").message, "77"));
+  CHECK_FALSE(reply.ended);
+  check_next_call();
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "an exception that escapes is a function_error with its text") {
+  const auto reply = call("throws_runtime_error");
+  CHECK(reply.outcome == Outcome::function_error);
+  CHECK(contains(reply.message, "std::runtime_error: "));
+  CHECK(contains(call("throws_int").message, "type int"));
+  CHECK(call("throws_inside").outcome == Outcome::ok);
+  CHECK_FALSE(reply.ended);
+  check_next_call();
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a crash costs one call and names signal and place") {
+  struct Case {
+    const char* function;
+    int signal;
+  };
+  for (const auto& [function, signal] :
+       {Case{"segfaults", SIGSEGV}, Case{"aborts", SIGABRT}, Case{"divides_by_zero", SIGFPE}}) {
+    CAPTURE(function);
+    const auto reply = call(function);
+    CHECK(reply.outcome == Outcome::function_crashed);
+    CHECK(reply.ended);
+    CHECK(reply.signal == signal);
+    CHECK(contains(reply.message, ::strsignal(signal)));
+    if (signal != SIGABRT) CHECK(contains(reply.message, std::string("orchid_entry_") + function));
+    check_next_call();
+  }
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture,
+                  "an overflow of the stack is recognised, by recursion and by one big frame") {
+  for (const char* function : {"stack_recursion", "stack_big_frame"}) {
+    CAPTURE(function);
+    const auto reply = call(function);
+    CHECK(reply.outcome == Outcome::function_crashed);
+    CHECK(reply.signal == SIGSEGV);
+    CHECK(contains(reply.message, "stack"));
+    check_next_call();
+  }
+  CHECK(call("big_frame_fits").outcome == Outcome::ok);
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a loop ends at the deadline, not much later") {
+  const auto start = std::chrono::steady_clock::now();
+  const auto reply = call("loops", "", 200ms);
+  const auto took = std::chrono::steady_clock::now() - start;
+  CHECK(reply.outcome == Outcome::deadline_exceeded);
+  CHECK(took >= 200ms);
+  CHECK(took < 2200ms);
+  check_next_call();
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture,
+                  "memory without end is limit_exceeded, whether the function looks or not") {
+  for (const char* function : {"allocates_new", "allocates_malloc"}) {
+    CAPTURE(function);
+    const auto reply = call(function);
+    CHECK(reply.outcome == Outcome::limit_exceeded);
+    CHECK(contains(reply.message, "memory"));
+  }
+  check_next_call();
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture,
+                  "output over the limit is limit_exceeded, whether the function looks or not") {
+  for (const char* function : {"output_over_limit", "output_unchecked"}) {
+    CAPTURE(function);
+    const auto reply = call(function);
+    CHECK(reply.outcome == Outcome::limit_exceeded);
+    CHECK(contains(reply.message, "output"));
+  }
+  check_next_call();
+  CHECK(call("output_big", "67108864").output.size() == 67'108'864);
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "exit is an outcome with its status") {
+  const auto reply = call("exits");
+  CHECK(reply.outcome == Outcome::function_exited);
+  CHECK(reply.exit_status == 7);
+  CHECK(reply.message == "the function called exit(7)");
+  check_next_call();
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "no process can be forked, also past the list of symbols") {
+  const auto reply = call("forks_by_syscall");
+  CHECK(reply.outcome == Outcome::ok);
+  CHECK(reply.output != "0");
+  check_next_call();
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture,
+                  "a thread that is left running costs the worker, not the answer") {
+  const auto reply = call("leaves_thread");
+  CHECK((reply.outcome == Outcome::ok || reply.outcome == Outcome::function_error));
+  CHECK_FALSE(reply.ended);
+  if (reply.outcome == Outcome::ok) {
+    const auto ended = worker.receive();
+    REQUIRE(std::holds_alternative<LaneEnded>(ended));
+    CHECK(std::get<LaneEnded>(ended).request == 0);
+    CHECK(contains(std::get<LaneEnded>(ended).message, "thread"));
+    CHECK(std::holds_alternative<LaneClaimed>(worker.receive()));
+  }
+  check_next_call();
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "no file can be opened") {
+  CHECK(call("opens_file").output != "opened");
+  CHECK(call("opens_file", "/proc/self/maps").output != "opened");
+  check_next_call();
+}
+
+TEST_CASE("a tree that the site made readable can be read, and nothing beside it") {
+  TemporaryDirectory directory;
+  LocalExecutor executor({.programs = PROGRAMS, .readable_paths = {"/usr/share/common-licenses"}});
+  WorkerClient worker(executor);
+  const LaneSlot slot = worker.load(test_function("opens_file"));
+  CHECK(worker.call(slot, "/usr/share/common-licenses/GPL-3").output == "opened");
+  CHECK(worker.call(slot, "/etc/passwd").output != "opened");
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "descriptors cannot be closed under the worker") {
+  for (const char* function : {"closes_descriptors", "closes_descriptors_by_syscall"}) {
+    CAPTURE(function);
+    CHECK(call(function).outcome == Outcome::ok);
+    CHECK(call("counts_calls").outcome == Outcome::ok);
+  }
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "what a call changes does not reach the next one") {
+  for (int i = 0; i < 2; ++i) {
+    CHECK(call("changes_rounding").output == "0");
+    CHECK(call("changes_signal_mask").output == "clean");
+  }
+  const auto first = call("changes_directory").output;
+  CHECK(call("changes_directory").output == first);
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "logs belong to their call, whichever way they were written") {
+  CHECK(call("logs_unflushed", "one").log == "unflushed one");
+  CHECK(call("counts_calls").log.empty());
+  CHECK(call("logs_unflushed", "two").log == "unflushed two");
+  CHECK(call("logs_cout", "x").log == "by cout: x\n");
+  CHECK(call("logs_write").log == "by write\n");
+  CHECK(call("logs_stderr").log == "by stderr\nby orchid_log\n");
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a gigabyte of logs is cut at the limit and counted") {
+  const auto reply = call("logs_gigabyte", "", 60s);
+  CHECK(reply.outcome == Outcome::ok);
+  CHECK(reply.log.size() == limits::log_size.value);
+  CHECK(reply.log.size() + reply.log_dropped >= 1'000'000'000);
+  check_next_call();
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture,
+                  "a module whose initialiser crashes is refused, without a storm of forks") {
+  for (int i = 0; i < 3; ++i) {
+    CHECK_THROWS_WITH_AS((void)worker.load(test_function("crashes_on_load")),
+                         doctest::Contains("loading the module"), std::runtime_error);
+    REQUIRE(std::holds_alternative<LaneEnded>(worker.receive()));
+    REQUIRE(std::holds_alternative<LaneClaimed>(worker.receive()));
+  }
+  CHECK(executor.births() < 12);
+  check_next_call();
+}
+
+}  // namespace orchid::tests

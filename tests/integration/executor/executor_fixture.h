@@ -1,0 +1,36 @@
+// executor/executor_fixture.h: an executor and a claimed worker for each test case.
+#pragma once
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "foundation/sockets.h"
+#include "local_executor.h"
+
+namespace orchid::tests {
+
+inline std::filesystem::path test_function(const std::string& name) {
+  return std::filesystem::path(FUNCTIONS) / (name + ".bc");
+}
+
+struct ExecutorFixture {
+  LocalExecutor executor{{.programs = PROGRAMS}};
+  WorkerClient worker{executor};
+
+  WorkerClient::Reply call(const std::string& function, std::string_view input = "",
+                           std::chrono::milliseconds deadline = std::chrono::seconds(10)) {
+    return worker.call(worker.load(test_function(function)), input, deadline);
+  }
+  /// Whatever the last call did, the next one works.
+  void check_next_call() {
+    const auto reply = call("counts_calls");
+    CHECK(reply.outcome == Outcome::ok);
+    CHECK(reply.output == "1");
+  }
+};
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace orchid::tests

@@ -1,0 +1,86 @@
+// Births: calls start no process, replacements wait for none.
+#include <algorithm>
+#include <fstream>
+#include <vector>
+
+#include "executor_fixture.h"
+
+namespace orchid::tests {
+namespace {
+
+/// How many processes this machine has forked since it started.
+std::uint64_t forks_so_far() {
+  std::ifstream file("/proc/stat");
+  std::string word;
+  while (file >> word)
+    if (word == "processes") {
+      std::uint64_t count = 0;
+      file >> count;
+      return count;
+    }
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a thousand calls start no process") {
+  const LaneSlot slot = worker.load(test_function("counts_calls"));
+  const auto births = executor.births();
+  for (int i = 0; i < 1000; ++i) REQUIRE(worker.call(slot, "").output == std::to_string(i + 1));
+  CHECK(executor.births() == births);
+  CHECK(forks_so_far() > 0);
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture,
+                  "after a kill the replacement is there before a call could be prepared") {
+  std::vector<double> waits_us;
+  for (int i = 0; i < 21; ++i) {
+    const LaneSlot slot = worker.load(test_function("exits"));
+    (void)worker.start(slot, "");
+    LaneMessage message = worker.receive();
+    REQUIRE(std::holds_alternative<LaneEnded>(message));
+    const auto ended = std::chrono::steady_clock::now();
+    message = worker.receive();
+    REQUIRE(std::holds_alternative<LaneClaimed>(message));
+    waits_us.push_back(
+        std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - ended)
+            .count());
+    REQUIRE(worker.call(worker.load(test_function("counts_calls")), "").outcome == Outcome::ok);
+  }
+  std::ranges::sort(waits_us);
+  MESSAGE("median wait for a replacement: ", waits_us[10], " us");
+  CHECK(executor.ready_workers() > 0);
+}
+
+TEST_CASE_FIXTURE(
+    ExecutorFixture,
+    "a function that always crashes is slowed down, not forked for as fast as it is called") {
+  const LaneSlot first = worker.load(test_function("exits"));
+  (void)first;
+  const auto start = std::chrono::steady_clock::now();
+  constexpr int crashes = 40;
+  for (int i = 0; i < crashes; ++i) REQUIRE(call("exits").outcome == Outcome::function_exited);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  using Brake = executor::ReplacementBrake;
+  CHECK(took.count() >= (crashes - Brake::burst - 1) / Brake::per_second - took.count());
+  CHECK(executor.births() <= crashes + 4);
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "globals live as long as the worker; initialisers run once") {
+  const LaneSlot slot = worker.load(test_function("initialisers"));
+  CHECK(worker.call(slot, "").output == "1 1 1");
+  CHECK(worker.call(slot, "").output == "1 2 2");
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture,
+                  "a call to a slot that holds nothing is answered need_code, and runs nothing") {
+  LaneSlot slot = worker.load(test_function("counts_calls"));
+  ++slot.generation;
+  (void)worker.start(slot, "");
+  std::optional<transport::LaneResponse> response;
+  while (!response) response = worker.lane().receive().value();
+  CHECK(response->kind == ResponseKind::need_code);
+  worker.lane().release(*response);
+}
+
+}  // namespace orchid::tests

@@ -1,0 +1,120 @@
+// Each case confines a forked child and looks at what is left of it from inside.
+#include "sandbox/confinement.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <functional>
+#include <thread>
+
+namespace orchid::executor {
+namespace {
+
+/// Runs `body` in a confined child; its result is the exit status.
+int in_sandbox(SandboxRole role, const std::function<int()>& body) {
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    for (int fd = 0; fd < worker_descriptor_count; ++fd)
+      if (::fcntl(fd, F_GETFD) < 0) ::dup2(0, fd);
+    ConfinementOptions options{.role = role,
+                               .data_limit = 256_MiB,
+                               .parent_pid = parent,
+                               .keep_descriptors = {0, 1, 2, 3, 4, 5, 6, 7}};
+    options.readable_paths = {"/usr/share/common-licenses"};
+    if (!confine(options) || !confine_further(role)) ::_exit(99);
+    ::_exit(body());
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+/// 0 when the call failed, as it should.
+int refused(long result) { return result < 0 ? 0 : 1; }
+
+}  // namespace
+
+TEST_CASE("a confined worker computes, and that is all") {
+  CHECK(in_sandbox(SandboxRole::worker, [] { return 0; }) == 0);
+  CHECK(in_sandbox(SandboxRole::worker, [] { return refused(::open("/etc/passwd", O_RDONLY)); }) ==
+        0);
+  CHECK(in_sandbox(SandboxRole::worker, [] {
+          return refused(::open("/tmp/orchid-confined", O_WRONLY | O_CREAT, 0600));
+        }) == 0);
+  CHECK(in_sandbox(SandboxRole::worker,
+                   [] { return refused(::socket(AF_INET, SOCK_STREAM, 0)); }) == 0);
+  CHECK(in_sandbox(SandboxRole::worker, [] { return refused(::fork()); }) == 0);
+  CHECK(in_sandbox(SandboxRole::worker,
+                   [] { return refused(::syscall(SYS_clone3, nullptr, 0)); }) == 0);
+  CHECK(in_sandbox(SandboxRole::worker,
+                   [] { return refused(::execl("/bin/true", "true", nullptr)); }) == 0);
+  CHECK(in_sandbox(SandboxRole::worker, [] { return refused(::kill(::getppid(), 0)); }) == 0);
+  CHECK(in_sandbox(SandboxRole::worker, [] { return refused(::chdir("/")); }) == 0);
+  CHECK(in_sandbox(SandboxRole::worker, [] { return refused(::memfd_create("x", 0)); }) == 0);
+  CHECK(in_sandbox(SandboxRole::worker, [] { return refused(::close(3)); }) == 0);
+  CHECK(in_sandbox(SandboxRole::worker, [] { return refused(::dup2(0, 3)); }) == 0);
+  CHECK(in_sandbox(SandboxRole::worker,
+                   [] { return refused(::syscall(SYS_close_range, 0, 100, 0)); }) == 0);
+}
+
+TEST_CASE("what the site made readable can be read") {
+  CHECK(in_sandbox(SandboxRole::worker, [] {
+          return ::open("/usr/share/common-licenses/GPL-3", O_RDONLY) >= 0 ? 0 : 1;
+        }) == 0);
+}
+
+TEST_CASE("no page is writable and executable, no mapping is shared, and memory has a limit") {
+  const auto map = [](int protection, int flags, std::size_t size) {
+    return ::mmap(nullptr, size, protection, flags | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? 0 : 1;
+  };
+  CHECK(in_sandbox(SandboxRole::worker,
+                   [&] { return map(PROT_READ | PROT_WRITE, MAP_SHARED, 4096); }) == 0);
+  CHECK(in_sandbox(SandboxRole::worker,
+                   [&] { return map(PROT_READ | PROT_WRITE, MAP_PRIVATE, 1UL << 30); }) == 0);
+  CHECK(in_sandbox(SandboxRole::worker,
+                   [&] { return 1 - map(PROT_READ | PROT_WRITE, MAP_PRIVATE, 1UL << 20); }) == 0);
+  CHECK(in_sandbox(SandboxRole::worker, [] {
+          void* page =
+              ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+          return refused(::mprotect(page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC));
+        }) == 0);
+}
+
+TEST_CASE("threads are possible, and confined too") {
+  CHECK(in_sandbox(SandboxRole::worker, [] {
+          int result = 1;
+          std::thread([&result] { result = refused(::open("/etc/passwd", O_RDONLY)); }).join();
+          return result;
+        }) == 0);
+}
+
+TEST_CASE("a confined compiler makes memory files, and opens nothing") {
+  CHECK(in_sandbox(SandboxRole::compiler, [] { return ::memfd_create("x", 0) >= 0 ? 0 : 1; }) == 0);
+  CHECK(in_sandbox(SandboxRole::compiler,
+                   [] { return refused(::open("/etc/passwd", O_RDONLY)); }) == 0);
+  CHECK(in_sandbox(SandboxRole::compiler,
+                   [] { return refused(::socket(AF_UNIX, SOCK_STREAM, 0)); }) == 0);
+}
+
+TEST_CASE("a process whose parent has gone is not confined but ends") {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    const auto confined = confine({.role = SandboxRole::worker,
+                                   .data_limit = 256_MiB,
+                                   .parent_pid = 1 << 21,
+                                   .keep_descriptors = {0, 1, 2}});
+    ::_exit(!confined && confined.error().code == ErrorCode::unreachable ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
+}  // namespace orchid::executor

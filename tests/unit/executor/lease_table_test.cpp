@@ -1,0 +1,104 @@
+#include "lease_table.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <random>
+
+namespace orchid::executor {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string secret(64, 'a');
+
+OpenLease request(std::uint64_t number, std::uint32_t workers = 1, std::uint64_t epoch = 1) {
+  return {.lease = {epoch, number}, .secret = secret, .tenant = {1000, "u"}, .workers = workers};
+}
+
+}  // namespace
+
+TEST_CASE("cores are handed out until none is left, and come back") {
+  LeaseTable table(4);
+  const MonotonicTime now{1h};
+  CHECK(table.open(request(1, 3), now).has_value());
+  CHECK(table.cores_free() == 1);
+  CHECK(table.open(request(2, 2), now).error().code == ErrorCode::no_capacity);
+  CHECK(table.open(request(1, 3), now).has_value());  // the same command once more
+  CHECK(table.cores_free() == 1);
+  CHECK(table.close({1, 1}));
+  CHECK_FALSE(table.close({1, 1}));
+  CHECK(table.cores_free() == 4);
+}
+
+TEST_CASE("a claim needs the secret and the tenant, and there are as many as workers") {
+  LeaseTable table(4);
+  CHECK(table.open(request(1, 2), MonotonicTime{1h}).has_value());
+  CHECK(table.claim({{1, 1}, std::string(64, 'b'), 1000}).error().code == ErrorCode::denied);
+  CHECK(table.claim({{1, 9}, secret, 1000}).error().code == ErrorCode::denied);
+  CHECK(table.claim({{1, 1}, secret, 1001}).error().code == ErrorCode::denied);
+  CHECK(table.claim({{1, 1}, secret, 1000}).has_value());
+  CHECK(table.claim({{1, 1}, secret, 0}).has_value());
+  CHECK(table.claim({{1, 1}, secret, 1000}).error().code == ErrorCode::no_capacity);
+  CHECK_FALSE(table.give_back({1, 1}).has_value());
+  CHECK(table.give_back({1, 1})->reason == LeaseEnd::released);
+  CHECK(table.cores_free() == 4);
+}
+
+TEST_CASE("a lease that nobody claims lapses, a claimed one does not") {
+  LeaseTable table(4);
+  const MonotonicTime now{1h};
+  CHECK(table.open(request(1), now).has_value());
+  CHECK(table.open(request(2), now).has_value());
+  CHECK(table.claim({{1, 2}, secret, 1000}).has_value());
+  CHECK(table.lapse(now + 9s).empty());
+  const auto lapsed = table.lapse(now + 11s);
+  REQUIRE(lapsed.size() == 1);
+  CHECK(lapsed.front().lease == LeaseId{1, 1});
+  CHECK(table.cores_free() == 3);
+}
+
+TEST_CASE("only the newest epoch is obeyed") {
+  LeaseTable table(4);
+  const MonotonicTime now{1h};
+  CHECK(table.open(request(1), now).has_value());
+  CHECK(table.begin_epoch(2).size() == 1);
+  CHECK(table.cores_free() == 4);
+  CHECK(table.open(request(7, 1, 1), now).error().code == ErrorCode::denied);
+  CHECK(table.open(request(1, 1, 2), now).has_value());
+  CHECK(table.begin_epoch(2).empty());
+}
+
+TEST_CASE("no order of commands creates or loses a core") {
+  std::mt19937 random(1);
+  LeaseTable table(8);
+  std::map<std::uint64_t, std::uint32_t> open;
+  MonotonicTime now{1h};
+  std::uint64_t next = 1;
+  for (int step = 0; step < 20'000; ++step) {
+    const std::uint64_t known = 1 + random() % next;
+    switch (random() % 4) {
+      case 0: {
+        const auto workers = 1 + static_cast<std::uint32_t>(random() % 4);
+        if (table.open(request(next, workers), now)) open[next] = workers;
+        ++next;
+        break;
+      }
+      case 1:
+        CHECK(table.close({1, known}) == (open.erase(known) == 1));
+        break;
+      case 2:
+        (void)table.claim({{1, known}, secret, 1000});
+        break;
+      default:
+        now += std::chrono::milliseconds(random() % 3000);
+        for (const auto& lapsed : table.lapse(now)) open.erase(lapsed.lease.number);
+    }
+    std::uint32_t used = 0;
+    for (const auto& [number, workers] : open) used += workers;
+    REQUIRE(table.cores_free() == 8 - used);
+  }
+}
+
+}  // namespace orchid::executor

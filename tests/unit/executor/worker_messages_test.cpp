@@ -1,0 +1,39 @@
+#include "worker/messages.h"
+
+#include <doctest/doctest.h>
+
+namespace orchid::executor {
+
+TEST_CASE("each message survives its text") {
+  const std::vector<WorkerMessage> messages{Birth{.worker = 7,
+                                                  .data_limit = 1,
+                                                  .request_bytes = 2,
+                                                  .response_bytes = 3,
+                                                  .core = 4,
+                                                  .readable_paths = {"/a"}},
+                                            Born{7, 99},
+                                            BirthFailed{7, "no"},
+                                            ZygoteReady{},
+                                            Proceed{},
+                                            WorkerReady{},
+                                            WorkerUnfit{"why"},
+                                            Assign{5},
+                                            Load{1, 2},
+                                            Unload{1},
+                                            Loaded{1, 2, {"a", "b"}, 3},
+                                            LoadFailed{1, "bad \xff byte"}};
+  for (const WorkerMessage& message : messages) {
+    const auto again = parse_worker_message(encode(message));
+    REQUIRE(again.has_value());
+    CHECK(again->index() == message.index());
+    CHECK(encode(*again) == encode(message));
+  }
+}
+
+TEST_CASE("what is no message is refused") {
+  for (const char* text : {"", "{", "[]", "{}", R"({"type":"unknown"})", R"({"type":"load"})",
+                           R"({"type":"load","slot":"x","generation":1})"})
+    CHECK(parse_worker_message(text).error().code == ErrorCode::bad_request);
+}
+
+}  // namespace orchid::executor

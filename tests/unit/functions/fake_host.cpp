@@ -1,0 +1,24 @@
+#include "fake_host.h"
+
+#include <cstring>
+
+extern "C" {
+void* orchid_output(orchid_call* call, size_t size) {
+  call->output.resize(size);
+  return call->output.data();
+}
+void orchid_error(orchid_call* call, const char* message, size_t size) {
+  call->error.assign(message, size);
+}
+}
+
+CallAnswer call_entry(EntryPoint* entry, std::string_view input) {
+  orchid_call call;
+  // Inputs are aligned to at least 8 bytes.
+  std::vector<std::uint64_t> aligned(input.size() / sizeof(std::uint64_t) + 1);
+  std::memcpy(aligned.data(), input.data(), input.size());
+  CallAnswer answer{.status = entry(&call, aligned.data(), input.size())};
+  answer.output.assign(reinterpret_cast<const char*>(call.output.data()), call.output.size());
+  answer.error = call.error;
+  return answer;
+}
