@@ -1,0 +1,36 @@
+#include "harness/statistics.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <random>
+
+namespace orchid::bench {
+
+double percentile(std::vector<double> values, double fraction) {
+  assert(!values.empty() && fraction >= 0 && fraction <= 1);
+  std::sort(values.begin(), values.end());
+  const double place = fraction * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(std::floor(place));
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (values[above] - values[below]) * (place - static_cast<double>(below));
+}
+
+double median(std::vector<double> values) { return percentile(std::move(values), 0.5); }
+
+Interval bootstrap_median(std::span<const double> values, std::uint64_t seed) {
+  assert(!values.empty());
+  constexpr int resamples = 2000;
+  std::mt19937_64 random{seed};
+  std::vector<double> medians;
+  medians.reserve(resamples);
+  std::vector<double> sample(values.size());
+  for (int i = 0; i < resamples; ++i) {
+    // The remainder's bias is below 1e-17 for any number of rounds that anyone waits for.
+    for (double& value : sample) value = values[random() % values.size()];
+    medians.push_back(median(sample));
+  }
+  return {percentile(medians, 0.025), percentile(medians, 0.975)};
+}
+
+}  // namespace orchid::bench

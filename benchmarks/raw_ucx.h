@@ -1,0 +1,38 @@
+// benchmarks/raw_ucx.h: the rival on one host: UCX active messages between two processes that both
+// spin, nothing else.
+#pragma once
+#include <sys/types.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "foundation/result.h"
+
+namespace orchid::bench {
+
+/// An echo server in a child process, and its client here. Owned by one thread.
+class RawUcxEcho {
+ public:
+  struct Options {
+    std::string transports;  // UCX_TLS, such as "posix,self"
+    int server_core = -1;
+    std::size_t largest = 1 << 20;
+  };
+  [[nodiscard]] static Result<RawUcxEcho> start(const Options& options);
+  RawUcxEcho(RawUcxEcho&& other) noexcept;
+  ~RawUcxEcho();
+
+  /// Sends `size` bytes and waits until as many have come back.
+  [[nodiscard]] Result<void> round_trip(std::size_t size);
+
+ private:
+  class Peer;
+  RawUcxEcho(std::unique_ptr<Peer> peer, pid_t server);
+  std::unique_ptr<Peer> peer_;
+  pid_t server_ = -1;
+};
+
+}  // namespace orchid::bench
