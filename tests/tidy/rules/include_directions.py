@@ -1,0 +1,93 @@
+"""Dependencies point one way (the table is design and build in one: a CMake target sees the headers of what it links)."""
+import re
+
+from tree import Finding
+
+SUMMARY = "a part includes only what it may depend on"
+
+# part: the parts whose headers it may include. Longest path wins.
+MAY_INCLUDE = {
+    "libs/foundation": [],
+    "libs/protocol": ["libs/foundation"],
+    "libs/module": ["libs/foundation", "libs/protocol"],
+    "libs/transport": ["libs/foundation", "libs/protocol"],
+    "libs/function_abi": [],
+    "gateway": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module"],
+    "gateway/dispatch": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module", "sdk"],
+    "executor": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module", "libs/function_abi"],
+    "sdk": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module", "libs/function_abi"],
+    "cli": ["libs/foundation", "libs/protocol", "libs/module", "sdk"],
+    "functions": ["libs/function_abi"],
+}
+# Where the project's own header folders stand: the first folder of an #include, and the part it belongs to.
+HEADER_ROOTS = {
+    "foundation": "libs/foundation", "protocol": "libs/protocol", "module": "libs/module", "transport": "libs/transport",
+    "orchid": None,  # function_abi and the SDK share it; the file decides
+}
+FUNCTION_ABI_HEADERS = ("orchid/function.h", "orchid/function.hpp", "orchid/values.h")
+
+
+def part_of(path):
+    fits = [part for part in MAY_INCLUDE if path.startswith(part + "/")]
+    return max(fits, key=len) if fits else None
+
+
+def owner_of(include, tree):
+    """The part whose header `include` names, or nothing when it is not ours."""
+    if include in FUNCTION_ABI_HEADERS:
+        return "libs/function_abi"
+    first = include.split("/")[0]
+    if HEADER_ROOTS.get(first):
+        return HEADER_ROOTS[first]
+    if first == "orchid":
+        return "sdk"
+    if re.match(r"(tests|benchmarks)/", include) or first in ("harness", "fakes"):
+        return "tests or benchmarks"
+    owners = {part_of(path) for path in tree.header_index.get(include, ())} - {None}
+    return owners.pop() if len(owners) == 1 else None
+
+
+def index_headers(tree):
+    index = {}
+    for file in tree.files:
+        if file.is_header:
+            for start in range(len(file.parts)):
+                index.setdefault("/".join(file.parts[start:]), []).append(file.path)
+    return index
+
+
+def check(tree):
+    tree.header_index = index_headers(tree)
+    findings = []
+    for file in tree.code:
+        part = part_of(file.path)
+        if part is None:
+            continue
+        for line, include in file.includes:
+            if include.startswith("../") and "/../" in include:
+                findings.append(Finding(file.path, line, f"'{include}' climbs out of its part; include from a target's include folder"))
+            owner = owner_of(include, tree)
+            if owner is None or owner == part or part.startswith(owner + "/") or owner.startswith(part + "/"):
+                continue
+            if owner not in MAY_INCLUDE[part]:
+                findings.append(Finding(file.path, line, f"{part} may not include '{include}' of {owner}; allowed: "
+                                        + (", ".join(MAY_INCLUDE[part]) or "nothing")))
+    return findings
+
+
+BAD = [
+    {"libs/foundation/src/a.cpp": '#include "protocol/outcome.h"\n'},
+    {"libs/protocol/src/a.cpp": '#include "transport/local_lane.h"\n'},
+    {"gateway/src/http/a.cpp": '#include "sandbox/confinement.h"\n', "executor/sandbox/include/sandbox/confinement.h": ""},
+    {"executor/agent/src/a.cpp": '#include "invocations/call.h"\n', "gateway/src/invocations/call.h": ""},
+    {"cli/src/a.cpp": '#include "transport/local_lane.h"\n'},
+    {"sdk/cpp/src/a.cpp": '#include "harness/bench.h"\n'},
+    {"functions/echo/echo.cpp": '#include "foundation/result.h"\n'},
+]
+GOOD = [
+    {"gateway/src/http/a.cpp": '#include "invocations/call.h"\n#include "foundation/result.h"\n#include <vector>\n',
+     "gateway/src/invocations/call.h": ""},
+    {"executor/worker/src/a.cpp": '#include "orchid/function.h"\n#include "sandbox/confinement.h"\n',
+     "executor/sandbox/include/sandbox/confinement.h": ""},
+    {"cli/src/a.cpp": '#include "orchid/client.h"\n'},
+]
