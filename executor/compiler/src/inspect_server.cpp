@@ -84,6 +84,7 @@ class InspectServer {
       if (watched[i + 1].revents != 0) {
         connected = send(running.child->take_answer(running.id)) && connected;
       } else if (now >= running.deadline) {
+        running.child.reset();  // stopped before the requester hears of it
         connected = send(InspectChild::timed_out(running.id)) && connected;
       } else {
         still_running.push_back(std::move(running));

@@ -74,8 +74,10 @@ Result<HostResources> discover_host() {
        core = hwloc_bitmap_next(usable.get(), core))
     host.cores.push_back(static_cast<std::uint32_t>(core));
   if (host.cores.empty()) return fail(ErrorCode::unsupported, "this process may not use any core");
-  const hwloc_obj_t root = hwloc_get_root_obj(topology.get());
-  host.memory = ByteCount{std::min<std::uint64_t>(root->total_memory, memory_limit())};
+  // Not hwloc's sum over NUMA nodes, which misses memory that was added to a running machine.
+  const auto installed = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                         static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  host.memory = ByteCount{std::min(installed, memory_limit())};
   const hwloc_obj_t package = hwloc_get_obj_by_type(topology.get(), HWLOC_OBJ_PACKAGE, 0);
   const char* model =
       package == nullptr ? nullptr : hwloc_obj_get_info_by_name(package, "CPUModel");

@@ -23,6 +23,20 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+/// The server's child that waits for the next request, once it is confined: from then on it dies
+/// with the server.
+pid_t waiting_child(const CompilerProcess& server) {
+  const pid_t child = server.children(1).front();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (std::chrono::steady_clock::now() < end) {
+    std::ifstream file("/proc/" + std::to_string(child) + "/status");
+    const std::string status(std::istreambuf_iterator<char>(file), {});
+    if (contains(status, "Seccomp:\t2")) return child;
+  }
+  FAIL("the child is not confined");
+  return 0;
+}
+
 /// Until nothing but its exit status is left of a child of the server.
 void wait_until_dead(pid_t pid) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
@@ -213,7 +227,7 @@ TEST_CASE("several requests at once are each answered under their id") {
 TEST_CASE("a waiting child that was killed is replaced") {
   Server server;
   for (int i = 0; i < 3; ++i) {
-    const pid_t waiting = server.children(1).front();
+    const pid_t waiting = waiting_child(server);
     ::kill(waiting, SIGKILL);
     wait_until_dead(waiting);
     CHECK(server.manifest(read_data("saxpy.bc")).entries.size() == 1);
@@ -222,7 +236,7 @@ TEST_CASE("a waiting child that was killed is replaced") {
 
 TEST_CASE("a module that crashes its reader is rejected, and the next one is read") {
   Server server;
-  const pid_t reader = server.children(1).front();
+  const pid_t reader = waiting_child(server);
   ::kill(reader, SIGSTOP);
   server.send(InspectRequest{.id = 5}, read_data("saxpy.bc"));
   static_cast<void>(server.children(2));  // the request is in the stopped reader's hands
@@ -237,7 +251,7 @@ TEST_CASE("a module that crashes its reader is rejected, and the next one is rea
 
 TEST_CASE("a module that takes its reader too long is rejected after ten seconds") {
   Server server;
-  const pid_t reader = server.children(1).front();
+  const pid_t reader = waiting_child(server);
   ::kill(reader, SIGSTOP);
   server.send(InspectRequest{.id = 6}, read_data("saxpy.bc"));
   // Others are not held up meanwhile.
@@ -250,7 +264,7 @@ TEST_CASE("a module that takes its reader too long is rejected after ten seconds
 
 TEST_CASE("an inspect server ends when its requester goes, and its children with it") {
   Server server;
-  const pid_t child = server.children(1).front();
+  const pid_t child = waiting_child(server);
   server.close_socket();
   CHECK(server.wait_for_end() == 0);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
