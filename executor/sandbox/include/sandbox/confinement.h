@@ -18,8 +18,9 @@ enum class SandboxRole { worker, compiler };
 
 struct ConfinementOptions {
   SandboxRole role;
-  ByteCount data_limit;               // RLIMIT_DATA: heap, stacks, private mappings
-  int parent_pid;                     // dies with it; fails when it is gone already
+  ByteCount
+      data_limit;  // RLIMIT_DATA, on top of what is mapped now: heap, stacks, private mappings
+  int parent_pid;  // dies with it; fails when it is gone already
   std::vector<int> keep_descriptors;  // ascending; all others are closed
   std::vector<std::filesystem::path>
       readable_paths;  // Landlock: these trees may be read, nothing else may be opened

@@ -1,0 +1,79 @@
+// Processes that are killed or stopped under a running system: calls get their outcome, the system
+// heals by itself.
+#include <signal.h>
+
+#include <fstream>
+#include <thread>
+
+#include "harness/machine.h"
+#include "system_fixture.h"
+
+namespace orchid::tests {
+namespace {
+
+std::string name_of(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/comm");
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+std::vector<pid_t> processes_named(const LocalOrchid& orchid, const std::string& name) {
+  std::vector<pid_t> found;
+  for (const pid_t process : orchid.processes())
+    if (name_of(process) == name) found.push_back(process);
+  return found;
+}
+
+/// Calls until one works; false after 20 s.
+bool works_again(SystemFixture& system) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (std::chrono::steady_clock::now() < give_up)
+    if (system.orchid({"invoke", "counts_calls", "--deadline", "5s"}).status == 0) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(SystemFixture, "whichever process is killed or stopped, calls work again") {
+  deploy("counts_calls");
+  check_next_call();
+  for (const char* name :
+       {"orchid-worker", "orchid-zygote", "orchid-compiler", "orchid-executor", "orchid-gateway"}) {
+    for (const int signal : {SIGKILL, SIGSTOP}) {
+      CAPTURE(name);
+      CAPTURE(signal);
+      const auto victims = processes_named(system(), std::string(name).substr(0, 15));
+      REQUIRE_FALSE(victims.empty());
+      for (const pid_t victim : victims) ::kill(victim, signal);
+      CHECK(works_again(*this));
+    }
+  }
+}
+
+TEST_CASE_FIXTURE(
+    SystemFixture,
+    "a call whose worker is stopped has its outcome within its deadline plus one second") {
+  deploy("sleeps");
+  std::thread stopper;
+  const auto start = std::chrono::steady_clock::now();
+  auto sdk = client();
+  sdk.invoke("sleeps", "1");
+  const auto submitted = sdk.submit("sleeps", std::as_bytes(std::span("20000", 5)),
+                                    {.deadline = std::chrono::seconds(3)});
+  for (const pid_t worker : processes_named(system(), "orchid-worker")) ::kill(worker, SIGSTOP);
+  const auto status = submitted.wait(std::chrono::seconds(10));
+  CHECK(status.state == "finished");
+  CHECK(status.outcome != "ok");
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(6));
+}
+
+TEST_CASE_FIXTURE(SystemFixture, "functions and finished calls survive a gateway that is killed") {
+  deploy("counts_calls");
+  const auto before = orchid({"describe", "counts_calls", "--json"}).out;
+  for (const pid_t gateway : processes_named(system(), "orchid-gateway")) ::kill(gateway, SIGKILL);
+  REQUIRE(works_again(*this));
+  CHECK(orchid({"describe", "counts_calls", "--json"}).out == before);
+}
+
+}  // namespace orchid::tests

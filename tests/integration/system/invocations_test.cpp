@@ -1,0 +1,83 @@
+// The ordinary life of functions and calls.
+#include "system_fixture.h"
+
+namespace orchid::tests {
+
+TEST_CASE_FIXTURE(SystemFixture, "deploy, list, describe, invoke, delete") {
+  const auto deployed =
+      orchid({"deploy", std::string(EXAMPLES) + "/echo.bc", "--name", "echo", "--json"});
+  REQUIRE_MESSAGE(deployed.status == 0, deployed.err);
+  CHECK(Json::parse(deployed.out).at("name") == "echo");
+  CHECK(contains(orchid({"list"}).out, "echo"));
+  CHECK(contains(orchid({"describe", "echo"}).out, "sha256:"));
+  const std::string bytes("raw \0 bytes \xff, and nothing else", 31);
+  CHECK(orchid({"invoke", "echo"}, bytes).out == bytes);
+  const std::string large(20'000'000, 'x');
+  CHECK(orchid({"invoke", "echo"}, large).out == large);
+  CHECK(orchid({"delete", "echo"}).status == 0);
+  CHECK(orchid({"invoke", "echo"}, bytes).status == 2);
+}
+
+TEST_CASE_FIXTURE(SystemFixture,
+                  "an asynchronous call is accepted, can be waited for, and keeps its result") {
+  deploy("sleeps");
+  const auto submitted = orchid({"invoke", "sleeps", "--async"}, "100");
+  REQUIRE_MESSAGE(submitted.status == 0, submitted.err);
+  std::string id = submitted.out;
+  id.erase(id.find_last_not_of('\n') + 1);
+  CHECK(id.starts_with("i-"));
+  CHECK(orchid({"wait", id}).status == 0);
+  CHECK(orchid({"result", id}).out == "100");
+  CHECK(contains(orchid({"status", id}).out, "ok"));
+}
+
+TEST_CASE_FIXTURE(SystemFixture, "a running call can be cancelled") {
+  deploy("loops");
+  const auto submitted = orchid({"invoke", "loops", "--async"});
+  std::string id = submitted.out;
+  id.erase(id.find_last_not_of('\n') + 1);
+  CHECK(orchid({"cancel", id}).status == 0);
+  CHECK(orchid({"wait", id}).status == 1);
+  CHECK(contains(orchid({"status", id}).out, "cancelled"));
+}
+
+TEST_CASE_FIXTURE(SystemFixture, "logs reach `orchid logs`, each with its own call") {
+  deploy("logs_unflushed");
+  for (const char* input : {"one", "two"}) {
+    const Http answer = http("POST", "/v1/functions/logs_unflushed/invocations", input);
+    REQUIRE(answer.status == 200);
+    const std::size_t at = answer.headers.find("Orchid-Invocation: ") + 19;
+    const std::string id = answer.headers.substr(at, answer.headers.find('\r', at) - at);
+    CHECK(contains(orchid({"logs", id}).out, std::string("unflushed ") + input));
+  }
+}
+
+TEST_CASE_FIXTURE(SystemFixture, "the documented description of the API is served") {
+  const Http answer = http("GET", "/openapi.yaml");
+  CHECK(answer.status == 200);
+  CHECK(contains(answer.body, "openapi: 3"));
+  CHECK(contains(answer.body, "/v1/functions"));
+  CHECK(http("GET", "/healthz").status == 200);
+  CHECK(http("GET", "/readyz").status == 200);
+  CHECK(Json::parse(http("GET", "/v1/limits").body).is_object());
+}
+
+TEST_CASE_FIXTURE(SystemFixture, "a thousand calls through the gateway start no process") {
+  deploy("counts_calls");
+  auto sdk = client();
+  sdk.invoke("counts_calls", "");
+  const auto births = [&] {
+    return Json::parse(sdk.get("/v1/hosts"))
+        .at("hosts")
+        .at(0)
+        .at("executors")
+        .at(0)
+        .at("counters")
+        .value("births", 0);
+  };
+  const int before = births();
+  for (int i = 0; i < 1000; ++i) sdk.invoke("counts_calls", "");
+  CHECK(births() == before);
+}
+
+}  // namespace orchid::tests

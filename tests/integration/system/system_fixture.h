@@ -1,0 +1,95 @@
+// system/system_fixture.h: a whole Orchid, driven with the public commands only.
+#pragma once
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "command.h"
+#include "local_orchid.h"
+#include "orchid/client.h"
+
+namespace orchid::tests {
+
+using Json = nlohmann::json;
+
+inline std::filesystem::path test_function(const std::string& name) {
+  return std::filesystem::path(FUNCTIONS) / (name + ".bc");
+}
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+struct Http {
+  int status = 0;
+  std::string headers;
+  std::string body;
+};
+
+class SystemFixture {
+ public:
+  SystemFixture() : orchid_(must_start()) {}
+
+  /// `orchid WORDS…` as a user types it.
+  CommandResult orchid(std::vector<std::string> words, std::string input = {}) {
+    words.insert(words.begin(), PROGRAMS "/orchid");
+    return run(
+        {.words = std::move(words), .environment = environment(), .input = std::move(input)});
+  }
+  /// Deploys NAME.bc under its own name.
+  void deploy(const std::string& function) {
+    const auto result = orchid({"deploy", test_function(function), "--name", function});
+    REQUIRE_MESSAGE(result.status == 0, result.err);
+  }
+  Http http(const std::string& method, const std::string& path, const std::string& body = {},
+            std::vector<std::string> more = {}) {
+    std::vector<std::string> words{"curl",
+                                   "-sS",
+                                   "-i",
+                                   "--max-time",
+                                   "30",
+                                   "-X",
+                                   method,
+                                   "-H",
+                                   "Authorization: Bearer " + orchid_.token(),
+                                   "-H",
+                                   "Content-Type: application/octet-stream",
+                                   "-H",
+                                   "Expect:",
+                                   "--data-binary",
+                                   "@-"};
+    if (method == "GET" || method == "DELETE") words.resize(words.size() - 2);
+    words.insert(words.end(), more.begin(), more.end());
+    words.push_back(orchid_.address() + path);
+    return parse(run({.words = words, .input = body}));
+  }
+  static Http parse(const CommandResult& result) {
+    Http answer;
+    const std::size_t end = result.out.find("\r\n\r\n");
+    REQUIRE_MESSAGE(end != std::string::npos, result.err);
+    answer.headers = result.out.substr(0, end);
+    answer.body = result.out.substr(end + 4);
+    answer.status = std::stoi(answer.headers.substr(9, 3));
+    return answer;
+  }
+  /// Whatever happened before, a call works.
+  void check_next_call() {
+    const auto result = orchid({"invoke", "counts_calls"});
+    CHECK_MESSAGE(result.status == 0, result.err);
+  }
+  [[nodiscard]] std::vector<std::string> environment() const {
+    return {"ORCHID_GATEWAY=" + orchid_.address(), "ORCHID_TOKEN=" + orchid_.token()};
+  }
+  LocalOrchid& system() { return orchid_; }
+  Client client() { return Client({.gateway = orchid_.address(), .token = orchid_.token()}); }
+
+ private:
+  static LocalOrchid must_start() {
+    auto started = LocalOrchid::start(PROGRAMS);
+    if (!started) throw std::runtime_error(started.error().message);
+    return std::move(*started);
+  }
+  LocalOrchid orchid_;
+};
+
+}  // namespace orchid::tests
