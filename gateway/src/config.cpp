@@ -1,0 +1,232 @@
+#include "config.h"
+
+#include <pwd.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <map>
+#include <toml.hpp>
+
+#include "http/request_options.h"
+
+namespace orchid::gateway {
+namespace {
+
+using std::chrono::milliseconds;
+using Apply = std::function<Result<void>(const std::string& value)>;
+
+struct Setting {
+  std::string name;  // as in the file
+  std::string help;
+  Apply apply;
+};
+
+std::unexpected<Failure> wrong(const std::string& value, const std::string& expected) {
+  return fail(ErrorCode::bad_configuration, "'" + value + "' is not " + expected);
+}
+
+template <typename Number>
+Apply number(Number& field, Number least, Number most) {
+  return [&field, least, most](const std::string& value) -> Result<void> {
+    auto parsed = parse_number(
+        value, {"it", static_cast<std::uint64_t>(least), static_cast<std::uint64_t>(most)});
+    if (!parsed)
+      return wrong(value, "a number from " + std::to_string(least) + " to " + std::to_string(most));
+    field = static_cast<Number>(*parsed);
+    return {};
+  };
+}
+
+Apply duration(milliseconds& field, milliseconds most = std::chrono::hours(1)) {
+  return [&field, most](const std::string& value) -> Result<void> {
+    auto parsed = parse_duration(value);
+    if (!parsed || *parsed < milliseconds(10) || *parsed > most)
+      return wrong(value, "a duration from 10ms to " + std::to_string(most.count() / 1000) + "s");
+    field = *parsed;
+    return {};
+  };
+}
+
+Apply size(ByteCount& field, ByteCount least) {
+  return [&field, least](const std::string& value) -> Result<void> {
+    auto parsed = parse_byte_count(value);
+    if (!parsed || *parsed < least || *parsed > ByteCount{1ULL << 40U})
+      return wrong(value, "a size from " + to_string(least) + " to 1024 GiB");
+    field = *parsed;
+    return {};
+  };
+}
+
+Apply path(std::filesystem::path& field) {
+  return [&field](const std::string& value) -> Result<void> {
+    if (value.empty()) return wrong(value, "a path");
+    field = std::filesystem::absolute(value);
+    return {};
+  };
+}
+
+Apply list(std::vector<std::string>& field) {
+  return [&field](const std::string& value) -> Result<void> {
+    field.clear();
+    std::size_t begin = 0;
+    while (begin < value.size()) {
+      const std::size_t end = std::min(value.find(',', begin), value.size());
+      if (end > begin) field.push_back(value.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return {};
+  };
+}
+
+Apply log_level(LogLevel& field) {
+  return [&field](const std::string& value) -> Result<void> {
+    const std::map<std::string, LogLevel> names{{"debug", LogLevel::debug},
+                                                {"info", LogLevel::info},
+                                                {"warn", LogLevel::warn},
+                                                {"error", LogLevel::error}};
+    const auto found = names.find(value);
+    if (found == names.end()) return wrong(value, "debug, info, warn or error");
+    field = found->second;
+    return {};
+  };
+}
+
+std::vector<Setting> settings_of(Config& c) {
+  constexpr std::chrono::hours day{24};
+  return {
+      {"state", "directory for functions, results, tokens", path(c.state)},
+      {"listen", "TCP addresses, with commas; port 0: any free one", list(c.listen)},
+      {"socket", "path of the Unix socket", path(c.socket)},
+      {"compiler", "path of orchid-compiler", path(c.compiler)},
+      {"inspect_time", "for the inspection of a module", duration(c.inspect_time)},
+      {"http_threads", "threads that serve HTTP", number(c.http_threads, 1U, 64U)},
+      {"log_level", "debug, info, warn or error", log_level(c.log_level)},
+      {"ready_fd", "descriptor that gets one line of JSON when requests are taken",
+       number(c.ready_fd, 0, 1'000'000)},
+      {"header_bytes", "largest request header", number(c.header_bytes, 1024U, 1024U * 1024U)},
+      {"header_time", "for a whole request header", duration(c.header_time)},
+      {"body_time", "without progress of a request body", duration(c.body_time)},
+      {"idle_time", "of a connection between requests", duration(c.idle_time)},
+      {"write_time", "without progress of an answer", duration(c.write_time)},
+      {"drain_time", "for running calls at the end", duration(c.drain_time)},
+      {"connections", "open connections", number<std::size_t>(c.connections, 1, 100'000)},
+      {"in_flight", "synchronous calls at a time", number<std::size_t>(c.in_flight, 1, 1'000'000)},
+      {"queued", "asynchronous calls that may wait", number<std::size_t>(c.queued, 1, 10'000'000)},
+      {"body_memory", "memory for large request bodies", size(c.body_memory, 64_MiB)},
+      {"worker_memory", "memory of each worker", size(c.worker_memory, 16_MiB)},
+      {"versions_per_function", "versions kept of a function",
+       number<std::size_t>(c.versions_per_function, 1, 1'000)},
+      {"keep_finished", "how long outcomes of asynchronous calls are kept",
+       duration(c.keep_finished, day)},
+      {"deadline", "of a synchronous call that names none", duration(c.deadline, day)},
+      {"async_deadline", "of an asynchronous call that names none",
+       duration(c.async_deadline, day)},
+      {"wait", "how long a synchronous caller waits", duration(c.wait, day)},
+  };
+}
+
+Result<std::string> to_text(const toml::value& value) {
+  if (value.is_string()) return value.as_string().str;
+  if (value.is_integer()) return std::to_string(value.as_integer());
+  if (!value.is_array()) return fail(ErrorCode::bad_configuration, "neither text, number nor list");
+  std::string joined;
+  for (const toml::value& item : value.as_array()) {
+    if (!item.is_string())
+      return fail(ErrorCode::bad_configuration, "a list of something else than text");
+    if (!joined.empty()) joined += ',';
+    joined += item.as_string().str;
+  }
+  return joined;
+}
+
+Result<void> apply(const std::vector<Setting>& settings, const std::string& key,
+                   const std::string& value, const std::string& where) {
+  const auto found = std::ranges::find(settings, key, &Setting::name);
+  if (found == settings.end())
+    return fail(ErrorCode::bad_configuration,
+                where + ": there is no setting '" + key + "'; see --help");
+  if (auto applied = found->apply(value); !applied)
+    return fail(std::move(applied.error()).while_doing(where + ": " + key));
+  return {};
+}
+
+Result<void> read_file_into(const std::vector<Setting>& settings, const std::string& file) {
+  try {
+    const toml::value content = toml::parse(file);
+    for (const auto& [key, value] : content.as_table()) {
+      auto text = to_text(value);
+      if (!text) return fail(std::move(text.error()).while_doing(file + ": " + key));
+      if (auto applied = apply(settings, key, *text, file); !applied) return applied;
+    }
+    return {};
+  } catch (const std::exception& error) {
+    return fail(ErrorCode::bad_configuration, file + ": " + error.what());
+  }
+}
+
+std::filesystem::path default_state_directory() {
+  const passwd* user = ::getpwuid(::geteuid());
+  const std::filesystem::path home = user != nullptr ? user->pw_dir : "/";
+  return home / ".local/state/orchid/gateway";
+}
+
+unsigned default_threads() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  const bool known = ::sched_getaffinity(0, sizeof cores, &cores) == 0;
+  return std::max(1U, known ? static_cast<unsigned>(CPU_COUNT(&cores)) / 4 : 1U);
+}
+
+void fill_defaults(Config& config) {
+  if (config.state.empty()) config.state = default_state_directory();
+  if (config.socket.empty()) config.socket = config.state / "gateway.sock";
+  if (config.http_threads == 0) config.http_threads = default_threads();
+  if (config.compiler.empty()) {
+    std::error_code error;
+    config.compiler =
+        std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "orchid-compiler";
+  }
+}
+
+}  // namespace
+
+Result<std::variant<Config, PrintAndExit>> read_config(int argc, const char* const* argv) {
+  Config config;
+  const std::vector<Setting> settings = settings_of(config);
+  CLI::App app{"Orchid's gateway: the HTTP API, functions, invocations, leases.", "orchid-gateway"};
+  app.set_version_flag("--version", "orchid-gateway " ORCHID_VERSION);
+  app.footer("example: orchid-gateway --state /var/tmp/me/orchid --listen 127.0.0.1:8080");
+  std::string file;
+  app.add_option("--config", file, "TOML file with the same settings, '_' for '-'");
+  std::map<std::string, std::string> flags;
+  for (const Setting& setting : settings) {
+    std::string flag = "--" + setting.name;
+    std::ranges::replace(flag, '_', '-');
+    app.add_option_function<std::string>(
+        flag, [&flags, name = setting.name](const std::string& value) { flags[name] = value; },
+        setting.help)
+        ->take_last();
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return PrintAndExit{0, app.help()};
+  } catch (const CLI::CallForVersion&) {
+    return PrintAndExit{0, "orchid-gateway " ORCHID_VERSION "\n"};
+  } catch (const CLI::ParseError& error) {
+    return fail(ErrorCode::bad_configuration, std::string(error.what()) + "; see --help");
+  }
+  if (!file.empty())
+    if (auto read = read_file_into(settings, file); !read) return fail(std::move(read.error()));
+  for (const auto& [name, value] : flags)
+    if (auto applied = apply(settings, name, value, "command line"); !applied)
+      return fail(std::move(applied.error()));
+  fill_defaults(config);
+  return config;
+}
+
+}  // namespace orchid::gateway

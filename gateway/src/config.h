@@ -1,0 +1,58 @@
+// config.h: what a site or a user may set: read once, from a TOML file and then from flags.
+#pragma once
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "foundation/log.h"
+#include "foundation/result.h"
+#include "foundation/units.h"
+
+namespace orchid::gateway {
+
+/// Each field is a key of the file and, with '-' for '_', a flag: `http_threads = 2`,
+/// `--http-threads 2`. Durations are written like 30s or 500ms, sizes like 64MiB; lists are arrays
+/// in the file and have commas in a flag.
+struct Config {
+  std::filesystem::path state;  // directory; default: ~/.local/state/orchid/gateway
+  std::vector<std::string> listen{"127.0.0.1:0", "[::1]:0"};  // TCP; port 0: any free one
+  std::filesystem::path socket;    // Unix socket; default: gateway.sock in the state directory
+  std::chrono::milliseconds inspect_time{15'000};  // for the inspection of a module, twice at most
+  std::filesystem::path compiler; // default: orchid-compiler beside this program
+  unsigned http_threads = 0;       // 1 to 64; default: a quarter of the cores, at least 1
+  LogLevel log_level = LogLevel::info;
+  int ready_fd = -1;  // gets one line of JSON once requests are taken; default: none
+
+  std::uint32_t header_bytes = 16 * 1024;  // 1 KiB to 1 MiB
+  std::chrono::milliseconds header_time{
+      10'000};  // for a whole header; 10 ms to 1 h, as all times here
+  std::chrono::milliseconds body_time{10'000};   // without progress of a body
+  std::chrono::milliseconds idle_time{75'000};   // of a connection between requests
+  std::chrono::milliseconds write_time{30'000};  // without progress of an answer
+  std::chrono::milliseconds drain_time{10'000};  // for running calls at the end of the process
+  std::size_t connections = 4'096;               // 1 to 100 000, all threads together
+  std::size_t in_flight = 4'096;    // synchronous calls; 1 to 1 000 000, all threads together
+  std::size_t queued = 100'000;     // asynchronous calls that wait; 1 to 10 000 000
+  ByteCount body_memory = 1_GiB;    // of large bodies; 64 MiB to 1 TiB, all threads together
+  ByteCount worker_memory = 1_GiB;  // of each worker; 16 MiB to 1 TiB
+  std::size_t versions_per_function = 16;  // 1 to 1 000
+  std::chrono::milliseconds keep_finished{24 *
+                                          3'600'000};  // outcomes of asynchronous calls; up to 24h
+  std::chrono::milliseconds deadline{60'000};  // of a synchronous call that names none; up to 24h
+  std::chrono::milliseconds async_deadline{3'600'000};  // of an asynchronous one; up to 24h
+  std::chrono::milliseconds wait{30'000};               // of a synchronous caller; up to 24h
+};
+
+/// What the command line asks for instead of running.
+struct PrintAndExit {
+  int status;
+  std::string text;
+};
+
+/// Errors: `bad_configuration`, with the key.
+[[nodiscard]] Result<std::variant<Config, PrintAndExit>> read_config(int argc,
+                                                                     const char* const* argv);
+
+}  // namespace orchid::gateway

@@ -1,0 +1,170 @@
+#include "functions/function_service.h"
+
+#include "foundation/files.h"
+#include "foundation/log.h"
+#include "protocol/digest.h"
+
+namespace orchid::gateway {
+
+/// One deploy on its way; shared by the callbacks of its steps.
+struct FunctionService::Deploying {
+  DeployRequest request;
+  Deployed done;
+  std::string digest;
+  std::shared_ptr<UniqueFd> module;
+  std::shared_ptr<FunctionVersion> version;
+  UnixMillis created = 0;
+};
+
+FunctionService::FunctionService(Parts parts, FunctionRegistry::Limits limits)
+    : parts_(std::move(parts)), registry_(limits) {}
+
+UnixMillis FunctionService::now() const {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             parts_.clock.wall_now().time_since_epoch())
+      .count();
+}
+
+std::map<std::string, std::shared_ptr<const FunctionVersion>> FunctionService::restore(
+    std::vector<VersionRecord> versions) {
+  std::map<std::string, std::shared_ptr<const FunctionVersion>> kept;
+  for (VersionRecord& record : versions) {
+    auto manifest = module::parse_manifest(record.manifest);
+    auto module = make_sealed_memory("orchid-module", record.module);
+    record.module = {};
+    if (!manifest || !module) {
+      log::error("event=version_lost function={} version={} reason=\"{}\"", record.function,
+                 record.digest, manifest ? module.error().message : manifest.error().message);
+      continue;
+    }
+    auto version = std::make_shared<FunctionVersion>();
+    version->function = record.function;
+    version->digest = record.digest;
+    version->manifest = std::move(*manifest);
+    version->module = std::move(*module);
+    if (record.deleted) {
+      kept[record.digest] = std::move(version);
+    } else {
+      registry_.put(record.tenant, std::move(version), record.created);
+    }
+  }
+  parts_.table.publish(registry_.table());
+  return kept;
+}
+
+void FunctionService::in_turn(Name name, Task change) {
+  auto& waiting = changes_[name];
+  waiting.push_back(std::move(change));
+  if (waiting.size() == 1) waiting.front()();
+}
+
+void FunctionService::next_change(const Name& name) {
+  const auto found = changes_.find(name);
+  found->second.pop_front();
+  if (found->second.empty()) {
+    changes_.erase(found);
+    return;
+  }
+  found->second.front()();
+}
+
+void FunctionService::deploy(DeployRequest request, Deployed done) {
+  owner_.assert_current();
+  if (auto checked = check_function_name(request.name); !checked)
+    return done(fail(std::move(checked.error())));
+  if (request.module.empty())
+    return done(fail(ErrorCode::bad_request,
+                     "the body is empty: send the module's bytes (a .bc or .orc file)"));
+  auto deploy = std::make_shared<Deploying>();
+  deploy->request = std::move(request);
+  deploy->done = std::move(done);
+  deploy->digest = digest_of(deploy->request.module);
+  in_turn({deploy->request.tenant, deploy->request.name}, [this, deploy] { begin(deploy); });
+}
+
+void FunctionService::begin(const std::shared_ptr<Deploying>& deploy) {
+  DeployRequest& request = deploy->request;
+  auto same =
+      registry_.find_same(request.tenant, request.name, deploy->digest, request.precondition);
+  if (!same) return end(deploy, fail(std::move(same.error())));
+  if (*same != nullptr) return end(deploy, Deployment{.created = false, .version = **same});
+  auto module = make_sealed_memory("orchid-module", request.module);
+  if (!module) return end(deploy, fail(std::move(module.error())));
+  deploy->module = std::make_shared<UniqueFd>(std::move(*module));
+  parts_.inspector.inspect(deploy->module, [this, deploy](Result<module::Manifest> manifest) {
+    inspected(deploy, std::move(manifest));
+  });
+}
+
+void FunctionService::inspected(const std::shared_ptr<Deploying>& deploy,
+                                Result<module::Manifest> manifest) {
+  if (!manifest) return end(deploy, fail(std::move(manifest.error())));
+  DeployRequest& request = deploy->request;
+  auto checked =
+      check_manifest(std::move(*manifest), deploy->digest, ByteCount{request.module.size()});
+  if (!checked) return end(deploy, fail(std::move(checked.error())));
+  deploy->version = std::make_shared<FunctionVersion>();
+  deploy->version->function = request.name;
+  deploy->version->digest = deploy->digest;
+  deploy->version->manifest = std::move(*checked);
+  deploy->version->module = std::move(*deploy->module);
+  deploy->created = now();
+  VersionRecord record{.tenant = request.tenant,
+                       .function = request.name,
+                       .digest = deploy->digest,
+                       .manifest = module::to_json(deploy->version->manifest),
+                       .created = deploy->created,
+                       .deleted = false,
+                       .module = {}};
+  AuditRecord audit{.at = deploy->created,
+                    .tenant = request.tenant,
+                    .action = "deploy",
+                    .subject = request.name,
+                    .detail = deploy->digest};
+  parts_.store.put_version(
+      std::move(record), Payload::of(std::move(request.module)),
+      registry_.replaced_by(request.tenant, request.name, deploy->digest), std::move(audit),
+      on_thread<void>(parts_.control,
+                      [this, deploy](Result<void> result) { stored(deploy, std::move(result)); }));
+}
+
+void FunctionService::stored(const std::shared_ptr<Deploying>& deploy, Result<void> result) {
+  if (!result) return end(deploy, fail(std::move(result.error())));
+  registry_.put(deploy->request.tenant, deploy->version, deploy->created);
+  parts_.table.publish(registry_.table());
+  log::info("event=deployed function={} version={} entries={}", deploy->request.name,
+            short_digest(deploy->digest), deploy->version->manifest.entries.size());
+  end(deploy, Deployment{.created = true, .version = {deploy->version, deploy->created}});
+}
+
+void FunctionService::end(const std::shared_ptr<Deploying>& deploy, Result<Deployment> result) {
+  deploy->done(std::move(result));
+  next_change({deploy->request.tenant, deploy->request.name});
+}
+
+void FunctionService::remove(uid_t tenant, std::string name, Precondition precondition,
+                             Removed done) {
+  owner_.assert_current();
+  const Name key{tenant, name};
+  in_turn(key, [this, key, precondition = std::move(precondition), done = std::move(done)] {
+    if (auto checked = registry_.check_removal(key.first, key.second, precondition); !checked) {
+      done(std::move(checked));
+      return next_change(key);
+    }
+    AuditRecord audit{
+        .at = now(), .tenant = key.first, .action = "delete", .subject = key.second, .detail = ""};
+    parts_.store.delete_function(
+        key.first, key.second, std::move(audit),
+        on_thread<void>(parts_.control, [this, key, done](Result<void> result) {
+          if (result) {
+            registry_.remove(key.first, key.second);
+            parts_.table.publish(registry_.table());
+            log::info("event=deleted function={}", key.second);
+          }
+          done(std::move(result));
+          next_change(key);
+        }));
+  });
+}
+
+}  // namespace orchid::gateway

@@ -1,0 +1,78 @@
+// functions/function_service.h: deploys, from bytes to a durable version that the HTTP threads see.
+//
+// Same bytes? → inspect → store (synced) → publish. Changes of one name happen one after the other.
+#pragma once
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "foundation/clock.h"
+#include "foundation/owner_thread.h"
+#include "foundation/task.h"
+#include "functions/function_registry.h"
+#include "functions/module_inspector.h"
+#include "functions/published.h"
+#include "store/store.h"
+
+namespace orchid::gateway {
+
+struct DeployRequest {
+  uid_t tenant = 0;
+  std::string name;
+  std::vector<std::byte> module;
+  Precondition precondition;
+};
+
+struct Deployment {
+  bool created = false;  // false: the same bytes were there
+  DeployedVersion version;
+};
+
+/// Owned by the control thread; store, inspector and `table` outlive it.
+class FunctionService {
+ public:
+  struct Parts {
+    Store& store;
+    ModuleInspector& inspector;
+    Published<FunctionTable>& table;
+    const Clock& clock;
+    Poster control;
+  };
+  FunctionService(Parts parts, FunctionRegistry::Limits limits);
+
+  /// At start-up: what the store holds. Returns the versions that only unfinished invocations need,
+  /// by digest.
+  std::map<std::string, std::shared_ptr<const FunctionVersion>> restore(
+      std::vector<VersionRecord> versions);
+
+  /// The control thread calls it before anything else but `restore`.
+  void adopt_thread() { owner_.adopt(); }
+
+  using Deployed = std::function<void(Result<Deployment>)>;
+  /// Errors: `bad_request` (the name), `conflict` (the precondition), `module_rejected`, `quota`,
+  /// `unreachable` (no compiler), `disk_full`, `system`.
+  void deploy(DeployRequest request, Deployed done);
+  using Removed = std::function<void(Result<void>)>;
+  void remove(uid_t tenant, std::string name, Precondition precondition, Removed done);
+
+ private:
+  struct Deploying;
+  using Name = std::pair<uid_t, std::string>;
+  void in_turn(Name name, Task change);
+  void next_change(const Name& name);
+  void begin(const std::shared_ptr<Deploying>& deploy);
+  void inspected(const std::shared_ptr<Deploying>& deploy, Result<module::Manifest> manifest);
+  void stored(const std::shared_ptr<Deploying>& deploy, Result<void> result);
+  void end(const std::shared_ptr<Deploying>& deploy, Result<Deployment> result);
+  [[nodiscard]] UnixMillis now() const;
+
+  Parts parts_;
+  FunctionRegistry registry_;
+  OwnerThread owner_;
+  std::map<Name, std::deque<Task>> changes_;  // the first of each is under way
+};
+
+}  // namespace orchid::gateway

@@ -1,0 +1,330 @@
+#include "gateway.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdlib>
+#include <future>
+#include <latch>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <vector>
+
+#include "foundation/clock.h"
+#include "foundation/files.h"
+#include "foundation/log.h"
+#include "functions/inspector.h"
+#include "http/listener.h"
+#include "http_unit.h"
+#include "invocations/async_invocations.h"
+#include "store/store.h"
+
+namespace orchid::gateway {
+namespace {
+
+constexpr std::chrono::milliseconds control_tick_interval{50};
+constexpr std::chrono::seconds capacity_stops_within{1};
+
+UnixMillis unix_millis(const Clock& clock) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(clock.wall_now().time_since_epoch())
+      .count();
+}
+
+Tenant owner() { return {::geteuid(), user_name(::geteuid())}; }
+
+/// Makes the token that the owner uses, at the first start or when its file is gone.
+Result<void> ensure_token(Store& store, const std::filesystem::path& state,
+                          std::vector<TokenRecord>& tokens) {
+  const std::filesystem::path file = state / "token";
+  std::error_code error;
+  if (!tokens.empty() && std::filesystem::exists(file, error)) return {};
+  const std::string token = make_token();
+  TokenRecord record{.hash = hash_token(token), .tenant = owner(), .label = "owner"};
+  if (auto written = write_file_atomically(file, as_bytes(token + "\n"), 0600); !written)
+    return written;
+  if (auto added = store.add_token(record, unix_millis(SystemClock())); !added) return added;
+  tokens.push_back(std::move(record));
+  log::info("event=token_made file={}", file.string());
+  return {};
+}
+
+Result<std::vector<ListeningSocket>> listen_all(const Config& config) {
+  std::vector<ListeningSocket> sockets;
+  for (const std::string& address : config.listen) {
+    auto socket = listen_tcp(address);
+    if (!socket && socket.error().code == ErrorCode::unsupported) {
+      log::warn("event=not_listening reason=\"{}\"", socket.error().message);
+      continue;
+    }
+    if (!socket) return fail(std::move(socket.error()));
+    sockets.push_back(std::move(*socket));
+  }
+  auto local = listen_unix(config.socket);
+  if (!local) return fail(std::move(local.error()));
+  sockets.push_back(std::move(*local));
+  return sockets;
+}
+
+Result<std::string> read_boot_id() {
+  auto content = read_file("/proc/sys/kernel/random/boot_id", 4_KiB);
+  if (!content) return fail(std::move(content.error()));
+  std::string id(as_text(*content));
+  while (!id.empty() && id.back() == '\n') id.pop_back();
+  return id;
+}
+
+/// The top of each thread: what escapes here is a defect, and ends the process rather than leaving
+/// it half alive.
+template <typename Body>
+void run_thread(std::string_view name, Body body) noexcept {
+  try {
+    body();
+  } catch (const std::exception& error) {
+    log::error("event=thread_failed thread={} reason=\"{}\"", name, error.what());
+    std::abort();
+  }
+}
+
+}  // namespace
+
+/// All objects of the process, in the order in which they are built, and its threads.
+class Gateway::Objects {
+ public:
+  /// What can fail, done before anything is built.
+  struct Opened {
+    std::unique_ptr<Store> store;
+    StartUpState state;
+    std::vector<ListeningSocket> sockets;
+    std::string boot_id;
+  };
+  Objects(Config config, Opened opened);
+  void start();
+  [[nodiscard]] std::string announcement() const;
+  void stop();
+
+ private:
+  using KeptVersions = std::map<std::string, std::shared_ptr<const FunctionVersion>>;
+  void build_async();
+  void build_units();
+  void build_listeners(std::vector<ListeningSocket> sockets);
+  void restore_invocations(std::vector<InvocationRecord> unfinished, const KeptVersions& kept);
+  void run_control();
+  void run_http(HttpUnit& unit);
+  void control_tick();
+  void on_control_and_wait(const std::function<void()>& work);
+
+  Config config_;
+  SystemClock clock_;
+  MonotonicTime started_;
+  std::unique_ptr<Store> store_;
+  TokenBook tokens_;
+  Published<FunctionTable> table_;
+  std::vector<std::string> urls_;
+
+  boost::asio::io_context control_io_{1};
+  boost::asio::steady_timer control_timer_{control_io_};
+  Poster control_;
+  CapacityControl capacity_;
+  Inspector inspector_;
+  FunctionService functions_;
+  std::vector<std::unique_ptr<HttpUnit>> units_;
+  std::unique_ptr<AsyncInvocations> async_;
+  std::vector<CallsPort> calls_;
+  std::vector<const ThreadMetrics*> metrics_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
+  std::size_t next_unit_ = 0;  // of the first HTTP thread, which accepts
+
+  std::latch drained_;
+  std::vector<std::jthread> http_threads_;
+  std::jthread control_thread_;
+};
+
+Result<std::unique_ptr<Gateway>> Gateway::create(Config config) {
+  Objects::Opened opened;
+  auto store = Store::open(config.state);
+  if (!store) return fail(std::move(store.error()).while_doing("opening the state directory"));
+  opened.store = std::move(*store);
+  auto state = opened.store->load();
+  if (!state) return fail(std::move(state.error()).while_doing("loading the state"));
+  opened.state = std::move(*state);
+  if (auto ensured = ensure_token(*opened.store, config.state, opened.state.tokens); !ensured)
+    return fail(std::move(ensured.error()).while_doing("making the owner's token"));
+  auto sockets = listen_all(config);
+  if (!sockets) return fail(std::move(sockets.error()));
+  opened.sockets = std::move(*sockets);
+  auto boot_id = read_boot_id();
+  if (!boot_id) return fail(std::move(boot_id.error()));
+  opened.boot_id = std::move(*boot_id);
+  return std::unique_ptr<Gateway>(
+      new Gateway(std::make_unique<Objects>(std::move(config), std::move(opened))));
+}
+
+Gateway::Objects::Objects(Config config, Opened opened)
+    : config_(std::move(config)),
+      started_(clock_.now()),
+      store_(std::move(opened.store)),
+      tokens_(owner(), std::move(opened.state.tokens)),
+      table_(std::make_shared<const FunctionTable>()),
+      control_([this](Task task) { boost::asio::post(control_io_, std::move(task)); }),
+      capacity_(control_io_, clock_,
+                {.epoch = opened.state.epoch,
+                 .boot_id = opened.boot_id,
+                 .worker_memory = config_.worker_memory}),
+      inspector_(control_io_, clock_, {.compiler = config_.compiler, .answer_within = config_.inspect_time}),
+      functions_({*store_, inspector_, table_, clock_, control_},
+                 {.versions_per_function = config_.versions_per_function}),
+      drained_(static_cast<std::ptrdiff_t>(config_.http_threads)) {
+  const KeptVersions kept = functions_.restore(std::move(opened.state.versions));
+  build_async();
+  build_units();
+  build_listeners(std::move(opened.sockets));
+  restore_invocations(std::move(opened.state.unfinished), kept);
+}
+
+void Gateway::Objects::build_async() {
+  std::vector<RunnerPort> runners;
+  for (unsigned i = 0; i < config_.http_threads; ++i) {
+    units_.push_back(std::make_unique<HttpUnit>(i, clock_, capacity_));
+    runners.push_back({units_.back()->poster(), &units_.back()->dispatcher()});
+  }
+  async_ = std::make_unique<AsyncInvocations>(
+      AsyncInvocations::Parts{*store_, clock_, control_, std::move(runners),
+                              [this] { return capacity_.has_executor(); }},
+      AsyncInvocations::Options{.limits = {.queued = config_.queued},
+                                .keep_finished = config_.keep_finished});
+}
+
+void Gateway::Objects::build_units() {
+  auto control_status = [this] {
+    return ControlStatus{.inspector_up = inspector_.is_up(),
+                         .inspector_restarts = inspector_.restarts(),
+                         .async_queued = async_->queued_count(),
+                         .async_running = async_->running_count()};
+  };
+  const SharedParts shared{config_, clock_,    started_, tokens_,        table_, functions_,
+                           *async_, capacity_, control_, control_status, calls_, metrics_};
+  for (const auto& unit : units_) {
+    unit->complete(shared);
+    calls_.push_back({unit->poster(), &unit->calls()});
+    metrics_.push_back(&unit->thread().metrics());
+  }
+}
+
+void Gateway::Objects::build_listeners(std::vector<ListeningSocket> sockets) {
+  for (ListeningSocket& socket : sockets) {
+    if (socket.family != AF_UNIX) urls_.push_back(socket.url);
+    listeners_.push_back(std::make_unique<Listener>(
+        units_[0]->io(), std::move(socket), [this](AcceptedConnection connection) {
+          units_[next_unit_]->thread().take(std::move(connection));
+          next_unit_ = (next_unit_ + 1) % units_.size();
+        }));
+  }
+}
+
+void Gateway::Objects::restore_invocations(std::vector<InvocationRecord> unfinished,
+                                           const KeptVersions& kept) {
+  const auto table = table_.current();
+  auto find_version =
+      [&](const InvocationRecord& record) -> std::shared_ptr<const FunctionVersion> {
+    if (const Function* function = table->find(record.tenant, record.function))
+      for (const DeployedVersion& version : function->versions)
+        if (version.version->digest == record.digest) return version.version;
+    const auto old = kept.find(record.digest);
+    return old == kept.end() ? nullptr : old->second;
+  };
+  async_->restore(std::move(unfinished), find_version);
+}
+
+Gateway::Gateway(std::unique_ptr<Objects> objects) : objects_(std::move(objects)) {}
+Gateway::~Gateway() = default;
+void Gateway::start() { objects_->start(); }
+std::string Gateway::announcement() const { return objects_->announcement(); }
+void Gateway::stop() { objects_->stop(); }
+
+void Gateway::Objects::start() {
+  store_->start();
+  control_thread_ = std::jthread([this] { run_thread("control", [this] { run_control(); }); });
+  for (std::size_t i = 0; i < units_.size(); ++i) {
+    HttpUnit& unit = *units_[i];
+    capacity_.add_dispatcher(DispatcherId{i + 1}, {::geteuid(), user_name(::geteuid())}, unit.io(),
+                             unit.dispatcher(), unit.dispatcher().alive());
+    http_threads_.emplace_back([this, &unit] { run_thread("http", [&] { run_http(unit); }); });
+  }
+  boost::asio::post(units_[0]->io(), [this] {
+    for (const auto& listener : listeners_) listener->start();
+  });
+}
+
+void Gateway::Objects::run_control() {
+  functions_.adopt_thread();
+  async_->adopt_thread();
+  inspector_.start();
+  control_tick();
+  const auto guard = boost::asio::make_work_guard(control_io_);
+  control_io_.run();
+}
+
+void Gateway::Objects::control_tick() {
+  async_->tick();
+  control_timer_.expires_after(control_tick_interval);
+  control_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) control_tick();
+  });
+}
+
+void Gateway::Objects::run_http(HttpUnit& unit) {
+  unit.run();
+  // Calls that still run anywhere may end until the last thread has given up on its own.
+  drained_.arrive_and_wait();
+  // What the dispatcher cancels now is no outcome of an asynchronous invocation: that runs again
+  // after the next start.
+  on_control_and_wait([this] { async_->stop(); });
+  unit.dispatcher().stop();
+}
+
+void Gateway::Objects::on_control_and_wait(const std::function<void()>& work) {
+  std::promise<void> done;
+  control_([&] {
+    work();
+    done.set_value();
+  });
+  done.get_future().wait();
+}
+
+std::string Gateway::Objects::announcement() const {
+  return nlohmann::ordered_json{{"pid", ::getpid()},
+                                {"version", ORCHID_VERSION},
+                                {"urls", urls_},
+                                {"socket", config_.socket.string()},
+                                {"state", config_.state.string()},
+                                {"token_file", (config_.state / "token").string()}}
+             .dump() +
+         "\n";
+}
+
+void Gateway::Objects::stop() {
+  boost::asio::post(units_[0]->io(), [this] {
+    for (const auto& listener : listeners_) listener->stop();
+  });
+  control_([this] { async_->drain(); });
+  for (const auto& unit : units_) unit->thread().drain(config_.drain_time);
+  http_threads_.clear();  // joins
+  std::promise<void> stopped;
+  capacity_.stop([&stopped] { stopped.set_value(); });
+  stopped.get_future().wait_for(capacity_stops_within);
+  on_control_and_wait([this] {
+    inspector_.stop();
+    control_timer_.cancel();
+  });
+  control_io_.stop();
+  control_thread_.join();
+  store_->stop();
+  ::unlink(config_.socket.c_str());
+}
+
+}  // namespace orchid::gateway

@@ -1,0 +1,88 @@
+// hosts/executor_gate.h: where executors come in: hello and welcome, streams that survive broken
+// connections, heartbeats (docs/PROTOCOL.md §2).
+#pragma once
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "foundation/owner_thread.h"
+#include "hosts/executor_connection.h"
+#include "hosts/host_book.h"
+#include "protocol/control_messages.h"
+#include "protocol/reliable_stream.h"
+#include "tenants/peer_identity.h"
+
+namespace orchid::gateway {
+
+/// What the gate reports; called on the control thread.
+class ExecutorEvents {
+ public:
+  virtual ~ExecutorEvents() = default;
+  /// It is there, with a stream that begins afresh: a new process, or one that we had forgotten.
+  virtual void executor_joined(const ControlHello& hello, const PeerIdentity& identity) = 0;
+  /// It is there again, and no message was lost.
+  virtual void executor_resumed(const ExecutorId& id) = 0;
+  virtual void executor_lost(const ExecutorId& id) = 0;
+  virtual void executor_said(const ExecutorId& id, const ControlMessage& message) = 0;
+};
+
+/// Owned by the control thread, whose io_context it is given. `events` outlives it.
+class ExecutorGate {
+ public:
+  ExecutorGate(boost::asio::io_context& control, std::uint64_t epoch, ExecutorEvents& events);
+  ~ExecutorGate();
+  ExecutorGate(const ExecutorGate&) = delete;
+  ExecutorGate& operator=(const ExecutorGate&) = delete;
+
+  /// Any thread: takes over a connection whose HTTP request asks for `GET /v1/executors/connect`
+  /// and is authenticated. The socket leaves the event loop that it belonged to; nothing may be
+  /// pending on it.
+  void accept(boost::asio::generic::stream_protocol::socket socket, UpgradeRequest request,
+              PeerIdentity identity);
+
+  /// Sent now or after the next reconnect; dropped when the executor is unknown.
+  void send(const ExecutorId& id, ControlMessage message);
+  /// Its process is gone: closes its connection and forgets its stream.
+  void forget(const ExecutorId& id);
+  /// Closes all connections, for the end of the process.
+  void stop();
+
+ private:
+  struct Session {
+    PeerIdentity identity;
+    ReliableStream stream;
+    std::shared_ptr<ExecutorConnection> connection;  // null while it is away
+    unsigned unacknowledged = 0;  // numbered frames received since we last sent anything
+  };
+  using ConnectionPtr =
+      std::shared_ptr<ExecutorConnection>;  // shared with its asynchronous operations
+
+  void take_over(int native_socket, UpgradeRequest request, PeerIdentity identity);
+  void first_frame(const ConnectionPtr& connection, const PeerIdentity& identity,
+                   std::string_view text);
+  void refuse(const ConnectionPtr& connection, ErrorCode code, std::string message);
+  void welcome(const ConnectionPtr& connection, const PeerIdentity& identity,
+               const ControlHello& hello);
+  void arrived(const ConnectionPtr& connection, const ExecutorId& id, std::string_view text);
+  void lost(const ConnectionPtr& connection, const std::string& reason);
+  void write(Session& session, const ControlFrame& frame);
+  void tick();
+
+  boost::asio::io_context& control_;
+  std::uint64_t epoch_;
+  ExecutorEvents& events_;
+  OwnerThread owner_;
+  boost::asio::steady_timer timer_;
+  std::map<ExecutorId, Session> sessions_;
+  std::map<ConnectionPtr, ExecutorId> connections_;  // all that are open; an empty id: no hello yet
+  bool stopped_ = false;
+  std::shared_ptr<char> alive_ =
+      std::make_shared<char>();  // its weak pointers tell posted work whether we are still here
+};
+
+}  // namespace orchid::gateway

@@ -1,0 +1,124 @@
+#include "http/request.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace orchid::gateway {
+namespace {
+
+constexpr std::array<std::string_view, static_cast<std::size_t>(Header::other)> header_names{
+    "authorization",      "content-type",     "expect",        "host",
+    "idempotency-key",    "if-match",         "if-none-match", "orchid-at-most-once",
+    "orchid-deadline-ms", "orchid-signature", "prefer",        "traceparent",
+    "transfer-encoding",  "upgrade",          "x-request-id"};
+
+bool equals_ignoring_case(std::string_view a, std::string_view lower) {
+  return a.size() == lower.size() && std::ranges::equal(a, lower, {}, [](unsigned char c) {
+           return static_cast<char>(std::tolower(c));
+         });
+}
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+/// False: a '%' without two hexadecimal digits, or an encoded zero byte.
+bool decode(std::string_view text, std::string& out) {
+  out.clear();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    if (i + 2 >= text.size()) return false;
+    const int high = hex_value(text[i + 1]);
+    const int low = hex_value(text[i + 2]);
+    if (high < 0 || low < 0 || high + low == 0) return false;
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string_view to_string(Method method) {
+  constexpr std::array<std::string_view, 8> names{"GET",   "HEAD",   "PUT",     "POST",
+                                                  "PATCH", "DELETE", "OPTIONS", "other"};
+  return names[static_cast<std::size_t>(method)];
+}
+
+Header find_header(std::string_view name) {
+  for (std::size_t i = 0; i < header_names.size(); ++i)
+    if (equals_ignoring_case(name, header_names[i])) return static_cast<Header>(i);
+  return Header::other;
+}
+
+bool is_list(Header header) {
+  return header == Header::prefer || header == Header::if_match ||
+         header == Header::if_none_match || header == Header::upgrade || header == Header::other;
+}
+
+void HeaderFields::clear() {
+  text_.clear();
+  entries_.clear();
+  places_.fill(0);
+}
+
+bool HeaderFields::add(std::string_view name, std::string_view value) {
+  const Header header = find_header(name);
+  std::uint32_t& place = places_[index(header)];
+  const auto begin = static_cast<std::uint32_t>(text_.size());
+  if (header != Header::other && place != 0) {
+    if (!is_list(header)) return false;
+    Entry& first = entries_[place - 1];
+    text_.append(text_, first.value_begin, first.value_length).append(", ").append(value);
+    first.value_begin = begin;
+    first.value_length = static_cast<std::uint32_t>(text_.size()) - begin;
+    return true;
+  }
+  text_.append(name).append(value);
+  const auto name_length = static_cast<std::uint32_t>(name.size());
+  entries_.push_back(
+      {begin, name_length, begin + name_length, static_cast<std::uint32_t>(value.size())});
+  place = static_cast<std::uint32_t>(entries_.size());
+  return true;
+}
+
+HeaderFields::Field HeaderFields::at(std::size_t i) const {
+  const Entry& entry = entries_[i];
+  const std::string_view text(text_);
+  return {text.substr(entry.name_begin, entry.name_length),
+          text.substr(entry.value_begin, entry.value_length)};
+}
+
+std::string_view HeaderFields::find(Header header) const {
+  const std::uint32_t place = places_[index(header)];
+  return place == 0 || header == Header::other ? std::string_view{} : at(place - 1).value;
+}
+
+bool split_target(std::string_view target, std::string& path, std::string& query) {
+  if (target.empty() || target.front() != '/') return false;
+  const std::size_t mark = target.find('?');
+  query = mark == std::string_view::npos ? std::string_view{} : target.substr(mark + 1);
+  return decode(target.substr(0, mark), path);
+}
+
+std::string query_parameter(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    const std::size_t end = std::min(query.find('&'), query.size());
+    const std::string_view pair = query.substr(0, end);
+    query.remove_prefix(std::min(end + 1, query.size()));
+    const std::size_t equals = std::min(pair.find('='), pair.size());
+    if (pair.substr(0, equals) != name) continue;
+    std::string value;
+    if (equals < pair.size() && !decode(pair.substr(equals + 1), value)) value.clear();
+    return value;
+  }
+  return {};
+}
+
+}  // namespace orchid::gateway

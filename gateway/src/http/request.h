@@ -1,0 +1,87 @@
+// http/request.h: one HTTP request as handlers see it.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenants/peer_identity.h"
+
+namespace orchid::gateway {
+
+enum class Method : std::uint8_t { get, head, put, post, patch, delete_, options, other };
+[[nodiscard]] std::string_view to_string(Method method);
+
+/// The header fields that the gateway looks at.
+enum class Header : std::uint8_t {
+  authorization,
+  content_type,
+  expect,
+  host,
+  idempotency_key,
+  if_match,
+  if_none_match,
+  orchid_at_most_once,
+  orchid_deadline_ms,
+  orchid_signature,
+  prefer,
+  traceparent,
+  transfer_encoding,
+  upgrade,
+  x_request_id,
+  other,
+};
+/// `other` for names that the gateway does not look at. Case does not matter.
+[[nodiscard]] Header find_header(std::string_view name);
+/// Whether several fields of this name make one list (RFC 9110 §5.3); the others may come once.
+[[nodiscard]] bool is_list(Header header);
+
+/// Name and value of each field. Reused from request to request, so that a keep-alive connection
+/// allocates nothing for it.
+class HeaderFields {
+ public:
+  struct Field {
+    std::string_view name;
+    std::string_view value;
+  };
+  void clear();
+  /// False: a field that may come once came again.
+  [[nodiscard]] bool add(std::string_view name, std::string_view value);
+  /// The value, or nothing (an empty text) when it is not there. Valid until the next change.
+  [[nodiscard]] std::string_view find(Header header) const;
+  [[nodiscard]] bool has(Header header) const { return places_[index(header)] != 0; }
+  [[nodiscard]] std::size_t size() const { return entries_.size(); }
+  [[nodiscard]] Field at(std::size_t i) const;
+
+ private:
+  struct Entry {
+    std::uint32_t name_begin, name_length, value_begin, value_length;
+  };
+  static std::size_t index(Header header) { return static_cast<std::size_t>(header); }
+  std::string text_;
+  std::vector<Entry> entries_;
+  std::array<std::uint32_t, static_cast<std::size_t>(Header::other) + 1> places_{};  // 1-based
+};
+
+struct Request {
+  Method method = Method::other;
+  std::string target;  // as sent
+  std::string path;    // decoded, without the query
+  std::string query;   // behind '?', not decoded
+  std::uint8_t minor_version = 1;
+  HeaderFields headers;
+  std::array<std::string_view, 2> parameters;  // what the route's {} matched
+  PeerIdentity identity;                       // of authenticated routes
+  std::vector<std::byte> body;
+
+  [[nodiscard]] std::string_view header(Header header) const { return headers.find(header); }
+};
+
+/// Splits the target and decodes %XX in the path. False: not an absolute path, or badly encoded.
+[[nodiscard]] bool split_target(std::string_view target, std::string& path, std::string& query);
+/// The decoded value of a query parameter; empty when it is not there.
+[[nodiscard]] std::string query_parameter(std::string_view query, std::string_view name);
+
+}  // namespace orchid::gateway

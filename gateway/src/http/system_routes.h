@@ -1,0 +1,55 @@
+// http/system_routes.h: the gateway itself: health, version, limits, hosts, metrics, its API
+// description.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "foundation/clock.h"
+#include "foundation/task.h"
+#include "functions/function_table.h"
+#include "functions/published.h"
+#include "http/metrics.h"
+#include "http/request_options.h"
+#include "http/router.h"
+
+namespace orchid::gateway {
+
+/// Of the control thread, for /readyz and /metrics.
+struct ControlStatus {
+  bool inspector_up = false;
+  std::uint64_t inspector_restarts = 0;
+  std::size_t async_queued = 0;
+  std::size_t async_running = 0;
+};
+
+/// Owned by its HTTP thread; outlives its router.
+class SystemRoutes {
+ public:
+  struct Parts {
+    /// Calls back on this thread with what GET /v1/hosts says.
+    std::function<void(std::function<void(std::string)>)> report_hosts;
+    std::function<ControlStatus()> control_status;  // on the control thread
+    Published<FunctionTable>& table;
+    const std::vector<const ThreadMetrics*>&
+        metrics;  // of all HTTP threads; constant once they run
+    const Clock& clock;
+    MonotonicTime started;
+    Poster here;
+    Poster control;
+    InvocationDefaults defaults;
+    std::size_t queued_limit = 0;
+  };
+  explicit SystemRoutes(Parts parts) : parts_(std::move(parts)) {}
+  void add_to(Router& router);
+
+ private:
+  void ready(const Reply& reply);
+  void metrics(const Reply& reply);
+  void limits(const Reply& reply);
+  void ask_control(std::function<void(ControlStatus)> done);
+
+  Parts parts_;
+};
+
+}  // namespace orchid::gateway

@@ -1,0 +1,66 @@
+// http_unit.h: everything that belongs to one HTTP thread, built together.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <vector>
+
+#include "config.h"
+#include "functions/function_service.h"
+#include "functions/published.h"
+#include "http/function_routes.h"
+#include "http/http_thread.h"
+#include "http/invocation_routes.h"
+#include "http/result_routes.h"
+#include "http/system_routes.h"
+#include "invocations/dispatcher.h"
+#include "invocations/sync_calls.h"
+#include "leases/capacity_control.h"
+
+namespace orchid::gateway {
+
+/// What HTTP threads share: owned by the gateway, outlives them.
+struct SharedParts {
+  const Config& config;
+  const Clock& clock;
+  MonotonicTime started;
+  const TokenBook& tokens;
+  Published<FunctionTable>& table;
+  FunctionService& functions;
+  AsyncInvocations& async;
+  CapacityControl& capacity;
+  Poster control;
+  std::function<ControlStatus()> control_status;
+  const std::vector<CallsPort>& calls;
+  const std::vector<const ThreadMetrics*>& metrics;
+};
+
+/// Built by the main thread in two steps: the dispatcher first, since the control thread's objects
+/// need it; then the rest. Runs on its HTTP thread, and is destroyed by the main thread after that
+/// has ended.
+class HttpUnit {
+ public:
+  HttpUnit(std::size_t index, const Clock& clock, CapacityControl& capacity);
+  void complete(const SharedParts& shared);
+
+  [[nodiscard]] boost::asio::io_context& io() { return io_; }
+  [[nodiscard]] Poster poster();
+  [[nodiscard]] Dispatcher& dispatcher() { return dispatcher_; }
+  [[nodiscard]] SyncCalls& calls() { return *calls_; }
+  [[nodiscard]] HttpThread& thread() { return *thread_; }
+  /// The thread's body, up to the end of the drain.
+  void run();
+
+ private:
+  std::size_t index_;
+  boost::asio::io_context io_{1};  // one thread runs it
+  Dispatcher dispatcher_;
+  std::unique_ptr<SyncCalls> calls_;
+  std::unique_ptr<FunctionRoutes> function_routes_;
+  std::unique_ptr<InvocationRoutes> invocation_routes_;
+  std::unique_ptr<ResultRoutes> result_routes_;
+  std::unique_ptr<SystemRoutes> system_routes_;
+  Router router_;
+  std::unique_ptr<HttpThread> thread_;
+};
+
+}  // namespace orchid::gateway

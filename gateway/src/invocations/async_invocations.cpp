@@ -1,0 +1,386 @@
+#include "invocations/async_invocations.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "foundation/files.h"
+#include "foundation/log.h"
+
+namespace orchid::gateway {
+namespace {
+
+// Inputs that are kept in memory between acceptance and start; beyond that they are read from the
+// store again.
+constexpr ByteCount fresh_input_limit = 64_MiB;
+constexpr std::chrono::minutes cleaning_interval{10};
+constexpr std::chrono::seconds save_again_after{1};
+
+CallResult platform_result(Outcome outcome, std::string message, unsigned attempt) {
+  CallResult result;
+  result.outcome = outcome;
+  result.message = std::move(message);
+  result.attempt = attempt;
+  return result;
+}
+
+}  // namespace
+
+AsyncInvocations::AsyncInvocations(Parts parts, Options options)
+    : parts_(std::move(parts)), options_(options), book_(options.limits, parts_.runners.size()) {}
+
+UnixMillis AsyncInvocations::wall_now() const {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             parts_.clock.wall_now().time_since_epoch())
+      .count();
+}
+
+void AsyncInvocations::restore(std::vector<InvocationRecord> unfinished,
+                               const VersionFinder& find_version) {
+  const std::size_t count = unfinished.size();
+  for (InvocationRecord& record : unfinished) {
+    BookedInvocation invocation;
+    invocation.version = find_version(record);
+    const bool started_once = record.at_most_once && record.state == StoredState::started;
+    const auto entry = invocation.version != nullptr
+                           ? invocation.version->manifest.entry_index(record.entry)
+                           : std::nullopt;
+    invocation.entry = entry.value_or(0);
+    invocation.record = std::move(record);
+    const std::string id = invocation.record.id;
+    const unsigned attempts = invocation.record.attempts;
+    book_.accept(std::move(invocation));
+    if (entry && !started_once) continue;
+    const std::string why = started_once
+                                ? "the gateway was restarted while it ran, and it may run only once"
+                                : "its function's code is gone: deploy it again";
+    finish(*book_.find(id), platform_result(Outcome::worker_lost, why, attempts));
+  }
+  if (count > 0) log::info("event=invocations_restored count={}", count);
+}
+
+void AsyncInvocations::submit(AsyncSubmission submission, Completion<InsertedInvocation> done) {
+  owner_.assert_current();
+  if (auto room = book_.check_room(on_the_way_); !room) return done(fail(std::move(room.error())));
+  InvocationRecord record;
+  record.id = format_invocation_id(ids_.next());
+  record.tenant = submission.tenant;
+  record.function = submission.version->function;
+  record.digest = submission.version->digest;
+  record.entry = submission.version->manifest.entries[submission.entry].name;
+  record.idempotency_key = submission.idempotency_key;
+  record.at_most_once = submission.at_most_once;
+  record.accepted = submission.accepted;
+  record.deadline = submission.deadline;
+  ++on_the_way_;
+  Payload input = submission.input;
+  auto inserted = [this, submission = std::move(submission),
+                   done = std::move(done)](Result<InsertedInvocation> result) mutable {
+    --on_the_way_;
+    if (!result) return done(std::move(result));
+    if (!result->existed) {
+      accepted(result->record, std::move(submission));
+    } else if (result->record.function != submission.version->function) {
+      return done(fail(ErrorCode::conflict, "the Idempotency-Key was used for function '" +
+                                                result->record.function +
+                                                "': take another one for this call"));
+    }
+    done(std::move(result));
+  };
+  parts_.store.insert(std::move(record), std::move(input),
+                      on_thread<InsertedInvocation>(parts_.control, std::move(inserted)));
+}
+
+void AsyncInvocations::accepted(InvocationRecord record, AsyncSubmission submission) {
+  const std::size_t size = submission.input.bytes.size();
+  if (fresh_bytes_ + size <= fresh_input_limit.value) {
+    fresh_bytes_ += size;
+    fresh_inputs_.emplace(record.id, std::move(submission.input));
+  }
+  book_.accept({.record = std::move(record),
+                .version = std::move(submission.version),
+                .entry = submission.entry});
+  pump();
+}
+
+void AsyncInvocations::adopt(std::string id, AsyncSubmission submission, std::size_t runner,
+                             Completion<void> done) {
+  owner_.assert_current();
+  BookedInvocation invocation;
+  invocation.version = std::move(submission.version);
+  invocation.entry = submission.entry;
+  InvocationRecord& record = invocation.record;
+  record.id = std::move(id);
+  record.tenant = submission.tenant;
+  record.function = invocation.version->function;
+  record.digest = invocation.version->digest;
+  record.entry = invocation.version->manifest.entries[invocation.entry].name;
+  record.at_most_once = submission.at_most_once;
+  record.accepted = submission.accepted;
+  record.deadline = submission.deadline;
+  record.state = StoredState::started;
+  record.attempts = 1;
+  InvocationRecord row = record;
+  // In the book at once: the call may end before the row is there, and the store takes its requests
+  // in order.
+  book_.adopt_running(std::move(invocation), runner);
+  parts_.store.insert(
+      std::move(row), std::move(submission.input),
+      on_thread<InsertedInvocation>(parts_.control,
+                                    [done = std::move(done)](Result<InsertedInvocation> result) {
+                                      if (!result) return done(fail(std::move(result.error())));
+                                      done({});
+                                    }));
+}
+
+void AsyncInvocations::drain() {
+  draining_ = true;
+  tick();
+}
+
+void AsyncInvocations::pump() {
+  if (draining_ || !parts_.has_supply()) return;
+  while (BookedInvocation* next = book_.start_next(parts_.clock.now())) start(*next);
+}
+
+void AsyncInvocations::start(BookedInvocation& invocation) {
+  InvocationRecord& record = invocation.record;
+  ++record.attempts;
+  // Requests are done in order: when the input is here, the attempt is durable.
+  if (record.at_most_once) parts_.store.mark_started(record.id, record.attempts, {});
+  const auto fresh = fresh_inputs_.find(record.id);
+  if (fresh != fresh_inputs_.end()) {
+    Payload input = std::move(fresh->second);
+    fresh_bytes_ -= input.bytes.size();
+    fresh_inputs_.erase(fresh);
+    if (!record.at_most_once) return hand_over(invocation, std::move(input));
+  }
+  parts_.store.read_payload(
+      record.id, PayloadKind::input,
+      on_thread<std::vector<std::byte>>(
+          parts_.control, [this, id = record.id](Result<std::vector<std::byte>> input) {
+            input_read(id, std::move(input));
+          }));
+}
+
+void AsyncInvocations::input_read(const std::string& id, Result<std::vector<std::byte>> input) {
+  BookedInvocation* invocation = book_.find(id);
+  if (invocation == nullptr || draining_) return;
+  if (!input)
+    return finish(*invocation,
+                  platform_result(Outcome::worker_lost, "its input: " + input.error().message,
+                                  invocation->record.attempts));
+  hand_over(*invocation, Payload::of(std::move(*input)));
+}
+
+void AsyncInvocations::hand_over(BookedInvocation& invocation, Payload input) {
+  if (!book_.hand_over(invocation))
+    return finish(invocation, platform_result(Outcome::cancelled, "cancelled before it ran", 0));
+  const MonotonicTime now = parts_.clock.now();
+  const std::chrono::milliseconds left(invocation.record.deadline - wall_now());
+  Call call{.invocation = invocation.record.id,
+            .version = invocation.version,
+            .entry = invocation.entry,
+            .input = std::move(input),
+            .accepted = now,
+            .deadline = now + left,
+            .at_most_once = invocation.record.at_most_once};
+  const RunnerPort& port = parts_.runners[invocation.runner];
+  port.post([this, runner = port.runner, control = parts_.control,
+             call = std::move(call)]() mutable {
+    std::string id = call.invocation;
+    runner->start(std::move(call), [this, control, id = std::move(id)](CallResult result) {
+      // The output may lie in the worker's lane, which belongs to that thread: it leaves as a copy.
+      result.output = Payload::of({result.output.bytes.begin(), result.output.bytes.end()});
+      control([this, id, result = std::move(result)]() mutable { ended(id, std::move(result)); });
+    });
+  });
+}
+
+void AsyncInvocations::ended(const std::string& id, CallResult result) {
+  owner_.assert_current();
+  BookedInvocation* invocation = book_.find(id);
+  if (invocation == nullptr || invocation->state != InvocationState::running || stopped_) return;
+  const bool reached_worker = !result.node.empty();
+  if (!book_.ended(*invocation, result.outcome, reached_worker, parts_.clock.now(), wall_now()))
+    finish(*invocation, std::move(result));
+  pump();
+}
+
+void AsyncInvocations::finish(BookedInvocation& invocation, CallResult result) {
+  book_.end(invocation);
+  const auto fresh = fresh_inputs_.find(invocation.record.id);
+  if (fresh != fresh_inputs_.end()) {
+    fresh_bytes_ -= fresh->second.bytes.size();
+    fresh_inputs_.erase(fresh);
+  }
+  FinishedInvocation finished{.record = invocation.record,
+                              .output = std::move(result.output),
+                              .log = std::move(result.log)};
+  InvocationRecord& record = finished.record;
+  record.state = StoredState::done;
+  record.outcome = result.outcome;
+  record.message = std::move(result.message);
+  record.node = std::move(result.node);
+  record.attempts = std::max(record.attempts, result.attempt);
+  record.finished = wall_now();
+  record.timings = result.timings;
+  record.output_size = finished.output.bytes.size();
+  record.log_dropped = result.log_dropped;
+  save(std::move(finished));
+}
+
+void AsyncInvocations::save(FinishedInvocation finished) {
+  auto copy = finished;  // payloads are shared, not copied
+  parts_.store.finish(
+      std::move(finished),
+      on_thread<void>(parts_.control, [this, copy = std::move(copy)](Result<void> result) mutable {
+        saved(copy, std::move(result));
+      }));
+}
+
+void AsyncInvocations::saved(const FinishedInvocation& finished, Result<void> result) {
+  if (!result && result.error().code != ErrorCode::conflict) {
+    orchid::log::error("event=outcome_not_saved invocation={} reason=\"{}\"", finished.record.id,
+                       result.error().message);
+    unsaved_.push_back({finished, parts_.clock.now() + save_again_after});
+    return;
+  }
+  book_.stored(finished.record.id);
+  notify(finished.record);
+  pump();
+}
+
+void AsyncInvocations::notify(const InvocationRecord& record) {
+  const auto [first, last] = waiters_.equal_range(record.id);
+  std::vector<Waiter> waiting;
+  for (auto w = first; w != last; ++w) waiting.push_back(std::move(w->second));
+  waiters_.erase(first, last);
+  for (const Waiter& waiter : waiting)
+    waiter.done(std::optional(InvocationView{.record = record, .synchronous = false}));
+}
+
+void AsyncInvocations::wait(uid_t tenant, const std::string& id, MonotonicTime until,
+                            ViewDone done) {
+  owner_.assert_current();
+  if (const BookedInvocation* invocation = book_.find(tenant, id); invocation != nullptr) {
+    if (until > parts_.clock.now() && !draining_) {
+      waiters_.emplace(id, Waiter{tenant, until, std::move(done)});
+    } else {
+      done(std::optional(InvocationView{.record = invocation->record, .synchronous = false}));
+    }
+    return;
+  }
+  parts_.store.find(
+      tenant, id,
+      on_thread<std::optional<InvocationRecord>>(
+          parts_.control, [done = std::move(done)](Result<std::optional<InvocationRecord>> found) {
+            if (!found) return done(fail(std::move(found.error())));
+            if (!*found) return done(std::optional<InvocationView>{});
+            done(std::optional(InvocationView{.record = std::move(**found), .synchronous = false}));
+          }));
+}
+
+void AsyncInvocations::list(InvocationFilter filter,
+                            Completion<std::vector<InvocationRecord>> done) {
+  auto listed = [this, done = std::move(done)](Result<std::vector<InvocationRecord>> records) {
+    if (!records) return done(std::move(records));
+    // The book is ahead of the store: whether a call has started is written for few of them.
+    for (InvocationRecord& record : *records)
+      if (const BookedInvocation* booked = book_.find(record.id); booked != nullptr)
+        record = booked->record;
+    done(std::move(records));
+  };
+  parts_.store.list(filter, on_thread<std::vector<InvocationRecord>>(parts_.control, listed));
+}
+
+void AsyncInvocations::cancel(uid_t tenant, const std::string& id, Completion<void> done) {
+  owner_.assert_current();
+  const auto refuse = [id](const char* why) {
+    return fail(ErrorCode::conflict, "invocation " + id + " " + why);
+  };
+  switch (book_.cancel(tenant, id)) {
+    case InvocationBook::Cancelled::end_now: {
+      finish(*book_.find(id), platform_result(Outcome::cancelled, "cancelled before it ran", 0));
+      return done({});
+    }
+    case InvocationBook::Cancelled::ask_runner: {
+      const RunnerPort& port = parts_.runners[book_.find(id)->runner];
+      port.post([runner = port.runner, id] { runner->cancel(id); });
+      return done({});
+    }
+    case InvocationBook::Cancelled::noted:
+      return done({});
+    case InvocationBook::Cancelled::too_late:
+      return done(refuse("has ended already"));
+    case InvocationBook::Cancelled::unknown:
+      break;
+  }
+  wait(tenant, id, {}, [id, done = std::move(done), refuse](auto found) {
+    if (!found) return done(fail(std::move(found.error())));
+    if (!*found)
+      return done(fail(ErrorCode::not_found,
+                       "there is no invocation " + id + ", or it ended too long ago"));
+    done(refuse("has ended already"));
+  });
+}
+
+void AsyncInvocations::output(std::string id, Completion<std::vector<std::byte>> done) {
+  parts_.store.read_payload(std::move(id), PayloadKind::output,
+                            on_thread<std::vector<std::byte>>(parts_.control, std::move(done)));
+}
+
+void AsyncInvocations::log(const InvocationRecord& record, Completion<InvocationLog> done) {
+  owner_.assert_current();
+  if (const BookedInvocation* invocation = book_.find(record.id); invocation != nullptr) {
+    if (invocation->state != InvocationState::running) return done(InvocationLog{});
+    const RunnerPort& port = parts_.runners[invocation->runner];
+    port.post([runner = port.runner, control = parts_.control, id = record.id, done] {
+      control([done, text = runner->running_log(id)]() mutable {
+        done(InvocationLog{.text = std::move(text)});
+      });
+    });
+    return;
+  }
+  parts_.store.read_payload(
+      record.id, PayloadKind::log,
+      on_thread<std::vector<std::byte>>(
+          parts_.control, [done = std::move(done),
+                           dropped = record.log_dropped](Result<std::vector<std::byte>> content) {
+            if (!content) return done(fail(std::move(content.error())));
+            done(InvocationLog{
+                .text = std::string(as_text(*content)), .dropped = dropped, .complete = true});
+          }));
+}
+
+void AsyncInvocations::tick() {
+  owner_.assert_current();
+  if (stopped_) return;
+  const MonotonicTime now = parts_.clock.now();
+  for (BookedInvocation* late : book_.expired(wall_now()))
+    finish(*late, platform_result(Outcome::deadline_exceeded,
+                                  "its deadline passed before a worker was free", 0));
+  std::vector<std::pair<std::string, Waiter>> due;
+  for (auto w = waiters_.begin(); w != waiters_.end();) {
+    if (w->second.until > now && !draining_) {
+      ++w;
+      continue;
+    }
+    due.emplace_back(w->first, std::move(w->second));
+    w = waiters_.erase(w);
+  }
+  for (auto& [id, waiter] : due) wait(waiter.tenant, id, {}, std::move(waiter.done));
+  for (Unsaved& again : std::exchange(unsaved_, {})) {
+    if (again.again <= now) {
+      save(std::move(again.finished));
+    } else {
+      unsaved_.push_back(std::move(again));
+    }
+  }
+  if (now >= next_cleaning_) {
+    next_cleaning_ = now + cleaning_interval;
+    parts_.store.forget_finished(wall_now() - options_.keep_finished.count(), {});
+  }
+  pump();
+}
+
+}  // namespace orchid::gateway

@@ -1,0 +1,159 @@
+#include "leases/capacity_control.h"
+
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "hosts/host_report.h"
+
+namespace orchid::gateway {
+
+namespace {
+
+constexpr std::chrono::milliseconds tick_interval{100};
+
+}  // namespace
+
+CapacityControl::CapacityControl(boost::asio::io_context& control, const Clock& clock,
+                                 WorkerBroker::Options options)
+    : control_(control),
+      clock_(clock),
+      broker_(options),
+      gate_(control, options.epoch, *this),
+      timer_(control) {
+  tick();
+}
+
+CapacityControl::~CapacityControl() = default;
+
+template <typename Work>
+void CapacityControl::on_control(Work work) {
+  boost::asio::post(control_,
+                    [this, work = std::move(work), alive = std::weak_ptr(alive_)]() mutable {
+                      if (alive.expired() || stopped_) return;
+                      work();
+                      perform();
+                    });
+}
+
+template <typename Work>
+void CapacityControl::on_dispatcher(const Dispatcher& dispatcher, Work work) {
+  boost::asio::post(*dispatcher.home, [taker = dispatcher.taker, alive = dispatcher.alive,
+                                       work = std::move(work)]() mutable {
+    if (!alive.expired()) work(*taker);
+  });
+}
+
+void CapacityControl::add_dispatcher(DispatcherId id, LeaseTenant tenant,
+                                     boost::asio::io_context& home, WorkerTaker& taker,
+                                     std::weak_ptr<const void> alive) {
+  on_control([this, id, tenant = std::move(tenant),
+              entry = Dispatcher{&home, &taker, std::move(alive)}]() mutable {
+    dispatchers_.insert_or_assign(id, std::move(entry));
+    broker_.add_dispatcher(id, std::move(tenant));
+  });
+}
+
+void CapacityControl::remove_dispatcher(DispatcherId id) {
+  on_control([this, id] {
+    dispatchers_.erase(id);
+    broker_.remove_dispatcher(id, clock_.now());
+  });
+}
+
+void CapacityControl::want_workers(DispatcherId dispatcher, unsigned total) {
+  on_control([this, dispatcher, total] { broker_.want_workers(dispatcher, total, clock_.now()); });
+}
+
+void CapacityControl::give_back(DispatcherId dispatcher, LeaseId lease) {
+  on_control([this, dispatcher, lease] { broker_.given_back(dispatcher, lease, clock_.now()); });
+}
+
+void CapacityControl::report_hosts(boost::asio::io_context& reply_to,
+                                   std::function<void(std::string)> done) {
+  on_control([this, &reply_to, done = std::move(done)]() mutable {
+    boost::asio::post(
+        reply_to, [done = std::move(done), text = hosts_json(broker_.hosts(), broker_.leases())] {
+          done(text);
+        });
+  });
+}
+
+void CapacityControl::stop(std::function<void()> done) {
+  on_control([this, done = std::move(done)] {
+    stopped_ = true;
+    timer_.cancel();
+    gate_.stop();
+    done();
+  });
+}
+
+void CapacityControl::perform() {
+  // An action can lead to further ones, so until none is left.
+  for (auto actions = broker_.take_actions(); !actions.empty(); actions = broker_.take_actions())
+    for (const BrokerAction& action : actions) perform_one(action);
+}
+
+void CapacityControl::perform_one(const BrokerAction& action) {
+  const auto tell = [this](DispatcherId id, auto work) {
+    if (const auto found = dispatchers_.find(id); found != dispatchers_.end())
+      on_dispatcher(found->second, std::move(work));
+  };
+  if (const auto* send = std::get_if<SendToExecutor>(&action)) {
+    gate_.send(send->executor, send->message);
+  } else if (const auto* forget = std::get_if<ForgetExecutor>(&action)) {
+    gate_.forget(forget->executor);
+  } else if (const auto* give = std::get_if<GiveWorker>(&action)) {
+    tell(give->dispatcher,
+         [grant = give->grant](WorkerTaker& taker) { taker.worker_granted(grant); });
+  } else if (const auto* back = std::get_if<AskBack>(&action)) {
+    tell(back->dispatcher,
+         [count = back->count](WorkerTaker& taker) { taker.workers_asked_back(count); });
+  } else if (const auto* ended = std::get_if<TellLeaseEnded>(&action)) {
+    tell(ended->dispatcher,
+         [lease = ended->lease](WorkerTaker& taker) { taker.lease_ended(lease); });
+  } else if (const auto* supply = std::get_if<TellSupply>(&action)) {
+    tell(supply->dispatcher,
+         [exists = supply->exists](WorkerTaker& taker) { taker.supply_exists(exists); });
+  } else if (const auto* answers = std::get_if<TellExecutorAnswers>(&action)) {
+    for (const auto& [id, dispatcher] : dispatchers_)
+      on_dispatcher(dispatcher, [executor = answers->executor, yes = answers->answers](
+                                    WorkerTaker& taker) { taker.executor_answers(executor, yes); });
+  }
+}
+
+void CapacityControl::tick() {
+  timer_.expires_after(tick_interval);
+  timer_.async_wait([this, alive = std::weak_ptr(alive_)](boost::system::error_code error) {
+    if (error || alive.expired() || stopped_) return;
+    broker_.tick(clock_.now());
+    perform();
+    tick();
+  });
+}
+
+void CapacityControl::executor_joined(const ControlHello& hello, const PeerIdentity& identity) {
+  broker_.executor_joined({.id = ExecutorId(hello.executor),
+                           .owner = identity,
+                           .host = hello.host,
+                           .version = hello.version,
+                           .lane_socket = hello.lane_socket},
+                          clock_.now());
+  perform();
+}
+
+void CapacityControl::executor_resumed(const ExecutorId& id) {
+  broker_.executor_resumed(id, clock_.now());
+  perform();
+}
+
+void CapacityControl::executor_lost(const ExecutorId& id) {
+  broker_.executor_lost(id, clock_.now());
+  perform();
+}
+
+void CapacityControl::executor_said(const ExecutorId& id, const ControlMessage& message) {
+  broker_.executor_said(id, message, clock_.now());
+  perform();
+}
+
+}  // namespace orchid::gateway

@@ -1,0 +1,80 @@
+// leases/capacity_control.h: the control thread's part in running calls: executors come in at its
+// gate, dispatchers get workers from its broker.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "foundation/clock.h"
+#include "hosts/executor_gate.h"
+#include "leases/worker_broker.h"
+#include "leases/worker_supply.h"
+
+namespace orchid::gateway {
+
+/// Belongs to the control thread, whose io_context it is given; what other threads may call says
+/// so, and posts. Made before the threads run, destroyed after they have ended and before the
+/// io_contexts.
+class CapacityControl final : public WorkerSupply, private ExecutorEvents {
+ public:
+  CapacityControl(boost::asio::io_context& control, const Clock& clock,
+                  WorkerBroker::Options options);
+  ~CapacityControl() override;
+
+  /// Any thread: a new connection of an executor; see ExecutorGate::accept.
+  void accept(boost::asio::generic::stream_protocol::socket socket, UpgradeRequest request,
+              PeerIdentity identity) {
+    gate_.accept(std::move(socket), std::move(request), std::move(identity));
+  }
+
+  /// Any thread. `taker` is called on the thread that runs `home`, and only while `alive`, which
+  /// that thread alone destroys, lives.
+  void add_dispatcher(DispatcherId id, LeaseTenant tenant, boost::asio::io_context& home,
+                      WorkerTaker& taker, std::weak_ptr<const void> alive);
+  /// Any thread. Its leases are given back.
+  void remove_dispatcher(DispatcherId id);
+  void want_workers(DispatcherId dispatcher, unsigned total) override;  // any thread
+  void give_back(DispatcherId dispatcher, LeaseId lease) override;      // any thread
+
+  /// Any thread: what GET /v1/hosts says, handed over on the thread that runs `reply_to`.
+  void report_hosts(boost::asio::io_context& reply_to, std::function<void(std::string)> done);
+  /// Control thread: whether an executor is connected that could give workers.
+  [[nodiscard]] bool has_executor() const { return broker_.has_supply(); }
+  /// Any thread: closes the executors' connections and calls `done` on the control thread.
+  /// Executors keep running and dial again.
+  void stop(std::function<void()> done);
+
+ private:
+  struct Dispatcher {
+    boost::asio::io_context* home;
+    WorkerTaker* taker;
+    std::weak_ptr<const void> alive;
+  };
+  template <typename Work>
+  void on_control(Work work);
+  template <typename Work>
+  void on_dispatcher(const Dispatcher& dispatcher, Work work);
+  void perform();
+  void perform_one(const BrokerAction& action);
+  void tick();
+
+  void executor_joined(const ControlHello& hello, const PeerIdentity& identity) override;
+  void executor_resumed(const ExecutorId& id) override;
+  void executor_lost(const ExecutorId& id) override;
+  void executor_said(const ExecutorId& id, const ControlMessage& message) override;
+
+  boost::asio::io_context& control_;
+  const Clock& clock_;
+  WorkerBroker broker_;
+  ExecutorGate gate_;
+  boost::asio::steady_timer timer_;
+  std::map<DispatcherId, Dispatcher> dispatchers_;
+  bool stopped_ = false;
+  std::shared_ptr<char> alive_ =
+      std::make_shared<char>();  // its weak pointers tell posted work whether we are still here
+};
+
+}  // namespace orchid::gateway

@@ -1,0 +1,106 @@
+// leases/lease_book.h: which cores of which executor are promised to whom. Plain data: no socket,
+// no thread; time is passed in.
+//
+// The executor is the authority for its leases, this table a copy. Invariant: a lease's cores count
+// as taken from the moment it is asked for until its executor has said that it is closed, or that
+// process is known to be gone; so the cores of a host are never promised twice.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "foundation/clock.h"
+#include "foundation/result.h"
+#include "hosts/host_book.h"
+#include "protocol/control_messages.h"
+#include "protocol/lease_id.h"
+
+namespace orchid::gateway {
+
+/// Who holds leases within the gateway.
+using DispatcherId = StrongId<struct DispatcherIdTag>;
+
+enum class LeaseState : std::uint8_t {
+  opening,  // asked for
+  open,     // the executor has it
+  closing,  // given up; its cores are not free before the executor says so
+};
+
+struct Lease {
+  LeaseId id;
+  ExecutorId executor;
+  DispatcherId holder;
+  LeaseTenant tenant;
+  std::uint32_t workers = 1;
+  std::uint32_t cores_per_worker = 1;
+  ByteCount memory;  // per worker
+  std::string secret;
+  LeaseState state = LeaseState::opening;
+  MonotonicTime changed;          // when it came into this state
+  bool closed_early = false;      // before the answer to an open_lease
+  unsigned unanswered_opens = 0;  // while there are any, it may yet be opened (again)
+  [[nodiscard]] std::size_t cores() const { return std::size_t{workers} * cores_per_worker; }
+  [[nodiscard]] OpenLease open_message() const;
+};
+
+/// Owned by the control thread. `hosts` outlives it.
+class LeaseBook {
+ public:
+  LeaseBook(std::uint64_t epoch, const HostBook& hosts) : epoch_(epoch), hosts_(hosts) {}
+
+  struct Request {
+    ExecutorId executor;
+    DispatcherId holder;
+    LeaseTenant tenant;
+    std::uint32_t workers = 1;
+    std::uint32_t cores_per_worker = 1;
+    ByteCount memory;
+  };
+  /// Enters a lease that is to be asked for with its `open_message`. Errors: `not_found` (no such
+  /// executor), `unreachable` (lost), `no_capacity`.
+  [[nodiscard]] Result<const Lease*> open(const Request& request, MonotonicTime now);
+
+  // What executors say. Repetitions change nothing.
+  enum class Opened : std::uint8_t { now, before, unwanted };
+  /// `unwanted`: we do not know it, or have given it up; it is to be closed.
+  Opened opened(const ExecutorId& executor, LeaseId id, MonotonicTime now);
+  /// Returns what it was. It leaves the book, unless an open_lease is still on its way to the
+  /// executor (it was restated when it had just lapsed, say): then it is closing, and `close_again`
+  /// is set.
+  struct Ended {
+    Lease lease;
+    bool close_again = false;
+  };
+  std::optional<Ended> refused(const ExecutorId& executor, LeaseId id, MonotonicTime now);
+  std::optional<Ended> closed(const ExecutorId& executor, LeaseId id, MonotonicTime now);
+  /// Gives it up. True: the executor is to be told.
+  bool close(LeaseId id, MonotonicTime now);
+  /// The process is gone, and all its leases with it. Returns them.
+  std::vector<Lease> drop_executor(const ExecutorId& executor);
+  /// What to tell an executor of the same process whose stream began afresh: each lease, as it
+  /// should be.
+  [[nodiscard]] std::vector<ControlMessage> restate(const ExecutorId& executor);
+
+  [[nodiscard]] const Lease* find(LeaseId id) const;
+  [[nodiscard]] const std::map<LeaseId, Lease>& leases() const { return leases_; }
+  /// Cores that may still be promised: the least of what the executor and its host have left. 0 for
+  /// a lost one.
+  [[nodiscard]] std::size_t cores_free(const ExecutorId& executor) const;
+  [[nodiscard]] std::size_t cores_taken(const std::string& boot_id) const;
+  /// Asked for before `time`, and not answered yet.
+  [[nodiscard]] std::vector<LeaseId> opening_since(MonotonicTime time) const;
+  [[nodiscard]] std::size_t closing_count() const;
+
+ private:
+  [[nodiscard]] std::optional<Ended> end(std::map<LeaseId, Lease>::iterator found,
+                                         MonotonicTime now);
+
+  std::uint64_t epoch_;
+  std::uint64_t next_number_ = 1;
+  const HostBook& hosts_;
+  std::map<LeaseId, Lease> leases_;
+};
+
+}  // namespace orchid::gateway

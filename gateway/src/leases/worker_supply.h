@@ -1,0 +1,50 @@
+// leases/worker_supply.h: how dispatchers get workers from the control thread, and what they hear
+// from it.
+#pragma once
+#include <string>
+
+#include "hosts/host_book.h"
+#include "leases/lease_book.h"
+#include "protocol/control_messages.h"
+#include "protocol/lease_id.h"
+
+namespace orchid::gateway {
+
+/// One worker of one core for one dispatcher: what is needed to claim it at its executor's lane
+/// socket. A value.
+struct WorkerGrant {
+  LeaseId lease;
+  std::string secret;  // never logged
+  ExecutorId executor;
+  std::string lane_socket;
+  std::string node;  // host name
+};
+
+/// What a dispatcher hears; called on its thread.
+class WorkerTaker {
+ public:
+  virtual ~WorkerTaker() = default;
+  virtual void worker_granted(WorkerGrant grant) = 0;
+  /// Others starve: give back `count` workers, idle ones at once, busy ones after the call that
+  /// they run.
+  virtual void workers_asked_back(unsigned count) = 0;
+  /// The executor took the lease back: its worker is gone.
+  virtual void lease_ended(LeaseId lease) = 0;
+  /// Whether this executor answers the gateway. Its workers go on without it, but they load no code
+  /// and are not replaced.
+  virtual void executor_answers(const ExecutorId& executor, bool answers) = 0;
+  /// Whether any executor is there that could give workers.
+  virtual void supply_exists(bool exists) = 0;
+};
+
+/// Where dispatchers ask. Called on their threads; answers come later, through WorkerTaker.
+class WorkerSupply {
+ public:
+  virtual ~WorkerSupply() = default;
+  /// How many workers the dispatcher would hold now if it could, those that it has included.
+  /// Replaces the number before.
+  virtual void want_workers(DispatcherId dispatcher, unsigned total) = 0;
+  virtual void give_back(DispatcherId dispatcher, LeaseId lease) = 0;
+};
+
+}  // namespace orchid::gateway

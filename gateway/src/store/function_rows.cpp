@@ -1,0 +1,99 @@
+#include "store/function_rows.h"
+
+namespace orchid::gateway {
+
+Result<void> write_version(Database& database, const VersionRecord& version) {
+  auto named =
+      database.prepare("INSERT OR IGNORE INTO functions (tenant, name, created) VALUES (?,?,?)")
+          .bind(std::int64_t{version.tenant})
+          .bind(version.function)
+          .bind(version.created)
+          .run();
+  if (!named) return named;
+  auto removed =
+      database
+          .prepare("DELETE FROM function_versions WHERE tenant = ? AND function = ? AND digest = ?")
+          .bind(std::int64_t{version.tenant})
+          .bind(version.function)
+          .bind(version.digest)
+          .run();
+  if (!removed) return removed;
+  return database
+      .prepare(
+          "INSERT INTO function_versions (tenant, function, digest, manifest, created) VALUES "
+          "(?,?,?,?,?)")
+      .bind(std::int64_t{version.tenant})
+      .bind(version.function)
+      .bind(version.digest)
+      .bind(version.manifest)
+      .bind(version.created)
+      .run();
+}
+
+Result<void> mark_function_deleted(Database& database, uid_t tenant, const std::string& function,
+                                   UnixMillis at) {
+  auto removed = database.prepare("DELETE FROM functions WHERE tenant = ? AND name = ?")
+                     .bind(std::int64_t{tenant})
+                     .bind(function)
+                     .run();
+  if (!removed) return removed;
+  if (database.changes() == 0)
+    return fail(ErrorCode::not_found, "there is no function '" + function + "'");
+  return database
+      .prepare(
+          "UPDATE function_versions SET deleted = ? WHERE tenant = ? AND function = ? AND deleted "
+          "IS NULL")
+      .bind(at)
+      .bind(std::int64_t{tenant})
+      .bind(function)
+      .run();
+}
+
+Result<void> mark_version_deleted(Database& database, uid_t tenant, const std::string& function,
+                                  const std::string& digest, UnixMillis at) {
+  return database
+      .prepare(
+          "UPDATE function_versions SET deleted = ? WHERE tenant = ? AND function = ? AND digest = "
+          "?")
+      .bind(at)
+      .bind(std::int64_t{tenant})
+      .bind(function)
+      .bind(digest)
+      .run();
+}
+
+Result<std::vector<VersionRecord>> read_versions(Database& database) {
+  std::vector<VersionRecord> versions;
+  Statement select = database.prepare(
+      "SELECT tenant, function, digest, manifest, created, deleted FROM function_versions ORDER BY "
+      "sequence");
+  while (true) {
+    auto row = select.step();
+    if (!row) return fail(std::move(row.error()));
+    if (!*row) return versions;
+    versions.push_back({.tenant = static_cast<uid_t>(select.integer(0)),
+                        .function = select.text(1),
+                        .digest = select.text(2),
+                        .manifest = select.text(3),
+                        .created = select.integer(4),
+                        .deleted = !select.is_null(5),
+                        .module = {}});
+  }
+}
+
+Result<void> drop_deleted_versions(Database& database) {
+  return database
+      .prepare(
+          "DELETE FROM function_versions WHERE deleted IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "
+          "invocations AS i WHERE i.state < 2 AND i.tenant = function_versions.tenant AND "
+          "i.function = function_versions.function AND i.digest = function_versions.digest)")
+      .run();
+}
+
+Result<bool> is_module_used(Database& database, const std::string& digest) {
+  return database.prepare("SELECT 1 FROM function_versions WHERE digest = ? LIMIT 1")
+      .bind(digest)
+      .step();
+}
+
+}  // namespace orchid::gateway

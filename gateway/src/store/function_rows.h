@@ -1,0 +1,28 @@
+// store/function_rows.h: functions and their versions in the database.
+#pragma once
+#include <vector>
+
+#include "store/database.h"
+#include "store/records.h"
+
+namespace orchid::gateway {
+
+/// Enters a version as its function's newest; one that was there already becomes the newest again.
+[[nodiscard]] Result<void> write_version(Database& database, const VersionRecord& version);
+/// Marks all versions as deleted; they stay for the calls that still need them. Errors:
+/// `not_found`.
+[[nodiscard]] Result<void> mark_function_deleted(Database& database, uid_t tenant,
+                                                 const std::string& function, UnixMillis at);
+/// Marks one version as deleted; nothing happens when it is not there.
+[[nodiscard]] Result<void> mark_version_deleted(Database& database, uid_t tenant,
+                                                const std::string& function,
+                                                const std::string& digest, UnixMillis at);
+/// Oldest first, without modules: those in use, and deleted ones that an unfinished invocation
+/// needs.
+[[nodiscard]] Result<std::vector<VersionRecord>> read_versions(Database& database);
+/// Forgets deleted versions that no unfinished invocation needs.
+[[nodiscard]] Result<void> drop_deleted_versions(Database& database);
+/// Whether a version has this digest; its module is then in the spool.
+[[nodiscard]] Result<bool> is_module_used(Database& database, const std::string& digest);
+
+}  // namespace orchid::gateway

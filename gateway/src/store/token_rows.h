@@ -1,0 +1,19 @@
+// store/token_rows.h: tokens, counters and the audit trail in the database.
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "store/database.h"
+#include "store/records.h"
+
+namespace orchid::gateway {
+
+[[nodiscard]] Result<std::vector<TokenRecord>> read_tokens(Database& database);
+[[nodiscard]] Result<void> insert_token(Database& database, const TokenRecord& token,
+                                        UnixMillis created);
+/// Adds one to a counter that starts at 0, and returns the new value.
+[[nodiscard]] Result<std::uint64_t> advance_counter(Database& database, std::string_view name);
+[[nodiscard]] Result<void> insert_audit(Database& database, const AuditRecord& record);
+
+}  // namespace orchid::gateway

@@ -1,0 +1,47 @@
+// tenants/token_book.h: who a request comes from: a bearer token, or what the kernel says about a
+// Unix socket's peer.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foundation/result.h"
+#include "tenants/peer_identity.h"
+
+namespace orchid::gateway {
+
+/// Tokens are stored as their SHA-256 only: who reads the state file cannot use them.
+struct TokenRecord {
+  std::string hash;  // 64 hexadecimal digits
+  Tenant tenant;
+  std::string label;
+};
+
+/// An unguessable token (256 bits), as users put it behind `Authorization: Bearer`.
+[[nodiscard]] std::string make_token();
+[[nodiscard]] std::string hash_token(std::string_view token);
+
+/// What a connection and a request say about who is there.
+struct Credentials {
+  std::string_view authorization;  // the header's value; empty: none
+  std::optional<uid_t> peer_uid;   // of a Unix socket
+};
+
+/// Immutable, so every thread may use it.
+class TokenBook {
+ public:
+  /// `owner` is the user that runs the gateway: the tenant of Unix peers with the same uid, and of
+  /// root.
+  TokenBook(Tenant owner, std::vector<TokenRecord> tokens);
+  /// A token, when one is given, decides alone. Errors: `unauthenticated` (none or a wrong one),
+  /// `denied` (another user's socket peer).
+  [[nodiscard]] Result<PeerIdentity> authenticate(const Credentials& credentials) const;
+
+ private:
+  [[nodiscard]] const TokenRecord* find(std::string_view token) const;
+
+  Tenant owner_;
+  std::vector<TokenRecord> tokens_;
+};
+
+}  // namespace orchid::gateway

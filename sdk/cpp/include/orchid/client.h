@@ -1,0 +1,127 @@
+// orchid/client.h: deploys functions to Orchid and calls them.
+//
+//   orchid::Client client;                 // finds the gateway that `orchid up` started
+//   client.deploy_file("dot", "dot.orc");
+//   auto dot = client.function<double(std::span<const double>, std::span<const double>)>("dot");
+//   double d = dot(a, b);
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orchid/error.h"
+#include "orchid/invocation.h"
+#include "orchid/typed_function.h"
+
+namespace orchid {
+
+/// Where the gateway is and who asks. What is empty is looked for: the gateway in ORCHID_GATEWAY,
+/// then in the file gateway.json that `orchid up` leaves in $XDG_RUNTIME_DIR/orchid or
+/// /tmp/orchid-<uid>; the token in ORCHID_TOKEN, then in the file that gateway.json names. Its Unix
+/// socket is taken before its TCP addresses where it is reachable; there the kernel says who asks,
+/// and no token is needed.
+struct ClientOptions {
+  std::string gateway;  // "http://host:port" or "unix:/path"
+  std::string token;
+  std::chrono::milliseconds connect_timeout{5000};
+};
+
+struct EntryInfo {
+  std::string name;
+  std::string signature;  // empty: takes and gives raw bytes
+};
+
+struct FunctionInfo {
+  std::string name;
+  std::string version;  // digest
+  std::vector<EntryInfo> entries;
+  std::vector<std::string> targets;  // "x86_64 bitcode"
+  std::uint64_t size = 0;            // of the module, in bytes
+  std::string json;                  // the gateway's whole answer
+};
+
+struct InvokeOptions {
+  std::chrono::nanoseconds deadline{0};  // from now, to the result; 0: the gateway's default
+  std::string idempotency_key;           // `submit` makes one up when empty
+  std::string request_id;                // X-Request-Id, for logs; may be empty
+  std::string signature;                 // the call is refused when the entry has another one
+  std::string trace_parent;              // W3C traceparent; may be empty
+};
+
+struct DeployOptions {
+  std::string if_match;  // deploy only when this is the current version
+};
+
+/// Any thread may use one Client at any time; connections are kept and shared. All members throw
+/// `orchid::Error`.
+class Client {
+ public:
+  explicit Client(ClientOptions options = {});
+
+  FunctionInfo deploy(std::string_view name, std::span<const std::byte> module,
+                      const DeployOptions& options = {});
+  FunctionInfo deploy_file(std::string_view name, const std::filesystem::path& module,
+                           const DeployOptions& options = {});
+  [[nodiscard]] std::vector<FunctionInfo> functions();
+  [[nodiscard]] FunctionInfo describe(std::string_view name);
+  void remove(std::string_view name);
+
+  /// Calls `function` ("N", "N.E", "N@<version>") with raw bytes and waits for its output.
+  Reply invoke(std::string_view function, std::span<const std::byte> input,
+               const InvokeOptions& options = {});
+  Reply invoke(std::string_view function, std::string_view input,
+               const InvokeOptions& options = {});
+  /// Hands the call over and returns at once; it is not lost when this process or the gateway ends.
+  [[nodiscard]] Invocation submit(std::string_view function, std::span<const std::byte> input,
+                                  const InvokeOptions& options = {});
+  /// The handle of an invocation whose id is known.
+  [[nodiscard]] Invocation invocation(std::string id) const;
+  [[nodiscard]] std::vector<InvocationStatus> invocations();
+
+  /// A typed callable. Asks once for the function's signature; Error `signature_mismatch` when F
+  /// has other types.
+  template <typename F>
+  [[nodiscard]] Function<F> function(std::string_view name) {
+    return Function<F>(*this, checked_reference(name, values::signature_of<F>()));
+  }
+
+  /// Any JSON document of the HTTP API, such as "/v1/limits", as text.
+  [[nodiscard]] std::string get(std::string_view path);
+  /// Where this client talks to, for messages: "unix:/run/user/1000/orchid/gateway.sock".
+  [[nodiscard]] std::string address() const;
+
+ private:
+  std::string checked_reference(std::string_view name, std::string_view wanted_signature);
+  std::shared_ptr<sdk::Session> session_;  // shared with the handles that this client gives out
+};
+
+// ---- what typed_function.h declares and needs a Client for ----
+
+template <typename R, typename... Args>
+R Function<R(Args...)>::call(const InvokeOptions& options, Args... args) const {
+  const std::vector<std::byte> input = values::encode_all(std::as_const(args)...);
+  InvokeOptions typed = options;
+  typed.signature = values::signature_of<R(Args...)>();
+  return decode_reply<R>(client_.invoke(name_, input, typed), name_);
+}
+
+template <typename R, typename... Args>
+R Function<R(Args...)>::operator()(Args... args) const {
+  return call(InvokeOptions{}, static_cast<Args&&>(args)...);
+}
+
+template <typename R, typename... Args>
+Pending<R> Function<R(Args...)>::submit(Args... args) const {
+  const std::vector<std::byte> input = values::encode_all(std::as_const(args)...);
+  InvokeOptions typed;
+  typed.signature = values::signature_of<R(Args...)>();
+  return Pending<R>(client_.submit(name_, input, typed), name_);
+}
+
+}  // namespace orchid

@@ -1,0 +1,214 @@
+#include "orchid/client.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include "discovery.h"
+#include "documents.h"
+#include "problem.h"
+#include "session.h"
+
+namespace orchid {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds answer_grace = sdk::Session::answer_grace;
+constexpr milliseconds undated_answer = sdk::Session::longest_answer;
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+std::string function_path(std::string_view name) {
+  return "/v1/functions/" + sdk::escape_path(name);
+}
+
+std::string random_key() {
+  std::random_device device;
+  std::string key = "sdk-";
+  constexpr std::string_view digits = "0123456789abcdef";
+  for (int word = 0; word < 4; ++word) {
+    const std::uint32_t bits = device();
+    for (int shift = 0; shift < 32; shift += 4) key += digits[(bits >> shift) & 15];
+  }
+  return key;
+}
+
+sdk::HttpRequest invocation_request(std::string_view function, std::span<const std::byte> input,
+                                    const InvokeOptions& options) {
+  sdk::HttpRequest request{.method = "POST",
+                           .target = function_path(function) + "/invocations",
+                           .headers = {"Content-Type: application/octet-stream"},
+                           .body = input,
+                           .timeout = undated_answer};
+  if (options.deadline.count() > 0) {
+    const auto deadline = std::chrono::ceil<milliseconds>(options.deadline);
+    request.headers.push_back("Orchid-Deadline-Ms: " + std::to_string(deadline.count()));
+    request.timeout = deadline + answer_grace;
+  }
+  if (!options.idempotency_key.empty())
+    request.headers.push_back("Idempotency-Key: " + options.idempotency_key);
+  if (!options.request_id.empty()) request.headers.push_back("X-Request-Id: " + options.request_id);
+  if (!options.signature.empty())
+    request.headers.push_back("Orchid-Signature: " + options.signature);
+  if (!options.trace_parent.empty())
+    request.headers.push_back("traceparent: " + options.trace_parent);
+  return request;
+}
+
+/// "N", "N.E", "N@version", "N.E@version".
+struct Reference {
+  std::string function;  // with its version
+  std::string entry;
+  std::string version;
+};
+Reference split_reference(std::string_view name) {
+  Reference reference;
+  const auto at = name.find('@');
+  if (at != std::string_view::npos) reference.version = name.substr(at);
+  const std::string_view head = name.substr(0, at);
+  const auto dot = head.find('.');
+  if (dot != std::string_view::npos) reference.entry = head.substr(dot + 1);
+  reference.function = std::string(head.substr(0, dot)) + reference.version;
+  return reference;
+}
+
+std::string list_entries(const FunctionInfo& info) {
+  std::string text;
+  for (const EntryInfo& entry : info.entries) text += (text.empty() ? "" : ", ") + entry.name;
+  return text;
+}
+
+const EntryInfo& find_entry(const FunctionInfo& info, const Reference& reference) {
+  if (reference.entry.empty() && info.entries.size() == 1) return info.entries.front();
+  const auto found = std::ranges::find(info.entries, reference.entry, &EntryInfo::name);
+  if (found != info.entries.end()) return *found;
+  throw Error({.kind = ErrorKind::not_found,
+               .message = reference.entry.empty()
+                              ? "the function has several entries"
+                              : "the function has no entry '" + reference.entry + "'",
+               .hint = "name one as " + info.name + ".ENTRY; there are: " + list_entries(info),
+               .function = info.name});
+}
+
+}  // namespace
+
+Client::Client(ClientOptions options)
+    : session_(
+          std::make_shared<sdk::Session>(sdk::find_gateway(options, sdk::real_surroundings()))) {}
+
+FunctionInfo Client::deploy(std::string_view name, std::span<const std::byte> module,
+                            const DeployOptions& options) {
+  sdk::HttpRequest request{.method = "PUT",
+                           .target = function_path(name),
+                           .headers = {"Content-Type: application/octet-stream"},
+                           .body = module,
+                           .timeout = undated_answer};
+  if (!options.if_match.empty())
+    request.headers.push_back("If-Match: \"" + options.if_match + "\"");
+  return sdk::parse_function(session_->request(request).text());
+}
+
+FunctionInfo Client::deploy_file(std::string_view name, const std::filesystem::path& module,
+                                 const DeployOptions& options) {
+  std::ifstream file(module, std::ios::binary);
+  std::string content(std::istreambuf_iterator<char>(file), {});
+  if (!file.is_open() || file.bad() || std::filesystem::is_directory(module))
+    throw Error({.kind = ErrorKind::bad_configuration,
+                 .message = "cannot read " + module.string() + ": " + std::strerror(errno),
+                 .hint = "make a module with 'orchid build'"});
+  return deploy(name, bytes_of(content), options);
+}
+
+std::vector<FunctionInfo> Client::functions() {
+  return sdk::parse_functions(session_->get("/v1/functions").text());
+}
+
+FunctionInfo Client::describe(std::string_view name) {
+  return sdk::parse_function(session_->get(function_path(name)).text());
+}
+
+void Client::remove(std::string_view name) {
+  (void)session_->request({.method = "DELETE", .target = function_path(name)});
+}
+
+Reply Client::invoke(std::string_view function, std::span<const std::byte> input,
+                     const InvokeOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  sdk::HttpResponse response = session_->request(invocation_request(function, input, options));
+  Reply reply;
+  if (response.status == 202) {  // it outlived the gateway's patience and goes on
+    const milliseconds longest =
+        options.deadline.count() > 0
+            ? std::chrono::ceil<milliseconds>(options.deadline) + answer_grace
+            : milliseconds(std::chrono::hours(24));
+    reply = invocation(sdk::parse_accepted(response)).output(longest);
+  } else {
+    std::string id(response.header("orchid-invocation"));
+    reply = sdk::make_reply(std::move(response), std::move(id));
+  }
+  reply.timing.total = std::chrono::steady_clock::now() - start;
+  return reply;
+}
+
+Reply Client::invoke(std::string_view function, std::string_view input,
+                     const InvokeOptions& options) {
+  return invoke(function, bytes_of(input), options);
+}
+
+Invocation Client::submit(std::string_view function, std::span<const std::byte> input,
+                          const InvokeOptions& options) {
+  InvokeOptions keyed = options;
+  // A lost answer must not start the call twice when the request is sent again.
+  if (keyed.idempotency_key.empty()) keyed.idempotency_key = random_key();
+  sdk::HttpRequest request = invocation_request(function, input, keyed);
+  request.headers.emplace_back("Prefer: respond-async");
+  request.timeout = sdk::Session::default_timeout;
+  return invocation(sdk::parse_accepted(session_->request(request)));
+}
+
+Invocation Client::invocation(std::string id) const { return Invocation(session_, std::move(id)); }
+
+std::vector<InvocationStatus> Client::invocations() {
+  return sdk::parse_invocations(session_->get("/v1/invocations").text());
+}
+
+std::string Client::get(std::string_view path) {
+  return std::string(session_->get(std::string(path)).text());
+}
+
+std::string Client::address() const { return session_->endpoint().describe(); }
+
+std::string Client::checked_reference(std::string_view name, std::string_view wanted) {
+  const Reference reference = split_reference(name);
+  const FunctionInfo info = describe(reference.function);
+  const EntryInfo& entry = find_entry(info, reference);
+  if (entry.signature != wanted)
+    throw Error({.kind = ErrorKind::signature_mismatch,
+                 .message = "the program calls it as " + std::string(wanted) + ", but it is " +
+                            (entry.signature.empty() ? "an entry for raw bytes" : entry.signature),
+                 .hint = entry.signature.empty()
+                             ? "call it with Client::invoke, or define it with ORCHID_FUNCTION"
+                             : "change the types in function<...>, or deploy the matching version",
+                 .function = info.name + "." + entry.name});
+  const std::string base =
+      reference.function.substr(0, reference.function.size() - reference.version.size());
+  return base + "." + entry.name + reference.version;
+}
+
+void sdk::throw_output_mismatch(const Reply& reply, const std::string& function,
+                                const std::string& problem) {
+  throw Error({.kind = ErrorKind::signature_mismatch,
+               .message = "the output is not of the type that the signature states: " + problem,
+               .hint = "the entry may write its output by hand; call it with Client::invoke",
+               .function = function,
+               .invocation = reply.invocation});
+}
+
+}  // namespace orchid

@@ -1,0 +1,158 @@
+#include "discovery.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace orchid::sdk {
+namespace {
+
+using nlohmann::json;
+
+std::optional<std::string> read_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+std::string trimmed(std::string text) {
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+/// What `orchid up` wrote.
+struct GatewayFile {
+  std::filesystem::path path;
+  std::vector<std::string> addresses;
+  std::string socket;
+  std::string token_file;
+};
+
+/// /tmp is shared: a file there that another user wrote would send our inputs and token to that
+/// user.
+void check_owner(const std::filesystem::path& path, uid_t uid) {
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) != 0) return;
+  if (S_ISREG(status.st_mode) && (status.st_uid == uid || status.st_uid == 0)) return;
+  throw Error({.kind = ErrorKind::denied,
+               .message = path.string() + " belongs to another user and is not used",
+               .hint = "set ORCHID_GATEWAY to the gateway that you trust"});
+}
+
+std::optional<GatewayFile> read_gateway_file(const std::filesystem::path& path, uid_t uid) {
+  const auto text = read_text(path);
+  if (!text) return std::nullopt;
+  check_owner(path, uid);
+  const json document = json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  GatewayFile file{.path = path};
+  try {
+    file.addresses = document.at("addresses").get<std::vector<std::string>>();
+    file.socket = document.value("socket", "");
+    file.token_file = document.value("token_file", "");
+  } catch (const json::exception&) {
+    throw Error({.kind = ErrorKind::bad_configuration,
+                 .message = path.string() + " is damaged",
+                 .hint = "remove it and start 'orchid up' again"});
+  }
+  return file;
+}
+
+std::optional<GatewayFile> find_gateway_file(const Surroundings& surroundings) {
+  for (const auto& path : gateway_file_places(surroundings))
+    if (auto file = read_gateway_file(path, surroundings.uid)) return file;
+  return std::nullopt;
+}
+
+std::string stated_token(const ClientOptions& options, const Surroundings& surroundings) {
+  if (!options.token.empty()) return options.token;
+  return trimmed(surroundings.variable("ORCHID_TOKEN").value_or(""));
+}
+
+std::string token_of(const GatewayFile& file) {
+  if (file.token_file.empty()) return {};
+  return trimmed(read_text(file.token_file).value_or(""));
+}
+
+Endpoint parse_address(std::string address, const Endpoint& base) {
+  Endpoint endpoint = base;
+  while (address.size() > 1 && address.ends_with('/')) address.pop_back();
+  if (address.starts_with("unix:")) {
+    endpoint.socket = address.substr(5);
+    if (endpoint.socket.starts_with("//")) endpoint.socket.erase(0, 2);
+    if (endpoint.socket.starts_with('/')) return endpoint;
+  } else if (address.starts_with("http://") || address.starts_with("https://")) {
+    endpoint.base_url = address;
+    return endpoint;
+  }
+  throw Error({.kind = ErrorKind::bad_configuration,
+               .message = "'" + address + "' is no address of a gateway",
+               .hint = "write http://host:port, https://host:port or unix:/absolute/path"});
+}
+
+Error nothing_found(const Surroundings& surroundings) {
+  std::string places;
+  for (const auto& path : gateway_file_places(surroundings))
+    places += (places.empty() ? "" : " and ") + path.string();
+  return Error({.kind = ErrorKind::unreachable,
+                .message = "no Orchid gateway found (looked for " + places + ")",
+                .hint = "start one with 'orchid up', or set ORCHID_GATEWAY to where it runs"});
+}
+
+}  // namespace
+
+Surroundings real_surroundings() {
+  return {.variable = [](const std::string& name) -> std::optional<std::string> {
+            const char* value = std::getenv(name.c_str());
+            return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+          },
+          .can_connect =
+              [](const std::filesystem::path& path) {
+                std::error_code error;
+                return std::filesystem::is_socket(path, error) && ::access(path.c_str(), W_OK) == 0;
+              },
+          .uid = ::geteuid()};
+}
+
+std::vector<std::filesystem::path> gateway_file_places(const Surroundings& surroundings) {
+  std::vector<std::filesystem::path> places;
+  if (const auto runtime = surroundings.variable("XDG_RUNTIME_DIR");
+      runtime && runtime->starts_with('/'))
+    places.push_back(std::filesystem::path(*runtime) / "orchid" / "gateway.json");
+  places.push_back(std::filesystem::path("/tmp/orchid-" + std::to_string(surroundings.uid)) /
+                   "gateway.json");
+  return places;
+}
+
+Endpoint find_gateway(const ClientOptions& options, const Surroundings& surroundings) {
+  Endpoint base{.token = stated_token(options, surroundings),
+                .connect_timeout = options.connect_timeout};
+  std::string address = options.gateway;
+  if (address.empty()) address = surroundings.variable("ORCHID_GATEWAY").value_or("");
+  if (!address.empty()) {
+    Endpoint endpoint = parse_address(address, base);
+    if (!endpoint.token.empty() || !endpoint.socket.empty()) return endpoint;
+    // The token of our own gateway goes to no other one.
+    const auto file = find_gateway_file(surroundings);
+    if (file && std::ranges::find(file->addresses, endpoint.base_url) != file->addresses.end())
+      endpoint.token = token_of(*file);
+    return endpoint;
+  }
+  const auto file = find_gateway_file(surroundings);
+  if (!file) throw nothing_found(surroundings);
+  if (!file->socket.empty() && surroundings.can_connect(file->socket)) {
+    base.socket =
+        file->socket;  // the kernel says who we are; a token is sent only if it was stated
+    return base;
+  }
+  if (file->addresses.empty()) throw nothing_found(surroundings);
+  if (base.token.empty()) base.token = token_of(*file);
+  return parse_address(file->addresses.front(), base);
+}
+
+}  // namespace orchid::sdk

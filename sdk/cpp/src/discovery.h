@@ -1,0 +1,34 @@
+// discovery.h: finds the gateway and the token: options, then environment, then the file that
+// `orchid up` leaves.
+#pragma once
+#include <sys/types.h>
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "http/connection_pool.h"
+#include "orchid/client.h"
+
+namespace orchid::sdk {
+
+/// What discovery looks at; tests pass their own.
+struct Surroundings {
+  std::function<std::optional<std::string>(const std::string& name)> variable;
+  std::function<bool(const std::filesystem::path&)>
+      can_connect;  // the file is a socket that this user may write to
+  uid_t uid = 0;
+};
+[[nodiscard]] Surroundings real_surroundings();
+
+/// Where gateway.json may be, the first choice first.
+[[nodiscard]] std::vector<std::filesystem::path> gateway_file_places(
+    const Surroundings& surroundings);
+
+/// Errors (thrown `orchid::Error`): `bad_configuration`, `unreachable` (nothing found; the message
+/// says where it looked), `denied` (a gateway.json that another user wrote).
+[[nodiscard]] Endpoint find_gateway(const ClientOptions& options, const Surroundings& surroundings);
+
+}  // namespace orchid::sdk

@@ -1,0 +1,27 @@
+// documents.h: the gateway's JSON documents and headers as the SDK's values.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/connection_pool.h"
+#include "orchid/client.h"
+
+namespace orchid::sdk {
+
+// All throw `orchid::Error` (`internal`) when the text is not what the API promises.
+[[nodiscard]] FunctionInfo parse_function(std::string_view text);
+[[nodiscard]] std::vector<FunctionInfo> parse_functions(std::string_view text);
+[[nodiscard]] InvocationStatus parse_invocation(std::string_view text);
+[[nodiscard]] std::vector<InvocationStatus> parse_invocations(std::string_view text);
+/// The `id` of a 202.
+[[nodiscard]] std::string parse_accepted(const HttpResponse& response);
+
+/// Takes the body as the output.
+[[nodiscard]] Reply make_reply(HttpResponse response, std::string invocation);
+
+/// Of a Server-Timing header: "queue;dur=0.012, run;dur=1.5", in milliseconds. Parts that it does
+/// not know are left out.
+[[nodiscard]] CallTiming parse_server_timing(std::string_view header);
+
+}  // namespace orchid::sdk

@@ -1,0 +1,207 @@
+#include "http/connection_pool.h"
+
+#include <curl/curl.h>
+#include <fcntl.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <memory>
+
+#include "orchid/error.h"
+
+namespace orchid::sdk {
+namespace {
+
+constexpr std::size_t most_idle_connections = 64;
+
+struct HeaderListDeleter {
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+using HeaderList = std::unique_ptr<curl_slist, HeaderListDeleter>;
+
+void append(HeaderList& list, const std::string& line) {
+  if (line.find_first_of("\r\n") != std::string::npos)
+    throw Error({.kind = ErrorKind::bad_request,
+                 .message = "a header value contains a line break",
+                 .hint = "look at the token, the keys and the ids that you pass"});
+  curl_slist* longer = curl_slist_append(list.get(), line.c_str());
+  if (longer == nullptr) throw std::bad_alloc();
+  (void)list.release();
+  list.reset(longer);
+}
+
+std::size_t take_body(char* data, std::size_t, std::size_t size, void* user) noexcept {
+  auto& response = *static_cast<HttpResponse*>(user);
+  try {
+    const auto* bytes = reinterpret_cast<const std::byte*>(data);
+    response.body.insert(response.body.end(), bytes, bytes + size);
+  } catch (const std::bad_alloc&) {
+    return CURL_WRITEFUNC_ERROR;
+  }
+  return size;
+}
+
+void note_length(HttpResponse& response, std::string_view value) {
+  constexpr std::size_t believable = std::size_t{1} << 30;
+  std::size_t length = 0;
+  const auto parsed = std::from_chars(value.data(), value.data() + value.size(), length);
+  if (parsed.ec == std::errc{} && length <= believable) response.body.reserve(length);
+}
+
+std::size_t take_header(char* data, std::size_t, std::size_t size, void* user) noexcept {
+  auto& response = *static_cast<HttpResponse*>(user);
+  const std::string_view line(data, size);
+  const auto colon = line.find(':');
+  if (line.starts_with("HTTP/")) {
+    response.headers.clear();  // those before belonged to a 1xx answer
+  } else if (colon != std::string_view::npos) {
+    try {
+      std::string name(line.substr(0, colon));
+      std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+      const auto first = line.find_first_not_of(" \t", colon + 1);
+      const auto last = line.find_last_not_of(" \t\r\n");
+      const auto value = first == std::string_view::npos || last < first
+                             ? std::string_view{}
+                             : line.substr(first, last - first + 1);
+      if (name == "content-length") note_length(response, value);
+      response.headers.emplace_back(std::move(name), value);
+    } catch (const std::bad_alloc&) {
+      return 0;
+    }
+  }
+  return size;
+}
+
+[[noreturn]] void throw_transfer_error(CURLcode code, const char* detail,
+                                       const Endpoint& endpoint) {
+  const std::string reason = detail[0] != '\0' ? detail : curl_easy_strerror(code);
+  if (code == CURLE_OPERATION_TIMEDOUT)
+    throw Error({.kind = ErrorKind::timed_out,
+                 .message = "the gateway at " + endpoint.describe() + " did not answer in time (" +
+                            reason + ")",
+                 .hint = "'orchid doctor' looks for the cause",
+                 .retryable = true});
+  throw Error(
+      {.kind = ErrorKind::unreachable,
+       .message = "the gateway at " + endpoint.describe() + " cannot be reached (" + reason + ")",
+       .hint = "start one with 'orchid up', or set ORCHID_GATEWAY to where it runs",
+       .retryable = true});
+}
+
+}  // namespace
+
+std::string_view HttpResponse::header(std::string_view name) const {
+  const auto found = std::ranges::find(headers, name, &std::pair<std::string, std::string>::first);
+  return found == headers.end() ? std::string_view{} : std::string_view(found->second);
+}
+
+ConnectionPool::ConnectionPool(Endpoint endpoint) : endpoint_(std::move(endpoint)) {
+  static const CURLcode started = curl_global_init(CURL_GLOBAL_ALL);
+  if (started != CURLE_OK)
+    throw Error({.kind = ErrorKind::internal, .message = "libcurl cannot be initialised"});
+  socket_path_ = endpoint_.socket;
+  if (socket_path_.size() < sizeof(sockaddr_un::sun_path)) return;
+  // A longer path is reached through its directory's descriptor.
+  const auto slash = socket_path_.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : socket_path_.substr(0, slash);
+  socket_directory_ = ::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (socket_directory_ < 0)
+    throw Error(
+        {.kind = ErrorKind::unreachable,
+         .message = "cannot open " + directory + ": " + std::strerror(errno),
+         .hint = "start a gateway with 'orchid up', or set ORCHID_GATEWAY to where it runs"});
+  const std::string name =
+      slash == std::string::npos ? socket_path_ : socket_path_.substr(slash + 1);
+  socket_path_ = "/proc/self/fd/" + std::to_string(socket_directory_) + "/" + name;
+}
+
+ConnectionPool::~ConnectionPool() {
+  for (Handle* handle : idle_) curl_easy_cleanup(handle);
+  if (socket_directory_ >= 0) ::close(socket_directory_);
+}
+
+ConnectionPool::Handle* ConnectionPool::take() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      Handle* handle = idle_.back();
+      idle_.pop_back();
+      return handle;
+    }
+  }
+  Handle* handle = curl_easy_init();
+  if (handle == nullptr) throw std::bad_alloc();
+  return handle;
+}
+
+void ConnectionPool::give_back(Handle* handle) {
+  curl_easy_reset(handle);  // keeps its connection
+  {
+    const std::lock_guard lock(mutex_);
+    if (idle_.size() < most_idle_connections) {
+      idle_.push_back(handle);
+      return;
+    }
+  }
+  curl_easy_cleanup(handle);
+}
+
+HttpResponse ConnectionPool::perform(const HttpRequest& request) {
+  HeaderList headers;
+  append(headers, "Expect:");  // no round trip before a large body
+  append(headers, "Accept: */*");
+  if (!endpoint_.token.empty()) append(headers, "Authorization: Bearer " + endpoint_.token);
+  for (const std::string& line : request.headers) append(headers, line);
+
+  HttpResponse response;
+  std::array<char, CURL_ERROR_SIZE> detail{};
+  const std::string url =
+      (socket_path_.empty() ? endpoint_.base_url : "http://orchid") + request.target;
+  const auto release = [this](Handle* handle) { give_back(handle); };
+  const std::unique_ptr<Handle, decltype(release)> handle(take(), release);
+  CURL* curl = handle.get();
+  curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(curl, CURLOPT_PROXY,
+                   "");  // a gateway is never behind the proxy that http_proxy names
+  if (!socket_path_.empty()) curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, socket_path_.c_str());
+  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, 256L * 1024);
+  curl_easy_setopt(curl, CURLOPT_UPLOAD_BUFFERSIZE, 256L * 1024);
+  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS,
+                   static_cast<long>(endpoint_.connect_timeout.count()));
+  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout.count()));
+  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, detail.data());
+  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &take_body);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &response);
+  curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, &take_header);
+  curl_easy_setopt(curl, CURLOPT_HEADERDATA, &response);
+  if (request.method == "POST" || request.method == "PUT") {
+    curl_easy_setopt(curl, CURLOPT_POST, 1L);
+    curl_easy_setopt(
+        curl, CURLOPT_POSTFIELDS,
+        request.body.empty() ? "" : reinterpret_cast<const char*>(request.body.data()));
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE,
+                     static_cast<curl_off_t>(request.body.size()));
+  }
+  if (request.method != "GET")
+    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+
+  const CURLcode code = curl_easy_perform(curl);
+  if (code != CURLE_OK) throw_transfer_error(code, detail.data(), endpoint_);
+  long status = 0;
+  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+  response.status = static_cast<int>(status);
+  return response;
+}
+
+}  // namespace orchid::sdk

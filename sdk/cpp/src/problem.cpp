@@ -1,0 +1,138 @@
+#include "problem.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace orchid::sdk {
+namespace {
+
+using nlohmann::json;
+
+constexpr auto last_kind = static_cast<int>(ErrorKind::internal);
+
+ErrorKind kind_of_status(int status) {
+  switch (status) {
+    case 401:
+      return ErrorKind::unauthenticated;
+    case 403:
+      return ErrorKind::denied;
+    case 404:
+      return ErrorKind::not_found;
+    case 408:
+      return ErrorKind::timed_out;
+    case 409:
+    case 412:
+      return ErrorKind::conflict;
+    case 413:
+      return ErrorKind::too_large;
+    case 422:
+      return ErrorKind::module_rejected;
+    case 429:
+      return ErrorKind::quota;
+    case 502:
+      return ErrorKind::function_error;
+    case 503:
+      return ErrorKind::no_capacity;
+    case 504:
+      return ErrorKind::deadline_exceeded;
+    default:
+      return status < 500 ? ErrorKind::bad_request : ErrorKind::internal;
+  }
+}
+
+bool is_retryable(ErrorKind kind) {
+  return kind == ErrorKind::evicted || kind == ErrorKind::worker_lost ||
+         kind == ErrorKind::no_capacity || kind == ErrorKind::quota ||
+         kind == ErrorKind::unreachable;
+}
+
+std::string hint_for(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::unauthenticated:
+      return "give the token that 'orchid token' prints on the gateway's machine, in ORCHID_TOKEN";
+    case ErrorKind::function_crashed:
+      return "'orchid logs' with the invocation's id shows what it wrote before";
+    case ErrorKind::deadline_exceeded:
+      return "give it more time with a longer deadline, or look at its logs";
+    case ErrorKind::no_capacity:
+      return "try again, or look at 'orchid hosts' for what is free";
+    default:
+      return {};
+  }
+}
+
+std::string text_of(const json& document, const char* key) {
+  const auto found = document.find(key);
+  return found != document.end() && found->is_string() ? found->get<std::string>() : std::string{};
+}
+
+std::string last_part(std::string_view type) {
+  const auto cut = type.find_last_of("/:#");
+  std::string name(cut == std::string_view::npos ? type : type.substr(cut + 1));
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+/// What a proxy or another server at this address wrote instead of a problem document, shortened.
+std::string foreign_message(const HttpResponse& response) {
+  constexpr std::size_t longest = 200;
+  std::string text = "HTTP status " + std::to_string(response.status);
+  if (!response.body.empty()) text.append(": ").append(response.text().substr(0, longest));
+  return text;
+}
+
+}  // namespace
+
+std::optional<ErrorKind> parse_error_kind(std::string_view name) {
+  for (int i = 0; i <= last_kind; ++i)
+    if (to_string(static_cast<ErrorKind>(i)) == name) return static_cast<ErrorKind>(i);
+  return std::nullopt;
+}
+
+Error error_from_response(const HttpResponse& response) {
+  Error::Details details{.kind = kind_of_status(response.status), .http_status = response.status};
+  details.outcome = response.header("orchid-outcome");
+  details.invocation = response.header("orchid-invocation");
+  if (const auto kind = parse_error_kind(details.outcome)) details.kind = *kind;
+  const json document = json::parse(response.text(), nullptr, /*allow_exceptions=*/false);
+  if (document.is_object()) {
+    if (const auto kind = parse_error_kind(last_part(text_of(document, "type"))))
+      details.kind = *kind;
+    details.message = text_of(document, "detail");
+    if (details.message.empty()) details.message = text_of(document, "title");
+    details.hint = text_of(document, "hint");
+    details.function = text_of(document, "function");
+    details.node = text_of(document, "node");
+    if (const auto id = text_of(document, "invocation"); !id.empty()) details.invocation = id;
+    if (const auto attempt = document.find("attempt");
+        attempt != document.end() && attempt->is_number_unsigned())
+      details.attempt = attempt->get<unsigned>();
+  } else {
+    details.message = foreign_message(response);
+    details.hint = "is this address an Orchid gateway? 'orchid doctor' looks";
+  }
+  details.retryable = is_retryable(details.kind);
+  if (document.is_object()) {
+    if (const auto said = document.find("retryable"); said != document.end() && said->is_boolean())
+      details.retryable = said->get<bool>();
+    if (details.hint.empty()) details.hint = hint_for(details.kind);
+  }
+  return Error(std::move(details));
+}
+
+Error error_from_status(const InvocationStatus& status) {
+  const ErrorKind kind = parse_error_kind(status.outcome).value_or(ErrorKind::internal);
+  return Error({.kind = kind,
+                .message = status.message.empty() ? "the invocation ended as " + status.outcome
+                                                  : status.message,
+                .hint = hint_for(kind),
+                .outcome = status.outcome,
+                .function = status.function,
+                .invocation = status.id,
+                .node = status.node,
+                .attempt = status.attempt,
+                .retryable = is_retryable(kind)});
+}
+
+}  // namespace orchid::sdk

@@ -1,0 +1,23 @@
+// problem.h: the Error that an unsuccessful answer of the gateway stands for.
+#pragma once
+#include <optional>
+#include <string_view>
+
+#include "http/connection_pool.h"
+#include "orchid/error.h"
+#include "orchid/invocation.h"
+
+namespace orchid::sdk {
+
+/// The kind with this name on the wire: an outcome, an error code, or the last part of a problem's
+/// type.
+[[nodiscard]] std::optional<ErrorKind> parse_error_kind(std::string_view name);
+
+/// Of any answer with a status of 400 and above: a problem document (RFC 9457), or something else
+/// that a proxy wrote.
+[[nodiscard]] Error error_from_response(const HttpResponse& response);
+
+/// Of a finished invocation whose outcome is not ok.
+[[nodiscard]] Error error_from_status(const InvocationStatus& status);
+
+}  // namespace orchid::sdk

@@ -1,0 +1,36 @@
+// session.h: what a Client and its handles share: connections, and the gateway's API as functions.
+#pragma once
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "http/connection_pool.h"
+#include "orchid/client.h"
+
+namespace orchid::sdk {
+
+/// Any thread: it holds no state but the pool. All functions throw `orchid::Error`.
+class Session {
+ public:
+  explicit Session(Endpoint endpoint) : pool_(std::move(endpoint)) {}
+
+  /// An answer below 400; others are thrown as Errors.
+  [[nodiscard]] HttpResponse request(const HttpRequest& request);
+  [[nodiscard]] HttpResponse get(std::string target,
+                                 std::chrono::milliseconds timeout = default_timeout);
+  [[nodiscard]] const Endpoint& endpoint() const { return pool_.endpoint(); }
+
+  static constexpr std::chrono::milliseconds default_timeout{30'000};
+  /// How long an answer may take beyond the deadline that the gateway itself keeps.
+  static constexpr std::chrono::milliseconds answer_grace{5'000};
+  /// For a call without a stated deadline: the gateway answers 202 long before.
+  static constexpr std::chrono::milliseconds longest_answer{180'000};
+
+ private:
+  ConnectionPool pool_;
+};
+
+/// `name` as one part of a path.
+[[nodiscard]] std::string escape_path(std::string_view name);
+
+}  // namespace orchid::sdk

@@ -1,0 +1,383 @@
+#include <doctest/doctest.h>
+
+#include "dispatch_fakes.h"
+
+namespace orchid::gateway {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+using test::Answer;
+using test::Bench;
+using test::FakeWorker;
+
+TEST_CASE("a crash ends the running call; those behind it run again unnoticed in the replacement") {
+  Bench bench;
+  bench.executor.has_code = true;
+  FakeWorker& worker = bench.worker_with_short_function("echo");
+  std::vector<std::shared_ptr<Answer>> answers;
+  for (const char* input : {"a", "b", "c", "d"}) answers.push_back(bench.call("echo", input));
+  CHECK(worker.take() == "a");
+  worker.answer({.output = "a"});
+  CHECK(worker.take() == "b");
+  worker.say(LaneEnded{.request = worker.taken_request,
+                       .outcome = Outcome::function_crashed,
+                       .message = "the function crashed with signal 11 (SIGSEGV)",
+                       .signal = 11,
+                       .started = true});
+  bench.settle();
+  CHECK(answers[0]->output() == "a");
+  REQUIRE(answers[1]->done);
+  CHECK(answers[1]->result.outcome == Outcome::function_crashed);
+  CHECK(answers[1]->result.message == "the function crashed with signal 11 (SIGSEGV)");
+  CHECK_FALSE(answers[2]->done);
+  worker.claim();
+  bench.settle();
+  CHECK(worker.run_all() == 2);
+  bench.settle();
+  CHECK(answers[2]->output() == "c");
+  CHECK(answers[3]->output() == "d");
+  CHECK(answers[3]->result.attempt == 1);
+}
+
+TEST_CASE("a replacement is told of the module that ran last before a call needs it") {
+  Bench bench;
+  bench.executor.has_code = true;
+  FakeWorker& worker = bench.worker_with_short_function("echo");
+  worker.say(LaneEnded{.request = 0, .outcome = Outcome::worker_lost});
+  bench.settle();
+  worker.claim();
+  bench.settle();
+  CHECK(worker.count<LaneAnnounce>() == 2);
+  bench.call("echo", "x");
+  CHECK(worker.run_all() == 1);
+}
+
+TEST_CASE("a lost worker's call runs again, three times in all") {
+  Bench bench;
+  bench.executor.has_code = true;
+  FakeWorker& worker = bench.worker_with_short_function("echo");
+  const auto answer = bench.call("echo", "x");
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    CHECK_FALSE(answer->done);
+    CHECK(worker.take() == "x");
+    worker.say(
+        LaneEnded{.request = worker.taken_request, .outcome = Outcome::evicted, .started = true});
+    bench.settle();
+    worker.claim();
+    bench.settle();
+  }
+  REQUIRE(answer->done);
+  CHECK(answer->result.outcome == Outcome::evicted);
+  CHECK(answer->result.attempt == 3);
+}
+
+TEST_CASE("an at-most-once call is not started twice, but it runs again when it did not start") {
+  Bench bench;
+  bench.executor.has_code = true;
+  FakeWorker& worker = bench.worker_with_short_function("echo");
+  const auto answer = bench.call("echo", "x", {.at_most_once = true});
+  worker.say(LaneEnded{.request = 4, .outcome = Outcome::worker_lost, .started = false});
+  bench.settle();
+  worker.claim();
+  bench.settle();
+  CHECK(worker.take() == "x");
+  worker.say(
+      LaneEnded{.request = worker.taken_request, .outcome = Outcome::worker_lost, .started = true});
+  bench.settle();
+  REQUIRE(answer->done);
+  CHECK(answer->result.outcome == Outcome::worker_lost);
+  CHECK(answer->result.attempt == 1);
+}
+
+TEST_CASE("an answer that was given before the worker's end counts") {
+  Bench bench;
+  FakeWorker& worker = bench.worker_with_short_function("echo");
+  const auto answer = bench.call("echo", "x");
+  CHECK(worker.run_all() == 1);
+  worker.say(LaneEnded{.request = 4, .outcome = Outcome::function_crashed, .started = true});
+  bench.io.poll();
+  CHECK(answer->output() == "x");
+  CHECK(answer->result.outcome == Outcome::ok);
+}
+
+TEST_CASE("when the executor is killed its calls go to another worker") {
+  Bench bench;
+  bench.executor.has_code = true;
+  bench.worker_with_short_function("echo");
+  const auto answer = bench.call("echo", "x");
+  bench.executor.die();
+  bench.settle();
+  CHECK_FALSE(answer->done);
+  CHECK(bench.dispatcher->workers() == 0);
+  CHECK(bench.supply.returned.size() == 1);
+  CHECK(bench.supply.wanted == 1);
+}
+
+TEST_CASE("without any executor calls end with no_capacity after two seconds, not before") {
+  Bench bench;
+  bench.dispatcher->supply_exists(false);
+  bench.clock.advance(seconds(60));
+  const auto answer = bench.call("echo", "x");
+  bench.advance(milliseconds(1900));
+  CHECK_FALSE(answer->done);
+  bench.advance(milliseconds(200));
+  REQUIRE(answer->done);
+  CHECK(answer->result.outcome == Outcome::no_capacity);
+}
+
+TEST_CASE(
+    "a deadline that passes in the queue is no_capacity without workers, deadline_exceeded with") {
+  Bench bench;
+  const auto never = bench.call("slow", "x", {.deadline = seconds(1)});
+  bench.advance(seconds(1));
+  REQUIRE(never->done);
+  CHECK(never->result.outcome == Outcome::no_capacity);
+  bench.grant();
+  bench.settle();
+  bench.call("slow", "a");
+  const auto late = bench.call("slow", "b", {.deadline = seconds(1)});
+  bench.settle();
+  bench.advance(seconds(1));
+  REQUIRE(late->done);
+  CHECK(late->result.outcome == Outcome::deadline_exceeded);
+  CHECK(late->result.attempt == 0);
+}
+
+TEST_CASE("a worker that says nothing half a second after the deadline is given up") {
+  Bench bench;
+  FakeWorker& worker = bench.worker_with_short_function("echo");
+  const auto stuck = bench.call("echo", "a", {.deadline = seconds(1)});
+  const auto behind = bench.call("echo", "b");
+  bench.advance(milliseconds(1400));
+  CHECK_FALSE(stuck->done);
+  bench.advance(milliseconds(100));
+  REQUIRE(stuck->done);
+  CHECK(stuck->result.outcome == Outcome::deadline_exceeded);
+  CHECK(worker.count<LaneReplace>() == 1);
+  CHECK_FALSE(behind->done);
+  worker.claim();
+  bench.settle();
+  CHECK(worker.run_all() == 1);
+  bench.settle();
+  CHECK(behind->output() == "b");
+}
+
+TEST_CASE("a call behind a stuck one ends at its own deadline, and its late answer is ignored") {
+  Bench bench;
+  FakeWorker& worker = bench.worker_with_short_function("echo");
+  const auto first = bench.call("echo", "a");
+  const auto behind = bench.call("echo", "b", {.deadline = seconds(1)});
+  bench.advance(milliseconds(1500));
+  REQUIRE(behind->done);
+  CHECK(behind->result.outcome == Outcome::deadline_exceeded);
+  CHECK_FALSE(first->done);
+  CHECK(worker.run_all() == 2);
+  bench.settle();
+  CHECK(first->output() == "a");
+  CHECK(bench.dispatcher->live_calls() == 0);
+}
+
+TEST_CASE("a waiting call is cancelled at once, a running one through the executor") {
+  Bench bench;
+  bench.executor.has_code = true;
+  bench.grant();
+  bench.settle();
+  const auto running = bench.call("slow", "a");
+  const std::string running_id = bench.last_invocation();
+  const auto waiting = bench.call("slow", "b");
+  bench.settle();
+  bench.dispatcher->cancel(bench.last_invocation());
+  REQUIRE(waiting->done);
+  CHECK(waiting->result.outcome == Outcome::cancelled);
+  bench.dispatcher->cancel(running_id);
+  bench.settle();
+  FakeWorker& worker = *bench.executor.workers.at(0);
+  CHECK(worker.count<LaneCancel>() == 1);
+  CHECK(worker.take() == "a");
+  worker.say(
+      LaneEnded{.request = worker.taken_request, .outcome = Outcome::cancelled, .started = true});
+  bench.settle();
+  REQUIRE(running->done);
+  CHECK(running->result.outcome == Outcome::cancelled);
+}
+
+TEST_CASE("a cancelled call ends also when the executor is stopped") {
+  Bench bench;
+  bench.grant();
+  bench.settle();
+  const auto answer = bench.call("slow", "a");
+  bench.settle();
+  bench.dispatcher->cancel(bench.last_invocation());
+  bench.advance(milliseconds(700));
+  REQUIRE(answer->done);
+  CHECK(answer->result.outcome == Outcome::cancelled);
+}
+
+TEST_CASE("a module that cannot be loaded fails its calls, with the reason") {
+  Bench bench;
+  bench.executor.rejects = LaneRejected{.code = ErrorCode::module_rejected, .message = "no entry"};
+  bench.grant();
+  const auto answer = bench.call("broken", "a");
+  bench.settle();
+  REQUIRE(answer->done);
+  CHECK(answer->result.outcome == Outcome::function_error);
+  CHECK(answer->result.message == "cannot be loaded: no entry");
+}
+
+TEST_CASE("a compiler that was lost is asked again before a call fails") {
+  Bench bench;
+  bench.executor.rejects =
+      LaneRejected{.code = ErrorCode::unreachable, .message = "the compiler died"};
+  bench.grant();
+  const auto answer = bench.call("echo", "a");
+  bench.settle();
+  REQUIRE(answer->done);
+  CHECK(bench.executor.workers.at(0)->count<LaneAnnounce>() == 3);
+  bench.executor.rejects.reset();
+  const auto again = bench.call("echo", "b");
+  bench.settle();
+  CHECK(bench.executor.workers.at(0)->run_all() == 1);
+  bench.settle();
+  CHECK(again->output() == "b");
+}
+
+TEST_CASE("a load that failed because a running call killed the worker is tried again") {
+  Bench bench;
+  FakeWorker& worker = bench.worker_with_short_function("echo");
+  bench.executor.loads = false;
+  const auto other = bench.call("other", "a");
+  bench.call("echo", "crash");
+  bench.settle();
+  CHECK(worker.take() == "crash");
+  worker.say(LaneRejected{.digest = bench.function("other")->digest,
+                          .code = ErrorCode::module_rejected,
+                          .message = "loading the module ended the worker"});
+  worker.say(LaneEnded{
+      .request = worker.taken_request, .outcome = Outcome::function_crashed, .started = true});
+  bench.settle();
+  CHECK_FALSE(other->done);
+  bench.executor.loads = true;
+  worker.claim();
+  bench.settle();
+  CHECK(worker.run_all() == 1);
+  bench.settle();
+  CHECK(other->output() == "a");
+}
+
+TEST_CASE("a call does not wait for a busy worker to load its module when another one comes") {
+  Bench bench;
+  bench.grant();
+  bench.settle();
+  bench.call("slow", "a");
+  bench.settle();
+  const auto other = bench.call("other", "b");
+  bench.settle();
+  bench.grant();
+  bench.settle();
+  CHECK(bench.executor.workers.at(1)->run_all() == 1);
+  bench.settle();
+  CHECK(other->output() == "b");
+}
+
+TEST_CASE("an executor that does not answer a claim loses it after two seconds") {
+  Bench bench;
+  bench.executor.answers_claims = false;
+  const auto answer = bench.call("echo", "a");
+  bench.grant();
+  bench.settle();
+  bench.advance(seconds(2));
+  CHECK(bench.dispatcher->workers() == 0);
+  CHECK(bench.supply.returned.empty());
+  bench.advance(milliseconds(150));
+  CHECK(bench.supply.returned.size() == 1);
+  CHECK_FALSE(answer->done);
+}
+
+TEST_CASE("a refused claim and an unreachable socket are returned after a pause, not in a circle") {
+  Bench bench;
+  bench.executor.answers_claims = false;
+  bench.grant();
+  bench.settle();
+  bench.executor.workers.at(0)->say(LaneRefused{ErrorCode::denied, "wrong secret"});
+  bench.settle();
+  CHECK(bench.supply.returned.empty());
+  bench.executor.die();
+  bench.grant();
+  CHECK(bench.dispatcher->workers() == 0);
+  bench.advance(milliseconds(150));
+  CHECK(bench.supply.returned.size() == 2);
+}
+
+TEST_CASE("a silent executor's workers run what they have, and load nothing") {
+  Bench bench;
+  FakeWorker& worker = bench.worker_with_short_function("echo");
+  bench.dispatcher->executor_answers(ExecutorId("e"), false);
+  const auto known = bench.call("echo", "a");
+  bench.call("other", "b");
+  bench.settle();
+  CHECK(worker.run_all() == 1);
+  bench.settle();
+  CHECK(known->output() == "a");
+  CHECK(worker.count<LaneAnnounce>() == 1);
+  bench.dispatcher->executor_answers(ExecutorId("e"), true);
+  bench.settle();
+  CHECK(worker.run_all() == 1);
+}
+
+TEST_CASE("a lease that is taken back evicts its call, which runs elsewhere") {
+  Bench bench;
+  bench.executor.has_code = true;
+  const LeaseId lease = bench.grant();
+  bench.settle();
+  const auto answer = bench.call("echo", "a");
+  bench.settle();
+  bench.dispatcher->lease_ended(lease);
+  CHECK(bench.supply.returned.empty());
+  bench.grant();
+  bench.settle();
+  CHECK(bench.executor.workers.at(1)->run_all() == 1);
+  bench.settle();
+  CHECK(answer->output() == "a");
+  CHECK(answer->result.attempt == 2);
+}
+
+TEST_CASE("a full queue refuses further calls") {
+  Bench bench({.id = DispatcherId(1), .most_waiting = 2});
+  bench.call("echo", "a");
+  bench.call("echo", "b");
+  const auto third = bench.call("echo", "c");
+  REQUIRE(third->done);
+  CHECK(third->result.outcome == Outcome::no_capacity);
+}
+
+TEST_CASE("the running call's log can be read while it runs") {
+  Bench bench;
+  FakeWorker& worker = bench.worker_with_short_function("echo");
+  bench.call("echo", "a");
+  CHECK(worker.take().has_value());
+  const std::string text = "working";
+  std::copy(text.begin(), text.end(), worker.lane->log_text());
+  worker.lane->log_head().length.store(text.size());
+  worker.lane->log_head().request_id.store(worker.taken_request);
+  CHECK(bench.dispatcher->running_log(bench.last_invocation()) == "working");
+  CHECK(bench.dispatcher->running_log("i-unknown").empty());
+}
+
+TEST_CASE("stopping ends all calls and gives all workers back") {
+  Bench bench;
+  bench.worker_with_short_function("echo");
+  const auto running = bench.call("echo", "a");
+  const auto waiting = bench.call("other", "b");
+  bench.dispatcher->stop();
+  CHECK(running->result.outcome == Outcome::cancelled);
+  CHECK(waiting->result.outcome == Outcome::cancelled);
+  CHECK(bench.supply.returned.size() == 1);
+  CHECK(bench.dispatcher->live_calls() == 0);
+  const auto late = bench.call("echo", "c");
+  CHECK(late->result.outcome == Outcome::cancelled);
+}
+
+}  // namespace
+}  // namespace orchid::gateway

@@ -1,0 +1,138 @@
+#include "functions/function_service.h"
+
+#include "gateway_fakes.h"
+
+namespace orchid::gateway {
+namespace {
+
+/// Answers when the test says so.
+class FakeInspector final : public ModuleInspector {
+ public:
+  void inspect(std::shared_ptr<const UniqueFd>, Done done) override { waiting.push_back(std::move(done)); }
+  [[nodiscard]] bool is_up() const override { return true; }
+  void accept() {
+    module::Manifest manifest;
+    manifest.entries = {{.name = "main", .signature = std::nullopt}};
+    answer(std::move(manifest));
+  }
+  void answer(Result<module::Manifest> result) {
+    REQUIRE_FALSE(waiting.empty());
+    const Done done = std::move(waiting.front());
+    waiting.erase(waiting.begin());
+    done(std::move(result));
+  }
+  std::vector<Done> waiting;
+};
+
+struct Fixture {
+  Fixture() { open(); }
+  void open() {
+    service.reset();
+    store.reset();
+    inbox.clear();
+    store = Store::open(directory.path()).value();
+    auto state = store->load();
+    REQUIRE(state.has_value());
+    service = std::make_unique<FunctionService>(
+        FunctionService::Parts{*store, inspector, table, clock, inbox.poster()}, FunctionRegistry::Limits{});
+    kept = service->restore(std::move(state->versions));
+    store->start();
+  }
+  void deploy(std::string name, std::string_view module, Precondition precondition = {}) {
+    const auto bytes = as_bytes(module);
+    service->deploy({.tenant = 1,
+                     .name = std::move(name),
+                     .module = {bytes.begin(), bytes.end()},
+                     .precondition = std::move(precondition)},
+                    [this](Result<Deployment> result) { deployed.push_back(std::move(result)); });
+  }
+  void wait_for(std::size_t count) {
+    inbox.run_until([&] { return deployed.size() == count; });
+  }
+
+  TemporaryDirectory directory;
+  TaskInbox inbox;
+  ManualClock clock;
+  FakeInspector inspector;
+  Published<FunctionTable> table{std::make_shared<const FunctionTable>()};
+  std::unique_ptr<Store> store;
+  std::unique_ptr<FunctionService> service;
+  std::map<std::string, std::shared_ptr<const FunctionVersion>> kept;
+  std::vector<Result<Deployment>> deployed;
+};
+
+TEST_CASE_FIXTURE(Fixture, "a deployed function is there after a restart, with its bytes") {
+  deploy("f", "module bytes");
+  inspector.accept();
+  wait_for(1);
+  REQUIRE(deployed[0].has_value());
+  CHECK(deployed[0]->created);
+  open();
+  const Function* function = table.current()->find(1, "f");
+  REQUIRE(function != nullptr);
+  const auto mapped = MappedFile::map(function->newest().version->module.get(), {.limit = 1_MiB});
+  REQUIRE(mapped.has_value());
+  CHECK(as_text(mapped->bytes()) == "module bytes");
+}
+
+TEST_CASE_FIXTURE(Fixture, "the same bytes again are answered without inspection") {
+  deploy("f", "x");
+  inspector.accept();
+  wait_for(1);
+  deploy("f", "x");
+  REQUIRE(deployed.size() == 2);
+  CHECK_FALSE(deployed[1]->created);
+  CHECK(inspector.waiting.empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "a rejected module leaves nothing behind") {
+  deploy("f", "x");
+  inspector.answer(fail(ErrorCode::module_rejected, "three reasons"));
+  REQUIRE(deployed.size() == 1);
+  CHECK(deployed[0].error().code == ErrorCode::module_rejected);
+  CHECK(table.current()->find(1, "f") == nullptr);
+  open();
+  CHECK(table.current()->find(1, "f") == nullptr);
+}
+
+TEST_CASE_FIXTURE(Fixture, "deploys of one name happen one after the other, those of others do not wait") {
+  deploy("f", "first");
+  deploy("f", "second");
+  deploy("g", "other");
+  CHECK(inspector.waiting.size() == 2);
+  inspector.accept();
+  wait_for(1);
+  CHECK(inspector.waiting.size() == 2);
+  inspector.accept();
+  inspector.accept();
+  wait_for(3);
+  CHECK(table.current()->find(1, "f")->versions.size() == 2);
+  CHECK(table.current()->find(1, "g") != nullptr);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a bad name and an empty module are refused at once") {
+  deploy("1f", "x");
+  deploy("f", "");
+  REQUIRE(deployed.size() == 2);
+  CHECK(deployed[0].error().code == ErrorCode::bad_request);
+  CHECK(deployed[1].error().code == ErrorCode::bad_request);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a deleted function is gone, also after a restart") {
+  deploy("f", "x");
+  inspector.accept();
+  wait_for(1);
+  std::vector<Result<void>> removed;
+  service->remove(1, "f", {}, [&](Result<void> result) { removed.push_back(std::move(result)); });
+  inbox.run_until([&] { return removed.size() == 1; });
+  CHECK(removed[0].has_value());
+  CHECK(table.current()->find(1, "f") == nullptr);
+  service->remove(1, "f", {}, [&](Result<void> result) { removed.push_back(std::move(result)); });
+  CHECK(removed.at(1).error().code == ErrorCode::not_found);
+  open();
+  CHECK(table.current()->find(1, "f") == nullptr);
+  CHECK(kept.empty());
+}
+
+}  // namespace
+}  // namespace orchid::gateway

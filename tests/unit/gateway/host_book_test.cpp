@@ -1,0 +1,85 @@
+#include "hosts/host_book.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "hosts/host_report.h"
+
+namespace orchid::gateway {
+namespace {
+
+Executor executor(std::string id, std::string boot_id, std::vector<std::uint32_t> cores,
+                  uid_t uid = 1000) {
+  return {.id = ExecutorId(id),
+          .owner = {.tenant = {uid, "user" + std::to_string(uid)}, .peer_uid = uid},
+          .host = {.boot_id = boot_id, .hostname = "host-" + boot_id, .cores = std::move(cores)},
+          .version = "0.1",
+          .lane_socket = "/run/" + id};
+}
+
+TEST_CASE("a host's cores are counted once, whoever offers them") {
+  HostBook book;
+  book.join(executor("a", "boot1", {0, 1, 2}, 1));
+  book.join(executor("b", "boot1", {2, 3}, 2));
+  book.join(executor("c", "boot2", {0}, 1));
+  CHECK(book.host_cores("boot1") == 4);
+  CHECK(book.host_cores("boot2") == 1);
+  CHECK(book.host_cores("boot3") == 0);
+}
+
+TEST_CASE("a new executor process replaces its owner's lost one on the same host, and no other") {
+  HostBook book;
+  book.join(executor("old", "boot1", {0}, 1));
+  book.join(executor("living", "boot1", {0}, 1));
+  book.join(executor("other-user", "boot1", {0}, 2));
+  book.join(executor("other-host", "boot2", {0}, 1));
+  for (const char* id : {"old", "other-user", "other-host"})
+    book.lose(ExecutorId(id), MonotonicTime{});
+  const auto replaced = book.join(executor("new", "boot1", {0}, 1));
+  REQUIRE(replaced.size() == 1);
+  CHECK(replaced[0] == ExecutorId("old"));
+  CHECK(book.find(ExecutorId("old")) == nullptr);
+  CHECK(book.executors().size() == 4);
+}
+
+TEST_CASE("a new executor at the same lane socket replaces the one before it at once") {
+  HostBook book;
+  book.join(executor("old", "boot1", {0}));
+  Executor fresh = executor("new", "boot1", {0});
+  fresh.lane_socket = "/run/old";
+  CHECK(book.join(fresh).size() == 1);
+}
+
+TEST_CASE("a lost executor is remembered with the time of its loss until it comes back") {
+  HostBook book;
+  book.join(executor("a", "boot1", {0}));
+  const MonotonicTime t = MonotonicTime{} + std::chrono::seconds(10);
+  book.lose(ExecutorId("a"), t);
+  book.lose(ExecutorId("a"), t + std::chrono::seconds(5));  // it is lost already
+  CHECK(book.lost_before(t - std::chrono::seconds(1)).empty());
+  CHECK(book.lost_before(t).size() == 1);
+  book.resume(ExecutorId("a"));
+  CHECK(book.lost_before(t + std::chrono::hours(1)).empty());
+}
+
+TEST_CASE("the hosts report names hosts, their executors and what is leased") {
+  HostBook book;
+  book.join(executor("a", "boot1", {0, 1}));
+  book.report(ExecutorId("a"), {.cores_free = 1, .workers_ready = 2, .counters = {{"forks", 3}}});
+  LeaseBook leases(1, book);
+  REQUIRE(leases.open({.executor = ExecutorId("a"), .holder = DispatcherId(1), .tenant = {}},
+                      MonotonicTime{}));
+  const auto json = nlohmann::json::parse(hosts_json(book, leases));
+  REQUIRE(json["hosts"].size() == 1);
+  const auto& host = json["hosts"][0];
+  CHECK(host["hostname"] == "host-boot1");
+  CHECK(host["cores"] == 2);
+  CHECK(host["cores_leased"] == 1);
+  CHECK(host["executors"][0]["state"] == "connected");
+  CHECK(host["executors"][0]["workers_ready"] == 2);
+  CHECK(host["executors"][0]["counters"]["forks"] == 3);
+}
+
+}  // namespace
+}  // namespace orchid::gateway

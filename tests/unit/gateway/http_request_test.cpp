@@ -1,0 +1,120 @@
+#include "http/request.h"
+
+#include <doctest/doctest.h>
+
+#include "http/request_options.h"
+
+namespace orchid::gateway {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST_CASE("a target is split, and its path decoded") {
+  std::string path;
+  std::string query;
+  REQUIRE(split_target("/v1/functions/a%40b?wait=30s&x=%20", path, query));
+  CHECK(path == "/v1/functions/a@b");
+  CHECK(query_parameter(query, "wait") == "30s");
+  CHECK(query_parameter(query, "x") == " ");
+  CHECK(query_parameter(query, "none").empty());
+}
+
+TEST_CASE("a target that is no path or badly encoded is refused") {
+  std::string path;
+  std::string query;
+  for (const char* target : {"", "*", "http://x/y", "/%", "/%4", "/%zz", "/%00"}) {
+    CAPTURE(target);
+    CHECK_FALSE(split_target(target, path, query));
+  }
+}
+
+TEST_CASE("header fields are found whatever their case, and singular ones may not come twice") {
+  HeaderFields fields;
+  REQUIRE(fields.add("AUTHORIZATION", "Bearer x"));
+  REQUIRE(fields.add("X-Other", "1"));
+  REQUIRE(fields.add("X-Other", "2"));
+  CHECK(fields.find(Header::authorization) == "Bearer x");
+  CHECK_FALSE(fields.add("authorization", "Bearer y"));
+  CHECK(fields.size() == 3);
+}
+
+TEST_CASE("list fields that come twice become one list") {
+  HeaderFields fields;
+  REQUIRE(fields.add("Prefer", "respond-async"));
+  REQUIRE(fields.add("prefer", "wait=5"));
+  CHECK(fields.find(Header::prefer) == "respond-async, wait=5");
+}
+
+TEST_CASE("preferences are read, and unknown ones ignored") {
+  const Preferences some = parse_prefer("handling=lenient, Respond-Later, respond-async; x=1 , wait=7");
+  CHECK(some.respond_async);
+  CHECK(some.wait == std::chrono::seconds(7));
+  CHECK_FALSE(parse_prefer("wait=-1").wait.has_value());
+  CHECK_FALSE(parse_prefer("").respond_async);
+}
+
+TEST_CASE("durations have units, and a bound") {
+  CHECK(parse_duration("30s").value() == milliseconds(30'000));
+  CHECK(parse_duration("30").value() == milliseconds(30'000));
+  CHECK(parse_duration("250ms").value() == milliseconds(250));
+  CHECK(parse_duration("2m").value() == milliseconds(120'000));
+  for (const char* text : {"", "s", "-1s", "1.5s", "25h", "99999999999999999999s", "1 s"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_duration(text).has_value());
+  }
+}
+
+Request with_fields(std::initializer_list<std::pair<const char*, const char*>> fields) {
+  Request request;
+  for (const auto& [name, value] : fields) REQUIRE(request.headers.add(name, value));
+  return request;
+}
+
+TEST_CASE("a call without wishes gets the defaults") {
+  const auto options = parse_invocation_options(with_fields({}), {});
+  REQUIRE(options.has_value());
+  CHECK(options->deadline == milliseconds(60'000));
+  CHECK(options->wait == milliseconds(30'000));
+  CHECK_FALSE(options->respond_async);
+}
+
+TEST_CASE("a caller that waits longer than the default deadline gets a later one") {
+  const auto options = parse_invocation_options(with_fields({{"Prefer", "wait=300"}}), {});
+  REQUIRE(options.has_value());
+  CHECK(options->deadline == milliseconds(300'000));
+}
+
+TEST_CASE("a deadline that is stated counts, and a wrong one is refused") {
+  const auto options = parse_invocation_options(with_fields({{"Orchid-Deadline-Ms", "1500"}}), {});
+  REQUIRE(options.has_value());
+  CHECK(options->deadline == milliseconds(1500));
+  for (const char* wrong : {"0", "", "abc", "86400001", "1s"}) {
+    CAPTURE(wrong);
+    const auto refused = parse_invocation_options(with_fields({{"Orchid-Deadline-Ms", wrong}}), {});
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().code == ErrorCode::bad_request);
+  }
+}
+
+TEST_CASE("If-Match takes tags with quotation marks or a star") {
+  const auto tags = parse_precondition(with_fields({{"If-Match", "\"sha256:ab\" , \"x\""}}));
+  REQUIRE(tags.has_value());
+  CHECK(tags->if_match == std::vector<std::string>{"sha256:ab", "x"});
+  CHECK(parse_precondition(with_fields({{"If-None-Match", "*"}}))->if_none_match);
+  CHECK_FALSE(parse_precondition(with_fields({{"If-Match", "sha256:ab"}})).has_value());
+  CHECK_FALSE(parse_precondition(with_fields({{"If-None-Match", "\"x\""}})).has_value());
+}
+
+TEST_CASE("a wrong signature is refused, and both are named") {
+  CHECK(check_signature("", std::nullopt).has_value());
+  CHECK(check_signature("f64(f64)", "f64(f64)").has_value());
+  const auto other = check_signature("f64(f32)", "f64(f64)");
+  REQUIRE_FALSE(other.has_value());
+  CHECK(other.error().code == ErrorCode::bad_request);
+  CHECK(other.error().message.find("f64(f32)") != std::string::npos);
+  CHECK(other.error().message.find("f64(f64)") != std::string::npos);
+  CHECK_FALSE(check_signature("f64(f64)", std::nullopt).has_value());
+}
+
+}  // namespace
+}  // namespace orchid::gateway

@@ -1,0 +1,140 @@
+#include "invocations/sync_calls.h"
+
+#include "gateway_fakes.h"
+
+namespace orchid::gateway {
+namespace {
+
+struct Fixture {
+  Fixture() : store(open_store(directory.path())) {}
+  static std::unique_ptr<Store> open_store(const std::filesystem::path& path) {
+    auto store = Store::open(path).value();
+    store->start();
+    return store;
+  }
+  std::uint64_t start(std::chrono::seconds wait = std::chrono::seconds(30)) {
+    auto started = calls.start({.tenant = 1,
+                                .version = version,
+                                .entry = 0,
+                                .input = {},
+                                .deadline = clock.now() + std::chrono::seconds(60),
+                                .wait_until = clock.now() + wait,
+                                .at_most_once = false},
+                               [this](SyncAnswer answer) { answers.push_back(std::move(answer)); });
+    REQUIRE(started.has_value());
+    return *started;
+  }
+  void run_until(const std::function<bool()>& condition) {
+    control.run_until([&] {
+      here.run_all();
+      return condition();
+    });
+  }
+  std::optional<InvocationView> view(std::uint64_t number, uid_t tenant = 1) {
+    std::optional<InvocationView> seen;
+    calls.wait(tenant, number, {}, [&](Result<std::optional<InvocationView>> found) { seen = *found; });
+    return seen;
+  }
+
+  TemporaryDirectory directory;
+  TaskInbox control;
+  TaskInbox here;
+  ManualClock clock;
+  FakeRunner runner;
+  std::shared_ptr<const FunctionVersion> version = make_version("f", 'a');
+  std::unique_ptr<Store> store;
+  AsyncInvocations async{{*store, clock, control.poster(), {{here.poster(), &runner}}, [] { return true; }}, {}};
+  SyncCalls calls{{runner, async, clock, here.poster(), control.poster()},
+                  {.home = 1, .in_flight = 2, .recent = {.capacity = 4}}};
+  std::vector<SyncAnswer> answers;
+};
+
+TEST_CASE_FIXTURE(Fixture, "a call that ends is answered and remembered") {
+  const auto number = start();
+  const std::string id = format_invocation_id(number);
+  CHECK(view(number)->record.state == StoredState::started);
+  CallResult result = ok_result("out");
+  result.log = "said something";
+  runner.end(id, std::move(result));
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0].id == id);
+  CHECK(as_text(answers[0].result.output.bytes) == "out");
+  CHECK(view(number)->record.outcome == Outcome::ok);
+  CHECK_FALSE(view(number, 2).has_value());
+  CHECK(calls.log(1, number)->text == "said something");
+  CHECK(calls.in_flight() == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a call that outlives its wait goes on as an asynchronous invocation") {
+  const auto number = start(std::chrono::seconds(1));
+  const std::string id = format_invocation_id(number);
+  calls.sweep();
+  CHECK(answers.empty());
+  clock.advance(std::chrono::seconds(1));
+  calls.sweep();
+  run_until([&] { return answers.size() == 1; });
+  CHECK(answers[0].outlived);
+  CHECK(answers[0].id == id);
+  CHECK_FALSE(view(number).has_value());
+  runner.end(id, ok_result("late"));
+  std::optional<Outcome> outcome;
+  run_until([&] { return async.running_count() == 0; });
+  async.wait(1, id, {}, [&](Result<std::optional<InvocationView>> found) { outcome = (*found)->record.outcome; });
+  run_until([&] { return outcome.has_value(); });
+  CHECK(outcome == Outcome::ok);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a caller that goes away stops its call, and gets no answer") {
+  const auto number = start();
+  calls.caller_gone(number);
+  CHECK(runner.cancelled.size() == 1);
+  runner.end(format_invocation_id(number), failed_result(Outcome::cancelled));
+  CHECK(answers.empty());
+  CHECK(view(number)->record.outcome == Outcome::cancelled);
+}
+
+TEST_CASE_FIXTURE(Fixture, "too many calls at a time are refused") {
+  start();
+  start();
+  const auto third = calls.start({.version = version}, [](SyncAnswer) {});
+  REQUIRE_FALSE(third.has_value());
+  CHECK(third.error().code == ErrorCode::no_capacity);
+}
+
+TEST_CASE_FIXTURE(Fixture, "only the last calls are remembered") {
+  std::vector<std::uint64_t> numbers;
+  for (int i = 0; i < 6; ++i) {
+    numbers.push_back(start());
+    runner.end(format_invocation_id(numbers.back()), ok_result(""));
+  }
+  CHECK_FALSE(view(numbers[1]).has_value());
+  CHECK(view(numbers[2]).has_value());
+  const auto list = calls.list(1, 10);
+  REQUIRE(list.size() == 4);
+  CHECK(list[0].record.id == format_invocation_id(numbers[5]));
+}
+
+TEST_CASE_FIXTURE(Fixture, "who waits for a running call hears of its end") {
+  const auto number = start();
+  std::optional<Outcome> outcome;
+  calls.wait(1, number, clock.now() + std::chrono::seconds(5),
+             [&](Result<std::optional<InvocationView>> found) { outcome = (*found)->record.outcome; });
+  CHECK_FALSE(outcome.has_value());
+  runner.end(format_invocation_id(number), failed_result(Outcome::function_error));
+  CHECK(outcome == Outcome::function_error);
+}
+
+TEST_CASE("an id says who made it, and reads back") {
+  InvocationIds ids(3);
+  const auto number = ids.next();
+  const std::string text = format_invocation_id(number);
+  CHECK(text.size() == 18);
+  CHECK(parse_invocation_id(text) == number);
+  CHECK(home_of(number) == 3);
+  CHECK(ids.next() != number);
+  for (const char* wrong : {"", "i-", "i-0123456789ABCDEF", "j-0123456789abcdef", "i-0123456789abcde"})
+    CHECK_FALSE(parse_invocation_id(wrong).has_value());
+}
+
+}  // namespace
+}  // namespace orchid::gateway

@@ -1,0 +1,232 @@
+#include "leases/worker_broker.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace orchid::gateway {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const ExecutorId e1("e1");
+const DispatcherId a(1);
+const DispatcherId b(2);
+
+/// A broker, and executors that do what they are told at once.
+struct World {
+  WorkerBroker broker{{.epoch = 1, .boot_id = "here"}};
+  MonotonicTime now{};
+  std::map<DispatcherId, std::vector<LeaseId>> given;
+  std::map<DispatcherId, unsigned> asked_back;
+  std::vector<LeaseId> ended;
+  bool answering = true;
+
+  void join(ExecutorId id, std::size_t cores, std::string boot_id = "here") {
+    Executor executor{
+        .id = id, .owner = {}, .host = {.boot_id = std::move(boot_id), .hostname = "node"}};
+    executor.lane_socket = "/run/" + id.value();
+    for (std::uint32_t core = 0; core < cores; ++core) executor.host.cores.push_back(core);
+    broker.executor_joined(executor, now);
+    perform();
+  }
+  void perform() {
+    for (auto actions = broker.take_actions(); !actions.empty(); actions = broker.take_actions())
+      for (const BrokerAction& action : actions) perform_one(action);
+  }
+  void perform_one(const BrokerAction& action) {
+    if (const auto* send = std::get_if<SendToExecutor>(&action); send != nullptr && answering) {
+      if (const auto* open = std::get_if<OpenLease>(&send->message))
+        broker.executor_said(send->executor, LeaseOpened{open->lease, 1}, now);
+      if (const auto* close = std::get_if<CloseLease>(&send->message))
+        broker.executor_said(send->executor, LeaseClosed{close->lease, LeaseEnd::released}, now);
+    }
+    if (const auto* give = std::get_if<GiveWorker>(&action))
+      given[give->dispatcher].push_back(give->grant.lease);
+    if (const auto* back = std::get_if<AskBack>(&action))
+      asked_back[back->dispatcher] += back->count;
+    if (const auto* gone = std::get_if<TellLeaseEnded>(&action)) ended.push_back(gone->lease);
+  }
+  void want(DispatcherId id, unsigned total) {
+    broker.want_workers(id, total, now);
+    perform();
+  }
+  void give_back(DispatcherId id) {
+    broker.given_back(id, given[id].back(), now);
+    given[id].pop_back();
+    perform();
+  }
+};
+
+TEST_CASE("a dispatcher gets as many workers as it wants while cores are free") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.want(a, 3);
+  CHECK(world.given[a].empty());
+  world.join(e1, 2);
+  CHECK(world.given[a].size() == 2);
+  world.join(ExecutorId("e2"), 2, "elsewhere");  // no local lane reaches it
+  CHECK(world.given[a].size() == 2);
+}
+
+TEST_CASE("free cores are shared out evenly among dispatchers that want more") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.broker.add_dispatcher(b, {});
+  world.want(a, 8);
+  world.want(b, 8);
+  world.join(e1, 4);
+  CHECK(world.given[a].size() == 2);
+  CHECK(world.given[b].size() == 2);
+}
+
+TEST_CASE("a worker that its holder does not want goes to one that starves") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.broker.add_dispatcher(b, {});
+  world.join(e1, 2);
+  world.want(a, 2);
+  world.want(a, 1);
+  world.want(b, 1);
+  CHECK(world.asked_back[a] == 1);
+  world.give_back(a);
+  CHECK(world.given[b].size() == 1);
+  world.want(b, 2);  // now a fair share each: nobody gives
+  CHECK(world.asked_back[a] == 1);
+}
+
+TEST_CASE("the rich give until the shares are even") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.broker.add_dispatcher(b, {});
+  world.join(e1, 6);
+  world.want(a, 6);
+  world.want(b, 6);
+  while (world.asked_back[a] > 0) {
+    --world.asked_back[a];
+    world.give_back(a);
+  }
+  CHECK(world.given[a].size() == 3);
+  CHECK(world.given[b].size() == 3);
+  CHECK(world.asked_back[b] == 0);
+}
+
+TEST_CASE("with fewer cores than dispatchers each has its turn") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.broker.add_dispatcher(b, {});
+  world.join(e1, 1);
+  world.want(a, 1);
+  world.want(b, 1);
+  CHECK(world.asked_back[a] == 1);
+  world.give_back(a);
+  CHECK(world.given[b].size() == 1);
+  CHECK(world.asked_back[b] == 1);
+  world.give_back(b);
+  CHECK(world.given[a].size() == 1);
+}
+
+TEST_CASE("an executor that does not answer an open_lease is passed over") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.answering = false;
+  world.join(e1, 1);
+  world.want(a, 1);
+  CHECK(world.given[a].empty());
+  world.answering = true;
+  world.join(ExecutorId("e2"), 0);
+  world.now += seconds(3);
+  world.broker.tick(world.now);
+  world.perform();  // the close is answered, and the core is asked for again
+  CHECK(world.given[a].size() == 1);
+}
+
+TEST_CASE("an executor that refuses is asked again after a pause") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.answering = false;
+  world.join(e1, 1);
+  world.want(a, 1);
+  const LeaseId first = world.broker.leases().leases().begin()->first;
+  world.broker.executor_said(e1, LeaseRefused{first, ErrorCode::no_capacity, "none ready"},
+                             world.now);
+  CHECK(world.broker.leases().leases().empty());
+  world.answering = true;
+  world.broker.tick(world.now);
+  world.perform();
+  CHECK(world.given[a].empty());
+  world.now += milliseconds(200);
+  world.broker.tick(world.now);
+  world.perform();
+  CHECK(world.given[a].size() == 1);
+}
+
+TEST_CASE("a lost executor keeps its leases for a while, then they end") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.join(e1, 1);
+  world.want(a, 1);
+  world.broker.executor_lost(e1, world.now);
+  world.perform();
+  CHECK(world.ended.empty());
+  world.broker.executor_resumed(e1, world.now);
+  world.broker.executor_lost(e1, world.now);
+  world.now += seconds(31);
+  world.broker.tick(world.now);
+  world.perform();
+  CHECK(world.ended == world.given[a]);
+}
+
+TEST_CASE(
+    "leases of a killed executor end when its successor comes, which gives new ones at once") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.join(e1, 1);
+  world.want(a, 1);
+  world.broker.executor_lost(e1, world.now);
+  world.join(ExecutorId("e2"), 1);
+  CHECK(world.ended.size() == 1);
+  CHECK(world.given[a].size() == 2);
+}
+
+TEST_CASE("a lease that lapses is replaced while it is wanted") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.join(e1, 1);
+  world.want(a, 1);
+  world.broker.executor_said(e1, LeaseClosed{world.given[a][0], LeaseEnd::lapsed}, world.now);
+  world.perform();
+  CHECK(world.ended.size() == 1);
+  CHECK(world.given[a].size() == 2);
+}
+
+TEST_CASE(
+    "an executor whose stream began afresh hears of each lease again, and nothing is given twice") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.join(e1, 2);
+  world.want(a, 1);
+  world.answering = false;
+  world.broker.given_back(a, world.given[a][0], world.now);
+  world.want(a, 1);
+  static_cast<void>(world.broker.take_actions());
+  world.answering = true;
+  world.join(e1, 2);
+  CHECK(world.given[a].size() == 2);
+  CHECK(world.broker.leases().leases().size() == 1);
+}
+
+TEST_CASE("a dispatcher that goes gives everything back") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.join(e1, 2);
+  world.want(a, 2);
+  world.broker.remove_dispatcher(a, world.now);
+  world.perform();
+  CHECK(world.broker.leases().leases().empty());
+}
+
+}  // namespace
+}  // namespace orchid::gateway

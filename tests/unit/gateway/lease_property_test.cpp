@@ -1,0 +1,251 @@
+// Random histories of dispatchers, executors, broken connections and restarts, with a model of the
+// executors: whatever happens, no core is promised twice, and once it is quiet everybody has what
+// he can have.
+#include <doctest/doctest.h>
+
+#include <deque>
+#include <memory>
+#include <random>
+#include <set>
+
+#include "foundation/log.h"
+#include "leases/worker_broker.h"
+
+namespace orchid::gateway {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int histories = 20'000;
+constexpr int steps = 60;
+
+/// An executor process and its stream. It obeys blindly: it is the book's task not to ask for too
+/// much.
+struct ModelExecutor {
+  Executor description;
+  bool connected = true;
+  std::set<LeaseId> leases;
+  std::deque<ControlMessage> to_executor;
+  std::deque<ControlMessage> to_gateway;
+};
+
+class World {
+ public:
+  explicit World(unsigned seed) : random_(seed), shared_host_(random_() % 2 == 0) {
+    const unsigned count = 1 + random_() % 3;
+    for (unsigned i = 0; i < count; ++i) add_executor(i);
+    start_gateway();
+  }
+
+  void step() {
+    now_ += milliseconds(random_() % 50);
+    const unsigned what = random_() % 100;
+    ModelExecutor& executor = executors_[random_() % executors_.size()];
+    const DispatcherId dispatcher(1 + random_() % dispatcher_count);
+    if (what < 20)
+      broker_->want_workers(dispatcher, random_() % 5, now_);
+    else if (what < 35)
+      give_back(dispatcher);
+    else if (what < 60)
+      deliver_to_executor(executor);
+    else if (what < 80)
+      deliver_to_gateway(executor);
+    else if (what < 84)
+      lose(executor);
+    else if (what < 90)
+      reconnect(executor, random_() % 3 != 0);
+    else if (what < 92)
+      crash(executor);
+    else if (what < 95)
+      lapse(executor);
+    else if (what < 96)
+      now_ += std::chrono::seconds(random_() % 40);
+    else if (what < 97 && !shared_host_)
+      restart_gateway();
+    else
+      broker_->tick(now_);
+    perform();
+    check();
+  }
+
+  void settle() {
+    for (ModelExecutor& executor : executors_) reconnect(executor, false);
+    // One wants everything: nothing is asked to and fro any more.
+    refuses_ = false;
+    for (std::uint64_t id = 1; id <= dispatcher_count; ++id)
+      broker_->want_workers(DispatcherId(id), id == 1 ? 100 : 0, now_);
+    perform();
+    for (int round = 0; round < 80; ++round) {
+      now_ += milliseconds(20);
+      for (ModelExecutor& executor : executors_) {
+        while (!executor.to_executor.empty()) deliver_to_executor(executor);
+        while (!executor.to_gateway.empty()) deliver_to_gateway(executor);
+      }
+      broker_->tick(now_);
+      perform();
+      check();
+    }
+    std::size_t known = 0;
+    for (const ModelExecutor& executor : executors_)
+      for (const LeaseId lease : executor.leases) {
+        ++known;
+        REQUIRE(broker_->leases().find(lease) != nullptr);
+      }
+    CHECK(known == broker_->leases().leases().size());
+    CHECK(known == usable_cores());
+    CHECK(held_[DispatcherId(1)].size() == known);
+  }
+
+ private:
+  static constexpr std::uint64_t dispatcher_count = 3;
+
+  void add_executor(unsigned index) {
+    ModelExecutor executor;
+    executor.description = {.id = ExecutorId("e" + std::to_string(next_executor_++)),
+                            .owner = {.tenant = {1000 + index, "u"}, .peer_uid = {}},
+                            .host = {.boot_id = "here", .hostname = "node"}};
+    executor.description.lane_socket = "/run/" + std::to_string(index);
+    const std::uint32_t cores = 1 + random_() % 3;
+    // On a shared host the executors' cores overlap.
+    for (std::uint32_t core = 0; core < cores; ++core)
+      executor.description.host.cores.push_back(shared_host_ ? core + index : core + 10 * index);
+    executors_.push_back(std::move(executor));
+  }
+
+  void start_gateway() {
+    broker_ =
+        std::make_unique<WorkerBroker>(WorkerBroker::Options{.epoch = ++epoch_, .boot_id = "here"});
+    held_.clear();
+    for (std::uint64_t id = 1; id <= dispatcher_count; ++id)
+      broker_->add_dispatcher(DispatcherId(id), {});
+    for (ModelExecutor& executor : executors_) join(executor);
+    perform();
+  }
+  void restart_gateway() {
+    for (ModelExecutor& executor : executors_) executor.to_gateway.clear();
+    start_gateway();
+  }
+
+  /// A fresh stream: nothing of the old one is on its way any more; leases of older epochs go.
+  void join(ModelExecutor& executor) {
+    executor.connected = true;
+    executor.to_executor.clear();
+    executor.to_gateway.clear();
+    std::erase_if(executor.leases, [this](LeaseId lease) { return lease.epoch < epoch_; });
+    broker_->executor_joined(executor.description, now_);
+  }
+  void lose(ModelExecutor& executor) {
+    if (!executor.connected) return;
+    executor.connected = false;
+    broker_->executor_lost(executor.description.id, now_);
+  }
+  void reconnect(ModelExecutor& executor, bool resume) {
+    if (executor.connected) return;
+    if (resume && broker_->hosts().find(executor.description.id) != nullptr) {
+      executor.connected = true;
+      broker_->executor_resumed(executor.description.id, now_);
+    } else {
+      join(executor);
+    }
+  }
+  void crash(ModelExecutor& executor) {
+    lose(executor);
+    perform();
+    executor.leases.clear();
+    executor.description.id = ExecutorId("e" + std::to_string(next_executor_++));
+    join(executor);
+  }
+  void lapse(ModelExecutor& executor) {
+    if (executor.leases.empty()) return;
+    const LeaseId lease = *executor.leases.begin();
+    executor.leases.erase(lease);
+    executor.to_gateway.push_back(LeaseClosed{lease, LeaseEnd::lapsed});
+  }
+  void give_back(DispatcherId dispatcher) {
+    auto& leases = held_[dispatcher];
+    if (leases.empty()) return;
+    const LeaseId lease = *leases.begin();
+    leases.erase(leases.begin());
+    broker_->given_back(dispatcher, lease, now_);
+  }
+
+  void deliver_to_executor(ModelExecutor& executor) {
+    if (!executor.connected || executor.to_executor.empty()) return;
+    const ControlMessage message = executor.to_executor.front();
+    executor.to_executor.pop_front();
+    if (const auto* open = std::get_if<OpenLease>(&message)) {
+      if (refuses_ && random_() % 20 == 0 && !executor.leases.contains(open->lease)) {
+        executor.to_gateway.push_back(LeaseRefused{open->lease, ErrorCode::no_capacity, "model"});
+        return;
+      }
+      executor.leases.insert(open->lease);
+      executor.to_gateway.push_back(LeaseOpened{open->lease, open->workers});
+    } else if (const auto* close = std::get_if<CloseLease>(&message)) {
+      executor.leases.erase(close->lease);
+      executor.to_gateway.push_back(LeaseClosed{close->lease, LeaseEnd::released});
+    }
+  }
+  void deliver_to_gateway(ModelExecutor& executor) {
+    if (!executor.connected || executor.to_gateway.empty()) return;
+    const ControlMessage message = executor.to_gateway.front();
+    executor.to_gateway.pop_front();
+    broker_->executor_said(executor.description.id, message, now_);
+    perform();
+  }
+
+  void perform() {
+    for (auto actions = broker_->take_actions(); !actions.empty();
+         actions = broker_->take_actions())
+      for (const BrokerAction& action : actions) {
+        if (const auto* send = std::get_if<SendToExecutor>(&action)) {
+          for (ModelExecutor& executor : executors_)
+            if (executor.description.id == send->executor)
+              executor.to_executor.push_back(send->message);
+        } else if (const auto* give = std::get_if<GiveWorker>(&action)) {
+          CHECK(held_[give->dispatcher].insert(give->grant.lease).second);
+        } else if (const auto* ended = std::get_if<TellLeaseEnded>(&action)) {
+          held_[ended->dispatcher].erase(ended->lease);
+        } else if (const auto* back = std::get_if<AskBack>(&action)) {
+          for (unsigned i = 0; i < back->count; ++i) give_back(back->dispatcher);
+        }
+      }
+  }
+
+  [[nodiscard]] std::size_t usable_cores() const {
+    std::set<std::uint32_t> cores;
+    for (const ModelExecutor& executor : executors_)
+      cores.insert(executor.description.host.cores.begin(), executor.description.host.cores.end());
+    return cores.size();
+  }
+  void check() {
+    std::size_t taken = 0;
+    for (const ModelExecutor& executor : executors_) {
+      REQUIRE(executor.leases.size() <= executor.description.host.cores.size());
+      taken += executor.leases.size();
+    }
+    REQUIRE(taken <= usable_cores());
+  }
+
+  std::mt19937 random_;
+  bool shared_host_;
+  bool refuses_ = true;
+  unsigned next_executor_ = 0;
+  std::uint64_t epoch_ = 0;
+  MonotonicTime now_{};
+  std::vector<ModelExecutor> executors_;
+  std::unique_ptr<WorkerBroker> broker_;
+  std::map<DispatcherId, std::set<LeaseId>> held_;
+};
+
+TEST_CASE("no core is ever promised twice, and no lease is lost, in any history") {
+  log::configure("unit_gateway", LogLevel::error);
+  for (unsigned seed = 0; seed < histories; ++seed) {
+    CAPTURE(seed);
+    World world(seed);
+    for (int step = 0; step < steps; ++step) world.step();
+    world.settle();
+  }
+}
+
+}  // namespace
+}  // namespace orchid::gateway

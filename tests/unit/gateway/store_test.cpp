@@ -1,0 +1,210 @@
+#include "store/store.h"
+
+#include <fstream>
+
+#include "gateway_fakes.h"
+
+namespace orchid::gateway {
+namespace {
+
+struct Fixture {
+  Fixture() { open(); }
+  StartUpState open() {
+    store.reset();
+    store = Store::open(directory.path()).value();
+    auto state = store->load();
+    REQUIRE(state.has_value());
+    store->start();
+    return std::move(*state);
+  }
+  template <typename T>
+  Completion<T> into(std::optional<Result<T>>& place) {
+    return on_thread<T>(inbox.poster(), [&place](Result<T> result) { place.emplace(std::move(result)); });
+  }
+  template <typename T>
+  Result<T> wait(std::optional<Result<T>>& place) {
+    inbox.run_until([&] { return place.has_value(); });
+    return std::move(*place);
+  }
+  Result<InsertedInvocation> insert(InvocationRecord record, std::string_view input) {
+    std::optional<Result<InsertedInvocation>> inserted;
+    const auto bytes = as_bytes(input);
+    store->insert(std::move(record), Payload::of({bytes.begin(), bytes.end()}), into(inserted));
+    return wait(inserted);
+  }
+  Result<void> finish(const InvocationRecord& record, std::string_view output) {
+    std::optional<Result<void>> done;
+    const auto bytes = as_bytes(output);
+    FinishedInvocation finished{
+        .record = record, .output = Payload::of({bytes.begin(), bytes.end()}), .log = "a log"};
+    finished.record.outcome = Outcome::ok;
+    finished.record.finished = 2'000;
+    finished.record.output_size = output.size();
+    store->finish(std::move(finished), into(done));
+    return wait(done);
+  }
+  Result<std::vector<std::byte>> payload(const std::string& id, PayloadKind kind) {
+    std::optional<Result<std::vector<std::byte>>> read;
+    store->read_payload(id, kind, into(read));
+    return wait(read);
+  }
+  std::size_t spool_files() {
+    std::size_t count = 0;
+    for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator(directory.path() / "spool"))
+      ++count;
+    return count;
+  }
+  static InvocationRecord record(std::string id) {
+    InvocationRecord r;
+    r.id = std::move(id);
+    r.tenant = 1;
+    r.function = "f";
+    r.digest = "sha256:" + std::string(64, 'a');
+    r.entry = "main";
+    r.accepted = 1'000;
+    r.deadline = 61'000;
+    return r;
+  }
+
+  TemporaryDirectory directory;
+  TaskInbox inbox;
+  std::unique_ptr<Store> store;
+};
+
+TEST_CASE_FIXTURE(Fixture, "a second store on the same directory is refused, and told who holds it") {
+  const auto second = Store::open(directory.path());
+  REQUIRE_FALSE(second.has_value());
+  CHECK(second.error().code == ErrorCode::conflict);
+  CHECK(second.error().message.find(std::to_string(::getpid())) != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "each start has a new epoch") {
+  const auto first = open().epoch;
+  CHECK(open().epoch == first + 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "tokens survive a restart") {
+  store.reset();
+  store = Store::open(directory.path()).value();
+  REQUIRE(store->add_token({.hash = "h", .tenant = {.uid = 5, .name = "eve"}, .label = "l"}, 1));
+  const auto state = open();
+  REQUIRE(state.tokens.size() == 1);
+  CHECK(state.tokens[0].hash == "h");
+  CHECK(state.tokens[0].tenant == Tenant{.uid = 5, .name = "eve"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "an accepted invocation and its input survive a restart") {
+  REQUIRE(insert(record("i-1"), "hello"));
+  const auto state = open();
+  REQUIRE(state.unfinished.size() == 1);
+  CHECK(state.unfinished[0].id == "i-1");
+  CHECK(state.unfinished[0].deadline == 61'000);
+  CHECK(as_text(payload("i-1", PayloadKind::input).value()) == "hello");
+}
+
+TEST_CASE_FIXTURE(Fixture, "an outcome is written once, with output and log, and the input goes") {
+  REQUIRE(insert(record("i-1"), "hello"));
+  REQUIRE(finish(record("i-1"), "world"));
+  CHECK(finish(record("i-1"), "again").error().code == ErrorCode::conflict);
+  CHECK(open().unfinished.empty());
+  CHECK(as_text(payload("i-1", PayloadKind::output).value()) == "world");
+  CHECK(as_text(payload("i-1", PayloadKind::log).value()) == "a log");
+  CHECK(payload("i-1", PayloadKind::input)->empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "large payloads are spool files, and go when nobody needs them") {
+  const std::string large(200'000, 'x');
+  REQUIRE(insert(record("i-1"), large));
+  CHECK(spool_files() == 1);
+  CHECK(as_text(payload("i-1", PayloadKind::input).value()) == large);
+  REQUIRE(insert(record("i-2"), large));
+  CHECK(spool_files() == 1);
+  REQUIRE(finish(record("i-1"), "small"));
+  CHECK(spool_files() == 1);
+  REQUIRE(finish(record("i-2"), "small"));
+  CHECK(spool_files() == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "an output that is the input of another call is not removed with it") {
+  const std::string large(200'000, 'y');
+  REQUIRE(insert(record("i-1"), large));
+  REQUIRE(finish(record("i-1"), large));
+  CHECK(as_text(payload("i-1", PayloadKind::output).value()) == large);
+}
+
+TEST_CASE_FIXTURE(Fixture, "the same idempotency key of a tenant is the same invocation") {
+  InvocationRecord first = record("i-1");
+  first.idempotency_key = "k";
+  CHECK_FALSE(insert(first, "a")->existed);
+  InvocationRecord again = record("i-2");
+  again.idempotency_key = "k";
+  const auto found = insert(again, "b");
+  REQUIRE(found.has_value());
+  CHECK(found->existed);
+  CHECK(found->record.id == "i-1");
+  again.tenant = 2;
+  CHECK_FALSE(insert(again, "b")->existed);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a request that fails spoils none of those that share its transaction") {
+  std::optional<Result<InsertedInvocation>> results[3];
+  for (int i = 0; i < 3; ++i)
+    store->insert(record(i == 1 ? "i-0" : "i-" + std::to_string(i)), {}, into(results[i]));
+  CHECK(wait(results[0]).has_value());
+  CHECK(wait(results[1]).error().code == ErrorCode::conflict);
+  CHECK(wait(results[2]).has_value());
+  CHECK(open().unfinished.size() == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "ten thousand invocations are accepted in few transactions") {
+  constexpr std::size_t count = 10'000;
+  std::size_t durable = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    store->insert(record("i-" + std::to_string(i)), {},
+                  on_thread<InsertedInvocation>(inbox.poster(), [&durable](Result<InsertedInvocation> result) {
+                    if (result) ++durable;
+                  }));
+  inbox.run_until([&] { return durable == count; });
+  CHECK(open().unfinished.size() == count);
+}
+
+TEST_CASE_FIXTURE(Fixture, "finished invocations are forgotten when their time is over") {
+  REQUIRE(insert(record("i-1"), std::string(200'000, 'z')));
+  REQUIRE(finish(record("i-1"), std::string(200'000, 'o')));
+  REQUIRE(insert(record("i-2"), "x"));
+  std::optional<Result<std::size_t>> forgotten;
+  store->forget_finished(10'000, into(forgotten));
+  CHECK(wait(forgotten).value() == 1);
+  CHECK(spool_files() == 0);
+  std::optional<Result<std::optional<InvocationRecord>>> found;
+  store->find(1, "i-1", into(found));
+  CHECK_FALSE(wait(found)->has_value());
+  CHECK(open().unfinished.size() == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "files that no row names are swept at the start") {
+  std::ofstream(directory.path() / "spool" / std::string(64, 'f')) << "left by a crash";
+  std::ofstream(directory.path() / "spool" / "half.tmp") << "half";
+  open();
+  CHECK(spool_files() == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "another tenant does not find an invocation") {
+  REQUIRE(insert(record("i-1"), ""));
+  std::optional<Result<std::optional<InvocationRecord>>> found;
+  store->find(2, "i-1", into(found));
+  CHECK_FALSE(wait(found)->has_value());
+}
+
+TEST_CASE_FIXTURE(Fixture, "a file that is no database is named") {
+  store.reset();
+  std::filesystem::remove(directory.path() / "orchid.db-wal");
+  std::ofstream(directory.path() / "orchid.db", std::ios::trunc) << std::string(5000, 'j');
+  const auto opened = Store::open(directory.path());
+  REQUIRE_FALSE(opened.has_value());
+  CHECK(opened.error().code == ErrorCode::bad_configuration);
+  CHECK(opened.error().message.find("orchid.db") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace orchid::gateway
