@@ -1,0 +1,157 @@
+// commands/invoke.cpp: orchid invoke: calls a function. Bytes in, bytes out, and nothing else on
+// standard output.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "calls/repeated_calls.h"
+#include "calls/typed_call.h"
+#include "commands/commands.h"
+#include "foundation/files.h"
+#include "terminal/duration.h"
+
+namespace orchid::cli {
+namespace {
+
+struct InvokeArguments {
+  std::string function;
+  std::string in = "-";
+  std::string out = "-";
+  std::string arguments;  // JSON
+  std::vector<std::string> npy;
+  bool raw = false;
+  bool async = false;
+  bool stats = false;
+  bool time = false;
+  std::string deadline;
+  std::string idempotency_key;
+  std::size_t repeat = 1;
+  std::size_t concurrency = 1;
+  [[nodiscard]] bool is_typed() const { return !arguments.empty() || !npy.empty(); }
+};
+
+/// The input as bytes, and the signature when it was given as typed arguments.
+struct Input {
+  std::vector<std::byte> bytes;
+  std::string signature;
+};
+
+Result<Input> make_input(Client& client, const InvokeArguments& arguments) {
+  if (!arguments.is_typed()) {
+    auto bytes = read_input_file(arguments.in);
+    if (!bytes) return fail(std::move(bytes.error()));
+    return Input{.bytes = std::move(*bytes), .signature = ""};
+  }
+  auto signature = find_signature(client, arguments.function);
+  if (!signature) return fail(std::move(signature.error()));
+  auto bytes = arguments.npy.empty() ? encode_json_arguments(*signature, arguments.arguments)
+                                     : encode_npy_arguments(*signature, arguments.npy);
+  if (!bytes) return fail(std::move(bytes.error()));
+  return Input{.bytes = std::move(*bytes), .signature = std::move(*signature)};
+}
+
+Result<void> write_reply(const InvokeArguments& arguments, const Input& input, const Reply& reply) {
+  if (input.signature.empty() || arguments.raw)
+    return write_output_file(arguments.out, reply.output);
+  auto text = decode_output(input.signature, reply.output);
+  if (!text) return fail(std::move(text.error()));
+  text->push_back('\n');
+  return write_output_file(arguments.out, as_bytes(*text));
+}
+
+ExitStatus submit(Shell& shell, Client& client, const InvokeArguments& arguments,
+                  const Input& input, const InvokeOptions& options) {
+  const Invocation invocation = client.submit(arguments.function, input.bytes, options);
+  shell.print_line(shell.json ? nlohmann::json({{"id", invocation.id()}}).dump() : invocation.id());
+  return ExitStatus::ok;
+}
+
+void print_costs(Shell& shell, const InvokeArguments& arguments, const RepeatResult& result) {
+  if (arguments.stats) {
+    std::string text = shell.json ? to_json(result.statistics) : to_table(result.statistics);
+    while (text.ends_with('\n')) text.pop_back();
+    shell.note(text);
+  } else if (arguments.time && result.first) {
+    shell.note(describe_timing(result.first->timing) + " " + result.first->invocation);
+  }
+}
+
+ExitStatus run_invoke(Shell& shell, const InvokeArguments& arguments) {
+  InvokeOptions options{.idempotency_key = arguments.idempotency_key};
+  if (!arguments.deadline.empty()) {
+    const auto deadline = parse_duration(arguments.deadline);
+    if (!deadline) return shell.report(deadline.error());
+    if (deadline->count() == 0)
+      return shell.report_usage("a deadline of 0 leaves no time; give more, such as 30s");
+    options.deadline = *deadline;
+  }
+  Client client = shell.client();
+  const auto input = make_input(client, arguments);
+  if (!input) return shell.report(input.error());
+  options.signature = input->signature;
+  if (arguments.async) return submit(shell, client, arguments, *input, options);
+
+  const RepeatResult result = repeat_call(client, input->bytes,
+                                          {.function = arguments.function,
+                                           .count = arguments.repeat,
+                                           .concurrency = arguments.concurrency,
+                                           .call = options});
+  if (result.first)
+    if (const auto written = write_reply(arguments, *input, *result.first); !written)
+      return shell.report(written.error());
+  print_costs(shell, arguments, result);
+  if (result.first_failure) return shell.report(*result.first_failure);
+  return ExitStatus::ok;
+}
+
+}  // namespace
+
+void add_invoke(CLI::App& app, Shell& shell) {
+  auto* command = add_command(
+      app, shell, "invoke", "Call a function; its output goes to standard output, as it is",
+      "  orchid invoke wordcount < text\n"
+      "  orchid invoke saxpy --in x.bin --out y.bin --deadline 30s\n"
+      "  orchid invoke dot --args '[[1,2,3],[4,5,6]]'\n"
+      "  orchid invoke dot --npy a.npy b.npy\n"
+      "  id=$(orchid invoke wordcount --async < text)\n"
+      "  orchid invoke echo --in x --out /dev/null --repeat 1000 --concurrency 4 --stats");
+  auto arguments = std::make_shared<InvokeArguments>();
+  command->add_option("NAME", arguments->function, "function, function.entry or function@version")
+      ->required();
+  auto* in = command->add_option("--in,-i", arguments->in,
+                                 "file with the input (otherwise standard input)");
+  command->add_option("--out,-o", arguments->out,
+                      "file for the output (otherwise standard output)");
+  auto* args =
+      command->add_option("--args", arguments->arguments, "typed arguments as one JSON array")
+          ->excludes(in);
+  command->add_option("--npy", arguments->npy, "typed arguments, a NumPy file for each")
+      ->excludes(in)
+      ->excludes(args);
+  command->add_flag("--raw", arguments->raw,
+                    "with typed arguments: the output as bytes, not as JSON");
+  auto* async =
+      command->add_flag("--async", arguments->async, "do not wait: print the invocation's id");
+  command->add_option("--deadline", arguments->deadline,
+                      "time for the whole call, such as 500ms, 30s or '1h 5m'");
+  command
+      ->add_option("--idempotency-key", arguments->idempotency_key,
+                   "with --async: the same key never starts a second call")
+      ->needs(async);
+  command
+      ->add_option("--repeat", arguments->repeat,
+                   "call so many times; the first output is the output")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000'000}))
+      ->excludes(async);
+  command->add_option("--concurrency", arguments->concurrency, "so many calls at once")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1024}))
+      ->excludes(async);
+  command->add_flag("--stats", arguments->stats, "print what the calls cost on standard error")
+      ->excludes(async);
+  command->add_flag("--time", arguments->time, "print what the first call cost on standard error")
+      ->excludes(async);
+  command->callback([&shell, arguments] { shell.status = run_invoke(shell, *arguments); });
+}
+
+}  // namespace orchid::cli

@@ -1,0 +1,141 @@
+// commands/up.cpp: orchid up: a whole Orchid on this machine, until it is stopped.
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "commands/commands.h"
+#include "foundation/files.h"
+#include "supervisor/directories.h"
+#include "supervisor/supervisor.h"
+#include "supervisor/up_lock.h"
+#include "terminal/programs.h"
+
+namespace orchid::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct UpArguments {
+  std::string state;
+  std::string runtime;
+  unsigned port = 0;
+  std::vector<std::string> listen;
+};
+
+bool has_ipv6_loopback() {
+  const UniqueFd socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = in6addr_loopback;
+  return socket &&
+         ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+}
+
+std::vector<std::string> listen_addresses(const UpArguments& arguments) {
+  if (!arguments.listen.empty()) return arguments.listen;
+  const std::string port = ":" + std::to_string(arguments.port);
+  std::vector<std::string> addresses{"127.0.0.1" + port};
+  if (has_ipv6_loopback()) addresses.push_back("[::1]" + port);
+  return addresses;
+}
+
+Result<fs::path> prepared_directory(const fs::path& wanted, const char* flag) {
+  std::error_code error;
+  const fs::path directory = fs::absolute(wanted, error);
+  if (!error) fs::create_directories(directory.parent_path(), error);
+  if (error)
+    return fail(system_failure(ErrorCode::system, "making " + wanted.string(), error.value())
+                    .while_doing(std::string("choose another place with ") + flag));
+  if (auto made = make_private_directory(directory); !made)
+    return fail(
+        std::move(made.error()).while_doing(std::string("choose another place with ") + flag));
+  return directory;
+}
+
+Failure runs_already(const fs::path& runtime) {
+  const auto file = read_gateway_file(runtime);
+  const std::string who = file ? " (pid " + std::to_string(file->pid) + ")" : "";
+  return {ErrorCode::conflict,
+          "an Orchid of yours runs already in " + runtime.string() + who +
+              "; use it, stop it, or start another one with --runtime DIR --state DIR"};
+}
+
+std::string dump(const GatewayFile& file) {
+  return nlohmann::json{{"addresses", file.addresses},
+                        {"socket", file.socket},
+                        {"token_file", file.token_file},
+                        {"state", file.state},
+                        {"pid", file.pid}}
+      .dump();
+}
+
+/// What a shell must set to find this Orchid, when it is not where everybody looks.
+std::string finding_advice(const fs::path& runtime, const GatewayFile& file) {
+  if (runtime == runtime_directory(real_user_surroundings())) return {};
+  return "in other shells:  export ORCHID_GATEWAY=unix:" + file.socket + "\n";
+}
+
+ExitStatus run_up(Shell& shell, const UpArguments& arguments) {
+  const UserSurroundings surroundings = real_user_surroundings();
+  const auto default_state =
+      arguments.state.empty() ? state_directory(surroundings) : Result<fs::path>(arguments.state);
+  if (!default_state) return shell.report(default_state.error());
+  const auto state = prepared_directory(*default_state, "--state");
+  if (!state) return shell.report(state.error());
+  const auto runtime = prepared_directory(
+      arguments.runtime.empty() ? runtime_directory(surroundings) : fs::path(arguments.runtime),
+      "--runtime");
+  if (!runtime) return shell.report(runtime.error());
+  const auto lock = try_lock_runtime(*runtime);
+  if (!lock) return shell.report(lock.error());
+  if (!*lock) return shell.report(runs_already(*runtime));
+  const auto programs = own_program_directory();
+  if (!programs) return shell.report(programs.error());
+
+  const SupervisorEvents events{
+      .ready =
+          [&shell, runtime = *runtime](const GatewayFile& file) {
+            if (shell.json) return shell.print_line(dump(file));
+            std::string text =
+                "Orchid is up:  " + file.addresses.front() + "\n" + finding_advice(runtime, file);
+            shell.print(text + "stop it with Ctrl-C\n");
+          },
+      .trouble = [&shell](const std::string& line) { shell.note("orchid up: " + line); }};
+  auto supervisor = Supervisor::create({.programs = *programs,
+                                        .runtime = *runtime,
+                                        .state = *state,
+                                        .listen = listen_addresses(arguments)},
+                                       events);
+  if (!supervisor) return shell.report(supervisor.error());
+  if (const auto ended = supervisor->run(); !ended) return shell.report(ended.error());
+  return ExitStatus::ok;
+}
+
+}  // namespace
+
+void add_up(CLI::App& app, Shell& shell) {
+  auto* command = add_command(
+      app, shell, "up", "Run a whole Orchid on this machine, for you alone, until Ctrl-C",
+      "  orchid up\n  orchid up --port 8080\n"
+      "  orchid up --state /scratch/me/orchid   (functions, results and the token)");
+  auto arguments = std::make_shared<UpArguments>();
+  command->add_option(
+      "--state", arguments->state,
+      "directory that is kept (otherwise $XDG_STATE_HOME/orchid or ~/.local/state/orchid)");
+  command->add_option("--runtime", arguments->runtime,
+                      "directory for sockets and gateway.json (otherwise $XDG_RUNTIME_DIR/orchid "
+                      "or /tmp/orchid-UID)");
+  command
+      ->add_option("--port", arguments->port,
+                   "TCP port on 127.0.0.1 and ::1 (otherwise any free one)")
+      ->check(CLI::Range(0, 65535));
+  command->add_option("--listen", arguments->listen, "ADDRESS:PORT instead; can be repeated")
+      ->allow_extra_args(false)
+      ->excludes("--port");
+  command->callback([&shell, arguments] { shell.status = run_up(shell, *arguments); });
+}
+
+}  // namespace orchid::cli

@@ -1,0 +1,76 @@
+// doctor/examination.h: what `orchid doctor` looks at. Each check is a function of an environment
+// that tests can break.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "foundation/result.h"
+#include "foundation/units.h"
+#include "terminal/programs.h"
+
+namespace orchid::cli {
+
+struct DirectoryFacts {
+  bool exists = false;
+  uid_t owner = 0;
+  unsigned mode = 0;  // permission bits
+  ByteCount free;     // on its file system
+};
+
+/// What the gateway answered to GET `path`.
+struct GatewayAnswer {
+  int status = 0;
+  std::string body;
+};
+
+/// The world as the checks see it. Every function may be called at any time and must not throw.
+struct DoctorEnvironment {
+  std::string version;
+  uid_t uid = 0;
+  std::filesystem::path programs;  // where this program and its siblings are
+  std::filesystem::path state;     // where `orchid up` keeps its state
+  std::function<std::optional<std::filesystem::path>(const std::string& name)> find_program;
+  std::function<Result<ProgramResult>(const std::vector<std::string>& command)> run;
+  std::function<std::optional<std::string>(const std::string& name)> variable;
+  std::function<DirectoryFacts(const std::filesystem::path&)> directory;
+  std::function<Result<std::string>()> gateway_address;  // how clients find the gateway
+  std::function<Result<GatewayAnswer>(const std::string& path)> ask_gateway;
+  std::function<bool()> hostname_resolves;
+  std::function<std::uint64_t()> open_files_limit;  // the hard one
+};
+/// `gateway`: what --gateway said; may be empty.
+[[nodiscard]] DoctorEnvironment real_doctor_environment(const std::string& gateway);
+
+enum class Health { good, doubtful, broken };
+
+struct Finding {
+  std::string check;
+  Health health = Health::good;
+  std::string detail;
+  std::string remedy;  // what to do; empty when good
+};
+
+[[nodiscard]] Finding check_compiler(const DoctorEnvironment& environment);
+[[nodiscard]] Finding check_programs(const DoctorEnvironment& environment);
+[[nodiscard]] Finding check_runtime_directory(const DoctorEnvironment& environment);
+[[nodiscard]] Finding check_state_directory(const DoctorEnvironment& environment);
+[[nodiscard]] Finding check_sandbox(const DoctorEnvironment& environment);
+[[nodiscard]] Finding check_open_files(const DoctorEnvironment& environment);
+[[nodiscard]] Finding check_hostname(const DoctorEnvironment& environment);
+[[nodiscard]] Finding check_gateway_found(const DoctorEnvironment& environment);
+[[nodiscard]] Finding check_gateway_answers(const DoctorEnvironment& environment);
+[[nodiscard]] Finding check_version(const DoctorEnvironment& environment);
+[[nodiscard]] Finding check_token(const DoctorEnvironment& environment);
+[[nodiscard]] Finding check_executor(const DoctorEnvironment& environment);
+[[nodiscard]] Finding check_workers(const DoctorEnvironment& environment);
+
+/// All of them; those that need a gateway stop at the first that it fails.
+[[nodiscard]] std::vector<Finding> examine(const DoctorEnvironment& environment);
+
+}  // namespace orchid::cli

@@ -1,0 +1,127 @@
+// doctor/gateway_checks.cpp: the checks that talk to the gateway.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "doctor/examination.h"
+
+namespace orchid::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr auto start_one = "start one with 'orchid up', or set ORCHID_GATEWAY to where it runs";
+
+Finding good(std::string check, std::string detail) {
+  return {
+      .check = std::move(check), .health = Health::good, .detail = std::move(detail), .remedy = ""};
+}
+
+struct HostCount {
+  std::size_t connected = 0;
+  std::uint64_t workers_ready = 0;
+  std::uint64_t cores_leased = 0;
+};
+
+std::uint64_t count_in(const json& document, const char* key) {
+  const auto found = document.find(key);
+  if (found == document.end()) return 0;
+  if (found->is_array()) return found->size();
+  return found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+}
+
+Result<HostCount> count_hosts(const DoctorEnvironment& environment) {
+  const auto answer = environment.ask_gateway("/v1/hosts");
+  if (!answer) return fail(answer.error());
+  const json document = json::parse(answer->body, nullptr, false);
+  if (answer->status != 200 || !document.is_object())
+    return fail(ErrorCode::internal, fmt::format("/v1/hosts gives status {}", answer->status));
+  HostCount count;
+  for (const json& host : document.value("hosts", json::array()))
+    for (const json& executor : host.value("executors", json::array())) {
+      if (executor.value("state", "connected") != "connected") continue;
+      ++count.connected;
+      count.workers_ready += count_in(executor, "workers_ready");
+      count.cores_leased += count_in(executor, "cores_leased");
+    }
+  return count;
+}
+
+}  // namespace
+
+Finding check_gateway_found(const DoctorEnvironment& environment) {
+  const auto address = environment.gateway_address();
+  if (address) return good("gateway found", *address);
+  return {"gateway found", Health::broken, address.error().message, start_one};
+}
+
+Finding check_gateway_answers(const DoctorEnvironment& environment) {
+  const auto answer = environment.ask_gateway("/healthz");
+  if (!answer) return {"gateway answers", Health::broken, answer.error().message, start_one};
+  if (answer->status != 200)
+    return {"gateway answers", Health::broken,
+            fmt::format("/healthz gives status {}", answer->status),
+            "is this address an Orchid gateway? Look at the output of 'orchid up'"};
+  return good("gateway answers", "/healthz");
+}
+
+Finding check_version(const DoctorEnvironment& environment) {
+  const auto answer = environment.ask_gateway("/version");
+  const json document = answer ? json::parse(answer->body, nullptr, false) : json();
+  const std::string theirs = document.is_object() ? document.value("version", "") : "";
+  if (theirs == environment.version) return good("version", theirs);
+  return {"version", Health::doubtful,
+          fmt::format("the gateway has {}, this program {}",
+                      theirs.empty() ? "an unknown version" : theirs, environment.version),
+          "use the programs of one version; restart 'orchid up' after an update"};
+}
+
+Finding check_token(const DoctorEnvironment& environment) {
+  const auto answer = environment.ask_gateway("/v1/functions");
+  if (!answer) return {"access", Health::broken, answer.error().message, start_one};
+  if (answer->status == 401 || answer->status == 403)
+    return {"access", Health::broken,
+            fmt::format("the gateway refuses us (status {})", answer->status),
+            "unset ORCHID_TOKEN, or set it to what 'orchid token' prints on the gateway's machine"};
+  if (answer->status != 200)
+    return {"access", Health::broken, fmt::format("/v1/functions gives status {}", answer->status),
+            "look at the output of 'orchid up'"};
+  return good("access", "accepted");
+}
+
+Finding check_executor(const DoctorEnvironment& environment) {
+  const auto hosts = count_hosts(environment);
+  if (!hosts)
+    return {"executor", Health::broken, hosts.error().message, "look at the output of 'orchid up'"};
+  if (hosts->connected == 0)
+    return {"executor", Health::broken,
+            "no executor is connected to the gateway, so nothing can run",
+            "wait a moment after a start; then look at the output of 'orchid up'"};
+  return good("executor", fmt::format("{} connected", hosts->connected));
+}
+
+Finding check_workers(const DoctorEnvironment& environment) {
+  const auto hosts = count_hosts(environment);
+  if (!hosts)
+    return {"workers", Health::broken, hosts.error().message, "look at the output of 'orchid up'"};
+  if (hosts->workers_ready == 0 && hosts->cores_leased == 0)
+    return {"workers", Health::broken, "no worker is ready",
+            "wait a moment after a start; then look at the output of 'orchid up' for why they end"};
+  return good("workers",
+              fmt::format("{} ready, {} cores leased", hosts->workers_ready, hosts->cores_leased));
+}
+
+std::vector<Finding> examine(const DoctorEnvironment& environment) {
+  std::vector<Finding> findings;
+  for (auto* check : {check_compiler, check_programs, check_runtime_directory,
+                      check_state_directory, check_sandbox, check_open_files, check_hostname})
+    findings.push_back(check(environment));
+  for (auto* check : {check_gateway_found, check_gateway_answers, check_version, check_token,
+                      check_executor, check_workers}) {
+    findings.push_back(check(environment));
+    if (findings.back().health == Health::broken) break;
+  }
+  return findings;
+}
+
+}  // namespace orchid::cli

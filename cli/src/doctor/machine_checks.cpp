@@ -1,0 +1,150 @@
+// doctor/machine_checks.cpp: the checks that need no gateway.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "doctor/examination.h"
+
+namespace orchid::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr ByteCount least_free_space = 512_MiB;
+constexpr std::uint64_t least_open_files = 4096;
+constexpr int least_landlock = 1;
+
+Finding good(std::string check, std::string detail) {
+  return {
+      .check = std::move(check), .health = Health::good, .detail = std::move(detail), .remedy = ""};
+}
+
+std::string last_lines(const std::string& text) {
+  std::string line = text.substr(0, text.find('\n'));
+  return line.empty() ? "nothing" : line;
+}
+
+/// A directory, or the nearest one above that exists.
+std::filesystem::path existing_part(const DoctorEnvironment& environment,
+                                    std::filesystem::path path) {
+  while (path.has_relative_path() && !environment.directory(path).exists) path = path.parent_path();
+  return path;
+}
+
+}  // namespace
+
+Finding check_compiler(const DoctorEnvironment& environment) {
+  constexpr auto check = "clang 19";
+  constexpr auto remedy =
+      "apt install clang-19 llvm-19 ('orchid build' needs it; calling functions does not)";
+  const auto clang = environment.find_program("clang++-19");
+  if (!clang) return {check, Health::broken, "clang++-19 was not found", remedy};
+  const auto version = environment.run({clang->string(), "--version"});
+  if (!version || version->status != 0)
+    return {check, Health::broken, clang->string() + " does not run", remedy};
+  if (version->output.find("version 19.") == std::string::npos)
+    return {check, Health::broken,
+            clang->string() + " is another version: " + last_lines(version->output), remedy};
+  return good(check, clang->string());
+}
+
+Finding check_programs(const DoctorEnvironment& environment) {
+  std::string missing;
+  for (const char* name : {"orchid-gateway", "orchid-executor", "orchid-worker", "orchid-compiler"})
+    if (!environment.find_program(name))
+      missing += (missing.empty() ? "" : ", ") + std::string(name);
+  if (missing.empty()) return good("programs", "all in " + environment.programs.string());
+  return {"programs", Health::broken, missing + " not found in " + environment.programs.string(),
+          "install or build all of Orchid; its programs lie in one folder"};
+}
+
+Finding check_runtime_directory(const DoctorEnvironment& environment) {
+  constexpr auto check = "runtime folder";
+  const std::string fallback = "/tmp/orchid-" + std::to_string(environment.uid);
+  const auto variable = environment.variable("XDG_RUNTIME_DIR");
+  if (variable && variable->starts_with('/')) {
+    const DirectoryFacts facts = environment.directory(*variable);
+    if (facts.exists && facts.owner == environment.uid) {
+      if ((facts.mode & 022) != 0)
+        return {check, Health::broken, *variable + " can be written by others",
+                "chmod 700 " + *variable};
+      return good(check, *variable + "/orchid");
+    }
+    return {check, Health::doubtful,
+            "XDG_RUNTIME_DIR is " + *variable +
+                (facts.exists ? ", which is another user's" : ", which does not exist") +
+                "; using " + fallback,
+            "unset XDG_RUNTIME_DIR, or set it to a folder of yours with mode 700"};
+  }
+  const DirectoryFacts facts = environment.directory(fallback);
+  if (facts.exists && (facts.owner != environment.uid || (facts.mode & 022) != 0))
+    return {check, Health::broken,
+            fallback + " belongs to another user or can be written by others",
+            "set XDG_RUNTIME_DIR to a folder of yours with mode 700"};
+  return good(check, fallback + " (XDG_RUNTIME_DIR is not set)");
+}
+
+Finding check_state_directory(const DoctorEnvironment& environment) {
+  constexpr auto check = "state folder";
+  const DirectoryFacts facts = environment.directory(environment.state);
+  if (facts.exists && facts.owner != environment.uid)
+    return {check, Health::broken, environment.state.string() + " belongs to another user",
+            "choose another one: orchid up --state DIR"};
+  const auto place = existing_part(environment, environment.state);
+  const ByteCount free = environment.directory(place).free;
+  if (free < least_free_space)
+    return {check, Health::broken,
+            fmt::format("{} has {} free, {} are needed", place.string(), to_string(free),
+                        to_string(least_free_space)),
+            "make room there, or choose another place: orchid up --state DIR"};
+  return good(check, fmt::format("{}, {} free", environment.state.string(), to_string(free)));
+}
+
+Finding check_sandbox(const DoctorEnvironment& environment) {
+  constexpr auto check = "sandbox";
+  const auto executor = environment.find_program("orchid-executor");
+  if (!executor)
+    return {check, Health::broken, "orchid-executor was not found, so it cannot be asked",
+            "install or build all of Orchid"};
+  const auto probe = environment.run({executor->string(), "--probe-sandbox"});
+  const json document = probe ? json::parse(probe->output, nullptr, false) : json();
+  if (!document.is_object() || !document.contains("landlock_abi") || !document.contains("seccomp"))
+    return {check, Health::broken, executor->string() + " --probe-sandbox gives no answer",
+            "run it to see why; is all of Orchid of one version?"};
+  std::string missing;
+  for (const json& item : document.value("missing", json::array()))
+    if (item.is_string()) missing += (missing.empty() ? "" : ", ") + item.get<std::string>();
+  const json& landlock = document["landlock_abi"];
+  const int abi = landlock.is_number_integer() ? landlock.get<int>() : 0;
+  if (document["seccomp"] != json(true))
+    return {check, Health::broken,
+            "the kernel has no seccomp filters: functions cannot be confined",
+            "use a kernel with CONFIG_SECCOMP_FILTER"};
+  if (abi < least_landlock)
+    return {check, Health::doubtful, "the kernel has no Landlock: functions could read your files",
+            "use a kernel from 5.13 with landlock in its lsm= list; run only code of your own "
+            "until then"};
+  if (!missing.empty())
+    return {check, Health::doubtful,
+            fmt::format("Landlock ABI {}, seccomp; not enforced: {}", abi, missing),
+            "a newer kernel enforces more"};
+  return good(check, fmt::format("Landlock ABI {}, seccomp", abi));
+}
+
+Finding check_open_files(const DoctorEnvironment& environment) {
+  const std::uint64_t limit = environment.open_files_limit();
+  if (limit < least_open_files)
+    return {"open files", Health::doubtful,
+            fmt::format("the hard limit is {}; many connections and functions need more", limit),
+            fmt::format("ulimit -Hn {} as root, or LimitNOFILE= in the service", least_open_files)};
+  return good("open files", fmt::format("limit {}", limit));
+}
+
+Finding check_hostname(const DoctorEnvironment& environment) {
+  if (environment.hostname_resolves()) return good("hostname", "resolves");
+  return {"hostname", Health::doubtful,
+          "this machine's name does not resolve; Orchid works without, other programs may not",
+          "add it to /etc/hosts: 127.0.1.1 $(hostname)"};
+}
+
+}  // namespace orchid::cli

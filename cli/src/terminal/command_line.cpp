@@ -1,0 +1,67 @@
+#include "terminal/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "commands/commands.h"
+
+namespace orchid::cli {
+namespace {
+
+constexpr auto description =
+    "Orchid: serverless functions for batch-managed clusters.\n"
+    "Start one on this machine with 'orchid up'; 'orchid COMMAND --help' shows examples.";
+constexpr auto statuses =
+    "Exit status: 0 ok, 1 the function failed, 2 usage, 3 Orchid failed, 4 deadline, 5 evicted, 6 "
+    "denied.\n"
+    "The gateway is found through ORCHID_GATEWAY, or where 'orchid up' runs; a token through "
+    "ORCHID_TOKEN.";
+
+ExitStatus explain_parse_error(const CLI::App& app, const CLI::ParseError& error, Shell& shell) {
+  std::ostringstream out;
+  std::ostringstream err;
+  if (app.exit(error, out, err) == 0) {  // --help or --version
+    shell.print(out.str());
+    return ExitStatus::ok;
+  }
+  const auto chosen = app.get_subcommands();
+  const std::string help =
+      chosen.empty() ? "orchid --help" : "orchid " + chosen.front()->get_name() + " --help";
+  return shell.report_usage(std::string(error.what()) + "; see '" + help + "'");
+}
+
+}  // namespace
+
+ExitStatus run_command_line(const std::vector<std::string>& arguments, Shell& shell) {
+  CLI::App app(description, "orchid");
+  app.footer(statuses);
+  app.set_version_flag("--version", "orchid " ORCHID_VERSION);
+  app.require_subcommand(1);
+  add_commands(app, shell);
+  try {
+    auto end = arguments.end();
+    if (!arguments.empty() && arguments.front() == "build") {
+      end = std::ranges::find(arguments, "--");
+      if (end != arguments.end()) shell.behind_dashes.assign(end + 1, arguments.end());
+    }
+    std::vector<std::string> reversed(std::make_reverse_iterator(end),
+                                      arguments.rend());  // as CLI11 takes them
+    app.parse(std::move(reversed));
+    return shell.status;
+  } catch (const CLI::ParseError& error) {
+    return explain_parse_error(app, error, shell);
+  } catch (const Error& error) {
+    return shell.report(error);
+  } catch (const nlohmann::json::exception& error) {
+    return shell.report(Failure{
+        ErrorCode::internal, std::string("the gateway's answer was not understood: ") +
+                                 error.what() + "; compare 'orchid --version' with its /version"});
+  } catch (const std::exception& error) {
+    return shell.report(Failure{ErrorCode::internal, error.what()});
+  }
+}
+
+}  // namespace orchid::cli

@@ -1,0 +1,132 @@
+#include "terminal/shell.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "foundation/files.h"
+#include "foundation/unique_fd.h"
+#include "protocol/limits.h"
+
+namespace orchid::cli {
+namespace {
+
+using nlohmann::json;
+
+std::string dump(const json& document) {
+  return document.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Result<void> write_all(int fd, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return fail_errno("writing the output");
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+/// The most that can be an input or a module; what is larger would be refused later, after much
+/// memory.
+constexpr ByteCount largest_input{std::max(limits::input_size.value, limits::module_size.value)};
+
+}  // namespace
+
+void Shell::print(std::string_view text) { out_ << text << std::flush; }
+void Shell::print_line(std::string_view text) { out_ << text << '\n' << std::flush; }
+void Shell::note(std::string_view line) { err_ << line << '\n' << std::flush; }
+
+ExitStatus Shell::report(const Error& error) {
+  status = exit_status_of(error.kind());
+  if (json) {
+    note(dump({{"error", to_string(error.kind())},
+               {"message", error.message()},
+               {"hint", error.hint()},
+               {"outcome", error.outcome()},
+               {"status", error.http_status()},
+               {"function", error.function()},
+               {"invocation", error.invocation()},
+               {"node", error.node()},
+               {"attempt", error.attempt()},
+               {"retryable", error.retryable()},
+               {"exit_status", static_cast<int>(status)}}));
+  } else {
+    note(std::string("orchid: ") + error.what());
+  }
+  return status;
+}
+
+ExitStatus Shell::report(const Failure& failure) {
+  status = exit_status_of(failure.code);
+  if (json) {
+    note(dump({{"error", to_string(failure.code)},
+               {"message", failure.message},
+               {"exit_status", static_cast<int>(status)}}));
+  } else {
+    note("orchid: " + failure.message);
+  }
+  return status;
+}
+
+ExitStatus Shell::report_usage(std::string_view message) {
+  return report(Failure{ErrorCode::bad_request, std::string(message)});
+}
+
+CLI::App* add_command(CLI::App& app, Shell& shell, const std::string& name,
+                      const std::string& summary, const std::string& examples) {
+  CLI::App* command = app.add_subcommand(name, summary);
+  command->footer("Examples:\n" + examples);
+  command->add_flag("--json", shell.json, "print one JSON document instead of a table");
+  command->add_option("--gateway", shell.gateway,
+                      "http://host:port or unix:/path (otherwise $ORCHID_GATEWAY, or found)");
+  return command;
+}
+
+Result<std::vector<std::byte>> read_standard_input() {
+  if (::isatty(STDIN_FILENO) != 0) return std::vector<std::byte>{};
+  std::vector<std::byte> content;
+  constexpr std::size_t step = 64 * 1024;
+  while (content.size() <= largest_input.value) {
+    const std::size_t used = content.size();
+    content.resize(used + step);
+    const ssize_t got = ::read(STDIN_FILENO, content.data() + used, step);
+    content.resize(used + (got > 0 ? static_cast<std::size_t>(got) : 0));
+    if (got < 0 && errno == EBADF) return content;  // closed: no input
+    if (got < 0 && errno != EINTR) return fail_errno("reading standard input");
+    if (got == 0) return content;
+  }
+  return fail(ErrorCode::too_large, "the input is larger than " + to_string(largest_input) +
+                                        "; split it into several calls");
+}
+
+Result<void> write_standard_output(std::span<const std::byte> bytes) {
+  return write_all(STDOUT_FILENO, bytes);
+}
+
+Result<void> write_output_file(const std::string& path, std::span<const std::byte> bytes) {
+  if (path == "-") return write_standard_output(bytes);
+  std::error_code error;
+  const auto kind = std::filesystem::status(path, error).type();
+  if (kind == std::filesystem::file_type::not_found ||
+      kind == std::filesystem::file_type::regular) {
+    std::filesystem::path target = path;
+    if (!target.has_parent_path()) target = "." / target;
+    return write_file_atomically(target, bytes, 0666);
+  }
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd) return fail_errno("open " + path);
+  return write_all(fd.get(), bytes);
+}
+
+Result<std::vector<std::byte>> read_input_file(const std::string& path) {
+  if (path == "-") return read_standard_input();
+  return read_file(path, largest_input);
+}
+
+}  // namespace orchid::cli

@@ -1,0 +1,150 @@
+#include "toolchain/build_plan.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <array>
+
+namespace orchid::cli {
+namespace {
+
+enum class Language { c, cpp, fortran, bitcode };
+
+struct Target {
+  std::string_view triple;
+  std::string_view arch;
+};
+
+constexpr std::array<Target, 3> known_targets{{{"x86_64-linux-gnu", "x86-64"},
+                                               {"aarch64-linux-gnu", "aarch64"},
+                                               {"nvptx64-nvidia-cuda", "nvptx64"}}};
+
+Result<Language> language_of(const std::filesystem::path& source) {
+  const std::string extension = source.extension().string();
+  const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
+    return std::ranges::find(names, extension) != names.end();
+  };
+  if (is_one_of({".c"})) return Language::c;
+  if (is_one_of({".cpp", ".cc", ".cxx", ".C", ".c++"})) return Language::cpp;
+  if (is_one_of({".f90", ".f95", ".f03", ".f08", ".f", ".F90", ".F"})) return Language::fortran;
+  if (is_one_of({".bc"})) return Language::bitcode;
+  return fail(ErrorCode::bad_request, "'" + source.string() +
+                                          "' is no source that orchid build knows: C (.c), C++ "
+                                          "(.cpp, .cc, .cxx), Fortran (.f90, .f) or "
+                                          "bitcode (.bc) of any other compiler");
+}
+
+std::string machine_architecture() {
+  utsname name{};
+  return ::uname(&name) == 0 ? name.machine : "x86_64";
+}
+
+Result<Target> find_target(std::string_view text) {
+  for (const Target& target : known_targets) {
+    const std::string_view first = target.triple.substr(0, target.triple.find('-'));
+    if (text == target.arch || text == target.triple || text.substr(0, text.find('-')) == first)
+      return target;
+  }
+  return fail(ErrorCode::bad_request,
+              "'" + std::string(text) + "' is no target; there are x86-64, aarch64 and nvptx64");
+}
+
+std::unexpected<Failure> missing(std::string_view program, std::string_view package) {
+  return fail(ErrorCode::unsupported, std::string(program) +
+                                          " is needed and was not found; install it: apt install " +
+                                          std::string(package));
+}
+
+/// As cmake/bitcode.cmake has them. Vector code is left to the host that runs the function, which
+/// knows its own vector width.
+constexpr std::array<const char*, 8> clang_flags{
+    "-O2", "-fno-vectorize", "-fno-slp-vectorize", "-g0", "-c", "-emit-llvm", "-Wall", "-Wextra"};
+
+Result<std::vector<std::string>> compile_command(Language language, const BuildRequest& request,
+                                                 const Toolchain& tools) {
+  if (language == Language::fortran) {
+    if (!tools.flang) return missing("flang-new-19", "flang-19");
+    return std::vector<std::string>{*tools.flang, "-O2", "-c", "-emit-llvm"};
+  }
+  const bool is_c = language == Language::c;
+  const auto& compiler = is_c ? tools.clang : tools.clangxx;
+  if (!compiler) return missing(is_c ? "clang-19" : "clang++-19", "clang-19");
+  std::vector<std::string> command{*compiler};
+  command.insert(command.end(), clang_flags.begin(), clang_flags.end());
+  command.emplace_back(is_c ? "-std=gnu17" : "-std=c++23");
+  command.push_back("-I" + request.headers.string());
+  return command;
+}
+
+Result<std::filesystem::path> add_compile_step(ImagePlan& plan, const std::filesystem::path& source,
+                                               const BuildRequest& request,
+                                               const Toolchain& tools) {
+  const auto language = language_of(source);
+  if (!language) return fail(language.error());
+  if (*language == Language::bitcode) return source;
+  auto command = compile_command(*language, request, tools);
+  if (!command) return fail(std::move(command.error()));
+  const auto output =
+      request.scratch / (plan.arch + "-" + std::to_string(plan.steps.size()) + ".bc");
+  command->push_back("--target=" + plan.triple);
+  command->insert(command->end(), request.compiler_flags.begin(), request.compiler_flags.end());
+  command->insert(command->end(), {"-o", output.string(), source.string()});
+  plan.steps.push_back({.command = std::move(*command), .source = source.string()});
+  return output;
+}
+
+Result<ImagePlan> plan_image(const Target& target, const BuildRequest& request,
+                             const Toolchain& tools) {
+  ImagePlan plan{.triple = std::string(target.triple),
+                 .arch = std::string(target.arch),
+                 .steps = {},
+                 .bitcode = {}};
+  std::vector<std::string> parts;
+  for (const auto& source : request.sources) {
+    auto part = add_compile_step(plan, source, request, tools);
+    if (!part) return fail(std::move(part.error()));
+    parts.push_back(part->string());
+  }
+  if (parts.size() == 1) {
+    plan.bitcode = parts.front();
+    return plan;
+  }
+  if (!tools.link) return missing("llvm-link-19", "llvm-19");
+  plan.bitcode = request.scratch / (plan.arch + ".bc");
+  std::vector<std::string> command{*tools.link, "-o", plan.bitcode.string()};
+  command.insert(command.end(), parts.begin(), parts.end());
+  plan.steps.push_back({.command = std::move(command), .source = ""});
+  return plan;
+}
+
+}  // namespace
+
+Result<std::vector<ImagePlan>> plan_build(const BuildRequest& request, const Toolchain& tools) {
+  std::vector<std::string> names = request.targets;
+  if (names.empty()) names.push_back(machine_architecture());
+  std::vector<ImagePlan> plans;
+  for (const std::string& name : names) {
+    const auto target = find_target(name);
+    if (!target) return fail(target.error());
+    if (std::ranges::find(plans, target->triple, &ImagePlan::triple) != plans.end()) continue;
+    auto plan = plan_image(*target, request, tools);
+    if (!plan) return fail(std::move(plan.error()));
+    plans.push_back(std::move(*plan));
+  }
+  return plans;
+}
+
+std::string cross_compiling_hint(std::string_view arch) {
+  const auto target = find_target(arch);
+  const auto host = find_target(machine_architecture());
+  if (!target || (host && host->arch == target->arch)) return {};
+  if (target->arch == "aarch64")
+    return "for aarch64 the headers of that architecture are needed: apt install "
+           "g++-aarch64-linux-gnu";
+  if (target->arch == "x86-64")
+    return "for x86-64 the headers of that architecture are needed: apt install "
+           "g++-x86-64-linux-gnu";
+  return "for nvptx64 a source may use no header that needs an operating system";
+}
+
+}  // namespace orchid::cli

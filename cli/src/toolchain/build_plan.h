@@ -1,0 +1,51 @@
+// toolchain/build_plan.h: which compilers a build runs, with which flags. Decisions only; nothing
+// is run here.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foundation/result.h"
+
+namespace orchid::cli {
+
+/// The compilers that were found on this machine.
+struct Toolchain {
+  std::optional<std::filesystem::path> clang;    // clang-19
+  std::optional<std::filesystem::path> clangxx;  // clang++-19
+  std::optional<std::filesystem::path> flang;    // flang-new-19
+  std::optional<std::filesystem::path> link;     // llvm-link-19
+};
+
+struct BuildRequest {
+  std::vector<std::filesystem::path> sources;  // .c, .cpp and the like, .f90 and the like, .bc
+  std::vector<std::string> targets;            // as the user wrote them; empty: this machine's
+  std::vector<std::string> compiler_flags;     // what stood behind "--"
+  std::filesystem::path headers;               // the folder that has orchid/function.h
+  std::filesystem::path scratch;               // for what lies between source and module
+};
+
+struct BuildStep {
+  std::vector<std::string> command;
+  std::string source;  // what it compiles, for messages; empty: it links
+};
+
+/// How one image of the module is made.
+struct ImagePlan {
+  std::string triple;
+  std::string arch;  // as it stands in the container
+  std::vector<BuildStep> steps;
+  std::filesystem::path bitcode;  // where the image is after the last step
+};
+
+/// Errors: `bad_request` (an unknown kind of file, an unknown target), `unsupported` (a compiler is
+/// missing; the message names the package).
+[[nodiscard]] Result<std::vector<ImagePlan>> plan_build(const BuildRequest& request,
+                                                        const Toolchain& tools);
+
+/// What to install when compiling for another architecture has failed; empty: nothing special.
+[[nodiscard]] std::string cross_compiling_hint(std::string_view arch);
+
+}  // namespace orchid::cli

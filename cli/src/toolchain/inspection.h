@@ -1,0 +1,20 @@
+// toolchain/inspection.h: what orchid-compiler says about a module.
+#pragma once
+#include <filesystem>
+#include <string>
+
+#include "foundation/result.h"
+#include "module/manifest.h"
+
+namespace orchid::cli {
+
+struct Inspection {
+  module::Manifest manifest;
+  std::string json;
+};
+/// Errors: `module_rejected` (the message lists everything that is wrong), `not_found`, `system`.
+[[nodiscard]] Result<Inspection> inspect_module(const std::filesystem::path& module);
+/// For people: entries with their signatures, targets, and what the host must provide.
+[[nodiscard]] std::string describe(const module::Manifest& manifest);
+
+}  // namespace orchid::cli
