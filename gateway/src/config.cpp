@@ -207,8 +207,8 @@ Result<std::variant<Config, PrintAndExit>> read_config(int argc, const char* con
     std::string flag = "--" + setting.name;
     std::ranges::replace(flag, '_', '-');
     app.add_option_function<std::string>(
-        flag, [&flags, name = setting.name](const std::string& value) { flags[name] = value; },
-        setting.help)
+           flag, [&flags, name = setting.name](const std::string& value) { flags[name] = value; },
+           setting.help)
         ->take_last();
   }
   try {

@@ -18,10 +18,10 @@ namespace orchid::gateway {
 struct Config {
   std::filesystem::path state;  // directory; default: ~/.local/state/orchid/gateway
   std::vector<std::string> listen{"127.0.0.1:0", "[::1]:0"};  // TCP; port 0: any free one
-  std::filesystem::path socket;    // Unix socket; default: gateway.sock in the state directory
+  std::filesystem::path socket;  // Unix socket; default: gateway.sock in the state directory
   std::chrono::milliseconds inspect_time{15'000};  // for the inspection of a module, twice at most
-  std::filesystem::path compiler; // default: orchid-compiler beside this program
-  unsigned http_threads = 0;       // 1 to 64; default: a quarter of the cores, at least 1
+  std::filesystem::path compiler;                  // default: orchid-compiler beside this program
+  unsigned http_threads = 0;  // 1 to 64; default: a quarter of the cores, at least 1
   LogLevel log_level = LogLevel::info;
   int ready_fd = -1;  // gets one line of JSON once requests are taken; default: none
 

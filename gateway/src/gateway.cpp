@@ -175,7 +175,8 @@ Gateway::Objects::Objects(Config config, Opened opened)
                 {.epoch = opened.state.epoch,
                  .boot_id = opened.boot_id,
                  .worker_memory = config_.worker_memory}),
-      inspector_(control_io_, clock_, {.compiler = config_.compiler, .answer_within = config_.inspect_time}),
+      inspector_(control_io_, clock_,
+                 {.compiler = config_.compiler, .answer_within = config_.inspect_time}),
       functions_({*store_, inspector_, table_, clock_, control_},
                  {.versions_per_function = config_.versions_per_function}),
       drained_(static_cast<std::ptrdiff_t>(config_.http_threads)) {

@@ -61,7 +61,8 @@ int run(const Config& config) {
   const sigset_t signals = block_end_signals();
   // Whoever waits for its end must not wait for our children too.
   if (config.ready_fd >= 0 && ::fcntl(config.ready_fd, F_SETFD, FD_CLOEXEC) != 0) {
-    fmt::print(stderr, "orchid-gateway: --ready-fd: {} is not an open descriptor\n", config.ready_fd);
+    fmt::print(stderr, "orchid-gateway: --ready-fd: {} is not an open descriptor\n",
+               config.ready_fd);
     return exit_usage;
   }
   raise_descriptor_limit();

@@ -71,9 +71,9 @@ DoctorEnvironment real_doctor_environment(const std::string& gateway) {
   const auto programs = own_program_directory().value_or("/usr/bin");
   // That of the Orchid that runs, or where the next one would have it.
   const auto running = find_gateway_file(runtime_places(user));
-  const std::filesystem::path state =
-      running && !running->state.empty() ? std::filesystem::path(running->state)
-                                         : state_directory(user).value_or("/nonexistent");
+  const std::filesystem::path state = running && !running->state.empty()
+                                          ? std::filesystem::path(running->state)
+                                          : state_directory(user).value_or("/nonexistent");
   return {
       .version = ORCHID_VERSION,
       .uid = user.uid,

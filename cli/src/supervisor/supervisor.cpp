@@ -26,14 +26,11 @@ constexpr milliseconds suspicious_pause{3000};
 Result<UniqueFd> open_signals() {
   sigset_t set;
   ::sigemptyset(&set);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
-    struct sigaction before{};
-    // nohup and a shell's background jobs ignore some; a signalfd would see them nevertheless.
-    if (::sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_IGN &&
-        number != SIGCHLD)
-      continue;
-    ::sigaddset(&set, number);
-  }
+  for (const int number : {SIGINT, SIGTERM, SIGCHLD}) ::sigaddset(&set, number);
+  struct sigaction hang_up{};
+  // Under nohup it is ignored; a signalfd would see it nevertheless.
+  if (::sigaction(SIGHUP, nullptr, &hang_up) != 0 || hang_up.sa_handler != SIG_IGN)
+    ::sigaddset(&set, SIGHUP);
   ::signal(SIGCHLD, SIG_DFL);
   if (::sigprocmask(SIG_BLOCK, &set, nullptr) != 0) return fail_errno("sigprocmask");
   UniqueFd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));

@@ -44,8 +44,8 @@ struct GatewayReady {
 };
 [[nodiscard]] std::optional<GatewayReady> parse_gateway_ready(std::string_view text);
 
-/// Owned by main's thread, the process's only one. Blocks SIGINT, SIGTERM, SIGHUP and SIGCHLD for
-/// good when it is made.
+/// Owned by main's thread, the process's only one. Blocks SIGINT, SIGTERM, SIGCHLD and
+/// (unless it was ignored) SIGHUP for good when it is made.
 class Supervisor {
  public:
   [[nodiscard]] static Result<Supervisor> create(SupervisorOptions options,

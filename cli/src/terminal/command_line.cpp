@@ -20,13 +20,17 @@ constexpr auto statuses =
     "The gateway is found through ORCHID_GATEWAY, or where 'orchid up' runs; a token through "
     "ORCHID_TOKEN.";
 
-ExitStatus explain_parse_error(const CLI::App& app, const CLI::ParseError& error, Shell& shell) {
+ExitStatus explain_parse_error(const CLI::App& app, const CLI::ParseError& error,
+                               const std::vector<std::string>& arguments, Shell& shell) {
   std::ostringstream out;
   std::ostringstream err;
   if (app.exit(error, out, err) == 0) {  // --help or --version
     shell.print(out.str());
     return ExitStatus::ok;
   }
+  if (!arguments.empty() && !arguments.front().starts_with('-') && app.get_subcommands().empty())
+    return shell.report_usage("there is no command '" + arguments.front() +
+                              "'; 'orchid --help' lists them");
   const auto chosen = app.get_subcommands();
   const std::string help =
       chosen.empty() ? "orchid --help" : "orchid " + chosen.front()->get_name() + " --help";
@@ -52,7 +56,7 @@ ExitStatus run_command_line(const std::vector<std::string>& arguments, Shell& sh
     app.parse(std::move(reversed));
     return shell.status;
   } catch (const CLI::ParseError& error) {
-    return explain_parse_error(app, error, shell);
+    return explain_parse_error(app, error, arguments, shell);
   } catch (const Error& error) {
     return shell.report(error);
   } catch (const nlohmann::json::exception& error) {

@@ -77,15 +77,13 @@ void Agent::compiler_ready(const CompilerReady& target) {
       io_,
       ControlClient::Options{
           .gateway = options_.gateway, .token = options_.token, .hello = make_hello(target)},
-      ControlClient::Handlers{
-          [this](std::uint64_t epoch, bool resumed) { welcomed(epoch, resumed); },
-          [this](const ControlMessage& message) { obey(message); },
-          [] { log::warn("event=gateway_lost"); }});
+      ControlClient::Handlers{[this](std::uint64_t epoch, bool) { welcomed(epoch); },
+                              [this](const ControlMessage& message) { obey(message); },
+                              [] { log::warn("event=gateway_lost"); }});
   gateway_->start();
 }
 
-void Agent::welcomed(std::uint64_t epoch, bool resumed) {
-  log::info("event=gateway_connected epoch={} resumed={}", epoch, resumed);
+void Agent::welcomed(std::uint64_t epoch) {
   for (const LeaseId& old : leases_.begin_epoch(epoch))
     lanes_.revoke(old, "the gateway has started anew");
   report_capacity();

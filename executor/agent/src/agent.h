@@ -41,7 +41,7 @@ class Agent {
 
  private:
   void compiler_ready(const CompilerReady& target);
-  void welcomed(std::uint64_t epoch, bool resumed);
+  void welcomed(std::uint64_t epoch);
   void obey(const ControlMessage& message);
   void open_lease(const OpenLease& request);
   void report_capacity();

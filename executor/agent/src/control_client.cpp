@@ -230,11 +230,11 @@ void ControlClient::dial() {
         if (alive.expired() || !running_ || error == asio::error::operation_aborted) return;
         if (error)
           return lost("'" + options_.gateway.host + "' cannot be looked up: " + error.message());
-        dial_resolved(std::move(found));
+        dial_resolved(found);
       });
 }
 
-void ControlClient::dial_resolved(asio::ip::tcp::resolver::results_type found) {
+void ControlClient::dial_resolved(const asio::ip::tcp::resolver::results_type& found) {
   std::vector<stream_protocol::endpoint> endpoints;
   for (const auto& entry : found) endpoints.emplace_back(entry.endpoint());
   link_ = std::make_shared<Link>(io_, *this);

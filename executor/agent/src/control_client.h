@@ -66,7 +66,7 @@ class ControlClient {
  private:
   class Link;
   void dial();
-  void dial_resolved(boost::asio::ip::tcp::resolver::results_type found);
+  void dial_resolved(const boost::asio::ip::tcp::resolver::results_type& found);
   void dial_later();
   void opened();
   void arrived(std::string_view text);

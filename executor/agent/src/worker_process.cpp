@@ -125,9 +125,13 @@ void WorkerProcess::answer_load(const WorkerMessage& message) {
 }
 
 void WorkerProcess::fail_loads(const std::string& why) {
-  for (auto& [slot, pending] : std::exchange(loads_, {}))
-    pending.done(fail(ErrorCode::module_rejected, "loading the module ended the worker: " + why),
-                 {});
+  // Only what the worker itself reported is the module's fault; a kill from outside is worth
+  // another try.
+  const bool own_fault = page().last_words.load() != static_cast<std::uint32_t>(LastWords::none);
+  const Failure failure =
+      own_fault ? Failure{ErrorCode::module_rejected, "loading the module ended the worker: " + why}
+                : Failure{ErrorCode::unreachable, "the worker was lost while it loaded the module"};
+  for (auto& [slot, pending] : std::exchange(loads_, {})) pending.done(fail(failure), {});
 }
 
 bool WorkerProcess::kill_if_running(std::uint64_t number, KillReason reason) {

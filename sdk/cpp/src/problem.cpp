@@ -49,8 +49,6 @@ bool is_retryable(ErrorKind kind) {
 
 std::string hint_for(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::unauthenticated:
-      return "give the token that 'orchid token' prints on the gateway's machine, in ORCHID_TOKEN";
     case ErrorKind::function_crashed:
       return "'orchid logs' with the invocation's id shows what it wrote before";
     case ErrorKind::deadline_exceeded:

@@ -23,15 +23,20 @@ TEST_CASE("a function is deployed, described, listed, and deleted") {
   CHECK(made.header("etag") == "\"" + created["version"].get<std::string>() + "\"");
 
   CHECK(gateway.ask({.method = "PUT", .path = "/v1/functions/echo", .body = module}).status == 200);
-  CHECK(Json::parse(gateway.ask({.path = "/v1/functions/echo"}).body)["version"] == created["version"]);
+  CHECK(Json::parse(gateway.ask({.path = "/v1/functions/echo"}).body)["version"] ==
+        created["version"]);
   CHECK(Json::parse(gateway.ask({.path = "/v1/functions"}).body)["functions"].size() == 1);
 
-  CHECK(gateway.ask({.method = "PUT", .path = "/v1/functions/echo", .body = echo_module(1)}).status == 201);
-  const Json versions = Json::parse(gateway.ask({.path = "/v1/functions/echo/versions"}).body)["versions"];
+  CHECK(
+      gateway.ask({.method = "PUT", .path = "/v1/functions/echo", .body = echo_module(1)}).status ==
+      201);
+  const Json versions =
+      Json::parse(gateway.ask({.path = "/v1/functions/echo/versions"}).body)["versions"];
   REQUIRE(versions.size() == 2);
   CHECK(versions[1]["version"] == created["version"]);
   const std::string prefix = created["version"].get<std::string>().substr(7, 12);
-  CHECK(Json::parse(gateway.ask({.path = "/v1/functions/echo@" + prefix}).body)["version"] == created["version"]);
+  CHECK(Json::parse(gateway.ask({.path = "/v1/functions/echo@" + prefix}).body)["version"] ==
+        created["version"]);
 
   CHECK(gateway.ask({.method = "DELETE", .path = "/v1/functions/echo"}).status == 204);
   CHECK(gateway.ask({.path = "/v1/functions/echo"}).status == 404);
@@ -42,7 +47,8 @@ TEST_CASE("preconditions protect what is there") {
   GatewayProcess gateway;
   const std::string first = echo_module(1);
   const auto put = [&](const std::string& body, const std::string& headers) {
-    return gateway.ask({.method = "PUT", .path = "/v1/functions/f", .body = body, .headers = headers});
+    return gateway.ask(
+        {.method = "PUT", .path = "/v1/functions/f", .body = body, .headers = headers});
   };
   CHECK(put(first, "If-Match: *\r\n").status == 412);
   const Answer made = put(first, "If-None-Match: *\r\n");
@@ -62,8 +68,9 @@ TEST_CASE("bad modules are refused with a reason, and the next deploy works") {
   for (const std::string& bad :
        {std::string("junk"), module.substr(0, module.size() / 2), damaged_container,
         compile_bitcode("int not_an_entry(void) { return 1; }\n"),
-        compile_bitcode("#include <orchid/function.h>\nint missing_one(void); int missing_two(void);\n"
-                        "ORCHID_ENTRY(f) { return missing_one() + missing_two(); }\n")}) {
+        compile_bitcode(
+            "#include <orchid/function.h>\nint missing_one(void); int missing_two(void);\n"
+            "ORCHID_ENTRY(f) { return missing_one() + missing_two(); }\n")}) {
     const Answer answer = gateway.ask({.method = "PUT", .path = "/v1/functions/bad", .body = bad});
     CHECK(answer.status == 422);
     const Json problem = Json::parse(answer.body);
@@ -78,14 +85,16 @@ TEST_CASE("bad names and empty bodies are 400") {
   GatewayProcess gateway;
   for (const char* name : {"1f", "a.b", "a%20b", "-x"}) {
     CAPTURE(name);
-    CHECK(gateway.ask({.method = "PUT", .path = std::string("/v1/functions/") + name, .body = "x"}).status == 400);
+    CHECK(gateway.ask({.method = "PUT", .path = std::string("/v1/functions/") + name, .body = "x"})
+              .status == 400);
   }
   CHECK(gateway.ask({.method = "PUT", .path = "/v1/functions/f"}).status == 400);
 }
 
 TEST_CASE("an accepted function survives a killed gateway") {
   GatewayProcess gateway;
-  const Answer made = gateway.ask({.method = "PUT", .path = "/v1/functions/f", .body = echo_module(7)});
+  const Answer made =
+      gateway.ask({.method = "PUT", .path = "/v1/functions/f", .body = echo_module(7)});
   REQUIRE(made.status == 201);
   const std::string token = gateway.token();
   gateway.kill();
@@ -122,7 +131,8 @@ TEST_CASE("an inspector that stands still is replaced in time, and the deploy wo
   const pid_t inspector = inspector_of(gateway.pid());
   REQUIRE(inspector > 0);
   ::kill(inspector, SIGSTOP);
-  const Answer made = gateway.ask({.method = "PUT", .path = "/v1/functions/f", .body = echo_module(200)});
+  const Answer made =
+      gateway.ask({.method = "PUT", .path = "/v1/functions/f", .body = echo_module(200)});
   CHECK(made.status == 201);
   CHECK(inspector_of(gateway.pid()) != inspector);
 }

@@ -27,7 +27,8 @@ pid_t spawn(const std::vector<std::string>& command, int from, int to) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, from, to);
   std::vector<char*> arguments;
-  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : command)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   pid_t pid = -1;
   const int error = ::posix_spawn(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
@@ -44,7 +45,8 @@ std::string read_all(int fd) {
     pollfd ready{.fd = fd, .events = POLLIN, .revents = 0};
     const auto left = deadline - std::chrono::steady_clock::now();
     const auto left_ms = std::chrono::duration_cast<std::chrono::milliseconds>(left).count();
-    REQUIRE_MESSAGE(::poll(&ready, 1, static_cast<int>(left_ms)) == 1, "a process was not ready in time");
+    REQUIRE_MESSAGE(::poll(&ready, 1, static_cast<int>(left_ms)) == 1,
+                    "a process was not ready in time");
     std::array<char, 4096> part{};
     const ssize_t got = ::read(fd, part.data(), part.size());
     if (got <= 0) return text;
@@ -81,8 +83,10 @@ GatewayProcess::~GatewayProcess() {
 
 void GatewayProcess::start() {
   auto [read_end, write_end] = make_pipe();
-  std::vector<std::string> command{ORCHID_GATEWAY, "--state", state_.string(), "--compiler", ORCHID_COMPILER,
-                                   "--ready-fd", std::to_string(ready_fd), "--log-level", "warn"};
+  std::vector<std::string> command{
+      ORCHID_GATEWAY,  "--state",    state_.string(),          "--compiler",
+      ORCHID_COMPILER, "--ready-fd", std::to_string(ready_fd), "--log-level",
+      "warn"};
   command.insert(command.end(), flags_.begin(), flags_.end());
   pid_ = spawn(command, write_end.get(), ready_fd);
   write_end.reset();
@@ -134,8 +138,8 @@ std::string compile_bitcode(const std::string& source) {
   const std::string c_file = base.string() + ".c";
   const std::string bitcode_file = base.string() + ".bc";
   REQUIRE(write_file_atomically(c_file, as_bytes(source)));
-  const Ended ended = run_to_end({ORCHID_CLANG, "-O2", "-c", "-emit-llvm", "-I" ORCHID_FUNCTION_INCLUDE, c_file,
-                                  "-o", bitcode_file});
+  const Ended ended = run_to_end({ORCHID_CLANG, "-O2", "-c", "-emit-llvm",
+                                  "-I" ORCHID_FUNCTION_INCLUDE, c_file, "-o", bitcode_file});
   REQUIRE_MESSAGE(ended.status == 0, ended.errors);
   const auto bitcode = read_file(bitcode_file, 16_MiB);
   REQUIRE(bitcode.has_value());
@@ -148,7 +152,9 @@ std::string echo_module(int salt) {
   return compile_bitcode(
       "#include <orchid/function.h>\n#include <string.h>\n"
       "ORCHID_ENTRY(echo) { void* out = orchid_output(call, input_size);\n"
-      "  if (out == NULL) return " + std::to_string(salt + 1) + ";\n"
+      "  if (out == NULL) return " +
+      std::to_string(salt + 1) +
+      ";\n"
       "  memcpy(out, input, input_size); return 0; }\n");
 }
 

@@ -89,7 +89,8 @@ Answer HttpConnection::receive(bool no_body) {
   in_.erase(0, end + 4);
   if (no_body || !answer.headers.contains("content-length")) return answer;
   const std::size_t length = std::stoul(answer.headers["content-length"]);
-  while (in_.size() < length) REQUIRE_MESSAGE(read_more(patience), "closed in the middle of a body");
+  while (in_.size() < length)
+    REQUIRE_MESSAGE(read_more(patience), "closed in the middle of a body");
   answer.body = in_.substr(0, length);
   in_.erase(0, length);
   return answer;

@@ -1,6 +1,11 @@
 // HTTP itself: who may ask, and what happens to requests that are late, large, broken or many.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+
 #include "foundation/files.h"
 #include "gateway_process.h"
 
@@ -9,7 +14,8 @@ namespace {
 
 /// Started once: these tests change nothing that the others see.
 GatewayProcess& gateway() {
-  static GatewayProcess process({"--header-time", "400ms", "--body-time", "400ms", "--idle-time", "1500ms"});
+  static GatewayProcess process(
+      {"--header-time", "400ms", "--body-time", "400ms", "--idle-time", "1500ms"});
   return process;
 }
 
@@ -20,7 +26,8 @@ TEST_CASE("only health, version and the API description are for strangers") {
     connection.send(request_text({.path = path}));
     CHECK(connection.receive().status == 200);
   }
-  for (const char* path : {"/v1/functions", "/v1/limits", "/v1/hosts", "/metrics", "/v1/invocations", "/nothing"}) {
+  for (const char* path :
+       {"/v1/functions", "/v1/limits", "/v1/hosts", "/metrics", "/v1/invocations", "/nothing"}) {
     CAPTURE(path);
     HttpConnection connection = gateway().connect();
     connection.send(request_text({.path = path}));
@@ -67,7 +74,8 @@ TEST_CASE("pipelined requests are answered in their order") {
   }
 }
 
-TEST_CASE("a client that closes its sending side still gets all answers, then the connection ends") {
+TEST_CASE(
+    "a client that closes its sending side still gets all answers, then the connection ends") {
   HttpConnection connection = gateway().connect();
   const std::string one = request_text({.path = "/version"});
   connection.send(one + one + one);
@@ -84,7 +92,8 @@ TEST_CASE("a request that comes byte by byte is understood") {
 
 TEST_CASE("HEAD has the header of GET and no body, also on a kept connection") {
   HttpConnection connection = gateway().connect();
-  connection.send(request_text({.method = "HEAD", .path = "/version"}) + request_text({.path = "/version"}));
+  connection.send(request_text({.method = "HEAD", .path = "/version"}) +
+                  request_text({.path = "/version"}));
   const Answer head = connection.receive(true);
   const Answer get = connection.receive();
   CHECK(head.status == 200);
@@ -110,10 +119,11 @@ TEST_CASE("an HTTP/1.0 connection ends after its answer, an HTTP/1.1 one on dema
 }
 
 TEST_CASE("what is not HTTP is answered 400 and cut off") {
-  for (const char* text : {"hello\r\n\r\n", "GET\r\n\r\n", "GET /version HTTP/9.9\r\nHost: x\r\n\r\n",
-                           "GET /version HTTP/1.1\r\n\r\n", "GET /version HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-                           "GET version HTTP/1.1\r\nHost: x\r\n\r\n", "GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n",
-                           "GET /version HTTP/1.1\r\nHost: x\r\nBad Field: y\r\n\r\n"}) {
+  for (const char* text :
+       {"hello\r\n\r\n", "GET\r\n\r\n", "GET /version HTTP/9.9\r\nHost: x\r\n\r\n",
+        "GET /version HTTP/1.1\r\n\r\n", "GET /version HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        "GET version HTTP/1.1\r\nHost: x\r\n\r\n", "GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET /version HTTP/1.1\r\nHost: x\r\nBad Field: y\r\n\r\n"}) {
     CAPTURE(text);
     HttpConnection connection = gateway().connect();
     connection.send(text);
@@ -125,12 +135,14 @@ TEST_CASE("what is not HTTP is answered 400 and cut off") {
 }
 
 TEST_CASE("a body whose length is stated in two ways is not believed") {
-  for (const char* fields : {"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
-                             "Content-Length: 3\r\nContent-Length: 4\r\n", "Transfer-Encoding: gzip\r\n",
-                             "Transfer-Encoding: gzip, chunked\r\n", "Content-Length: -1\r\n"}) {
+  for (const char* fields :
+       {"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
+        "Content-Length: 3\r\nContent-Length: 4\r\n", "Transfer-Encoding: gzip\r\n",
+        "Transfer-Encoding: gzip, chunked\r\n", "Content-Length: -1\r\n"}) {
     CAPTURE(fields);
     HttpConnection connection = gateway().connect();
-    connection.send("POST /v1/functions/f/invocations HTTP/1.1\r\nHost: x\r\n" + std::string(fields) + "\r\nabc");
+    connection.send("POST /v1/functions/f/invocations HTTP/1.1\r\nHost: x\r\n" +
+                    std::string(fields) + "\r\nabc");
     const Answer answer = connection.receive();
     CHECK((answer.status == 400 || answer.status == 501));
     CHECK(connection.closed(std::chrono::seconds(5)));
@@ -139,14 +151,18 @@ TEST_CASE("a body whose length is stated in two ways is not believed") {
 
 TEST_CASE("a header over the limit is 431") {
   HttpConnection connection = gateway().connect();
-  connection.send("GET /version HTTP/1.1\r\nHost: x\r\nX-Long: " + std::string(20'000, 'a') + "\r\n\r\n");
+  connection.send("GET /version HTTP/1.1\r\nHost: x\r\nX-Long: " + std::string(20'000, 'a') +
+                  "\r\n\r\n");
   CHECK(connection.receive().status == 431);
 }
 
-TEST_CASE("a body over the limit is refused before it is sent, a stranger's before its size matters") {
-  const std::string start = "PUT /v1/functions/f HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n";
+TEST_CASE(
+    "a body over the limit is refused before it is sent, a stranger's before its size matters") {
+  const std::string start =
+      "PUT /v1/functions/f HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n";
   HttpConnection connection = gateway().connect();
-  connection.send(start + "Expect: 100-continue\r\nAuthorization: Bearer " + gateway().token() + "\r\n\r\n");
+  connection.send(start + "Expect: 100-continue\r\nAuthorization: Bearer " + gateway().token() +
+                  "\r\n\r\n");
   const Answer answer = connection.receive();
   CHECK(answer.status == 413);
   CHECK(answer.body.find("64 MiB") != std::string::npos);
@@ -157,7 +173,8 @@ TEST_CASE("a body over the limit is refused before it is sent, a stranger's befo
 
 TEST_CASE("a refused small body is skipped, and the connection goes on") {
   HttpConnection connection = gateway().connect();
-  connection.send(request_text({.method = "POST", .path = "/v1/functions/f/invocations", .body = "GET / HTTP/1.1"}));
+  connection.send(request_text(
+      {.method = "POST", .path = "/v1/functions/f/invocations", .body = "GET / HTTP/1.1"}));
   const Answer refused = connection.receive();
   CHECK(refused.status == 401);
   CHECK(refused.header("orchid-outcome") == "denied");
@@ -167,8 +184,10 @@ TEST_CASE("a refused small body is skipped, and the connection goes on") {
 
 TEST_CASE("a chunked body arrives, and one over the limit is 413") {
   HttpConnection connection = gateway().connect();
-  const std::string head = "PUT /v1/functions/f HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
-                           "Authorization: Bearer " + gateway().token() + "\r\n\r\n";
+  const std::string head =
+      "PUT /v1/functions/f HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+      "Authorization: Bearer " +
+      gateway().token() + "\r\n\r\n";
   connection.send(head + "4;ext=1\r\njunk\r\n3\r\nmor\r\n0\r\nTrailer: x\r\n\r\n");
   CHECK(connection.receive().status == 422);
   connection.send(head);
@@ -179,8 +198,10 @@ TEST_CASE("a chunked body arrives, and one over the limit is 413") {
 
 TEST_CASE("100-continue is answered before the body is read") {
   HttpConnection connection = gateway().connect();
-  connection.send("PUT /v1/functions/f HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n"
-                  "Authorization: Bearer " + gateway().token() + "\r\n\r\n");
+  connection.send(
+      "PUT /v1/functions/f HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n"
+      "Authorization: Bearer " +
+      gateway().token() + "\r\n\r\n");
   CHECK(connection.receive().status == 100);
   connection.send("junk");
   CHECK(connection.receive().status == 422);
@@ -192,8 +213,9 @@ TEST_CASE("slow clients are answered 408: in the header, and in the body") {
   CHECK(header.receive().status == 408);
   CHECK(header.closed(std::chrono::seconds(5)));
   HttpConnection body = gateway().connect();
-  body.send("PUT /v1/functions/f HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nAuthorization: Bearer " +
-            gateway().token() + "\r\n\r\nabc");
+  body.send(
+      "PUT /v1/functions/f HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nAuthorization: Bearer " +
+      gateway().token() + "\r\n\r\nabc");
   CHECK(body.receive().status == 408);
 }
 
@@ -207,7 +229,9 @@ TEST_CASE("a connection without requests ends after the idle time, without an an
 TEST_CASE("trace context and request ids come back") {
   const Answer answer = gateway().ask(
       {.path = "/v1/limits",
-       .headers = "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\nX-Request-Id: abc\r\n"});
+       .headers =
+           "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\nX-Request-Id: "
+           "abc\r\n"});
   CHECK(answer.header("traceparent") == "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
   CHECK(answer.header("x-request-id") == "abc");
 }
@@ -218,11 +242,48 @@ TEST_CASE("the served API description is the one of the source tree") {
   CHECK(gateway().ask({.path = "/openapi.yaml"}).body == as_text(*file));
 }
 
+/// The methods of each path, as docs/openapi.yaml has them: "GET, HEAD, PUT", sorted.
+std::map<std::string, std::set<std::string>> described_paths(std::string_view yaml) {
+  std::map<std::string, std::set<std::string>> paths;
+  std::istringstream lines{std::string(yaml)};
+  std::string path;
+  for (std::string line; std::getline(lines, line) && line != "components:";) {
+    if (line.starts_with("  /")) path = line.substr(2, line.size() - 3);
+    for (const char* method : {"get", "put", "post", "patch", "delete"})
+      if (!path.empty() && line == "    " + std::string(method) + ":") {
+        std::string upper = method;
+        std::ranges::transform(upper, upper.begin(),
+                               [](unsigned char c) { return std::toupper(c); });
+        paths[path].insert(upper);
+        if (upper == "GET") paths[path].insert("HEAD");
+      }
+  }
+  return paths;
+}
+
+TEST_CASE("every path of the API description takes the methods that it names, and no others") {
+  const auto paths = described_paths(gateway().ask({.path = "/openapi.yaml"}).body);
+  CHECK(paths.size() > 10);
+  for (const auto& [path, methods] : paths) {
+    CAPTURE(path);
+    std::string real = path;
+    for (std::size_t open = 0; (open = real.find('{')) != std::string::npos;)
+      real.replace(open, real.find('}') - open + 1, "x");
+    const Answer answer = gateway().ask({.method = "OPTIONS", .path = real});
+    REQUIRE(answer.status == 405);
+    std::set<std::string> allowed;
+    std::istringstream list{answer.header("allow")};
+    for (std::string method; std::getline(list >> std::ws, method, ',');) allowed.insert(method);
+    CHECK(allowed == methods);
+  }
+}
+
 TEST_CASE("metrics count answers by status") {
   const Answer answer = gateway().ask({.path = "/metrics"});
   CHECK(answer.status == 200);
   CHECK(answer.body.find("orchid_http_requests_total{code=\"200\"}") != std::string::npos);
-  CHECK(answer.body.find("orchid_invocation_duration_seconds_bucket{le=\"+Inf\"}") != std::string::npos);
+  CHECK(answer.body.find("orchid_invocation_duration_seconds_bucket{le=\"+Inf\"}") !=
+        std::string::npos);
 }
 
 TEST_CASE("without an executor the gateway is alive, but not ready, and says what is missing") {
@@ -236,10 +297,11 @@ TEST_CASE("without an executor the gateway is alive, but not ready, and says wha
 TEST_CASE("executors connect with a WebSocket and nothing else") {
   const Answer plain = gateway().ask({.path = "/v1/executors/connect"});
   CHECK(plain.status == 426);
-  const Answer upgraded = gateway().ask({.path = "/v1/executors/connect",
-                                         .headers = "Connection: Upgrade\r\nUpgrade: websocket\r\n"
-                                                    "Sec-WebSocket-Version: 13\r\n"
-                                                    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"});
+  const Answer upgraded =
+      gateway().ask({.path = "/v1/executors/connect",
+                     .headers = "Connection: Upgrade\r\nUpgrade: websocket\r\n"
+                                "Sec-WebSocket-Version: 13\r\n"
+                                "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"});
   CHECK(upgraded.status == 101);
   CHECK(upgraded.header("sec-websocket-accept") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
 }

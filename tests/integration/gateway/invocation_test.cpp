@@ -10,7 +10,8 @@ using Json = nlohmann::json;
 
 struct Fixture {
   Fixture() {
-    REQUIRE(gateway.ask({.method = "PUT", .path = "/v1/functions/echo", .body = echo_module()}).status == 201);
+    REQUIRE(gateway.ask({.method = "PUT", .path = "/v1/functions/echo", .body = echo_module()})
+                .status == 201);
   }
   Answer invoke(const std::string& headers, const std::string& function = "echo") {
     return gateway.ask({.method = "POST",
@@ -21,7 +22,9 @@ struct Fixture {
   GatewayProcess gateway;
 };
 
-TEST_CASE_FIXTURE(Fixture, "a synchronous call without an executor is 503 within its deadline, and may be repeated") {
+TEST_CASE_FIXTURE(
+    Fixture,
+    "a synchronous call without an executor is 503 within its deadline, and may be repeated") {
   const auto began = std::chrono::steady_clock::now();
   const Answer answer = invoke("Orchid-Deadline-Ms: 5000\r\n");
   CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(6));
@@ -32,10 +35,12 @@ TEST_CASE_FIXTURE(Fixture, "a synchronous call without an executor is 503 within
   CHECK(problem["type"] == "urn:orchid:problem:no_capacity");
   CHECK(problem["retryable"] == true);
   CHECK(problem["invocation"] == answer.header("orchid-invocation"));
-  const Answer after = gateway.ask({.path = "/v1/invocations/" + answer.header("orchid-invocation")});
+  const Answer after =
+      gateway.ask({.path = "/v1/invocations/" + answer.header("orchid-invocation")});
   CHECK(after.status == 200);
   CHECK(Json::parse(after.body)["outcome"] == "no_capacity");
-  CHECK(gateway.ask({.path = "/v1/invocations/" + answer.header("orchid-invocation") + "/output"}).status == 503);
+  CHECK(gateway.ask({.path = "/v1/invocations/" + answer.header("orchid-invocation") + "/output"})
+            .status == 503);
 }
 
 TEST_CASE_FIXTURE(Fixture, "what cannot be called is refused, and names an outcome") {
@@ -50,16 +55,19 @@ TEST_CASE_FIXTURE(Fixture, "what cannot be called is refused, and names an outco
   CHECK(wrong.body.find("f64(f64)") != std::string::npos);
 }
 
-TEST_CASE_FIXTURE(Fixture, "an asynchronous call is accepted, waits in the queue, and is cancelled there") {
+TEST_CASE_FIXTURE(Fixture,
+                  "an asynchronous call is accepted, waits in the queue, and is cancelled there") {
   const Answer accepted = invoke("Prefer: respond-async\r\n");
   REQUIRE(accepted.status == 202);
   const std::string id = Json::parse(accepted.body)["id"];
   CHECK(accepted.header("location") == "/v1/invocations/" + id);
-  const Json waiting = Json::parse(gateway.ask({.path = "/v1/invocations/" + id + "?wait=300ms"}).body);
+  const Json waiting =
+      Json::parse(gateway.ask({.path = "/v1/invocations/" + id + "?wait=300ms"}).body);
   CHECK(waiting["state"] == "queued");
   CHECK(waiting["entry"] == "echo");
   CHECK(gateway.ask({.path = "/v1/invocations/" + id + "/output"}).status == 409);
-  CHECK(Json::parse(gateway.ask({.path = "/v1/invocations?state=queued"}).body)["invocations"].size() == 1);
+  CHECK(Json::parse(gateway.ask({.path = "/v1/invocations?state=queued"}).body)["invocations"]
+            .size() == 1);
   CHECK(gateway.ask({.method = "DELETE", .path = "/v1/invocations/" + id}).status == 202);
   const Json ended = Json::parse(gateway.ask({.path = "/v1/invocations/" + id + "?wait=10s"}).body);
   CHECK(ended["state"] == "done");
@@ -95,7 +103,9 @@ TEST_CASE_FIXTURE(Fixture, "an asynchronous call whose deadline passes in the qu
   CHECK(gateway.ask({.path = "/v1/invocations/" + id + "/output"}).status == 504);
 }
 
-TEST_CASE_FIXTURE(Fixture, "the same idempotency key is the same invocation, for another function it is refused") {
+TEST_CASE_FIXTURE(
+    Fixture,
+    "the same idempotency key is the same invocation, for another function it is refused") {
   const std::string headers = "Prefer: respond-async\r\nIdempotency-Key: k1\r\n";
   const Answer first = invoke(headers);
   const Answer second = invoke(headers);
@@ -103,7 +113,8 @@ TEST_CASE_FIXTURE(Fixture, "the same idempotency key is the same invocation, for
   CHECK(second.status == 202);
   CHECK(Json::parse(first.body)["id"] == Json::parse(second.body)["id"]);
   CHECK(second.header("idempotency-replayed") == "true");
-  REQUIRE(gateway.ask({.method = "PUT", .path = "/v1/functions/other", .body = echo_module(3)}).status == 201);
+  REQUIRE(gateway.ask({.method = "PUT", .path = "/v1/functions/other", .body = echo_module(3)})
+              .status == 201);
   CHECK(invoke(headers, "other").status == 409);
 }
 
@@ -111,15 +122,19 @@ TEST_CASE_FIXTURE(Fixture, "what is not an invocation is 404") {
   for (const char* id : {"x", "i-0000000000000000", "i-0100000000000000", "i-ff00000000000000"}) {
     CAPTURE(id);
     CHECK(gateway.ask({.path = std::string("/v1/invocations/") + id}).status == 404);
-    CHECK(gateway.ask({.method = "DELETE", .path = std::string("/v1/invocations/") + id}).status == 404);
+    CHECK(gateway.ask({.method = "DELETE", .path = std::string("/v1/invocations/") + id}).status ==
+          404);
   }
 }
 
 TEST_CASE("ten thousand queued calls take no thread each, and there is a limit") {
   GatewayProcess gateway({"--queued", "10000"});
-  REQUIRE(gateway.ask({.method = "PUT", .path = "/v1/functions/echo", .body = echo_module()}).status == 201);
+  REQUIRE(
+      gateway.ask({.method = "PUT", .path = "/v1/functions/echo", .body = echo_module()}).status ==
+      201);
   const auto threads = [&] {
-    const auto tasks = std::filesystem::directory_iterator("/proc/" + std::to_string(gateway.pid()) + "/task");
+    const auto tasks =
+        std::filesystem::directory_iterator("/proc/" + std::to_string(gateway.pid()) + "/task");
     return std::distance(begin(tasks), end(tasks));
   };
   const auto before = threads();

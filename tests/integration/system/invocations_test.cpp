@@ -56,7 +56,7 @@ TEST_CASE_FIXTURE(SystemFixture, "the documented description of the API is serve
   const Http answer = http("GET", "/openapi.yaml");
   CHECK(answer.status == 200);
   CHECK(contains(answer.body, "openapi: 3"));
-  CHECK(contains(answer.body, "/v1/functions"));
+  CHECK(contains(answer.body, "/v1/functions/{name}"));
   CHECK(http("GET", "/healthz").status == 200);
   CHECK(http("GET", "/readyz").status == 200);
   CHECK(Json::parse(http("GET", "/v1/limits").body).is_object());

@@ -7,7 +7,9 @@ namespace {
 
 constexpr uid_t tenant = 7;
 
-FunctionReference reference(std::string_view text) { return parse_function_reference(text).value(); }
+FunctionReference reference(std::string_view text) {
+  return parse_function_reference(text).value();
+}
 
 TEST_CASE("a function is found by name, entry and version") {
   FunctionRegistry registry({});
@@ -108,7 +110,8 @@ TEST_CASE("a manifest is taken for what it is only as far as the gateway cannot 
   CHECK(checked->size == ByteCount{5});
   manifest.entries = {};
   CHECK(check_manifest(manifest, "d", ByteCount{5}).error().code == ErrorCode::module_rejected);
-  manifest.entries = {{.name = "a", .signature = std::nullopt}, {.name = "a", .signature = std::nullopt}};
+  manifest.entries = {{.name = "a", .signature = std::nullopt},
+                      {.name = "a", .signature = std::nullopt}};
   CHECK_FALSE(check_manifest(manifest, "d", ByteCount{5}).has_value());
   manifest.entries = {{.name = "a/b", .signature = std::nullopt}};
   CHECK_FALSE(check_manifest(manifest, "d", ByteCount{5}).has_value());

@@ -8,7 +8,9 @@ namespace {
 /// Answers when the test says so.
 class FakeInspector final : public ModuleInspector {
  public:
-  void inspect(std::shared_ptr<const UniqueFd>, Done done) override { waiting.push_back(std::move(done)); }
+  void inspect(std::shared_ptr<const UniqueFd>, Done done) override {
+    waiting.push_back(std::move(done));
+  }
   [[nodiscard]] bool is_up() const override { return true; }
   void accept() {
     module::Manifest manifest;
@@ -34,7 +36,8 @@ struct Fixture {
     auto state = store->load();
     REQUIRE(state.has_value());
     service = std::make_unique<FunctionService>(
-        FunctionService::Parts{*store, inspector, table, clock, inbox.poster()}, FunctionRegistry::Limits{});
+        FunctionService::Parts{*store, inspector, table, clock, inbox.poster()},
+        FunctionRegistry::Limits{});
     kept = service->restore(std::move(state->versions));
     store->start();
   }
@@ -95,7 +98,8 @@ TEST_CASE_FIXTURE(Fixture, "a rejected module leaves nothing behind") {
   CHECK(table.current()->find(1, "f") == nullptr);
 }
 
-TEST_CASE_FIXTURE(Fixture, "deploys of one name happen one after the other, those of others do not wait") {
+TEST_CASE_FIXTURE(Fixture,
+                  "deploys of one name happen one after the other, those of others do not wait") {
   deploy("f", "first");
   deploy("f", "second");
   deploy("g", "other");

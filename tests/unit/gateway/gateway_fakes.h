@@ -1,4 +1,5 @@
-// gateway_fakes.h: what the tests of functions, invocations and store share: a thread's inbox, a clock, a runner, a directory.
+// gateway_fakes.h: what the tests of functions, invocations and store share: a thread's inbox, a
+// clock, a runner, a directory.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -68,11 +69,13 @@ class ManualClock final : public Clock {
  public:
   [[nodiscard]] MonotonicTime now() const override { return MonotonicTime(elapsed_); }
   [[nodiscard]] WallTime wall_now() const override {
-    return WallTime(std::chrono::duration_cast<WallTime::duration>(std::chrono::hours(24 * 365 * 50) + elapsed_));
+    return WallTime(std::chrono::duration_cast<WallTime::duration>(
+        std::chrono::hours(24 * 365 * 50) + elapsed_));
   }
   void advance(std::chrono::milliseconds by) { elapsed_ += by; }
   [[nodiscard]] UnixMillis wall_ms() const {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(wall_now().time_since_epoch()).count();
+    return std::chrono::duration_cast<std::chrono::milliseconds>(wall_now().time_since_epoch())
+        .count();
   }
 
  private:

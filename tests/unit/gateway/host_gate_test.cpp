@@ -44,7 +44,7 @@ template <typename Protocol>
 class Door {
  public:
   using Handler = std::function<void(asio::generic::stream_protocol::socket, UpgradeRequest)>;
-  Door(asio::io_context& io, typename Protocol::endpoint endpoint, Handler handler)
+  Door(asio::io_context& io, const typename Protocol::endpoint& endpoint, Handler handler)
       : acceptor_(io, endpoint), handler_(std::move(handler)) {
     next();
   }

@@ -11,11 +11,16 @@ namespace {
 
 TEST_CASE("each outcome has its status, and those that may be repeated say when") {
   using Row = std::pair<Outcome, unsigned>;
-  constexpr std::array rows{Row{Outcome::function_error, 502},    Row{Outcome::function_crashed, 502},
-                            Row{Outcome::function_exited, 502},   Row{Outcome::limit_exceeded, 502},
-                            Row{Outcome::deadline_exceeded, 504}, Row{Outcome::cancelled, 409},
-                            Row{Outcome::evicted, 503},           Row{Outcome::worker_lost, 503},
-                            Row{Outcome::no_capacity, 503},       Row{Outcome::bad_request, 400},
+  constexpr std::array rows{Row{Outcome::function_error, 502},
+                            Row{Outcome::function_crashed, 502},
+                            Row{Outcome::function_exited, 502},
+                            Row{Outcome::limit_exceeded, 502},
+                            Row{Outcome::deadline_exceeded, 504},
+                            Row{Outcome::cancelled, 409},
+                            Row{Outcome::evicted, 503},
+                            Row{Outcome::worker_lost, 503},
+                            Row{Outcome::no_capacity, 503},
+                            Row{Outcome::bad_request, 400},
                             Row{Outcome::denied, 403}};
   for (const auto& [outcome, status] : rows) {
     CAPTURE(to_string(outcome));
@@ -27,7 +32,8 @@ TEST_CASE("each outcome has its status, and those that may be repeated say when"
     CHECK(problem.retry_after_s.has_value() == (status == 503));
     CHECK(problem.retryable == (status == 503));
     const Response response = to_response(problem);
-    CHECK(response.headers.find("Orchid-Outcome: " + std::string(to_string(outcome))) != std::string::npos);
+    CHECK(response.headers.find("Orchid-Outcome: " + std::string(to_string(outcome))) !=
+          std::string::npos);
   }
 }
 
@@ -65,7 +71,8 @@ TEST_CASE("a refused invocation names an outcome, another refused request none")
   CHECK(problem_of(failure).status == 404);
 }
 
-TEST_CASE("an unauthenticated client is told how to authenticate, one over a quota when to come back") {
+TEST_CASE(
+    "an unauthenticated client is told how to authenticate, one over a quota when to come back") {
   const Response who = to_response(problem_of(Failure{ErrorCode::unauthenticated, ""}));
   CHECK(who.status == 401);
   CHECK(who.headers.find("WWW-Authenticate: Bearer") != std::string::npos);
@@ -84,7 +91,8 @@ TEST_CASE("a response's head states type and length, and 204 neither") {
   std::string head;
   render_head(json_response(200, "{}"), {.common = "Server: s\r\n", .echoed = "X: y\r\n"}, head);
   CHECK(head ==
-        "HTTP/1.1 200 OK\r\nServer: s\r\nContent-Type: application/json\r\nContent-Length: 2\r\nX: y\r\n\r\n");
+        "HTTP/1.1 200 OK\r\nServer: s\r\nContent-Type: application/json\r\nContent-Length: 2\r\nX: "
+        "y\r\n\r\n");
   Response none;
   none.status = 204;
   render_head(none, {.keep_alive = false}, head);

@@ -46,7 +46,8 @@ TEST_CASE("list fields that come twice become one list") {
 }
 
 TEST_CASE("preferences are read, and unknown ones ignored") {
-  const Preferences some = parse_prefer("handling=lenient, Respond-Later, respond-async; x=1 , wait=7");
+  const Preferences some =
+      parse_prefer("handling=lenient, Respond-Later, respond-async; x=1 , wait=7");
   CHECK(some.respond_async);
   CHECK(some.wait == std::chrono::seconds(7));
   CHECK_FALSE(parse_prefer("wait=-1").wait.has_value());

@@ -15,11 +15,15 @@ struct Fixture {
     store = Store::open(directory.path()).value();
     auto state = store->load();
     REQUIRE(state.has_value());
-    async = std::make_unique<AsyncInvocations>(
-        AsyncInvocations::Parts{*store, clock, control.poster(), {{http.poster(), &runner}},
-                                [this] { return has_supply; }},
-        AsyncInvocations::Options{});
-    async->restore(std::move(state->unfinished), [this](const InvocationRecord&) { return version; });
+    async =
+        std::make_unique<AsyncInvocations>(AsyncInvocations::Parts{*store,
+                                                                   clock,
+                                                                   control.poster(),
+                                                                   {{http.poster(), &runner}},
+                                                                   [this] { return has_supply; }},
+                                           AsyncInvocations::Options{});
+    async->restore(std::move(state->unfinished),
+                   [this](const InvocationRecord&) { return version; });
     store->start();
     async->tick();
   }
@@ -50,17 +54,19 @@ struct Fixture {
   }
   InvocationRecord outcome_of(const std::string& id) {
     std::optional<InvocationRecord> record;
-    async->wait(1, id, clock.now() + std::chrono::seconds(30), [&](Result<std::optional<InvocationView>> view) {
-      REQUIRE(view.has_value());
-      REQUIRE(view->has_value());
-      record = (*view)->record;
-    });
+    async->wait(1, id, clock.now() + std::chrono::seconds(30),
+                [&](Result<std::optional<InvocationView>> view) {
+                  REQUIRE(view.has_value());
+                  REQUIRE(view->has_value());
+                  record = (*view)->record;
+                });
     control.run_until([&] { return record.has_value(); });
     return *record;
   }
   std::string output_of(const std::string& id) {
     std::optional<std::string> output;
-    async->output(id, [&](Result<std::vector<std::byte>> bytes) { output = as_text(bytes.value()); });
+    async->output(id,
+                  [&](Result<std::vector<std::byte>> bytes) { output = as_text(bytes.value()); });
     control.run_until([&] { return output.has_value(); });
     return *output;
   }
@@ -76,7 +82,8 @@ struct Fixture {
   std::unique_ptr<AsyncInvocations> async;
 };
 
-TEST_CASE_FIXTURE(Fixture, "an invocation is durable, runs, and its outcome is there for those who wait") {
+TEST_CASE_FIXTURE(Fixture,
+                  "an invocation is durable, runs, and its outcome is there for those who wait") {
   const std::string id = submit(submission("in")).record.id;
   wait_for_start(id);
   CHECK(as_text(runner.running[id].call.input.bytes) == "in");
@@ -108,7 +115,8 @@ TEST_CASE_FIXTURE(Fixture, "what was accepted before a restart runs after it") {
   CHECK(as_text(runner.running[id].call.input.bytes) == "kept");
 }
 
-TEST_CASE_FIXTURE(Fixture, "what was running at a restart runs again, unless it may run only once") {
+TEST_CASE_FIXTURE(Fixture,
+                  "what was running at a restart runs again, unless it may run only once") {
   AsyncSubmission once = submission("once");
   once.at_most_once = true;
   const std::string first = submit(submission("again")).record.id;
@@ -123,7 +131,8 @@ TEST_CASE_FIXTURE(Fixture, "what was running at a restart runs again, unless it 
   CHECK_FALSE(runner.running.contains(second));
 }
 
-TEST_CASE_FIXTURE(Fixture, "the same idempotency key gives the same invocation, before and after it ended") {
+TEST_CASE_FIXTURE(Fixture,
+                  "the same idempotency key gives the same invocation, before and after it ended") {
   AsyncSubmission keyed = submission("x");
   keyed.idempotency_key = "k";
   const std::string id = submit(keyed).record.id;
@@ -138,7 +147,8 @@ TEST_CASE_FIXTURE(Fixture, "the same idempotency key gives the same invocation, 
   CHECK(runner.order.size() == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a queued invocation is cancelled at once, a running one through its runner") {
+TEST_CASE_FIXTURE(Fixture,
+                  "a queued invocation is cancelled at once, a running one through its runner") {
   has_supply = false;
   const std::string queued = submit(submission("")).record.id;
   std::size_t answered = 0;
@@ -187,7 +197,8 @@ TEST_CASE_FIXTURE(Fixture, "who waits hears of the state when the wait is over")
 
 TEST_CASE_FIXTURE(Fixture, "a synchronous call that goes on is an invocation like the others") {
   std::optional<Result<void>> adopted;
-  async->adopt("i-0100000000000001", submission("in"), 0, [&](Result<void> result) { adopted.emplace(std::move(result)); });
+  async->adopt("i-0100000000000001", submission("in"), 0,
+               [&](Result<void> result) { adopted.emplace(std::move(result)); });
   control.run_until([&] { return adopted.has_value(); });
   CHECK(adopted->has_value());
   async->ended("i-0100000000000001", ok_result("late"));

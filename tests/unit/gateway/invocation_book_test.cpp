@@ -43,7 +43,8 @@ TEST_CASE("a slot is free again when its call has ended") {
 }
 
 TEST_CASE("a call that found no worker waits again at its old place, after a pause") {
-  InvocationBook book({.running_per_runner = 4, .pause_without_capacity = std::chrono::milliseconds(250)}, 1);
+  InvocationBook book(
+      {.running_per_runner = 4, .pause_without_capacity = std::chrono::milliseconds(250)}, 1);
   book.accept(booked("a"));
   book.accept(booked("b"));
   BookedInvocation* a = book.start_next(start);
@@ -63,7 +64,8 @@ TEST_CASE("a call that found no worker ends when its deadline has passed") {
 
 TEST_CASE("what happened on a worker is final") {
   InvocationBook book({}, 1);
-  for (const Outcome outcome : {Outcome::function_error, Outcome::worker_lost, Outcome::no_capacity}) {
+  for (const Outcome outcome :
+       {Outcome::function_error, Outcome::worker_lost, Outcome::no_capacity}) {
     book.accept(booked("a"));
     BookedInvocation* a = book.start_next(start);
     REQUIRE(book.hand_over(*a));

@@ -32,7 +32,8 @@ struct Fixture {
   }
   std::optional<InvocationView> view(std::uint64_t number, uid_t tenant = 1) {
     std::optional<InvocationView> seen;
-    calls.wait(tenant, number, {}, [&](Result<std::optional<InvocationView>> found) { seen = *found; });
+    calls.wait(tenant, number, {},
+               [&](Result<std::optional<InvocationView>> found) { seen = *found; });
     return seen;
   }
 
@@ -43,7 +44,8 @@ struct Fixture {
   FakeRunner runner;
   std::shared_ptr<const FunctionVersion> version = make_version("f", 'a');
   std::unique_ptr<Store> store;
-  AsyncInvocations async{{*store, clock, control.poster(), {{here.poster(), &runner}}, [] { return true; }}, {}};
+  AsyncInvocations async{
+      {*store, clock, control.poster(), {{here.poster(), &runner}}, [] { return true; }}, {}};
   SyncCalls calls{{runner, async, clock, here.poster(), control.poster()},
                   {.home = 1, .in_flight = 2, .recent = {.capacity = 4}}};
   std::vector<SyncAnswer> answers;
@@ -79,7 +81,9 @@ TEST_CASE_FIXTURE(Fixture, "a call that outlives its wait goes on as an asynchro
   runner.end(id, ok_result("late"));
   std::optional<Outcome> outcome;
   run_until([&] { return async.running_count() == 0; });
-  async.wait(1, id, {}, [&](Result<std::optional<InvocationView>> found) { outcome = (*found)->record.outcome; });
+  async.wait(1, id, {}, [&](Result<std::optional<InvocationView>> found) {
+    outcome = (*found)->record.outcome;
+  });
   run_until([&] { return outcome.has_value(); });
   CHECK(outcome == Outcome::ok);
 }
@@ -117,8 +121,9 @@ TEST_CASE_FIXTURE(Fixture, "only the last calls are remembered") {
 TEST_CASE_FIXTURE(Fixture, "who waits for a running call hears of its end") {
   const auto number = start();
   std::optional<Outcome> outcome;
-  calls.wait(1, number, clock.now() + std::chrono::seconds(5),
-             [&](Result<std::optional<InvocationView>> found) { outcome = (*found)->record.outcome; });
+  calls.wait(
+      1, number, clock.now() + std::chrono::seconds(5),
+      [&](Result<std::optional<InvocationView>> found) { outcome = (*found)->record.outcome; });
   CHECK_FALSE(outcome.has_value());
   runner.end(format_invocation_id(number), failed_result(Outcome::function_error));
   CHECK(outcome == Outcome::function_error);
@@ -132,7 +137,8 @@ TEST_CASE("an id says who made it, and reads back") {
   CHECK(parse_invocation_id(text) == number);
   CHECK(home_of(number) == 3);
   CHECK(ids.next() != number);
-  for (const char* wrong : {"", "i-", "i-0123456789ABCDEF", "j-0123456789abcdef", "i-0123456789abcde"})
+  for (const char* wrong :
+       {"", "i-", "i-0123456789ABCDEF", "j-0123456789abcdef", "i-0123456789abcde"})
     CHECK_FALSE(parse_invocation_id(wrong).has_value());
 }
 

@@ -19,7 +19,8 @@ struct Fixture {
   }
   template <typename T>
   Completion<T> into(std::optional<Result<T>>& place) {
-    return on_thread<T>(inbox.poster(), [&place](Result<T> result) { place.emplace(std::move(result)); });
+    return on_thread<T>(inbox.poster(),
+                        [&place](Result<T> result) { place.emplace(std::move(result)); });
   }
   template <typename T>
   Result<T> wait(std::optional<Result<T>>& place) {
@@ -50,7 +51,8 @@ struct Fixture {
   }
   std::size_t spool_files() {
     std::size_t count = 0;
-    for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator(directory.path() / "spool"))
+    for ([[maybe_unused]] const auto& file :
+         std::filesystem::directory_iterator(directory.path() / "spool"))
       ++count;
     return count;
   }
@@ -71,7 +73,8 @@ struct Fixture {
   std::unique_ptr<Store> store;
 };
 
-TEST_CASE_FIXTURE(Fixture, "a second store on the same directory is refused, and told who holds it") {
+TEST_CASE_FIXTURE(Fixture,
+                  "a second store on the same directory is refused, and told who holds it") {
   const auto second = Store::open(directory.path());
   REQUIRE_FALSE(second.has_value());
   CHECK(second.error().code == ErrorCode::conflict);
@@ -161,9 +164,10 @@ TEST_CASE_FIXTURE(Fixture, "ten thousand invocations are accepted in few transac
   std::size_t durable = 0;
   for (std::size_t i = 0; i < count; ++i)
     store->insert(record("i-" + std::to_string(i)), {},
-                  on_thread<InsertedInvocation>(inbox.poster(), [&durable](Result<InsertedInvocation> result) {
-                    if (result) ++durable;
-                  }));
+                  on_thread<InsertedInvocation>(inbox.poster(),
+                                                [&durable](Result<InsertedInvocation> result) {
+                                                  if (result) ++durable;
+                                                }));
   inbox.run_until([&] { return durable == count; });
   CHECK(open().unfinished.size() == count);
 }

@@ -7,9 +7,10 @@ namespace {
 
 struct Fixture {
   std::string token = make_token();
-  TokenBook book{{.uid = 1000, .name = "ada"},
-                 {{.hash = hash_token(token), .tenant = {.uid = 1000, .name = "ada"}, .label = "owner"},
-                  {.hash = hash_token("orc_other"), .tenant = {.uid = 1001, .name = "bob"}, .label = "b"}}};
+  TokenBook book{
+      {.uid = 1000, .name = "ada"},
+      {{.hash = hash_token(token), .tenant = {.uid = 1000, .name = "ada"}, .label = "owner"},
+       {.hash = hash_token("orc_other"), .tenant = {.uid = 1001, .name = "bob"}, .label = "b"}}};
 };
 
 TEST_CASE_FIXTURE(Fixture, "a token names its tenant") {

@@ -1,0 +1,142 @@
+#include "discovery.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+
+namespace orchid::sdk {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A runtime directory, an environment, and sockets that can be reached or not.
+class Desk {
+ public:
+  Desk() {
+    std::string pattern = "/tmp/orchid-test-XXXXXX";
+    directory_ = ::mkdtemp(pattern.data());
+    fs::create_directory(directory_ / "orchid");
+    variables["XDG_RUNTIME_DIR"] = directory_;
+  }
+  ~Desk() { fs::remove_all(directory_); }
+  Desk(const Desk&) = delete;
+  Desk& operator=(const Desk&) = delete;
+
+  [[nodiscard]] fs::path gateway_file() const { return directory_ / "orchid" / "gateway.json"; }
+  [[nodiscard]] fs::path token_file() const { return directory_ / "token"; }
+  void write_gateway_file() const {
+    std::ofstream(gateway_file())
+        << R"({"addresses":["http://127.0.0.1:4000","http://[::1]:4001"],)"
+        << R"("socket":"/run/gateway.sock","token_file":")" << token_file().string() << "\"}";
+    std::ofstream(token_file()) << "orc_secret\n";
+  }
+  [[nodiscard]] Surroundings surroundings() const {
+    return {.variable = [this](const std::string& name) -> std::optional<std::string> {
+              const auto found = variables.find(name);
+              return found == variables.end() ? std::nullopt : std::optional(found->second);
+            },
+            .can_connect = [this](const fs::path&) { return socket_works; },
+            .uid = ::geteuid()};
+  }
+  [[nodiscard]] Endpoint find(const ClientOptions& options = {}) const {
+    return find_gateway(options, surroundings());
+  }
+  [[nodiscard]] ErrorKind failure(const ClientOptions& options = {}) const {
+    try {
+      (void)find(options);
+    } catch (const Error& error) {
+      CHECK_FALSE(error.hint().empty());
+      return error.kind();
+    }
+    FAIL("it was found");
+    return ErrorKind::internal;
+  }
+
+  std::map<std::string, std::string> variables;
+  bool socket_works = true;
+
+ private:
+  fs::path directory_;
+};
+
+}  // namespace
+
+TEST_CASE("the Unix socket of the running Orchid comes first, and needs no token") {
+  const Desk desk;
+  desk.write_gateway_file();
+  const Endpoint endpoint = desk.find();
+  CHECK(endpoint.socket == "/run/gateway.sock");
+  CHECK(endpoint.token.empty());
+}
+
+TEST_CASE("where the socket cannot be reached, the first TCP address is taken with the token") {
+  Desk desk;
+  desk.write_gateway_file();
+  desk.socket_works = false;
+  const Endpoint endpoint = desk.find();
+  CHECK(endpoint.socket.empty());
+  CHECK(endpoint.base_url == "http://127.0.0.1:4000");
+  CHECK(endpoint.token == "orc_secret");
+}
+
+TEST_CASE("an option goes before ORCHID_GATEWAY, which goes before what runs here") {
+  Desk desk;
+  desk.write_gateway_file();
+  desk.variables["ORCHID_GATEWAY"] = "http://login1:8080/";
+  CHECK(desk.find().base_url == "http://login1:8080");
+  CHECK(desk.find({.gateway = "unix:/other.sock"}).socket == "/other.sock");
+  desk.variables["ORCHID_TOKEN"] = " stated\n";
+  CHECK(desk.find().token == "stated");
+  CHECK(desk.find({.token = "given"}).token == "given");
+}
+
+TEST_CASE("our own gateway's token is sent to our own gateway only") {
+  Desk desk;
+  desk.write_gateway_file();
+  CHECK(desk.find({.gateway = "http://[::1]:4001"}).token == "orc_secret");
+  CHECK(desk.find({.gateway = "http://127.0.0.1:4002"}).token.empty());
+  CHECK(desk.find({.gateway = "http://evil.example:4000"}).token.empty());
+}
+
+TEST_CASE("a gateway.json that another user has written is refused") {
+  const Desk desk;
+  desk.write_gateway_file();
+  Surroundings other = desk.surroundings();
+  if (::geteuid() == 0) {
+    REQUIRE(::chown(desk.gateway_file().c_str(), 12345, 12345) == 0);
+  } else {
+    other.uid += 1;
+  }
+  try {
+    (void)find_gateway({}, other);
+    FAIL("it was used");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::denied);
+  }
+}
+
+TEST_CASE("what cannot be an address, and what is damaged, is told with what to do") {
+  Desk desk;
+  for (const char* address : {"localhost:80", "ftp://x", "unix:relative", "nonsense"}) {
+    CAPTURE(address);
+    CHECK(desk.failure({.gateway = address}) == ErrorKind::bad_configuration);
+  }
+  std::ofstream(desk.gateway_file()) << "{\"addresses\":";
+  CHECK(desk.failure() == ErrorKind::bad_configuration);
+}
+
+TEST_CASE("without a variable for it, the file is looked for in /tmp under the user's number") {
+  Desk desk;
+  const auto both = gateway_file_places(desk.surroundings());
+  REQUIRE(both.size() == 2);
+  CHECK(both[0] == desk.gateway_file());
+  desk.variables["XDG_RUNTIME_DIR"] = "not/absolute";
+  const auto one = gateway_file_places(desk.surroundings());
+  REQUIRE(one.size() == 1);
+  CHECK(one[0] == "/tmp/orchid-" + std::to_string(::geteuid()) + "/gateway.json");
+}
+
+}  // namespace orchid::sdk

@@ -1,0 +1,54 @@
+#include "documents.h"
+
+#include <doctest/doctest.h>
+
+namespace orchid::sdk {
+
+using std::chrono::microseconds;
+
+TEST_CASE("a function's document is read with entries, signatures and targets") {
+  const FunctionInfo info = parse_function(R"json({"name":"dot","version":"sha256:ab","size":70,
+      "entries":[{"name":"dot","signature":"f64(span<f64>)"},{"name":"raw","signature":null}],
+      "targets":[{"triple":"x86_64-linux-gnu","arch":"x86_64","kind":"bitcode","size":60}],"new":1})json");
+  CHECK(info.name == "dot");
+  CHECK(info.version == "sha256:ab");
+  CHECK(info.size == 70);
+  REQUIRE(info.entries.size() == 2);
+  CHECK(info.entries[0].signature == "f64(span<f64>)");
+  CHECK(info.entries[1].signature.empty());
+  CHECK(info.targets == std::vector<std::string>{"x86_64 bitcode"});
+  CHECK(info.json.find("\"new\"") != std::string::npos);
+}
+
+TEST_CASE("an invocation is finished once it has an outcome") {
+  CHECK_FALSE(parse_invocation(R"({"id":"i-1","state":"running"})").finished());
+  const auto done = parse_invocation(
+      R"({"id":"i-1","state":"done","outcome":"ok","attempt":1,"node":"n","function":"f"})");
+  CHECK(done.finished());
+  CHECK(done.attempt == 1);
+  CHECK(parse_invocations(R"({"invocations":[{"id":"i-1"},{"id":"i-2"}]})").size() == 2);
+  CHECK(parse_invocation(R"({"id":"i-1","outcome":null})").outcome.empty());
+}
+
+TEST_CASE("an answer that is not what was promised is an error that says so") {
+  for (const char* text :
+       {"", "<html>", "[]", "{}", R"({"name":7})", R"({"name":"f","entries":{"a":1}})"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS((void)parse_function(text), Error);
+  }
+  CHECK_THROWS_AS((void)parse_functions(R"({"other":[]})"), Error);
+}
+
+TEST_CASE("Server-Timing is read in milliseconds, and what is unknown or damaged is passed over") {
+  const CallTiming timing = parse_server_timing(
+      "queue;dur=0.012, place;dur=1, edge;dur=9;desc=\"x\", run ; dur=2.5, link;dur=nonsense");
+  CHECK(timing.queue == microseconds(12));
+  CHECK(timing.place == microseconds(1000));
+  CHECK(timing.run == microseconds(2500));
+  CHECK(timing.link.count() == 0);
+  CHECK(timing.compile.count() == 0);
+  CHECK(parse_server_timing("").run.count() == 0);
+  CHECK(parse_server_timing(";;,,=;dur").run.count() == 0);
+}
+
+}  // namespace orchid::sdk
