@@ -15,7 +15,8 @@
 
 namespace orchid::gateway {
 
-/// One deployed version of a function. Immutable, shared by all calls that run it: a running call keeps its version.
+/// One deployed version of a function. Immutable, shared by all calls that run it: a running call
+/// keeps its version.
 struct FunctionVersion {
   std::string function;
   std::string digest;
@@ -43,20 +44,21 @@ struct Call {
   bool at_most_once = false;
 };
 
-/// Where the time went; each part is zero when it did not happen. Sums to the whole less what HTTP took.
+/// Where the time went; each part is zero when it did not happen. Sums to the whole less what HTTP
+/// took.
 struct CallTimings {
-  std::chrono::microseconds queue{0};    // waiting for a free worker
-  std::chrono::microseconds place{0};    // getting a lease and a lane
+  std::chrono::microseconds queue{0};  // waiting for a free worker
+  std::chrono::microseconds place{0};  // getting a lease and a lane
   std::chrono::microseconds compile{0};
   std::chrono::microseconds link{0};
-  std::chrono::nanoseconds run{0};       // inside the function
+  std::chrono::nanoseconds run{0};  // inside the function
 };
 
 struct CallResult {
   Outcome outcome = Outcome::ok;
-  std::string message;  // one line: why it was not ok
-  std::string node;     // host name; empty: it never reached one
-  unsigned attempt = 0; // 1: the first try
+  std::string message;   // one line: why it was not ok
+  std::string node;      // host name; empty: it never reached one
+  unsigned attempt = 0;  // 1: the first try
   Payload output;
   std::string log;
   std::uint64_t log_dropped = 0;
@@ -66,21 +68,26 @@ struct CallResult {
 /// Called once, on the runner's thread.
 using CallDone = std::function<void(CallResult)>;
 
-/// Runs calls on workers. One for each HTTP thread, owned by it; all functions are called on that thread.
+/// Runs calls on workers. One for each HTTP thread, owned by it; all functions are called on that
+/// thread.
 class CallRunner {
  public:
   virtual ~CallRunner() = default;
-  /// Always ends with `done`, at the latest 1 s after the call's deadline. Never blocks; may call `done` before it returns.
+  /// Always ends with `done`, at the latest 1 s after the call's deadline. Never blocks; may call
+  /// `done` before it returns.
   virtual void start(Call call, CallDone done) = 0;
   /// Asks for a stop; `done` follows with `cancelled`, or with what happened first.
   virtual void cancel(const std::string& invocation) = 0;
   /// The log of a running call so far; empty when it is not running here.
   [[nodiscard]] virtual std::string running_log(const std::string& invocation) const = 0;
-  /// Takes what has arrived; true when something had. The thread calls it between rounds of its event loop.
+  /// Takes what has arrived; true when something had. The thread calls it between rounds of its
+  /// event loop.
   virtual bool poll() = 0;
-  /// True when an answer is likely within microseconds, so that the thread should poll on rather than sleep.
+  /// True when an answer is likely within microseconds, so that the thread should poll on rather
+  /// than sleep.
   [[nodiscard]] virtual bool expects_answer_soon() const = 0;
-  /// Before the thread blocks in its event loop: false when something has arrived meanwhile. After: `finish_sleep`.
+  /// Before the thread blocks in its event loop: false when something has arrived meanwhile. After:
+  /// `finish_sleep`.
   [[nodiscard]] virtual bool prepare_to_sleep() = 0;
   virtual void finish_sleep() = 0;
 };
