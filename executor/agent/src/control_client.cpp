@@ -226,7 +226,7 @@ void ControlClient::dial() {
   resolver_.async_resolve(
       options_.gateway.host, options_.gateway.port,
       [this, alive = std::weak_ptr(alive_)](error_code error,
-                                            asio::ip::tcp::resolver::results_type found) {
+                                            const asio::ip::tcp::resolver::results_type& found) {
         if (alive.expired() || !running_ || error == asio::error::operation_aborted) return;
         if (error)
           return lost("'" + options_.gateway.host + "' cannot be looked up: " + error.message());
