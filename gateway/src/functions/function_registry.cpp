@@ -1,6 +1,7 @@
 #include "functions/function_registry.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "protocol/digest.h"
 #include "protocol/limits.h"
@@ -44,9 +45,9 @@ std::vector<std::string> FunctionRegistry::replaced_by(uid_t tenant, const std::
   const Function* function = table_->find(tenant, name);
   if (function == nullptr) return replaced;
   std::size_t kept = 1;  // the new one
-  for (auto v = function->versions.rbegin(); v != function->versions.rend(); ++v) {
-    if (v->version->digest == digest) continue;
-    if (++kept > limits_.versions_per_function) replaced.push_back(v->version->digest);
+  for (const auto& known : std::views::reverse(function->versions)) {
+    if (known.version->digest == digest) continue;
+    if (++kept > limits_.versions_per_function) replaced.push_back(known.version->digest);
   }
   return replaced;
 }

@@ -52,7 +52,7 @@ std::map<std::string, std::shared_ptr<const FunctionVersion>> FunctionService::r
   return kept;
 }
 
-void FunctionService::in_turn(Name name, Task change) {
+void FunctionService::in_turn(const Name& name, Task change) {
   auto& waiting = changes_[name];
   waiting.push_back(std::move(change));
   if (waiting.size() == 1) waiting.front()();
@@ -142,7 +142,7 @@ void FunctionService::end(const std::shared_ptr<Deploying>& deploy, Result<Deplo
   next_change({deploy->request.tenant, deploy->request.name});
 }
 
-void FunctionService::remove(uid_t tenant, std::string name, Precondition precondition,
+void FunctionService::remove(uid_t tenant, const std::string& name, Precondition precondition,
                              Removed done) {
   owner_.assert_current();
   const Name key{tenant, name};

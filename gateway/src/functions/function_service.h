@@ -56,12 +56,12 @@ class FunctionService {
   /// `unreachable` (no compiler), `disk_full`, `system`.
   void deploy(DeployRequest request, Deployed done);
   using Removed = std::function<void(Result<void>)>;
-  void remove(uid_t tenant, std::string name, Precondition precondition, Removed done);
+  void remove(uid_t tenant, const std::string& name, Precondition precondition, Removed done);
 
  private:
   struct Deploying;
   using Name = std::pair<uid_t, std::string>;
-  void in_turn(Name name, Task change);
+  void in_turn(const Name& name, Task change);
   void next_change(const Name& name);
   void begin(const std::shared_ptr<Deploying>& deploy);
   void inspected(const std::shared_ptr<Deploying>& deploy, Result<module::Manifest> manifest);

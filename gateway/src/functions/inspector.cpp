@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <ranges>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,7 +14,7 @@
 #include "foundation/log.h"
 #include "foundation/sockets.h"
 
-extern char** environ;
+extern char** environ;  // NOLINT(readability-redundant-declaration): of glibc only with _GNU_SOURCE
 
 namespace orchid::gateway {
 namespace {
@@ -129,8 +130,7 @@ void Inspector::server_lost(const std::string& why) {
   ++failures_in_a_row_;
   // Those that were sent go first again, in their order.
   std::vector<Request> given_up;
-  for (auto sent = sent_.rbegin(); sent != sent_.rend(); ++sent) {
-    auto& where = sent->second;
+  for (auto& [id, where] : std::views::reverse(sent_)) {
     if (where.attempts < most_attempts) {
       waiting_.push_front(std::move(where));
     } else {

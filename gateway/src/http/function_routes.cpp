@@ -105,10 +105,9 @@ void FunctionRoutes::remove(Request& request, const Reply& reply) {
   parts_.control([&functions = parts_.functions, here = parts_.here,
                   tenant = request.identity.tenant.uid, name = std::move(name),
                   precondition = std::move(*precondition), answer]() mutable {
-    functions.remove(tenant, std::move(name), std::move(precondition),
-                     [here, answer](Result<void> removed) {
-                       here([answer, removed = std::move(removed)] { answer(removed); });
-                     });
+    functions.remove(tenant, name, std::move(precondition), [here, answer](Result<void> removed) {
+      here([answer, removed = std::move(removed)] { answer(removed); });
+    });
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <ranges>
 
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -112,8 +113,8 @@ std::string function_list_json(const std::vector<const Function*>& functions) {
 
 std::string version_list_json(const Function& function) {
   Json list = Json::array();
-  for (auto v = function.versions.rbegin(); v != function.versions.rend(); ++v)
-    list.push_back(describe_version(*v));
+  for (const auto& version : std::views::reverse(function.versions))
+    list.push_back(describe_version(version));
   return to_text({{"versions", list}});
 }
 

@@ -27,7 +27,7 @@ Response unknown(const std::string& id) {
 
 /// Ends with `reply` unless there is an invocation.
 template <typename Use>
-ViewDone with_view(const Reply& reply, const std::string& id, Use use) {
+ViewDone with_view(const Reply& reply, const std::string& id, const Use& use) {
   return [reply, id, use](Result<std::optional<InvocationView>> view) {
     if (!view) return reply.send(refuse(view.error(), id));
     if (!*view) return reply.send(unknown(id));
@@ -87,7 +87,8 @@ const CallsPort* ResultRoutes::home(const std::string& id) const {
   return home == control_home || home > parts_.threads.size() ? nullptr : &parts_.threads[home - 1];
 }
 
-void ResultRoutes::find(uid_t tenant, const std::string& id, MonotonicTime until, ViewDone done) {
+void ResultRoutes::find(uid_t tenant, const std::string& id, MonotonicTime until,
+                        const ViewDone& done) {
   const auto number = parse_invocation_id(id);
   if (!number) return done(std::optional<InvocationView>{});
   ViewDone back = [here = parts_.here, done](Result<std::optional<InvocationView>> view) {

@@ -37,7 +37,7 @@ class ResultRoutes {
   void logs(Request& request, const Reply& reply);
   void cancel(Request& request, const Reply& reply);
   /// Finds an invocation wherever it is; `done` runs on this thread.
-  void find(uid_t tenant, const std::string& id, MonotonicTime until, ViewDone done);
+  void find(uid_t tenant, const std::string& id, MonotonicTime until, const ViewDone& done);
   [[nodiscard]] const CallsPort* home(const std::string& id) const;
   void cancel_async(uid_t tenant, const std::string& id, const Reply& reply);
 

@@ -14,7 +14,7 @@ constexpr std::chrono::milliseconds tick_interval{100};
 }  // namespace
 
 CapacityControl::CapacityControl(boost::asio::io_context& control, const Clock& clock,
-                                 WorkerBroker::Options options)
+                                 const WorkerBroker::Options& options)
     : control_(control),
       clock_(clock),
       broker_(options),

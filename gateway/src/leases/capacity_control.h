@@ -21,7 +21,7 @@ namespace orchid::gateway {
 class CapacityControl final : public WorkerSupply, private ExecutorEvents {
  public:
   CapacityControl(boost::asio::io_context& control, const Clock& clock,
-                  WorkerBroker::Options options);
+                  const WorkerBroker::Options& options);
   ~CapacityControl() override;
 
   /// Any thread: a new connection of an executor; see ExecutorGate::accept.
