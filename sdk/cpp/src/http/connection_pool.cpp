@@ -36,6 +36,7 @@ void append(HeaderList& list, const std::string& line) {
   list.reset(longer);
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): the signature is curl's
 std::size_t take_body(char* data, std::size_t, std::size_t size, void* user) noexcept {
   auto& response = *static_cast<HttpResponse*>(user);
   try {
