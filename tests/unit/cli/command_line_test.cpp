@@ -1,0 +1,209 @@
+#include "terminal/command_line.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "fake_gateway.h"
+#include "scratch.h"
+
+namespace orchid::cli {
+namespace {
+
+using nlohmann::json;
+using tests::FakeAnswer;
+using tests::FakeGateway;
+using tests::FakeRequest;
+
+struct Ran {
+  int status = -1;
+  std::string out;
+  std::string err;
+};
+
+Ran orchid(std::vector<std::string> words) {
+  std::ostringstream out;
+  std::ostringstream err;
+  Shell shell(out, err);
+  const int status = static_cast<int>(run_command_line(words, shell));
+  return {status, out.str(), err.str()};
+}
+
+/// The same, asking `gateway`.
+Ran orchid(const FakeGateway& gateway, std::vector<std::string> words) {
+  words.insert(words.end(), {"--gateway", gateway.address()});
+  return orchid(std::move(words));
+}
+
+constexpr auto function_document =
+    R"({"name":"f","version":"sha256:0123456789abcdef","size":10,"entries":[{"name":"f","signature":null}],"targets":[{"arch":"x86_64","kind":"bitcode"}],"calls":{"ok":3}})";
+
+}  // namespace
+
+TEST_CASE("each command has help with examples") {
+  const Ran all = orchid({"--help"});
+  CHECK(all.status == 0);
+  for (const char* command :
+       {"up", "build", "inspect", "deploy", "list", "describe", "delete", "invoke", "status",
+        "result", "wait", "cancel", "logs", "hosts", "token", "doctor", "completion"}) {
+    CAPTURE(command);
+    CHECK(all.out.find(std::string("  ") + command) != std::string::npos);
+    const Ran help = orchid({command, "--help"});
+    CHECK(help.status == 0);
+    CHECK(help.out.find("Examples:\n  ") != std::string::npos);
+    CHECK(help.out.find("--json") != std::string::npos);
+    CHECK(help.err.empty());
+  }
+  CHECK(orchid({"--version"}).out.starts_with("orchid "));
+}
+
+TEST_CASE("a wrong command line is told with what to type, exit status 2") {
+  CHECK(orchid({}).status == 2);
+  CHECK(orchid({"nonsense"}).err.find("there is no command 'nonsense'") != std::string::npos);
+  CHECK(orchid({"invoke"}).err.find("orchid invoke --help") != std::string::npos);
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"nonsense"},
+                                                {"invoke"},
+                                                {"list", "--nonsense"},
+                                                {"invoke", "f", "--deadline", "soon"},
+                                                {"invoke", "f", "--async", "--stats"},
+                                                {"invoke", "f", "--args", "[]", "--in", "x"},
+                                                {"up", "--port", "99999"},
+                                                {"build", "/nonexistent.c"},
+                                                {"inspect", "/nonexistent"},
+                                                {"deploy", "/nonexistent.orc"},
+                                                {"deploy", "a.cpp"},
+                                                {"completion", "tcsh"}}) {
+    CAPTURE(words.back());
+    CHECK(orchid(words).status == 2);
+  }
+}
+
+TEST_CASE("functions are listed for people, as names, and as the gateway's JSON") {
+  FakeGateway gateway([](const FakeRequest&) {
+    return FakeAnswer{.body = std::string(R"({"functions":[)") + function_document + "]}"};
+  });
+  const Ran table = orchid(gateway, {"list"});
+  CHECK(table.status == 0);
+  CHECK(table.out.starts_with("NAME"));
+  CHECK(table.out.find("0123456789ab ") != std::string::npos);
+  CHECK(orchid(gateway, {"list", "--names"}).out == "f\n");
+  CHECK(json::parse(orchid(gateway, {"list", "--json"}).out).at("functions").size() == 1);
+}
+
+TEST_CASE("one function is described with what the gateway says beyond what we know") {
+  FakeGateway gateway([](const FakeRequest&) { return FakeAnswer{.body = function_document}; });
+  const Ran described = orchid(gateway, {"describe", "f"});
+  CHECK(described.out.find("calls.ok") != std::string::npos);
+  CHECK(json::parse(orchid(gateway, {"describe", "f", "--json"}).out).at("size") == 10);
+}
+
+TEST_CASE("deploying takes the file's name unless another one is given") {
+  FakeGateway gateway(
+      [](const FakeRequest&) { return FakeAnswer{.status = 201, .body = function_document}; });
+  const Scratch scratch;
+  std::ofstream(scratch / "dot.orc") << "module";
+  const Ran deployed = orchid(gateway, {"deploy", scratch / "dot.orc"});
+  CHECK(deployed.status == 0);
+  CHECK(deployed.out.find("deployed f@0123456789ab") != std::string::npos);
+  CHECK(orchid(gateway, {"deploy", scratch / "dot.orc", "--name", "other"}).status == 0);
+  CHECK(orchid(gateway, {"deploy", scratch / "dot.orc", "--name", "9"}).status == 2);
+  const auto requests = gateway.requests();
+  REQUIRE(requests.size() == 2);
+  CHECK(requests[0].target == "/v1/functions/dot");
+  CHECK(requests[0].body == "module");
+  CHECK(requests[1].target == "/v1/functions/other");
+}
+
+TEST_CASE("a call's output goes to the file as it is, and its cost to standard error") {
+  FakeGateway gateway([](const FakeRequest& request) {
+    return FakeAnswer{.body = request.body + std::string("\0out", 4),
+                      .headers = {"Orchid-Invocation: i-1", "Server-Timing: run;dur=2"}};
+  });
+  const Scratch scratch;
+  std::ofstream(scratch / "in") << "in ";
+  const Ran called = orchid(gateway, {"invoke", "f", "--in", scratch / "in", "--out",
+                                      scratch / "out", "--time", "--deadline", "1.5s"});
+  CHECK(called.status == 0);
+  CHECK(called.out.empty());
+  CHECK(called.err.find("run 2 ms") != std::string::npos);
+  CHECK(gateway.requests()[0].header("orchid-deadline-ms") == "1500");
+  std::ifstream file(scratch / "out");
+  CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == std::string("in \0out", 7));
+  const Ran repeated = orchid(gateway, {"invoke", "f", "--in", scratch / "in", "--out", "/dev/null",
+                                        "--repeat", "9", "--stats", "--json"});
+  CHECK(json::parse(repeated.err).at("succeeded") == 9);
+}
+
+TEST_CASE("an asynchronous call prints its id and nothing else") {
+  FakeGateway gateway(
+      [](const FakeRequest&) { return FakeAnswer{.status = 202, .body = R"({"id":"i-77"})"}; });
+  const Ran submitted = orchid(gateway, {"invoke", "f", "--in", "/dev/null", "--async"});
+  CHECK(submitted.out == "i-77\n");
+  CHECK(submitted.err.empty());
+  CHECK(gateway.requests()[0].header("prefer") == "respond-async");
+}
+
+TEST_CASE("the way a call failed decides the exit status") {
+  struct Case {
+    int http;
+    const char* type;
+    int status;
+  };
+  for (const Case& c :
+       {Case{502, "function_error", 1}, Case{504, "deadline_exceeded", 4}, Case{503, "evicted", 5},
+        Case{401, "unauthenticated", 6}, Case{403, "denied", 6}, Case{404, "not_found", 2},
+        Case{503, "no_capacity", 3}, Case{500, "internal", 3}}) {
+    FakeGateway gateway([&c](const FakeRequest&) {
+      return FakeAnswer{.status = c.http,
+                        .body = std::string(R"({"type":"urn:orchid:problem:)") + c.type +
+                                R"(","detail":"because"})"};
+    });
+    CAPTURE(c.type);
+    const Ran failed = orchid(gateway, {"invoke", "f", "--in", "/dev/null"});
+    CHECK(failed.status == c.status);
+    CHECK(failed.out.empty());
+    CHECK(failed.err.starts_with("orchid: because"));
+    const Ran as_json = orchid(gateway, {"invoke", "f", "--in", "/dev/null", "--json"});
+    CHECK(json::parse(as_json.err).at("error") == c.type);
+    CHECK(json::parse(as_json.err).at("exit_status") == c.status);
+  }
+}
+
+TEST_CASE("waiting ends with the status of how the invocation ended, or 4 when the time was up") {
+  std::string outcome = "\"evicted\"";
+  FakeGateway gateway([&outcome](const FakeRequest&) {
+    return FakeAnswer{.body =
+                          R"({"id":"i-1","state":"x","message":"why","outcome":)" + outcome + "}"};
+  });
+  const Ran evicted = orchid(gateway, {"wait", "i-1"});
+  CHECK(evicted.status == 5);
+  CHECK(evicted.out == "i-1  evicted  why\n");
+  outcome = "\"ok\"";
+  CHECK(orchid(gateway, {"wait", "i-1", "i-2"}).status == 0);
+  outcome = "null";
+  CHECK(orchid(gateway, {"wait", "i-1", "--timeout", "0s"}).status == 4);
+  CHECK(orchid(gateway, {"status", "i-1"}).out.find("i-1") != std::string::npos);
+}
+
+TEST_CASE("an answer that nobody can understand is Orchid's failure, in one line") {
+  FakeGateway gateway([](const FakeRequest&) { return FakeAnswer{.body = "<html>"}; });
+  for (const char* command : {"list", "hosts", "status"}) {
+    CAPTURE(command);
+    const Ran ran = orchid(gateway, {command});
+    CHECK(ran.status == 3);
+    CHECK(std::ranges::count(ran.err, '\n') == 1);
+  }
+}
+
+TEST_CASE("completion is offered for the three shells, with all commands") {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const Ran script = orchid({"completion", shell});
+    CHECK(script.status == 0);
+    for (const char* word : {"invoke", "doctor", "concurrency"})
+      CHECK(script.out.find(word) != std::string::npos);
+  }
+}
+
+}  // namespace orchid::cli

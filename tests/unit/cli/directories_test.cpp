@@ -1,0 +1,97 @@
+#include "supervisor/directories.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <map>
+
+#include "scratch.h"
+#include "supervisor/gateway_file.h"
+#include "supervisor/up_lock.h"
+
+namespace orchid::cli {
+namespace {
+
+UserSurroundings surroundings(std::map<std::string, std::string> variables, bool own = true) {
+  return {.variable = [variables](const std::string& name) -> std::optional<std::string> {
+            const auto found = variables.find(name);
+            return found == variables.end() ? std::nullopt : std::optional(found->second);
+          },
+          .is_own_directory = [own](const std::filesystem::path&) { return own; },
+          .home = "/home/me",
+          .uid = 4711};
+}
+
+}  // namespace
+
+TEST_CASE(
+    "what clients look for lies in XDG_RUNTIME_DIR, or in /tmp where that is missing or not ours") {
+  CHECK(runtime_directory(surroundings({{"XDG_RUNTIME_DIR", "/run/user/4711"}})) ==
+        "/run/user/4711/orchid");
+  CHECK(runtime_directory(surroundings({{"XDG_RUNTIME_DIR", "/run/user/1"}}, false)) ==
+        "/tmp/orchid-4711");
+  CHECK(runtime_directory(surroundings({{"XDG_RUNTIME_DIR", "relative"}})) == "/tmp/orchid-4711");
+  CHECK(runtime_directory(surroundings({})) == "/tmp/orchid-4711");
+  CHECK(runtime_places(surroundings({{"XDG_RUNTIME_DIR", "/run/user/4711"}})).size() == 2);
+}
+
+TEST_CASE(
+    "state lies in XDG_STATE_HOME or in the home directory, and without either one must be named") {
+  CHECK(state_directory(surroundings({{"XDG_STATE_HOME", "/scratch"}})).value() ==
+        "/scratch/orchid");
+  CHECK(state_directory(surroundings({})).value() == "/home/me/.local/state/orchid");
+  UserSurroundings homeless = surroundings({});
+  homeless.home.clear();
+  const auto state = state_directory(homeless);
+  REQUIRE_FALSE(state.has_value());
+  CHECK(state.error().message.find("--state") != std::string::npos);
+}
+
+TEST_CASE("gateway.json comes back as it was written, readable by its owner only") {
+  const Scratch scratch;
+  const GatewayFile file{.addresses = {"http://127.0.0.1:1", "http://[::1]:2"},
+                         .socket = "/run/s",
+                         .token_file = "/state/token",
+                         .state = "/state",
+                         .version = "1.2.3",
+                         .pid = 42};
+  REQUIRE(write_gateway_file(scratch.path(), file).has_value());
+  struct stat status{};
+  REQUIRE(::stat((scratch / "gateway.json").c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0600);
+  const auto back = find_gateway_file({"/nonexistent", scratch.path()});
+  REQUIRE(back.has_value());
+  CHECK(back->addresses == file.addresses);
+  CHECK(back->token_file == "/state/token");
+  CHECK(back->pid == 42);
+  remove_gateway_file(scratch.path());
+  remove_gateway_file(scratch.path());
+  const auto gone = find_gateway_file({scratch.path()});
+  REQUIRE_FALSE(gone.has_value());
+  CHECK(gone.error().message.find("orchid up") != std::string::npos);
+}
+
+TEST_CASE("a damaged gateway.json is told, not passed over") {
+  const Scratch scratch;
+  for (const char* text : {"", "{", "[]", R"({"addresses":7})"}) {
+    CAPTURE(text);
+    std::ofstream(scratch / "gateway.json") << text;
+    const auto file = find_gateway_file({scratch.path()});
+    REQUIRE_FALSE(file.has_value());
+    CHECK(file.error().code == ErrorCode::bad_configuration);
+  }
+}
+
+TEST_CASE("one runtime directory has one owner at a time") {
+  const Scratch scratch;
+  auto first = try_lock_runtime(scratch.path());
+  REQUIRE(first.has_value());
+  REQUIRE(first->has_value());
+  CHECK_FALSE(try_lock_runtime(scratch.path()).value().has_value());
+  first->reset();
+  CHECK(try_lock_runtime(scratch.path()).value().has_value());
+  CHECK_FALSE(try_lock_runtime("/nonexistent").has_value());
+}
+
+}  // namespace orchid::cli
