@@ -44,7 +44,7 @@ std::vector<std::string> listen_addresses(const UpArguments& arguments) {
 
 Result<fs::path> prepared_directory(const fs::path& wanted, const char* flag) {
   std::error_code error;
-  const fs::path directory = fs::absolute(wanted, error);
+  fs::path directory = fs::absolute(wanted, error);
   if (!error) fs::create_directories(directory.parent_path(), error);
   if (error)
     return fail(system_failure(ErrorCode::system, "making " + wanted.string(), error.value())

@@ -1,6 +1,7 @@
 // Functions: deploy, describe, delete, with real bitcode and a real inspector.
 #include <doctest/doctest.h>
 #include <signal.h>
+#include <chrono>
 
 #include <fstream>
 
@@ -114,10 +115,18 @@ pid_t inspector_of(pid_t gateway) {
   return 0;
 }
 
+/// Once there is one: it is started in the background. 0 after 10 s.
+pid_t running_inspector_of(pid_t gateway) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  pid_t found = 0;
+  while (found == 0 && std::chrono::steady_clock::now() < give_up) found = inspector_of(gateway);
+  return found;
+}
+
 TEST_CASE("an inspector that was killed is replaced, and the deploy works") {
   GatewayProcess gateway;
   for (int i = 0; i < 3; ++i) {
-    const pid_t inspector = inspector_of(gateway.pid());
+    const pid_t inspector = running_inspector_of(gateway.pid());
     REQUIRE(inspector > 0);
     ::kill(inspector, SIGKILL);
     const Answer made =
@@ -128,7 +137,7 @@ TEST_CASE("an inspector that was killed is replaced, and the deploy works") {
 
 TEST_CASE("an inspector that stands still is replaced in time, and the deploy works") {
   GatewayProcess gateway({"--inspect-time", "500ms"});
-  const pid_t inspector = inspector_of(gateway.pid());
+  const pid_t inspector = running_inspector_of(gateway.pid());
   REQUIRE(inspector > 0);
   ::kill(inspector, SIGSTOP);
   const Answer made =
