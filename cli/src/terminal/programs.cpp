@@ -136,7 +136,8 @@ Result<ProgramResult> run_program(const ProgramRun& run) {
     std::array<char, 16 * 1024> text{};
     const ssize_t got = in_time ? ::read(read_end.get(), text.data(), text.size()) : 0;
     if (got > 0) result.output.append(text.data(), static_cast<std::size_t>(got));
-    if (got <= 0 && !(got < 0 && errno == EINTR)) break;
+    const bool interrupted = got < 0 && errno == EINTR;
+    if (got <= 0 && !interrupted) break;
   }
   if (!in_time || !wait_readable(ended.get(), end)) {
     ::kill(*pid, SIGKILL);

@@ -84,8 +84,7 @@ Result<std::filesystem::path> add_compile_step(ImagePlan& plan, const std::files
   if (*language == Language::bitcode) return source;
   auto command = compile_command(*language, request, tools);
   if (!command) return fail(std::move(command.error()));
-  const auto output =
-      request.scratch / (plan.arch + "-" + std::to_string(plan.steps.size()) + ".bc");
+  auto output = request.scratch / (plan.arch + "-" + std::to_string(plan.steps.size()) + ".bc");
   command->push_back("--target=" + plan.triple);
   command->insert(command->end(), request.compiler_flags.begin(), request.compiler_flags.end());
   command->insert(command->end(), {"-o", output.string(), source.string()});
