@@ -44,8 +44,7 @@ Result<std::deque<std::vector<std::byte>>> make_modules(int count) {
       static_cast<unsigned long long>(std::chrono::system_clock::now().time_since_epoch().count());
   for (int i = 0; i < count; ++i) {
     auto compiled = output_of(
-        {.command = {"clang-19", "-O2", "-fno-vectorize", "-fno-slp-vectorize", "-emit-llvm", "-c",
-                     "-I" FUNCTION_HEADERS,
+        {.command = {"clang-19", "-O2", "-flto=thin", "-emit-llvm", "-c", "-I" FUNCTION_HEADERS,
                      "-DUNIQUE=" + std::to_string(base + static_cast<unsigned long long>(i)) +
                          "ULL",
                      directory / "cold.c", "-o", directory / "cold.bc"}},

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <span>
 #include <sstream>
 
 #include "foundation/files.h"
@@ -15,6 +16,7 @@ namespace orchid::bench {
 namespace {
 
 constexpr int calls_per_round = 3;
+constexpr std::size_t matrix_size = 384;
 
 std::string name_of(pid_t process) {
   const auto name = read_file("/proc/" + std::to_string(process) + "/comm", 4_KiB);
@@ -34,15 +36,43 @@ Result<std::vector<double>> worker_sizes(const tests::LocalOrchid& orchid) {
   return sizes;
 }
 
-Result<std::vector<double>> native_round(const std::string& options, const std::string& prices) {
-  auto printed = output_of({.command = {PROGRAMS "/blackscholes-native", "--rounds",
-                                        std::to_string(calls_per_round), options, prices}},
-                           std::chrono::seconds(60));
+/// What a native program printed: the time of each round in nanoseconds.
+Result<std::vector<double>> native_round(std::vector<std::string> command) {
+  auto printed = output_of({.command = std::move(command)}, std::chrono::seconds(60));
   if (!printed) return fail(std::move(printed.error()));
   std::vector<double> values;
   std::istringstream lines(*printed);
   for (double nanoseconds = 0; lines >> nanoseconds;) values.push_back(nanoseconds / 1e6);
   return values;
+}
+
+/// The time inside the function, of each of a round's calls.
+Result<std::vector<double>> orchid_round(Client& client, const std::string& function,
+                                         std::span<const std::byte> input) {
+  std::vector<double> values;
+  try {
+    for (int i = 0; i < calls_per_round; ++i) {
+      const Reply reply = client.invoke(function, input);
+      values.push_back(std::chrono::duration<double, std::milli>(reply.timing.run).count());
+    }
+  } catch (const std::exception& error) {
+    return fail(ErrorCode::internal, error.what());
+  }
+  return values;
+}
+
+void compare_matmul(Bench& bench, Client& client) {
+  const std::vector<double> matrices(2UL * matrix_size * matrix_size, 1.5);
+  client.deploy_file("matmul", MATMUL_MODULE);
+  const std::vector<std::string> native{PROGRAMS "/matmul-native", std::to_string(calls_per_round),
+                                        std::to_string(matrix_size)};
+  bench.compare(
+      {.row = "matrix product, 384 x 384",
+       .unit = "ms",
+       .round = [&] { return orchid_round(client, "matmul", std::as_bytes(std::span(matrices))); },
+       .baseline = {"clang++-19 -O3 -march=native", "matmul-native 3 384", ""},
+       .baseline_round = [&] { return native_round(native); },
+       .promises = {{Statistic::p50, {Target::Direction::at_most, 1.05}}}});
 }
 
 int run(Bench& bench) {
@@ -66,26 +96,20 @@ int run(Bench& bench) {
   if (!input) return 3;
   Client client({.gateway = orchid->address(), .token = orchid->token()});
   client.deploy_file("blackscholes", FUNCTIONS "/blackscholes.bc");
-  const auto orchid_round = [&]() -> Result<std::vector<double>> {
-    std::vector<double> values;
-    try {
-      for (int i = 0; i < calls_per_round; ++i) {
-        const Reply reply = client.invoke("blackscholes", *input);
-        values.push_back(std::chrono::duration<double, std::milli>(reply.timing.run).count());
-      }
-    } catch (const std::exception& error) {
-      return fail(ErrorCode::internal, error.what());
-    }
-    return values;
-  };
   bench.compare({.row = "Black-Scholes, 1 M options",
                  .unit = "ms",
-                 .round = orchid_round,
+                 .round = [&] { return orchid_round(client, "blackscholes", *input); },
                  .baseline = {"clang++-19 -O3 -march=native",
                               "blackscholes-native --rounds 3 options.bin prices.bin", ""},
-                 .baseline_round = [&] { return native_round(options, directory / "prices.bin"); },
+                 .baseline_round =
+                     [&] {
+                       return native_round({PROGRAMS "/blackscholes-native", "--rounds",
+                                            std::to_string(calls_per_round), options,
+                                            directory / "prices.bin"});
+                     },
                  .promises = {{Statistic::p50, {Target::Direction::at_most, 1.05}}}});
   std::filesystem::remove_all(directory);
+  compare_matmul(bench, client);
   return bench.report();
 }
 

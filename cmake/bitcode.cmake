@@ -10,8 +10,9 @@ function(orchid_bitcode output source)
   else()
     set(compiler ${ORCHID_CLANGXX} -std=c++23)
   endif()
-  # Vector code is left to the host that runs the function, which knows its own vector width.
-  set(flags -O2 -fno-vectorize -fno-slp-vectorize -emit-llvm -c -Wall -Wextra
+  # clang's pipeline for a later link: it leaves vectorising and unrolling to the host that runs the
+  # function, which knows its own vector width (docs/decisions/0007).
+  set(flags -O2 -flto=thin -emit-llvm -c -Wall -Wextra
       -I${CMAKE_SOURCE_DIR}/libs/function_abi/include)
   cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   cmake_path(GET output PARENT_PATH folder)

@@ -55,10 +55,11 @@ std::unexpected<Failure> missing(std::string_view program, std::string_view pack
                                           std::string(package));
 }
 
-/// As cmake/bitcode.cmake has them. Vector code is left to the host that runs the function, which
-/// knows its own vector width.
-constexpr std::array<const char*, 8> clang_flags{
-    "-O2", "-fno-vectorize", "-fno-slp-vectorize", "-g0", "-c", "-emit-llvm", "-Wall", "-Wextra"};
+/// As cmake/bitcode.cmake has them. -flto=thin is clang's pipeline for a later link: it leaves
+/// vectorising and unrolling to the host that runs the function, which knows its own vector width
+/// (docs/decisions/0007).
+constexpr std::array<const char*, 7> clang_flags{"-O2",        "-flto=thin", "-g0",    "-c",
+                                                 "-emit-llvm", "-Wall",      "-Wextra"};
 
 Result<std::vector<std::string>> compile_command(Language language, const BuildRequest& request,
                                                  const Toolchain& tools) {
