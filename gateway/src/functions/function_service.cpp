@@ -108,6 +108,7 @@ void FunctionService::inspected(const std::shared_ptr<Deploying>& deploy,
   deploy->version->digest = deploy->digest;
   deploy->version->manifest = std::move(*checked);
   deploy->version->module = std::move(*deploy->module);
+  if (request.accepted) request.accepted(deploy->version);
   deploy->created = now();
   VersionRecord record{.tenant = request.tenant,
                        .function = request.name,

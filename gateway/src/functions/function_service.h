@@ -1,6 +1,7 @@
 // functions/function_service.h: deploys, from bytes to a durable version that the HTTP threads see.
 //
-// Same bytes? → inspect → store (synced) → publish. Changes of one name happen one after the other.
+// Same bytes? → inspect → tell who prepares for calls → store (synced) → publish. Changes of one
+// name happen one after the other.
 #pragma once
 #include <deque>
 #include <functional>
@@ -24,6 +25,9 @@ struct DeployRequest {
   std::string name;
   std::vector<std::byte> module;
   Precondition precondition;
+  /// Called when the module has been found good, while it is being stored, so that a worker can get
+  /// ready for the first call meanwhile. May be empty.
+  std::function<void(std::shared_ptr<const FunctionVersion>)> accepted;
 };
 
 struct Deployment {

@@ -50,7 +50,11 @@ void FunctionRoutes::put(Request& request, const Reply& reply) {
   DeployRequest deploy{.tenant = request.identity.tenant.uid,
                        .name = name,
                        .module = std::move(request.body),
-                       .precondition = std::move(*precondition)};
+                       .precondition = std::move(*precondition),
+                       .accepted = [&runner = parts_.runner, here = parts_.here](
+                                       std::shared_ptr<const FunctionVersion> version) {
+                         here([&runner, version = std::move(version)] { runner.expect(version); });
+                       }};
   auto answer = [name, reply](const Result<Deployment>& deployed) {
     if (!deployed) return reply.send(refuse(deployed.error(), name));
     Response response =

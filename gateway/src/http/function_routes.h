@@ -13,6 +13,7 @@ class FunctionRoutes {
   struct Parts {
     FunctionService& functions;  // on the control thread
     Published<FunctionTable>& table;
+    CallRunner& runner;  // of this thread
     Poster here;
     Poster control;
   };

@@ -76,6 +76,8 @@ class CallRunner {
   /// Always ends with `done`, at the latest 1 s after the call's deadline. Never blocks; may call
   /// `done` before it returns.
   virtual void start(Call call, CallDone done) = 0;
+  /// Calls of this version are likely to come: an idle worker, if there is one, loads it ahead.
+  virtual void expect(const std::shared_ptr<const FunctionVersion>& version) = 0;
   /// Asks for a stop; `done` follows with `cancelled`, or with what happened first.
   virtual void cancel(const std::string& invocation) = 0;
   /// The log of a running call so far; empty when it is not running here.

@@ -2,6 +2,7 @@
 // executor (docs/PROTOCOL.md §3), the lane itself (§4), the modules that it has loaded and the
 // calls that are in it.
 #pragma once
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <memory>
@@ -87,6 +88,11 @@ class DispatchLane {
   void forget_slot(std::uint64_t function) { slots_.erase(function); }
   [[nodiscard]] bool is_loading(std::uint64_t function) const;
   [[nodiscard]] bool loads_anything() const { return !loading_.empty(); }
+  /// Whether it loads a module, by number, of which that is true.
+  template <typename Predicate>
+  [[nodiscard]] bool loads_any(Predicate predicate) const {
+    return std::ranges::any_of(loading_, predicate, &Loading::function);
+  }
   [[nodiscard]] const WorkerGrant& grant() const { return grant_; }
   [[nodiscard]] LanePhase phase() const { return phase_; }
   [[nodiscard]] MonotonicTime since() const { return since_; }  // of the phase

@@ -44,6 +44,16 @@ void Dispatcher::start(Call call, CallDone done) {
   arm_timer(now);
 }
 
+void Dispatcher::expect(const std::shared_ptr<const FunctionVersion>& version) {
+  if (stopped_) return;
+  for (const auto& lane : lanes_) {
+    if (lane->phase() != LanePhase::ready || !lane->running.empty() || lane->loads_anything() ||
+        lane->suspect || lane->leaving)
+      continue;
+    return lane->announce(function_of(version).number, version);
+  }
+}
+
 void Dispatcher::cancel(const std::string& invocation) {
   const auto found = by_invocation_.find(invocation);
   if (found == by_invocation_.end()) return;

@@ -48,6 +48,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   Dispatcher& operator=(const Dispatcher&) = delete;
 
   void start(Call call, CallDone done) override;
+  void expect(const std::shared_ptr<const FunctionVersion>& version) override;
   void cancel(const std::string& invocation) override;
   [[nodiscard]] std::string running_log(const std::string& invocation) const override;
   bool poll() override;

@@ -156,7 +156,10 @@ void Dispatcher::view_lanes(const DispatchFunction& function, MonotonicTime now)
       view.backlog = lane->backlog;
     }
     view.loading = lane->is_loading(function.number);
-    view.loading_other = lane->loads_anything() && !view.loading;
+    view.loading_other = lane->loads_any([&](std::uint64_t number) {
+      const DispatchFunction* other = number == function.number ? nullptr : find_function(number);
+      return other != nullptr && !other->waiting.empty();
+    });
     views_.push_back(view);
   }
 }

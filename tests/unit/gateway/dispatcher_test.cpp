@@ -67,6 +67,36 @@ TEST_CASE("the time of compiling and linking goes to the calls that waited for i
   CHECK(answer->result.timings.queue == microseconds(400));
 }
 
+TEST_CASE("an idle worker loads an expected module, so that its first call waits for nothing") {
+  Bench bench;
+  bench.grant();
+  bench.settle();
+  bench.dispatcher->expect(bench.function("echo"));
+  bench.settle();
+  FakeWorker& worker = *bench.executor.workers.at(0);
+  CHECK(worker.count<LaneCode>() == 1);
+  bench.call("echo", "x");
+  CHECK(worker.take() == "x");
+  CHECK(worker.count<LaneAnnounce>() == 1);
+}
+
+TEST_CASE("a module that is only expected keeps no other function's calls waiting") {
+  Bench bench;
+  bench.grant();
+  bench.settle();
+  bench.call("slow", "a");
+  bench.settle();
+  FakeWorker& worker = *bench.executor.workers.at(0);
+  CHECK(worker.take() == "a");
+  worker.answer({.run_time = milliseconds(5)});
+  bench.settle();
+  bench.executor.loads = false;
+  bench.dispatcher->expect(bench.function("huge"));
+  bench.settle();
+  bench.call("slow", "b");
+  CHECK(worker.take() == "b");
+}
+
 TEST_CASE("long calls wait for an idle worker, and more workers are wanted") {
   Bench bench;
   bench.grant();

@@ -1,6 +1,7 @@
 #include "functions/function_service.h"
 
 #include "gateway_fakes.h"
+#include "protocol/digest.h"
 
 namespace orchid::gateway {
 namespace {
@@ -76,6 +77,27 @@ TEST_CASE_FIXTURE(Fixture, "a deployed function is there after a restart, with i
   const auto mapped = MappedFile::map(function->newest().version->module.get(), {.limit = 1_MiB});
   REQUIRE(mapped.has_value());
   CHECK(as_text(mapped->bytes()) == "module bytes");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a good module is made known before it is stored, a bad one never") {
+  std::vector<std::string> accepted;
+  const auto deploy_watched = [&](std::string_view module) {
+    const auto bytes = as_bytes(module);
+    service->deploy({.tenant = 1,
+                     .name = "f",
+                     .module = {bytes.begin(), bytes.end()},
+                     .precondition = {},
+                     .accepted = [&](const auto& version) { accepted.push_back(version->digest); }},
+                    [this](Result<Deployment> result) { deployed.push_back(std::move(result)); });
+  };
+  deploy_watched("bad");
+  inspector.answer(fail(ErrorCode::module_rejected, "no entry"));
+  CHECK(accepted.empty());
+  deploy_watched("good");
+  inspector.accept();
+  CHECK(accepted == std::vector{digest_of(as_bytes("good"))});
+  CHECK(deployed.size() == 1);
+  wait_for(2);
 }
 
 TEST_CASE_FIXTURE(Fixture, "the same bytes again are answered without inspection") {

@@ -94,6 +94,9 @@ class FakeRunner final : public CallRunner {
     std::string id = call.invocation;
     running[id] = {std::move(call), std::move(done)};
   }
+  void expect(const std::shared_ptr<const FunctionVersion>& version) override {
+    expected.push_back(version->digest);
+  }
   void cancel(const std::string& invocation) override { cancelled.push_back(invocation); }
   [[nodiscard]] std::string running_log(const std::string& invocation) const override {
     return running.contains(invocation) ? "so far" : "";
@@ -111,6 +114,7 @@ class FakeRunner final : public CallRunner {
   std::map<std::string, Running> running;
   std::vector<std::string> order;
   std::vector<std::string> cancelled;
+  std::vector<std::string> expected;  // digests
 };
 
 [[nodiscard]] inline CallResult ok_result(std::string_view output) {
