@@ -24,7 +24,7 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, O
       workers_(io, children_, options_.workers),
       compiler_(io, children_, options_.compiler,
                 [this](const CompilerReady& target) { compiler_ready(target); }),
-      code_(compiler_, store_),
+      code_(io, compiler_, store_),
       services_{io,
                 workers_,
                 code_,

@@ -1,5 +1,6 @@
 #include "code_service.h"
 
+#include <boost/asio/post.hpp>
 #include <utility>
 
 #include "foundation/files.h"
@@ -73,10 +74,17 @@ void CodeService::compiled(const std::string& digest, Result<CompilerProcess::Co
   remember(digest, file);
   for (const Done& done : flight.mapped())
     done(Object{file, CodeSource::compiled, result->duration});
-  if (const auto key = key_of(digest))
-    if (auto stored = store_.insert(*key, mapped->bytes()); !stored)
-      log::warn("event=object_not_stored module={} reason=\"{}\"", short_digest(digest),
-                stored.error().message);
+  // The call that waits for the code need not wait for the disk.
+  boost::asio::post(io_, [this, digest, file] { keep(digest, *file); });
+}
+
+void CodeService::keep(const std::string& digest, const UniqueFd& file) {
+  const auto key = key_of(digest);
+  const auto mapped = MappedFile::map(file.get(), {.limit = largest_object});
+  if (!key || !mapped) return;
+  if (auto stored = store_.insert(*key, mapped->bytes()); !stored)
+    log::warn("event=object_not_stored module={} reason=\"{}\"", short_digest(digest),
+              stored.error().message);
 }
 
 void CodeService::remember(const std::string& digest, std::shared_ptr<const UniqueFd> file) {

@@ -1,6 +1,7 @@
 // agent/code_service.h: from a module's digest to an object for this host: memory, disk, or the
 // compiler, each module once.
 #pragma once
+#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <functional>
 #include <list>
@@ -28,7 +29,9 @@ class CodeService {
   using Done = std::function<void(Result<Object>)>;
   static constexpr std::size_t objects_in_memory = 256;
 
-  CodeService(CompilerProcess& compiler, ObjectStore& store) : compiler_(compiler), store_(store) {}
+  /// All outlive it.
+  CodeService(boost::asio::io_context& io, CompilerProcess& compiler, ObjectStore& store)
+      : io_(io), compiler_(compiler), store_(store) {}
 
   /// The object of that module, if it is here or being made: then `done` is called, now or later,
   /// and the answer is true.
@@ -39,6 +42,7 @@ class CodeService {
 
  private:
   void compiled(const std::string& digest, Result<CompilerProcess::Compiled> result);
+  void keep(const std::string& digest, const UniqueFd& file);
   void remember(const std::string& digest, std::shared_ptr<const UniqueFd> file);
   [[nodiscard]] std::optional<ObjectKey> key_of(const std::string& digest) const;
 
@@ -46,6 +50,7 @@ class CodeService {
     std::shared_ptr<const UniqueFd> file;
     std::list<std::string>::iterator place;
   };
+  boost::asio::io_context& io_;
   CompilerProcess& compiler_;
   ObjectStore& store_;
   std::unordered_map<std::string, Cached> memory_;

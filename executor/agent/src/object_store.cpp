@@ -45,7 +45,9 @@ Result<Parsed> parse(std::span<const std::byte> file) {
 Result<ObjectStore> ObjectStore::open(Options options) {
   if (auto made = make_private_directory(options.directory); !made)
     return fail(std::move(made.error()).while_doing("opening the object store"));
-  return ObjectStore(std::move(options));
+  ObjectStore store(std::move(options));
+  store.make_room();
+  return store;
 }
 
 std::filesystem::path ObjectStore::path_of(const ObjectKey& key) const {
@@ -75,8 +77,9 @@ Result<void> ObjectStore::insert(const ObjectKey& key, std::span<const std::byte
   std::ranges::copy(object, file.begin() + static_cast<std::ptrdiff_t>(head.size()));
   if (file.size() > options_.capacity.value)
     return fail(ErrorCode::too_large, "larger than the whole object store");
-  make_room(ByteCount{file.size()});
-  return write_file_atomically(path_of(key), file);
+  used_ += file.size();
+  if (used_ > options_.capacity.value) make_room(ByteCount{file.size()});
+  return write_cache_file(path_of(key), file);
 }
 
 void ObjectStore::make_room(ByteCount needed) {
@@ -95,10 +98,11 @@ void ObjectStore::make_room(ByteCount needed) {
   }
   std::ranges::sort(items, {}, &Item::used);
   for (const Item& item : items) {
-    if (total <= options_.capacity.value) return;
+    if (total <= options_.capacity.value) break;
     std::filesystem::remove(item.path, error);
     total -= item.size;
   }
+  used_ = total;
 }
 
 }  // namespace orchid::executor

@@ -12,8 +12,8 @@
 
 namespace orchid::executor {
 
-/// Owned by the agent's thread. Two executors may share one directory; a crash in the middle of a
-/// write leaves no entry.
+/// Owned by the agent's thread. Two executors may share one directory. Entries are
+/// written without waiting for the disk and carry a checksum: one that a crash has damaged is none.
 class ObjectStore {
  public:
   struct Options {
@@ -31,8 +31,10 @@ class ObjectStore {
  private:
   explicit ObjectStore(Options options) : options_(std::move(options)) {}
   [[nodiscard]] std::filesystem::path path_of(const ObjectKey& key) const;
-  void make_room(ByteCount needed);
+  /// Looks at all files, and removes those that were used longest ago until `needed` fits.
+  void make_room(ByteCount needed = {});
   Options options_;
+  std::uintmax_t used_ = 0;  // as far as we know: another executor may write here too
 };
 
 }  // namespace orchid::executor

@@ -48,18 +48,36 @@ Result<std::vector<std::byte>> read_file(const std::filesystem::path& path, Byte
   }
 }
 
-Result<void> write_file_atomically(const std::filesystem::path& path,
-                                   std::span<const std::byte> content, unsigned mode) {
+namespace {
+
+enum class Sync : bool { no, yes };
+
+/// Writes beside `path` and renames.
+Result<void> replace_file(const std::filesystem::path& path, std::span<const std::byte> content,
+                          unsigned mode, Sync sync) {
   const std::filesystem::path temporary = path.string() + "." + random_hex(6) + ".tmp";
   UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!fd) return fail_errno("create " + temporary.string());
   auto written = write_all(fd.get(), content);
-  if (written && ::fsync(fd.get()) != 0) written = fail_errno("fsync");
+  if (written && sync == Sync::yes && ::fsync(fd.get()) != 0) written = fail_errno("fsync");
   if (written && ::rename(temporary.c_str(), path.c_str()) != 0) written = fail_errno("rename");
   if (!written) {
     ::unlink(temporary.c_str());
     return fail(std::move(written.error()).while_doing("writing " + path.string()));
   }
+  return {};
+}
+
+}  // namespace
+
+Result<void> write_cache_file(const std::filesystem::path& path,
+                              std::span<const std::byte> content) {
+  return replace_file(path, content, 0600, Sync::no);
+}
+
+Result<void> write_file_atomically(const std::filesystem::path& path,
+                                   std::span<const std::byte> content, unsigned mode) {
+  if (auto replaced = replace_file(path, content, mode, Sync::yes); !replaced) return replaced;
   const UniqueFd directory(::open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory || ::fsync(directory.get()) != 0)
     return fail_errno("fsync " + path.parent_path().string());

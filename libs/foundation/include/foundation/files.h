@@ -16,11 +16,15 @@ namespace orchid {
 /// Errors: `not_found`, `too_large` (over `limit`), `system`.
 [[nodiscard]] Result<std::vector<std::byte>> read_file(const std::filesystem::path& path,
                                                        ByteCount limit);
-/// Writes beside `path`, syncs and renames, so that a crash leaves the old file or the new one.
-/// Errors: `disk_full`, `system`.
+/// Writes beside `path`, syncs and renames, so that a crash of the machine leaves the old file or
+/// the new one. Errors: `disk_full`, `system`.
 [[nodiscard]] Result<void> write_file_atomically(const std::filesystem::path& path,
                                                  std::span<const std::byte> content,
                                                  unsigned mode = 0600);
+/// The same without waiting for the disk: a crash of the machine may leave a damaged file. For
+/// caches that check what they read.
+[[nodiscard]] Result<void> write_cache_file(const std::filesystem::path& path,
+                                            std::span<const std::byte> content);
 /// Makes `path` (mode 0700) if needed; refuses one that another user owns or others may write to.
 [[nodiscard]] Result<void> make_private_directory(const std::filesystem::path& path);
 
