@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 #include <poll.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,8 @@ namespace orchid::executor {
 namespace {
 
 constexpr std::chrono::microseconds default_spin{50};
+/// So long it spins without giving others a turn on its core.
+constexpr std::chrono::microseconds spin_alone{2};
 constexpr std::size_t slot_limit = 1024;
 /// The clock that the spin is measured with is read once in so many looks at the ring.
 constexpr unsigned looks_per_clock = 64;
@@ -49,7 +52,9 @@ std::string describe_current_exception() {
 }  // namespace
 
 CallLoop::CallLoop(const Parts& parts)
-    : parts_(parts), spin_ticks_(parts.rate.ticks(default_spin)) {
+    : parts_(parts),
+      spin_ticks_(parts.rate.ticks(default_spin)),
+      alone_ticks_(parts.rate.ticks(spin_alone)) {
   slots_.reserve(slot_limit);
   parts_.code.resize(slot_limit);  // never grows again: the crash handler reads it
 }
@@ -69,12 +74,15 @@ void CallLoop::run() {
 /// Returns when a call or a control message may be there.
 void CallLoop::wait() {
   const std::uint64_t start = ticks_now();
+  std::uint64_t waited = 0;
   do {
     for (unsigned look = 0; look < looks_per_clock; ++look)
       if (parts_.lane.ready() ||
           parts_.page.attention.load(std::memory_order_relaxed) != attention_seen_)
         return;
-  } while (ticks_now() - start < spin_ticks_);
+    waited = ticks_now() - start;
+    if (waited > alone_ticks_) ::sched_yield();
+  } while (waited < spin_ticks_);
   block();
 }
 
