@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 
 #include "foundation/files.h"
+#include "topology/cgroup_limits.h"
 
 namespace orchid::executor {
 namespace {
@@ -30,32 +30,6 @@ std::string read_line(const std::filesystem::path& path) {
   return text.substr(0, text.find('\n'));
 }
 
-/// The smallest memory limit of this process's cgroup, v2 or v1; nothing when there is none.
-std::uint64_t memory_limit() {
-  std::uint64_t limit = ~std::uint64_t{0};
-  const auto membership = read_file("/proc/self/cgroup", 64_KiB);
-  if (!membership) return limit;
-  std::string text(as_text(*membership));
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t end = std::min(text.find('\n', start), text.size());
-    const std::string line = text.substr(start, end - start);
-    start = end + 1;
-    const std::size_t colon = line.rfind(':');
-    if (colon == std::string::npos) continue;
-    const std::string path = line.substr(colon + 1);
-    std::string file;
-    if (line.starts_with("0::")) file = "/sys/fs/cgroup" + path + "/memory.max";
-    if (line.find(":memory:") != std::string::npos)
-      file = "/sys/fs/cgroup/memory" + path + "/memory.limit_in_bytes";
-    const std::string value = file.empty() ? "" : read_line(file);
-    std::uint64_t bytes = 0;
-    if (std::from_chars(value.data(), value.data() + value.size(), bytes).ec == std::errc{} &&
-        bytes != 0)
-      limit = std::min(limit, bytes);
-  }
-  return limit;
-}
-
 }  // namespace
 
 Result<HostResources> discover_host() {
@@ -74,10 +48,14 @@ Result<HostResources> discover_host() {
        core = hwloc_bitmap_next(usable.get(), core))
     host.cores.push_back(static_cast<std::uint32_t>(core));
   if (host.cores.empty()) return fail(ErrorCode::unsupported, "this process may not use any core");
+  const CgroupLimits limits = read_cgroup_limits();
+  if (limits.cores)
+    host.cores.resize(
+        std::clamp<std::size_t>(static_cast<std::size_t>(*limits.cores), 1, host.cores.size()));
   // Not hwloc's sum over NUMA nodes, which misses memory that was added to a running machine.
   const auto installed = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
                          static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  host.memory = ByteCount{std::min(installed, memory_limit())};
+  host.memory = std::min(ByteCount{installed}, limits.memory.value_or(ByteCount{installed}));
   const hwloc_obj_t package = hwloc_get_obj_by_type(topology.get(), HWLOC_OBJ_PACKAGE, 0);
   const char* model =
       package == nullptr ? nullptr : hwloc_obj_get_info_by_name(package, "CPUModel");

@@ -15,7 +15,7 @@ struct HostResources {
   std::string architecture;          // "x86_64", "aarch64"
   std::string cpu_model;             // for people
   std::vector<std::uint32_t> cores;  // the operating system's numbers: affinity mask and cpuset,
-                                     // one hardware thread per core or all
+                                     // no more than the cgroup's quota of processor time feeds
   ByteCount memory;                  // of the machine, or of the cgroup when that is less
 };
 
