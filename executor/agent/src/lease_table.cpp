@@ -11,6 +11,8 @@ Result<LeaseOpened> LeaseTable::open(const OpenLease& request, MonotonicTime now
     return fail(ErrorCode::denied, "the lease is of an older epoch of the gateway");
   if (const auto known = leases_.find(request.lease); known != leases_.end())
     return LeaseOpened{request.lease, known->second.terms.workers};
+  if (ended_.contains(request.lease))
+    return fail(ErrorCode::conflict, "the lease has ended; a new one needs a new id");
   if (request.workers == 0 || request.cores_per_worker == 0)
     return fail(ErrorCode::bad_request, "a lease needs workers and cores");
   const std::uint64_t wanted = std::uint64_t{request.workers} * request.cores_per_worker;
@@ -39,6 +41,8 @@ Result<void> LeaseTable::claim(const Claim& claim) {
 
 void LeaseTable::remove(Leases::iterator lease) {
   cores_used_ -= lease->second.terms.workers * lease->second.terms.cores_per_worker;
+  if (ended_.size() == remembered_ends) ended_.erase(ended_.begin());
+  ended_.insert(lease->first);
   leases_.erase(lease);
 }
 
@@ -72,6 +76,7 @@ std::vector<LeaseId> LeaseTable::begin_epoch(std::uint64_t epoch) {
   std::vector<LeaseId> old;
   if (epoch <= epoch_) return old;
   epoch_ = epoch;
+  ended_.clear();
   for (auto at = leases_.begin(); at != leases_.end();) {
     const auto lease = at++;
     if (lease->first.epoch >= epoch) continue;

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -15,10 +16,11 @@ namespace orchid::executor {
 /// Pure: no I/O, no clock of its own. Owned by the agent's thread.
 class LeaseTable {
  public:
+  static constexpr std::size_t remembered_ends = 4096;
   explicit LeaseTable(std::uint32_t cores) : cores_(cores) {}
 
   /// Idempotent by id: a second `open` of the same lease answers as the first. Errors:
-  /// `no_capacity`, `denied` (an older epoch), `bad_request`.
+  /// `no_capacity`, `denied` (an older epoch), `conflict` (it has ended), `bad_request`.
   [[nodiscard]] Result<LeaseOpened> open(const OpenLease& request, MonotonicTime now);
   /// What a client must know to use a worker of the lease. Errors: `denied` (no such lease, or a
   /// wrong secret: not told apart), `no_capacity` (all its workers are claimed), `denied` (another
@@ -55,6 +57,7 @@ class LeaseTable {
   std::uint32_t cores_used_ = 0;
   std::uint64_t epoch_ = 0;
   Leases leases_;
+  std::set<LeaseId> ended_;  // of this epoch, the newest `remembered_ends` by number
 };
 
 }  // namespace orchid::executor

@@ -32,6 +32,20 @@ TEST_CASE("cores are handed out until none is left, and come back") {
   CHECK(table.cores_free() == 4);
 }
 
+TEST_CASE("a lease that has ended is not opened again, in its epoch") {
+  LeaseTable table(4);
+  const MonotonicTime now{1h};
+  REQUIRE(table.open(request(1), now).has_value());
+  CHECK(table.close({1, 1}));
+  CHECK(table.open(request(1), now).error().code == ErrorCode::conflict);
+  REQUIRE(table.open(request(2), now).has_value());
+  CHECK(table.lapse(now + 11s).size() == 1);
+  CHECK(table.open(request(2), now).error().code == ErrorCode::conflict);
+  CHECK(table.cores_free() == 4);
+  CHECK(table.begin_epoch(2).empty());
+  CHECK(table.open(request(1, 1, 2), now).has_value());
+}
+
 TEST_CASE("a claim needs the secret and the tenant, and there are as many as workers") {
   LeaseTable table(4);
   CHECK(table.open(request(1, 2), MonotonicTime{1h}).has_value());
