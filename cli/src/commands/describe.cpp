@@ -15,6 +15,21 @@ std::string shown(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+/// "12: 2 ok, 10 function_crashed", and what follows from it.
+std::string shown_calls(const json& calls) {
+  std::string text = shown(calls.value("total", json(0)));
+  const char* separator = ": ";
+  const json ended = calls.value("ended", json::object());
+  for (const auto& [outcome, count] : ended.items()) {
+    text += separator + shown(count) + " " + outcome;
+    separator = ", ";
+  }
+  if (const auto delay = calls.value("replacement_delay_ms", 0); delay > 0)
+    text += "; its calls end workers, so new ones are given out slowly (the last after " +
+            std::to_string(delay) + " ms)";
+  return text;
+}
+
 ExitStatus run_describe(Shell& shell, const std::string& name) {
   const FunctionInfo info = shell.client().describe(name);
   if (shell.json) {
@@ -33,7 +48,9 @@ ExitStatus run_describe(Shell& shell, const std::string& name) {
     if (key == "name" || key == "version" || key == "entries" || key == "targets" ||
         value.is_null())
       continue;
-    if (value.is_object()) {
+    if (key == "calls") {
+      table.add({key, shown_calls(value)});
+    } else if (value.is_object()) {
       for (const auto& [inner, part] : value.items()) table.add({key + "." + inner, shown(part)});
     } else {
       table.add({key, shown(value)});

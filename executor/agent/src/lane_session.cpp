@@ -89,7 +89,7 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
 }
 
 void LaneSession::worker_ended(const ChildEvent& event) {
-  const LaneEnded ended = worker_->epitaph(event);
+  LaneEnded ended = worker_->epitaph(event);
   const bool spoiled = ended.request == 0 && worker_->kill_reason() == KillReason::none;
   ++services_
         .counters[spoiled ? "workers_spoiled" : "workers_" + std::string(to_string(ended.outcome))];
@@ -97,9 +97,10 @@ void LaneSession::worker_ended(const ChildEvent& event) {
   cancellation_.reset();
   if (over_) return;
   dead->fail_loads(ended.message);
-  send(ended);
   const bool braking = brake_.braking();
   const auto delay = brake_.after_death(std::chrono::steady_clock::now());
+  ended.replaced_in = delay;
+  send(ended);
   if (delay.count() == 0) return take_worker();
   if (!braking)
     log::warn("event=workers_die_quickly lease={} last=\"{}\"", to_string(*lease_), ended.message);

@@ -16,6 +16,22 @@ std::string to_text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+/// Since the gateway's start.
+Json describe_calls(const CallCounts& counts) {
+  Json ended = Json::object();
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i < outcome_count; ++i) {
+    const auto outcome = static_cast<Outcome>(i);
+    if (const std::uint64_t count = counts.ended(outcome); count > 0) {
+      ended[std::string(to_string(outcome))] = count;
+      total += count;
+    }
+  }
+  return {{"total", total},
+          {"ended", ended},
+          {"replacement_delay_ms", counts.replacement_delay().count()}};
+}
+
 Json describe_version(const DeployedVersion& deployed) {
   const module::Manifest& manifest = deployed.version->manifest;
   Json entries = Json::array();
@@ -36,7 +52,8 @@ Json describe_version(const DeployedVersion& deployed) {
           {"entries", entries},
           {"targets", targets},
           {"undefined", manifest.undefined},
-          {"effects", manifest.effects}};
+          {"effects", manifest.effects},
+          {"calls", describe_calls(deployed.version->calls)}};
 }
 
 Json describe_function(const Function& function, const DeployedVersion& version) {

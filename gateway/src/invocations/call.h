@@ -10,6 +10,7 @@
 
 #include "foundation/clock.h"
 #include "foundation/unique_fd.h"
+#include "invocations/call_counts.h"
 #include "module/manifest.h"
 #include "protocol/outcome.h"
 
@@ -21,7 +22,8 @@ struct FunctionVersion {
   std::string function;
   std::string digest;
   module::Manifest manifest;
-  UniqueFd module;  // a sealed memory file
+  UniqueFd module;           // a sealed memory file
+  mutable CallCounts calls;  // the one thing that changes
 };
 
 /// Bytes and what keeps them alive: a vector, or a buffer of a lane.

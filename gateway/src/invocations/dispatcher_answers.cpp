@@ -198,6 +198,8 @@ void Dispatcher::lane_worker_ended(DispatchLane& lane, const LaneEnded& ended) {
   lane.detach(LanePhase::replacing);
   if (!has_ready_lane()) last_ready_ = clock_.now();
   drain(lane, end);  // what it answered before its end counts
+  if (!lane.running.empty() && lane.running.front().request == ended.request)
+    lane.running.front().call.version->calls.worker_ended(ended.replaced_in);
   empty_lane(lane, end,
              {.request = ended.request,
               .started = ended.started,

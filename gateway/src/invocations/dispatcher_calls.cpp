@@ -240,6 +240,7 @@ void Dispatcher::report(DispatchCall& call, CallResult result) {
   if (const auto found = by_invocation_.find(call.call.invocation);
       found != by_invocation_.end() && found->second == &call)
     by_invocation_.erase(found);
+  call.call.version->calls.add(result.outcome);
   const CallDone done = std::move(call.done);
   done(std::move(result));
 }

@@ -51,9 +51,14 @@ Json to_json(const LaneRejected& m) {
 Json to_json(const LaneCancel& m) { return {{"type", "cancel"}, {"request", m.request}}; }
 Json to_json(const LaneReplace& m) { return {{"type", "replace"}, {"reason", m.reason}}; }
 Json to_json(const LaneEnded& m) {
-  return {{"type", "ended"},      {"request", m.request}, {"outcome", to_string(m.outcome)},
-          {"message", m.message}, {"signal", m.signal},   {"exit_status", m.exit_status},
-          {"started", m.started}};
+  return {{"type", "ended"},
+          {"request", m.request},
+          {"outcome", to_string(m.outcome)},
+          {"message", m.message},
+          {"signal", m.signal},
+          {"exit_status", m.exit_status},
+          {"started", m.started},
+          {"replaced_in_ms", m.replaced_in.count()}};
 }
 
 Result<LaneMessage> parse_from_client(JsonFields& f) {
@@ -92,6 +97,7 @@ LaneEnded parse_ended(JsonFields& f) {
   m.signal = f.number<int>("signal");
   m.exit_status = f.number<int>("exit_status");
   m.started = f.flag("started");
+  m.replaced_in = std::chrono::milliseconds(f.number<std::uint32_t>("replaced_in_ms"));
   return m;
 }
 

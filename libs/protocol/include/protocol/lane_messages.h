@@ -95,7 +95,8 @@ struct LaneEnded {
   std::string message;
   int signal = 0;  // 0: none
   int exit_status = 0;
-  bool started = false;  // false: the call provably did not run
+  bool started = false;                      // false: the call provably did not run
+  std::chrono::milliseconds replaced_in{0};  // more than 0 when workers die one after the other
 };
 
 using LaneMessage =
