@@ -28,7 +28,8 @@ struct Http {
 
 class SystemFixture {
  public:
-  SystemFixture() : orchid_(must_start()) {}
+  SystemFixture() : SystemFixture(LocalOrchid::Options{.programs = PROGRAMS}) {}
+  explicit SystemFixture(const LocalOrchid::Options& options) : orchid_(must_start(options)) {}
 
   /// `orchid WORDS…` as a user types it.
   CommandResult orchid(std::vector<std::string> words, std::string input = {}) {
@@ -80,12 +81,12 @@ class SystemFixture {
   [[nodiscard]] std::vector<std::string> environment() const {
     return {"ORCHID_GATEWAY=" + orchid_.address(), "ORCHID_TOKEN=" + orchid_.token()};
   }
-  LocalOrchid& system() { return orchid_; }
+  [[nodiscard]] const LocalOrchid& system() const { return orchid_; }
   Client client() { return Client({.gateway = orchid_.address(), .token = orchid_.token()}); }
 
  private:
-  static LocalOrchid must_start() {
-    auto started = LocalOrchid::start(PROGRAMS);
+  static LocalOrchid must_start(const LocalOrchid::Options& options) {
+    auto started = LocalOrchid::start(options);
     if (!started) throw std::runtime_error(started.error().message);
     return std::move(*started);
   }
