@@ -50,8 +50,7 @@ void HttpUnit::complete(const SharedParts& shared) {
       InvocationRoutes::Parts{*calls_, shared.async, shared.table, thread_->own_metrics(),
                               shared.clock, poster(), shared.control, defaults});
   function_routes_ = std::make_unique<FunctionRoutes>(
-      FunctionRoutes::Parts{
-          shared.functions, shared.table, dispatcher_, poster(), shared.control});
+      FunctionRoutes::Parts{shared.functions, shared.table, dispatcher_, poster(), shared.control});
   result_routes_ = std::make_unique<ResultRoutes>(
       ResultRoutes::Parts{shared.async, shared.calls, shared.clock, poster(), shared.control});
   system_routes_ = std::make_unique<SystemRoutes>(SystemRoutes::Parts{
