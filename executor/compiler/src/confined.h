@@ -1,7 +1,5 @@
 // src/confined.h: the sandbox as both kinds of compiler processes enter it.
 #pragma once
-#include <sys/resource.h>
-
 #include <algorithm>
 
 #include "foundation/result.h"
@@ -10,14 +8,8 @@
 
 namespace orchid::executor {
 
-#ifdef ORCHID_SANITIZED
-// A sanitizer's shadow memory is larger than any sensible limit.
-constexpr ByteCount compile_memory{RLIM_INFINITY};
-constexpr ByteCount inspect_memory{RLIM_INFINITY};
-#else
 constexpr ByteCount compile_memory = 2_GiB;
 constexpr ByteCount inspect_memory = 1_GiB;
-#endif
 
 /// Gives up everything but standard error and `socket`. The process must end when this fails.
 /// Errors: those of `confine`.
