@@ -23,7 +23,7 @@ constexpr ByteCount inspect_memory = 1_GiB;
                              .readable_paths = {}};
   std::ranges::sort(options.keep_descriptors);
   if (auto confined = confine(options); !confined) return confined;
-  return confine_further(SandboxRole::compiler);
+  return confine_further(options);
 }
 
 }  // namespace orchid::executor

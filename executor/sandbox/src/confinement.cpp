@@ -81,11 +81,11 @@ Result<void> confine(const ConfinementOptions& options) {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return fail_errno("PR_SET_NO_NEW_PRIVS");
   if (landlock_abi() > 0)
     if (auto done = enter_landlock(options.readable_paths); !done) return done;
-  return install_filter(options.role, FilterStage::birth);
+  return install_filter(options.role, FilterStage::birth, true);
 }
 
-Result<void> confine_further(SandboxRole role) {
-  return install_filter(role, FilterStage::user_code);
+Result<void> confine_further(const ConfinementOptions& options) {
+  return install_filter(options.role, FilterStage::user_code, !options.readable_paths.empty());
 }
 
 SandboxSupport probe_sandbox_support() {

@@ -30,16 +30,7 @@ constexpr std::array always{
     SCMP_SYS(pwrite64),
     SCMP_SYS(lseek),
     SCMP_SYS(fstat),
-    SCMP_SYS(newfstatat),
-    SCMP_SYS(statx),
     SCMP_SYS(getdents64),
-    SCMP_SYS(openat),
-    SCMP_SYS(open),
-    SCMP_SYS(access),
-    SCMP_SYS(faccessat),
-    SCMP_SYS(faccessat2),
-    SCMP_SYS(readlink),
-    SCMP_SYS(readlinkat),
     SCMP_SYS(getcwd),
     SCMP_SYS(munmap),
     SCMP_SYS(mremap),
@@ -99,6 +90,14 @@ constexpr std::array always{
     SCMP_SYS(exit_group),
     SCMP_SYS(ioctl),
     SCMP_SYS(getrlimit),
+};
+
+/// What takes a path. Landlock decides what may be read, but not what may be looked at, nor who may
+/// open with O_PATH; so without a tree to read these go too.
+constexpr std::array of_paths{
+    SCMP_SYS(newfstatat), SCMP_SYS(statx),    SCMP_SYS(openat),
+    SCMP_SYS(open),       SCMP_SYS(access),   SCMP_SYS(faccessat),
+    SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat),
 };
 
 /// What the last steps of the birth need; gone in the second stage. System calls that make
@@ -181,6 +180,8 @@ void add_process_rules(Rules& rules) {
   // but no processes.
   rules.answer(SCMP_SYS(clone3), ENOSYS);
   rules.allow_if(SCMP_SYS(clone), SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
+  // Unshares nothing from a process with one thread and fails in others: how the worker tells.
+  rules.allow_if(SCMP_SYS(unshare), SCMP_A0(SCMP_CMP_EQ, CLONE_THREAD));
   const auto self = static_cast<scmp_datum_t>(::getpid());
   rules.allow_if(SCMP_SYS(kill), SCMP_A0(SCMP_CMP_EQ, self));
   rules.allow_if(SCMP_SYS(tgkill), SCMP_A0(SCMP_CMP_EQ, self));
@@ -189,13 +190,15 @@ void add_process_rules(Rules& rules) {
 
 }  // namespace
 
-Result<void> install_filter(SandboxRole role, FilterStage stage) {
+Result<void> install_filter(SandboxRole role, FilterStage stage, bool may_open_files) {
   const Filter filter(seccomp_init(SCMP_ACT_ERRNO(EPERM)));
   if (filter == nullptr) return fail(ErrorCode::unsupported, "seccomp_init");
   Rules rules(filter.get());
   for (const int call : always) rules.allow(call);
   if (stage == FilterStage::birth)
     for (const int call : only_at_birth) rules.allow(call);
+  if (stage == FilterStage::birth || may_open_files)
+    for (const int call : of_paths) rules.allow(call);
   if (role == SandboxRole::compiler)
     for (const int call : compiler_too) rules.allow(call);
   // With PR_SET_VMA an allocator names its mappings; everything else of prctl is for the birth.

@@ -38,9 +38,9 @@ Result<HostResources> discover_host() {
   const Topology topology(raw);
   if (hwloc_topology_load(topology.get()) != 0)
     return fail(ErrorCode::system, "hwloc cannot read this machine's topology");
-  // hwloc's allowed set is the cpuset; the affinity mask may be narrower.
+  // hwloc's allowed set is the cpuset; the affinity mask of this thread may be narrower.
   const Bitmap usable(hwloc_bitmap_alloc());
-  if (hwloc_get_cpubind(topology.get(), usable.get(), HWLOC_CPUBIND_PROCESS) != 0)
+  if (hwloc_get_cpubind(topology.get(), usable.get(), HWLOC_CPUBIND_THREAD) != 0)
     hwloc_bitmap_fill(usable.get());
   hwloc_bitmap_and(usable.get(), usable.get(), hwloc_topology_get_allowed_cpuset(topology.get()));
   HostResources host;

@@ -87,6 +87,7 @@ void CallLoop::wait() {
 }
 
 void CallLoop::block() {
+  if (std::string left = Hygiene::find_threads(); !left.empty()) end(LastWords::spoiled, left);
   if (!parts_.lane.prepare_to_sleep()) return;
   if (parts_.page.attention.load(std::memory_order_acquire) == attention_seen_) {
     std::array<pollfd, 2> wait{
@@ -215,7 +216,7 @@ CallLoop::Verdict CallLoop::verdict_of(std::int32_t status, const orchid_call& c
 
 void CallLoop::finish(const transport::LaneRequest&, const orchid_call& call, Verdict verdict) {
   const auto run_time = parts_.rate.duration(ticks_now() - call.started_ticks);
-  const std::string spoiled = parts_.hygiene.restore_after_call();
+  const std::string spoiled = parts_.hygiene.restore_after_call(run_time);
   StatusPage& page = parts_.page;
   auto running = pack_state(number_, RunState::running);
   if (!page.state.compare_exchange_strong(running, pack_state(number_, RunState::idle)))

@@ -20,13 +20,7 @@ namespace orchid::executor {
 namespace {
 
 /// A worker's descriptors, by number; 0 to 2 are /dev/null.
-enum : int {
-  control_number = 3,
-  wake_worker_number = 4,
-  wake_client_number = 5,
-  tasks_number = 6,
-  files_number = 7
-};
+enum : int { control_number = 3, wake_worker_number = 4, wake_client_number = 5, files_number = 6 };
 static_assert(files_number + 1 == worker_descriptor_count);
 
 [[noreturn]] void give_up(int control, const std::string& why) {
@@ -54,16 +48,14 @@ void move_up(BirthDescriptors& descriptors) {
 /// Gives the worker's descriptors their numbers.
 void number_descriptors(const BirthDescriptors& descriptors) {
   UniqueFd null = open_quietly("/dev/null", O_RDWR);
-  UniqueFd tasks = open_quietly("/proc/self/task", O_RDONLY | O_DIRECTORY);
   UniqueFd files = open_quietly("/proc/self/fd", O_RDONLY | O_DIRECTORY);
-  for (UniqueFd* fd : {&null, &tasks, &files}) move_up(*fd);
+  for (UniqueFd* fd : {&null, &files}) move_up(*fd);
   const std::array<int, worker_descriptor_count> sources{null.get(),
                                                          null.get(),
                                                          null.get(),
                                                          descriptors.control.get(),
                                                          descriptors.wake_worker.get(),
                                                          descriptors.wake_client.get(),
-                                                         tasks.get(),
                                                          files.get()};
   for (std::size_t i = 0; i < sources.size(); ++i) ::dup2(sources[i], static_cast<int>(i));
 }
@@ -112,7 +104,7 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
   override_targets().log = log;
   log->capture_standard_streams();
   auto* code = new CodeMap();
-  auto* hygiene = new Hygiene(tasks_number, files_number, !birth.readable_paths.empty());
+  auto* hygiene = new Hygiene(files_number, !birth.readable_paths.empty());
   auto* loop = new CallLoop({*lane, page, *log, *hygiene, *code, rate, control, birth.core});
   install_crash_handlers(page, *code);
 
@@ -125,7 +117,7 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
   lane->use_wake_descriptors(wake_worker_number, wake_client_number);
   if (auto confined = confine(confinement); !confined) give_up(control, confined.error().message);
   hygiene->remember_descriptors();
-  if (auto confined = confine_further(SandboxRole::worker); !confined)
+  if (auto confined = confine_further(confinement); !confined)
     give_up(control, confined.error().message);
   (void)send_packet(control, encode(WorkerReady{}));
   loop->run();

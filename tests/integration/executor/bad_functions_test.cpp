@@ -111,16 +111,28 @@ TEST_CASE_FIXTURE(ExecutorFixture, "no process can be forked, also past the list
 
 TEST_CASE_FIXTURE(ExecutorFixture,
                   "a thread that is left running costs the worker, not the answer") {
-  const auto reply = call("leaves_thread");
-  CHECK((reply.outcome == Outcome::ok || reply.outcome == Outcome::function_error));
-  CHECK_FALSE(reply.ended);
-  if (reply.outcome == Outcome::ok) {
+  for (const char* function : {"leaves_thread", "clones_thread_by_syscall"}) {
+    CAPTURE(function);
+    const auto reply = call(function);
+    CHECK(reply.outcome == Outcome::ok);
+    CHECK_FALSE(reply.ended);
     const auto ended = worker.receive();
     REQUIRE(std::holds_alternative<LaneEnded>(ended));
     CHECK(std::get<LaneEnded>(ended).request == 0);
     CHECK(contains(std::get<LaneEnded>(ended).message, "thread"));
     CHECK(std::holds_alternative<LaneClaimed>(worker.receive()));
+    check_next_call();
   }
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "threads that have ended with their call cost nothing") {
+  CHECK(call("joins_threads").output == "4");
+  CHECK(call("joins_threads").output == "4");
+  CHECK(call("counts_calls").outcome == Outcome::ok);
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "nothing can be opened or looked at, by no flag") {
+  CHECK(call("opens_by_path_flag").output == "0 0");
   check_next_call();
 }
 

@@ -26,9 +26,9 @@ bool contains(const std::string& text, const std::string& part) {
 /// The server's child that waits for the next request, once it is confined: from then on it dies
 /// with the server.
 pid_t waiting_child(const CompilerProcess& server) {
-  const pid_t child = server.children(1).front();
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (std::chrono::steady_clock::now() < end) {
+    const pid_t child = server.children(1).front();
     std::ifstream file("/proc/" + std::to_string(child) + "/status");
     const std::string status(std::istreambuf_iterator<char>(file), {});
     if (contains(status, "Seccomp:\t2")) return child;

@@ -5,19 +5,25 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <functional>
 #include <thread>
+#include <vector>
 
 namespace orchid::executor {
 namespace {
 
+const std::vector<std::filesystem::path> licenses{"/usr/share/common-licenses"};
+
 /// Runs `body` in a confined child; its result is the exit status.
-int in_sandbox(SandboxRole role, const std::function<int()>& body) {
+int in_sandbox(SandboxRole role, const std::function<int()>& body,
+               const std::vector<std::filesystem::path>& readable = {}) {
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid == 0) {
@@ -26,9 +32,10 @@ int in_sandbox(SandboxRole role, const std::function<int()>& body) {
     ConfinementOptions options{.role = role,
                                .data_limit = 256_MiB,
                                .parent_pid = parent,
-                               .keep_descriptors = {0, 1, 2, 3, 4, 5, 6, 7}};
-    options.readable_paths = {"/usr/share/common-licenses"};
-    if (!confine(options) || !confine_further(role)) ::_exit(99);
+                               .keep_descriptors = {},
+                               .readable_paths = readable};
+    for (int fd = 0; fd < worker_descriptor_count; ++fd) options.keep_descriptors.push_back(fd);
+    if (!confine(options) || !confine_further(options)) ::_exit(99);
     ::_exit(body());
   }
   int status = 0;
@@ -65,9 +72,24 @@ TEST_CASE("a confined worker computes, and that is all") {
 }
 
 TEST_CASE("what the site made readable can be read") {
+  const auto opens = [] {
+    return ::open("/usr/share/common-licenses/GPL-3", O_RDONLY) >= 0 ? 0 : 1;
+  };
+  CHECK(in_sandbox(SandboxRole::worker, opens, licenses) == 0);
+  CHECK(in_sandbox(SandboxRole::worker, opens) == 1);
+  CHECK(in_sandbox(
+            SandboxRole::worker, [] { return refused(::open("/etc/passwd", O_RDONLY)); },
+            licenses) == 0);
+}
+
+TEST_CASE("without a tree to read, nothing can even be looked at") {
+  CHECK(in_sandbox(SandboxRole::worker, [] { return refused(::open("/", O_PATH)); }) == 0);
   CHECK(in_sandbox(SandboxRole::worker, [] {
-          return ::open("/usr/share/common-licenses/GPL-3", O_RDONLY) >= 0 ? 0 : 1;
+          struct stat status{};
+          return refused(::stat("/etc/passwd", &status));
         }) == 0);
+  CHECK(in_sandbox(SandboxRole::worker, [] { return refused(::access("/etc/passwd", F_OK)); }) ==
+        0);
 }
 
 TEST_CASE("no page is writable and executable, no mapping is shared, and memory has a limit") {

@@ -12,7 +12,7 @@ namespace orchid::executor {
 
 /// A worker's own descriptors are numbered from 0 up to this; in stage 2 they cannot be closed or
 /// replaced any more.
-constexpr int worker_descriptor_count = 8;
+constexpr int worker_descriptor_count = 7;
 
 enum class SandboxRole { worker, compiler };
 
@@ -32,9 +32,9 @@ struct ConfinementOptions {
 /// parent is gone. The process must end then.
 [[nodiscard]] Result<void> confine(const ConfinementOptions& options);
 
-/// Stage 2, before any user code or bitcode is touched: no shared mappings, no new descriptors, no
-/// new processes. Cannot be undone.
-[[nodiscard]] Result<void> confine_further(SandboxRole role);
+/// Stage 2, before any user code or bitcode is touched: no shared mappings, no new descriptors
+/// (other than of files in `readable_paths`), no new processes. Cannot be undone.
+[[nodiscard]] Result<void> confine_further(const ConfinementOptions& options);
 
 /// What this kernel lets us enforce, for `orchid doctor`: "landlock ABI 7", "seccomp"; or why not.
 struct SandboxSupport {
