@@ -109,7 +109,7 @@ std::vector<Setting> settings_of(Config& c) {
        number(c.ready_fd, 0, 1'000'000)},
       {"header_bytes", "largest request header", number(c.header_bytes, 1024U, 1024U * 1024U)},
       {"header_time", "for a whole request header", duration(c.header_time)},
-      {"body_time", "without progress of a request body", duration(c.body_time)},
+      {"body_time", "for each 64 KiB of a request body", duration(c.body_time)},
       {"idle_time", "of a connection between requests", duration(c.idle_time)},
       {"write_time", "without progress of an answer", duration(c.write_time)},
       {"drain_time", "for running calls at the end", duration(c.drain_time)},

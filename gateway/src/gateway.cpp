@@ -29,6 +29,7 @@ namespace {
 
 constexpr std::chrono::milliseconds control_tick_interval{50};
 constexpr std::chrono::seconds capacity_stops_within{1};
+constexpr std::chrono::milliseconds last_answers_within{500};
 
 UnixMillis unix_millis(const Clock& clock) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(clock.wall_now().time_since_epoch())
@@ -286,6 +287,7 @@ void Gateway::Objects::run_http(HttpUnit& unit) {
   // after the next start.
   on_control_and_wait([this] { async_->stop(); });
   unit.dispatcher().stop();
+  unit.thread().finish(last_answers_within);
 }
 
 void Gateway::Objects::on_control_and_wait(const std::function<void()>& work) {

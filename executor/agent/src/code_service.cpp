@@ -48,9 +48,9 @@ void CodeService::compile(const std::string& digest, UniqueFd module, Done done)
       return done(
           fail(ErrorCode::bad_request, "the module's bytes do not have the announced digest"));
   }
-  auto& flight = waiting_[digest];
-  flight.push_back(std::move(done));
-  if (flight.size() > 1) return;
+  // Another client may have sent it meanwhile.
+  if (find(digest, done)) return;
+  waiting_[digest].push_back(std::move(done));
   compiler_.compile(std::move(module), CompileTier::o3,
                     [this, digest](Result<CompilerProcess::Compiled> result) {
                       compiled(digest, std::move(result));
@@ -88,6 +88,8 @@ void CodeService::keep(const std::string& digest, const UniqueFd& file) {
 }
 
 void CodeService::remember(const std::string& digest, std::shared_ptr<const UniqueFd> file) {
+  if (const auto old = memory_.find(digest); old != memory_.end())
+    recency_.erase(old->second.place);
   recency_.push_front(digest);
   memory_[digest] = {std::move(file), recency_.begin()};
   if (memory_.size() <= objects_in_memory) return;

@@ -119,6 +119,11 @@ void HttpThread::run() {
       ended_ = (sessions_.empty() && parts_.is_idle()) || parts_.clock.now() >= *drained_by_;
     if (!handled && !answered && !ended_) wait_for_work();
   }
+}
+
+void HttpThread::finish(std::chrono::milliseconds patience) {
+  const MonotonicTime give_up = parts_.clock.now() + patience;
+  while (!sessions_.empty() && parts_.clock.now() < give_up) parts_.io.run_one_for(tick_interval);
   timer_.cancel();
   std::vector<std::shared_ptr<Session>> open;
   for (const auto& [id, session] : sessions_) open.push_back(session);

@@ -43,7 +43,11 @@ class HttpThread {
   };
   HttpThread(Parts parts, Options options);
 
+  /// Until `drain` has done its work.
   void run();
+  /// After `run`, on the same thread: sends what has been answered since, for `patience` at most,
+  /// and closes all connections.
+  void finish(std::chrono::milliseconds patience);
   /// Any thread. Beyond the limit the connection is closed.
   void take(AcceptedConnection connection);
   /// Any thread: answers what is under way, then `run` returns; after `patience` it does so anyway.

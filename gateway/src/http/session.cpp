@@ -67,7 +67,14 @@ void Session::arrived(const boost::system::error_code& error, std::size_t bytes)
     begin_ = end_ = 0;
     return read_more();
   }
-  if (state_ == State::reading_body) set_time(host_.limits.body_time);
+  if (state_ == State::reading_body) {
+    arrived_bytes_ += bytes;
+    // Not for every byte: who sends one now and then would hold a large body's memory for ever.
+    if (arrived_bytes_ >= host_.limits.body_step) {
+      arrived_bytes_ = 0;
+      set_time(host_.limits.body_time);
+    }
+  }
   // The header's time begins with its first byte.
   if (state_ == State::reading_header && begin_ == end_ && !parser_->got_some())
     set_time(host_.limits.header_time);
@@ -239,6 +246,7 @@ void Session::take_body(std::optional<Response> refused) {
     }
   }
   state_ = State::reading_body;
+  arrived_bytes_ = 0;
   set_time(host_.limits.body_time);
   if (!waits) return;
   constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -265,6 +273,12 @@ bool Session::parse_body() {
     }
     return true;
   }
+  if (!charge_body()) {
+    keep_alive_ = false;
+    answer(refusal(Failure{ErrorCode::no_capacity,
+                           "too many large requests are being received: try again later"}));
+    return true;
+  }
   if (parser_->is_done()) {
     if (refusal_) {
       answer(std::move(*refusal_));
@@ -274,6 +288,18 @@ bool Session::parse_body() {
     return true;
   }
   return taken > 0 && !error;
+}
+
+/// A chunked body does not say before how large it will be. False: all of them together are too
+/// large now.
+bool Session::charge_body() {
+  const std::uint64_t size = request_.body.size();
+  if (size <= std::max(large_body, charged_bytes_)) return true;
+  const std::uint64_t more = size + large_body - charged_bytes_;
+  if (host_.body_bytes + more > host_.body_memory.value) return false;
+  charged_bytes_ += more;
+  host_.body_bytes += more;
+  return true;
 }
 
 void Session::dispatch() {

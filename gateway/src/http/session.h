@@ -28,9 +28,10 @@ struct SessionLimits {
   std::uint32_t header_bytes = 16 * 1024;
   ByteCount discarded_body = 64_KiB;  // of a refused request: read, so that the connection lives on
   std::chrono::milliseconds header_time{10'000};  // for the whole header
-  std::chrono::milliseconds body_time{10'000};    // without progress
-  std::chrono::milliseconds idle_time{75'000};    // between requests
-  std::chrono::milliseconds write_time{30'000};   // without progress
+  std::chrono::milliseconds body_time{10'000};    // for each `body_step`, and the rest
+  std::uint64_t body_step = 64 * 1024;
+  std::chrono::milliseconds idle_time{75'000};   // between requests
+  std::chrono::milliseconds write_time{30'000};  // without progress
   std::chrono::milliseconds linger_time{2'000};
 };
 
@@ -90,6 +91,7 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
   [[nodiscard]] std::optional<Response> authenticate();
   [[nodiscard]] std::optional<Response> check_body_size();
   void take_body(std::optional<Response> refusal);
+  [[nodiscard]] bool charge_body();
   void dispatch();
   void hand_over_connection();
   void note_echoes();
@@ -124,6 +126,7 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
   const Route* route_ = nullptr;
   std::optional<Response> refusal_;  // sent once the discarded body has been read
   std::uint64_t charged_bytes_ = 0;  // of host_.body_bytes
+  std::uint64_t arrived_bytes_ = 0;  // of the body, since its time was set
   std::uint64_t exchange_ = 0;       // counts the requests
   ClientWatcher* watcher_ = nullptr;
   std::uint64_t watched_call_ = 0;

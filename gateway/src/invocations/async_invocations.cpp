@@ -335,8 +335,8 @@ void AsyncInvocations::log(const InvocationRecord& record, Completion<Invocation
     if (invocation->state != InvocationState::running) return done(InvocationLog{});
     const RunnerPort& port = parts_.runners[invocation->runner];
     port.post([runner = port.runner, control = parts_.control, id = record.id, done] {
-      control([done, text = runner->running_log(id)]() mutable {
-        done(InvocationLog{.text = std::move(text)});
+      control([done, log = runner->running_log(id)]() mutable {
+        done(InvocationLog{.text = std::move(log.text), .dropped = log.dropped});
       });
     });
     return;

@@ -13,6 +13,7 @@
 #include "invocations/call_counts.h"
 #include "module/manifest.h"
 #include "protocol/outcome.h"
+#include "protocol/running_log.h"
 
 namespace orchid::gateway {
 
@@ -83,7 +84,7 @@ class CallRunner {
   /// Asks for a stop; `done` follows with `cancelled`, or with what happened first.
   virtual void cancel(const std::string& invocation) = 0;
   /// The log of a running call so far; empty when it is not running here.
-  [[nodiscard]] virtual std::string running_log(const std::string& invocation) const = 0;
+  [[nodiscard]] virtual RunningLog running_log(const std::string& invocation) const = 0;
   /// Takes what has arrived; true when something had. The thread calls it between rounds of its
   /// event loop.
   virtual bool poll() = 0;

@@ -68,11 +68,11 @@ void Dispatcher::cancel(const std::string& invocation) {
   arm_timer(now);
 }
 
-std::string Dispatcher::running_log(const std::string& invocation) const {
+RunningLog Dispatcher::running_log(const std::string& invocation) const {
   const auto found = by_invocation_.find(invocation);
   if (found == by_invocation_.end() || found->second->is_waiting()) return {};
   const auto& end = found->second->lane->end();
-  return end ? end->client.running_log(found->second->request) : std::string{};
+  return end ? end->client.running_log(found->second->request) : RunningLog{};
 }
 
 bool Dispatcher::poll() {

@@ -50,7 +50,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   void start(Call call, CallDone done) override;
   void expect(const std::shared_ptr<const FunctionVersion>& version) override;
   void cancel(const std::string& invocation) override;
-  [[nodiscard]] std::string running_log(const std::string& invocation) const override;
+  [[nodiscard]] RunningLog running_log(const std::string& invocation) const override;
   bool poll() override;
   [[nodiscard]] bool expects_answer_soon() const override;
   [[nodiscard]] bool prepare_to_sleep() override;

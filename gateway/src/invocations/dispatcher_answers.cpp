@@ -188,7 +188,11 @@ void Dispatcher::end_call(DispatchCall& call, const EndPtr& end, const WorkerEnd
   result.node = call.lane->grant().node;
   result.attempt = call.attempt;
   result.timings = call.timings;
-  if (end && what.started) result.log = end->client.running_log(call.request);
+  if (end && what.started) {
+    auto log = end->client.running_log(call.request);
+    result.log = std::move(log.text);
+    result.log_dropped = log.dropped;
+  }
   finish(call, std::move(result));
 }
 

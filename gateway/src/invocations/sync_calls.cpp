@@ -188,8 +188,11 @@ std::vector<InvocationView> SyncCalls::list(uid_t tenant, std::size_t limit) con
 
 std::optional<InvocationLog> SyncCalls::log(uid_t tenant, std::uint64_t number) const {
   const auto found = live_.find(number);
-  if (found != live_.end() && !found->second.handed_over && found->second.request.tenant == tenant)
-    return InvocationLog{.text = parts_.runner.running_log(format_invocation_id(number))};
+  if (found != live_.end() && !found->second.handed_over &&
+      found->second.request.tenant == tenant) {
+    auto log = parts_.runner.running_log(format_invocation_id(number));
+    return InvocationLog{.text = std::move(log.text), .dropped = log.dropped};
+  }
   if (const RecentCall* recent = recent_.find(tenant, number); recent != nullptr)
     return InvocationLog{.text = recent->log, .dropped = recent->log_dropped, .complete = true};
   return std::nullopt;

@@ -71,6 +71,11 @@ void HttpConnection::send(std::string_view bytes) {
   }
 }
 
+bool HttpConnection::readable(std::chrono::milliseconds within) const {
+  pollfd ready{.fd = socket_.get(), .events = POLLIN, .revents = 0};
+  return !in_.empty() || ::poll(&ready, 1, static_cast<int>(within.count())) == 1;
+}
+
 bool HttpConnection::read_more(std::chrono::milliseconds within) {
   pollfd ready{.fd = socket_.get(), .events = POLLIN, .revents = 0};
   REQUIRE_MESSAGE(::poll(&ready, 1, static_cast<int>(within.count())) == 1, "no answer in time");

@@ -31,6 +31,8 @@ class HttpConnection {
   void send(std::string_view bytes);
   /// The next answer; `no_body`: to a HEAD request.
   Answer receive(bool no_body = false);
+  /// True: something has come, or the other side has closed.
+  [[nodiscard]] bool readable(std::chrono::milliseconds within) const;
   /// True: the other side has closed; false after `within`.
   bool closed(std::chrono::milliseconds within);
   void close() { socket_.reset(); }

@@ -219,6 +219,45 @@ TEST_CASE("slow clients are answered 408: in the header, and in the body") {
   CHECK(body.receive().status == 408);
 }
 
+TEST_CASE("a body that trickles in is answered 408, though a byte comes now and then") {
+  GatewayProcess slow({"--body-time", "500ms"});
+  HttpConnection body = slow.connect();
+  body.send(
+      "PUT /v1/functions/f HTTP/1.1\r\nHost: x\r\nContent-Length: 60000000\r\nAuthorization: "
+      "Bearer " +
+      slow.token() + "\r\n\r\n");
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!body.readable(std::chrono::milliseconds(50)) &&
+         std::chrono::steady_clock::now() < give_up)
+    body.send("x");
+  CHECK(body.receive().status == 408);
+}
+
+TEST_CASE("chunked bodies count for the memory of large bodies too") {
+  GatewayProcess small({"--body-memory", "64MiB", "--http-threads", "1"});
+  const auto head =
+      "PUT /v1/functions/f HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+      "Authorization: Bearer " +
+      small.token() + "\r\n\r\n";
+  const std::string chunk = "1000000\r\n" + std::string(16U << 20, 'x') + "\r\n";  // 16 MiB
+  // 48 MiB each: one of them has room.
+  HttpConnection first = small.connect();
+  HttpConnection second = small.connect();
+  for (HttpConnection* connection : {&first, &second}) {
+    connection->send(head);
+    for (int i = 0; i < 3; ++i) connection->send(chunk);
+  }
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!first.readable(std::chrono::milliseconds(20)) &&
+         !second.readable(std::chrono::milliseconds(20)) &&
+         std::chrono::steady_clock::now() < give_up) {
+  }
+  HttpConnection& refused = first.readable(std::chrono::milliseconds(0)) ? first : second;
+  const Answer answer = refused.receive();
+  CHECK(answer.status == 503);
+  CHECK(answer.body.find("too many large requests") != std::string::npos);
+}
+
 TEST_CASE("a connection without requests ends after the idle time, without an answer") {
   HttpConnection connection = gateway().connect();
   connection.send(request_text({.path = "/version"}));

@@ -19,6 +19,23 @@ TEST_CASE("a stopped gateway ends with status 0 and leaves no socket") {
   CHECK(idle.closed(std::chrono::seconds(5)));
 }
 
+TEST_CASE("a call that outlives the gateway's patience is told so before its connection ends") {
+  GatewayProcess gateway({"--drain-time", "200ms"});
+  REQUIRE(
+      gateway.ask({.method = "PUT", .path = "/v1/functions/echo", .body = echo_module()}).status ==
+      201);
+  HttpConnection waiting = gateway.connect();
+  waiting.send(request_text(
+      {.method = "POST", .path = "/v1/functions/echo/invocations", .token = gateway.token()}));
+  // Its turn has come once a later request on another connection has been answered.
+  CHECK(gateway.ask({.path = "/v1/limits"}).status == 200);
+  CHECK(gateway.stop() == 0);
+  const Answer answer = waiting.receive();
+  CHECK(answer.header("orchid-outcome") == "cancelled");
+  CHECK(answer.body.find("the gateway is stopping") != std::string::npos);
+  CHECK(waiting.closed(std::chrono::seconds(5)));
+}
+
 TEST_CASE("a second gateway on the same state directory is told who is there") {
   GatewayProcess gateway;
   const Ended ended = run_to_end({ORCHID_GATEWAY, "--state", gateway.state().string()});

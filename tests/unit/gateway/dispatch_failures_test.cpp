@@ -361,8 +361,23 @@ TEST_CASE("the running call's log can be read while it runs") {
   std::copy(text.begin(), text.end(), worker.lane->log_text());
   worker.lane->log_head().length.store(text.size());
   worker.lane->log_head().request_id.store(worker.taken_request);
-  CHECK(bench.dispatcher->running_log(bench.last_invocation()) == "working");
-  CHECK(bench.dispatcher->running_log("i-unknown").empty());
+  CHECK(bench.dispatcher->running_log(bench.last_invocation()).text == "working");
+  CHECK(bench.dispatcher->running_log(bench.last_invocation()).dropped == 0);
+  CHECK(bench.dispatcher->running_log("i-unknown").text.empty());
+}
+
+TEST_CASE("a call that crashes keeps its log, and how much of it was cut") {
+  Bench bench;
+  FakeWorker& worker = bench.worker_with_short_function("echo");
+  const auto answer = bench.call("echo", "a");
+  CHECK(worker.take().has_value());
+  worker.lane->log_head().length.store(limits::log_size.value + 5);
+  worker.lane->log_head().request_id.store(worker.taken_request);
+  worker.say(LaneEnded{
+      .request = worker.taken_request, .outcome = Outcome::function_crashed, .started = true});
+  bench.settle();
+  CHECK(answer->result.log.size() == limits::log_size.value);
+  CHECK(answer->result.log_dropped == 5);
 }
 
 TEST_CASE("stopping ends all calls and gives all workers back") {

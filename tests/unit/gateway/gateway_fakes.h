@@ -98,8 +98,8 @@ class FakeRunner final : public CallRunner {
     expected.push_back(version->digest);
   }
   void cancel(const std::string& invocation) override { cancelled.push_back(invocation); }
-  [[nodiscard]] std::string running_log(const std::string& invocation) const override {
-    return running.contains(invocation) ? "so far" : "";
+  [[nodiscard]] RunningLog running_log(const std::string& invocation) const override {
+    return {.text = running.contains(invocation) ? "so far" : "", .dropped = 0};
   }
   bool poll() override { return false; }
   [[nodiscard]] bool expects_answer_soon() const override { return false; }

@@ -17,6 +17,7 @@
 #include "foundation/unique_fd.h"
 #include "protocol/call_header.h"
 #include "protocol/outcome.h"
+#include "protocol/running_log.h"
 #include "transport/lane_layout.h"
 
 namespace orchid::transport {
@@ -128,7 +129,7 @@ class LaneClient {
 
   /// What the running call has logged so far, also after its worker has died; empty when it is
   /// another call's.
-  [[nodiscard]] std::string running_log(std::uint64_t request_id) const;
+  [[nodiscard]] RunningLog running_log(std::uint64_t request_id) const;
   /// Gives memory of large past payloads back to the system; for an idle lane (nothing in flight,
   /// nothing unreleased).
   void trim();

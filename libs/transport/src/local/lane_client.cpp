@@ -202,12 +202,12 @@ void LaneClient::finish_sleep() {
   end_sleep(memory_.control().client_sleeping, descriptors_.wake_client.get());
 }
 
-std::string LaneClient::running_log(std::uint64_t request_id) const {
+RunningLog LaneClient::running_log(std::uint64_t request_id) const {
   const LogHead& head = memory_.log_head();
   if (head.request_id.load(std::memory_order_acquire) != request_id) return {};
-  const auto length =
-      std::min<std::uint64_t>(head.length.load(std::memory_order_acquire), limits::log_size.value);
-  return {memory_.log_text(), length};
+  const std::uint64_t written = head.length.load(std::memory_order_acquire);
+  const auto kept = std::min<std::uint64_t>(written, limits::log_size.value);
+  return {.text = {memory_.log_text(), kept}, .dropped = written - kept};
 }
 
 void LaneClient::trim() {
