@@ -1,7 +1,7 @@
 // Births: calls start no process, replacements wait for none.
-#include <algorithm>
+#include <signal.h>
+
 #include <fstream>
-#include <vector>
 
 #include "executor_fixture.h"
 
@@ -26,30 +26,30 @@ std::uint64_t forks_so_far() {
 TEST_CASE_FIXTURE(ExecutorFixture, "a thousand calls start no process") {
   const LaneSlot slot = worker.load(test_function("counts_calls"));
   const auto births = executor.births();
+  const auto forks = forks_so_far();
+  REQUIRE(forks > 0);
   for (int i = 0; i < 1000; ++i) REQUIRE(worker.call(slot, "").output == std::to_string(i + 1));
   CHECK(executor.births() == births);
-  CHECK(forks_so_far() > 0);
+  // Whatever else this machine does in these milliseconds, it does not start a process per call.
+  CHECK(forks_so_far() - forks < 500);
 }
 
 TEST_CASE_FIXTURE(ExecutorFixture,
-                  "after a kill the replacement is there before a call could be prepared") {
-  std::vector<double> waits_us;
-  for (int i = 0; i < 21; ++i) {
-    const LaneSlot slot = worker.load(test_function("exits"));
-    (void)worker.start(slot, "");
-    LaneMessage message = worker.receive();
-    REQUIRE(std::holds_alternative<LaneEnded>(message));
-    const auto ended = std::chrono::steady_clock::now();
-    message = worker.receive();
-    REQUIRE(std::holds_alternative<LaneClaimed>(message));
-    waits_us.push_back(
-        std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - ended)
-            .count());
+                  "after a kill the replacement is a worker that was there before it") {
+  int made_before = 0;
+  constexpr int kills = 21;
+  for (int i = 0; i < kills; ++i) {
     REQUIRE(worker.call(worker.load(test_function("counts_calls")), "").outcome == Outcome::ok);
+    const auto births = executor.births();
+    REQUIRE(::kill(worker.pid(), SIGKILL) == 0);
+    REQUIRE(std::holds_alternative<LaneEnded>(worker.receive()));
+    const LaneMessage message = worker.receive();
+    const auto* claimed = std::get_if<LaneClaimed>(&message);
+    REQUIRE(claimed != nullptr);
+    // Workers are numbered from 1 as they are born.
+    if (claimed->worker <= births) ++made_before;
   }
-  std::ranges::sort(waits_us);
-  MESSAGE("median wait for a replacement: ", waits_us[10], " us");
-  CHECK(executor.ready_workers() > 0);
+  CHECK(made_before > kills / 2);
 }
 
 TEST_CASE_FIXTURE(

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <fstream>
+#include <future>
 
 #include "harness/machine.h"
 #include "system_fixture.h"
@@ -41,6 +42,17 @@ bool works_again(SystemFixture& system) {
   return false;
 }
 
+/// Until a call of that function runs; false after 10 s.
+bool wait_until_running(SystemFixture& system, const std::string& function) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (std::chrono::steady_clock::now() < give_up) {
+    const auto list = Json::parse(system.client().get("/v1/invocations"));
+    for (const auto& invocation : list.at("invocations"))
+      if (invocation.at("function") == function && invocation.at("state") == "running") return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 TEST_CASE_FIXTURE(SystemFixture, "whichever process is killed or stopped, calls work again") {
@@ -55,6 +67,32 @@ TEST_CASE_FIXTURE(SystemFixture, "whichever process is killed or stopped, calls 
       REQUIRE_FALSE(victims.empty());
       for (const pid_t victim : victims) ::kill(victim, signal);
       CHECK(works_again(*this));
+    }
+  }
+}
+
+TEST_CASE_FIXTURE(
+    SystemFixture,
+    "a call that runs when a process is killed or stopped ends in time all the same") {
+  deploy("counts_calls");
+  deploy("sleeps");
+  for (const char* name :
+       {"orchid-worker", "orchid-zygote", "orchid-compiler", "orchid-executor", "orchid-gateway"}) {
+    for (const int signal : {SIGKILL, SIGSTOP}) {
+      CAPTURE(std::string(name));
+      CAPTURE(signal);
+      REQUIRE(works_again(*this));
+      const auto start = std::chrono::steady_clock::now();
+      auto running = std::async(std::launch::async, [&] {
+        return orchid({"invoke", "sleeps", "--deadline", "2s"}, "20000").status;
+      });
+      REQUIRE(wait_until_running(*this, "sleeps"));
+      for (const pid_t victim : wait_for(system(), std::string(name).substr(0, 15)))
+        ::kill(victim, signal);
+      const int status = running.get();
+      // 4: its deadline passed; 3: Orchid, or a part of it, was lost; never a success.
+      CHECK((status == 4 || status == 3));
+      CHECK(std::chrono::steady_clock::now() - start < std::chrono::milliseconds(3500));
     }
   }
 }

@@ -1,4 +1,8 @@
 // The ordinary life of functions and calls.
+#include <chrono>
+#include <future>
+#include <memory>
+
 #include "system_fixture.h"
 
 namespace orchid::tests {
@@ -95,6 +99,24 @@ TEST_CASE_FIXTURE(SystemFixture,
   check_next_call();
   const auto other = Json::parse(orchid({"describe", "counts_calls", "--json"}).out);
   CHECK(other.at("calls").at("ended").at("ok") == 1);
+}
+
+TEST_CASE("a call that runs when Orchid is stopped still gets its answer") {
+  auto system = std::make_unique<SystemFixture>();
+  system->deploy("sleeps");
+  CHECK(system->orchid({"invoke", "sleeps"}, "1").status == 0);
+  auto running = std::async(std::launch::async, [words = system->environment()] {
+    return run(
+        {.words = {PROGRAMS "/orchid", "invoke", "sleeps"}, .environment = words, .input = "1500"});
+  });
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!contains(system->client().get("/v1/invocations"), "running") &&
+         std::chrono::steady_clock::now() < give_up) {
+  }
+  system.reset();  // SIGTERM, as Ctrl-C is
+  const auto result = running.get();
+  CHECK(result.status == 0);
+  CHECK(result.out == "1500");
 }
 
 }  // namespace orchid::tests
