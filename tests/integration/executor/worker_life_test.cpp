@@ -1,7 +1,9 @@
 // Births: calls start no process, replacements wait for none.
 #include <signal.h>
 
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "executor_fixture.h"
 
@@ -32,6 +34,22 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a thousand calls start no process") {
   CHECK(executor.births() == births);
   // Whatever else this machine does in these milliseconds, it does not start a process per call.
   CHECK(forks_so_far() - forks < 500);
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture,
+                  "a running worker has no rights, no threads and few descriptors") {
+  const LaneSlot slot = worker.load(test_function("counts_calls"));
+  REQUIRE(worker.call(slot, "").outcome == Outcome::ok);
+  const std::filesystem::path process = "/proc/" + std::to_string(worker.pid());
+  std::ifstream file(process / "status");
+  const std::string status(std::istreambuf_iterator<char>(file), {});
+  for (const char* line : {"CapEff:\t0000000000000000\n", "CapPrm:\t0000000000000000\n",
+                           "NoNewPrivs:\t1\n", "Seccomp:\t2\n", "Threads:\t1\n"}) {
+    CAPTURE(line);
+    CHECK(contains(status, line));
+  }
+  const std::filesystem::directory_iterator descriptors(process / "fd");
+  CHECK(std::distance(begin(descriptors), end(descriptors)) == 7);
 }
 
 TEST_CASE_FIXTURE(ExecutorFixture,

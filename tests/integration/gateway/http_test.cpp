@@ -1,4 +1,7 @@
 // HTTP itself: who may ask, and what happens to requests that are late, large, broken or many.
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -40,7 +43,20 @@ TEST_CASE("only health, version and the API description are for strangers") {
   }
 }
 
+/// Whether this machine has ::1.
+bool has_ipv6_loopback() {
+  const UniqueFd socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = in6addr_loopback;
+  return socket &&
+         ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+}
+
 TEST_CASE("the token opens TCP over both address families, and the Unix socket needs none") {
+  REQUIRE(gateway().url_count() == (has_ipv6_loopback() ? 2 : 1));
+  CHECK(gateway().url(0).starts_with("http://127.0.0.1:"));
+  if (has_ipv6_loopback()) CHECK(gateway().url(1).starts_with("http://[::1]:"));
   for (std::size_t i = 0; i < gateway().url_count(); ++i) {
     HttpConnection connection = HttpConnection::to_url(gateway().url(i));
     connection.send(request_text({.path = "/v1/functions", .token = gateway().token()}));

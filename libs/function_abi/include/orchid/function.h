@@ -54,7 +54,7 @@ void orchid_log(orchid_call* call, const char* text, size_t size);
  * back: return soon. About 1 ns. */
 int orchid_should_stop(orchid_call* call);
 
-/* How far the call is, 0 to 1; shown to whoever waits. */
+/* How far the call is, 0 to 1. Reserved: it is kept for those who wait, but nothing shows it yet. */
 void orchid_progress(orchid_call* call, double fraction);
 
 /* Nanoseconds left until the deadline; INT64_MAX when there is none. */
