@@ -17,8 +17,7 @@ namespace {
 
 /// Started once: these tests change nothing that the others see.
 GatewayProcess& gateway() {
-  static GatewayProcess process(
-      {"--header-time", "400ms", "--body-time", "400ms", "--idle-time", "1500ms"});
+  static GatewayProcess process;
   return process;
 }
 
@@ -224,14 +223,15 @@ TEST_CASE("100-continue is answered before the body is read") {
 }
 
 TEST_CASE("slow clients are answered 408: in the header, and in the body") {
-  HttpConnection header = gateway().connect();
+  GatewayProcess hurried({"--header-time", "400ms", "--body-time", "400ms"});
+  HttpConnection header = hurried.connect();
   header.send("GET /version HTTP/1.1\r\nHo");
   CHECK(header.receive().status == 408);
   CHECK(header.closed(std::chrono::seconds(5)));
-  HttpConnection body = gateway().connect();
+  HttpConnection body = hurried.connect();
   body.send(
       "PUT /v1/functions/f HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nAuthorization: Bearer " +
-      gateway().token() + "\r\n\r\nabc");
+      hurried.token() + "\r\n\r\nabc");
   CHECK(body.receive().status == 408);
 }
 
@@ -275,7 +275,8 @@ TEST_CASE("chunked bodies count for the memory of large bodies too") {
 }
 
 TEST_CASE("a connection without requests ends after the idle time, without an answer") {
-  HttpConnection connection = gateway().connect();
+  GatewayProcess hurried({"--idle-time", "1500ms"});
+  HttpConnection connection = hurried.connect();
   connection.send(request_text({.path = "/version"}));
   CHECK(connection.receive().status == 200);
   CHECK(connection.closed(std::chrono::seconds(10)));
