@@ -7,6 +7,9 @@
 #include "protocol/digest.h"
 
 namespace orchid::executor {
+namespace {
+constexpr std::chrono::milliseconds thread_interval{20};
+}
 
 LaneSession::LaneSession(LaneServices& services, const PeerCredentials& peer,
                          std::function<void(LaneSession&)> ended)
@@ -160,11 +163,29 @@ void LaneSession::send_slot(const std::string& digest, const WorkerSlot& slot,
                 .source = object.source});
 }
 
+/// An idle worker that does not get on with its loads is killed. A busy one loads after its call.
+void LaneSession::watch_loads(MonotonicTime now, bool running) {
+  const bool gets_on =
+      running || !worker_->is_loading() || worker_->loads_answered() != loads_answered_;
+  loads_answered_ = worker_->loads_answered();
+  if (gets_on || !loading_since_) {
+    loading_since_ = gets_on ? std::nullopt : std::optional(now);
+  } else if (now - *loading_since_ >= limits::load_time) {
+    worker_->kill(KillReason::load);
+  }
+}
+
 void LaneSession::watch(MonotonicTime now) {
   if (worker_ == nullptr) return;
   StatusPage& page = worker_->page();
   const std::uint64_t word = page.state.load(std::memory_order_acquire);
+  watch_loads(now, run_state_of(word) == RunState::running);
   if (run_state_of(word) != RunState::running) return;
+  if (now - threads_counted_ >= thread_interval) {
+    threads_counted_ = now;
+    if (worker_->thread_count() > limits::threads_per_worker)
+      return worker_->kill(KillReason::threads);
+  }
   const std::uint64_t number = call_of(word);
   const std::uint64_t deadline = page.deadline_ns.load(std::memory_order_relaxed);
   if (deadline != 0) {

@@ -46,6 +46,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void revoke(const std::string& why);
 
  private:
+  void watch_loads(MonotonicTime now, bool running);
   void from_client(Packet& packet);
   void claim(const LaneClaim& message);
   void take_worker();
@@ -72,6 +73,9 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
     std::optional<MonotonicTime> kill_at;  // once the function has been asked to stop
   };
   std::optional<Cancellation> cancellation_;
+  std::optional<MonotonicTime> loading_since_;  // without an answer, and without a call
+  std::uint64_t loads_answered_ = 0;
+  MonotonicTime threads_counted_;
   boost::asio::steady_timer replacement_timer_;
   ReplacementBrake brake_;
 };

@@ -3,6 +3,9 @@
 #include <fcntl.h>
 
 namespace orchid::executor {
+namespace {
+constexpr int packets_per_turn = 8;
+}
 
 PacketChannel::PacketChannel(boost::asio::io_context& io, UniqueFd socket, Handlers handlers)
     : socket_(io, socket.release()), handlers_(std::make_shared<Handlers>(std::move(handlers))) {
@@ -21,7 +24,8 @@ void PacketChannel::wait() {
 
 void PacketChannel::drain() {
   const std::weak_ptr<Handlers> alive = handlers_;
-  while (true) {
+  // Not until nothing is left: the other side may send for ever, and others wait.
+  for (int taken = 0; taken < packets_per_turn; ++taken) {
     const std::shared_ptr<Handlers> handlers = alive.lock();
     if (handlers == nullptr) return;
     auto packet = receive_packet(socket_.native_handle(), false);
@@ -29,6 +33,7 @@ void PacketChannel::drain() {
     if (!*packet) return wait();
     handlers->on_packet(**packet);
   }
+  if (!alive.expired()) wait();
 }
 
 Result<void> PacketChannel::send(std::string_view text, const std::vector<int>& descriptors) {

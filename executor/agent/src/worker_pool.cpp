@@ -138,9 +138,14 @@ void WorkerPool::born(const Born& message, Packet& packet) {
   if (found == unborn_.end() || packet.descriptors.size() != 1) return;
   const std::shared_ptr<WorkerProcess> worker = found->second.worker;
   const std::uint64_t id = worker->id();
-  auto control = std::make_unique<PacketChannel>(
-      io_, std::move(found->second.control),
-      PacketChannel::Handlers{[this, id](Packet& from) { from_worker(id, from); }, [] {}});
+  const PacketChannel::Handlers handlers{
+      [this, id](Packet& from) { from_worker(id, from); },
+      // It has ended, or is about to: also one that has sent what looks like that.
+      [this, id] {
+        if (const auto found = alive_.find(id); found != alive_.end())
+          found->second->make_sure_of_its_end();
+      }};
+  auto control = std::make_unique<PacketChannel>(io_, std::move(found->second.control), handlers);
   worker->born(static_cast<pid_t>(message.pid), std::move(packet.descriptors.front()),
                std::move(control));
   ++births_;
@@ -152,16 +157,18 @@ void WorkerPool::born(const Born& message, Packet& packet) {
 
 void WorkerPool::from_worker(std::uint64_t id, Packet& packet) {
   const auto found = alive_.find(id);
-  auto message = parse_worker_message(packet.text);
-  if (found == alive_.end() || !message) return;
+  if (found == alive_.end()) return;
   const std::shared_ptr<WorkerProcess> worker = found->second;
-  if (std::holds_alternative<WorkerReady>(*message)) {
-    if (unborn_.erase(id) != 0) ready(worker);
-  } else if (const auto* unfit = std::get_if<WorkerUnfit>(&*message)) {
-    log::error("event=worker_unfit worker={} reason=\"{}\"", id, unfit->message);
-  } else {
-    worker->answer_load(*message);
-  }
+  const auto message = parse_worker_message(packet.text);
+  if (message && std::holds_alternative<WorkerReady>(*message) && unborn_.erase(id) != 0)
+    return ready(worker);
+  if (const auto* unfit = message ? std::get_if<WorkerUnfit>(&*message) : nullptr;
+      unfit != nullptr && unborn_.contains(id))
+    return log::error("event=worker_unfit worker={} reason=\"{}\"", id, unfit->message);
+  if (message && worker->answer_load(*message)) return;
+  // User code has found the socket. It has one sandbox to spoil, and no more of our time.
+  log::warn("event=worker_sent_nonsense worker={}", id);
+  worker->kill(KillReason::nonsense);
 }
 
 void WorkerPool::ready(const std::shared_ptr<WorkerProcess>& worker) {

@@ -9,7 +9,11 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <sstream>
 #include <utility>
+
+#include "foundation/files.h"
+#include "protocol/limits.h"
 
 namespace orchid::executor {
 namespace {
@@ -23,6 +27,10 @@ Outcome outcome_of(KillReason reason) {
       return Outcome::deadline_exceeded;
     case KillReason::cancelled:
       return Outcome::cancelled;
+    case KillReason::threads:
+      return Outcome::limit_exceeded;
+    case KillReason::nonsense:
+      return Outcome::function_crashed;
     default:
       return Outcome::worker_lost;
   }
@@ -38,6 +46,12 @@ std::string_view message_of(KillReason reason) {
       return "somebody stopped the worker process (SIGSTOP); it was replaced";
     case KillReason::unresponsive:
       return "the worker did not answer; it was replaced";
+    case KillReason::load:
+      return "loading a module did not end; the worker was replaced";
+    case KillReason::threads:
+      return "the function has more than 256 threads";
+    case KillReason::nonsense:
+      return "the function wrote to the worker's own socket";
     default:
       return "the worker was taken back";
   }
@@ -110,28 +124,49 @@ void WorkerProcess::load(const std::string& digest, int object, LoadDone done) {
   tell(Load{slot, next_generation_++}, {object});
 }
 
-void WorkerProcess::answer_load(const WorkerMessage& message) {
-  if (const auto* loaded = std::get_if<Loaded>(&message)) {
-    auto pending = loads_.extract(loaded->slot);
-    if (pending.empty()) return;
+bool WorkerProcess::answer_load(const WorkerMessage& message) {
+  const auto* loaded = std::get_if<Loaded>(&message);
+  const auto* failed = std::get_if<LoadFailed>(&message);
+  if (loaded == nullptr && failed == nullptr) return false;
+  auto pending = loads_.extract(loaded != nullptr ? loaded->slot : failed->slot);
+  if (pending.empty()) return false;
+  ++loads_answered_;
+  if (loaded != nullptr) {
     WorkerSlot slot{loaded->slot, loaded->generation, loaded->entries, ++uses_};
     slots_[pending.mapped().digest] = slot;
     pending.mapped().done(std::move(slot), std::chrono::microseconds(loaded->link_us));
-  } else if (const auto* failed = std::get_if<LoadFailed>(&message)) {
-    auto pending = loads_.extract(failed->slot);
-    if (!pending.empty())
-      pending.mapped().done(fail(ErrorCode::module_rejected, failed->message), {});
+  } else {
+    pending.mapped().done(fail(ErrorCode::module_rejected, failed->message), {});
   }
+  return true;
 }
 
 void WorkerProcess::fail_loads(const std::string& why) {
-  // Only what the worker itself reported is the module's fault; a kill from outside is worth
-  // another try.
-  const bool own_fault = page().last_words.load() != static_cast<std::uint32_t>(LastWords::none);
-  const Failure failure =
-      own_fault ? Failure{ErrorCode::module_rejected, "loading the module ended the worker: " + why}
-                : Failure{ErrorCode::unreachable, "the worker was lost while it loaded the module"};
+  // Only what the module's own code did is its fault. A kill from outside, or what an earlier call
+  // left behind, is worth another try.
+  const auto words = static_cast<LastWords>(page().last_words.load());
+  Failure failure{ErrorCode::unreachable, "the worker was lost while it loaded the module"};
+  if (kill_reason_ == KillReason::load)
+    failure = {
+        ErrorCode::module_rejected,
+        fmt::format("loading the module took longer than {} s: does a static initialiser not "
+                    "end?",
+                    limits::load_time.count())};
+  else if (words == LastWords::signal || words == LastWords::exited)
+    failure = {ErrorCode::module_rejected, "loading the module ended the worker: " + why};
   for (auto& [slot, pending] : std::exchange(loads_, {})) pending.done(fail(failure), {});
+}
+
+unsigned WorkerProcess::thread_count() const {
+  const auto content = read_file("/proc/" + std::to_string(pid_) + "/stat", 4_KiB);
+  if (!content) return 0;
+  std::string text(as_text(*content));
+  text.erase(0, text.rfind(')') + 1);  // the name may hold anything
+  std::istringstream fields(text);
+  std::string field;
+  for (int skipped = 0; skipped < 17; ++skipped) fields >> field;  // threads are the 20th of all
+  unsigned count = 0;
+  return fields >> count ? count : 0;
 }
 
 bool WorkerProcess::kill_if_running(std::uint64_t number, KillReason reason) {
@@ -145,7 +180,11 @@ bool WorkerProcess::kill_if_running(std::uint64_t number, KillReason reason) {
 void WorkerProcess::kill(KillReason reason) {
   if (!pidfd_) return;
   if (kill_reason_ == KillReason::none) kill_reason_ = reason;
-  ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+  make_sure_of_its_end();
+}
+
+void WorkerProcess::make_sure_of_its_end() {
+  if (pidfd_) ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
 }
 
 std::string WorkerProcess::describe_signal(int number) const {

@@ -41,7 +41,17 @@ class StatusPageMapping {
 };
 
 /// Why the agent itself ended a worker.
-enum class KillReason { none, deadline, cancelled, released, unresponsive, stopped };
+enum class KillReason {
+  none,
+  deadline,
+  cancelled,
+  released,
+  unresponsive,
+  stopped,
+  load,      // loading a module did not end
+  threads,   // it has too many
+  nonsense,  // it sent what no worker sends: user code did
+};
 
 /// A module as this worker has it.
 struct WorkerSlot {
@@ -72,14 +82,21 @@ class WorkerProcess {
   [[nodiscard]] const WorkerSlot* find_slot(const std::string& digest);
   /// Asks the worker to link `object`; `done` follows with its slot, or why not.
   void load(const std::string& digest, int object, LoadDone done);
-  void answer_load(const WorkerMessage& message);  // Loaded or LoadFailed
-  void fail_loads(const std::string& why);         // the process has ended
+  /// False: it is no answer to a load that was asked for.
+  [[nodiscard]] bool answer_load(const WorkerMessage& message);
+  [[nodiscard]] bool is_loading() const { return !loads_.empty(); }
+  [[nodiscard]] std::uint64_t loads_answered() const { return loads_answered_; }
+  void fail_loads(const std::string& why);  // the process has ended
 
   /// If call `number` still runs: claims its outcome for the agent and kills. False: the call was
   /// faster.
   bool kill_if_running(std::uint64_t number, KillReason reason);
   void kill(KillReason reason);
+  /// Kills what should have ended by itself. What it has said of its end counts.
+  void make_sure_of_its_end();
   [[nodiscard]] KillReason kill_reason() const { return kill_reason_; }
+  /// As the kernel counts them now; 0 when it does not say.
+  [[nodiscard]] unsigned thread_count() const;
 
   /// What the client is told when the process has ended.
   [[nodiscard]] LaneEnded epitaph(const ChildEvent& event) const;
@@ -104,6 +121,7 @@ class WorkerProcess {
   std::uint32_t next_slot_ = 0;
   std::uint32_t next_generation_ = 1;
   std::uint64_t uses_ = 0;
+  std::uint64_t loads_answered_ = 0;
   KillReason kill_reason_ = KillReason::none;
 };
 

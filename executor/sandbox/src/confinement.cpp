@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <sstream>
 #include <string>
@@ -30,25 +31,34 @@ Result<void> close_all_but(const std::vector<int>& keep) {
   return {};
 }
 
-/// What the process has mapped for itself so far: program data, and in a sanitizer's build the
-/// sanitizer's terabytes.
-ByteCount data_mapped_now() {
+struct Mapped {
+  ByteCount all;
+  ByteCount data;  // of the process alone, and writable
+};
+
+/// So far: the program, and in a sanitizer's build the sanitizer's terabytes.
+Mapped mapped_now() {
   const auto content = read_file("/proc/self/statm", 4_KiB);
-  if (!content) return 0_B;
+  if (!content) return {};
   std::istringstream fields{std::string(as_text(*content))};
-  std::uint64_t pages = 0;
-  for (int field = 0; field < 6; ++field) fields >> pages;  // the sixth: data and stack
-  return ByteCount{pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))};
+  std::array<std::uint64_t, 6> pages{};  // the first: all; the sixth: data and stack
+  for (std::uint64_t& field : pages) fields >> field;
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return {.all = ByteCount{pages[0] * page}, .data = ByteCount{pages[5] * page}};
 }
 
-Result<void> limit_resources(ByteCount data) {
+/// Far more than any function needs, since RLIMIT_DATA bounds what it may write to. Without it,
+/// page tables for what is mapped and only read could fill the machine.
+constexpr ByteCount most_address_space = 64_GiB;
+
+Result<void> limit_resources(const Mapped& mapped, ByteCount data) {
   const auto set = [](__rlimit_resource kind, rlim_t value) {
     const rlimit limit{value, value};
     return ::setrlimit(kind, &limit) == 0;
   };
-  // RLIMIT_AS is never set: the lane and LLVM map far more than they touch.
-  if (!set(RLIMIT_DATA, data.value) || !set(RLIMIT_CORE, 0) || !set(RLIMIT_FSIZE, RLIM_INFINITY) ||
-      !set(RLIMIT_NOFILE, 1024))
+  if (!set(RLIMIT_DATA, mapped.data.value + data.value) ||
+      !set(RLIMIT_AS, mapped.all.value + data.value + most_address_space.value) ||
+      !set(RLIMIT_CORE, 0) || !set(RLIMIT_FSIZE, RLIM_INFINITY) || !set(RLIMIT_NOFILE, 1024))
     return fail_errno("setrlimit");
   return {};
 }
@@ -73,9 +83,9 @@ Result<void> drop_capabilities() {
 }  // namespace
 
 Result<void> confine(const ConfinementOptions& options) {
-  const ByteCount data_limit{data_mapped_now().value + options.data_limit.value};
+  const Mapped mapped = mapped_now();
   if (auto done = close_all_but(options.keep_descriptors); !done) return done;
-  if (auto done = limit_resources(data_limit); !done) return done;
+  if (auto done = limit_resources(mapped, options.data_limit); !done) return done;
   if (auto done = die_with(options.parent_pid); !done) return done;
   if (auto done = drop_capabilities(); !done) return done;
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return fail_errno("PR_SET_NO_NEW_PRIVS");

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -88,7 +89,6 @@ constexpr std::array always{
     SCMP_SYS(restart_syscall),
     SCMP_SYS(exit),
     SCMP_SYS(exit_group),
-    SCMP_SYS(ioctl),
     SCMP_SYS(getrlimit),
 };
 
@@ -160,11 +160,15 @@ void add_memory_rules(Rules& rules, SandboxRole role, FilterStage stage) {
                  SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC | PROT_WRITE, PROT_EXEC));
   if (stage == FilterStage::birth || role == SandboxRole::compiler)
     rules.allow(SCMP_SYS(mmap));
-  else
-    rules.allow_if(SCMP_SYS(mmap), SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_TYPE, MAP_PRIVATE));
+  else  // nor one that grows down, which counts as stack
+    rules.allow_if(SCMP_SYS(mmap),
+                   SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_TYPE | MAP_GROWSDOWN, MAP_PRIVATE));
 }
 
 void add_descriptor_rules(Rules& rules, SandboxRole role, FilterStage stage) {
+  // Whether it is a terminal, and nothing else: other requests would change what processes share
+  // (O_NONBLOCK of a lane's eventfd), or send signals to those that kill() does not reach.
+  rules.allow_if(SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, TCGETS));
   if (stage == FilterStage::birth || role == SandboxRole::compiler) {
     rules.allow(SCMP_SYS(close));
     rules.allow(SCMP_SYS(fcntl));

@@ -43,7 +43,8 @@ std::string describe_current_exception() {
   try {
     throw;
   } catch (const std::exception& error) {
-    return text + ": " + error.what();
+    const char* what = error.what();
+    return what == nullptr ? text : text + ": " + what;
   } catch (...) {
     return "an exception of type " + text + " escaped from the function";
   }

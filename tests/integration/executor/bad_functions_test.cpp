@@ -125,6 +125,42 @@ TEST_CASE_FIXTURE(ExecutorFixture,
   }
 }
 
+TEST_CASE_FIXTURE(ExecutorFixture, "what is shared with others cannot be changed") {
+  CHECK(call("sets_descriptor_flags").output == "refused");
+  check_next_call();
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "mappings that no limit counts are refused") {
+  CHECK(call("maps_growing_stack").output == "refused");
+  check_next_call();
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "threads without end are stopped") {
+  const auto reply = call("bombs_threads");
+  CHECK(reply.outcome == Outcome::limit_exceeded);
+  CHECK(contains(reply.message, "threads"));
+  check_next_call();
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a function that writes to the worker's own socket is ended") {
+  const auto flood = call("floods_control_socket");
+  CHECK(flood.outcome == Outcome::function_crashed);
+  CHECK(contains(flood.message, "socket"));
+  check_next_call();
+  CHECK(call("sends_empty_packet").outcome == Outcome::worker_lost);
+  check_next_call();
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a module whose initialiser does not end is refused in time") {
+  const auto start = std::chrono::steady_clock::now();
+  CHECK_THROWS_WITH_AS((void)worker.load(test_function("endless_initialiser")),
+                       doctest::Contains("static initialiser"), std::runtime_error);
+  CHECK(std::chrono::steady_clock::now() - start < limits::load_time + 3s);
+  REQUIRE(std::holds_alternative<LaneEnded>(worker.receive()));
+  REQUIRE(std::holds_alternative<LaneClaimed>(worker.receive()));
+  check_next_call();
+}
+
 TEST_CASE_FIXTURE(ExecutorFixture, "threads that have ended with their call cost nothing") {
   CHECK(call("joins_threads").output == "4");
   CHECK(call("joins_threads").output == "4");

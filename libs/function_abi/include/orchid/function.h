@@ -54,7 +54,8 @@ void orchid_log(orchid_call* call, const char* text, size_t size);
  * back: return soon. About 1 ns. */
 int orchid_should_stop(orchid_call* call);
 
-/* How far the call is, 0 to 1. Reserved: it is kept for those who wait, but nothing shows it yet. */
+/* How far the call is, 0 to 1. Reserved: it is kept for those who wait, but nothing shows it yet.
+ */
 void orchid_progress(orchid_call* call, double fraction);
 
 /* Nanoseconds left until the deadline; INT64_MAX when there is none. */
@@ -74,6 +75,7 @@ int32_t orchid_core_count(orchid_call* call);
 #endif
 
 #define ORCHID_EXPORT __attribute__((visibility("default"), used))
+#define ORCHID_UNUSED __attribute__((unused)) /* an entry may ignore what it is given */
 
 /* One definition in each module, however many of its files include this header. */
 #ifdef __cplusplus
@@ -87,8 +89,9 @@ __attribute__((used)) const uint32_t orchid_abi_version = ORCHID_ABI_VERSION;
 
 /* Declares and opens an entry in C:   ORCHID_ENTRY(echo) { void* out = orchid_output(call,
  * input_size); ... return ORCHID_OK; } */
-#define ORCHID_ENTRY(name)                                                                        \
-  ORCHID_EXTERN_C ORCHID_EXPORT int32_t orchid_entry_##name(orchid_call* call, const void* input, \
-                                                            size_t input_size)
+#define ORCHID_ENTRY(name)                                                                   \
+  ORCHID_EXTERN_C ORCHID_EXPORT int32_t orchid_entry_##name(ORCHID_UNUSED orchid_call* call, \
+                                                            ORCHID_UNUSED const void* input, \
+                                                            ORCHID_UNUSED size_t input_size)
 
 #endif /* ORCHID_FUNCTION_H */

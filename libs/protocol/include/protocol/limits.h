@@ -14,6 +14,7 @@ constexpr ByteCount input_size = 64_MiB;
 constexpr ByteCount output_size = 64_MiB;
 constexpr ByteCount log_size = 1_MiB;      // of one invocation; what follows is cut, and marked
 constexpr ByteCount message_size = 4_KiB;  // a function's error message
+constexpr unsigned threads_per_worker = 256;
 constexpr std::size_t entries_per_module = 256;
 constexpr std::size_t function_name_length = 64;
 constexpr std::size_t images_per_module = 32;
@@ -22,5 +23,6 @@ constexpr std::chrono::seconds default_deadline{60};
 constexpr std::chrono::hours longest_deadline{24};
 constexpr std::chrono::seconds lease_claim{10};
 constexpr std::chrono::milliseconds cancel_grace{100};
+constexpr std::chrono::seconds load_time{5};  // linking and static initialisers of a module
 
 }  // namespace orchid::limits
