@@ -1,5 +1,6 @@
 #include "gateway.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -77,6 +78,14 @@ Result<std::string> read_boot_id() {
   std::string id(as_text(*content));
   while (!id.empty() && id.back() == '\n') id.pop_back();
   return id;
+}
+
+/// Each takes a descriptor, and others are needed too.
+std::size_t most_versions() {
+  rlimit limit{};
+  const std::size_t most = FunctionRegistry::Limits{}.versions;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return most;
+  return std::min<std::size_t>(most, limit.rlim_cur / 2);
 }
 
 /// The top of each thread: what escapes here is a defect, and ends the process rather than leaving
@@ -178,8 +187,9 @@ Gateway::Objects::Objects(Config config, Opened opened)
                  .worker_memory = config_.worker_memory}),
       inspector_(control_io_, clock_,
                  {.compiler = config_.compiler, .answer_within = config_.inspect_time}),
-      functions_({*store_, inspector_, table_, clock_, control_},
-                 {.versions_per_function = config_.versions_per_function}),
+      functions_(
+          {*store_, inspector_, table_, clock_, control_},
+          {.versions_per_function = config_.versions_per_function, .versions = most_versions()}),
       drained_(static_cast<std::ptrdiff_t>(config_.http_threads)) {
   const KeptVersions kept = functions_.restore(std::move(opened.state.versions));
   build_async();

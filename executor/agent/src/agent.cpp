@@ -9,7 +9,7 @@
 
 namespace orchid::executor {
 namespace {
-constexpr std::chrono::milliseconds tick_interval{500};
+constexpr std::chrono::milliseconds tick_interval{250};
 }
 
 Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, ObjectStore store,
@@ -116,6 +116,7 @@ void Agent::report_capacity() {
                         .counters = counters_};
   report.counters["births"] = workers_.births();
   report.counters["compiler_restarts"] = compiler_.restarts();
+  reported_ready_ = workers_.ready();
   gateway_->send(std::move(report));
 }
 
@@ -126,6 +127,7 @@ void Agent::tick() {
     if (gateway_) gateway_->send(lapsed);
     report_capacity();
   }
+  if (workers_.ready() != reported_ready_) report_capacity();
   timer_.expires_after(tick_interval);
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) tick();

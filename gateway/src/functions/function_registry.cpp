@@ -33,7 +33,7 @@ Result<const DeployedVersion*> FunctionRegistry::find_same(uid_t tenant, const s
     return fail(std::move(checked.error()));
   if (function != nullptr && function->newest().version->digest == digest)
     return &function->newest();
-  if (table_->version_count() >= limits_.versions)
+  if (is_full())
     return fail(ErrorCode::quota, "there are " + std::to_string(limits_.versions) +
                                       " versions already: delete functions that nobody uses");
   return nullptr;

@@ -23,6 +23,7 @@ class FunctionRegistry {
     std::size_t versions_per_function = 16;  // older ones are dropped; their running calls go on
     std::size_t versions = 8'000;            // each takes a descriptor
   };
+  [[nodiscard]] bool is_full() const { return table_->version_count() >= limits_.versions; }
   explicit FunctionRegistry(Limits limits)
       : limits_(limits), table_(std::make_shared<const FunctionTable>()) {}
 

@@ -29,6 +29,13 @@ std::map<std::string, std::shared_ptr<const FunctionVersion>> FunctionService::r
     std::vector<VersionRecord> versions) {
   std::map<std::string, std::shared_ptr<const FunctionVersion>> kept;
   for (VersionRecord& record : versions) {
+    if (registry_.is_full()) {
+      log::error(
+          "event=version_lost function={} version={} reason=\"each needs a descriptor: raise "
+          "the limit (ulimit -n) and start again\"",
+          record.function, record.digest);
+      continue;
+    }
     auto manifest = module::parse_manifest(record.manifest);
     auto module = make_sealed_memory("orchid-module", record.module);
     record.module = {};

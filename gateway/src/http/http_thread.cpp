@@ -16,6 +16,8 @@ constexpr std::chrono::milliseconds tick_interval{100};
 // Looks at the lanes between two looks at the sockets, while an answer is due: the former cost
 // nanoseconds, the latter a system call.
 constexpr int looks_at_lanes = 32;
+// Connections over the Unix socket beyond the limit for all.
+constexpr std::size_t kept_for_local = 256;
 }  // namespace
 
 HttpThread::HttpThread(Parts parts, Options options)
@@ -42,7 +44,9 @@ void HttpThread::take(AcceptedConnection connection) {
 void HttpThread::add(AcceptedConnection connection) {
   owner_.assert_current();
   if (drained_by_) return;
-  if (sessions_.size() >= options_.connections) {
+  // Anybody on this machine can connect to a TCP port, but only its users to the Unix socket.
+  const bool is_local = connection.family == AF_UNIX;
+  if (sessions_.size() >= options_.connections + (is_local ? kept_for_local : 0)) {
     log::warn("event=connection_refused reason=\"{} connections are open\"", sessions_.size());
     return;
   }

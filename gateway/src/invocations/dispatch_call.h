@@ -33,9 +33,10 @@ struct DispatchCall {
   bool cancelled = false;
   bool cancel_sent = false;
   bool needs_clear_lane = false;
-  bool answered = false;       // reported already; only its place in the lane is left
-  unsigned failed_loads = 0;   // of its module, by no fault of the module
-  MonotonicTime due;           // when something must be done about it
+  bool answered = false;      // reported already; only its place in the lane is left
+  unsigned failed_loads = 0;  // of its module, by no fault of the module
+  unsigned lost_workers = 0;  // that ended when it was their next call, and said they had not begun
+  MonotonicTime due;          // when something must be done about it
   std::size_t heap_place = 0;  // of DispatchDeadlines
   CallTimings timings;
 

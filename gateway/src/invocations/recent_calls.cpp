@@ -10,9 +10,9 @@ InvocationView view_of(const RecentCall& call) {
   InvocationRecord& record = view.record;
   record.id = format_invocation_id(call.number);
   record.tenant = call.tenant;
-  record.function = call.version->function;
-  record.digest = call.version->digest;
-  record.entry = call.version->manifest.entries[call.entry].name;
+  record.function = call.function;
+  record.digest = call.digest;
+  record.entry = call.entry;
   record.accepted = call.accepted;
   record.deadline = call.deadline;
   record.state = StoredState::done;

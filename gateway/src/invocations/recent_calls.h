@@ -2,7 +2,6 @@
 // afterwards.
 #pragma once
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,8 +13,10 @@ namespace orchid::gateway {
 struct RecentCall {
   std::uint64_t number = 0;  // its id
   uid_t tenant = 0;
-  std::shared_ptr<const FunctionVersion> version;
-  std::uint16_t entry = 0;
+  // By name: a version that has been deleted holds a descriptor.
+  std::string function;
+  std::string digest;
+  std::string entry;
   Outcome outcome = Outcome::ok;
   unsigned attempt = 0;
   UnixMillis accepted = 0;

@@ -67,8 +67,9 @@ void SyncCalls::remember(std::uint64_t number, Live& live, const CallResult& res
                          std::string log) {
   recent_.add({.number = number,
                .tenant = live.request.tenant,
-               .version = std::move(live.request.version),
-               .entry = live.request.entry,
+               .function = live.request.version->function,
+               .digest = live.request.version->digest,
+               .entry = live.request.version->manifest.entries[live.request.entry].name,
                .outcome = result.outcome,
                .attempt = result.attempt,
                .accepted = live.accepted_wall,

@@ -41,6 +41,26 @@ TEST_CASE("a crash ends the running call; those behind it run again unnoticed in
   CHECK(answers[3]->result.attempt == 1);
 }
 
+TEST_CASE("a worker that always says it had not begun is believed a few times only") {
+  Bench bench;
+  bench.executor.has_code = true;
+  bench.grant();
+  bench.settle();
+  const auto answer = bench.call("liar", "x");
+  bench.settle();
+  FakeWorker& worker = *bench.executor.workers.at(0);
+  int ends = 0;
+  while (!answer->done && ends < 100) {
+    worker.say(LaneEnded{.request = 0, .outcome = Outcome::worker_lost, .message = "it ended"});
+    bench.settle();
+    worker.claim();
+    bench.settle();
+    ++ends;
+  }
+  CHECK(answer->result.outcome == Outcome::worker_lost);
+  CHECK(ends <= 16);
+}
+
 TEST_CASE("a replacement is told of the module that ran last before a call needs it") {
   Bench bench;
   bench.executor.has_code = true;
