@@ -56,10 +56,12 @@ Result<void> check_sources(const std::vector<std::string>& sources) {
   return {};
 }
 
-Result<void> run_steps(const ImagePlan& plan) {
+/// With --json what the compilers print, as some flags make them do, goes to standard error.
+Result<void> run_steps(Shell& shell, const ImagePlan& plan) {
   for (const BuildStep& step : plan.steps) {
-    const auto result = run_program({.command = step.command});
+    const auto result = run_program({.command = step.command, .capture_output = shell.json});
     if (!result) return fail(result.error());
+    if (!result->output.empty()) shell.note(result->output);
     if (result->status == 0) continue;
     const std::string hint = cross_compiling_hint(plan.arch);
     return fail(ErrorCode::module_rejected,
@@ -70,12 +72,12 @@ Result<void> run_steps(const ImagePlan& plan) {
   return {};
 }
 
-Result<std::vector<std::byte>> make_module(const BuildRequest& request) {
+Result<std::vector<std::byte>> make_module(Shell& shell, const BuildRequest& request) {
   const auto plans = plan_build(request, find_toolchain());
   if (!plans) return fail(plans.error());
   std::vector<std::vector<std::byte>> code;
   for (const ImagePlan& plan : *plans) {
-    if (auto ran = run_steps(plan); !ran) return fail(std::move(ran.error()));
+    if (auto ran = run_steps(shell, plan); !ran) return fail(std::move(ran.error()));
     auto bitcode = read_file(plan.bitcode, limits::module_size);
     if (!bitcode) return fail(std::move(bitcode.error()));
     code.push_back(std::move(*bitcode));
@@ -106,11 +108,12 @@ ExitStatus run_build(Shell& shell, const BuildArguments& arguments) {
   if (!headers) return shell.report(headers.error());
   if (const auto checked = check_sources(arguments.sources); !checked)
     return shell.report(checked.error());
-  const auto module = make_module({.sources = {arguments.sources.begin(), arguments.sources.end()},
-                                   .targets = arguments.targets,
-                                   .compiler_flags = shell.behind_dashes,
-                                   .headers = *headers,
-                                   .scratch = scratch->path()});
+  const auto module =
+      make_module(shell, {.sources = {arguments.sources.begin(), arguments.sources.end()},
+                          .targets = arguments.targets,
+                          .compiler_flags = shell.behind_dashes,
+                          .headers = *headers,
+                          .scratch = scratch->path()});
   if (!module) return shell.report(module.error());
   const fs::path output = arguments.output.empty()
                               ? fs::path(arguments.sources.front()).stem().string() + ".orc"

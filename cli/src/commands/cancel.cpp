@@ -3,16 +3,18 @@
 #include <memory>
 
 #include "commands/commands.h"
+#include "terminal/documents.h"
 
 namespace orchid::cli {
 namespace {
 
 ExitStatus run_cancel(Shell& shell, const std::vector<std::string>& ids) {
   Client client = shell.client();
-  for (const std::string& id : ids) {
+  for_each_name(shell, ids, "invocations", [&](const std::string& id) {
     client.invocation(id).cancel();
     if (!shell.json) shell.print_line("cancelling " + id);
-  }
+    return Document{{"id", id}, {"cancelling", true}};
+  });
   return ExitStatus::ok;
 }
 

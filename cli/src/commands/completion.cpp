@@ -130,6 +130,7 @@ void add_completion(CLI::App& app, Shell& shell) {
   auto* command = add_command(
       app, shell, "completion", "Print a script that completes orchid's commands in your shell",
       "  source <(orchid completion bash)\n  orchid completion fish | source");
+  command->remove_option(command->get_option("--json"));  // a script is no document
   auto kind = std::make_shared<std::string>();
   command->add_option("SHELL", *kind, "bash, zsh or fish")
       ->required()

@@ -3,16 +3,18 @@
 #include <memory>
 
 #include "commands/commands.h"
+#include "terminal/documents.h"
 
 namespace orchid::cli {
 namespace {
 
 ExitStatus run_delete(Shell& shell, const std::vector<std::string>& names) {
   Client client = shell.client();
-  for (const std::string& name : names) {
+  for_each_name(shell, names, "functions", [&](const std::string& name) {
     client.remove(name);
     if (!shell.json) shell.print_line("deleted " + name);
-  }
+    return Document{{"name", name}, {"deleted", true}};
+  });
   return ExitStatus::ok;
 }
 

@@ -1,10 +1,13 @@
 // commands/doctor.cpp: orchid doctor: one line for each thing that must be right, and what to do
 // about those that are not.
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <thread>
 
 #include "commands/commands.h"
 #include "doctor/examination.h"
+#include "terminal/documents.h"
+#include "terminal/duration.h"
 
 namespace orchid::cli {
 namespace {
@@ -21,29 +24,40 @@ std::string_view word(Health health) {
   return "broken";
 }
 
-ExitStatus run_doctor(Shell& shell) {
-  const std::vector<Finding> findings = examine(real_doctor_environment(shell.gateway));
-  ExitStatus status = ExitStatus::ok;
-  nlohmann::json list = nlohmann::json::array();
-  for (const Finding& finding : findings) {
-    if (finding.health == Health::broken) status = ExitStatus::orchid_failed;
-    if (shell.json) {
-      list.push_back({{"check", finding.check},
+Document document_of(const std::vector<Finding>& findings) {
+  Document checks = Document::array();
+  for (const Finding& finding : findings)
+    checks.push_back({{"check", finding.check},
                       {"health", word(finding.health)},
                       {"detail", finding.detail},
                       {"remedy", finding.remedy}});
-      continue;
-    }
+  return {{"healthy", !is_any_broken(findings)}, {"checks", checks}};
+}
+
+void print_lines(Shell& shell, const std::vector<Finding>& findings) {
+  for (const Finding& finding : findings) {
     std::string line(word(finding.health));
     line.resize(9, ' ');
     line += finding.check + ": " + finding.detail;
     if (!finding.remedy.empty()) line += "; " + finding.remedy;
     shell.print_line(line);
   }
-  if (shell.json)
-    shell.print_line(nlohmann::json({{"healthy", status == ExitStatus::ok}, {"checks", list}})
-                         .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  return status;
+}
+
+ExitStatus run_doctor(Shell& shell, const std::string& wait) {
+  const auto longest = parse_duration(wait);
+  if (!longest) return shell.report(longest.error());
+  const SystemClock clock;
+  const auto pause = [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); };
+  const std::vector<Finding> findings =
+      examine_until_well(real_doctor_environment(shell.gateway),
+                         {.longest = *longest, .clock = clock, .pause = pause});
+  if (shell.json) {
+    print_document(shell, document_of(findings));
+  } else {
+    print_lines(shell, findings);
+  }
+  return is_any_broken(findings) ? ExitStatus::orchid_failed : ExitStatus::ok;
 }
 
 }  // namespace
@@ -52,8 +66,12 @@ void add_doctor(CLI::App& app, Shell& shell) {
   auto* command =
       add_command(app, shell, "doctor",
                   "Check this machine and its Orchid; exit status 3 when something is broken",
-                  "  orchid doctor\n  orchid doctor --json");
-  command->callback([&shell] { shell.status = run_doctor(shell); });
+                  "  orchid doctor\n  orchid doctor --json\n"
+                  "  orchid up & orchid doctor --wait 30s   (until it is ready)");
+  auto wait = std::make_shared<std::string>("0");
+  command->add_option("--wait", *wait,
+                      "look again until nothing is broken, for so long at most, such as 30s");
+  command->callback([&shell, wait] { shell.status = run_doctor(shell, *wait); });
 }
 
 }  // namespace orchid::cli

@@ -4,6 +4,7 @@
 
 #include "commands/commands.h"
 #include "foundation/units.h"
+#include "terminal/documents.h"
 #include "terminal/table.h"
 
 namespace orchid::cli {
@@ -27,7 +28,7 @@ std::string row_state(const json& executors) {
 ExitStatus run_hosts(Shell& shell) {
   const std::string text = shell.client().get("/v1/hosts");
   if (shell.json) {
-    shell.print_line(text);
+    print_answer(shell, text);
     return ExitStatus::ok;
   }
   const json document = json::parse(text);

@@ -2,13 +2,13 @@
 // standard output.
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "calls/repeated_calls.h"
+#include "calls/reply_delivery.h"
 #include "calls/typed_call.h"
 #include "commands/commands.h"
-#include "foundation/files.h"
+#include "terminal/documents.h"
 #include "terminal/duration.h"
 
 namespace orchid::cli {
@@ -51,19 +51,14 @@ Result<Input> make_input(Client& client, const InvokeArguments& arguments) {
   return Input{.bytes = std::move(*bytes), .signature = std::move(*signature)};
 }
 
-Result<void> write_reply(const InvokeArguments& arguments, const Input& input, const Reply& reply) {
-  if (input.signature.empty() || arguments.raw)
-    return write_output_file(arguments.out, reply.output);
-  auto text = decode_output(input.signature, reply.output);
-  if (!text) return fail(std::move(text.error()));
-  text->push_back('\n');
-  return write_output_file(arguments.out, as_bytes(*text));
-}
-
 ExitStatus submit(Shell& shell, Client& client, const InvokeArguments& arguments,
                   const Input& input, const InvokeOptions& options) {
   const Invocation invocation = client.submit(arguments.function, input.bytes, options);
-  shell.print_line(shell.json ? nlohmann::json({{"id", invocation.id()}}).dump() : invocation.id());
+  if (shell.json) {
+    print_document(shell, {{"id", invocation.id()}});
+  } else {
+    shell.print_line(invocation.id());
+  }
   return ExitStatus::ok;
 }
 
@@ -72,7 +67,7 @@ void print_costs(Shell& shell, const InvokeArguments& arguments, const RepeatRes
     std::string text = shell.json ? to_json(result.statistics) : to_table(result.statistics);
     while (text.ends_with('\n')) text.pop_back();
     shell.note(text);
-  } else if (arguments.time && result.first) {
+  } else if (arguments.time && result.first && !shell.json) {  // the document has it
     shell.note(describe_timing(result.first->timing) + " " + result.first->invocation);
   }
 }
@@ -98,8 +93,11 @@ ExitStatus run_invoke(Shell& shell, const InvokeArguments& arguments) {
                                            .concurrency = arguments.concurrency,
                                            .call = options});
   if (result.first)
-    if (const auto written = write_reply(arguments, *input, *result.first); !written)
-      return shell.report(written.error());
+    if (const auto delivered = deliver_reply(
+            shell, *result.first,
+            {.file = arguments.out, .signature = arguments.raw ? "" : input->signature});
+        !delivered)
+      return shell.report(delivered.error());
   print_costs(shell, arguments, result);
   if (result.first_failure) return shell.report(*result.first_failure);
   return ExitStatus::ok;

@@ -5,6 +5,7 @@
 #include "commands/commands.h"
 #include "foundation/units.h"
 #include "protocol/digest.h"
+#include "terminal/documents.h"
 #include "terminal/table.h"
 
 namespace orchid::cli {
@@ -16,24 +17,30 @@ std::string joined(const std::vector<std::string>& parts) {
   return text;
 }
 
+ExitStatus list_names(Shell& shell, const std::vector<FunctionInfo>& functions) {
+  Document names = Document::array();
+  for (const FunctionInfo& info : functions) {
+    if (!shell.json) shell.print_line(info.name);
+    names.push_back(info.name);
+  }
+  if (shell.json) print_document(shell, {{"names", names}});
+  return ExitStatus::ok;
+}
+
 ExitStatus run_list(Shell& shell, bool names_only) {
   Client client = shell.client();
-  if (shell.json && !names_only) {
-    shell.print_line(client.get("/v1/functions"));
+  if (names_only) return list_names(shell, client.functions());
+  if (shell.json) {
+    print_answer(shell, client.get("/v1/functions"));
     return ExitStatus::ok;
   }
   Table table({"name", "version", "size", "entries", "targets"});
   for (const FunctionInfo& info : client.functions()) {
-    if (names_only) {
-      shell.print_line(info.name);
-      continue;
-    }
     std::vector<std::string> entries;
     for (const EntryInfo& entry : info.entries) entries.push_back(entry.name);
     table.add({info.name, std::string(short_digest(info.version)), to_string(ByteCount{info.size}),
                joined(entries), joined(info.targets)});
   }
-  if (names_only) return ExitStatus::ok;
   if (table.empty()) {
     shell.note("no functions are deployed; 'orchid deploy FILE' adds one");
   } else {

@@ -4,6 +4,9 @@
 #include <memory>
 
 #include "commands/commands.h"
+#include "foundation/units.h"
+#include "protocol/limits.h"
+#include "terminal/documents.h"
 
 namespace orchid::cli {
 namespace {
@@ -12,20 +15,38 @@ namespace {
 /// again.
 constexpr std::chrono::milliseconds follow_step{500};
 
-ExitStatus run_logs(Shell& shell, const std::string& id, bool follow) {
-  const Invocation invocation = shell.client().invocation(id);
-  std::size_t printed = 0;
+/// What was not kept goes to standard error: the log itself stays as it was written.
+void note_dropped(Shell& shell, const InvocationLog& log) {
+  if (log.dropped == 0) return;
+  shell.note("orchid: " + std::to_string(log.dropped) +
+             " more bytes were written and not kept: a call's log is cut at " +
+             to_string(limits::log_size));
+}
+
+/// The whole log; what is there is printed as it comes, unless it is for one document.
+InvocationLog read_log(Shell& shell, const Invocation& invocation, bool follow) {
+  std::size_t seen = 0;
   while (true) {
     // The state first: what a finished invocation has logged is complete.
     const bool finished =
         !follow ||
-        invocation.wait(printed == 0 ? std::chrono::milliseconds(0) : follow_step).finished();
-    const std::string text = invocation.logs();
-    if (text.size() > printed) shell.print(std::string_view(text).substr(printed));
-    printed = std::max(printed, text.size());
-    if (finished) return ExitStatus::ok;
-    if (printed == 0) (void)invocation.wait(follow_step);
+        invocation.wait(seen == 0 ? std::chrono::milliseconds(0) : follow_step).finished();
+    InvocationLog log = invocation.log();
+    if (!shell.json && log.text.size() > seen) shell.print(std::string_view(log.text).substr(seen));
+    seen = std::max(seen, log.text.size());
+    if (finished) return log;
+    if (seen == 0) static_cast<void>(invocation.wait(follow_step));
   }
+}
+
+ExitStatus run_logs(Shell& shell, const std::string& id, bool follow) {
+  const InvocationLog log = read_log(shell, shell.client().invocation(id), follow);
+  if (shell.json) {
+    print_document(shell, {{"id", id}, {"log", log.text}, {"dropped", log.dropped}});
+  } else {
+    note_dropped(shell, log);
+  }
+  return ExitStatus::ok;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "calls/reply_delivery.h"
 #include "commands/commands.h"
 #include "terminal/duration.h"
 
@@ -19,9 +20,8 @@ ExitStatus run_result(Shell& shell, const ResultArguments& arguments) {
   if (!wait) return shell.report(wait.error());
   const auto patience = std::chrono::ceil<std::chrono::milliseconds>(*wait);
   const Reply reply = shell.client().invocation(arguments.id).output(patience);
-  if (const auto written = write_output_file(arguments.out, reply.output); !written)
-    return shell.report(written.error());
-  return ExitStatus::ok;
+  const auto delivered = deliver_reply(shell, reply, {.file = arguments.out, .signature = ""});
+  return delivered ? ExitStatus::ok : shell.report(delivered.error());
 }
 
 }  // namespace

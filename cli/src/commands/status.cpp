@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "commands/commands.h"
+#include "terminal/documents.h"
 #include "terminal/table.h"
 
 namespace orchid::cli {
@@ -19,15 +20,15 @@ Table status_table(const std::vector<InvocationStatus>& invocations) {
 ExitStatus run_status(Shell& shell, const std::vector<std::string>& ids) {
   Client client = shell.client();
   if (ids.empty() && shell.json) {
-    shell.print_line(client.get("/v1/invocations"));
+    print_answer(shell, client.get("/v1/invocations"));
     return ExitStatus::ok;
   }
   std::vector<InvocationStatus> invocations;
   if (ids.empty()) invocations = client.invocations();
-  for (const std::string& id : ids) {
+  for_each_name(shell, ids, "invocations", [&](const std::string& id) {
     invocations.push_back(client.invocation(id).status());
-    if (shell.json) shell.print_line(invocations.back().json);
-  }
+    return Document::parse(invocations.back().json);
+  });
   if (shell.json) return ExitStatus::ok;
   if (invocations.empty()) {
     shell.note("there are no invocations; 'orchid invoke NAME --async' makes one");

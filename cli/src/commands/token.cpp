@@ -2,18 +2,17 @@
 // curl and other machines.
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "commands/commands.h"
 #include "foundation/files.h"
-#include "supervisor/directories.h"
 #include "supervisor/gateway_file.h"
+#include "terminal/documents.h"
 
 namespace orchid::cli {
 namespace {
 
 ExitStatus run_token(Shell& shell, bool url_only) {
-  const auto file = find_gateway_file(runtime_places(real_user_surroundings()));
+  const auto file = find_clients_gateway_file(shell.gateway, real_user_surroundings());
   if (!file) return shell.report(Failure{ErrorCode::unreachable, file.error().message});
   const std::string url = file->addresses.empty() ? "" : file->addresses.front();
   if (url_only && !shell.json) {
@@ -29,8 +28,7 @@ ExitStatus run_token(Shell& shell, bool url_only) {
   std::string token(as_text(*content));
   token.erase(token.find_last_not_of(" \r\n") + 1);
   if (shell.json) {
-    shell.print_line(
-        nlohmann::json{{"token", token}, {"url", url}, {"socket", file->socket}}.dump());
+    print_document(shell, {{"token", token}, {"url", url}, {"socket", file->socket}});
   } else {
     shell.print_line(token);
   }

@@ -4,13 +4,13 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "commands/commands.h"
 #include "foundation/files.h"
 #include "supervisor/directories.h"
 #include "supervisor/supervisor.h"
 #include "supervisor/up_lock.h"
+#include "terminal/documents.h"
 #include "terminal/programs.h"
 
 namespace orchid::cli {
@@ -63,13 +63,12 @@ Failure runs_already(const fs::path& runtime) {
               "; use it, stop it, or start another one with --runtime DIR --state DIR"};
 }
 
-std::string dump(const GatewayFile& file) {
-  return nlohmann::json{{"addresses", file.addresses},
-                        {"socket", file.socket},
-                        {"token_file", file.token_file},
-                        {"state", file.state},
-                        {"pid", file.pid}}
-      .dump();
+Document document_of(const GatewayFile& file) {
+  return {{"addresses", file.addresses},
+          {"socket", file.socket},
+          {"token_file", file.token_file},
+          {"state", file.state},
+          {"pid", file.pid}};
 }
 
 /// What a shell must set to find this Orchid, when it is not where everybody looks.
@@ -98,7 +97,7 @@ ExitStatus run_up(Shell& shell, const UpArguments& arguments) {
   const SupervisorEvents events{
       .ready =
           [&shell, runtime = *runtime](const GatewayFile& file) {
-            if (shell.json) return shell.print_line(dump(file));
+            if (shell.json) return print_document(shell, document_of(file));
             std::string text =
                 "Orchid is up:  " + file.addresses.front() + "\n" + finding_advice(runtime, file);
             shell.print(text + "stop it with Ctrl-C\n");

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "commands/commands.h"
+#include "terminal/documents.h"
 #include "terminal/duration.h"
 
 namespace orchid::cli {
@@ -22,21 +23,19 @@ ExitStatus run_wait(Shell& shell, const WaitArguments& arguments) {
   const auto end = std::chrono::steady_clock::now() + *timeout;
   Client client = shell.client();
   ExitStatus worst = ExitStatus::ok;
-  for (const std::string& id : arguments.ids) {
+  for_each_name(shell, arguments.ids, "invocations", [&](const std::string& id) {
     const auto left =
         std::max(end - std::chrono::steady_clock::now(), std::chrono::steady_clock::duration(0));
     const InvocationStatus status =
         client.invocation(id).wait(std::chrono::ceil<std::chrono::milliseconds>(left));
-    if (shell.json) {
-      shell.print_line(status.json);
-    } else {
-      const std::string how = status.finished() ? status.outcome : "still " + status.state;
+    const std::string how = status.finished() ? status.outcome : "still " + status.state;
+    if (!shell.json)
       shell.print_line(id + "  " + how + (status.message.empty() ? "" : "  " + status.message));
-    }
     const ExitStatus this_one =
         status.finished() ? exit_status_of_outcome(status.outcome) : ExitStatus::deadline;
     if (worst == ExitStatus::ok) worst = this_one;
-  }
+    return Document::parse(status.json);
+  });
   return worst;
 }
 

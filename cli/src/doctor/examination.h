@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "foundation/clock.h"
 #include "foundation/result.h"
 #include "foundation/units.h"
 #include "terminal/programs.h"
@@ -29,16 +30,23 @@ struct GatewayAnswer {
   std::string body;
 };
 
+/// The folders of the Orchid that is examined. Empty: not known, because it runs elsewhere.
+struct OrchidFolders {
+  bool is_running = false;        // otherwise they are those that the next one would have
+  std::filesystem::path runtime;  // sockets and gateway.json
+  std::filesystem::path state;    // functions, results and the token
+};
+
 /// The world as the checks see it. Every function may be called at any time and must not throw.
 struct DoctorEnvironment {
   std::string version;
   uid_t uid = 0;
   std::filesystem::path programs;  // where this program and its siblings are
-  std::filesystem::path state;     // where `orchid up` keeps its state
   std::function<std::optional<std::filesystem::path>(const std::string& name)> find_program;
   std::function<Result<ProgramResult>(const std::vector<std::string>& command)> run;
   std::function<std::optional<std::string>(const std::string& name)> variable;
   std::function<DirectoryFacts(const std::filesystem::path&)> directory;
+  std::function<OrchidFolders()> folders;
   std::function<Result<std::string>()> gateway_address;  // how clients find the gateway
   std::function<Result<GatewayAnswer>(const std::string& path)> ask_gateway;
   std::function<bool()> hostname_resolves;
@@ -72,5 +80,16 @@ struct Finding {
 
 /// All of them; those that need a gateway stop at the first that it fails.
 [[nodiscard]] std::vector<Finding> examine(const DoctorEnvironment& environment);
+
+[[nodiscard]] bool is_any_broken(const std::vector<Finding>& findings);
+
+struct Patience {
+  std::chrono::nanoseconds longest;
+  const Clock& clock;
+  std::function<void(std::chrono::milliseconds)> pause;
+};
+/// Again and again until nothing is broken or `longest` has passed; how things stand then.
+[[nodiscard]] std::vector<Finding> examine_until_well(const DoctorEnvironment& environment,
+                                                      const Patience& patience);
 
 }  // namespace orchid::cli

@@ -111,17 +111,4 @@ Finding check_workers(const DoctorEnvironment& environment) {
               fmt::format("{} ready, {} cores leased", hosts->workers_ready, hosts->cores_leased));
 }
 
-std::vector<Finding> examine(const DoctorEnvironment& environment) {
-  std::vector<Finding> findings;
-  for (auto* check : {check_compiler, check_programs, check_runtime_directory,
-                      check_state_directory, check_sandbox, check_open_files, check_hostname})
-    findings.push_back(check(environment));
-  for (auto* check : {check_gateway_found, check_gateway_answers, check_version, check_token,
-                      check_executor, check_workers}) {
-    findings.push_back(check(environment));
-    if (findings.back().health == Health::broken) break;
-  }
-  return findings;
-}
-
 }  // namespace orchid::cli

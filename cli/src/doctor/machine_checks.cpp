@@ -13,6 +13,7 @@ using nlohmann::json;
 constexpr ByteCount least_free_space = 512_MiB;
 constexpr std::uint64_t least_open_files = 4096;
 constexpr int least_landlock = 1;
+constexpr auto not_told = "not looked at: no gateway.json says where this gateway has it";
 
 Finding good(std::string check, std::string detail) {
   return {
@@ -29,6 +30,23 @@ std::filesystem::path existing_part(const DoctorEnvironment& environment,
                                     std::filesystem::path path) {
   while (path.has_relative_path() && !environment.directory(path).exists) path = path.parent_path();
   return path;
+}
+
+/// Of the Orchid that runs.
+Finding check_running_runtime(const DoctorEnvironment& environment,
+                              const std::filesystem::path& runtime) {
+  constexpr auto check = "runtime folder";
+  const DirectoryFacts facts = environment.directory(runtime);
+  if (!facts.exists)
+    return {check, Health::broken, runtime.string() + " does not exist any more",
+            "start 'orchid up' again"};
+  const unsigned above = environment.directory(runtime.parent_path()).mode;
+  const bool can_be_exchanged = (above & 022) != 0 && (above & 01000) == 0;  // as /tmp forbids it
+  if (facts.owner != environment.uid || (facts.mode & 022) != 0 || can_be_exchanged)
+    return {check, Health::broken,
+            runtime.string() + " belongs to another user or can be changed by others",
+            "start Orchid again with --runtime DIR, below a folder of yours with mode 700"};
+  return good(check, runtime.string());
 }
 
 }  // namespace
@@ -60,6 +78,9 @@ Finding check_programs(const DoctorEnvironment& environment) {
 
 Finding check_runtime_directory(const DoctorEnvironment& environment) {
   constexpr auto check = "runtime folder";
+  const OrchidFolders folders = environment.folders();
+  if (folders.runtime.empty()) return good(check, not_told);
+  if (folders.is_running) return check_running_runtime(environment, folders.runtime);
   const std::string fallback = "/tmp/orchid-" + std::to_string(environment.uid);
   const auto variable = environment.variable("XDG_RUNTIME_DIR");
   if (variable && variable->starts_with('/')) {
@@ -86,18 +107,20 @@ Finding check_runtime_directory(const DoctorEnvironment& environment) {
 
 Finding check_state_directory(const DoctorEnvironment& environment) {
   constexpr auto check = "state folder";
-  const DirectoryFacts facts = environment.directory(environment.state);
+  const std::filesystem::path state = environment.folders().state;
+  if (state.empty()) return good(check, not_told);
+  const DirectoryFacts facts = environment.directory(state);
   if (facts.exists && facts.owner != environment.uid)
-    return {check, Health::broken, environment.state.string() + " belongs to another user",
+    return {check, Health::broken, state.string() + " belongs to another user",
             "choose another one: orchid up --state DIR"};
-  const auto place = existing_part(environment, environment.state);
+  const auto place = existing_part(environment, state);
   const ByteCount free = environment.directory(place).free;
   if (free < least_free_space)
     return {check, Health::broken,
             fmt::format("{} has {} free, {} are needed", place.string(), to_string(free),
                         to_string(least_free_space)),
             "make room there, or choose another place: orchid up --state DIR"};
-  return good(check, fmt::format("{}, {} free", environment.state.string(), to_string(free)));
+  return good(check, fmt::format("{}, {} free", state.string(), to_string(free)));
 }
 
 Finding check_sandbox(const DoctorEnvironment& environment) {

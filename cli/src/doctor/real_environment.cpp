@@ -64,21 +64,26 @@ Result<std::string> address(const std::string& gateway) {
   }
 }
 
+OrchidFolders folders(const std::string& gateway, const UserSurroundings& user) {
+  if (const auto running = find_clients_gateway_file(gateway, user))
+    return {.is_running = true,
+            .runtime = std::filesystem::path(running->socket).parent_path(),
+            .state = running->state};
+  if (!gateway.empty() || !user.variable("ORCHID_GATEWAY").value_or("").empty()) return {};
+  return {.is_running = false,
+          .runtime = runtime_directory(user),
+          .state = state_directory(user).value_or("/nonexistent")};
+}
+
 }  // namespace
 
 DoctorEnvironment real_doctor_environment(const std::string& gateway) {
   const UserSurroundings user = real_user_surroundings();
   const auto programs = own_program_directory().value_or("/usr/bin");
-  // That of the Orchid that runs, or where the next one would have it.
-  const auto running = find_gateway_file(runtime_places(user));
-  const std::filesystem::path state = running && !running->state.empty()
-                                          ? std::filesystem::path(running->state)
-                                          : state_directory(user).value_or("/nonexistent");
   return {
       .version = ORCHID_VERSION,
       .uid = user.uid,
       .programs = programs,
-      .state = state,
       .find_program = [programs](const std::string& name) { return find_program(name, programs); },
       .run =
           [](const std::vector<std::string>& command) {
@@ -89,6 +94,7 @@ DoctorEnvironment real_doctor_environment(const std::string& gateway) {
           },
       .variable = user.variable,
       .directory = facts_of,
+      .folders = [gateway, user] { return folders(gateway, user); },
       .gateway_address = [gateway] { return address(gateway); },
       .ask_gateway = [gateway](const std::string& path) { return ask(gateway, path); },
       .hostname_resolves = own_name_resolves,

@@ -1,5 +1,9 @@
 #include "supervisor/gateway_file.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -12,6 +16,13 @@ using nlohmann::json;
 
 std::filesystem::path file_in(const std::filesystem::path& runtime) {
   return runtime / "gateway.json";
+}
+
+/// /tmp is shared: a file there that another user wrote could name any of our files as the token.
+bool is_trusted(const std::filesystem::path& path) {
+  struct stat status{};
+  return ::lstat(path.c_str(), &status) != 0 ||
+         (S_ISREG(status.st_mode) && (status.st_uid == ::geteuid() || status.st_uid == 0));
 }
 
 }  // namespace
@@ -27,6 +38,9 @@ Result<void> write_gateway_file(const std::filesystem::path& runtime, const Gate
 Result<GatewayFile> read_gateway_file(const std::filesystem::path& runtime) {
   const auto content = read_file(file_in(runtime), 64_KiB);
   if (!content) return fail(content.error());
+  if (!is_trusted(file_in(runtime)))
+    return fail(ErrorCode::denied,
+                file_in(runtime).string() + " belongs to another user and is not used");
   const json document = json::parse(as_text(*content), nullptr, /*allow_exceptions=*/false);
   try {
     return GatewayFile{.addresses = document.at("addresses").get<std::vector<std::string>>(),
@@ -50,6 +64,26 @@ Result<GatewayFile> find_gateway_file(const std::vector<std::filesystem::path>& 
   }
   return fail(ErrorCode::not_found,
               "no running Orchid found (looked for " + looked + "); start one with 'orchid up'");
+}
+
+Result<GatewayFile> find_clients_gateway_file(const std::string& gateway,
+                                              const UserSurroundings& surroundings) {
+  std::string address =
+      gateway.empty() ? surroundings.variable("ORCHID_GATEWAY").value_or("") : gateway;
+  const auto places = runtime_places(surroundings);
+  if (address.empty()) return find_gateway_file(places);
+  if (address.starts_with("unix:")) {
+    const std::size_t prefix = address.starts_with("unix://") ? 7 : 5;
+    return find_gateway_file({std::filesystem::path(address.substr(prefix)).parent_path()});
+  }
+  while (address.ends_with('/')) address.pop_back();
+  for (const auto& place : places) {
+    auto file = read_gateway_file(place);
+    if (file && std::ranges::find(file->addresses, address) != file->addresses.end()) return file;
+  }
+  return fail(ErrorCode::not_found, "the gateway at " + address +
+                                        " was not started here, or with another --runtime; its "
+                                        "token and its folders are known where it was started");
 }
 
 void remove_gateway_file(const std::filesystem::path& runtime) {

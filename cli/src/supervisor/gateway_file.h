@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "foundation/result.h"
+#include "supervisor/directories.h"
 
 namespace orchid::cli {
 
@@ -20,11 +21,16 @@ struct GatewayFile {
 /// Replaces the file in `runtime` as a whole; mode 0600. Errors: `disk_full`, `system`.
 [[nodiscard]] Result<void> write_gateway_file(const std::filesystem::path& runtime,
                                               const GatewayFile& file);
-/// Errors: `not_found`, `bad_configuration` (damaged), `system`.
+/// Errors: `not_found`, `bad_configuration` (damaged), `denied` (another user wrote it), `system`.
 [[nodiscard]] Result<GatewayFile> read_gateway_file(const std::filesystem::path& runtime);
 /// The first that is there. Errors: `not_found` (the message names the places), and as above.
 [[nodiscard]] Result<GatewayFile> find_gateway_file(
     const std::vector<std::filesystem::path>& places);
+/// That of the Orchid which clients reach: with `gateway` ("unix:/path", "http://…"), with
+/// $ORCHID_GATEWAY where that is empty, or by looking for one. Errors: as above; `not_found` also
+/// for a gateway that runs elsewhere.
+[[nodiscard]] Result<GatewayFile> find_clients_gateway_file(const std::string& gateway,
+                                                            const UserSurroundings& surroundings);
 void remove_gateway_file(const std::filesystem::path& runtime);
 
 }  // namespace orchid::cli

@@ -125,6 +125,17 @@ Reply make_reply(HttpResponse response, std::string invocation) {
       .output = std::move(response.body), .invocation = std::move(invocation), .timing = timing};
 }
 
+InvocationLog make_log(const HttpResponse& response) {
+  InvocationLog log{.text = std::string(response.text())};
+  const std::string_view dropped = response.header("orchid-log-dropped");
+  const auto parsed = std::from_chars(dropped.data(), dropped.data() + dropped.size(), log.dropped);
+  // A count that cannot be read must not look like a log that is whole.
+  if (!dropped.empty() &&
+      (parsed.ec != std::errc{} || parsed.ptr != dropped.data() + dropped.size()))
+    throw unintelligible("a log with the size of what is missing");
+  return log;
+}
+
 CallTiming parse_server_timing(std::string_view header) {
   CallTiming timing;
   const std::pair<std::string_view, std::chrono::nanoseconds*> parts[] = {

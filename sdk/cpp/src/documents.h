@@ -20,6 +20,8 @@ namespace orchid::sdk {
 /// Takes the body as the output.
 [[nodiscard]] Reply make_reply(HttpResponse response, std::string invocation);
 
+[[nodiscard]] InvocationLog make_log(const HttpResponse& response);
+
 /// Of a Server-Timing header: "queue;dur=0.012, run;dur=1.5", in milliseconds. Parts that it does
 /// not know are left out.
 [[nodiscard]] CallTiming parse_server_timing(std::string_view header);

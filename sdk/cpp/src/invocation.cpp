@@ -62,8 +62,8 @@ Reply Invocation::output(milliseconds timeout) const {
       session_->get(invocation_path(id_) + "/output", sdk::Session::longest_answer), id_);
 }
 
-std::string Invocation::logs() const {
-  return std::string(session_->get(invocation_path(id_) + "/logs").text());
+InvocationLog Invocation::log() const {
+  return sdk::make_log(session_->get(invocation_path(id_) + "/logs"));
 }
 
 void Invocation::cancel() const {

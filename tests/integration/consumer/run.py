@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 """run.py BUILD_DIRECTORY WORK_DIRECTORY COMPILER_FLAGS: installs Orchid, builds this folder's project against the installed
-tree, and runs it against the installed programs. Exit status 0: all of it worked."""
+tree, and runs it with the installed programs. Exit status 0: all of it worked."""
+import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
 READY_DEADLINE_S = 60
 STEP_DEADLINE_S = 240
@@ -18,14 +18,71 @@ def step(words, **options):
     subprocess.run([str(word) for word in words], check=True, timeout=STEP_DEADLINE_S, **options)
 
 
-def wait_until_ready(programs, environment, up):
-    deadline = time.monotonic() + READY_DEADLINE_S
-    while True:
-        doctor = subprocess.run([programs / "orchid", "doctor"], env=environment, capture_output=True, text=True, timeout=STEP_DEADLINE_S)
-        if doctor.returncode == 0:
-            return
-        if up.poll() is not None or time.monotonic() > deadline:
-            sys.exit(f"Orchid did not become ready:\n{doctor.stdout}{doctor.stderr}")
+def expect(what, found, expected):
+    if found != expected:
+        sys.exit(f"{what}: {found!r} instead of {expected!r}")
+
+
+class Orchid:
+    """The installed programs, and an `orchid up` that lasts as long as the block."""
+
+    def __init__(self, programs, state, runtime):
+        self.program = programs / "orchid"
+        self.state = state
+        self.environment = {**os.environ, "XDG_RUNTIME_DIR": runtime}
+        for name in ("ORCHID_GATEWAY", "ORCHID_TOKEN"):
+            self.environment.pop(name, None)
+
+    def __enter__(self):
+        self.up = subprocess.Popen([self.program, "up", "--state", self.state, "--json"], env=self.environment, stdout=subprocess.PIPE,
+                                   text=True)
+        try:
+            self.wait_until_ready()
+        except BaseException:
+            self.up.kill()
+            raise
+        return self
+
+    def wait_until_ready(self):
+        told = self.up.stdout.readline()
+        if not told:
+            sys.exit(f"orchid up ended with {self.up.wait()}")
+        expect("the state folder", json.loads(told)["state"], str(self.state))
+        expect("the doctor", self.document("doctor", "--wait", f"{READY_DEADLINE_S}s")["healthy"], True)
+
+    def __exit__(self, *failure):
+        self.up.terminate()
+        rest, _ = self.up.communicate(timeout=STEP_DEADLINE_S)
+        if failure == (None, None, None):
+            expect("more lines of orchid up --json", rest, "")
+            expect("orchid up", self.up.returncode, 0)
+
+    def document(self, *words):
+        """What `orchid WORDS --json` prints."""
+        command = [str(word) for word in (self.program, words[0], "--json", *words[1:])]
+        print("+", *command, flush=True)
+        answer = subprocess.run(command, env=self.environment, stdout=subprocess.PIPE, text=True, timeout=STEP_DEADLINE_S)
+        print(answer.stdout, end="", flush=True)
+        expect(words[0], answer.returncode, 0)
+        return json.loads(answer.stdout)
+
+
+def check_two_sources(orchid, source, work):
+    """Two languages, two targets and flags of the user's: one module."""
+    module, numbers = work / "arithmetic.orc", work / "numbers"
+    # Another architecture's C library is not at hand.
+    built = orchid.document("build", source / "product.cpp", source / "sum.c", "--target", "x86-64", "--target", "aarch64", "-o", module,
+                            "--", "-DVALUE=3", "-ffreestanding")
+    inspected = orchid.document("inspect", module)
+    expect("what build said", built, inspected)
+    deployed = orchid.document("deploy", module)
+    for manifest in (inspected, deployed):
+        expect("the entries", [entry["name"] for entry in manifest["entries"]], ["product", "sum"])
+        expect("the images", [target["triple"] for target in manifest["targets"]], ["x86_64-linux-gnu", "aarch64-linux-gnu"])
+    numbers.write_bytes(bytes([1, 2, 7]))
+    for entry, expected in (("product", [3, 6, 21]), ("sum", [4, 5, 10])):
+        answer = orchid.document("invoke", f"arithmetic.{entry}", "--in", numbers)
+        expect(entry, [ord(char) for char in answer["output"]], expected)
 
 
 def main():
@@ -38,22 +95,12 @@ def main():
           f"-DCMAKE_CXX_FLAGS={flags}"], stdout=subprocess.DEVNULL)
     step(["cmake", "--build", work / "build"])
 
-    programs = prefix / "bin"
     # A socket's path must be short, and a build directory's may be long.
     with tempfile.TemporaryDirectory(prefix="orchid-consumer-") as runtime:
-        environment = {**os.environ, "XDG_RUNTIME_DIR": runtime}
-        for name in ("ORCHID_GATEWAY", "ORCHID_TOKEN"):
-            environment.pop(name, None)
-        up = subprocess.Popen([programs / "orchid", "up", "--state", work / "state"], env=environment)
-        try:
-            wait_until_ready(programs, environment, up)
-            step([programs / "orchid", "build", source / "scale.cpp", "-o", work / "scale.orc"], env=environment)
-            step([work / "build" / "consumer", work / "scale.orc"], env=environment)
-        finally:
-            up.terminate()
-            up.wait(timeout=STEP_DEADLINE_S)
-        if up.returncode != 0:
-            sys.exit(f"orchid up ended with {up.returncode}")
+        with Orchid(prefix / "bin", work / "state", runtime) as orchid:
+            step([orchid.program, "build", source / "scale.cpp", "-o", work / "scale.orc"])
+            step([work / "build" / "consumer", work / "scale.orc"], env=orchid.environment)
+            check_two_sources(orchid, source, work)
 
 
 main()

@@ -1,12 +1,9 @@
-#include "terminal/command_line.h"
-
 #include <doctest/doctest.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "fake_gateway.h"
+#include "run_orchid.h"
 #include "scratch.h"
 
 namespace orchid::cli {
@@ -16,26 +13,6 @@ using nlohmann::json;
 using tests::FakeAnswer;
 using tests::FakeGateway;
 using tests::FakeRequest;
-
-struct Ran {
-  int status = -1;
-  std::string out;
-  std::string err;
-};
-
-Ran orchid(std::vector<std::string> words) {
-  std::ostringstream out;
-  std::ostringstream err;
-  Shell shell(out, err);
-  const int status = static_cast<int>(run_command_line(words, shell));
-  return {status, out.str(), err.str()};
-}
-
-/// The same, asking `gateway`.
-Ran orchid(const FakeGateway& gateway, std::vector<std::string> words) {
-  words.insert(words.end(), {"--gateway", gateway.address()});
-  return orchid(std::move(words));
-}
 
 constexpr auto function_document =
     R"({"name":"f","version":"sha256:0123456789abcdef","size":10,"entries":[{"name":"f","signature":null}],"targets":[{"arch":"x86_64","kind":"bitcode"}],"calls":{"total":4,"ended":{"ok":3,"function_crashed":1},"replacement_delay_ms":125}})";
@@ -53,7 +30,7 @@ TEST_CASE("each command has help with examples") {
     const Ran help = orchid({command, "--help"});
     CHECK(help.status == 0);
     CHECK(help.out.find("Examples:\n  ") != std::string::npos);
-    CHECK(help.out.find("--json") != std::string::npos);
+    CHECK((help.out.find("--json") != std::string::npos) == (command != std::string("completion")));
     CHECK(help.err.empty());
   }
   CHECK(orchid({"--version"}).out.starts_with("orchid "));
@@ -74,7 +51,9 @@ TEST_CASE("a wrong command line is told with what to type, exit status 2") {
                                                 {"inspect", "/nonexistent"},
                                                 {"deploy", "/nonexistent.orc"},
                                                 {"deploy", "a.cpp"},
-                                                {"completion", "tcsh"}}) {
+                                                {"completion", "tcsh"},
+                                                {"completion", "bash", "--json"},
+                                                {"doctor", "--wait", "soon"}}) {
     CAPTURE(words.back());
     CHECK(orchid(words).status == 2);
   }
@@ -188,12 +167,59 @@ TEST_CASE("waiting ends with the status of how the invocation ended, or 4 when t
   CHECK(orchid(gateway, {"status", "i-1"}).out.find("i-1") != std::string::npos);
 }
 
+TEST_CASE("a log is printed as it is, and how much of it was not kept on standard error") {
+  std::string dropped = "0";
+  FakeGateway gateway([&dropped](const FakeRequest&) {
+    return FakeAnswer{.body = "said\n", .headers = {"Orchid-Log-Dropped: " + dropped}};
+  });
+  const Ran whole = orchid(gateway, {"logs", "i-1"});
+  CHECK(whole.out == "said\n");
+  CHECK(whole.err.empty());
+  dropped = "77";
+  const Ran cut = orchid(gateway, {"logs", "i-1"});
+  CHECK(cut.status == 0);
+  CHECK(cut.out == "said\n");
+  CHECK(cut.err ==
+        "orchid: 77 more bytes were written and not kept: a call's log is cut at 1 MiB\n");
+}
+
+TEST_CASE("a followed log is printed once, and what is missing at its end") {
+  int asked = 0;
+  FakeGateway gateway([&asked](const FakeRequest& request) -> FakeAnswer {
+    if (!request.target.ends_with("/logs"))
+      return {.body = ++asked < 3 ? R"({"id":"i-1","state":"running"})"
+                                  : R"({"id":"i-1","state":"done","outcome":"ok"})"};
+    return {.body = asked < 3 ? "one\n" : "one\ntwo\n", .headers = {"Orchid-Log-Dropped: 5"}};
+  });
+  const Ran followed = orchid(gateway, {"logs", "--follow", "i-1"});
+  CHECK(followed.out == "one\ntwo\n");
+  CHECK(followed.err.starts_with("orchid: 5 more bytes"));
+  CHECK(std::ranges::count(followed.err, '\n') == 1);
+}
+
+TEST_CASE("the token is that of the gateway which was asked for") {
+  const Scratch scratch;
+  std::ofstream(scratch / "token") << "orc_secret\n";
+  std::ofstream(scratch / "gateway.json") << json{{"addresses", {"http://127.0.0.1:1"}},
+                                                  {"token_file", (scratch / "token").string()},
+                                                  {"socket", (scratch / "gateway.sock").string()}};
+  const std::string gateway = "unix:" + (scratch / "gateway.sock").string();
+  CHECK(orchid({"token", "--gateway", gateway}).out == "orc_secret\n");
+  CHECK(orchid({"token", "--url", "--gateway", gateway}).out == "http://127.0.0.1:1\n");
+}
+
 TEST_CASE("an answer that nobody can understand is Orchid's failure, in one line") {
   FakeGateway gateway([](const FakeRequest&) { return FakeAnswer{.body = "<html>"}; });
-  for (const char* command : {"list", "hosts", "status"}) {
-    CAPTURE(command);
-    const Ran ran = orchid(gateway, {command});
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"list"},
+                                                {"hosts"},
+                                                {"status"},
+                                                {"list", "--json"},
+                                                {"hosts", "--json"},
+                                                {"status", "--json"}}) {
+    CAPTURE(words.back());
+    const Ran ran = orchid(gateway, words);
     CHECK(ran.status == 3);
+    CHECK(ran.out.empty());
     CHECK(std::ranges::count(ran.err, '\n') == 1);
   }
 }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <map>
@@ -70,6 +71,46 @@ TEST_CASE("gateway.json comes back as it was written, readable by its owner only
   const auto gone = find_gateway_file({scratch.path()});
   REQUIRE_FALSE(gone.has_value());
   CHECK(gone.error().message.find("orchid up") != std::string::npos);
+}
+
+TEST_CASE("the gateway.json of a gateway lies beside its socket, or names its address") {
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch / "orchid");
+  const auto write = [](const std::filesystem::path& runtime, const std::string& address) {
+    const GatewayFile file{.addresses = {address},
+                           .socket = runtime / "gateway.sock",
+                           .token_file = "/state/token",
+                           .state = "/state",
+                           .version = "1.2.3",
+                           .pid = 42};
+    REQUIRE(write_gateway_file(runtime, file).has_value());
+  };
+  write(scratch.path(), "http://127.0.0.1:1");
+  write(scratch / "orchid", "http://127.0.0.1:2");
+  const auto found = [&](const std::string& gateway, const std::string& variable) -> std::string {
+    std::map<std::string, std::string> variables{{"XDG_RUNTIME_DIR", scratch.path()}};
+    if (!variable.empty()) variables["ORCHID_GATEWAY"] = variable;
+    const auto file = find_clients_gateway_file(gateway, surroundings(variables));
+    return file ? file->addresses.front() : "none";
+  };
+  const std::string elsewhere = "unix:" + (scratch / "gateway.sock").string();
+  CHECK(found("", "") == "http://127.0.0.1:2");
+  CHECK(found(elsewhere, "") == "http://127.0.0.1:1");
+  CHECK(found("", elsewhere) == "http://127.0.0.1:1");
+  CHECK(found("unix://" + elsewhere.substr(5), "") == "http://127.0.0.1:1");
+  CHECK(found("http://127.0.0.1:2/", elsewhere) == "http://127.0.0.1:2");
+  CHECK(found("http://login1:8080", "") == "none");
+  CHECK(found("unix:/nonexistent/gateway.sock", "") == "none");
+}
+
+TEST_CASE("a gateway.json that another user has written is refused") {
+  if (::geteuid() != 0) return;  // only root can be another user
+  const Scratch scratch;
+  REQUIRE(write_gateway_file(scratch.path(), {.addresses = {"http://127.0.0.1:1"}}).has_value());
+  REQUIRE(::chown((scratch / "gateway.json").c_str(), 12345, 12345) == 0);
+  const auto file = find_gateway_file({scratch.path()});
+  REQUIRE_FALSE(file.has_value());
+  CHECK(file.error().code == ErrorCode::denied);
 }
 
 TEST_CASE("a damaged gateway.json is told, not passed over") {

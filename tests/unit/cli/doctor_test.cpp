@@ -1,8 +1,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "doctor/examination.h"
+#include "scratch.h"
+#include "supervisor/gateway_file.h"
 
 namespace orchid::cli {
 namespace {
@@ -13,7 +16,6 @@ DoctorEnvironment healthy() {
       .version = "0.1.0",
       .uid = 1000,
       .programs = "/opt/orchid/bin",
-      .state = "/home/me/.local/state/orchid",
       .find_program = [](const std::string& name) -> std::optional<std::filesystem::path> {
         return "/opt/orchid/bin/" + name;
       },
@@ -28,6 +30,12 @@ DoctorEnvironment healthy() {
       .directory =
           [](const std::filesystem::path&) {
             return DirectoryFacts{.exists = true, .owner = 1000, .mode = 0700, .free = 10_GiB};
+          },
+      .folders =
+          [] {
+            return OrchidFolders{.is_running = false,
+                                 .runtime = "/run/user/1000/orchid",
+                                 .state = "/home/me/.local/state/orchid"};
           },
       .gateway_address =
           [] { return Result<std::string>("unix:/run/user/1000/orchid/gateway.sock"); },
@@ -65,6 +73,27 @@ DoctorEnvironment with_directories(DirectoryFacts facts) {
   environment.directory = [facts](const std::filesystem::path&) { return facts; };
   return environment;
 }
+
+/// Time passes only while somebody pauses; then a test may change the world.
+class Pauses final : public Clock {
+ public:
+  [[nodiscard]] MonotonicTime now() const override { return now_; }
+  [[nodiscard]] WallTime wall_now() const override { return {}; }
+  [[nodiscard]] Patience patience(std::chrono::nanoseconds longest) {
+    return {.longest = longest, .clock = *this, .pause = [this](std::chrono::milliseconds time) {
+              CHECK(time <= std::chrono::milliseconds(50));
+              CHECK(time.count() > 0);
+              now_ += time;
+              if (++count == change_after && change) change();
+            }};
+  }
+  int count = 0;
+  int change_after = 0;
+  std::function<void()> change;
+
+ private:
+  MonotonicTime now_;
+};
 
 void check_is(const Finding& finding, Health health) {
   CAPTURE(finding.check);
@@ -112,6 +141,82 @@ TEST_CASE("a runtime directory of somebody else, open to others, or missing is f
   check_is(check_runtime_directory(unset), Health::broken);
   unset.directory = [](const std::filesystem::path&) { return DirectoryFacts{}; };
   check_is(check_runtime_directory(unset), Health::good);
+}
+
+TEST_CASE("of an Orchid that runs its own folders are examined, wherever they are") {
+  DoctorEnvironment environment = healthy();
+  environment.folders = [] {
+    return OrchidFolders{.is_running = true, .runtime = "/scratch/run", .state = "/scratch/state"};
+  };
+  DirectoryFacts runtime{.exists = true, .owner = 1000, .mode = 0700, .free = 10_GiB};
+  DirectoryFacts above{.exists = true, .owner = 0, .mode = 01777, .free = 10_GiB};
+  environment.directory = [&](const std::filesystem::path& path) {
+    if (path == "/scratch") return above;
+    return path.string().starts_with("/scratch/") ? runtime : DirectoryFacts{};
+  };
+  CHECK(check_runtime_directory(environment).detail == "/scratch/run");
+  CHECK(check_state_directory(environment).detail.starts_with("/scratch/state, 10 GiB"));
+  above.mode = 0777;
+  check_is(check_runtime_directory(environment), Health::broken);
+  above.mode = 0755;
+  check_is(check_runtime_directory(environment), Health::good);
+  runtime.mode = 0770;
+  check_is(check_runtime_directory(environment), Health::broken);
+  runtime.exists = false;
+  check_is(check_runtime_directory(environment), Health::broken);
+  environment.folders = [] { return OrchidFolders{}; };
+  CHECK(check_runtime_directory(environment).detail.starts_with("not looked at"));
+  check_is(check_state_directory(environment), Health::good);
+}
+
+TEST_CASE("the folders of the gateway that clients reach are those that its gateway.json names") {
+  const Scratch scratch;
+  const GatewayFile file{.addresses = {"http://127.0.0.1:1"},
+                         .socket = scratch / "gateway.sock",
+                         .token_file = scratch / "token",
+                         .state = scratch / "state",
+                         .version = "1.2.3",
+                         .pid = 42};
+  REQUIRE(write_gateway_file(scratch.path(), file).has_value());
+  const auto found = real_doctor_environment("unix:" + file.socket).folders();
+  CHECK(found.is_running);
+  CHECK(found.runtime == scratch.path());
+  CHECK(found.state == file.state);
+  const auto elsewhere = real_doctor_environment("http://login1:8080").folders();
+  CHECK_FALSE(elsewhere.is_running);
+  CHECK(elsewhere.state.empty());
+}
+
+TEST_CASE("whoever waits sees the machine as it is once nothing is broken any more") {
+  bool is_up = false;
+  int programs_started = 0;
+  DoctorEnvironment environment = healthy();
+  environment.gateway_address = [&] {
+    return is_up ? Result<std::string>("unix:/s") : fail(ErrorCode::unreachable, "nothing there");
+  };
+  environment.run = [&, run = environment.run](const std::vector<std::string>& command) {
+    ++programs_started;
+    return run(command);
+  };
+  Pauses pauses;
+  pauses.change_after = 3;
+  pauses.change = [&] { is_up = true; };
+  const auto findings = examine_until_well(environment, pauses.patience(std::chrono::seconds(30)));
+  CHECK(findings.size() == 13);
+  CHECK_FALSE(is_any_broken(findings));
+  CHECK(pauses.count == 3);
+  CHECK(programs_started == 2);  // a compiler and a sandbox: only the last examination
+}
+
+TEST_CASE("waiting for what stays broken ends with what is broken, and no wait is one look") {
+  for (const auto longest : {std::chrono::milliseconds(0), std::chrono::milliseconds(120)}) {
+    Pauses pauses;
+    DoctorEnvironment environment = with_sandbox("garbage");
+    const auto findings = examine_until_well(environment, pauses.patience(longest));
+    CHECK(is_any_broken(findings));
+    CHECK(findings.size() == 13);
+    CHECK(pauses.count == (longest.count() == 0 ? 0 : 3));
+  }
 }
 
 TEST_CASE("a full disk and another user's state directory are found") {

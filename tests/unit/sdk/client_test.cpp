@@ -132,7 +132,8 @@ TEST_CASE("what is handed over carries a key of its own, so that it cannot start
 TEST_CASE("an invocation's end, output, log and cancelling are asked for by its id") {
   FakeGateway gateway([](const FakeRequest& request) -> FakeAnswer {
     if (request.method == "DELETE") return {.status = 202, .body = "{}"};
-    if (request.target.ends_with("/logs")) return {.body = "said\n"};
+    if (request.target.ends_with("/logs"))
+      return {.body = "said\n", .headers = {"Orchid-Log-Dropped: 7000000000"}};
     return {
         .body =
             R"({"id":"i-5","state":"done","outcome":"limit_exceeded","message":"memory","function":"f"})"};
@@ -140,7 +141,8 @@ TEST_CASE("an invocation's end, output, log and cancelling are asked for by its 
   Client client({.gateway = gateway.address()});
   const Invocation invocation = client.invocation("i-5");
   CHECK(invocation.wait(milliseconds(0)).outcome == "limit_exceeded");
-  CHECK(invocation.logs() == "said\n");
+  CHECK(invocation.log().text == "said\n");
+  CHECK(invocation.log().dropped == 7'000'000'000);
   invocation.cancel();
   CHECK(gateway.requests().back().target == "/v1/invocations/i-5");
   const Error error = error_of([&] { (void)invocation.output(); });

@@ -39,6 +39,20 @@ TEST_CASE("an answer that is not what was promised is an error that says so") {
   CHECK_THROWS_AS((void)parse_functions(R"({"other":[]})"), Error);
 }
 
+TEST_CASE("a log says how much of it was not kept, and a count that is none is an error") {
+  const auto log_with = [](const std::string& dropped) {
+    HttpResponse response{.status = 200, .headers = {{"orchid-log-dropped", dropped}}, .body = {}};
+    return make_log(response);
+  };
+  CHECK(log_with("0").dropped == 0);
+  CHECK(log_with("12").dropped == 12);
+  CHECK(make_log(HttpResponse{.status = 200}).dropped == 0);
+  for (const char* text : {"many", "12x", "-1", "99999999999999999999999"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS((void)log_with(text), Error);
+  }
+}
+
 TEST_CASE("Server-Timing is read in milliseconds, and what is unknown or damaged is passed over") {
   const CallTiming timing = parse_server_timing(
       "queue;dur=0.012, place;dur=1, edge;dur=9;desc=\"x\", run ; dur=2.5, link;dur=nonsense");

@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -45,6 +46,12 @@ struct InvocationStatus {
   [[nodiscard]] bool finished() const { return !outcome.empty(); }
 };
 
+/// What a call has printed and logged.
+struct InvocationLog {
+  std::string text;
+  std::uint64_t dropped = 0;  // bytes that followed and were not kept: a log has a limit
+};
+
 /// A handle to a call that runs on without it. A cheap value; any thread. All members throw
 /// `orchid::Error`.
 class Invocation {
@@ -56,8 +63,8 @@ class Invocation {
   /// Waits until it is finished; its output, or an Error that says why there is none. Error
   /// `timed_out`: still going after `timeout`.
   [[nodiscard]] Reply output(std::chrono::milliseconds timeout = std::chrono::hours(24)) const;
-  /// What it has logged so far.
-  [[nodiscard]] std::string logs() const;
+  /// So far.
+  [[nodiscard]] InvocationLog log() const;
   /// Asks for a stop. Cancelling what is finished changes nothing.
   void cancel() const;
 

@@ -1,0 +1,89 @@
+#include "calls/reply_delivery.h"
+
+#include <chrono>
+#include <cstdint>
+
+#include "calls/typed_call.h"
+#include "foundation/files.h"
+#include "terminal/documents.h"
+
+namespace orchid::cli {
+namespace {
+
+double milliseconds(std::chrono::nanoseconds duration) {
+  return static_cast<double>(duration.count()) / 1e6;
+}
+
+/// As the gateway describes an invocation; `total` only where this process saw the whole call.
+Document timings_of(const CallTiming& timing) {
+  Document timings{{"queue", milliseconds(timing.queue)},
+                   {"place", milliseconds(timing.place)},
+                   {"compile", milliseconds(timing.compile)},
+                   {"link", milliseconds(timing.link)},
+                   {"run", milliseconds(timing.run)}};
+  if (timing.total.count() > 0) timings["total"] = milliseconds(timing.total);
+  return timings;
+}
+
+bool is_utf8(std::string_view text) {
+  try {
+    static_cast<void>(Document(text).dump());
+    return true;
+  } catch (const Document::exception&) {
+    return false;
+  }
+}
+
+void add_output(Document& document, std::string_view output) {
+  if (is_utf8(output)) {
+    document["output"] = output;
+  } else {
+    document["output_base64"] = to_base64(output);
+  }
+}
+
+}  // namespace
+
+Result<void> deliver_reply(Shell& shell, const Reply& reply, const DeliveryOptions& options) {
+  std::string value;  // JSON
+  if (!options.signature.empty()) {
+    auto decoded = decode_output(options.signature, reply.output);
+    if (!decoded) return fail(std::move(decoded.error()));
+    value = std::move(*decoded);
+  }
+  const bool to_file = options.file != "-";
+  if (!shell.json || to_file) {
+    const std::string line = value + "\n";
+    const auto written =
+        write_output_file(options.file, value.empty() ? reply.output : as_bytes(line));
+    if (!written || !shell.json) return written;
+  }
+  Document document{{"id", reply.invocation}, {"timings_ms", timings_of(reply.timing)}};
+  if (to_file) {
+    document["output_file"] = options.file;
+  } else if (!value.empty()) {
+    document["output"] = Document::parse(value);
+  } else {
+    add_output(document, reply.text());
+  }
+  print_document(shell, document);
+  return {};
+}
+
+std::string to_base64(std::string_view bytes) {
+  constexpr std::string_view digits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    const std::string_view group = bytes.substr(at, 3);
+    std::uint32_t bits = 0;
+    for (std::size_t i = 0; i < 3; ++i)
+      bits = bits << 8 | (i < group.size() ? static_cast<unsigned char>(group[i]) : 0U);
+    for (std::size_t i = 0; i < 4; ++i)
+      text += i <= group.size() ? digits[bits >> (18 - 6 * i) & 63] : '=';
+  }
+  return text;
+}
+
+}  // namespace orchid::cli
