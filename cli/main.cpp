@@ -3,10 +3,18 @@
 #include <string>
 #include <vector>
 
+#include "foundation/files.h"
 #include "terminal/command_line.h"
 
 int main(int argc, char** argv) {
+  orchid::occupy_standard_descriptors();
   orchid::cli::Shell shell(std::cout, std::cerr);
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
-  return static_cast<int>(orchid::cli::run_command_line(arguments, shell));
+  auto status = orchid::cli::run_command_line(arguments, shell);
+  if (!std::cout.flush() && status == orchid::cli::ExitStatus::ok) {
+    std::cerr
+        << "orchid: standard output cannot be written: is the disk full, or the file closed?\n";
+    status = orchid::cli::ExitStatus::orchid_failed;
+  }
+  return static_cast<int>(status);
 }

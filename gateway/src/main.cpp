@@ -92,6 +92,7 @@ int run(const Config& config) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  orchid::occupy_standard_descriptors();
   auto read = orchid::gateway::read_config(argc, argv);
   if (!read) {
     fmt::print(stderr, "orchid-gateway: {}\n", read.error().message);

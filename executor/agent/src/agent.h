@@ -64,6 +64,7 @@ class Agent {
   LaneServer lanes_;
   std::unique_ptr<ControlClient>
       gateway_;  // from the compiler's first report on, which says what this host runs
+  std::size_t reported_ready_ = 0;  // workers, as the gateway was last told
   boost::asio::steady_timer timer_;
 };
 

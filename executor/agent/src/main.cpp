@@ -77,6 +77,7 @@ Result<void> serve(const Configuration& c) {
 }  // namespace orchid::executor
 
 int main(int argc, char** argv) {
+  orchid::occupy_standard_descriptors();
   using namespace orchid;
   log::configure("orchid-executor", LogLevel::info);
   try {

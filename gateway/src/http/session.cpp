@@ -213,8 +213,8 @@ std::optional<Response> Session::check_body_size() {
   if (length && *length > limit)
     return refusal(Failure{ErrorCode::too_large,
                            limit == 0 ? "this request takes no body"
-                                      : "the body has " + to_string(ByteCount{*length}) +
-                                            ", and the limit is " + to_string(ByteCount{limit})});
+                                      : "the body has " + std::to_string(*length) +
+                                            " bytes, and the limit is " + std::to_string(limit)});
   if (length && *length > large_body && host_.body_bytes + *length > host_.body_memory.value)
     return refusal(Failure{ErrorCode::no_capacity,
                            "too many large requests are being received: try again later"});

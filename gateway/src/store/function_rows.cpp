@@ -81,13 +81,20 @@ Result<std::vector<VersionRecord>> read_versions(Database& database) {
   }
 }
 
-Result<void> drop_deleted_versions(Database& database) {
-  return database
-      .prepare(
-          "DELETE FROM function_versions WHERE deleted IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "
-          "invocations AS i WHERE i.state < 2 AND i.tenant = function_versions.tenant AND "
-          "i.function = function_versions.function AND i.digest = function_versions.digest)")
-      .run();
+Result<std::vector<std::string>> drop_deleted_versions(Database& database, UnixMillis before) {
+  std::vector<std::string> digests;
+  Statement dropped = database.prepare(
+      "DELETE FROM function_versions WHERE deleted < ? AND NOT EXISTS (SELECT 1 FROM invocations "
+      "AS i "
+      "WHERE i.state < 2 AND i.tenant = function_versions.tenant AND i.function = "
+      "function_versions.function AND i.digest = function_versions.digest) RETURNING digest");
+  dropped.bind(before);
+  while (true) {
+    auto row = dropped.step();
+    if (!row) return fail(std::move(row.error()));
+    if (!*row) return digests;
+    digests.push_back(dropped.text(0));
+  }
 }
 
 Result<bool> is_module_used(Database& database, const std::string& digest) {

@@ -20,8 +20,10 @@ namespace orchid::gateway {
 /// Oldest first, without modules: those in use, and deleted ones that an unfinished invocation
 /// needs.
 [[nodiscard]] Result<std::vector<VersionRecord>> read_versions(Database& database);
-/// Forgets deleted versions that no unfinished invocation needs.
-[[nodiscard]] Result<void> drop_deleted_versions(Database& database);
+/// Forgets the versions that were deleted before that time and that no unfinished invocation needs;
+/// returns their digests.
+[[nodiscard]] Result<std::vector<std::string>> drop_deleted_versions(Database& database,
+                                                                     UnixMillis before);
 /// Whether a version has this digest; its module is then in the spool.
 [[nodiscard]] Result<bool> is_module_used(Database& database, const std::string& digest);
 

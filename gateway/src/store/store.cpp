@@ -1,6 +1,8 @@
 #include "store/store.h"
 
+#include <chrono>
 #include <cstdlib>
+#include <limits>
 
 #include "foundation/files.h"
 #include "foundation/log.h"
@@ -12,6 +14,9 @@
 #include "store/token_rows.h"
 
 namespace orchid::gateway {
+namespace {
+constexpr std::chrono::milliseconds keep_deleted_for{60'000};
+}
 
 template <typename T, typename Work>
 struct Store::TypedJob final : Job {
@@ -61,7 +66,8 @@ Result<StartUpState> Store::load() {
   auto tokens = read_tokens(*database_);
   if (!tokens) return fail(std::move(tokens.error()));
   state.tokens = std::move(*tokens);
-  if (auto dropped = drop_deleted_versions(*database_); !dropped)
+  if (auto dropped = drop_deleted_versions(*database_, std::numeric_limits<UnixMillis>::max());
+      !dropped)
     return fail(std::move(dropped.error()));
   spool_.sweep([this](const std::string& digest) { return is_spool_file_used(digest); });
   auto versions = read_versions(*database_);
@@ -184,6 +190,8 @@ void Store::put_version(VersionRecord version, Payload module, std::vector<std::
                                              old, version.created);
           if (!marked) return marked;
         }
+        if (auto dropped = store.drop_versions_deleted_long_before(version.created); !dropped)
+          return dropped;
         return insert_audit(*store.database_, audit);
       },
       std::move(done));
@@ -196,9 +204,19 @@ void Store::delete_function(uid_t tenant, std::string function, AuditRecord audi
        audit = std::move(audit)](Store& store) -> Result<void> {
         auto marked = mark_function_deleted(*store.database_, tenant, function, audit.at);
         if (!marked) return marked;
+        if (auto dropped = store.drop_versions_deleted_long_before(audit.at); !dropped)
+          return dropped;
         return insert_audit(*store.database_, audit);
       },
       std::move(done));
+}
+
+/// Not at once: a call that was accepted just before may not have its row yet.
+Result<void> Store::drop_versions_deleted_long_before(UnixMillis now) {
+  auto dropped = drop_deleted_versions(*database_, now - keep_deleted_for.count());
+  if (!dropped) return fail(std::move(dropped.error()));
+  unused_.insert(unused_.end(), dropped->begin(), dropped->end());
+  return {};
 }
 
 void Store::insert(InvocationRecord record, Payload input, Completion<InsertedInvocation> done) {

@@ -88,6 +88,7 @@ class Store {
   [[nodiscard]] Result<void> run_in_transaction(std::vector<std::unique_ptr<Job>>& batch,
                                                 std::vector<Result<void>>& outcomes);
   [[nodiscard]] Result<std::size_t> forget(UnixMillis before);
+  [[nodiscard]] Result<void> drop_versions_deleted_long_before(UnixMillis now);
   [[nodiscard]] bool is_spool_file_used(const std::string& digest);
 
   UniqueFd lock_;

@@ -109,6 +109,15 @@ Result<UniqueFd> make_sealed_memory(std::string_view name, std::span<const std::
   return fd;
 }
 
+void occupy_standard_descriptors() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest free number is this one. Opened for the other direction, so that use fails.
+    const int mode = number == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    [[maybe_unused]] const int opened = ::open("/dev/null", mode);
+  }
+}
+
 Result<MappedFile> MappedFile::map(int fd, Options options) {
   if (options.require_seals) {
     constexpr int needed = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;

@@ -222,4 +222,24 @@ TEST_CASE("nothing is left running, whichever way Orchid ends") {
   }
 }
 
+TEST_CASE("what cannot be printed is an error") {
+  const auto shell = [](const std::string& redirection) {
+    return run({.words = {"sh", "-c", PROGRAMS "/orchid --version " + redirection}});
+  };
+  CHECK(shell("").status == 0);
+  for (const char* redirection : {">/dev/full", ">&-"}) {
+    CAPTURE(redirection);
+    const auto result = shell(redirection);
+    CHECK(result.status == 3);
+    CHECK(contains(result.err, "standard output"));
+  }
+}
+
+TEST_CASE("Orchid runs without standard input and output") {
+  SystemFixture system(
+      {.programs = PROGRAMS, .wrapper = {"sh", "-c", "exec \"$@\" <&- >&- 2>&-", "sh"}});
+  system.deploy("counts_calls");
+  system.check_next_call();
+}
+
 }  // namespace orchid::tests

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "gateway_fakes.h"
+#include "protocol/digest.h"
 
 namespace orchid::gateway {
 namespace {
@@ -113,6 +114,39 @@ TEST_CASE_FIXTURE(Fixture, "an outcome is written once, with output and log, and
   CHECK(as_text(payload("i-1", PayloadKind::output).value()) == "world");
   CHECK(as_text(payload("i-1", PayloadKind::log).value()) == "a log");
   CHECK(payload("i-1", PayloadKind::input)->empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "the module of a deleted function goes, but not at once") {
+  const auto put = [&](const std::string& module, UnixMillis now) {
+    const std::string digest = digest_of(as_bytes(module));
+    std::optional<Result<void>> done;
+    store->put_version(
+        {.tenant = 1,
+         .function = module,
+         .digest = digest,
+         .manifest = "{}",
+         .created = now,
+         .deleted = false,
+         .module = {}},
+        Payload::of({as_bytes(module).begin(), as_bytes(module).end()}), {},
+        {.at = now, .tenant = 1, .action = "deploy", .subject = module, .detail = ""}, into(done));
+    REQUIRE(wait(done).has_value());
+  };
+  const auto remove = [&](const std::string& name, UnixMillis now) {
+    std::optional<Result<void>> done;
+    store->delete_function(
+        1, name, {.at = now, .tenant = 1, .action = "delete", .subject = name, .detail = ""},
+        into(done));
+    REQUIRE(wait(done).has_value());
+  };
+  put("one", 1'000);
+  put("two", 1'000);
+  remove("one", 2'000);
+  CHECK(spool_files() == 2);
+  remove("two", 70'000);
+  CHECK(spool_files() == 1);
+  put("three", 200'000);
+  CHECK(spool_files() == 1);
 }
 
 TEST_CASE_FIXTURE(Fixture, "large payloads are spool files, and go when nobody needs them") {

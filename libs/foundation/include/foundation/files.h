@@ -32,6 +32,10 @@ namespace orchid {
 [[nodiscard]] Result<UniqueFd> make_sealed_memory(std::string_view name,
                                                   std::span<const std::byte> content);
 
+/// Takes the numbers of stdin, stdout and stderr where they are closed, so that no file or socket
+/// of ours gets them; reading and writing there fails as before. The first thing in a program.
+void occupy_standard_descriptors();
+
 /// A read-only private mapping of a whole file; unmapped at the end of its life.
 class MappedFile {
  public:
