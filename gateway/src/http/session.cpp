@@ -211,10 +211,11 @@ std::optional<Response> Session::check_body_size() {
   const std::uint64_t limit = route_->options.body.value;
   const auto length = parser_->content_length();
   if (length && *length > limit)
-    return refusal(Failure{ErrorCode::too_large,
-                           limit == 0 ? "this request takes no body"
-                                      : "the body has " + std::to_string(*length) +
-                                            " bytes, and the limit is " + std::to_string(limit)});
+    return refusal(Failure{
+        ErrorCode::too_large,
+        limit == 0 ? "this request takes no body"
+                   : "the body has " + std::to_string(*length) + " bytes, and the limit is " +
+                         to_string(ByteCount{limit}) + " (" + std::to_string(limit) + " bytes)"});
   if (length && *length > large_body && host_.body_bytes + *length > host_.body_memory.value)
     return refusal(Failure{ErrorCode::no_capacity,
                            "too many large requests are being received: try again later"});
