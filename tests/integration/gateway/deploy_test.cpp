@@ -104,13 +104,17 @@ TEST_CASE("an accepted function survives a killed gateway") {
   CHECK(gateway.ask({.path = "/v1/functions/f"}).header("etag") == made.header("etag"));
 }
 
-/// The process that inspects, a child of the gateway.
+/// The process that inspects, a child of the gateway. Not before it runs its own program: until
+/// then the gateway's thread that starts it waits, and stopping it would stop that thread.
 pid_t inspector_of(pid_t gateway) {
   const std::string task = "/proc/" + std::to_string(gateway) + "/task/";
   for (const auto& thread : std::filesystem::directory_iterator(task)) {
     std::ifstream children(thread.path() / "children");
     pid_t child = 0;
-    if (children >> child) return child;
+    if (!(children >> child)) continue;
+    std::ifstream file("/proc/" + std::to_string(child) + "/comm");
+    std::string name;
+    if (file >> name && name == "orchid-compiler") return child;
   }
   return 0;
 }
