@@ -7,6 +7,7 @@
 #include "foundation/units.h"
 #include "protocol/digest.h"
 #include "protocol/names.h"
+#include "toolchain/build_plan.h"
 
 namespace orchid::cli {
 namespace {
@@ -17,15 +18,9 @@ struct DeployArguments {
   std::string if_match;
 };
 
-bool is_source(const std::filesystem::path& file) {
-  for (const char* extension : {".c", ".cc", ".cpp", ".cxx", ".f90", ".f"})
-    if (file.extension() == extension) return true;
-  return false;
-}
-
 ExitStatus run_deploy(Shell& shell, DeployArguments arguments) {
   const std::filesystem::path file = arguments.file;
-  if (is_source(file))
+  if (is_source_file(file))
     return shell.report_usage(arguments.file + " is source code; first 'orchid build " +
                               arguments.file + "'");
   if (arguments.name.empty()) arguments.name = file.stem().string();

@@ -1,12 +1,10 @@
 // commands/up.cpp: orchid up: a whole Orchid on this machine, until it is stopped.
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <CLI/CLI.hpp>
 #include <memory>
 
 #include "commands/commands.h"
 #include "foundation/files.h"
+#include "foundation/sockets.h"
 #include "supervisor/directories.h"
 #include "supervisor/supervisor.h"
 #include "supervisor/up_lock.h"
@@ -24,15 +22,6 @@ struct UpArguments {
   unsigned port = 0;
   std::vector<std::string> listen;
 };
-
-bool has_ipv6_loopback() {
-  const UniqueFd socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in6 address{};
-  address.sin6_family = AF_INET6;
-  address.sin6_addr = in6addr_loopback;
-  return socket &&
-         ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
-}
 
 std::vector<std::string> listen_addresses(const UpArguments& arguments) {
   if (!arguments.listen.empty()) return arguments.listen;

@@ -119,6 +119,11 @@ Result<ImagePlan> plan_image(const Target& target, const BuildRequest& request,
 
 }  // namespace
 
+bool is_source_file(const std::filesystem::path& file) {
+  const auto language = language_of(file);
+  return language && *language != Language::bitcode;
+}
+
 Result<std::vector<ImagePlan>> plan_build(const BuildRequest& request, const Toolchain& tools) {
   std::vector<std::string> names = request.targets;
   if (names.empty()) names.push_back(machine_architecture());

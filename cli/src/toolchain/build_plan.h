@@ -40,6 +40,9 @@ struct ImagePlan {
   std::filesystem::path bitcode;  // where the image is after the last step
 };
 
+/// Whether that is a text that a build compiles, by its name.
+[[nodiscard]] bool is_source_file(const std::filesystem::path& file);
+
 /// Errors: `bad_request` (an unknown kind of file, an unknown target), `unsupported` (a compiler is
 /// missing; the message names the package).
 [[nodiscard]] Result<std::vector<ImagePlan>> plan_build(const BuildRequest& request,

@@ -19,6 +19,10 @@ std::optional<ObjectKey> CodeService::key_of(const std::string& digest) const {
 }
 
 bool CodeService::find(const std::string& digest, const Done& done) {
+  return find_in_memory(digest, done) || find_on_disk(digest, done);
+}
+
+bool CodeService::find_in_memory(const std::string& digest, const Done& done) {
   if (const auto known = memory_.find(digest); known != memory_.end()) {
     recency_.splice(recency_.begin(), recency_, known->second.place);
     done(Object{known->second.file, CodeSource::memory, {}});
@@ -28,6 +32,10 @@ bool CodeService::find(const std::string& digest, const Done& done) {
     flight->second.push_back(done);
     return true;
   }
+  return false;
+}
+
+bool CodeService::find_on_disk(const std::string& digest, const Done& done) {
   const auto key = key_of(digest);
   if (!key) return false;
   const auto stored = store_.find(*key);
@@ -49,7 +57,7 @@ void CodeService::compile(const std::string& digest, UniqueFd module, Done done)
           fail(ErrorCode::bad_request, "the module's bytes do not have the announced digest"));
   }
   // Another client may have sent it meanwhile.
-  if (find(digest, done)) return;
+  if (find_in_memory(digest, done)) return;
   waiting_[digest].push_back(std::move(done));
   compiler_.compile(std::move(module), CompileTier::o3,
                     [this, digest](Result<CompilerProcess::Compiled> result) {
@@ -88,8 +96,6 @@ void CodeService::keep(const std::string& digest, const UniqueFd& file) {
 }
 
 void CodeService::remember(const std::string& digest, std::shared_ptr<const UniqueFd> file) {
-  if (const auto old = memory_.find(digest); old != memory_.end())
-    recency_.erase(old->second.place);
   recency_.push_front(digest);
   memory_[digest] = {std::move(file), recency_.begin()};
   if (memory_.size() <= objects_in_memory) return;

@@ -41,8 +41,11 @@ class CodeService {
   void compile(const std::string& digest, UniqueFd module, Done done);
 
  private:
+  [[nodiscard]] bool find_in_memory(const std::string& digest, const Done& done);
+  [[nodiscard]] bool find_on_disk(const std::string& digest, const Done& done);
   void compiled(const std::string& digest, Result<CompilerProcess::Compiled> result);
   void keep(const std::string& digest, const UniqueFd& file);
+  /// `digest` is not in memory yet.
   void remember(const std::string& digest, std::shared_ptr<const UniqueFd> file);
   [[nodiscard]] std::optional<ObjectKey> key_of(const std::string& digest) const;
 

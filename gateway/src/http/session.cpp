@@ -136,7 +136,7 @@ void Session::judge_header() {
     keep_alive_ = false;
   } else {
     refused = find_route();
-    if (!refused) refused = check_body_size();
+    if (!refused) refused = admit_body();
   }
   if (!refused && route_->options.takes_connection) return hand_over_connection();
   take_body(std::move(refused));
@@ -207,7 +207,7 @@ std::optional<Response> Session::authenticate() {
   return std::nullopt;
 }
 
-std::optional<Response> Session::check_body_size() {
+std::optional<Response> Session::admit_body() {
   const std::uint64_t limit = route_->options.body.value;
   const auto length = parser_->content_length();
   if (length && *length > limit)
@@ -216,10 +216,7 @@ std::optional<Response> Session::check_body_size() {
         limit == 0 ? "this request takes no body"
                    : "the body has " + std::to_string(*length) + " bytes, and the limit is " +
                          to_string(ByteCount{limit}) + " (" + std::to_string(limit) + " bytes)"});
-  if (length && *length > large_body && host_.body_bytes + *length > host_.body_memory.value)
-    return refusal(Failure{ErrorCode::no_capacity,
-                           "too many large requests are being received: try again later"});
-  return std::nullopt;
+  return charge_body(length.value_or(0));
 }
 
 void Session::take_body(std::optional<Response> refused) {
@@ -241,10 +238,6 @@ void Session::take_body(std::optional<Response> refused) {
   } else {
     parser_->accept_body(route_->options.body.value);
     if (length) request_.body.reserve(*length);
-    if (length && *length > large_body) {
-      charged_bytes_ = *length;
-      host_.body_bytes += charged_bytes_;
-    }
   }
   state_ = State::reading_body;
   arrived_bytes_ = 0;
@@ -274,10 +267,10 @@ bool Session::parse_body() {
     }
     return true;
   }
-  if (!charge_body()) {
+  // A chunked body does not say before how large it will be.
+  if (auto refused = charge_body(request_.body.size())) {
     keep_alive_ = false;
-    answer(refusal(Failure{ErrorCode::no_capacity,
-                           "too many large requests are being received: try again later"}));
+    answer(std::move(*refused));
     return true;
   }
   if (parser_->is_done()) {
@@ -291,16 +284,15 @@ bool Session::parse_body() {
   return taken > 0 && !error;
 }
 
-/// A chunked body does not say before how large it will be. False: all of them together are too
-/// large now.
-bool Session::charge_body() {
-  const std::uint64_t size = request_.body.size();
-  if (size <= std::max(large_body, charged_bytes_)) return true;
-  const std::uint64_t more = size + large_body - charged_bytes_;
-  if (host_.body_bytes + more > host_.body_memory.value) return false;
+std::optional<Response> Session::charge_body(std::uint64_t size) {
+  if (size <= std::max(large_body, charged_bytes_)) return std::nullopt;
+  const std::uint64_t more = size - charged_bytes_;
+  if (host_.body_bytes + more > host_.body_memory.value)
+    return refusal(Failure{ErrorCode::no_capacity,
+                           "too many large requests are being received: try again later"});
   charged_bytes_ += more;
   host_.body_bytes += more;
-  return true;
+  return std::nullopt;
 }
 
 void Session::dispatch() {

@@ -89,9 +89,10 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
   [[nodiscard]] std::optional<Response> refuse_message();
   [[nodiscard]] std::optional<Response> find_route();
   [[nodiscard]] std::optional<Response> authenticate();
-  [[nodiscard]] std::optional<Response> check_body_size();
+  [[nodiscard]] std::optional<Response> admit_body();
   void take_body(std::optional<Response> refusal);
-  [[nodiscard]] bool charge_body();
+  /// Counts a body of that size against the memory of all bodies together; a small one is free.
+  [[nodiscard]] std::optional<Response> charge_body(std::uint64_t size);
   void dispatch();
   void hand_over_connection();
   void note_echoes();

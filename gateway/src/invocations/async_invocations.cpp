@@ -23,6 +23,20 @@ CallResult platform_result(Outcome outcome, std::string message, unsigned attemp
   return result;
 }
 
+InvocationRecord record_of(std::string id, const AsyncSubmission& submission) {
+  InvocationRecord record;
+  record.id = std::move(id);
+  record.tenant = submission.tenant;
+  record.function = submission.version->function;
+  record.digest = submission.version->digest;
+  record.entry = submission.version->manifest.entries[submission.entry].name;
+  record.idempotency_key = submission.idempotency_key;
+  record.at_most_once = submission.at_most_once;
+  record.accepted = submission.accepted;
+  record.deadline = submission.deadline;
+  return record;
+}
+
 }  // namespace
 
 AsyncInvocations::AsyncInvocations(Parts parts, Options options)
@@ -61,16 +75,7 @@ void AsyncInvocations::restore(std::vector<InvocationRecord> unfinished,
 void AsyncInvocations::submit(AsyncSubmission submission, Completion<InsertedInvocation> done) {
   owner_.assert_current();
   if (auto room = book_.check_room(on_the_way_); !room) return done(fail(std::move(room.error())));
-  InvocationRecord record;
-  record.id = format_invocation_id(ids_.next());
-  record.tenant = submission.tenant;
-  record.function = submission.version->function;
-  record.digest = submission.version->digest;
-  record.entry = submission.version->manifest.entries[submission.entry].name;
-  record.idempotency_key = submission.idempotency_key;
-  record.at_most_once = submission.at_most_once;
-  record.accepted = submission.accepted;
-  record.deadline = submission.deadline;
+  InvocationRecord record = record_of(format_invocation_id(ids_.next()), submission);
   ++on_the_way_;
   Payload input = submission.input;
   auto inserted = [this, submission = std::move(submission),
@@ -106,17 +111,10 @@ void AsyncInvocations::adopt(std::string id, AsyncSubmission submission, std::si
                              Completion<void> done) {
   owner_.assert_current();
   BookedInvocation invocation;
+  InvocationRecord& record = invocation.record;
+  record = record_of(std::move(id), submission);
   invocation.version = std::move(submission.version);
   invocation.entry = submission.entry;
-  InvocationRecord& record = invocation.record;
-  record.id = std::move(id);
-  record.tenant = submission.tenant;
-  record.function = invocation.version->function;
-  record.digest = invocation.version->digest;
-  record.entry = invocation.version->manifest.entries[invocation.entry].name;
-  record.at_most_once = submission.at_most_once;
-  record.accepted = submission.accepted;
-  record.deadline = submission.deadline;
   record.state = StoredState::started;
   record.attempts = 1;
   InvocationRecord row = record;

@@ -1,6 +1,7 @@
 #include "foundation/sockets.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -145,6 +146,15 @@ Result<PeerCredentials> peer_credentials(int socket) {
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0)
     return fail_errno("SO_PEERCRED");
   return PeerCredentials{credentials.pid, credentials.uid, credentials.gid};
+}
+
+bool has_ipv6_loopback() {
+  const UniqueFd socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = in6addr_loopback;
+  return socket &&
+         ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
 }
 
 }  // namespace orchid

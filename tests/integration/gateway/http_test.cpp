@@ -1,7 +1,4 @@
 // HTTP itself: who may ask, and what happens to requests that are late, large, broken or many.
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -10,6 +7,7 @@
 #include <sstream>
 
 #include "foundation/files.h"
+#include "foundation/sockets.h"
 #include "gateway_process.h"
 
 namespace orchid::test {
@@ -40,16 +38,6 @@ TEST_CASE("only health, version and the API description are for strangers") {
     connection.send(request_text({.path = path, .token = "orc_wrong"}));
     CHECK(connection.receive().status == 401);
   }
-}
-
-/// Whether this machine has ::1.
-bool has_ipv6_loopback() {
-  const UniqueFd socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in6 address{};
-  address.sin6_family = AF_INET6;
-  address.sin6_addr = in6addr_loopback;
-  return socket &&
-         ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
 }
 
 TEST_CASE("the token opens TCP over both address families, and the Unix socket needs none") {

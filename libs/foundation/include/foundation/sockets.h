@@ -1,5 +1,5 @@
 // foundation/sockets.h: Unix sockets between processes of one host: packets of text with
-// descriptors, and who the peer is.
+// descriptors, and who the peer is; which loopback addresses there are.
 #pragma once
 #include <sys/types.h>
 
@@ -48,6 +48,9 @@ struct PeerCredentials {
   gid_t gid = 0;
 };
 [[nodiscard]] Result<PeerCredentials> peer_credentials(int socket);
+
+/// Whether this machine has ::1.
+[[nodiscard]] bool has_ipv6_loopback();
 
 /// The form of `path` that fits sockaddr_un: itself, or /proc/self/fd/N/name with `directory` kept
 /// open for as long as needed.
