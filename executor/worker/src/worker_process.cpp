@@ -89,7 +89,7 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
   if (page_memory == MAP_FAILED)
     give_up(descriptors.control.get(), "the status page cannot be mapped");
   auto& page = *static_cast<StatusPage*>(page_memory);
-  auto lane = transport::LaneWorker::attach(
+  auto lane = transport::LocalLaneWorker::attach(
       {std::move(descriptors.lane_memory),
        UniqueFd(::fcntl(descriptors.wake_worker.get(), F_DUPFD_CLOEXEC, first_free_number)),
        UniqueFd(::fcntl(descriptors.wake_client.get(), F_DUPFD_CLOEXEC, first_free_number)),

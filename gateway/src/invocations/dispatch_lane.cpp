@@ -107,11 +107,11 @@ void DispatchLane::handle(Packet packet) {
 void DispatchLane::claimed(const LaneClaimed& message, Packet packet) {
   if (packet.descriptors.size() != lane_descriptor_count)
     return broken({ErrorCode::bad_request, "the executor sent a lane without its descriptors"});
-  auto client =
-      transport::LaneClient::attach({.memory = std::move(packet.descriptors[0]),
-                                     .wake_worker = std::move(packet.descriptors[1]),
-                                     .wake_client = std::move(packet.descriptors[2]),
-                                     .geometry = {message.request_bytes, message.response_bytes}});
+  auto client = transport::LocalLaneClient::attach(
+      {.memory = std::move(packet.descriptors[0]),
+       .wake_worker = std::move(packet.descriptors[1]),
+       .wake_client = std::move(packet.descriptors[2]),
+       .geometry = {message.request_bytes, message.response_bytes}});
   if (!client) return broken(client.error());
   auto end = std::make_shared<LaneEnd>(std::move(*client));
   // The callback has nothing to do: the thread looks into its lanes after each round of the event

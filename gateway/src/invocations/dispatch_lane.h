@@ -27,8 +27,8 @@ namespace orchid::gateway {
 /// by the lane and those answers, all on one thread: an answer's bytes must stay mapped also when
 /// the worker has gone.
 struct LaneEnd {
-  explicit LaneEnd(transport::LaneClient lane_client) : client(std::move(lane_client)) {}
-  transport::LaneClient client;
+  explicit LaneEnd(transport::LocalLaneClient lane_client) : client(std::move(lane_client)) {}
+  transport::LocalLaneClient client;
   unsigned held = 0;           // answers not yet released
   unsigned answers_since = 0;  // since the first of them
   std::uint64_t bytes_since = 0;

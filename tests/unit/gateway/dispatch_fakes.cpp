@@ -23,7 +23,7 @@ void FakeWorker::claim() {
                             .response_bytes = ours->geometry.response_bytes};
   REQUIRE(send_packet(socket.get(), encode(message),
                       {ours->memory.get(), ours->wake_worker.get(), ours->wake_client.get()}));
-  auto worker = transport::LaneWorker::attach(std::move(*ours));
+  auto worker = transport::LocalLaneWorker::attach(std::move(*ours));
   REQUIRE(worker);
   lane.emplace(std::move(*worker));
 }

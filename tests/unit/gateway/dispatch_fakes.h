@@ -41,7 +41,7 @@ class FakeSupply final : public WorkerSupply {
 struct FakeWorker {
   explicit FakeWorker(UniqueFd connection) : socket(std::move(connection)) {}
   UniqueFd socket;
-  std::optional<transport::LaneWorker> lane;
+  std::optional<transport::LocalLaneWorker> lane;
   std::vector<LaneMessage> heard;
   std::uint32_t generation = 0;
   bool closed = false;  // by the client

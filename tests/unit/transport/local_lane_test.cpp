@@ -17,8 +17,8 @@ namespace {
 using namespace std::chrono_literals;
 
 struct Lane {
-  LaneClient client;
-  LaneWorker worker;
+  LocalLaneClient client;
+  LocalLaneWorker worker;
   LaneMemory raw;  // what a hostile end could do
 };
 
@@ -26,8 +26,8 @@ Lane make(const LaneGeometry& geometry = {1_MiB, 1_MiB}) {
   auto descriptors = make_lane(geometry).value();
   auto twin = duplicate(descriptors).value();
   auto memory = LaneMemory::map(descriptors.memory.get(), geometry).value();
-  return {LaneClient::attach(std::move(descriptors)).value(),
-          LaneWorker::attach(std::move(twin)).value(), std::move(memory)};
+  return {LocalLaneClient::attach(std::move(descriptors)).value(),
+          LocalLaneWorker::attach(std::move(twin)).value(), std::move(memory)};
 }
 
 std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
@@ -37,12 +37,12 @@ std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
   return bytes;
 }
 
-std::uint64_t send(LaneClient& client, std::span<const std::byte> input) {
+std::uint64_t send(LocalLaneClient& client, std::span<const std::byte> input) {
   return client.send({.slot = 3, .generation = 7, .entry = 1, .deadline = 5s, .input = input})
       .value();
 }
 
-void echo(LaneWorker& worker, const LaneWorker::Answer& answer = {}) {
+void echo(LocalLaneWorker& worker, const LaneWorker::Answer& answer = {}) {
   const auto request = worker.receive().value();
   REQUIRE(request.has_value());
   std::byte* room = worker.output(request->input.size());

@@ -15,9 +15,8 @@
 
 #include "foundation/result.h"
 #include "foundation/unique_fd.h"
-#include "protocol/call_header.h"
-#include "protocol/outcome.h"
 #include "protocol/running_log.h"
+#include "transport/lane.h"
 #include "transport/lane_layout.h"
 
 namespace orchid::transport {
@@ -74,65 +73,26 @@ class LaneMemory {
   LaneGeometry geometry_;
 };
 
-/// One call as the client hands it over. `input` of up to 64 bytes travels in the ring entry; a
-/// larger one lies in the request slab, either copied there by `send` or written in place through
-/// `allocate`.
-struct LaneCall {
-  std::uint32_t slot = 0;
-  std::uint32_t generation = 0;
-  std::uint16_t entry = 0;
-  std::chrono::nanoseconds deadline{0};  // from now; 0: none
-  std::span<const std::byte> input;
-};
-
-/// One answer. `payload` and `log` point into the lane and stay valid until
-/// `LaneClient::release(response)`.
-struct LaneResponse {
-  std::uint64_t request_id = 0;
-  ResponseKind kind = ResponseKind::reply;
-  Outcome outcome = Outcome::ok;
-  bool payload_is_message = false;
-  std::chrono::nanoseconds run_time{0};
-  std::span<const std::byte> payload;
-  std::string_view log;           // may be marked as cut by `log_dropped`
-  std::uint64_t log_dropped = 0;  // bytes that did not fit
-  std::uint64_t ticket = 0;       // for `release`
-};
-
-/// The client's end. Owned by one thread.
-class LaneClient {
+/// The client's end. An input of up to 64 bytes travels in the ring entry, a larger one in the
+/// request slab.
+class LocalLaneClient final : public LaneClient {
  public:
-  [[nodiscard]] static Result<LaneClient> attach(LaneDescriptors descriptors);
+  [[nodiscard]] static Result<LocalLaneClient> attach(LaneDescriptors descriptors);
 
-  /// Room in the request slab, 64-byte aligned, to be passed as the whole `input` of one `send`.
-  /// Errors: `no_capacity` (full now), `too_large` (never fits).
-  [[nodiscard]] Result<std::span<std::byte>> allocate(std::size_t size);
-  /// Gives back what `allocate` returned and no `send` took.
-  void abandon(std::span<const std::byte> room);
-
-  /// Publishes a call and returns its request id (never 0). Errors: `no_capacity` when 255 calls
-  /// are in flight or the slab is full now, `too_large`.
-  [[nodiscard]] Result<std::uint64_t> send(const LaneCall& call);
-  /// The next answer, if there is one. Errors: `bad_request`: the worker wrote nonsense; drop this
-  /// lane.
-  [[nodiscard]] Result<std::optional<LaneResponse>> receive();
-  /// Lets the worker use the response's room again, and ours for the request. Once for each
-  /// response.
-  void release(const LaneResponse& response);
-
-  [[nodiscard]] std::size_t in_flight() const { return next_request_ - next_response_; }
-  /// Announces sleep; true: the ring is empty, wait for `wake_descriptor` to become readable.
-  /// False: look again.
-  [[nodiscard]] bool prepare_to_sleep();
-  void finish_sleep();  // after waking, or instead of sleeping; drains the eventfd
-  [[nodiscard]] int wake_descriptor() const { return descriptors_.wake_client.get(); }
+  [[nodiscard]] Result<std::span<std::byte>> allocate(std::size_t size) override;
+  void abandon(std::span<const std::byte> room) override;
+  [[nodiscard]] Result<std::uint64_t> send(const LaneCall& call) override;
+  [[nodiscard]] Result<std::optional<LaneResponse>> receive() override;
+  void release(const LaneResponse& response) override;
+  [[nodiscard]] std::size_t in_flight() const override { return next_request_ - next_response_; }
+  [[nodiscard]] bool prepare_to_sleep() override;
+  void finish_sleep() override;  // drains the eventfd
+  [[nodiscard]] int wake_descriptor() const override { return descriptors_.wake_client.get(); }
+  void trim() override;
 
   /// What the running call has logged so far, also after its worker has died; empty when it is
   /// another call's.
   [[nodiscard]] RunningLog running_log(std::uint64_t request_id) const;
-  /// Gives memory of large past payloads back to the system; for an idle lane (nothing in flight,
-  /// nothing unreleased).
-  void trim();
 
  private:
   /// A piece of the request slab. Positions count on for ever; the offset in the slab is the
@@ -143,7 +103,7 @@ class LaneClient {
     bool free = false;
   };
   static constexpr std::size_t extent_limit = 2 * ring_entries;
-  LaneClient(LaneDescriptors descriptors, LaneMemory memory);
+  LocalLaneClient(LaneDescriptors descriptors, LaneMemory memory);
   [[nodiscard]] std::span<std::byte> slab_at(std::uint64_t position, std::size_t size) const;
   [[nodiscard]] Extent* extent_of(std::span<const std::byte> room);
   void free_extent(std::uint64_t index);
@@ -165,42 +125,19 @@ class LaneClient {
   std::uint64_t high_water_ = 0;
 };
 
-/// One call as the worker sees it. `input` points into the lane; the client can change it at any
-/// time.
-struct LaneRequest {
-  CallHeader header;
-  std::span<std::byte> input;
-};
-
-/// The worker's end. Owned by one thread.
-class LaneWorker {
+/// The worker's end.
+class LocalLaneWorker final : public LaneWorker {
  public:
-  [[nodiscard]] static Result<LaneWorker> attach(LaneDescriptors descriptors);
+  [[nodiscard]] static Result<LocalLaneWorker> attach(LaneDescriptors descriptors);
 
-  /// The next call, if there is one. `input` is valid until the answer to it is published. Errors:
-  /// `bad_request`: end the worker.
-  [[nodiscard]] Result<std::optional<LaneRequest>> receive();
-  /// True when a request is waiting.
-  [[nodiscard]] bool ready() const;
+  [[nodiscard]] Result<std::optional<LaneRequest>> receive() override;
+  [[nodiscard]] bool ready() const override;
+  [[nodiscard]] std::byte* output(std::size_t size) override;
+  [[nodiscard]] Result<void> answer(const Answer& answer) override;
+  [[nodiscard]] bool prepare_to_sleep() override;
+  void finish_sleep() override;
+  [[nodiscard]] int wake_descriptor() const override { return descriptors_.wake_worker.get(); }
 
-  /// Room for the current call's answer, 64-byte aligned. Again: the same with another size; what
-  /// was written is kept, the address may change. Null: more than the slab's free part.
-  [[nodiscard]] std::byte* output(std::size_t size);
-  struct Answer {
-    ResponseKind kind = ResponseKind::reply;
-    Outcome outcome = Outcome::ok;
-    std::chrono::nanoseconds run_time{0};
-    std::string_view message;  // instead of the output, when not empty
-    std::string_view log;
-    std::uint64_t log_dropped = 0;
-  };
-  /// Publishes the answer to the oldest unanswered request with the current output. Errors:
-  /// `bad_request`.
-  [[nodiscard]] Result<void> answer(const Answer& answer);
-
-  [[nodiscard]] bool prepare_to_sleep();
-  void finish_sleep();
-  [[nodiscard]] int wake_descriptor() const { return descriptors_.wake_worker.get(); }
   /// The same eventfds under other numbers, which stay open for as long as the process does; those
   /// of `attach` are closed.
   void use_wake_descriptors(int wake_worker, int wake_client);
@@ -212,7 +149,7 @@ class LaneWorker {
     std::uint64_t end = 0;       // the slab position after it
     std::uint64_t response = 0;  // number of the answer that lies in it
   };
-  LaneWorker(LaneDescriptors descriptors, LaneMemory memory);
+  LocalLaneWorker(LaneDescriptors descriptors, LaneMemory memory);
   void reclaim();
   [[nodiscard]] bool fits(std::uint64_t position, std::size_t size) const;
   [[nodiscard]] std::optional<std::uint64_t> find_position(std::size_t size) const;

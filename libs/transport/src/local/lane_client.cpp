@@ -28,21 +28,21 @@ bool inside(std::uint64_t offset, std::uint64_t length, std::size_t size) {
 
 }  // namespace
 
-Result<LaneClient> LaneClient::attach(LaneDescriptors descriptors) {
+Result<LocalLaneClient> LocalLaneClient::attach(LaneDescriptors descriptors) {
   auto memory = LaneMemory::map(descriptors.memory.get(), descriptors.geometry);
   if (!memory) return fail(std::move(memory.error()));
-  return LaneClient(std::move(descriptors), std::move(*memory));
+  return LocalLaneClient(std::move(descriptors), std::move(*memory));
 }
 
-LaneClient::LaneClient(LaneDescriptors descriptors, LaneMemory memory)
+LocalLaneClient::LocalLaneClient(LaneDescriptors descriptors, LaneMemory memory)
     : descriptors_(std::move(descriptors)), memory_(std::move(memory)) {}
 
-std::span<std::byte> LaneClient::slab_at(std::uint64_t position, std::size_t size) const {
+std::span<std::byte> LocalLaneClient::slab_at(std::uint64_t position, std::size_t size) const {
   const auto slab = memory_.request_slab();
   return slab.subspan(position % slab.size(), size);
 }
 
-Result<std::span<std::byte>> LaneClient::allocate(std::size_t size) {
+Result<std::span<std::byte>> LocalLaneClient::allocate(std::size_t size) {
   const std::uint64_t capacity = memory_.request_slab().size();
   const std::uint64_t length = align_up(std::max<std::uint64_t>(size, 1));
   if (size > capacity)
@@ -62,7 +62,7 @@ Result<std::span<std::byte>> LaneClient::allocate(std::size_t size) {
   return slab_at(position, size);
 }
 
-LaneClient::Extent* LaneClient::extent_of(std::span<const std::byte> room) {
+LocalLaneClient::Extent* LocalLaneClient::extent_of(std::span<const std::byte> room) {
   const auto slab = memory_.request_slab();
   if (room.data() < slab.data() || room.data() >= slab.data() + slab.size()) return nullptr;
   const auto offset = static_cast<std::uint64_t>(room.data() - slab.data());
@@ -73,13 +73,13 @@ LaneClient::Extent* LaneClient::extent_of(std::span<const std::byte> room) {
   return nullptr;
 }
 
-void LaneClient::free_extent(std::uint64_t index) {
+void LocalLaneClient::free_extent(std::uint64_t index) {
   extents_[index % extent_limit].free = true;
   while (first_extent_ != next_extent_ && extents_[first_extent_ % extent_limit].free)
     ++first_extent_;
 }
 
-void LaneClient::abandon(std::span<const std::byte> room) {
+void LocalLaneClient::abandon(std::span<const std::byte> room) {
   Extent* extent = extent_of(room);
   if (extent == nullptr) return;
   extent->free = true;
@@ -87,7 +87,7 @@ void LaneClient::abandon(std::span<const std::byte> room) {
     ++first_extent_;
 }
 
-Result<std::uint64_t> LaneClient::send(const LaneCall& call) {
+Result<std::uint64_t> LocalLaneClient::send(const LaneCall& call) {
   if (next_request_ - oldest_unreleased_ >= ring_entries - 1)
     return fail(ErrorCode::no_capacity, "255 calls are in flight on this lane");
   const std::uint64_t number = next_request_;
@@ -124,7 +124,7 @@ Result<std::uint64_t> LaneClient::send(const LaneCall& call) {
   return header.request_id;
 }
 
-Result<std::optional<LaneResponse>> LaneClient::receive() {
+Result<std::optional<LaneResponse>> LocalLaneClient::receive() {
   const std::uint64_t number = next_response_;
   if (number == next_request_) return std::optional<LaneResponse>{};
   const LaneEntry& entry = memory_.response_ring()[number % ring_entries];
@@ -137,8 +137,8 @@ Result<std::optional<LaneResponse>> LaneClient::receive() {
   return std::optional<LaneResponse>(*response);
 }
 
-Result<LaneResponse> LaneClient::read_response(const CallHeader& header,
-                                               const LaneEntry& entry) const {
+Result<LaneResponse> LocalLaneClient::read_response(const CallHeader& header,
+                                                    const LaneEntry& entry) const {
   if (header.request_id != next_response_ + 1) return fail(nonsense("an answer to another call"));
   if (header.version != call_header_version || header.status >= outcome_count)
     return fail(nonsense("version or status"));
@@ -178,7 +178,7 @@ Result<LaneResponse> LaneClient::read_response(const CallHeader& header,
   return response;
 }
 
-void LaneClient::release(const LaneResponse& response) {
+void LocalLaneClient::release(const LaneResponse& response) {
   const std::uint64_t number = response.ticket;
   const auto mark = static_cast<std::uint8_t>(number / ring_entries + 1);
   memory_.released()[number % ring_entries].store(mark, std::memory_order_release);
@@ -189,7 +189,7 @@ void LaneClient::release(const LaneResponse& response) {
     ++oldest_unreleased_;
 }
 
-bool LaneClient::prepare_to_sleep() {
+bool LocalLaneClient::prepare_to_sleep() {
   announce_sleep(memory_.control().client_sleeping);
   if (in_flight() == 0 ||
       !is_published(memory_.response_ring()[next_response_ % ring_entries], next_response_))
@@ -198,11 +198,11 @@ bool LaneClient::prepare_to_sleep() {
   return false;
 }
 
-void LaneClient::finish_sleep() {
+void LocalLaneClient::finish_sleep() {
   end_sleep(memory_.control().client_sleeping, descriptors_.wake_client.get());
 }
 
-RunningLog LaneClient::running_log(std::uint64_t request_id) const {
+RunningLog LocalLaneClient::running_log(std::uint64_t request_id) const {
   const LogHead& head = memory_.log_head();
   if (head.request_id.load(std::memory_order_acquire) != request_id) return {};
   const std::uint64_t written = head.length.load(std::memory_order_acquire);
@@ -210,7 +210,7 @@ RunningLog LaneClient::running_log(std::uint64_t request_id) const {
   return {.text = {memory_.log_text(), kept}, .dropped = written - kept};
 }
 
-void LaneClient::trim() {
+void LocalLaneClient::trim() {
   if (next_request_ != oldest_unreleased_ || first_extent_ != next_extent_) return;
   const auto give_back = [](std::span<std::byte> slab) {
     ::madvise(slab.data() + trim_above, slab.size() - trim_above, MADV_REMOVE);

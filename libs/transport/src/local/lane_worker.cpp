@@ -23,20 +23,20 @@ Failure nonsense(std::string_view what) {
 
 }  // namespace
 
-Result<LaneWorker> LaneWorker::attach(LaneDescriptors descriptors) {
+Result<LocalLaneWorker> LocalLaneWorker::attach(LaneDescriptors descriptors) {
   auto memory = LaneMemory::map(descriptors.memory.get(), descriptors.geometry);
   if (!memory) return fail(std::move(memory.error()));
-  return LaneWorker(std::move(descriptors), std::move(*memory));
+  return LocalLaneWorker(std::move(descriptors), std::move(*memory));
 }
 
-LaneWorker::LaneWorker(LaneDescriptors descriptors, LaneMemory memory)
+LocalLaneWorker::LocalLaneWorker(LaneDescriptors descriptors, LaneMemory memory)
     : descriptors_(std::move(descriptors)), memory_(std::move(memory)) {}
 
-bool LaneWorker::ready() const {
+bool LocalLaneWorker::ready() const {
   return is_published(memory_.request_ring()[next_ % ring_entries], next_);
 }
 
-Result<std::optional<LaneRequest>> LaneWorker::receive() {
+Result<std::optional<LaneRequest>> LocalLaneWorker::receive() {
   LaneEntry& entry = memory_.request_ring()[next_ % ring_entries];
   if (taken_ || !is_published(entry, next_)) return std::optional<LaneRequest>{};
   LaneRequest request;
@@ -60,7 +60,7 @@ Result<std::optional<LaneRequest>> LaneWorker::receive() {
   return std::optional<LaneRequest>(request);
 }
 
-void LaneWorker::reclaim() {
+void LocalLaneWorker::reclaim() {
   while (first_extent_ != next_extent_) {
     const Extent& oldest = extents_[first_extent_ % ring_entries];
     const auto mark = static_cast<std::uint8_t>(oldest.response / ring_entries + 1);
@@ -73,19 +73,19 @@ void LaneWorker::reclaim() {
     slab_head_ = slab_tail_ = 0;  // stay on the pages that are warm
 }
 
-std::byte* LaneWorker::slab_at(std::uint64_t position) const {
+std::byte* LocalLaneWorker::slab_at(std::uint64_t position) const {
   const auto slab = memory_.response_slab();
   return slab.data() + position % slab.size();
 }
 
-bool LaneWorker::fits(std::uint64_t position, std::size_t size) const {
+bool LocalLaneWorker::fits(std::uint64_t position, std::size_t size) const {
   const std::uint64_t capacity = memory_.response_slab().size();
   return position % capacity + size <= capacity && position + size - slab_tail_ <= capacity;
 }
 
 /// Where an output of `size` bytes can lie: where it is, at the head, or at the start of the slab;
 /// nothing if it is full.
-std::optional<std::uint64_t> LaneWorker::find_position(std::size_t size) const {
+std::optional<std::uint64_t> LocalLaneWorker::find_position(std::size_t size) const {
   const std::uint64_t capacity = memory_.response_slab().size();
   const std::uint64_t position = output_in_slab_ ? output_position_ : slab_head_;
   if (fits(position, size)) return position;
@@ -96,7 +96,7 @@ std::optional<std::uint64_t> LaneWorker::find_position(std::size_t size) const {
 
 /// Finds a place for the output and moves there what was written so far. It belongs to the answer
 /// once that is published.
-bool LaneWorker::place(std::size_t size) {
+bool LocalLaneWorker::place(std::size_t size) {
   const std::byte* old = output_in_slab_ ? slab_at(output_position_) : inline_output_.data();
   const bool full = next_extent_ - first_extent_ == ring_entries;
   if (full || (!output_in_slab_ && slab_head_ - slab_tail_ + size > reclaim_above)) reclaim();
@@ -118,7 +118,7 @@ bool LaneWorker::place(std::size_t size) {
   return true;
 }
 
-std::byte* LaneWorker::output(std::size_t size) {
+std::byte* LocalLaneWorker::output(std::size_t size) {
   if (!output_in_slab_ && size <= inline_bytes) {
     output_size_ = size;
     return inline_output_.data();
@@ -130,7 +130,7 @@ std::byte* LaneWorker::output(std::size_t size) {
 
 /// The log goes behind the payload, which must lie in the slab then. A log that does not fit is
 /// counted as dropped.
-Result<void> LaneWorker::append_log(const Answer& answer, CallHeader& header) {
+Result<void> LocalLaneWorker::append_log(const Answer& answer, CallHeader& header) {
   const std::size_t payload = output_size_;
   const std::uint64_t start = align_up(payload);
   std::string_view text = answer.log.substr(0, limits::log_size.value);
@@ -149,7 +149,7 @@ Result<void> LaneWorker::append_log(const Answer& answer, CallHeader& header) {
   return {};
 }
 
-Result<void> LaneWorker::answer(const Answer& answer) {
+Result<void> LocalLaneWorker::answer(const Answer& answer) {
   if (!taken_) return fail(ErrorCode::internal, "an answer without a call");
   CallHeader header;
   header.request_id = next_ + 1;
@@ -185,20 +185,20 @@ Result<void> LaneWorker::answer(const Answer& answer) {
   return {};
 }
 
-void LaneWorker::use_wake_descriptors(int wake_worker, int wake_client) {
+void LocalLaneWorker::use_wake_descriptors(int wake_worker, int wake_client) {
   descriptors_.wake_worker.reset(wake_worker);
   descriptors_.wake_client.reset(wake_client);
   descriptors_.memory.reset();  // mapped
 }
 
-bool LaneWorker::prepare_to_sleep() {
+bool LocalLaneWorker::prepare_to_sleep() {
   announce_sleep(memory_.control().worker_sleeping);
   if (!ready()) return true;
   finish_sleep();
   return false;
 }
 
-void LaneWorker::finish_sleep() {
+void LocalLaneWorker::finish_sleep() {
   end_sleep(memory_.control().worker_sleeping, descriptors_.wake_worker.get());
 }
 
