@@ -118,6 +118,8 @@ std::vector<Setting> settings_of(Config& c) {
       {"queued", "asynchronous calls that may wait", number<std::size_t>(c.queued, 1, 10'000'000)},
       {"body_memory", "memory for large request bodies", size(c.body_memory, 64_MiB)},
       {"worker_memory", "memory of each worker", size(c.worker_memory, 16_MiB)},
+      {"leased_workers", "in a user's own leases together; 0: all there are",
+       number<std::size_t>(c.leased_workers, 0, 1'000'000)},
       {"versions_per_function", "versions kept of a function",
        number<std::size_t>(c.versions_per_function, 1, 1'000)},
       {"keep_finished", "how long outcomes of asynchronous calls are kept",

@@ -37,6 +37,8 @@ struct Config {
   std::size_t queued = 100'000;     // asynchronous calls that wait; 1 to 10 000 000
   ByteCount body_memory = 1_GiB;    // of large bodies; 64 MiB to 1 TiB, all threads together
   ByteCount worker_memory = 1_GiB;  // of each worker; 16 MiB to 1 TiB
+  std::size_t leased_workers =
+      0;  // in a user's own leases together, to 1 000 000; 0: all there are
   std::size_t versions_per_function = 16;  // 1 to 1 000
   std::chrono::milliseconds keep_finished{24 *
                                           3'600'000};  // outcomes of asynchronous calls; up to 24h

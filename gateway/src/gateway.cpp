@@ -184,7 +184,8 @@ Gateway::Objects::Objects(Config config, Opened opened)
       capacity_(control_io_, clock_,
                 {.epoch = opened.state.epoch,
                  .boot_id = opened.boot_id,
-                 .worker_memory = config_.worker_memory}),
+                 .worker_memory = config_.worker_memory},
+                config_.leased_workers),
       inspector_(control_io_, clock_,
                  {.compiler = config_.compiler, .answer_within = config_.inspect_time}),
       functions_(
@@ -263,7 +264,7 @@ void Gateway::Objects::start() {
   control_thread_ = std::jthread([this] { run_thread("control", [this] { run_control(); }); });
   for (std::size_t i = 0; i < units_.size(); ++i) {
     HttpUnit& unit = *units_[i];
-    capacity_.add_dispatcher(DispatcherId{i + 1}, {::geteuid(), user_name(::geteuid())}, unit.io(),
+    capacity_.add_dispatcher(HolderId{i + 1}, {::geteuid(), user_name(::geteuid())}, unit.io(),
                              unit.dispatcher(), unit.dispatcher().alive());
     http_threads_.emplace_back([this, &unit] { run_thread("http", [&] { run_http(unit); }); });
   }

@@ -10,7 +10,7 @@ std::size_t share(std::size_t total, unsigned threads) { return (total + threads
 }  // namespace
 
 HttpUnit::HttpUnit(std::size_t index, const Clock& clock, CapacityControl& capacity)
-    : index_(index), dispatcher_(io_, clock, capacity, {.id = DispatcherId{index + 1}}) {}
+    : index_(index), dispatcher_(io_, clock, capacity, {.id = HolderId{index + 1}}) {}
 
 Poster HttpUnit::poster() {
   return [&io = io_](Task task) { boost::asio::post(io, std::move(task)); };
@@ -51,6 +51,7 @@ void HttpUnit::complete(const SharedParts& shared) {
                               shared.clock, poster(), shared.control, defaults});
   function_routes_ = std::make_unique<FunctionRoutes>(
       FunctionRoutes::Parts{shared.functions, shared.table, dispatcher_, poster(), shared.control});
+  lease_routes_ = std::make_unique<LeaseRoutes>(LeaseRoutes::Parts{shared.capacity, io_});
   result_routes_ = std::make_unique<ResultRoutes>(
       ResultRoutes::Parts{shared.async, shared.calls, shared.clock, poster(), shared.control});
   system_routes_ = std::make_unique<SystemRoutes>(SystemRoutes::Parts{
@@ -71,6 +72,7 @@ void HttpUnit::complete(const SharedParts& shared) {
   invocation_routes_->add_to(router_);
   result_routes_->add_to(router_);
   function_routes_->add_to(router_);
+  lease_routes_->add_to(router_);
   system_routes_->add_to(router_);
 }
 

@@ -10,6 +10,7 @@
 #include "http/function_routes.h"
 #include "http/http_thread.h"
 #include "http/invocation_routes.h"
+#include "http/lease_routes.h"
 #include "http/result_routes.h"
 #include "http/system_routes.h"
 #include "invocations/dispatcher.h"
@@ -57,6 +58,7 @@ class HttpUnit {
   std::unique_ptr<SyncCalls> calls_;
   std::unique_ptr<FunctionRoutes> function_routes_;
   std::unique_ptr<InvocationRoutes> invocation_routes_;
+  std::unique_ptr<LeaseRoutes> lease_routes_;
   std::unique_ptr<ResultRoutes> result_routes_;
   std::unique_ptr<SystemRoutes> system_routes_;
   Router router_;

@@ -50,7 +50,7 @@ void Agent::stop() {
   notice_.stopping();
   timer_.cancel();
   if (gateway_) gateway_->stop();
-  lanes_.revoke_all("the executor is shutting down");
+  lanes_.revoke_all({ErrorCode::lease_ended, "the executor is shutting down"});
   io_.stop();
 }
 
@@ -77,27 +77,40 @@ void Agent::compiler_ready(const CompilerReady& target) {
       io_,
       ControlClient::Options{
           .gateway = options_.gateway, .token = options_.token, .hello = make_hello(target)},
-      ControlClient::Handlers{[this](std::uint64_t epoch, bool) { welcomed(epoch); },
-                              [this](const ControlMessage& message) { obey(message); },
-                              [] { log::warn("event=gateway_lost"); }});
+      ControlClient::Handlers{
+          [this](std::uint64_t epoch, bool) { return welcomed(epoch); },
+          [this](const ControlMessage& message) { obey(message); },
+          [this] {
+            log::warn("event=gateway_lost");
+            leases_.lose_gateway(std::chrono::steady_clock::now());
+          },
+          [this] { return leases_.held_by_clients(std::chrono::steady_clock::now()); }});
   gateway_->start();
 }
 
-void Agent::welcomed(std::uint64_t epoch) {
-  for (const LeaseId& old : leases_.begin_epoch(epoch))
-    lanes_.revoke(old, "the gateway has started anew");
+Result<void> Agent::welcomed(std::uint64_t epoch) {
+  const auto now = std::chrono::steady_clock::now();
+  const auto old = leases_.begin_epoch(epoch, now);
+  if (!old) return fail(old.error());
+  for (const LeaseId& lease : *old)
+    lanes_.revoke(lease, {ErrorCode::lease_ended, "the gateway has started anew"});
   report_capacity();
   notice_.ready();
+  return {};
 }
 
 void Agent::obey(const ControlMessage& message) {
   if (const auto* request = std::get_if<OpenLease>(&message)) {
     open_lease(*request);
   } else if (const auto* close = std::get_if<CloseLease>(&message)) {
-    if (leases_.close(close->lease)) lanes_.revoke(close->lease, "the lease was closed");
+    if (leases_.close(close->lease))
+      lanes_.revoke(close->lease, {ErrorCode::lease_ended, "the lease was closed"});
     // Answered in any case: the gateway counts the lease's cores as taken until we say so.
     gateway_->send(LeaseClosed{close->lease, LeaseEnd::revoked});
     report_capacity();
+  } else if (const auto* renewal = std::get_if<RenewLease>(&message)) {
+    if (!leases_.renew(*renewal, std::chrono::steady_clock::now()))
+      gateway_->send(LeaseClosed{renewal->lease, LeaseEnd::expired});
   }
 }
 
@@ -120,13 +133,22 @@ void Agent::report_capacity() {
   gateway_->send(std::move(report));
 }
 
-void Agent::tick() {
-  notice_.alive();
-  for (const LeaseClosed& lapsed : leases_.lapse(std::chrono::steady_clock::now())) {
-    log::info("event=lease_lapsed lease={}", to_string(lapsed.lease));
-    if (gateway_) gateway_->send(lapsed);
+void Agent::end_overdue_leases() {
+  for (const LeaseClosed& ended : leases_.end_overdue(std::chrono::steady_clock::now())) {
+    log::info("event=lease_ended lease={} reason={}", to_string(ended.lease),
+              to_string(ended.reason));
+    lanes_.revoke(ended.lease,
+                  {ErrorCode::lease_ended, ended.reason == LeaseEnd::expired
+                                               ? "the lease's time is over, and it was not renewed"
+                                               : "nobody claimed the lease in time"});
+    if (gateway_) gateway_->send(ended);
     report_capacity();
   }
+}
+
+void Agent::tick() {
+  notice_.alive();
+  end_overdue_leases();
   if (workers_.ready() != reported_ready_) report_capacity();
   timer_.expires_after(tick_interval);
   timer_.async_wait([this](const boost::system::error_code& error) {

@@ -41,9 +41,10 @@ class Agent {
 
  private:
   void compiler_ready(const CompilerReady& target);
-  void welcomed(std::uint64_t epoch);
+  [[nodiscard]] Result<void> welcomed(std::uint64_t epoch);
   void obey(const ControlMessage& message);
   void open_lease(const OpenLease& request);
+  void end_overdue_leases();
   void report_capacity();
   void tick();
   [[nodiscard]] ControlHello make_hello(const CompilerReady& target) const;

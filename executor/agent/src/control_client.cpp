@@ -253,6 +253,7 @@ void ControlClient::opened() {
   ControlHello hello = options_.hello;
   hello.stream = stream_.id();
   hello.ack = stream_.received();
+  if (handlers_->held) hello.held = handlers_->held();
   write({.body = std::move(hello)});
   tick();
 }
@@ -295,7 +296,8 @@ void ControlClient::welcome(const ControlWelcome& message) {
             message.epoch, resumed);
   if (resumed)
     for (const ControlFrame& frame : stream_.resume(message.ack)) write(frame);
-  std::shared_ptr(handlers_)->on_welcome(message.epoch, resumed);
+  if (auto obeyed = std::shared_ptr(handlers_)->on_welcome(message.epoch, resumed); !obeyed)
+    lost(obeyed.error().message);
 }
 
 void ControlClient::send(ControlMessage message) {

@@ -38,18 +38,21 @@ class ControlClient {
   struct Options {
     GatewayAddress gateway;
     std::string token;   // empty over the Unix socket, where the peer's credentials count
-    ControlHello hello;  // `stream` and `ack` are filled in here
+    ControlHello hello;  // `stream`, `ack` and `held` are filled in here
     std::chrono::milliseconds first_retry{50};
     std::chrono::milliseconds longest_retry{2000};
   };
   struct Handlers {
     /// After each (re)connection. Not `resumed`: the stream begins afresh, what was sent before is
-    /// forgotten; drop the leases of epochs before this one and report the capacity again.
-    std::function<void(std::uint64_t epoch, bool resumed)> on_welcome;
+    /// forgotten; drop the leases of epochs before this one and report the capacity again. A
+    /// failure: this gateway is not to be obeyed; it is hung up on, and dialled again.
+    std::function<Result<void>(std::uint64_t epoch, bool resumed)> on_welcome;
     std::function<void(const ControlMessage&)> on_message;
     /// The connection broke; it is being dialled again. Not called for attempts that never came to
     /// a welcome.
     std::function<void()> on_lost;
+    /// The clients' leases, for each hello.
+    std::function<std::vector<LeaseHeld>()> held;
   };
   ControlClient(boost::asio::io_context& io, Options options, Handlers handlers);
   ~ControlClient();

@@ -45,13 +45,13 @@ void LaneServer::watch() {
   });
 }
 
-void LaneServer::revoke(const LeaseId& lease, const std::string& why) {
+void LaneServer::revoke(const LeaseId& lease, const Failure& why) {
   const std::vector<std::shared_ptr<LaneSession>> sessions(sessions_.begin(), sessions_.end());
   for (const auto& session : sessions)
     if (session->lease() == lease) session->revoke(why);
 }
 
-void LaneServer::revoke_all(const std::string& why) {
+void LaneServer::revoke_all(const Failure& why) {
   const std::vector<std::shared_ptr<LaneSession>> sessions(sessions_.begin(), sessions_.end());
   for (const auto& session : sessions) session->revoke(why);
 }

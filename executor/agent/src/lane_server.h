@@ -19,8 +19,8 @@ class LaneServer {
 
   LaneServer(LaneServices& services, UniqueFd listener);
   /// Ends the sessions of that lease.
-  void revoke(const LeaseId& lease, const std::string& why);
-  void revoke_all(const std::string& why);
+  void revoke(const LeaseId& lease, const Failure& why);
+  void revoke_all(const Failure& why);
   [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }
 
  private:

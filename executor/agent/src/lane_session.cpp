@@ -9,7 +9,22 @@
 namespace orchid::executor {
 namespace {
 constexpr std::chrono::milliseconds thread_interval{20};
+constexpr std::uint64_t spin_for_ever = 1ULL << 32;
+
+/// A worker adapts unless it is told otherwise.
+std::optional<Assign> assignment_of(WaitMode wait) {
+  switch (wait) {
+    case WaitMode::hot:
+      return Assign{.spin_us = spin_for_ever};
+    case WaitMode::blocking:
+      return Assign{.spin_us = 0};
+    case WaitMode::adaptive:
+      break;
+  }
+  return std::nullopt;
 }
+
+}  // namespace
 
 LaneSession::LaneSession(LaneServices& services, const PeerCredentials& peer,
                          std::function<void(LaneSession&)> ended)
@@ -59,9 +74,10 @@ void LaneSession::claim(const LaneClaim& message) {
   if (message.protocol != lane_protocol_version)
     return refuse(
         {ErrorCode::unsupported, "this executor speaks lane protocol 1; update the older side"});
-  if (auto claimed = services_.leases.claim({message.lease, message.secret, peer_.uid}); !claimed)
-    return refuse(claimed.error());
+  const auto wait = services_.leases.claim({message.lease, message.secret, peer_.uid});
+  if (!wait) return refuse(wait.error());
   lease_ = message.lease;
+  wait_ = *wait;
   take_worker();
 }
 
@@ -81,6 +97,7 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   services_.workers.on_end(*worker_, [weak = weak_from_this()](const ChildEvent& event) {
     if (const auto self = weak.lock()) self->worker_ended(event);
   });
+  if (const auto assignment = assignment_of(wait_)) worker_->tell(*assignment);
   const transport::LaneDescriptors& lane = worker_->lane();
   send(LaneClaimed{.worker = worker_->id(),
                    .pid = worker_->pid(),
@@ -207,7 +224,7 @@ void LaneSession::watch(MonotonicTime now) {
   }
 }
 
-void LaneSession::revoke(const std::string& why) { refuse({ErrorCode::cancelled, why}); }
+void LaneSession::revoke(const Failure& why) { refuse(why); }
 
 void LaneSession::end() {
   if (std::exchange(over_, true)) return;

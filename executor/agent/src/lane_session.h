@@ -43,7 +43,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void watch(MonotonicTime now);
   [[nodiscard]] const std::optional<LeaseId>& lease() const { return lease_; }
   /// The lease is over: tells the client and ends.
-  void revoke(const std::string& why);
+  void revoke(const Failure& why);
 
  private:
   void watch_loads(MonotonicTime now, bool running);
@@ -66,6 +66,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   std::function<void(LaneSession&)> ended_;
   std::unique_ptr<PacketChannel> client_;
   std::optional<LeaseId> lease_;
+  WaitMode wait_ = WaitMode::adaptive;
   std::shared_ptr<WorkerProcess> worker_;
   bool over_ = false;
   struct Cancellation {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "foundation/random.h"
 
 namespace orchid::executor {
@@ -20,11 +22,13 @@ Result<LeaseOpened> LeaseTable::open(const OpenLease& request, MonotonicTime now
     return fail(ErrorCode::no_capacity, fmt::format("{} of {} cores are free, the lease wants {}",
                                                     cores_free(), cores_, wanted));
   cores_used_ += static_cast<std::uint32_t>(wanted);
-  leases_.emplace(request.lease, Lease{request, 0, false, now + request.claim_within});
+  Lease lease{.terms = request, .lapses = now + request.claim_within};
+  if (request.client) lease.expires = now + request.client->expires_in;
+  leases_.emplace(request.lease, std::move(lease));
   return LeaseOpened{request.lease, request.workers};
 }
 
-Result<void> LeaseTable::claim(const Claim& claim) {
+Result<WaitMode> LeaseTable::claim(const Claim& claim) {
   const auto found = leases_.find(claim.lease);
   if (found == leases_.end() || !equal_in_constant_time(found->second.terms.secret, claim.secret))
     return fail(ErrorCode::denied,
@@ -36,7 +40,7 @@ Result<void> LeaseTable::claim(const Claim& claim) {
     return fail(ErrorCode::no_capacity, "all workers of the lease are claimed");
   ++lease.claimed;
   lease.ever_claimed = true;
-  return {};
+  return lease.terms.client ? lease.terms.client->wait : WaitMode::adaptive;
 }
 
 void LeaseTable::remove(Leases::iterator lease) {
@@ -61,29 +65,80 @@ bool LeaseTable::close(const LeaseId& lease) {
   return true;
 }
 
-std::vector<LeaseClosed> LeaseTable::lapse(MonotonicTime now) {
-  std::vector<LeaseClosed> lapsed;
-  for (auto at = leases_.begin(); at != leases_.end();) {
-    const auto lease = at++;
-    if (lease->second.ever_claimed || lease->second.lapses > now) continue;
-    lapsed.push_back({lease->first, LeaseEnd::lapsed});
-    remove(lease);
-  }
-  return lapsed;
+bool LeaseTable::renew(const RenewLease& renewal, MonotonicTime now) {
+  const auto found = leases_.find(renewal.lease);
+  if (found == leases_.end()) return false;
+  if (found->second.terms.client) found->second.expires = now + renewal.expires_in;
+  return true;
 }
 
-std::vector<LeaseId> LeaseTable::begin_epoch(std::uint64_t epoch) {
+std::optional<LeaseEnd> LeaseTable::overdue(const Lease& lease, MonotonicTime now) const {
+  if (!lease.ever_claimed && lease.lapses <= now) return LeaseEnd::lapsed;
+  const bool extended = gateway_lost_at_ && lease.claimed > 0;
+  const MonotonicTime end =
+      extended ? std::max(lease.expires, *gateway_lost_at_ + outage_grace) : lease.expires;
+  if (end <= now) return LeaseEnd::expired;
+  return std::nullopt;
+}
+
+std::vector<LeaseClosed> LeaseTable::end_overdue(MonotonicTime now) {
+  std::vector<LeaseClosed> ended;
+  for (auto at = leases_.begin(); at != leases_.end();) {
+    const auto lease = at++;
+    const auto reason = overdue(lease->second, now);
+    if (!reason) continue;
+    ended.push_back({lease->first, *reason});
+    remove(lease);
+  }
+  return ended;
+}
+
+Result<std::vector<LeaseId>> LeaseTable::begin_epoch(std::uint64_t epoch, MonotonicTime now) {
+  if (epoch < epoch_)
+    return fail(ErrorCode::denied,
+                fmt::format("its epoch is {}, and a gateway of epoch {} has commanded here: two "
+                            "gateways must not share executors; restart the executor to change "
+                            "over",
+                            epoch, epoch_));
+  if (gateway_lost_at_.has_value()) {
+    // Who could not renew is given the time to do so; whoever had more keeps it.
+    for (auto& [id, lease] : leases_)
+      if (lease.claimed > 0) lease.expires = std::max(lease.expires, now + renewal_grace);
+    gateway_lost_at_.reset();
+  }
   std::vector<LeaseId> old;
-  if (epoch <= epoch_) return old;
+  if (epoch == epoch_) return old;
   epoch_ = epoch;
   ended_.clear();
   for (auto at = leases_.begin(); at != leases_.end();) {
     const auto lease = at++;
-    if (lease->first.epoch >= epoch) continue;
+    if (lease->second.terms.client) continue;
     old.push_back(lease->first);
     remove(lease);
   }
   return old;
+}
+
+void LeaseTable::lose_gateway(MonotonicTime now) {
+  if (!gateway_lost_at_) gateway_lost_at_ = now;
+}
+
+std::vector<LeaseHeld> LeaseTable::held_by_clients(MonotonicTime now) const {
+  std::vector<LeaseHeld> held;
+  for (const auto& [id, lease] : leases_) {
+    if (!lease.terms.client) continue;
+    LeaseHeld message{.lease = id,
+                      .tenant = lease.terms.tenant,
+                      .workers = lease.terms.workers,
+                      .cores_per_worker = lease.terms.cores_per_worker,
+                      .memory = lease.terms.memory,
+                      .client = *lease.terms.client};
+    message.client.expires_in =
+        std::max(std::chrono::milliseconds(0),
+                 std::chrono::duration_cast<std::chrono::milliseconds>(lease.expires - now));
+    held.push_back(std::move(message));
+  }
+  return held;
 }
 
 }  // namespace orchid::executor

@@ -17,6 +17,10 @@ namespace orchid::executor {
 class LeaseTable {
  public:
   static constexpr std::size_t remembered_ends = 4096;
+  /// A client's lease whose worker is claimed goes on for so long without a gateway to renew it.
+  static constexpr std::chrono::minutes outage_grace{30};
+  /// And for so long once a gateway is back, so that the client can renew it.
+  static constexpr std::chrono::seconds renewal_grace{30};
   explicit LeaseTable(std::uint32_t cores) : cores_(cores) {}
 
   /// Idempotent by id: a second `open` of the same lease answers as the first. Errors:
@@ -30,15 +34,24 @@ class LeaseTable {
     std::string secret;
     std::uint32_t uid = 0;
   };
-  [[nodiscard]] Result<void> claim(const Claim& claim);
+  /// Returns how the worker is to wait for calls.
+  [[nodiscard]] Result<WaitMode> claim(const Claim& claim);
   /// A claimed worker is given back. The lease closes when its last one is.
   [[nodiscard]] std::optional<LeaseClosed> give_back(const LeaseId& lease);
   /// True when there was such a lease.
   [[nodiscard]] bool close(const LeaseId& lease);
-  /// Leases that nobody claimed in time; they are closed.
-  [[nodiscard]] std::vector<LeaseClosed> lapse(MonotonicTime now);
-  /// A gateway of this epoch commands from now on; leases of older ones are closed and returned.
-  [[nodiscard]] std::vector<LeaseId> begin_epoch(std::uint64_t epoch);
+  /// A client's lease lasts until `now + expires_in`. False: there is no such lease.
+  bool renew(const RenewLease& renewal, MonotonicTime now);
+  /// Leases that nobody claimed in time, and clients' leases whose time is over; they are closed.
+  [[nodiscard]] std::vector<LeaseClosed> end_overdue(MonotonicTime now);
+
+  /// A gateway of this epoch commands from now on; the gateway's own leases of older epochs are
+  /// closed and returned. Errors: `denied`: another gateway has commanded with a newer epoch.
+  [[nodiscard]] Result<std::vector<LeaseId>> begin_epoch(std::uint64_t epoch, MonotonicTime now);
+  /// No gateway answers from now on.
+  void lose_gateway(MonotonicTime now);
+  /// The clients' leases, with the time that they have left.
+  [[nodiscard]] std::vector<LeaseHeld> held_by_clients(MonotonicTime now) const;
 
   [[nodiscard]] std::uint32_t cores_free() const { return cores_ - cores_used_; }
   [[nodiscard]] std::uint32_t cores() const { return cores_; }
@@ -49,13 +62,16 @@ class LeaseTable {
     std::uint32_t claimed = 0;
     bool ever_claimed = false;
     MonotonicTime lapses;
+    MonotonicTime expires = MonotonicTime::max();
   };
   using Leases = std::unordered_map<LeaseId, Lease>;
+  [[nodiscard]] std::optional<LeaseEnd> overdue(const Lease& lease, MonotonicTime now) const;
   void remove(Leases::iterator lease);
 
   std::uint32_t cores_;
   std::uint32_t cores_used_ = 0;
   std::uint64_t epoch_ = 0;
+  std::optional<MonotonicTime> gateway_lost_at_;
   Leases leases_;
   std::set<LeaseId> ended_;  // of this epoch, the newest `remembered_ends` by number
 };

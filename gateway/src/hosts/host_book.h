@@ -31,6 +31,7 @@ struct Executor {
   HostDescription host;
   std::string version;
   std::string lane_socket;
+  std::string lane_address;  // empty: only for clients of its own host
   ExecutorState state = ExecutorState::connected;
   MonotonicTime lost_at;
   CapacityReport capacity;  // as it last said

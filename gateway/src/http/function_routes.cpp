@@ -1,5 +1,6 @@
 #include "http/function_routes.h"
 
+#include "foundation/files.h"
 #include "http/json_views.h"
 #include "http/problem.h"
 #include "http/request_options.h"
@@ -39,6 +40,7 @@ void FunctionRoutes::add_to(Router& router) {
   router.add(Method::get, "/v1/functions/{}", {}, bind(&FunctionRoutes::get));
   router.add(Method::delete_, "/v1/functions/{}", {}, bind(&FunctionRoutes::remove));
   router.add(Method::get, "/v1/functions/{}/versions", {}, bind(&FunctionRoutes::versions));
+  router.add(Method::get, "/v1/functions/{}/module", {}, bind(&FunctionRoutes::module));
 }
 
 void FunctionRoutes::put(Request& request, const Reply& reply) {
@@ -84,6 +86,23 @@ void FunctionRoutes::get(Request& request, const Reply& reply) {
   if (!version) return reply.send(refuse(version.error(), reference->function));
   const Function& function = *table_.get().find(tenant, reference->function);
   reply.send(describe(200, **version, function_json(function, **version)));
+}
+
+void FunctionRoutes::module(Request& request, const Reply& reply) {
+  const std::string name(request.parameters[0]);
+  auto reference = parse_function_reference(name);
+  if (!reference) return reply.send(refuse(reference.error(), ""));
+  const auto version = table_.get().find_version(request.identity.tenant.uid, reference->function,
+                                                 reference->version_prefix);
+  if (!version) return reply.send(refuse(version.error(), reference->function));
+  auto mapped = MappedFile::map((*version)->version->module.get(), {.limit = limits::module_size});
+  if (!mapped) return reply.send(refuse(mapped.error(), reference->function));
+  Response response;
+  response.content_type = content_type::bytes;
+  const auto keeper = std::make_shared<const MappedFile>(std::move(*mapped));
+  response.payload = {keeper->bytes(), keeper};
+  response.with("ETag", etag((*version)->version->digest));
+  reply.send(std::move(response));
 }
 
 void FunctionRoutes::versions(Request& request, const Reply& reply) {

@@ -1,4 +1,4 @@
-// http/function_routes.h: /v1/functions: deploy, list, describe, delete.
+// http/function_routes.h: /v1/functions: deploy, list, describe, delete, the module itself.
 #pragma once
 #include "foundation/task.h"
 #include "functions/function_service.h"
@@ -25,6 +25,7 @@ class FunctionRoutes {
   void list(Request& request, const Reply& reply);
   void get(Request& request, const Reply& reply);
   void versions(Request& request, const Reply& reply);
+  void module(Request& request, const Reply& reply);
   void remove(Request& request, const Reply& reply);
 
   Parts parts_;

@@ -31,7 +31,7 @@ namespace orchid::gateway {
 class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEvents {
  public:
   struct Options {
-    DispatcherId id;
+    HolderId id;
     unsigned most_workers = 1024;
     std::size_t most_waiting = 20'000;  // calls beyond that end with no_capacity at once
     std::chrono::milliseconds give_back_after{60'000};  // of idleness

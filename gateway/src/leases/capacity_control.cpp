@@ -14,10 +14,11 @@ constexpr std::chrono::milliseconds tick_interval{100};
 }  // namespace
 
 CapacityControl::CapacityControl(boost::asio::io_context& control, const Clock& clock,
-                                 const WorkerBroker::Options& options)
+                                 const WorkerBroker::Options& options, std::size_t client_workers)
     : control_(control),
       clock_(clock),
       broker_(options),
+      clients_(broker_, client_workers),
       gate_(control, options.epoch, *this),
       timer_(control) {
   tick();
@@ -25,14 +26,12 @@ CapacityControl::CapacityControl(boost::asio::io_context& control, const Clock& 
 
 CapacityControl::~CapacityControl() = default;
 
-template <typename Work>
-void CapacityControl::on_control(Work work) {
-  boost::asio::post(control_,
-                    [this, work = std::move(work), alive = std::weak_ptr(alive_)]() mutable {
-                      if (alive.expired() || stopped_) return;
-                      work();
-                      perform();
-                    });
+void CapacityControl::on_control(std::function<void()> work) {
+  boost::asio::post(control_, [this, work = std::move(work), alive = std::weak_ptr(alive_)] {
+    if (alive.expired() || stopped_) return;
+    work();
+    perform();
+  });
 }
 
 template <typename Work>
@@ -43,9 +42,8 @@ void CapacityControl::on_dispatcher(const Dispatcher& dispatcher, Work work) {
   });
 }
 
-void CapacityControl::add_dispatcher(DispatcherId id, LeaseTenant tenant,
-                                     boost::asio::io_context& home, WorkerTaker& taker,
-                                     std::weak_ptr<const void> alive) {
+void CapacityControl::add_dispatcher(HolderId id, LeaseTenant tenant, boost::asio::io_context& home,
+                                     WorkerTaker& taker, std::weak_ptr<const void> alive) {
   on_control([this, id, tenant = std::move(tenant),
               entry = Dispatcher{&home, &taker, std::move(alive)}]() mutable {
     dispatchers_.insert_or_assign(id, std::move(entry));
@@ -53,18 +51,18 @@ void CapacityControl::add_dispatcher(DispatcherId id, LeaseTenant tenant,
   });
 }
 
-void CapacityControl::remove_dispatcher(DispatcherId id) {
+void CapacityControl::remove_dispatcher(HolderId id) {
   on_control([this, id] {
     dispatchers_.erase(id);
-    broker_.remove_dispatcher(id, clock_.now());
+    broker_.remove_holder(id, clock_.now());
   });
 }
 
-void CapacityControl::want_workers(DispatcherId dispatcher, unsigned total) {
+void CapacityControl::want_workers(HolderId dispatcher, unsigned total) {
   on_control([this, dispatcher, total] { broker_.want_workers(dispatcher, total, clock_.now()); });
 }
 
-void CapacityControl::give_back(DispatcherId dispatcher, LeaseId lease) {
+void CapacityControl::give_back(HolderId dispatcher, LeaseId lease) {
   on_control([this, dispatcher, lease] { broker_.given_back(dispatcher, lease, clock_.now()); });
 }
 
@@ -75,6 +73,15 @@ void CapacityControl::report_hosts(boost::asio::io_context& reply_to,
         reply_to, [done = std::move(done), text = hosts_json(broker_.hosts(), broker_.leases())] {
           done(text);
         });
+  });
+}
+
+void CapacityControl::open_lease(ClientLeaseRequest request, boost::asio::io_context& reply_to,
+                                 ClientLeases::Opened done) {
+  on_control([this, request = std::move(request), &reply_to, done = std::move(done)] {
+    clients_.open(request, clock_.now(), [&reply_to, done](Result<ClientLeaseView> answer) {
+      boost::asio::post(reply_to, [done, answer = std::move(answer)] { done(answer); });
+    });
   });
 }
 
@@ -93,8 +100,18 @@ void CapacityControl::perform() {
     for (const BrokerAction& action : actions) perform_one(action);
 }
 
+/// True: the action concerned a client's lease.
+bool CapacityControl::tell_client(const BrokerAction& action) {
+  if (const auto* give = std::get_if<GiveWorker>(&action))
+    return clients_.granted(give->holder, give->grant, clock_.now());
+  if (const auto* ended = std::get_if<TellLeaseEnded>(&action))
+    return clients_.ended(*ended, clock_.now());
+  return false;
+}
+
 void CapacityControl::perform_one(const BrokerAction& action) {
-  const auto tell = [this](DispatcherId id, auto work) {
+  if (tell_client(action)) return;
+  const auto tell = [this](HolderId id, auto work) {
     if (const auto found = dispatchers_.find(id); found != dispatchers_.end())
       on_dispatcher(found->second, std::move(work));
   };
@@ -103,16 +120,14 @@ void CapacityControl::perform_one(const BrokerAction& action) {
   } else if (const auto* forget = std::get_if<ForgetExecutor>(&action)) {
     gate_.forget(forget->executor);
   } else if (const auto* give = std::get_if<GiveWorker>(&action)) {
-    tell(give->dispatcher,
-         [grant = give->grant](WorkerTaker& taker) { taker.worker_granted(grant); });
+    tell(give->holder, [grant = give->grant](WorkerTaker& taker) { taker.worker_granted(grant); });
   } else if (const auto* back = std::get_if<AskBack>(&action)) {
-    tell(back->dispatcher,
+    tell(back->holder,
          [count = back->count](WorkerTaker& taker) { taker.workers_asked_back(count); });
   } else if (const auto* ended = std::get_if<TellLeaseEnded>(&action)) {
-    tell(ended->dispatcher,
-         [lease = ended->lease](WorkerTaker& taker) { taker.lease_ended(lease); });
+    tell(ended->holder, [lease = ended->lease](WorkerTaker& taker) { taker.lease_ended(lease); });
   } else if (const auto* supply = std::get_if<TellSupply>(&action)) {
-    tell(supply->dispatcher,
+    tell(supply->holder,
          [exists = supply->exists](WorkerTaker& taker) { taker.supply_exists(exists); });
   } else if (const auto* answers = std::get_if<TellExecutorAnswers>(&action)) {
     for (const auto& [id, dispatcher] : dispatchers_)
@@ -127,17 +142,21 @@ void CapacityControl::tick() {
     if (error || alive.expired() || stopped_) return;
     broker_.tick(clock_.now());
     perform();
+    clients_.tick(clock_.now());
+    perform();
     tick();
   });
 }
 
 void CapacityControl::executor_joined(const ControlHello& hello, const PeerIdentity& identity) {
-  broker_.executor_joined({.id = ExecutorId(hello.executor),
-                           .owner = identity,
-                           .host = hello.host,
-                           .version = hello.version,
-                           .lane_socket = hello.lane_socket},
-                          clock_.now());
+  const MonotonicTime now = clock_.now();
+  const Executor executor{.id = ExecutorId(hello.executor),
+                          .owner = identity,
+                          .host = hello.host,
+                          .version = hello.version,
+                          .lane_socket = hello.lane_socket,
+                          .lane_address = hello.lane_address};
+  broker_.executor_joined(executor, clients_.adopt(hello.held, executor, now), now);
   perform();
 }
 

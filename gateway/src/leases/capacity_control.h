@@ -2,6 +2,7 @@
 // gate, dispatchers get workers from its broker.
 #pragma once
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <map>
@@ -10,6 +11,7 @@
 
 #include "foundation/clock.h"
 #include "hosts/executor_gate.h"
+#include "leases/client_leases.h"
 #include "leases/worker_broker.h"
 #include "leases/worker_supply.h"
 
@@ -21,7 +23,7 @@ namespace orchid::gateway {
 class CapacityControl final : public WorkerSupply, private ExecutorEvents {
  public:
   CapacityControl(boost::asio::io_context& control, const Clock& clock,
-                  const WorkerBroker::Options& options);
+                  const WorkerBroker::Options& options, std::size_t client_workers = 0);
   ~CapacityControl() override;
 
   /// Any thread: a new connection of an executor; see ExecutorGate::accept.
@@ -32,15 +34,23 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
 
   /// Any thread. `taker` is called on the thread that runs `home`, and only while `alive`, which
   /// that thread alone destroys, lives.
-  void add_dispatcher(DispatcherId id, LeaseTenant tenant, boost::asio::io_context& home,
+  void add_dispatcher(HolderId id, LeaseTenant tenant, boost::asio::io_context& home,
                       WorkerTaker& taker, std::weak_ptr<const void> alive);
   /// Any thread. Its leases are given back.
-  void remove_dispatcher(DispatcherId id);
-  void want_workers(DispatcherId dispatcher, unsigned total) override;  // any thread
-  void give_back(DispatcherId dispatcher, LeaseId lease) override;      // any thread
+  void remove_dispatcher(HolderId id);
+  void want_workers(HolderId dispatcher, unsigned total) override;  // any thread
+  void give_back(HolderId dispatcher, LeaseId lease) override;      // any thread
 
   /// Any thread: what GET /v1/hosts says, handed over on the thread that runs `reply_to`.
   void report_hosts(boost::asio::io_context& reply_to, std::function<void(std::string)> done);
+  // Clients' leases. Any thread; each answer comes on the thread that runs `reply_to`.
+  void open_lease(ClientLeaseRequest request, boost::asio::io_context& reply_to,
+                  ClientLeases::Opened done);
+  /// `work` is called on the control thread, its result handed to `done`.
+  template <typename Answer>
+  void with_leases(std::function<Answer(ClientLeases&, MonotonicTime)> work,
+                   boost::asio::io_context& reply_to, std::function<void(Answer)> done);
+
   /// Control thread: whether an executor is connected that could give workers.
   [[nodiscard]] bool has_executor() const { return broker_.has_supply(); }
   /// Any thread: closes the executors' connections and calls `done` on the control thread.
@@ -53,12 +63,12 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
     WorkerTaker* taker;
     std::weak_ptr<const void> alive;
   };
-  template <typename Work>
-  void on_control(Work work);
+  void on_control(std::function<void()> work);
   template <typename Work>
   void on_dispatcher(const Dispatcher& dispatcher, Work work);
   void perform();
   void perform_one(const BrokerAction& action);
+  [[nodiscard]] bool tell_client(const BrokerAction& action);
   void tick();
 
   void executor_joined(const ControlHello& hello, const PeerIdentity& identity) override;
@@ -69,12 +79,24 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
   boost::asio::io_context& control_;
   const Clock& clock_;
   WorkerBroker broker_;
+  ClientLeases clients_;
   ExecutorGate gate_;
   boost::asio::steady_timer timer_;
-  std::map<DispatcherId, Dispatcher> dispatchers_;
+  std::map<HolderId, Dispatcher> dispatchers_;
   bool stopped_ = false;
   std::shared_ptr<char> alive_ =
       std::make_shared<char>();  // its weak pointers tell posted work whether we are still here
 };
+
+template <typename Answer>
+void CapacityControl::with_leases(std::function<Answer(ClientLeases&, MonotonicTime)> work,
+                                  boost::asio::io_context& reply_to,
+                                  std::function<void(Answer)> done) {
+  on_control([this, work = std::move(work), &reply_to, done = std::move(done)]() mutable {
+    boost::asio::post(reply_to, [done = std::move(done), answer = work(clients_, clock_.now())] {
+      done(answer);
+    });
+  });
+}
 
 }  // namespace orchid::gateway

@@ -18,7 +18,8 @@ OpenLease Lease::open_message() const {
           .tenant = tenant,
           .workers = workers,
           .cores_per_worker = cores_per_worker,
-          .memory = memory};
+          .memory = memory,
+          .client = client};
 }
 
 Result<const Lease*> LeaseBook::open(const Request& request, MonotonicTime now) {
@@ -29,21 +30,22 @@ Result<const Lease*> LeaseBook::open(const Request& request, MonotonicTime now) 
   if (executor->state == ExecutorState::lost)
     return fail(ErrorCode::unreachable,
                 "the executor on " + executor->host.hostname + " does not answer");
-  Lease lease{.id = {.epoch = epoch_, .number = next_number_},
+  Lease lease{.id = {},
               .executor = request.executor,
               .holder = request.holder,
               .tenant = request.tenant,
               .workers = request.workers,
               .cores_per_worker = request.cores_per_worker,
               .memory = request.memory,
+              .client = request.client,
               .secret = {},
               .changed = now};
   if (lease.cores() > cores_free(request.executor))
     return fail(ErrorCode::no_capacity,
                 "all cores of " + executor->host.hostname + " are in use; try again");
+  lease.id = next_id();
   lease.secret = random_hex(secret_bytes);
   lease.unanswered_opens = 1;
-  ++next_number_;
   return &leases_.emplace(lease.id, std::move(lease)).first->second;
 }
 
@@ -57,6 +59,29 @@ LeaseBook::Opened LeaseBook::opened(const ExecutorId& executor, LeaseId id, Mono
   lease.state = LeaseState::open;
   lease.changed = now;
   return Opened::now;
+}
+
+bool LeaseBook::adopt(const ExecutorId& executor, const LeaseHeld& held, HolderId holder,
+                      MonotonicTime now) {
+  if (const auto known = leases_.find(held.lease); known != leases_.end())
+    return known->second.executor == executor && known->second.state != LeaseState::closing;
+  leases_.emplace(held.lease, Lease{.id = held.lease,
+                                    .executor = executor,
+                                    .holder = holder,
+                                    .tenant = held.tenant,
+                                    .workers = held.workers,
+                                    .cores_per_worker = held.cores_per_worker,
+                                    .memory = held.memory,
+                                    .client = held.client,
+                                    .secret = {},
+                                    .state = LeaseState::open,
+                                    .changed = now});
+  return true;
+}
+
+void LeaseBook::renew(LeaseId id, std::chrono::milliseconds expires_in) {
+  if (const auto found = leases_.find(id); found != leases_.end() && found->second.client)
+    found->second.client->expires_in = expires_in;
 }
 
 std::optional<LeaseBook::Ended> LeaseBook::refused(const ExecutorId& executor, LeaseId id,
@@ -113,10 +138,11 @@ std::vector<ControlMessage> LeaseBook::restate(const ExecutorId& executor) {
   for (auto& [id, lease] : leases_) {
     if (lease.executor != executor) continue;
     // What was on its way in the old stream will not arrive.
-    lease.unanswered_opens = lease.state == LeaseState::closing ? 0 : 1;
+    const bool adopted = lease.secret.empty();  // the executor has it, and tells us so
+    lease.unanswered_opens = lease.state == LeaseState::closing || adopted ? 0 : 1;
     if (lease.state == LeaseState::closing)
       messages.emplace_back(CloseLease{id});
-    else
+    else if (!adopted)
       messages.emplace_back(lease.open_message());
   }
   return messages;
@@ -125,6 +151,13 @@ std::vector<ControlMessage> LeaseBook::restate(const ExecutorId& executor) {
 const Lease* LeaseBook::find(LeaseId id) const {
   const auto found = leases_.find(id);
   return found == leases_.end() ? nullptr : &found->second;
+}
+
+std::vector<LeaseId> LeaseBook::of_holder(HolderId holder) const {
+  std::vector<LeaseId> found;
+  for (const auto& [id, lease] : leases_)
+    if (lease.holder == holder) found.push_back(id);
+  return found;
 }
 
 std::size_t LeaseBook::cores_free(const ExecutorId& id) const {

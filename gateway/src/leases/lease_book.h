@@ -19,8 +19,8 @@
 
 namespace orchid::gateway {
 
-/// Who holds leases within the gateway.
-using DispatcherId = StrongId<struct DispatcherIdTag>;
+/// Who holds leases: a dispatcher of the gateway, or the gateway for a client.
+using HolderId = StrongId<struct HolderIdTag>;
 
 enum class LeaseState : std::uint8_t {
   opening,  // asked for
@@ -31,12 +31,13 @@ enum class LeaseState : std::uint8_t {
 struct Lease {
   LeaseId id;
   ExecutorId executor;
-  DispatcherId holder;
+  HolderId holder;
   LeaseTenant tenant;
   std::uint32_t workers = 1;
   std::uint32_t cores_per_worker = 1;
-  ByteCount memory;  // per worker
-  std::string secret;
+  ByteCount memory;                   // per worker
+  std::optional<ClientTerms> client;  // of a client's lease
+  std::string secret;                 // empty: it was opened by a gateway before this one
   LeaseState state = LeaseState::opening;
   MonotonicTime changed;          // when it came into this state
   bool closed_early = false;      // before the answer to an open_lease
@@ -52,12 +53,15 @@ class LeaseBook {
 
   struct Request {
     ExecutorId executor;
-    DispatcherId holder;
+    HolderId holder;
     LeaseTenant tenant;
     std::uint32_t workers = 1;
     std::uint32_t cores_per_worker = 1;
     ByteCount memory;
+    std::optional<ClientTerms> client;
   };
+  /// The next unused id of this epoch.
+  [[nodiscard]] LeaseId next_id() { return {.epoch = epoch_, .number = next_number_++}; }
   /// Enters a lease that is to be asked for with its `open_message`. Errors: `not_found` (no such
   /// executor), `unreachable` (lost), `no_capacity`.
   [[nodiscard]] Result<const Lease*> open(const Request& request, MonotonicTime now);
@@ -66,6 +70,9 @@ class LeaseBook {
   enum class Opened : std::uint8_t { now, before, unwanted };
   /// `unwanted`: we do not know it, or have given it up; it is to be closed.
   Opened opened(const ExecutorId& executor, LeaseId id, MonotonicTime now);
+  /// A client's lease that the executor has, perhaps from an earlier gateway. False: it is to be
+  /// closed, since it has been given up here, or its cores are promised already.
+  bool adopt(const ExecutorId& executor, const LeaseHeld& held, HolderId holder, MonotonicTime now);
   /// Returns what it was. It leaves the book, unless an open_lease is still on its way to the
   /// executor (it was restated when it had just lapsed, say): then it is closing, and `close_again`
   /// is set.
@@ -75,6 +82,8 @@ class LeaseBook {
   };
   std::optional<Ended> refused(const ExecutorId& executor, LeaseId id, MonotonicTime now);
   std::optional<Ended> closed(const ExecutorId& executor, LeaseId id, MonotonicTime now);
+  /// Of a client's lease: how long it lasts now, for messages to come.
+  void renew(LeaseId id, std::chrono::milliseconds expires_in);
   /// Gives it up. True: the executor is to be told.
   bool close(LeaseId id, MonotonicTime now);
   /// The process is gone, and all its leases with it. Returns them.
@@ -84,6 +93,7 @@ class LeaseBook {
   [[nodiscard]] std::vector<ControlMessage> restate(const ExecutorId& executor);
 
   [[nodiscard]] const Lease* find(LeaseId id) const;
+  [[nodiscard]] std::vector<LeaseId> of_holder(HolderId holder) const;
   [[nodiscard]] const std::map<LeaseId, Lease>& leases() const { return leases_; }
   /// Cores that may still be promised: the least of what the executor and its host have left. 0 for
   /// a lost one.

@@ -11,30 +11,51 @@ namespace orchid::gateway {
 WorkerBroker::WorkerBroker(Options options)
     : options_(std::move(options)), leases_(options_.epoch, hosts_) {}
 
-void WorkerBroker::add_dispatcher(DispatcherId id, LeaseTenant tenant) {
-  holders_[id] = Holder{.tenant = std::move(tenant)};
+WorkerTerms WorkerBroker::dispatcher_terms(LeaseTenant tenant) const {
+  return {.tenant = std::move(tenant),
+          .memory = options_.worker_memory,
+          .boot_id = options_.boot_id,
+          .host = {}};
+}
+
+void WorkerBroker::add_dispatcher(HolderId id, LeaseTenant tenant) {
+  holders_[id] = Holder{.terms = dispatcher_terms(std::move(tenant))};
   actions_.emplace_back(TellSupply{id, supply_told_});
 }
 
-void WorkerBroker::remove_dispatcher(DispatcherId id, MonotonicTime now) {
+void WorkerBroker::add_client(HolderId id, WorkerTerms terms, ClientTerms client,
+                              MonotonicTime expires) {
+  holders_[id] = Holder{.terms = std::move(terms), .client = client, .expires = expires};
+}
+
+void WorkerBroker::renew_client(HolderId id, MonotonicTime expires, MonotonicTime now) {
+  const auto found = holders_.find(id);
+  if (found == holders_.end() || !found->second.client) return;
+  found->second.expires = expires;
+  const auto expires_in = std::chrono::duration_cast<std::chrono::milliseconds>(expires - now);
+  for (const LeaseId lease : leases_.of_holder(id)) {
+    leases_.renew(lease, expires_in);
+    actions_.emplace_back(
+        SendToExecutor{leases_.find(lease)->executor, RenewLease{lease, expires_in}});
+  }
+}
+
+void WorkerBroker::remove_holder(HolderId id, MonotonicTime now) {
   holders_.erase(id);
-  std::vector<LeaseId> held;
-  for (const auto& [lease_id, lease] : leases_.leases())
-    if (lease.holder == id) held.push_back(lease_id);
-  for (const LeaseId lease : held)
+  for (const LeaseId lease : leases_.of_holder(id))
     if (leases_.close(lease, now))
       actions_.emplace_back(SendToExecutor{leases_.find(lease)->executor, CloseLease{lease}});
   plan(now);
 }
 
-void WorkerBroker::want_workers(DispatcherId id, unsigned total, MonotonicTime now) {
+void WorkerBroker::want_workers(HolderId id, unsigned total, MonotonicTime now) {
   const auto found = holders_.find(id);
   if (found == holders_.end()) return;
   found->second.wanted = total;
   plan(now);
 }
 
-void WorkerBroker::given_back(DispatcherId id, LeaseId lease_id, MonotonicTime now) {
+void WorkerBroker::given_back(HolderId id, LeaseId lease_id, MonotonicTime now) {
   const Lease* lease = leases_.find(lease_id);
   if (lease == nullptr || lease->holder != id || !leases_.close(lease_id, now)) return;
   release_holder(*lease);
@@ -42,12 +63,24 @@ void WorkerBroker::given_back(DispatcherId id, LeaseId lease_id, MonotonicTime n
   plan(now);
 }
 
-void WorkerBroker::executor_joined(Executor executor, MonotonicTime now) {
+void WorkerBroker::executor_joined(Executor executor, const std::vector<Held>& held,
+                                   MonotonicTime now) {
   const ExecutorId id = executor.id;
   log::info("event=executor_joined executor={} host={} cores={} version={}", id.value(),
             executor.host.hostname, executor.host.cores.size(), executor.version);
   for (const ExecutorId& replaced : hosts_.join(std::move(executor))) drop_executor(replaced);
   pause_until_.erase(id);
+  for (const Held& found : held) {
+    const bool is_new = leases_.find(found.lease.lease) == nullptr;
+    if (!leases_.adopt(id, found.lease, found.holder, now))
+      actions_.emplace_back(SendToExecutor{id, CloseLease{found.lease.lease}});
+    else if (is_new)
+      if (const auto known = holders_.find(found.holder); known != holders_.end()) {
+        Holder& holder = known->second;
+        ++holder.held;
+        holder.wanted = std::max(holder.wanted, holder.held);
+      }
+  }
   for (ControlMessage& message : leases_.restate(id))
     actions_.emplace_back(SendToExecutor{id, std::move(message)});
   actions_.emplace_back(TellExecutorAnswers{id, true});
@@ -74,26 +107,14 @@ void WorkerBroker::executor_lost(const ExecutorId& id, MonotonicTime now) {
 
 void WorkerBroker::executor_said(const ExecutorId& id, const ControlMessage& message,
                                  MonotonicTime now) {
-  const Executor* executor = hosts_.find(id);
-  if (executor == nullptr) return;
-  if (const auto* opened = std::get_if<LeaseOpened>(&message)) {
-    const auto what = leases_.opened(id, opened->lease, now);
-    if (what == LeaseBook::Opened::unwanted)
-      actions_.emplace_back(SendToExecutor{id, CloseLease{opened->lease}});
-    if (what == LeaseBook::Opened::now) {
-      const Lease* lease = leases_.find(opened->lease);
-      actions_.emplace_back(GiveWorker{lease->holder,
-                                       {.lease = lease->id,
-                                        .secret = lease->secret,
-                                        .executor = id,
-                                        .lane_socket = executor->lane_socket,
-                                        .node = executor->host.hostname}});
-    }
+  if (hosts_.find(id) == nullptr) return;
+  if (const auto* answer = std::get_if<LeaseOpened>(&message)) {
+    opened(id, answer->lease, now);
   } else if (const auto* refused = std::get_if<LeaseRefused>(&message)) {
     if (const auto ended = leases_.refused(id, refused->lease, now)) {
       log::warn("event=lease_refused lease={} code={} message=\"{}\"", to_string(refused->lease),
                 to_string(refused->code), refused->message);
-      lease_ended(id, *ended);
+      lease_ended(id, *ended, true);
       pause_until_[id] = now + options_.refusal_pause;
     }
   } else if (const auto* closed = std::get_if<LeaseClosed>(&message)) {
@@ -101,12 +122,33 @@ void WorkerBroker::executor_said(const ExecutorId& id, const ControlMessage& mes
       if (ended->lease.state != LeaseState::closing)
         log::info("event=lease_ended lease={} reason={}", to_string(closed->lease),
                   to_string(closed->reason));
-      lease_ended(id, *ended);
+      lease_ended(id, *ended, false);
     }
   } else if (const auto* capacity = std::get_if<CapacityReport>(&message)) {
     hosts_.report(id, *capacity);
   }
   plan(now);
+}
+
+void WorkerBroker::opened(const ExecutorId& id, LeaseId lease, MonotonicTime now) {
+  const auto what = leases_.opened(id, lease, now);
+  if (what == LeaseBook::Opened::unwanted)
+    actions_.emplace_back(SendToExecutor{id, CloseLease{lease}});
+  if (what == LeaseBook::Opened::now) {
+    const Lease& opened = *leases_.find(lease);
+    actions_.emplace_back(GiveWorker{opened.holder, grant_of(opened)});
+  }
+}
+
+WorkerGrant WorkerBroker::grant_of(const Lease& lease) const {
+  const Executor& executor = *hosts_.find(lease.executor);
+  return {.lease = lease.id,
+          .secret = lease.secret,
+          .executor = lease.executor,
+          .lane_socket = executor.lane_socket,
+          .lane_address = executor.lane_address,
+          .node = executor.host.hostname,
+          .boot_id = executor.host.boot_id};
 }
 
 void WorkerBroker::tick(MonotonicTime now) {
@@ -129,40 +171,47 @@ void WorkerBroker::plan(MonotonicTime now) {
   ask_back(now);
 }
 
+/// The poorest holder that wants more and can have it gets one. Among equals, the first one after
+/// the last that was served.
 bool WorkerBroker::open_one(MonotonicTime now) {
-  DispatcherId poorest;
-  const Holder* holder = nullptr;
-  for (const auto& [id, candidate] : holders_) {
-    if (candidate.unmet() == 0) continue;
-    // Among equals, the first one after the last that was served.
-    const auto rank = [this](const DispatcherId& d, const Holder& h) {
-      return std::tuple(h.held, d <= last_served_, d);
-    };
-    if (holder == nullptr || rank(id, candidate) < rank(poorest, *holder)) {
-      poorest = id;
-      holder = &candidate;
-    }
-  }
-  if (holder == nullptr) return false;
-  const auto executor = freest_executor(now);
+  std::vector<std::tuple<unsigned, bool, HolderId>> wanting;
+  for (const auto& [id, holder] : holders_)
+    if (holder.unmet() > 0) wanting.emplace_back(holder.held, id <= last_served_, id);
+  std::ranges::sort(wanting);
+  return std::ranges::any_of(wanting, [&](const auto& entry) {
+    const HolderId id = std::get<HolderId>(entry);
+    return open_for(id, holders_.at(id), now);
+  });
+}
+
+bool WorkerBroker::open_for(HolderId id, Holder& holder, MonotonicTime now) {
+  const auto executor = freest_executor(holder.terms, now);
   if (!executor) return false;
+  auto client = holder.client;
+  if (client)
+    client->expires_in =
+        std::max(std::chrono::milliseconds(0),
+                 std::chrono::duration_cast<std::chrono::milliseconds>(holder.expires - now));
   const auto lease = leases_.open({.executor = *executor,
-                                   .holder = poorest,
-                                   .tenant = holder->tenant,
-                                   .memory = options_.worker_memory},
+                                   .holder = id,
+                                   .tenant = holder.terms.tenant,
+                                   .cores_per_worker = holder.terms.cores,
+                                   .memory = holder.terms.memory,
+                                   .client = client},
                                   now);
   if (!lease) return false;
-  ++holders_[poorest].held;
-  last_served_ = poorest;
+  ++holder.held;
+  last_served_ = id;
   actions_.emplace_back(SendToExecutor{*executor, (*lease)->open_message()});
   return true;
 }
 
-std::optional<ExecutorId> WorkerBroker::freest_executor(MonotonicTime now) const {
+std::optional<ExecutorId> WorkerBroker::freest_executor(const WorkerTerms& terms,
+                                                        MonotonicTime now) const {
   std::optional<ExecutorId> best;
-  std::size_t most = 0;
+  std::size_t most = terms.cores - 1;
   for (const auto& [id, executor] : hosts_.executors()) {
-    if (!usable(executor)) continue;
+    if (executor.state != ExecutorState::connected || !fits(executor, terms)) continue;
     if (const auto pause = pause_until_.find(id);
         pause != pause_until_.end() && now < pause->second)
       continue;
@@ -174,8 +223,27 @@ std::optional<ExecutorId> WorkerBroker::freest_executor(MonotonicTime now) const
   return best;
 }
 
-bool WorkerBroker::usable(const Executor& executor) const {
-  return executor.state == ExecutorState::connected && executor.host.boot_id == options_.boot_id;
+bool WorkerBroker::fits(const Executor& executor, const WorkerTerms& terms) {
+  const bool reachable =
+      executor.host.boot_id == terms.boot_id || (terms.remote && !executor.lane_address.empty());
+  return reachable && (terms.host.empty() || terms.host == executor.host.hostname);
+}
+
+std::size_t WorkerBroker::largest(const WorkerTerms& terms) const {
+  std::map<std::string, std::size_t> by_host;  // its executors may offer the same cores
+  for (const auto& [id, executor] : hosts_.executors()) {
+    if (!fits(executor, terms)) continue;
+    std::size_t& workers = by_host[executor.host.boot_id];
+    workers = std::max(workers, executor.host.cores.size() / terms.cores);
+  }
+  std::size_t total = 0;
+  for (const auto& [host, workers] : by_host) total += workers;
+  return total;
+}
+
+unsigned WorkerBroker::held_by(HolderId id) const {
+  const auto found = holders_.find(id);
+  return found == holders_.end() ? 0 : found->second.held;
 }
 
 void WorkerBroker::ask_back(MonotonicTime now) {
@@ -187,13 +255,13 @@ void WorkerBroker::ask_back(MonotonicTime now) {
   }
   for (const auto& [poor_id, poor] : holders_) {
     unsigned coming = 0;
-    for (unsigned missing = poor.unmet(); missing > 0; --missing) {
+    for (unsigned missing = poor.unmet() * poor.terms.cores; missing > 0; --missing) {
       if (incoming > 0) {  // cores that come free without our asking
         --incoming;
         ++coming;
         continue;
       }
-      DispatcherId donor_id;
+      HolderId donor_id;
       Holder* donor = nullptr;
       const auto surplus = [](const Holder& h) {
         return h.lasting() > h.wanted ? h.lasting() - h.wanted : 0;
@@ -220,7 +288,7 @@ void WorkerBroker::ask_back(MonotonicTime now) {
 
 void WorkerBroker::drop_executor(const ExecutorId& id) {
   for (const Lease& lease : leases_.drop_executor(id)) {
-    end_for_holder(lease);
+    end_for_holder(lease, true);
   }
   pause_until_.erase(id);
   actions_.emplace_back(ForgetExecutor{id});
@@ -236,10 +304,11 @@ void WorkerBroker::forget_lost(const ExecutorId& id, MonotonicTime now) {
   for (const auto& [lease_id, lease] : leases_.leases()) {
     if (lease.executor != id) continue;
     has_leases = true;
-    if (lease.state != LeaseState::closing) given_up.push_back(lease);
+    // A client speaks to its workers itself, and may still do so.
+    if (lease.state != LeaseState::closing && !lease.client) given_up.push_back(lease);
   }
   for (const Lease& lease : given_up) {
-    end_for_holder(lease);
+    end_for_holder(lease, true);
     leases_.close(lease.id, now);
     actions_.emplace_back(SendToExecutor{id, CloseLease{lease.id}});
   }
@@ -248,17 +317,21 @@ void WorkerBroker::forget_lost(const ExecutorId& id, MonotonicTime now) {
   drop_executor(id);
 }
 
-void WorkerBroker::lease_ended(const ExecutorId& id, const LeaseBook::Ended& ended) {
-  end_for_holder(ended.lease);
+void WorkerBroker::lease_ended(const ExecutorId& id, const LeaseBook::Ended& ended, bool lost) {
+  end_for_holder(ended.lease, lost);
   if (ended.close_again) actions_.emplace_back(SendToExecutor{id, CloseLease{ended.lease.id}});
 }
 
 /// For a lease that ends without its holder's doing.
-void WorkerBroker::end_for_holder(const Lease& lease) {
+void WorkerBroker::end_for_holder(const Lease& lease, bool lost) {
   if (lease.state == LeaseState::closing) return;
   release_holder(lease);
+  // A client that never came, has gone or did not renew needs no other worker in its place.
+  if (const auto found = holders_.find(lease.holder);
+      !lost && lease.client && found != holders_.end() && found->second.wanted > 0)
+    --found->second.wanted;
   if (lease.state == LeaseState::open)
-    actions_.emplace_back(TellLeaseEnded{lease.holder, lease.id});
+    actions_.emplace_back(TellLeaseEnded{lease.holder, lease.id, lost});
 }
 
 void WorkerBroker::release_holder(const Lease& lease) {
@@ -269,8 +342,10 @@ void WorkerBroker::release_holder(const Lease& lease) {
 }
 
 void WorkerBroker::tell_supply() {
-  const bool exists = std::ranges::any_of(
-      hosts_.executors(), [this](const auto& entry) { return usable(entry.second); });
+  const WorkerTerms terms = dispatcher_terms({});
+  const bool exists = std::ranges::any_of(hosts_.executors(), [&](const auto& entry) {
+    return entry.second.state == ExecutorState::connected && fits(entry.second, terms);
+  });
   if (exists == supply_told_) return;
   supply_told_ = exists;
   for (const auto& [id, holder] : holders_) actions_.emplace_back(TellSupply{id, exists});

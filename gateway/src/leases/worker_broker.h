@@ -1,9 +1,11 @@
 // leases/worker_broker.h: who gets the next free core. Plain decisions over plain data: no socket,
 // no thread; time is passed in, and what is to be done comes out as a list of actions.
 //
-// Fairness: a free core goes to the dispatcher with the fewest workers among those that want more.
-// When none is free, workers that their holder does not want are asked back first, then one of the
-// richest holder's, if it would still not be poorer than who gets it.
+// Workers are held by dispatchers, for the HTTP calls that they run, and by clients' leases.
+// Fairness: a free core goes to the holder with the fewest workers among those that want more. When
+// none is free, workers that a dispatcher does not want are asked back first, then one of the
+// richest dispatcher's, if it would still not be poorer than who gets it. Clients keep what they
+// have.
 #pragma once
 #include <map>
 #include <optional>
@@ -25,27 +27,38 @@ struct ForgetExecutor {  // its stream too
   ExecutorId executor;
 };
 struct GiveWorker {
-  DispatcherId dispatcher;
+  HolderId holder;
   WorkerGrant grant;
 };
 struct AskBack {
-  DispatcherId dispatcher;
+  HolderId holder;
   unsigned count = 0;
 };
 struct TellLeaseEnded {
-  DispatcherId dispatcher;
+  HolderId holder;
   LeaseId lease;
+  bool lost = false;  // with its executor; else it came to its own end
 };
 struct TellExecutorAnswers {  // to all dispatchers
   ExecutorId executor;
   bool answers = false;
 };
 struct TellSupply {
-  DispatcherId dispatcher;
+  HolderId holder;
   bool exists = false;
 };
 using BrokerAction = std::variant<SendToExecutor, ForgetExecutor, GiveWorker, AskBack,
                                   TellLeaseEnded, TellExecutorAnswers, TellSupply>;
+
+/// What a holder's workers are like, and where they may be.
+struct WorkerTerms {
+  LeaseTenant tenant;
+  std::uint32_t cores = 1;  // of each
+  ByteCount memory;         // of each
+  std::string boot_id;  // the holder's own host: its workers there are reached by the local lane
+  bool remote = false;  // workers of other hosts too, where executors have an address
+  std::string host;     // only of the host with this name; empty: of any
+};
 
 /// Owned by the control thread.
 class WorkerBroker {
@@ -63,18 +76,35 @@ class WorkerBroker {
   WorkerBroker(const WorkerBroker&) = delete;  // the lease book borrows the host book
   WorkerBroker& operator=(const WorkerBroker&) = delete;
 
-  // Dispatchers.
-  void add_dispatcher(DispatcherId id, LeaseTenant tenant);
-  void remove_dispatcher(DispatcherId id, MonotonicTime now);
-  void want_workers(DispatcherId id, unsigned total, MonotonicTime now);
-  void given_back(DispatcherId id, LeaseId lease, MonotonicTime now);
+  // Holders.
+  void add_dispatcher(HolderId id, LeaseTenant tenant);
+  /// `expires`: when the leases of its workers end by themselves.
+  void add_client(HolderId id, WorkerTerms terms, ClientTerms client, MonotonicTime expires);
+  /// Its leases, those to come as well, last until then.
+  void renew_client(HolderId id, MonotonicTime expires, MonotonicTime now);
+  /// Gives back all that it has.
+  void remove_holder(HolderId id, MonotonicTime now);
+  void want_workers(HolderId id, unsigned total, MonotonicTime now);
+  void given_back(HolderId id, LeaseId lease, MonotonicTime now);
 
   // Executors.
-  void executor_joined(Executor executor, MonotonicTime now);
+  /// A client's lease that an executor has, and the holder that it belongs to.
+  struct Held {
+    LeaseHeld lease;
+    HolderId holder;
+  };
+  void executor_joined(Executor executor, const std::vector<Held>& held, MonotonicTime now);
   void executor_resumed(const ExecutorId& id, MonotonicTime now);
   void executor_lost(const ExecutorId& id, MonotonicTime now);
   void executor_said(const ExecutorId& id, const ControlMessage& message, MonotonicTime now);
   void tick(MonotonicTime now);
+
+  [[nodiscard]] ByteCount worker_memory() const { return options_.worker_memory; }
+  [[nodiscard]] LeaseId next_lease_id() { return leases_.next_id(); }
+  /// How many workers of such terms there could be at most, if nobody else had any.
+  [[nodiscard]] std::size_t largest(const WorkerTerms& terms) const;
+  /// Leases that the holder has or that are on their way to it.
+  [[nodiscard]] unsigned held_by(HolderId id) const;
 
   /// What has to be done since the last time, in order.
   [[nodiscard]] std::vector<BrokerAction> take_actions();
@@ -86,32 +116,42 @@ class WorkerBroker {
 
  private:
   struct Holder {
-    LeaseTenant tenant;
+    WorkerTerms terms;
+    std::optional<ClientTerms> client;  // it keeps what it has
+    MonotonicTime expires;              // of a client's leases
     unsigned wanted = 0;
     unsigned held = 0;        // leases asked for or given, and not given back
     unsigned asked_back = 0;  // of those, asked back and not yet returned
     MonotonicTime asked_at;
     [[nodiscard]] unsigned unmet() const { return wanted > held ? wanted - held : 0; }
-    [[nodiscard]] unsigned lasting() const { return held > asked_back ? held - asked_back : 0; }
+    /// What it could be asked for.
+    [[nodiscard]] unsigned lasting() const {
+      return !client && held > asked_back ? held - asked_back : 0;
+    }
   };
   void plan(MonotonicTime now);
   [[nodiscard]] bool open_one(MonotonicTime now);
+  [[nodiscard]] bool open_for(HolderId id, Holder& holder, MonotonicTime now);
   void ask_back(MonotonicTime now);
-  [[nodiscard]] std::optional<ExecutorId> freest_executor(MonotonicTime now) const;
-  [[nodiscard]] bool usable(const Executor& executor) const;
+  void opened(const ExecutorId& id, LeaseId lease, MonotonicTime now);
+  [[nodiscard]] WorkerGrant grant_of(const Lease& lease) const;
+  [[nodiscard]] std::optional<ExecutorId> freest_executor(const WorkerTerms& terms,
+                                                          MonotonicTime now) const;
+  [[nodiscard]] static bool fits(const Executor& executor, const WorkerTerms& terms);
+  [[nodiscard]] WorkerTerms dispatcher_terms(LeaseTenant tenant) const;
   void drop_executor(const ExecutorId& id);
   void forget_lost(const ExecutorId& id, MonotonicTime now);
-  void lease_ended(const ExecutorId& id, const LeaseBook::Ended& ended);
-  void end_for_holder(const Lease& lease);
+  void lease_ended(const ExecutorId& id, const LeaseBook::Ended& ended, bool lost);
+  void end_for_holder(const Lease& lease, bool lost);
   void release_holder(const Lease& lease);
   void tell_supply();
 
   Options options_;
   HostBook hosts_;
   LeaseBook leases_;
-  std::map<DispatcherId, Holder> holders_;
+  std::map<HolderId, Holder> holders_;
   std::map<ExecutorId, MonotonicTime> pause_until_;  // after a refusal
-  DispatcherId last_served_;                         // ties go to whoever comes after it
+  HolderId last_served_;                             // ties go to whoever comes after it
   bool supply_told_ = false;
   std::vector<BrokerAction> actions_;
 };

@@ -10,14 +10,15 @@
 
 namespace orchid::gateway {
 
-/// One worker of one core for one dispatcher: what is needed to claim it at its executor's lane
-/// socket. A value.
+/// One worker for one holder: what is needed to claim it at its executor's lane socket. A value.
 struct WorkerGrant {
   LeaseId lease;
   std::string secret;  // never logged
   ExecutorId executor;
   std::string lane_socket;
-  std::string node;  // host name
+  std::string lane_address;  // for clients of other hosts; empty: there is none
+  std::string node;          // host name
+  std::string boot_id;
 };
 
 /// What a dispatcher hears; called on its thread.
@@ -43,8 +44,8 @@ class WorkerSupply {
   virtual ~WorkerSupply() = default;
   /// How many workers the dispatcher would hold now if it could, those that it has included.
   /// Replaces the number before.
-  virtual void want_workers(DispatcherId dispatcher, unsigned total) = 0;
-  virtual void give_back(DispatcherId dispatcher, LeaseId lease) = 0;
+  virtual void want_workers(HolderId dispatcher, unsigned total) = 0;
+  virtual void give_back(HolderId dispatcher, LeaseId lease) = 0;
 };
 
 }  // namespace orchid::gateway

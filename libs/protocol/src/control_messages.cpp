@@ -1,5 +1,6 @@
 #include "protocol/control_messages.h"
 
+#include <algorithm>
 #include <array>
 
 #include "json_fields.h"
@@ -10,17 +11,55 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::array<std::string_view, 4> end_names{"released", "lapsed", "revoked", "expired"};
+constexpr std::array<std::string_view, 3> wait_names{"hot", "adaptive", "blocking"};
+
+template <typename Value, std::size_t count>
+std::optional<Value> find_name(const std::array<std::string_view, count>& names,
+                               std::string_view name) {
+  const auto* const found = std::ranges::find(names, name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Value>(found - names.begin());
+}
 
 Json to_json(const HostDescription& h) {
   return {{"boot_id", h.boot_id}, {"hostname", h.hostname},        {"architecture", h.architecture},
           {"cpu", h.cpu},         {"features", h.features},        {"cores", h.cores},
           {"kind", h.kind},       {"memory_bytes", h.memory.value}};
 }
+Json to_json(const LeaseTenant& tenant) { return {{"uid", tenant.uid}, {"name", tenant.name}}; }
+Json to_json(const ClientTerms& terms) {
+  return {{"lease", to_string(terms.client_lease)},
+          {"wait", to_string(terms.wait)},
+          {"expires_in_ms", terms.expires_in.count()}};
+}
+/// What the two messages that describe a lease have in common.
+template <typename Message>
+Json describe_lease(std::string_view type, const Message& m) {
+  return {{"type", type},
+          {"lease", to_string(m.lease)},
+          {"tenant", to_json(m.tenant)},
+          {"workers", m.workers},
+          {"cores_per_worker", m.cores_per_worker},
+          {"memory_bytes", m.memory.value}};
+}
+Json to_json(const LeaseHeld& m) {
+  Json json = describe_lease("held", m);
+  json["client"] = to_json(m.client);
+  return json;
+}
 Json to_json(const ControlHello& m) {
-  return {{"type", "hello"},         {"protocol", {m.oldest_protocol, m.newest_protocol}},
-          {"version", m.version},    {"executor", m.executor},
-          {"host", to_json(m.host)}, {"lane_socket", m.lane_socket},
-          {"stream", m.stream},      {"ack", m.ack}};
+  Json held = Json::array();
+  for (const LeaseHeld& lease : m.held) held.push_back(to_json(lease));
+  return {{"type", "hello"},
+          {"protocol", {m.oldest_protocol, m.newest_protocol}},
+          {"version", m.version},
+          {"executor", m.executor},
+          {"host", to_json(m.host)},
+          {"lane_socket", m.lane_socket},
+          {"lane_address", m.lane_address},
+          {"held", std::move(held)},
+          {"stream", m.stream},
+          {"ack", m.ack}};
 }
 Json to_json(const ControlWelcome& m) {
   return {{"type", "welcome"},  {"protocol", m.protocol}, {"epoch", m.epoch},
@@ -32,14 +71,16 @@ Json to_json(const ControlRefused& m) {
 Json to_json(const ControlAck&) { return {{"type", "ack"}}; }
 Json to_json(const ControlPing&) { return {{"type", "ping"}}; }
 Json to_json(const OpenLease& m) {
-  return {{"type", "open_lease"},
+  Json json = describe_lease("open_lease", m);
+  json["secret"] = m.secret;
+  json["claim_within_ms"] = m.claim_within.count();
+  if (m.client) json["client"] = to_json(*m.client);
+  return json;
+}
+Json to_json(const RenewLease& m) {
+  return {{"type", "renew_lease"},
           {"lease", to_string(m.lease)},
-          {"secret", m.secret},
-          {"tenant", {{"uid", m.tenant.uid}, {"name", m.tenant.name}}},
-          {"workers", m.workers},
-          {"cores_per_worker", m.cores_per_worker},
-          {"memory_bytes", m.memory.value},
-          {"claim_within_ms", m.claim_within.count()}};
+          {"expires_in_ms", m.expires_in.count()}};
 }
 Json to_json(const CloseLease& m) {
   return {{"type", "close_lease"}, {"lease", to_string(m.lease)}};
@@ -79,6 +120,37 @@ HostDescription parse_host(JsonFields& f) {
   return h;
 }
 
+template <typename Message>
+void parse_lease(JsonFields& f, Message& m) {
+  m.lease = f.parsed("lease", parse_lease_id);
+  JsonFields tenant = f.object("tenant");
+  m.tenant.uid = tenant.number<std::uint32_t>("uid");
+  m.tenant.name = tenant.text("name", 256);
+  f.include(tenant);
+  m.workers = f.number<std::uint32_t>("workers");
+  m.cores_per_worker = f.number<std::uint32_t>("cores_per_worker");
+  m.memory = ByteCount{f.number<std::uint64_t>("memory_bytes")};
+  if (m.workers == 0) f.fault<int>("workers", "must be at least 1");
+  if (m.cores_per_worker == 0) f.fault<int>("cores_per_worker", "must be at least 1");
+}
+
+ClientTerms parse_client_terms(JsonFields& f) {
+  JsonFields client = f.object("client");
+  ClientTerms terms;
+  terms.client_lease = client.parsed("lease", parse_lease_id);
+  terms.wait = client.parsed("wait", parse_wait_mode);
+  terms.expires_in = std::chrono::milliseconds(client.number<std::uint32_t>("expires_in_ms"));
+  f.include(client);
+  return terms;
+}
+
+LeaseHeld parse_lease_held(JsonFields& f) {
+  LeaseHeld m;
+  parse_lease(f, m);
+  m.client = parse_client_terms(f);
+  return m;
+}
+
 ControlHello parse_hello(JsonFields& f) {
   ControlHello m;
   const auto versions = f.numbers("protocol");
@@ -94,6 +166,11 @@ ControlHello parse_hello(JsonFields& f) {
   m.host = parse_host(host);
   f.include(host);
   m.lane_socket = f.text("lane_socket", 4096);
+  m.lane_address = f.text("lane_address", 512);
+  for (JsonFields& lease : f.objects("held")) {
+    m.held.push_back(parse_lease_held(lease));
+    f.include(lease);
+  }
   m.stream = f.text("stream", 128);
   m.ack = f.number<std::uint64_t>("ack");
   return m;
@@ -111,18 +188,10 @@ ControlWelcome parse_welcome(JsonFields& f) {
 
 OpenLease parse_open_lease(JsonFields& f) {
   OpenLease m;
-  m.lease = f.parsed("lease", parse_lease_id);
+  parse_lease(f, m);
   m.secret = f.text("secret", 64);
-  JsonFields tenant = f.object("tenant");
-  m.tenant.uid = tenant.number<std::uint32_t>("uid");
-  m.tenant.name = tenant.text("name", 256);
-  f.include(tenant);
-  m.workers = f.number<std::uint32_t>("workers");
-  m.cores_per_worker = f.number<std::uint32_t>("cores_per_worker");
-  m.memory = ByteCount{f.number<std::uint64_t>("memory_bytes")};
   m.claim_within = std::chrono::milliseconds(f.number<std::uint32_t>("claim_within_ms"));
-  if (m.workers == 0) f.fault<int>("workers", "must be at least 1");
-  if (m.cores_per_worker == 0) f.fault<int>("cores_per_worker", "must be at least 1");
+  if (f.has("client")) m.client = parse_client_terms(f);
   return m;
 }
 
@@ -145,6 +214,9 @@ CapacityReport parse_capacity(JsonFields& f) {
 std::optional<ControlMessage> parse_numbered(JsonFields& f) {
   const std::string& type = f.type();
   if (type == "open_lease") return parse_open_lease(f);
+  if (type == "renew_lease")
+    return RenewLease{f.parsed("lease", parse_lease_id),
+                      std::chrono::milliseconds(f.number<std::uint32_t>("expires_in_ms"))};
   if (type == "capacity") return parse_capacity(f);
   if (type == "close_lease") return CloseLease{f.parsed("lease", parse_lease_id)};
   if (type == "lease_opened")
@@ -162,9 +234,13 @@ std::optional<ControlMessage> parse_numbered(JsonFields& f) {
 std::string_view to_string(LeaseEnd end) { return end_names[static_cast<std::size_t>(end)]; }
 
 std::optional<LeaseEnd> parse_lease_end(std::string_view name) {
-  for (std::size_t i = 0; i < end_names.size(); ++i)
-    if (end_names[i] == name) return static_cast<LeaseEnd>(i);
-  return std::nullopt;
+  return find_name<LeaseEnd>(end_names, name);
+}
+
+std::string_view to_string(WaitMode mode) { return wait_names[static_cast<std::size_t>(mode)]; }
+
+std::optional<WaitMode> parse_wait_mode(std::string_view name) {
+  return find_name<WaitMode>(wait_names, name);
 }
 
 std::string encode(const ControlFrame& frame) {

@@ -23,6 +23,15 @@ JsonFields JsonFields::object(const char* key) {
   return {*found, type_};
 }
 
+std::vector<JsonFields> JsonFields::objects(const char* key) {
+  std::vector<JsonFields> values;
+  for (const Json& item : raw(key)) {
+    if (!item.is_object()) return fault<std::vector<JsonFields>>(key, "must be a list of objects");
+    values.push_back({item, type_});
+  }
+  return values;
+}
+
 std::string JsonFields::text(const char* key, std::size_t longest) {
   const auto found = json_.find(key);
   if (found == json_.end() || !found->is_string()) return fault<std::string>(key, "must be a text");

@@ -22,6 +22,7 @@ class JsonFields {
   [[nodiscard]] static Result<JsonFields> parse(std::string_view text);
   /// A nested object, whose faults are reported under `type`'s name.
   [[nodiscard]] JsonFields object(const char* key);
+  [[nodiscard]] std::vector<JsonFields> objects(const char* key);
 
   [[nodiscard]] const std::string& type() const { return type_; }
   [[nodiscard]] bool has(const char* key) const { return json_.contains(key); }

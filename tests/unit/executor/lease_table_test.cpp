@@ -17,6 +17,12 @@ OpenLease request(std::uint64_t number, std::uint32_t workers = 1, std::uint64_t
   return {.lease = {epoch, number}, .secret = secret, .tenant = {1000, "u"}, .workers = workers};
 }
 
+OpenLease client_request(std::uint64_t number, std::chrono::milliseconds duration) {
+  OpenLease open = request(number);
+  open.client = {.client_lease = {1, 100}, .wait = WaitMode::hot, .expires_in = duration};
+  return open;
+}
+
 }  // namespace
 
 TEST_CASE("cores are handed out until none is left, and come back") {
@@ -39,10 +45,10 @@ TEST_CASE("a lease that has ended is not opened again, in its epoch") {
   CHECK(table.close({1, 1}));
   CHECK(table.open(request(1), now).error().code == ErrorCode::conflict);
   REQUIRE(table.open(request(2), now).has_value());
-  CHECK(table.lapse(now + 11s).size() == 1);
+  CHECK(table.end_overdue(now + 11s).size() == 1);
   CHECK(table.open(request(2), now).error().code == ErrorCode::conflict);
   CHECK(table.cores_free() == 4);
-  CHECK(table.begin_epoch(2).empty());
+  CHECK(table.begin_epoch(2, now)->empty());
   CHECK(table.open(request(1, 1, 2), now).has_value());
 }
 
@@ -66,8 +72,8 @@ TEST_CASE("a lease that nobody claims lapses, a claimed one does not") {
   CHECK(table.open(request(1), now).has_value());
   CHECK(table.open(request(2), now).has_value());
   CHECK(table.claim({{1, 2}, secret, 1000}).has_value());
-  CHECK(table.lapse(now + 9s).empty());
-  const auto lapsed = table.lapse(now + 11s);
+  CHECK(table.end_overdue(now + 9s).empty());
+  const auto lapsed = table.end_overdue(now + 11s);
   REQUIRE(lapsed.size() == 1);
   CHECK(lapsed.front().lease == LeaseId{1, 1});
   CHECK(table.cores_free() == 3);
@@ -77,11 +83,78 @@ TEST_CASE("only the newest epoch is obeyed") {
   LeaseTable table(4);
   const MonotonicTime now{1h};
   CHECK(table.open(request(1), now).has_value());
-  CHECK(table.begin_epoch(2).size() == 1);
+  CHECK(table.begin_epoch(2, now)->size() == 1);
   CHECK(table.cores_free() == 4);
   CHECK(table.open(request(7, 1, 1), now).error().code == ErrorCode::denied);
   CHECK(table.open(request(1, 1, 2), now).has_value());
-  CHECK(table.begin_epoch(2).empty());
+  CHECK(table.begin_epoch(2, now)->empty());
+}
+
+TEST_CASE("a client's lease ends when it is not renewed, and lasts while it is") {
+  LeaseTable table(4);
+  const MonotonicTime now{1h};
+  REQUIRE(table.open(client_request(1, 60s), now).has_value());
+  CHECK(table.claim({{1, 1}, secret, 1000}).value() == WaitMode::hot);
+  CHECK(table.end_overdue(now + 59s).empty());
+  CHECK(table.renew({{1, 1}, 60s}, now + 59s));
+  CHECK(table.end_overdue(now + 118s).empty());
+  const auto ended = table.end_overdue(now + 119s);
+  REQUIRE(ended.size() == 1);
+  CHECK(ended.front().reason == LeaseEnd::expired);
+  CHECK_FALSE(table.renew({{1, 1}, 60s}, now + 120s));
+  CHECK(table.cores_free() == 4);
+}
+
+TEST_CASE("a gateway that starts anew ends its own leases, not those of clients") {
+  LeaseTable table(4);
+  const MonotonicTime now{1h};
+  REQUIRE(table.open(client_request(1, 60s), now).has_value());
+  REQUIRE(table.open(request(2), now).has_value());
+  CHECK(table.claim({{1, 1}, secret, 1000}).has_value());
+  table.lose_gateway(now + 1s);
+  CHECK(*table.begin_epoch(2, now + 2s) == std::vector{LeaseId{1, 2}});
+  const auto held = table.held_by_clients(now + 2s);
+  REQUIRE(held.size() == 1);
+  CHECK(held[0].lease == LeaseId{1, 1});
+  CHECK(held[0].client.client_lease == LeaseId{1, 100});
+  CHECK(held[0].client.expires_in == 58s);
+  CHECK(table.renew({{1, 1}, 60s}, now + 3s));  // by its old name
+  CHECK(table.close({1, 1}));
+  CHECK(table.cores_free() == 4);
+}
+
+TEST_CASE("without a gateway a client that is there keeps its lease, up to the grace") {
+  LeaseTable table(4);
+  const MonotonicTime now{1h};
+  REQUIRE(table.open(client_request(1, 60s), now).has_value());
+  REQUIRE(table.open(client_request(2, 60s), now).has_value());
+  CHECK(table.claim({{1, 1}, secret, 1000}).has_value());
+  CHECK(table.claim({{1, 2}, secret, 1000}).has_value());
+  table.lose_gateway(now + 10s);
+  CHECK(table.end_overdue(now + 5min).empty());
+  SUBCASE("a gateway that comes back gives time for the renewal") {
+    CHECK(table.begin_epoch(1, now + 6min)->empty());
+    CHECK(table.end_overdue(now + 6min + 29s).empty());
+    CHECK(table.end_overdue(now + 6min + 30s).size() == 2);
+  }
+  SUBCASE("a client that went away has no grace") {
+    CHECK(table.give_back({1, 1}).has_value());
+    CHECK(table.cores_free() == 3);
+  }
+  SUBCASE("the grace ends") {
+    CHECK(table.end_overdue(now + 10s + LeaseTable::outage_grace).size() == 2);
+  }
+}
+
+TEST_CASE("a gateway of an older epoch is not obeyed") {
+  LeaseTable table(4);
+  const MonotonicTime now{1h};
+  REQUIRE(table.begin_epoch(5, now).has_value());
+  const auto refused = table.begin_epoch(4, now);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == ErrorCode::denied);
+  CHECK(refused.error().message.find("restart the executor") != std::string::npos);
+  CHECK(table.begin_epoch(5, now).has_value());
 }
 
 TEST_CASE("no order of commands creates or loses a core") {
@@ -107,7 +180,7 @@ TEST_CASE("no order of commands creates or loses a core") {
         break;
       default:
         now += std::chrono::milliseconds(random() % 3000);
-        for (const auto& lapsed : table.lapse(now)) open.erase(lapsed.lease.number);
+        for (const auto& lapsed : table.end_overdue(now)) open.erase(lapsed.lease.number);
     }
     std::uint32_t used = 0;
     for (const auto& [number, workers] : open) used += workers;

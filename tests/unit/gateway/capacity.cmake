@@ -1,7 +1,7 @@
 # Hosts, leases and the dispatcher.
 orchid_unit_test(gateway_capacity
   SOURCES dispatch_fakes.cpp dispatch_failures_test.cpp dispatch_policy_test.cpp dispatcher_test.cpp host_book_test.cpp
-          host_gate_test.cpp lease_broker_test.cpp lease_property_test.cpp
+          client_leases_test.cpp host_gate_test.cpp lease_broker_test.cpp lease_property_test.cpp
           # The executor's side of the control connection, for a real conversation with the gate.
           ${CMAKE_SOURCE_DIR}/executor/agent/src/control_client.cpp
   LINKS gateway_hosts Orchid::transport)

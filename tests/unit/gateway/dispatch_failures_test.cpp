@@ -364,7 +364,7 @@ TEST_CASE("a lease that is taken back evicts its call, which runs elsewhere") {
 }
 
 TEST_CASE("a full queue refuses further calls") {
-  Bench bench({.id = DispatcherId(1), .most_waiting = 2});
+  Bench bench({.id = HolderId(1), .most_waiting = 2});
   bench.call("echo", "a");
   bench.call("echo", "b");
   const auto third = bench.call("echo", "c");

@@ -31,8 +31,8 @@ class FakeClock final : public Clock {
 
 class FakeSupply final : public WorkerSupply {
  public:
-  void want_workers(DispatcherId, unsigned total) override { wanted = total; }
-  void give_back(DispatcherId, LeaseId lease) override { returned.push_back(lease); }
+  void want_workers(HolderId, unsigned total) override { wanted = total; }
+  void give_back(HolderId, LeaseId lease) override { returned.push_back(lease); }
   unsigned wanted = 0;
   std::vector<LeaseId> returned;
 };
@@ -105,7 +105,7 @@ struct Answer {
 /// A dispatcher and its world.
 class Bench {
  public:
-  explicit Bench(Dispatcher::Options options = {.id = DispatcherId(1)});
+  explicit Bench(Dispatcher::Options options = {.id = HolderId(1)});
   /// A module, the same for the same name.
   [[nodiscard]] std::shared_ptr<const FunctionVersion> function(const std::string& name);
   struct CallOptions {

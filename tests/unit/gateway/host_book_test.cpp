@@ -68,7 +68,7 @@ TEST_CASE("the hosts report names hosts, their executors and what is leased") {
   book.join(executor("a", "boot1", {0, 1}));
   book.report(ExecutorId("a"), {.cores_free = 1, .workers_ready = 2, .counters = {{"forks", 3}}});
   LeaseBook leases(1, book);
-  REQUIRE(leases.open({.executor = ExecutorId("a"), .holder = DispatcherId(1), .tenant = {}},
+  REQUIRE(leases.open({.executor = ExecutorId("a"), .holder = HolderId(1), .tenant = {}},
                       MonotonicTime{}));
   const auto json = nlohmann::json::parse(hosts_json(book, leases));
   REQUIRE(json["hosts"].size() == 1);

@@ -128,6 +128,7 @@ struct World {
   int resumes = 0;
   int losses = 0;
   std::uint64_t epoch = 0;
+  std::uint64_t least_epoch = 0;  // what the executor obeys
   std::vector<std::uint64_t> commands;
 
   ~World() { std::filesystem::remove(path); }
@@ -139,17 +140,19 @@ struct World {
                                .hello = hello(id),
                                .first_retry = milliseconds(1),
                                .longest_retry = milliseconds(20)},
-        ControlClient::Handlers{.on_welcome =
-                                    [this](std::uint64_t number, bool again) {
-                                      epoch = number;
-                                      ++(again ? resumes : welcomes);
-                                    },
-                                .on_message =
-                                    [this](const ControlMessage& message) {
-                                      if (const auto* open = std::get_if<OpenLease>(&message))
-                                        commands.push_back(open->lease.number);
-                                    },
-                                .on_lost = [this] { ++losses; }});
+        ControlClient::Handlers{
+            .on_welcome = [this](std::uint64_t number, bool again) -> Result<void> {
+              if (number < least_epoch) return fail(ErrorCode::denied, "an older gateway");
+              epoch = number;
+              ++(again ? resumes : welcomes);
+              return {};
+            },
+            .on_message =
+                [this](const ControlMessage& message) {
+                  if (const auto* open = std::get_if<OpenLease>(&message))
+                    commands.push_back(open->lease.number);
+                },
+            .on_lost = [this] { ++losses; }});
   }
   std::unique_ptr<ControlClient> client(const std::string& id) {
     return client(id, {.socket = path, .host = {}, .port = {}});
@@ -330,8 +333,8 @@ TEST_CASE(
   asio::io_context home;
   RecordingTaker taker;
   const auto alive = std::make_shared<int>();
-  control.add_dispatcher(DispatcherId(1), {7, "u"}, home, taker, alive);
-  control.want_workers(DispatcherId(1), 1);
+  control.add_dispatcher(HolderId(1), {7, "u"}, home, taker, alive);
+  control.want_workers(HolderId(1), 1);
   const auto client =
       world.client("e1", {.socket = world.path.string() + "-c", .host = {}, .port = {}});
   client->start();

@@ -12,15 +12,15 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 const ExecutorId e1("e1");
-const DispatcherId a(1);
-const DispatcherId b(2);
+const HolderId a(1);
+const HolderId b(2);
 
 /// A broker, and executors that do what they are told at once.
 struct World {
   WorkerBroker broker{{.epoch = 1, .boot_id = "here"}};
   MonotonicTime now{};
-  std::map<DispatcherId, std::vector<LeaseId>> given;
-  std::map<DispatcherId, unsigned> asked_back;
+  std::map<HolderId, std::vector<LeaseId>> given;
+  std::map<HolderId, unsigned> asked_back;
   std::vector<LeaseId> ended;
   bool answering = true;
 
@@ -29,7 +29,7 @@ struct World {
         .id = id, .owner = {}, .host = {.boot_id = std::move(boot_id), .hostname = "node"}};
     executor.lane_socket = "/run/" + id.value();
     for (std::uint32_t core = 0; core < cores; ++core) executor.host.cores.push_back(core);
-    broker.executor_joined(executor, now);
+    broker.executor_joined(executor, {}, now);
     perform();
   }
   void perform() {
@@ -44,16 +44,15 @@ struct World {
         broker.executor_said(send->executor, LeaseClosed{close->lease, LeaseEnd::released}, now);
     }
     if (const auto* give = std::get_if<GiveWorker>(&action))
-      given[give->dispatcher].push_back(give->grant.lease);
-    if (const auto* back = std::get_if<AskBack>(&action))
-      asked_back[back->dispatcher] += back->count;
+      given[give->holder].push_back(give->grant.lease);
+    if (const auto* back = std::get_if<AskBack>(&action)) asked_back[back->holder] += back->count;
     if (const auto* gone = std::get_if<TellLeaseEnded>(&action)) ended.push_back(gone->lease);
   }
-  void want(DispatcherId id, unsigned total) {
+  void want(HolderId id, unsigned total) {
     broker.want_workers(id, total, now);
     perform();
   }
-  void give_back(DispatcherId id) {
+  void give_back(HolderId id) {
     broker.given_back(id, given[id].back(), now);
     given[id].pop_back();
     perform();
@@ -223,7 +222,7 @@ TEST_CASE("a dispatcher that goes gives everything back") {
   world.broker.add_dispatcher(a, {});
   world.join(e1, 2);
   world.want(a, 2);
-  world.broker.remove_dispatcher(a, world.now);
+  world.broker.remove_holder(a, world.now);
   world.perform();
   CHECK(world.broker.leases().leases().empty());
 }

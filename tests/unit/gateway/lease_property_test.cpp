@@ -41,7 +41,7 @@ class World {
     now_ += milliseconds(random_() % 50);
     const unsigned what = random_() % 100;
     ModelExecutor& executor = executors_[random_() % executors_.size()];
-    const DispatcherId dispatcher(1 + random_() % dispatcher_count);
+    const HolderId dispatcher(1 + random_() % dispatcher_count);
     if (what < 20)
       broker_->want_workers(dispatcher, random_() % 5, now_);
     else if (what < 35)
@@ -73,7 +73,7 @@ class World {
     // One wants everything: nothing is asked to and fro any more.
     refuses_ = false;
     for (std::uint64_t id = 1; id <= dispatcher_count; ++id)
-      broker_->want_workers(DispatcherId(id), id == 1 ? 100 : 0, now_);
+      broker_->want_workers(HolderId(id), id == 1 ? 100 : 0, now_);
     perform();
     for (int round = 0; round < 80; ++round) {
       now_ += milliseconds(20);
@@ -93,7 +93,7 @@ class World {
       }
     CHECK(known == broker_->leases().leases().size());
     CHECK(known == usable_cores());
-    CHECK(held_[DispatcherId(1)].size() == known);
+    CHECK(held_[HolderId(1)].size() == known);
   }
 
  private:
@@ -117,7 +117,7 @@ class World {
         std::make_unique<WorkerBroker>(WorkerBroker::Options{.epoch = ++epoch_, .boot_id = "here"});
     held_.clear();
     for (std::uint64_t id = 1; id <= dispatcher_count; ++id)
-      broker_->add_dispatcher(DispatcherId(id), {});
+      broker_->add_dispatcher(HolderId(id), {});
     for (ModelExecutor& executor : executors_) join(executor);
     perform();
   }
@@ -132,7 +132,7 @@ class World {
     executor.to_executor.clear();
     executor.to_gateway.clear();
     std::erase_if(executor.leases, [this](LeaseId lease) { return lease.epoch < epoch_; });
-    broker_->executor_joined(executor.description, now_);
+    broker_->executor_joined(executor.description, {}, now_);
   }
   void lose(ModelExecutor& executor) {
     if (!executor.connected) return;
@@ -161,7 +161,7 @@ class World {
     executor.leases.erase(lease);
     executor.to_gateway.push_back(LeaseClosed{lease, LeaseEnd::lapsed});
   }
-  void give_back(DispatcherId dispatcher) {
+  void give_back(HolderId dispatcher) {
     auto& leases = held_[dispatcher];
     if (leases.empty()) return;
     const LeaseId lease = *leases.begin();
@@ -202,11 +202,11 @@ class World {
             if (executor.description.id == send->executor)
               executor.to_executor.push_back(send->message);
         } else if (const auto* give = std::get_if<GiveWorker>(&action)) {
-          CHECK(held_[give->dispatcher].insert(give->grant.lease).second);
+          CHECK(held_[give->holder].insert(give->grant.lease).second);
         } else if (const auto* ended = std::get_if<TellLeaseEnded>(&action)) {
-          held_[ended->dispatcher].erase(ended->lease);
+          held_[ended->holder].erase(ended->lease);
         } else if (const auto* back = std::get_if<AskBack>(&action)) {
-          for (unsigned i = 0; i < back->count; ++i) give_back(back->dispatcher);
+          for (unsigned i = 0; i < back->count; ++i) give_back(back->holder);
         }
       }
   }
@@ -234,7 +234,7 @@ class World {
   MonotonicTime now_{};
   std::vector<ModelExecutor> executors_;
   std::unique_ptr<WorkerBroker> broker_;
-  std::map<DispatcherId, std::set<LeaseId>> held_;
+  std::map<HolderId, std::set<LeaseId>> held_;
 };
 
 TEST_CASE("no core is ever promised twice, and no lease is lost, in any history") {

@@ -45,6 +45,10 @@ TEST_CASE("every numbered control message comes back as it was") {
   CHECK(open.cores_per_worker == 2);
   CHECK(open.memory == 1_GiB);
   CHECK(open.claim_within.count() == 1234);
+  CHECK_FALSE(open.client.has_value());
+  const ClientTerms terms{{2, 4}, WaitMode::blocking, std::chrono::milliseconds(60'000)};
+  CHECK(numbered(OpenLease{.lease = {2, 9}, .secret = "s", .client = terms}).client == terms);
+  CHECK(numbered(RenewLease{{2, 9}, std::chrono::milliseconds(7)}).expires_in.count() == 7);
   CHECK(numbered(CloseLease{{2, 9}}).lease == LeaseId{2, 9});
   CHECK(numbered(LeaseOpened{{2, 9}, 3}).workers == 3);
   CHECK(numbered(LeaseRefused{{2, 9}, ErrorCode::no_capacity, "full"}).message == "full");
@@ -66,11 +70,21 @@ TEST_CASE("hello and welcome come back as they were") {
                               .cores = {0, 3},
                               .memory = 8_GiB},
                      .lane_socket = "/run/x",
+                     .lane_address = "n1:4711",
+                     .held = {{.lease = {1, 2},
+                               .tenant = {7, "eve"},
+                               .cores_per_worker = 2,
+                               .client = {.client_lease = {1, 1}, .wait = WaitMode::hot}}},
                      .stream = "s-1",
                      .ack = 12};
   const auto back = plain(hello);
   CHECK(back.host.cores == std::vector<std::uint32_t>{0, 3});
   CHECK(back.host.memory == 8_GiB);
+  CHECK(back.lane_address == "n1:4711");
+  REQUIRE(back.held.size() == 1);
+  CHECK(back.held[0].tenant == LeaseTenant{7, "eve"});
+  CHECK(back.held[0].cores_per_worker == 2);
+  CHECK(back.held[0].client == hello.held[0].client);
   CHECK(back.stream == "s-1");
   CHECK(back.ack == 12);
   CHECK(back.newest_protocol == 1);

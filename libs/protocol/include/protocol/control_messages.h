@@ -33,6 +33,36 @@ struct HostDescription {
   std::string kind = "cpu";
 };
 
+struct LeaseTenant {
+  std::uint32_t uid = 0;
+  std::string name;
+  friend bool operator==(const LeaseTenant&, const LeaseTenant&) = default;
+};
+
+/// How a worker waits for its next call: it spins, spins for a while and then sleeps, or sleeps.
+enum class WaitMode : std::uint8_t { hot, adaptive, blocking };
+[[nodiscard]] std::string_view to_string(WaitMode mode);
+[[nodiscard]] std::optional<WaitMode> parse_wait_mode(std::string_view name);
+
+/// What a lease has that a client of its own holds, and not the gateway: it ends by itself, and
+/// outlives a gateway that is started anew.
+struct ClientTerms {
+  LeaseId client_lease;  // what the client knows it by; its workers may lie on several hosts
+  WaitMode wait = WaitMode::adaptive;
+  std::chrono::milliseconds expires_in{0};  // from now
+  friend bool operator==(const ClientTerms&, const ClientTerms&) = default;
+};
+
+/// A client's lease that an executor has.
+struct LeaseHeld {
+  LeaseId lease;
+  LeaseTenant tenant;
+  std::uint32_t workers = 1;
+  std::uint32_t cores_per_worker = 1;
+  ByteCount memory;  // per worker
+  ClientTerms client;
+};
+
 // Frames without a number.
 
 /// The executor's first frame.
@@ -42,9 +72,11 @@ struct ControlHello {
   std::string version;   // of the program, for people
   std::string executor;  // random for each process
   HostDescription host;
-  std::string lane_socket;  // path
-  std::string stream;       // empty, or the one to resume
-  std::uint64_t ack = 0;    // in that stream
+  std::string lane_socket;      // path
+  std::string lane_address;     // "host:port" for clients of other hosts; empty: there is none
+  std::vector<LeaseHeld> held;  // the gateway may be one that has never heard of them
+  std::string stream;           // empty, or the one to resume
+  std::uint64_t ack = 0;        // in that stream
 };
 
 struct ControlWelcome {
@@ -66,12 +98,6 @@ struct ControlPing {};
 
 // Numbered messages of the gateway.
 
-struct LeaseTenant {
-  std::uint32_t uid = 0;
-  std::string name;
-  friend bool operator==(const LeaseTenant&, const LeaseTenant&) = default;
-};
-
 struct OpenLease {
   LeaseId lease;
   std::string secret;  // 64 hexadecimal digits; never logged
@@ -80,6 +106,13 @@ struct OpenLease {
   std::uint32_t cores_per_worker = 1;
   ByteCount memory;  // per worker
   std::chrono::milliseconds claim_within{limits::lease_claim};
+  std::optional<ClientTerms> client;
+};
+
+/// From now on the lease lasts so long. One that is not there is answered with `LeaseClosed`.
+struct RenewLease {
+  LeaseId lease;
+  std::chrono::milliseconds expires_in{0};
 };
 
 struct CloseLease {
@@ -115,8 +148,8 @@ struct CapacityReport {
 };
 
 /// The messages that a stream numbers, acknowledges and sends again after a broken connection.
-using ControlMessage =
-    std::variant<OpenLease, CloseLease, LeaseOpened, LeaseRefused, LeaseClosed, CapacityReport>;
+using ControlMessage = std::variant<OpenLease, RenewLease, CloseLease, LeaseOpened, LeaseRefused,
+                                    LeaseClosed, CapacityReport>;
 
 using ControlBody = std::variant<ControlHello, ControlWelcome, ControlRefused, ControlAck,
                                  ControlPing, ControlMessage>;

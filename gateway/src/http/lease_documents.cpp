@@ -1,0 +1,161 @@
+#include "http/lease_documents.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace orchid::gateway {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using std::chrono::milliseconds;
+
+constexpr std::uint32_t most_workers = 100'000;
+constexpr std::uint32_t most_cores = 65'536;
+constexpr milliseconds longest_wait{600'000};
+
+/// Reads the fields of a client's document one after the other; the first fault is kept, and a
+/// field that nobody asked for is one.
+class Document {
+ public:
+  Document(std::span<const std::byte> body, std::string place) : place_(std::move(place)) {
+    const std::string_view text(reinterpret_cast<const char*>(body.data()), body.size());
+    json_ = text.empty() ? Json::object() : Json::parse(text, nullptr, false);
+    if (!json_.is_object()) note("the body must be a JSON object");
+  }
+
+  template <typename Number>
+  Number number(const char* key, Number otherwise, Number least, Number most) {
+    const Json value = take(key);
+    if (value.is_null()) return otherwise;
+    if (value.is_number_unsigned()) {
+      const auto number = value.get<std::uint64_t>();
+      if (number >= least && number <= most) return static_cast<Number>(number);
+    }
+    note("'" + place_ + key + "' must be a whole number from " + std::to_string(least) + " to " +
+         std::to_string(most));
+    return otherwise;
+  }
+  std::string text(const char* key) {
+    const Json value = take(key);
+    if (value.is_null()) return {};
+    if (value.is_string() && value.get_ref<const std::string&>().size() <= 256)
+      return value.get<std::string>();
+    note("'" + place_ + key + "' must be a text");
+    return {};
+  }
+  /// An object within; an empty one if it is not there.
+  Document object(const char* key) {
+    Document nested({}, place_ + key + ".");
+    Json value = take(key);
+    if (value.is_object())
+      nested.json_ = std::move(value);
+    else if (!value.is_null())
+      note("'" + place_ + key + "' must be an object");
+    return nested;
+  }
+  void note(std::string fault) {
+    if (fault_.empty()) fault_ = std::move(fault);
+  }
+  void include(Document& nested) {
+    if (auto finished = nested.finish(); !finished) note(finished.error().message);
+  }
+  Result<void> finish() {
+    if (fault_.empty() && !json_.empty())
+      note("'" + place_ + json_.begin().key() + "' is not known here: see /openapi.yaml");
+    if (fault_.empty()) return {};
+    return fail(ErrorCode::bad_request, fault_);
+  }
+
+ private:
+  Json take(const char* key) {
+    if (!json_.is_object()) return nullptr;
+    const auto found = json_.find(key);
+    if (found == json_.end()) return nullptr;
+    Json value = std::move(*found);
+    json_.erase(found);
+    return value;
+  }
+
+  Json json_;
+  std::string place_;
+  std::string fault_;
+};
+
+milliseconds read_duration(Document& document) {
+  return milliseconds(document.number<std::uint64_t>(
+      "duration_ms", 60'000, static_cast<std::uint64_t>(ClientLeases::shortest.count()),
+      static_cast<std::uint64_t>(ClientLeases::longest.count())));
+}
+
+Json view(const ClientLeaseView& lease, Secrets secrets) {
+  Json workers = Json::array();
+  for (const WorkerGrant& grant : lease.workers) {
+    Json worker{{"lease", to_string(grant.lease)},
+                {"node", grant.node},
+                {"boot_id", grant.boot_id},
+                {"lane_socket", grant.lane_socket},
+                {"lane_address", grant.lane_address}};
+    if (secrets == Secrets::shown) worker["secret"] = grant.secret;
+    workers.push_back(std::move(worker));
+  }
+  return {{"id", to_string(lease.id)},
+          {"state", lease.open ? "open" : "opening"},
+          {"wait", to_string(lease.wait)},
+          {"cores_per_worker", lease.terms.cores},
+          {"memory_bytes", lease.terms.memory.value},
+          {"workers_wanted", lease.workers_wanted},
+          {"expires_in_ms", lease.expires_in.count()},
+          {"workers", std::move(workers)}};
+}
+
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body) {
+  Document document(body, "");
+  ClientLeaseRequest request;
+  request.workers = document.number<std::uint32_t>("workers", 1, 1, most_workers);
+  request.at_least =
+      document.number<std::uint32_t>("at_least", request.workers, 1, request.workers);
+  request.terms.cores = document.number<std::uint32_t>("cores_per_worker", 1, 1, most_cores);
+  request.terms.memory =
+      ByteCount{document.number<std::uint64_t>("memory_bytes", 0, 0, std::uint64_t{1} << 50)};
+  const std::string wait = document.text("wait");
+  if (const auto mode = parse_wait_mode(wait))
+    request.wait = *mode;
+  else if (!wait.empty())
+    document.note("'wait' must be hot, adaptive or blocking");
+  request.duration = read_duration(document);
+  request.within = milliseconds(document.number<std::uint64_t>(
+      "within_ms", 10'000, 0, static_cast<std::uint64_t>(longest_wait.count())));
+  request.terms.boot_id = document.text("boot_id");
+  request.terms.remote = true;
+  Document constraints = document.object("constraints");
+  request.terms.host = constraints.text("host");
+  document.include(constraints);
+  if (auto good = document.finish(); !good) return fail(std::move(good.error()));
+  return request;
+}
+
+Result<milliseconds> parse_lease_renewal(std::span<const std::byte> body) {
+  Document document(body, "");
+  const milliseconds duration = read_duration(document);
+  if (auto good = document.finish(); !good) return fail(std::move(good.error()));
+  return duration;
+}
+
+std::string lease_json(const ClientLeaseView& lease, Secrets secrets) {
+  return dump(view(lease, secrets));
+}
+
+std::string lease_list_json(const std::vector<ClientLeaseView>& leases) {
+  Json list = Json::array();
+  for (const ClientLeaseView& lease : leases) list.push_back(view(lease, Secrets::hidden));
+  return dump({{"leases", std::move(list)}});
+}
+
+}  // namespace orchid::gateway

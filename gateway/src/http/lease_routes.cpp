@@ -1,0 +1,95 @@
+#include "http/lease_routes.h"
+
+#include "http/lease_documents.h"
+#include "http/problem.h"
+
+namespace orchid::gateway {
+namespace {
+
+constexpr ByteCount largest_document = 64_KiB;
+
+Response refuse(const Failure& failure) { return to_response(problem_of(failure)); }
+
+/// A name that is no lease's is one that is not there.
+LeaseId id_of(const Request& request) {
+  return parse_lease_id(request.parameters[0]).value_or(LeaseId{});
+}
+
+Response answer(unsigned status, const Result<ClientLeaseView>& lease, Secrets secrets) {
+  if (!lease) return refuse(lease.error());
+  return json_response(status, lease_json(*lease, secrets));
+}
+
+}  // namespace
+
+void LeaseRoutes::add_to(Router& router) {
+  const auto bind = [this](void (LeaseRoutes::*handler)(Request&, const Reply&)) {
+    return
+        [this, handler](Request& request, const Reply& reply) { (this->*handler)(request, reply); };
+  };
+  router.add(Method::post, "/v1/leases", {.body = largest_document}, bind(&LeaseRoutes::open));
+  router.add(Method::get, "/v1/leases", {}, bind(&LeaseRoutes::list));
+  router.add(Method::get, "/v1/leases/{}", {}, bind(&LeaseRoutes::get));
+  router.add(Method::patch, "/v1/leases/{}", {.body = largest_document}, bind(&LeaseRoutes::renew));
+  router.add(Method::delete_, "/v1/leases/{}", {}, bind(&LeaseRoutes::close));
+}
+
+void LeaseRoutes::open(Request& request, const Reply& reply) {
+  auto wanted = parse_lease_request(request.body);
+  if (!wanted) return reply.send(refuse(wanted.error()));
+  wanted->terms.tenant = {static_cast<std::uint32_t>(request.identity.tenant.uid),
+                          request.identity.tenant.name};
+  parts_.capacity.open_lease(std::move(*wanted), parts_.here,
+                             [reply](const Result<ClientLeaseView>& lease) {
+                               Response response = answer(201, lease, Secrets::shown);
+                               if (lease)
+                                 response.with("Location", "/v1/leases/" + to_string(lease->id));
+                               reply.send(std::move(response));
+                             });
+}
+
+void LeaseRoutes::list(Request& request, const Reply& reply) {
+  ask<std::vector<ClientLeaseView>>(
+      [tenant = request.identity.tenant.uid](ClientLeases& leases, MonotonicTime now) {
+        return leases.list(tenant, now);
+      },
+      [reply](const std::vector<ClientLeaseView>& leases) {
+        reply.send(json_response(200, lease_list_json(leases)));
+      });
+}
+
+void LeaseRoutes::get(Request& request, const Reply& reply) {
+  ask<Result<ClientLeaseView>>(
+      [tenant = request.identity.tenant.uid, id = id_of(request)](
+          ClientLeases& leases, MonotonicTime now) { return leases.find(tenant, id, now); },
+      [reply](const Result<ClientLeaseView>& lease) {
+        reply.send(answer(200, lease, Secrets::hidden));
+      });
+}
+
+void LeaseRoutes::renew(Request& request, const Reply& reply) {
+  const auto duration = parse_lease_renewal(request.body);
+  if (!duration) return reply.send(refuse(duration.error()));
+  ask<Result<ClientLeaseView>>(
+      [tenant = request.identity.tenant.uid, id = id_of(request), duration = *duration](
+          ClientLeases& leases, MonotonicTime now) {
+        return leases.renew(tenant, id, duration, now);
+      },
+      [reply](const Result<ClientLeaseView>& lease) {
+        reply.send(answer(200, lease, Secrets::shown));
+      });
+}
+
+void LeaseRoutes::close(Request& request, const Reply& reply) {
+  ask<Result<void>>(
+      [tenant = request.identity.tenant.uid, id = id_of(request)](
+          ClientLeases& leases, MonotonicTime now) { return leases.close(tenant, id, now); },
+      [reply](const Result<void>& closed) {
+        if (!closed) return reply.send(refuse(closed.error()));
+        Response response;
+        response.status = 204;
+        reply.send(std::move(response));
+      });
+}
+
+}  // namespace orchid::gateway

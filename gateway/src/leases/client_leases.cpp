@@ -1,0 +1,242 @@
+#include "leases/client_leases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "foundation/log.h"
+
+namespace orchid::gateway {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+/// Beyond a lease's end: the executor ends it, and says so.
+constexpr milliseconds forget_after{5'000};
+
+milliseconds time_left(MonotonicTime end, MonotonicTime now) {
+  return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(end - now));
+}
+
+Result<void> check_duration(milliseconds duration) {
+  if (duration >= ClientLeases::shortest && duration <= ClientLeases::longest) return {};
+  return fail(ErrorCode::bad_request, "a lease lasts from 1 s to 24 h; it is renewed while needed");
+}
+
+}  // namespace
+
+Result<void> ClientLeases::check(const ClientLeaseRequest& request) const {
+  if (request.workers == 0 || request.terms.cores == 0)
+    return fail(ErrorCode::bad_request, "a lease needs at least one worker with one core");
+  if (request.at_least == 0 || request.at_least > request.workers)
+    return fail(ErrorCode::bad_request, "at_least must be from 1 to the number of workers");
+  if (auto good = check_duration(request.duration); !good) return good;
+  std::size_t held = 0;
+  for (const auto& [id, lease] : leases_)
+    if (lease.request.terms.tenant.uid == request.terms.tenant.uid) held += lease.request.workers;
+  if (workers_per_tenant_ != 0 && held + request.workers > workers_per_tenant_)
+    return fail(ErrorCode::quota,
+                fmt::format("your leases have {} workers of the {} that a user may hold: release "
+                            "one, or ask for at most {}",
+                            held, workers_per_tenant_,
+                            held < workers_per_tenant_ ? workers_per_tenant_ - held : 0));
+  const std::size_t largest = broker_.largest(request.terms);
+  if (request.at_least > largest)
+    return fail(ErrorCode::no_capacity,
+                largest == 0
+                    ? "no executor is there that has such workers: see 'orchid hosts'"
+                    : fmt::format("all executors together have room for {} such workers; ask for "
+                                  "fewer, or with fewer cores each",
+                                  largest));
+  return {};
+}
+
+void ClientLeases::open(ClientLeaseRequest request, MonotonicTime now, Opened done) {
+  if (auto good = check(request); !good) return done(fail(std::move(good.error())));
+  if (request.terms.memory.value == 0) request.terms.memory = broker_.worker_memory();
+  const LeaseId id = broker_.next_lease_id();
+  ClientLease lease{.request = request,
+                    .holder = HolderId(next_holder_++),
+                    .expires = now + request.duration,
+                    .give_up_at = now + request.within,
+                    .waiting = std::move(done),
+                    .workers = {}};
+  const HolderId holder = lease.holder;
+  add(id, std::move(lease));
+  broker_.want_workers(holder, request.workers, now);
+  settle(leases_.find(id), now);
+}
+
+void ClientLeases::add(LeaseId id, ClientLease lease) {
+  broker_.add_client(lease.holder, lease.request.terms,
+                     {.client_lease = id, .wait = lease.request.wait}, lease.expires);
+  by_holder_[lease.holder] = id;
+  leases_.emplace(id, std::move(lease));
+}
+
+/// Answers whoever waits for the lease, once it has what it can get now.
+void ClientLeases::settle(Leases::iterator found, MonotonicTime now) {
+  ClientLease& lease = found->second;
+  if (!lease.waiting) return;
+  const std::size_t here = lease.workers.size();
+  const bool nothing_on_its_way = broker_.held_by(lease.holder) == here;
+  const bool enough = here >= lease.request.at_least;
+  if (here >= lease.request.workers ||
+      (enough && (nothing_on_its_way || now >= lease.give_up_at))) {
+    const Opened done = std::exchange(lease.waiting, nullptr);
+    log::info("event=client_lease_opened lease={} workers={} cores_per_worker={}",
+              to_string(found->first), here, lease.request.terms.cores);
+    return done(view_of(found->first, lease, now));
+  }
+  if (now < lease.give_up_at) return;
+  const Opened done = std::exchange(lease.waiting, nullptr);
+  const std::string why = fmt::format(
+      "{} of {} workers came free in {} ms: ask for fewer, wait longer, or try again later", here,
+      lease.request.at_least, lease.request.within.count());
+  remove(found, now);
+  done(fail(ErrorCode::no_capacity, why));
+}
+
+void ClientLeases::remove(Leases::iterator lease, MonotonicTime now) {
+  const HolderId holder = lease->second.holder;
+  by_holder_.erase(holder);
+  leases_.erase(lease);
+  broker_.remove_holder(holder, now);
+}
+
+Result<ClientLeases::Leases::const_iterator> ClientLeases::find_own(uid_t tenant,
+                                                                    LeaseId id) const {
+  const auto found = leases_.find(id);
+  if (found == leases_.end() || found->second.request.terms.tenant.uid != tenant)
+    return fail(ErrorCode::not_found,
+                "there is no lease " + to_string(id) + ": it was released or has expired");
+  return found;
+}
+
+Result<ClientLeaseView> ClientLeases::renew(uid_t tenant, LeaseId id, milliseconds duration,
+                                            MonotonicTime now) {
+  if (auto good = check_duration(duration); !good) return fail(std::move(good.error()));
+  const auto own = find_own(tenant, id);
+  if (!own) return fail(own.error());
+  ClientLease& lease = leases_.at(id);
+  lease.request.duration = duration;
+  lease.expires = now + duration;
+  broker_.renew_client(lease.holder, lease.expires, now);
+  return view_of(id, lease, now);
+}
+
+Result<void> ClientLeases::close(uid_t tenant, LeaseId id, MonotonicTime now) {
+  if (const auto own = find_own(tenant, id); !own) return fail(own.error());
+  const auto found = leases_.find(id);
+  const Opened waiting = std::exchange(found->second.waiting, nullptr);
+  remove(found, now);
+  log::info("event=client_lease_closed lease={}", to_string(id));
+  if (waiting) waiting(fail(ErrorCode::cancelled, "the lease was closed before it was open"));
+  return {};
+}
+
+Result<ClientLeaseView> ClientLeases::find(uid_t tenant, LeaseId id, MonotonicTime now) const {
+  const auto own = find_own(tenant, id);
+  if (!own) return fail(own.error());
+  return view_of(id, (*own)->second, now);
+}
+
+std::vector<ClientLeaseView> ClientLeases::list(uid_t tenant, MonotonicTime now) const {
+  std::vector<ClientLeaseView> views;
+  for (const auto& [id, lease] : leases_)
+    if (lease.request.terms.tenant.uid == tenant) views.push_back(view_of(id, lease, now));
+  return views;
+}
+
+ClientLeaseView ClientLeases::view_of(LeaseId id, const ClientLease& lease, MonotonicTime now) {
+  ClientLeaseView view{.id = id,
+                       .terms = lease.request.terms,
+                       .workers_wanted = lease.request.workers,
+                       .wait = lease.request.wait,
+                       .open = !lease.waiting,
+                       .expires_in = time_left(lease.expires, now),
+                       .workers = {}};
+  for (const auto& [worker, grant] : lease.workers) view.workers.push_back(grant);
+  return view;
+}
+
+std::vector<WorkerBroker::Held> ClientLeases::adopt(const std::vector<LeaseHeld>& held,
+                                                    const Executor& executor, MonotonicTime now) {
+  std::vector<WorkerBroker::Held> adopted;
+  for (const LeaseHeld& lease : held) {
+    const LeaseId id = lease.client.client_lease;
+    auto known = leases_.find(id);
+    if (known == leases_.end()) {
+      // What the client asked for is not known here; it keeps what it has.
+      ClientLeaseRequest request{.terms = {.tenant = lease.tenant,
+                                           .cores = lease.cores_per_worker,
+                                           .memory = lease.memory,
+                                           .boot_id = executor.host.boot_id,
+                                           .host = {}},
+                                 .workers = 0,
+                                 .wait = lease.client.wait};
+      add(id, {.request = std::move(request),
+               .holder = HolderId(next_holder_++),
+               .expires = now + lease.client.expires_in,
+               .give_up_at = now,
+               .waiting = nullptr,
+               .workers = {}});
+      known = leases_.find(id);
+      log::info("event=client_lease_adopted lease={}", to_string(id));
+    }
+    ClientLease& client = known->second;
+    if (!client.workers.contains(lease.lease)) {
+      client.workers[lease.lease] = {.lease = lease.lease,
+                                     .secret = {},
+                                     .executor = executor.id,
+                                     .lane_socket = executor.lane_socket,
+                                     .lane_address = executor.lane_address,
+                                     .node = executor.host.hostname,
+                                     .boot_id = executor.host.boot_id};
+      client.request.workers = std::max<std::uint32_t>(
+          client.request.workers, static_cast<std::uint32_t>(client.workers.size()));
+    }
+    adopted.push_back({lease, client.holder});
+  }
+  return adopted;
+}
+
+bool ClientLeases::granted(HolderId holder, const WorkerGrant& grant, MonotonicTime now) {
+  const auto known = by_holder_.find(holder);
+  if (known == by_holder_.end()) return false;
+  const auto lease = leases_.find(known->second);
+  lease->second.workers[grant.lease] = grant;
+  settle(lease, now);
+  return true;
+}
+
+bool ClientLeases::ended(const TellLeaseEnded& end, MonotonicTime now) {
+  const auto known = by_holder_.find(end.holder);
+  if (known == by_holder_.end()) return false;
+  const auto found = leases_.find(known->second);
+  ClientLease& lease = found->second;
+  lease.workers.erase(end.lease);
+  if (end.lost) return true;  // the broker looks for another
+  if (lease.request.workers > 0) --lease.request.workers;
+  if (lease.request.workers == 0 && !lease.waiting) {
+    log::info("event=client_lease_ended lease={}", to_string(found->first));
+    remove(found, now);
+  }
+  return true;
+}
+
+void ClientLeases::tick(MonotonicTime now) {
+  for (auto at = leases_.begin(); at != leases_.end();) {
+    const auto lease = at++;
+    if (lease->second.waiting) {
+      settle(lease, now);
+    } else if (lease->second.expires + forget_after <= now) {
+      log::info("event=client_lease_expired lease={}", to_string(lease->first));
+      remove(lease, now);
+    }
+  }
+}
+
+}  // namespace orchid::gateway

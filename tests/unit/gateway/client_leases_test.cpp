@@ -1,0 +1,289 @@
+#include "leases/client_leases.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+
+namespace orchid::gateway {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr uid_t ada = 1000;
+
+/// A broker with clients' leases, and executors that do what they are told at once.
+struct World {
+  WorkerBroker broker{{.epoch = 2, .boot_id = "here"}};
+  ClientLeases clients{broker, 0};
+  MonotonicTime now{};
+  std::vector<ControlMessage> sent;
+  std::vector<Result<ClientLeaseView>> answers;
+  bool answering = true;
+
+  void join(const std::string& name, std::uint32_t cores, std::vector<LeaseHeld> held = {},
+            const std::string& boot_id = "here") {
+    Executor executor{.id = ExecutorId(name),
+                      .owner = {},
+                      .host = {.boot_id = boot_id, .hostname = "node-" + boot_id},
+                      .version = "1",
+                      .lane_socket = "/run/" + name,
+                      .lane_address = boot_id == "far" ? "far:1" : ""};
+    for (std::uint32_t core = 0; core < cores; ++core) executor.host.cores.push_back(core);
+    broker.executor_joined(executor, clients.adopt(held, executor, now), now);
+    perform();
+  }
+  void perform() {
+    for (auto actions = broker.take_actions(); !actions.empty(); actions = broker.take_actions())
+      for (const BrokerAction& action : actions) {
+        if (const auto* give = std::get_if<GiveWorker>(&action))
+          (void)clients.granted(give->holder, give->grant, now);
+        if (const auto* ended = std::get_if<TellLeaseEnded>(&action))
+          (void)clients.ended(*ended, now);
+        if (const auto* send = std::get_if<SendToExecutor>(&action)) obey(*send);
+      }
+  }
+  void obey(const SendToExecutor& send) {
+    sent.push_back(send.message);
+    if (!answering) return;
+    if (const auto* open = std::get_if<OpenLease>(&send.message))
+      broker.executor_said(send.executor, LeaseOpened{open->lease, 1}, now);
+    if (const auto* close = std::get_if<CloseLease>(&send.message))
+      broker.executor_said(send.executor, LeaseClosed{close->lease, LeaseEnd::revoked}, now);
+  }
+  void say(const std::string& executor, const ControlMessage& message) {
+    broker.executor_said(ExecutorId(executor), message, now);
+    perform();
+  }
+  void open(ClientLeaseRequest request) {
+    request.terms.tenant = {ada, "ada"};
+    if (request.terms.boot_id.empty()) request.terms.boot_id = "here";
+    clients.open(std::move(request), now,
+                 [this](Result<ClientLeaseView> view) { answers.push_back(std::move(view)); });
+    perform();
+  }
+  ClientLeaseView opened(const ClientLeaseRequest& request) {
+    answers.clear();
+    open(request);
+    REQUIRE(answers.size() == 1);
+    REQUIRE_MESSAGE(answers[0].has_value(), (answers[0] ? "" : answers[0].error().message));
+    return *answers[0];
+  }
+  void pass(milliseconds time) {
+    now += time;
+    broker.tick(now);
+    perform();
+    clients.tick(now);
+    perform();
+  }
+  [[nodiscard]] std::size_t cores_taken() const { return broker.leases().cores_taken("here"); }
+};
+
+TEST_CASE("a client gets its workers, with what it needs to claim them") {
+  World world;
+  world.join("e1", 4);
+  const auto lease = world.opened({.workers = 3, .wait = WaitMode::hot, .duration = seconds(30)});
+  CHECK(lease.open);
+  CHECK(lease.expires_in == seconds(30));
+  REQUIRE(lease.workers.size() == 3);
+  CHECK(lease.workers[0].lane_socket == "/run/e1");
+  CHECK(lease.workers[0].secret.size() == 64);
+  CHECK(lease.workers[0].secret != lease.workers[1].secret);
+  const auto* open = std::get_if<OpenLease>(&world.sent[0]);
+  REQUIRE(open != nullptr);
+  REQUIRE(open->client.has_value());
+  CHECK(open->client->client_lease == lease.id);
+  CHECK(open->client->wait == WaitMode::hot);
+  CHECK(open->client->expires_in == seconds(30));
+  CHECK(world.cores_taken() == 3);
+}
+
+TEST_CASE("what can never be met is refused at once, and says how much there is") {
+  World world;
+  world.open({.workers = 1});
+  CHECK(world.answers.at(0).error().code == ErrorCode::no_capacity);
+  CHECK(world.answers[0].error().message.find("no executor") != std::string::npos);
+  world.join("e1", 4);
+  world.open({.terms = {.cores = 3}, .workers = 2, .at_least = 2});
+  CHECK(world.answers.at(1).error().message.find("room for 1 such workers") != std::string::npos);
+  world.open({.terms = {.host = "other"}, .workers = 1});
+  CHECK(world.answers.at(2).error().code == ErrorCode::no_capacity);
+  world.open({.workers = 2, .at_least = 3});
+  CHECK(world.answers.at(3).error().code == ErrorCode::bad_request);
+  world.open({.workers = 1, .duration = milliseconds(10)});
+  CHECK(world.answers.at(4).error().code == ErrorCode::bad_request);
+  CHECK(world.cores_taken() == 0);
+}
+
+TEST_CASE("a client waits for cores, and gives up after its time with nothing held") {
+  World world;
+  world.join("e1", 2);
+  const auto first = world.opened({.workers = 1});
+  world.answers.clear();
+  world.open({.workers = 2, .at_least = 2, .within = seconds(5)});
+  CHECK(world.answers.empty());
+  SUBCASE("cores come free") {
+    REQUIRE(world.clients.close(ada, first.id, world.now).has_value());
+    world.perform();
+    REQUIRE(world.answers.size() == 1);
+    CHECK(world.answers[0]->workers.size() == 2);
+  }
+  SUBCASE("none does") {
+    world.pass(seconds(6));
+    REQUIRE(world.answers.size() == 1);
+    CHECK(world.answers[0].error().code == ErrorCode::no_capacity);
+    CHECK(world.cores_taken() == 1);
+  }
+}
+
+TEST_CASE("who takes what there is waits for nobody") {
+  World world;
+  world.join("e1", 2);
+  const auto lease = world.opened({.workers = 5, .at_least = 1});
+  CHECK(lease.workers.size() == 2);
+  CHECK(lease.workers_wanted == 5);
+  world.join("e2", 4, {}, "far");  // not for this client, which asked for its own host
+  CHECK(world.clients.find(ada, lease.id, world.now)->workers.size() == 2);
+}
+
+TEST_CASE("a lease may span hosts that have an address") {
+  World world;
+  world.join("e1", 2);
+  world.join("e2", 4, {}, "far");
+  const auto lease = world.opened({.terms = {.remote = true}, .workers = 6, .at_least = 6});
+  unsigned far = 0;
+  for (const WorkerGrant& grant : lease.workers)
+    if (grant.boot_id == "far") {
+      ++far;
+      CHECK(grant.lane_address == "far:1");
+    }
+  CHECK(far == 4);
+}
+
+TEST_CASE("a user's quota counts the workers of all his leases") {
+  World world;
+  world.join("e1", 8);
+  ClientLeases limited(world.broker, 3);
+  std::vector<Result<ClientLeaseView>> answers;
+  const auto open = [&](std::uint32_t workers) {
+    limited.open({.terms = {.tenant = {ada, "ada"}, .boot_id = "here"}, .workers = workers},
+                 world.now,
+                 [&](Result<ClientLeaseView> view) { answers.push_back(std::move(view)); });
+  };
+  open(2);
+  CHECK(answers.empty());  // its workers are on their way
+  open(2);
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0].error().code == ErrorCode::quota);
+  CHECK(answers[0].error().message.find("ask for at most 1") != std::string::npos);
+}
+
+TEST_CASE("a renewal goes to every executor; nobody else can renew, see or close the lease") {
+  World world;
+  world.join("e1", 2);
+  const auto lease = world.opened({.workers = 2, .duration = seconds(30)});
+  world.pass(seconds(20));
+  world.sent.clear();
+  const auto renewed = world.clients.renew(ada, lease.id, seconds(60), world.now);
+  REQUIRE(renewed.has_value());
+  CHECK(renewed->expires_in == seconds(60));
+  world.perform();
+  REQUIRE(world.sent.size() == 2);
+  CHECK(std::get<RenewLease>(world.sent[0]).expires_in == seconds(60));
+  constexpr uid_t eve = 1001;
+  CHECK(world.clients.renew(eve, lease.id, seconds(60), world.now).error().code ==
+        ErrorCode::not_found);
+  CHECK(world.clients.find(eve, lease.id, world.now).error().code == ErrorCode::not_found);
+  CHECK(world.clients.close(eve, lease.id, world.now).error().code == ErrorCode::not_found);
+  CHECK(world.clients.list(eve, world.now).empty());
+  CHECK(world.clients.list(ada, world.now).size() == 1);
+}
+
+TEST_CASE("a lease whose client went away or never came ends with its last worker") {
+  World world;
+  world.join("e1", 4);
+  const auto lease = world.opened({.workers = 2});
+  world.say("e1", LeaseClosed{lease.workers[0].lease, LeaseEnd::released});
+  CHECK(world.clients.find(ada, lease.id, world.now)->workers.size() == 1);
+  CHECK(world.cores_taken() == 1);  // no other in its place
+  world.say("e1", LeaseClosed{lease.workers[1].lease, LeaseEnd::lapsed});
+  CHECK_FALSE(world.clients.find(ada, lease.id, world.now).has_value());
+  CHECK(world.cores_taken() == 0);
+}
+
+TEST_CASE("a worker that was lost with its executor is replaced by another") {
+  World world;
+  world.join("e1", 1);
+  const auto lease = world.opened({.workers = 1});
+  world.broker.executor_lost(ExecutorId("e1"), world.now);
+  world.perform();
+  // The client may still speak to it, so nothing happens for now ...
+  world.pass(seconds(40));
+  CHECK(world.clients.find(ada, lease.id, world.now)->workers.size() == 1);
+  // ... until that process is known to be gone.
+  Executor again{.id = ExecutorId("e2"), .owner = {}, .host = {.boot_id = "here"}};
+  again.host.cores = {0};
+  again.lane_socket = "/run/e1";
+  world.broker.executor_joined(again, {}, world.now);
+  world.perform();
+  const auto view = world.clients.find(ada, lease.id, world.now);
+  REQUIRE(view->workers.size() == 1);
+  CHECK(view->workers[0].executor == ExecutorId("e2"));
+}
+
+TEST_CASE("a gateway that starts anew learns the leases from the executors") {
+  World world;
+  const LeaseHeld held{.lease = {1, 7},
+                       .tenant = {ada, "ada"},
+                       .cores_per_worker = 2,
+                       .client = {.client_lease = {1, 6}, .expires_in = seconds(20)}};
+  LeaseHeld second = held;
+  second.lease = {1, 8};
+  world.join("e1", 6, {held, second});
+  const auto lease = world.clients.find(ada, {1, 6}, world.now);
+  REQUIRE(lease.has_value());
+  CHECK(lease->workers.size() == 2);
+  CHECK(lease->expires_in == seconds(20));
+  CHECK(world.cores_taken() == 4);
+  CHECK(world.sent.empty());  // nothing is opened beside them, nothing closed
+  // The same once more changes nothing.
+  world.join("e1", 6, {held, second});
+  CHECK(world.cores_taken() == 4);
+  CHECK(world.clients.renew(ada, {1, 6}, seconds(60), world.now).has_value());
+  REQUIRE(world.clients.close(ada, {1, 6}, world.now).has_value());
+  world.perform();
+  CHECK(world.cores_taken() == 0);
+}
+
+TEST_CASE("a lease that is not renewed is forgotten, also when its executor is silent") {
+  World world;
+  world.join("e1", 2);
+  const auto lease = world.opened({.workers = 2, .duration = seconds(10)});
+  world.answering = false;
+  world.pass(seconds(14));
+  CHECK(world.clients.find(ada, lease.id, world.now).has_value());
+  world.pass(seconds(2));
+  CHECK_FALSE(world.clients.find(ada, lease.id, world.now).has_value());
+  CHECK(world.cores_taken() == 2);  // until the executor says so
+}
+
+TEST_CASE("a client's workers are not asked back, a dispatcher's are") {
+  World world;
+  world.join("e1", 2);
+  const HolderId dispatcher(1);
+  world.broker.add_dispatcher(dispatcher, {});
+  world.broker.want_workers(dispatcher, 2, world.now);
+  world.perform();
+  world.answers.clear();
+  world.open({.workers = 1});
+  CHECK(world.answers.empty());
+  const auto held = world.broker.leases().of_holder(dispatcher);
+  REQUIRE(held.size() == 2);
+  world.broker.given_back(dispatcher, held[0], world.now);
+  world.perform();
+  REQUIRE(world.answers.size() == 1);
+  CHECK(world.answers[0].has_value());
+}
+
+}  // namespace
+}  // namespace orchid::gateway
