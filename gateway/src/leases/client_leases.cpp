@@ -166,6 +166,11 @@ std::vector<WorkerBroker::Held> ClientLeases::adopt(const std::vector<LeaseHeld>
                                                     const Executor& executor, MonotonicTime now) {
   std::vector<WorkerBroker::Held> adopted;
   for (const LeaseHeld& lease : held) {
+    // A lease of our own: the broker opens it again, or closes it.
+    if (const Lease* booked = broker_.leases().find(lease.lease)) {
+      adopted.push_back({lease, booked->holder});
+      continue;
+    }
     const LeaseId id = lease.client.client_lease;
     auto known = leases_.find(id);
     if (known == leases_.end()) {
@@ -187,17 +192,15 @@ std::vector<WorkerBroker::Held> ClientLeases::adopt(const std::vector<LeaseHeld>
       log::info("event=client_lease_adopted lease={}", to_string(id));
     }
     ClientLease& client = known->second;
-    if (!client.workers.contains(lease.lease)) {
-      client.workers[lease.lease] = {.lease = lease.lease,
-                                     .secret = {},
-                                     .executor = executor.id,
-                                     .lane_socket = executor.lane_socket,
-                                     .lane_address = executor.lane_address,
-                                     .node = executor.host.hostname,
-                                     .boot_id = executor.host.boot_id};
-      client.request.workers = std::max<std::uint32_t>(
-          client.request.workers, static_cast<std::uint32_t>(client.workers.size()));
-    }
+    client.workers[lease.lease] = {.lease = lease.lease,
+                                   .secret = {},
+                                   .executor = executor.id,
+                                   .lane_socket = executor.lane_socket,
+                                   .lane_address = executor.lane_address,
+                                   .node = executor.host.hostname,
+                                   .boot_id = executor.host.boot_id};
+    client.request.workers = std::max<std::uint32_t>(
+        client.request.workers, static_cast<std::uint32_t>(client.workers.size()));
     adopted.push_back({lease, client.holder});
   }
   return adopted;

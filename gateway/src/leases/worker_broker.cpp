@@ -70,6 +70,18 @@ void WorkerBroker::executor_joined(Executor executor, const std::vector<Held>& h
             executor.host.hostname, executor.host.cores.size(), executor.version);
   for (const ExecutorId& replaced : hosts_.join(std::move(executor))) drop_executor(replaced);
   pause_until_.erase(id);
+  take_over(id, held, now);
+  for (ControlMessage& message : leases_.restate(id))
+    actions_.emplace_back(SendToExecutor{id, std::move(message)});
+  actions_.emplace_back(TellExecutorAnswers{id, true});
+  tell_supply();
+  plan(now);
+}
+
+/// What the executor holds for clients is entered; what an earlier gateway opened there, and it
+/// does not hold any more, goes.
+void WorkerBroker::take_over(const ExecutorId& id, const std::vector<Held>& held,
+                             MonotonicTime now) {
   for (const Held& found : held) {
     const bool is_new = leases_.find(found.lease.lease) == nullptr;
     if (!leases_.adopt(id, found.lease, found.holder, now))
@@ -81,11 +93,14 @@ void WorkerBroker::executor_joined(Executor executor, const std::vector<Held>& h
         holder.wanted = std::max(holder.wanted, holder.held);
       }
   }
-  for (ControlMessage& message : leases_.restate(id))
-    actions_.emplace_back(SendToExecutor{id, std::move(message)});
-  actions_.emplace_back(TellExecutorAnswers{id, true});
-  tell_supply();
-  plan(now);
+  std::vector<LeaseId> gone;
+  for (const auto& [lease_id, lease] : leases_.leases())
+    if (lease.executor == id && lease.secret.empty() &&
+        std::ranges::find(held, lease_id, [](const Held& h) { return h.lease.lease; }) ==
+            held.end())
+      gone.push_back(lease_id);
+  for (const LeaseId lease : gone)
+    if (const auto ended = leases_.closed(id, lease, now)) lease_ended(id, *ended, false);
 }
 
 void WorkerBroker::executor_resumed(const ExecutorId& id, MonotonicTime now) {

@@ -134,6 +134,7 @@ class WorkerBroker {
   [[nodiscard]] bool open_for(HolderId id, Holder& holder, MonotonicTime now);
   void ask_back(MonotonicTime now);
   void opened(const ExecutorId& id, LeaseId lease, MonotonicTime now);
+  void take_over(const ExecutorId& id, const std::vector<Held>& held, MonotonicTime now);
   [[nodiscard]] WorkerGrant grant_of(const Lease& lease) const;
   [[nodiscard]] std::optional<ExecutorId> freest_executor(const WorkerTerms& terms,
                                                           MonotonicTime now) const;

@@ -1,0 +1,308 @@
+// Random histories of clients' leases over several hosts: real broker, real client leases, and the
+// executors' real lease tables. Messages are delayed, lost with their connection, or said twice;
+// executors crash, gateways start anew, and an old one comes back. Whatever happens, the executors'
+// tables promise no core twice, and once it is quiet the gateway's book and the tables agree.
+#include <doctest/doctest.h>
+
+#include <deque>
+#include <memory>
+#include <random>
+#include <set>
+
+#include "foundation/log.h"
+#include "lease_table.h"
+#include "leases/client_leases.h"
+
+namespace orchid::gateway {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr int histories = 100'000;
+constexpr int steps = 40;
+constexpr uid_t tenant = 1000;
+
+/// An executor process with its stream to the gateway.
+struct ModelExecutor {
+  Executor description;
+  executor::LeaseTable table{0};
+  std::map<LeaseId, std::string> secrets;  // of leases that clients can claim here
+  std::set<LeaseId> claimed;
+  bool connected = false;
+  std::deque<ControlMessage> to_executor;
+  std::deque<ControlMessage> to_gateway;
+};
+
+class World {
+ public:
+  explicit World(unsigned seed) : random_(seed) {
+    const unsigned count = 1 + random_() % 3;
+    for (unsigned i = 0; i < count; ++i) add_executor(i);
+    start_gateway();
+  }
+
+  void step() {
+    now_ += milliseconds(random_() % 200);
+    ModelExecutor& executor = executors_[random_() % executors_.size()];
+    const unsigned what = random_() % 100;
+    if (what < 12)
+      open();
+    else if (what < 20)
+      close();
+    else if (what < 26)
+      renew();
+    else if (what < 48)
+      deliver_to_executor(executor);
+    else if (what < 68)
+      deliver_to_gateway(executor);
+    else if (what < 74)
+      claim(executor);
+    else if (what < 78)
+      give_back(executor);
+    else if (what < 82)
+      lose(executor);
+    else if (what < 88)
+      connect(executor, random_() % 2 == 0);
+    else if (what < 90)
+      crash(executor);
+    else if (what < 91)
+      restart_gateway();
+    else if (what < 92)
+      greet_by_old_gateway(executor);
+    else if (what < 94)
+      now_ += seconds(random_() % 40);
+    else
+      tick();
+    perform();
+    check();
+  }
+
+  void settle() {
+    for (ModelExecutor& executor : executors_) connect(executor, false);
+    for (int round = 0; round < 4; ++round) {
+      tick();
+      for (int turn = 0; turn < 40; ++turn)
+        for (ModelExecutor& executor : executors_) {
+          while (!executor.to_executor.empty()) deliver_to_executor(executor);
+          while (!executor.to_gateway.empty()) deliver_to_gateway(executor);
+          perform();
+        }
+      check();
+    }
+    std::size_t in_book = 0;
+    for (const ModelExecutor& executor : executors_) {
+      std::size_t taken = 0;
+      for (const auto& [id, lease] : broker_->leases().leases())
+        if (lease.executor == executor.description.id) taken += lease.cores();
+      CHECK(taken == executor.table.cores() - executor.table.cores_free());
+      in_book += taken;
+    }
+    std::size_t seen = 0;
+    for (const ClientLeaseView& view : clients_->list(tenant, now_))
+      seen += view.workers.size() * view.terms.cores;
+    CHECK(seen == in_book);
+  }
+
+ private:
+  void add_executor(unsigned index) {
+    ModelExecutor executor;
+    executor.description = {.id = ExecutorId("e" + std::to_string(next_executor_++)),
+                            .owner = {.tenant = {tenant, "u"}, .peer_uid = {}},
+                            .host = {.boot_id = "host-" + std::to_string(index)},
+                            .version = "1",
+                            .lane_socket = "/run/" + std::to_string(index),
+                            .lane_address = "n:1"};
+    const std::uint32_t cores = 1 + random_() % 4;
+    for (std::uint32_t core = 0; core < cores; ++core)
+      executor.description.host.cores.push_back(core);
+    executor.table = executor::LeaseTable(cores);
+    executors_.push_back(std::move(executor));
+  }
+
+  void start_gateway() {
+    broker_ = std::make_unique<WorkerBroker>(
+        WorkerBroker::Options{.epoch = ++epoch_, .boot_id = "gateway"});
+    clients_ = std::make_unique<ClientLeases>(*broker_, 0);
+    for (ModelExecutor& executor : executors_) connect(executor, false);
+    perform();
+  }
+  void restart_gateway() {
+    for (ModelExecutor& executor : executors_) {
+      executor.connected = false;
+      executor.table.lose_gateway(now_);
+    }
+    start_gateway();
+  }
+
+  /// Resumed: nothing is lost. Afresh: all that was on its way is.
+  void connect(ModelExecutor& executor, bool resume) {
+    if (executor.connected) return;
+    executor.connected = true;
+    const bool known = broker_->hosts().find(executor.description.id) != nullptr;
+    const auto old = executor.table.begin_epoch(epoch_, now_);
+    REQUIRE(old.has_value());
+    if (resume && known) {
+      broker_->executor_resumed(executor.description.id, now_);
+      return;
+    }
+    executor.to_executor.clear();
+    executor.to_gateway.clear();
+    const auto held = executor.table.held_by_clients(now_);
+    broker_->executor_joined(executor.description,
+                             clients_->adopt(held, executor.description, now_), now_);
+  }
+  void lose(ModelExecutor& executor) {
+    if (!executor.connected) return;
+    executor.connected = false;
+    executor.table.lose_gateway(now_);
+    broker_->executor_lost(executor.description.id, now_);
+  }
+  void crash(ModelExecutor& executor) {
+    lose(executor);
+    perform();
+    executor.table =
+        executor::LeaseTable(static_cast<std::uint32_t>(executor.description.host.cores.size()));
+    executor.secrets.clear();
+    executor.claimed.clear();
+    executor.description.id = ExecutorId("e" + std::to_string(next_executor_++));
+    connect(executor, false);
+  }
+  void greet_by_old_gateway(ModelExecutor& executor) {
+    if (epoch_ < 2 || executor.connected) return;
+    // It can have spoken to the newest one only if that was there.
+    const auto before = executor.table.cores_free();
+    auto obeyed = executor.table.begin_epoch(epoch_ - 1, now_);
+    if (obeyed) return;  // it has not met the newer one yet
+    CHECK(executor.table.cores_free() == before);
+  }
+
+  void open() {
+    const std::uint32_t workers = 1 + random_() % 3;
+    ClientLeaseRequest request{.terms = {.tenant = {tenant, "u"},
+                                         .cores = 1 + static_cast<std::uint32_t>(random_() % 2),
+                                         .boot_id = "host-0",
+                                         .remote = random_() % 2 == 0},
+                               .workers = workers,
+                               .at_least = 1 + static_cast<std::uint32_t>(random_()) % workers,
+                               .duration = seconds(1 + random_() % 30),
+                               .within = milliseconds(random_() % 5000)};
+    clients_->open(request, now_, [this](const Result<ClientLeaseView>& lease) {
+      if (lease) known_.insert(lease->id);
+    });
+  }
+  [[nodiscard]] std::optional<LeaseId> any_lease() {
+    if (known_.empty()) return std::nullopt;
+    auto at = known_.begin();
+    std::advance(at, random_() % known_.size());
+    return *at;
+  }
+  void close() {
+    if (const auto lease = any_lease()) (void)clients_->close(tenant, *lease, now_);
+  }
+  void renew() {
+    if (const auto lease = any_lease())
+      (void)clients_->renew(tenant, *lease, seconds(1 + random_() % 30), now_);
+  }
+  void claim(ModelExecutor& executor) {
+    for (const auto& [lease, secret] : executor.secrets)
+      if (executor.table.claim({lease, secret, tenant})) executor.claimed.insert(lease);
+  }
+  void give_back(ModelExecutor& executor) {
+    if (executor.claimed.empty()) return;
+    const LeaseId lease = *executor.claimed.begin();
+    executor.claimed.erase(executor.claimed.begin());
+    if (const auto closed = executor.table.give_back(lease)) say(executor, *closed);
+  }
+
+  void say(ModelExecutor& executor, const ControlMessage& message) {
+    executor.to_gateway.push_back(message);
+  }
+  void deliver_to_executor(ModelExecutor& executor) {
+    if (!executor.connected || executor.to_executor.empty()) return;
+    const ControlMessage message = executor.to_executor.front();
+    executor.to_executor.pop_front();
+    obey(executor, message);
+    if (random_() % 8 == 0) obey(executor, message);  // commands are idempotent
+  }
+  void obey(ModelExecutor& executor, const ControlMessage& message) {
+    if (const auto* open = std::get_if<OpenLease>(&message)) {
+      const auto opened = executor.table.open(*open, now_);
+      if (!opened) return say(executor, LeaseRefused{open->lease, opened.error().code, "model"});
+      executor.secrets[open->lease] = open->secret;
+      say(executor, *opened);
+    } else if (const auto* close = std::get_if<CloseLease>(&message)) {
+      (void)executor.table.close(close->lease);
+      executor.claimed.erase(close->lease);
+      say(executor, LeaseClosed{close->lease, LeaseEnd::revoked});
+    } else if (const auto* renewal = std::get_if<RenewLease>(&message)) {
+      if (!executor.table.renew(*renewal, now_))
+        say(executor, LeaseClosed{renewal->lease, LeaseEnd::expired});
+    }
+  }
+  void deliver_to_gateway(ModelExecutor& executor) {
+    if (!executor.connected || executor.to_gateway.empty()) return;
+    const ControlMessage message = executor.to_gateway.front();
+    executor.to_gateway.pop_front();
+    broker_->executor_said(executor.description.id, message, now_);
+    perform();
+  }
+  void tick() {
+    for (ModelExecutor& executor : executors_)
+      for (const LeaseClosed& ended : executor.table.end_overdue(now_)) {
+        executor.claimed.erase(ended.lease);
+        say(executor, ended);
+      }
+    broker_->tick(now_);
+    perform();
+    clients_->tick(now_);
+    perform();
+  }
+
+  void perform() {
+    for (auto actions = broker_->take_actions(); !actions.empty();
+         actions = broker_->take_actions())
+      for (const BrokerAction& action : actions) {
+        if (const auto* send = std::get_if<SendToExecutor>(&action)) {
+          for (ModelExecutor& executor : executors_)
+            if (executor.description.id == send->executor)
+              executor.to_executor.push_back(send->message);
+        } else if (const auto* give = std::get_if<GiveWorker>(&action)) {
+          CHECK(clients_->granted(give->holder, give->grant, now_));
+        } else if (const auto* ended = std::get_if<TellLeaseEnded>(&action)) {
+          (void)clients_->ended(*ended, now_);
+        }
+      }
+  }
+  void check() const {
+    for (const ModelExecutor& executor : executors_) {
+      std::size_t taken = 0;
+      for (const LeaseHeld& held : executor.table.held_by_clients(now_))
+        taken += held.cores_per_worker;
+      REQUIRE(taken == executor.table.cores() - executor.table.cores_free());
+      REQUIRE(taken <= executor.table.cores());
+    }
+  }
+
+  std::mt19937 random_;
+  unsigned next_executor_ = 0;
+  std::uint64_t epoch_ = 0;
+  MonotonicTime now_{seconds(1'000)};
+  std::vector<ModelExecutor> executors_;
+  std::unique_ptr<WorkerBroker> broker_;
+  std::unique_ptr<ClientLeases> clients_;
+  std::set<LeaseId> known_;
+};
+
+TEST_CASE("no history of clients' leases creates or loses a core") {
+  log::configure("unit_gateway", LogLevel::error);
+  for (unsigned seed = 0; seed < histories; ++seed) {
+    CAPTURE(seed);
+    World world(seed);
+    for (int step = 0; step < steps; ++step) world.step();
+    world.settle();
+  }
+}
+
+}  // namespace
+}  // namespace orchid::gateway
