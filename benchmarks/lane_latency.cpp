@@ -39,7 +39,7 @@ Result<std::vector<double>> lane_round(tests::WorkerClient& worker, const LaneSl
                                        const Case& what, const TickRate& rate) {
   std::vector<std::uint64_t> ticks(static_cast<std::size_t>(what.calls));
   const std::vector<std::byte> small(what.size <= 4096 ? what.size : 0, std::byte{1});
-  transport::LocalLaneClient& lane = worker.lane();
+  transport::LaneClient& lane = worker.lane();
   for (std::uint64_t& taken : ticks) {
     const std::uint64_t start = ticks_now();
     std::span<const std::byte> input = small;

@@ -13,7 +13,7 @@ constexpr std::chrono::milliseconds tick_interval{250};
 }
 
 Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, ObjectStore store,
-             UniqueFd lane_listener, SupervisorNotice notice)
+             LaneListeners listeners, SupervisorNotice notice)
     : io_(io),
       options_(std::move(options)),
       host_(std::move(host)),
@@ -35,7 +35,7 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, O
                   if (gateway_) gateway_->send(closed);
                   report_capacity();
                 }},
-      lanes_(services_, std::move(lane_listener)),
+      lanes_(services_, std::move(listeners.local), std::move(listeners.remote)),
       timer_(io) {}
 
 void Agent::start() {
@@ -67,6 +67,7 @@ ControlHello Agent::make_hello(const CompilerReady& target) const {
                 .memory = host_.memory,
                 .kind = "cpu"};
   hello.lane_socket = options_.runtime_directory / "lanes.sock";
+  hello.lane_address = options_.lane_address;
   return hello;
 }
 

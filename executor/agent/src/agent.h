@@ -21,6 +21,11 @@
 
 namespace orchid::executor {
 
+struct LaneListeners {
+  UniqueFd local;
+  UniqueFd remote;  // TCP; may be empty
+};
+
 /// Owned by the agent's only thread, which runs `io`.
 class Agent {
  public:
@@ -31,10 +36,11 @@ class Agent {
     std::filesystem::path program_directory;
     WorkerPool::Options workers;
     CompilerProcess::Options compiler;
-    std::uint32_t cores = 0;  // at most so many are offered; 0: all that this process may use
+    std::string lane_address;  // "IP:port" of the listener for clients of other hosts; may be empty
+    std::uint32_t cores = 0;   // at most so many are offered; 0: all that this process may use
   };
   Agent(boost::asio::io_context& io, Options options, HostResources host, ObjectStore store,
-        UniqueFd lane_listener, SupervisorNotice notice);
+        LaneListeners listeners, SupervisorNotice notice);
   void start();
   /// Ends the sessions and processes; the event loop runs out of work then.
   void stop();

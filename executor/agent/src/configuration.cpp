@@ -24,6 +24,10 @@ Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
                  "offer at most so many cores; 0: all that this process may use");
   app.add_option("--worker-memory", worker_memory, "memory of one worker, such as 4GiB");
   app.add_option("--object-store", object_store, "space for compiled objects, such as 1GiB");
+  app.add_option(
+      "--lane-listen", c.lane_listen,
+      "IP:port of this host where clients of other hosts reach workers; port 0: any free "
+      "one; otherwise only clients of this host do");
   app.add_option("--readable", c.readable_paths,
                  "a directory that functions may read; can be repeated");
   app.add_flag("--probe-sandbox", c.probe_sandbox,

@@ -2,35 +2,72 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <vector>
+
+#include "packet_channel.h"
+#include "secure_lane_channel.h"
 
 namespace orchid::executor {
 
-LaneServer::LaneServer(LaneServices& services, UniqueFd listener)
-    : services_(services), listener_(services.io, listener.release()), timer_(services.io) {
-  accept();
+LaneServer::LaneServer(LaneServices& services, UniqueFd listener, UniqueFd remote)
+    : services_(services),
+      listener_(services.io, listener.release()),
+      remote_(services.io),
+      timer_(services.io) {
+  accept(Door::local);
+  if (!remote) return;
+  remote_.assign(remote.release());
+  accept(Door::remote);
 }
 
-void LaneServer::accept() {
-  listener_.async_wait(
-      boost::asio::posix::stream_descriptor::wait_read,
-      [this](const boost::system::error_code& error) {
-        if (error) return;
-        while (true) {
-          UniqueFd socket(
-              ::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-          if (!socket) break;
-          const auto peer = peer_credentials(socket.get());
-          if (!peer) continue;
-          auto session = std::make_shared<LaneSession>(services_, *peer, [this](LaneSession& over) {
-            sessions_.erase(over.shared_from_this());
-          });
-          session->start(std::move(socket));
-          sessions_.insert(std::move(session));
-        }
-        if (!watching_ && !sessions_.empty()) watch();
-        accept();
+void LaneServer::accept(Door door) {
+  auto& listener = door == Door::local ? listener_ : remote_;
+  listener.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                      [this, door, &listener](const boost::system::error_code& error) {
+                        if (error) return;
+                        while (true) {
+                          UniqueFd socket(::accept4(listener.native_handle(), nullptr, nullptr,
+                                                    SOCK_CLOEXEC | SOCK_NONBLOCK));
+                          if (!socket) break;
+                          if (door == Door::local)
+                            admit(std::move(socket));
+                          else
+                            admit_remote(std::move(socket));
+                        }
+                        if (!watching_ && !sessions_.empty()) watch();
+                        accept(door);
+                      });
+}
+
+std::shared_ptr<LaneSession> LaneServer::make_session(std::optional<uid_t> uid) {
+  return std::make_shared<LaneSession>(
+      services_, uid, [this](LaneSession& over) { sessions_.erase(over.shared_from_this()); });
+}
+
+void LaneServer::admit(UniqueFd socket) {
+  const auto peer = peer_credentials(socket.get());
+  if (!peer) return;
+  auto session = make_session(peer->uid);
+  session->start(
+      std::make_unique<PacketChannel>(services_.io, std::move(socket), session->handlers()));
+  sessions_.insert(std::move(session));
+}
+
+void LaneServer::admit_remote(UniqueFd socket) {
+  const auto unclaimed = std::ranges::count_if(
+      sessions_, [](const auto& session) { return session->is_remote() && !session->lease(); });
+  if (static_cast<std::size_t>(unclaimed) >= strangers) return;
+  auto channel = transport::SecureChannel::accept(
+      std::move(socket), [this](std::string_view identity) -> std::optional<std::string> {
+        const auto lease = parse_lease_id(identity);
+        return lease ? services_.leases.secret_of(*lease) : std::nullopt;
       });
+  if (!channel) return;
+  auto session = make_session(std::nullopt);
+  session->start(
+      std::make_unique<SecureLaneChannel>(services_.io, std::move(*channel), session->handlers()));
+  sessions_.insert(std::move(session));
 }
 
 void LaneServer::watch() {
@@ -40,7 +77,9 @@ void LaneServer::watch() {
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     const auto now = std::chrono::steady_clock::now();
-    for (const auto& session : sessions_) session->watch(now);
+    // A session that ends leaves the set.
+    const std::vector<std::shared_ptr<LaneSession>> sessions(sessions_.begin(), sessions_.end());
+    for (const auto& session : sessions) session->watch(now);
     watch();
   });
 }

@@ -1,9 +1,9 @@
-// agent/lane_server.h: the executor's Unix socket, where clients claim the workers of their leases.
+// agent/lane_server.h: where clients claim the workers of their leases: a Unix socket, and a TCP
+// port for clients of other hosts.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <filesystem>
 #include <memory>
 #include <unordered_set>
 
@@ -17,18 +17,27 @@ class LaneServer {
   /// How often running calls are looked at: deadlines are kept to about this.
   static constexpr std::chrono::milliseconds watch_interval{10};
 
-  LaneServer(LaneServices& services, UniqueFd listener);
+  /// Connections from other hosts that have claimed nothing yet; more are cut off.
+  static constexpr std::size_t strangers = 64;
+
+  /// `remote`: a listening TCP socket; may be empty.
+  LaneServer(LaneServices& services, UniqueFd listener, UniqueFd remote);
   /// Ends the sessions of that lease.
   void revoke(const LeaseId& lease, const Failure& why);
   void revoke_all(const Failure& why);
   [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }
 
  private:
-  void accept();
+  enum class Door { local, remote };
+  void accept(Door door);
+  void admit(UniqueFd socket);
+  void admit_remote(UniqueFd socket);
+  [[nodiscard]] std::shared_ptr<LaneSession> make_session(std::optional<uid_t> uid);
   void watch();
 
   LaneServices& services_;
   boost::asio::posix::stream_descriptor listener_;
+  boost::asio::posix::stream_descriptor remote_;
   boost::asio::steady_timer timer_;
   bool watching_ = false;
   std::unordered_set<std::shared_ptr<LaneSession>> sessions_;

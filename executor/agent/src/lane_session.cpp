@@ -26,14 +26,16 @@ std::optional<Assign> assignment_of(WaitMode wait) {
 
 }  // namespace
 
-LaneSession::LaneSession(LaneServices& services, const PeerCredentials& peer,
+LaneSession::LaneSession(LaneServices& services, std::optional<uid_t> uid,
                          std::function<void(LaneSession&)> ended)
-    : services_(services), peer_(peer), ended_(std::move(ended)), replacement_timer_(services.io) {}
+    : services_(services),
+      uid_(uid),
+      ended_(std::move(ended)),
+      claim_by_(std::chrono::steady_clock::now() + claim_within),
+      replacement_timer_(services.io) {}
 
-void LaneSession::start(UniqueFd socket) {
-  client_ = std::make_unique<PacketChannel>(
-      services_.io, std::move(socket),
-      PacketChannel::Handlers{[this](Packet& packet) { from_client(packet); }, [this] { end(); }});
+LaneChannel::Handlers LaneSession::handlers() {
+  return {[this](Packet& packet) { from_client(packet); }, [this] { end(); }};
 }
 
 void LaneSession::send(const LaneMessage& message, const std::vector<int>& descriptors) {
@@ -74,7 +76,7 @@ void LaneSession::claim(const LaneClaim& message) {
   if (message.protocol != lane_protocol_version)
     return refuse(
         {ErrorCode::unsupported, "this executor speaks lane protocol 1; update the older side"});
-  const auto wait = services_.leases.claim({message.lease, message.secret, peer_.uid});
+  const auto wait = services_.leases.claim({message.lease, message.secret, uid_});
   if (!wait) return refuse(wait.error());
   lease_ = message.lease;
   wait_ = *wait;
@@ -82,14 +84,18 @@ void LaneSession::claim(const LaneClaim& message) {
 }
 
 void LaneSession::take_worker() {
-  services_.workers.take([weak = weak_from_this()](std::shared_ptr<WorkerProcess> worker) {
+  const auto taken = [weak = weak_from_this()](std::shared_ptr<WorkerProcess> worker) {
     const auto self = weak.lock();
     if (self == nullptr || self->over_) {
       worker->kill(KillReason::released);
       return;
     }
     self->took(std::move(worker));
-  });
+  };
+  if (uid_)
+    services_.workers.take(taken);
+  else
+    services_.workers.take_remote(taken);
 }
 
 void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
@@ -98,14 +104,23 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
     if (const auto self = weak.lock()) self->worker_ended(event);
   });
   if (const auto assignment = assignment_of(wait_)) worker_->tell(*assignment);
+  hand_over();
+}
+
+void LaneSession::hand_over() {
   const transport::LaneDescriptors& lane = worker_->lane();
-  send(LaneClaimed{.worker = worker_->id(),
-                   .pid = worker_->pid(),
-                   .core = -1,
-                   .generation = 1,
-                   .request_bytes = lane.geometry.request_bytes,
-                   .response_bytes = lane.geometry.response_bytes},
-       {lane.memory.get(), lane.wake_worker.get(), lane.wake_client.get()});
+  LaneClaimed claimed{.worker = worker_->id(),
+                      .pid = worker_->pid(),
+                      .core = -1,
+                      .generation = 1,
+                      .request_bytes = lane.geometry.request_bytes,
+                      .response_bytes = lane.geometry.response_bytes,
+                      .key = {}};
+  if (uid_)
+    return send(claimed, {lane.memory.get(), lane.wake_worker.get(), lane.wake_client.get()});
+  claimed.port = worker_->remote_lane().port;
+  claimed.key = worker_->remote_lane().key;
+  send(claimed);
 }
 
 void LaneSession::worker_ended(const ChildEvent& event) {
@@ -120,6 +135,7 @@ void LaneSession::worker_ended(const ChildEvent& event) {
   const bool braking = brake_.braking();
   const auto delay = brake_.after_death(std::chrono::steady_clock::now());
   ended.replaced_in = delay;
+  if (is_remote()) ended.log = dead->log_of(ended.request);
   send(ended);
   if (delay.count() == 0) return take_worker();
   if (!braking)
@@ -193,6 +209,7 @@ void LaneSession::watch_loads(MonotonicTime now, bool running) {
 }
 
 void LaneSession::watch(MonotonicTime now) {
+  if (!lease_ && now >= claim_by_) return refuse({ErrorCode::timed_out, "no claim came"});
   if (worker_ == nullptr) return;
   StatusPage& page = worker_->page();
   const std::uint64_t word = page.state.load(std::memory_order_acquire);

@@ -12,8 +12,8 @@
 
 #include "code_service.h"
 #include "foundation/sockets.h"
+#include "lane_channel.h"
 #include "lease_table.h"
-#include "packet_channel.h"
 #include "protocol/lane_messages.h"
 #include "replacement_brake.h"
 #include "worker_pool.h"
@@ -34,14 +34,20 @@ struct LaneServices {
 /// Owned by the agent's thread, through LaneServer.
 class LaneSession : public std::enable_shared_from_this<LaneSession> {
  public:
-  /// `ended`: once, when the session is to be dropped.
-  LaneSession(LaneServices& services, const PeerCredentials& peer,
+  /// How long a peer may take to claim a worker.
+  static constexpr std::chrono::seconds claim_within{5};
+  /// `uid`: of the client's process; nothing: it is on another host, and has proved that it knows
+  /// the secret of some lease. `ended`: once, when the session is to be dropped.
+  LaneSession(LaneServices& services, std::optional<uid_t> uid,
               std::function<void(LaneSession&)> ended);
-  void start(UniqueFd socket);
+  /// For the channel that `start` is given.
+  [[nodiscard]] LaneChannel::Handlers handlers();
+  void start(std::unique_ptr<LaneChannel> channel) { client_ = std::move(channel); }
 
   /// Looks at the running call: deadline, cancellation. Called every few milliseconds.
   void watch(MonotonicTime now);
   [[nodiscard]] const std::optional<LeaseId>& lease() const { return lease_; }
+  [[nodiscard]] bool is_remote() const { return !uid_; }
   /// The lease is over: tells the client and ends.
   void revoke(const Failure& why);
 
@@ -51,6 +57,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void claim(const LaneClaim& message);
   void take_worker();
   void took(std::shared_ptr<WorkerProcess> worker);
+  void hand_over();
   void worker_ended(const ChildEvent& event);
   void announce(const std::string& digest);
   void provide(const std::string& digest, UniqueFd module);
@@ -62,9 +69,10 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void end();
 
   LaneServices& services_;
-  PeerCredentials peer_;
+  std::optional<uid_t> uid_;
   std::function<void(LaneSession&)> ended_;
-  std::unique_ptr<PacketChannel> client_;
+  std::unique_ptr<LaneChannel> client_;
+  MonotonicTime claim_by_;
   std::optional<LeaseId> lease_;
   WaitMode wait_ = WaitMode::adaptive;
   std::shared_ptr<WorkerProcess> worker_;

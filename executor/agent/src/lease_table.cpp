@@ -34,13 +34,19 @@ Result<WaitMode> LeaseTable::claim(const Claim& claim) {
     return fail(ErrorCode::denied,
                 "no such lease, or a wrong secret: ask the gateway for a new lease");
   Lease& lease = found->second;
-  if (claim.uid != 0 && claim.uid != lease.terms.tenant.uid)
+  if (claim.uid.value_or(0) != 0 && *claim.uid != lease.terms.tenant.uid)
     return fail(ErrorCode::denied, "the lease belongs to another user");
   if (lease.claimed == lease.terms.workers)
     return fail(ErrorCode::no_capacity, "all workers of the lease are claimed");
   ++lease.claimed;
   lease.ever_claimed = true;
   return lease.terms.client ? lease.terms.client->wait : WaitMode::adaptive;
+}
+
+std::optional<std::string> LeaseTable::secret_of(const LeaseId& lease) const {
+  const auto found = leases_.find(lease);
+  if (found == leases_.end()) return std::nullopt;
+  return found->second.terms.secret;
 }
 
 void LeaseTable::remove(Leases::iterator lease) {

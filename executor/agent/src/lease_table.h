@@ -32,10 +32,11 @@ class LeaseTable {
   struct Claim {
     LeaseId lease;
     std::string secret;
-    std::uint32_t uid = 0;
+    std::optional<std::uint32_t> uid;  // nothing: a client of another host
   };
   /// Returns how the worker is to wait for calls.
   [[nodiscard]] Result<WaitMode> claim(const Claim& claim);
+  [[nodiscard]] std::optional<std::string> secret_of(const LeaseId& lease) const;
   /// A claimed worker is given back. The lease closes when its last one is.
   [[nodiscard]] std::optional<LeaseClosed> give_back(const LeaseId& lease);
   /// True when there was such a lease.

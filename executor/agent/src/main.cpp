@@ -50,19 +50,30 @@ Result<void> serve(const Configuration& c) {
   if (c.cores != 0 && c.cores < host->cores.size()) host->cores.resize(c.cores);
   auto store = ObjectStore::open({c.state_directory / "objects", c.object_store});
   if (!store) return fail(std::move(store.error()));
-  auto listener = listen_packets(c.runtime_directory / "lanes.sock");
-  if (!listener) return fail(std::move(listener.error()));
+  LaneListeners listeners;
+  auto local = listen_packets(c.runtime_directory / "lanes.sock");
+  if (!local) return fail(std::move(local.error()));
+  listeners.local = std::move(*local);
+  TcpListener remote;
+  if (!c.lane_listen.empty()) {
+    auto listening = listen_tcp(c.lane_listen);
+    if (!listening) return fail(std::move(listening.error()).while_doing("--lane-listen"));
+    remote = std::move(*listening);
+  }
+  listeners.remote = std::move(remote.socket);
 
   boost::asio::io_context io(1);
   Agent::Options options{.gateway = *address,
                          .token = *token,
                          .runtime_directory = c.runtime_directory,
                          .program_directory = c.program_directory};
+  options.lane_address = remote.address;
+  options.workers.remote_address = remote.host;
   options.workers.worker_program = c.program_directory / "orchid-worker";
   options.workers.data_limit = c.worker_memory;
   options.workers.readable_paths = c.readable_paths;
   options.compiler.program = c.program_directory / "orchid-compiler";
-  Agent agent(io, std::move(options), std::move(*host), std::move(*store), std::move(*listener),
+  Agent agent(io, std::move(options), std::move(*host), std::move(*store), std::move(listeners),
               SupervisorNotice(c.notify_socket));
   boost::asio::signal_set signals(io, SIGINT, SIGTERM);
   signals.async_wait([&agent](const boost::system::error_code& error, int) {

@@ -2,31 +2,24 @@
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
 
 #include "foundation/result.h"
-#include "foundation/sockets.h"
 #include "foundation/unique_fd.h"
+#include "lane_channel.h"
 
 namespace orchid::executor {
 
 /// Owned by the agent's thread. May be destroyed in its own handlers.
-class PacketChannel {
+class PacketChannel final : public LaneChannel {
  public:
-  struct Handlers {
-    std::function<void(Packet&)> on_packet;
-    std::function<void()> on_closed;  // once; nothing follows
-  };
   PacketChannel(boost::asio::io_context& io, UniqueFd socket, Handlers handlers);
-  ~PacketChannel();
-  PacketChannel(const PacketChannel&) = delete;
-  PacketChannel& operator=(const PacketChannel&) = delete;
+  ~PacketChannel() override;
 
-  /// Errors: `unreachable` when the peer has gone or does not read.
-  [[nodiscard]] Result<void> send(std::string_view text, const std::vector<int>& descriptors = {});
+  [[nodiscard]] Result<void> send(std::string_view text,
+                                  const std::vector<int>& descriptors) override;
   [[nodiscard]] int descriptor() { return socket_.native_handle(); }
 
  private:

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "foundation/log.h"
+#include "foundation/random.h"
 
 namespace orchid::executor {
 namespace {
@@ -31,7 +32,9 @@ void WorkerPool::start() { start_zygote(); }
 
 void WorkerPool::start_zygote() {
   zygote_ready_ = false;
-  auto started = start_child(options_.worker_program, {"--zygote", "3"});
+  std::vector<std::string> arguments{"--zygote", "3"};
+  if (!options_.remote_address.empty()) arguments.emplace_back("--remote");
+  auto started = start_child(options_.worker_program, arguments);
   if (!started) {
     log::error("event=zygote_start_failed reason=\"{}\"", started.error().message);
     return retry_later();
@@ -92,15 +95,33 @@ void WorkerPool::set_spare(std::size_t spare) {
 
 void WorkerPool::fill() {
   if (!zygote_ready_) return;
-  while (ready_.size() + unborn_.size() < options_.spare + waiting_.size()) {
-    if (auto asked = request_birth(); !asked) {
+  bear_remote();
+  const auto coming = static_cast<std::size_t>(
+      std::ranges::count_if(unborn_, [](const auto& item) { return !item.second.taken; }));
+  for (std::size_t have = ready_.size() + coming; have < options_.spare + waiting_.size(); ++have) {
+    if (auto asked = request_birth(nullptr); !asked) {
       log::error("event=birth_failed reason=\"{}\"", asked.error().message);
       return retry_later();
     }
   }
 }
 
-Result<void> WorkerPool::request_birth() {
+void WorkerPool::bear_remote() {
+  while (!waiting_remote_.empty()) {
+    if (auto asked = request_birth(waiting_remote_.front()); !asked) {
+      log::error("event=birth_failed reason=\"{}\"", asked.error().message);
+      return retry_later();
+    }
+    waiting_remote_.pop_front();
+  }
+}
+
+void WorkerPool::take_remote(Taken taken) {
+  waiting_remote_.push_back(std::move(taken));
+  if (zygote_ready_) bear_remote();
+}
+
+Result<void> WorkerPool::request_birth(Taken remote) {
   auto page = StatusPageMapping::create();
   if (!page) return fail(std::move(page.error()));
   auto lane = transport::make_lane(options_.geometry);
@@ -109,12 +130,16 @@ Result<void> WorkerPool::request_birth() {
   if (!control) return fail(std::move(control.error()));
   const std::uint64_t id = next_id_++;
   auto worker = std::make_shared<WorkerProcess>(id, std::move(*page), std::move(*lane));
-  const Birth birth{.worker = id,
-                    .data_limit = options_.data_limit.value,
-                    .request_bytes = options_.geometry.request_bytes.value,
-                    .response_bytes = options_.geometry.response_bytes.value,
-                    .core = -1,
-                    .readable_paths = options_.readable_paths};
+  Birth birth{.worker = id,
+              .data_limit = options_.data_limit.value,
+              .request_bytes = options_.geometry.request_bytes.value,
+              .response_bytes = options_.geometry.response_bytes.value,
+              .core = -1,
+              .readable_paths = options_.readable_paths};
+  if (remote) {
+    birth.remote = RemoteLane{.address = options_.remote_address, .key = random_hex(16)};
+    worker->set_remote_lane({.key = birth.remote->key});
+  }
   auto sent =
       zygote_->send(encode(birth), {control->second.get(), worker->lane().memory.get(),
                                     worker->lane().wake_worker.get(),
@@ -129,7 +154,8 @@ Result<void> WorkerPool::request_birth() {
     else if (zygote_pid_ > 0)
       ::kill(zygote_pid_, SIGKILL);  // it does not answer: a fresh one is started
   });
-  unborn_.emplace(id, Unborn{std::move(worker), std::move(control->first), std::move(deadline)});
+  unborn_.emplace(id, Unborn{std::move(worker), std::move(control->first), std::move(deadline),
+                             std::move(remote)});
   return {};
 }
 
@@ -160,10 +186,19 @@ void WorkerPool::from_worker(std::uint64_t id, Packet& packet) {
   if (found == alive_.end()) return;
   const std::shared_ptr<WorkerProcess> worker = found->second;
   const auto message = parse_worker_message(packet.text);
-  if (message && std::holds_alternative<WorkerReady>(*message) && unborn_.erase(id) != 0)
-    return ready(worker);
+  if (message && std::holds_alternative<WorkerReady>(*message)) {
+    if (unborn_.erase(id) != 0) return ready(worker);
+    if (worker->client_connected()) return;
+  }
+  if (const auto* listening = message ? std::get_if<WorkerListening>(&*message) : nullptr;
+      listening != nullptr && unborn_.contains(id)) {
+    const Taken taken = std::move(unborn_.extract(id).mapped().taken);
+    worker->set_remote_lane({.port = listening->port, .key = worker->remote_lane().key});
+    retry_ = std::chrono::milliseconds(50);
+    return taken(worker);
+  }
   if (const auto* unfit = message ? std::get_if<WorkerUnfit>(&*message) : nullptr;
-      unfit != nullptr && unborn_.contains(id))
+      unfit != nullptr && (unborn_.contains(id) || worker->awaits_client()))
     return log::error("event=worker_unfit worker={} reason=\"{}\"", id, unfit->message);
   if (message && worker->answer_load(*message)) return;
   // User code has found the socket. It has one sandbox to spoil, and no more of our time.

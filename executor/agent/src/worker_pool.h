@@ -27,6 +27,7 @@ class WorkerPool {
     ByteCount data_limit = 4_GiB;  // of each worker
     transport::LaneGeometry geometry;
     std::vector<std::string> readable_paths;
+    std::string remote_address;  // the IP address that workers for clients of other hosts listen on
     std::chrono::milliseconds birth_deadline{5000};
   };
   using EndHandler = std::function<void(ChildEvent)>;
@@ -40,6 +41,8 @@ class WorkerPool {
   /// The next ready worker, as soon as there is one; calls back at once if there is one now.
   using Taken = std::function<void(std::shared_ptr<WorkerProcess>)>;
   void take(Taken taken);
+  /// A new worker that waits for a client of another host, at its `remote_lane`.
+  void take_remote(Taken taken);
   /// Is called once when that worker's process has ended. Its owner keeps the object as long as it
   /// likes.
   void on_end(const WorkerProcess& worker, EndHandler handler) {
@@ -56,13 +59,15 @@ class WorkerPool {
     std::shared_ptr<WorkerProcess> worker;
     UniqueFd control;  // our end
     std::unique_ptr<boost::asio::steady_timer> deadline;
+    Taken taken;  // of a worker for a client of another host
   };
   void start_zygote();
   void zygote_ended(const ChildEvent& event);
   void from_zygote(Packet& packet);
   void from_worker(std::uint64_t id, Packet& packet);
   void fill();
-  [[nodiscard]] Result<void> request_birth();
+  [[nodiscard]] Result<void> request_birth(Taken remote);
+  void bear_remote();
   void born(const Born& message, Packet& packet);
   void ready(const std::shared_ptr<WorkerProcess>& worker);
   void worker_event(const std::shared_ptr<WorkerProcess>& worker, const ChildEvent& event);
@@ -80,6 +85,7 @@ class WorkerPool {
   std::unordered_map<std::uint64_t, std::shared_ptr<WorkerProcess>> alive_;
   std::deque<std::shared_ptr<WorkerProcess>> ready_;
   std::deque<Taken> waiting_;
+  std::deque<Taken> waiting_remote_;  // for the zygote
   std::unordered_map<std::uint64_t, EndHandler> end_handlers_;
   std::uint64_t next_id_ = 1;
   std::uint64_t births_ = 0;

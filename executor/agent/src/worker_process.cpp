@@ -157,6 +157,19 @@ void WorkerProcess::fail_loads(const std::string& why) {
   for (auto& [slot, pending] : std::exchange(loads_, {})) pending.done(fail(failure), {});
 }
 
+RunningLog WorkerProcess::log_of(std::uint64_t request) const {
+  auto descriptors = transport::duplicate(lane_);
+  if (!descriptors) return {};
+  const auto lane = transport::LocalLaneClient::attach(std::move(*descriptors));
+  if (!lane) return {};
+  RunningLog log = lane->running_log(request);
+  if (log.text.size() > ended_log_bytes) {
+    log.dropped += log.text.size() - ended_log_bytes;
+    log.text.resize(ended_log_bytes);
+  }
+  return log;
+}
+
 unsigned WorkerProcess::thread_count() const {
   const auto content = read_file("/proc/" + std::to_string(pid_) + "/stat", 4_KiB);
   if (!content) return 0;

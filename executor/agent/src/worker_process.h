@@ -76,6 +76,21 @@ class WorkerProcess {
   [[nodiscard]] StatusPage& page() const { return page_.page(); }
   [[nodiscard]] int page_descriptor() const { return page_.descriptor(); }
 
+  /// How a client of another host reaches it; of workers that were born for one.
+  struct RemoteLane {
+    std::uint16_t port = 0;
+    std::string key;  // 32 hexadecimal digits
+  };
+  [[nodiscard]] const RemoteLane& remote_lane() const { return remote_lane_; }
+  void set_remote_lane(RemoteLane lane) { remote_lane_ = std::move(lane); }
+  /// The worker says that its client is there. True the first time, and only for one that waited.
+  [[nodiscard]] bool client_connected() {
+    const bool awaited = awaits_client();
+    client_connected_ = true;
+    return awaited;
+  }
+  [[nodiscard]] bool awaits_client() const { return remote_lane_.port != 0 && !client_connected_; }
+
   void born(pid_t pid, UniqueFd pidfd, std::unique_ptr<PacketChannel> control);
   void tell(const WorkerMessage& message, const std::vector<int>& descriptors = {});
 
@@ -98,6 +113,8 @@ class WorkerProcess {
   /// As the kernel counts them now; 0 when it does not say.
   [[nodiscard]] unsigned thread_count() const;
 
+  /// What call `request` has printed, as the worker left it: at most `ended_log_bytes`.
+  [[nodiscard]] RunningLog log_of(std::uint64_t request) const;
   /// What the client is told when the process has ended.
   [[nodiscard]] LaneEnded epitaph(const ChildEvent& event) const;
 
@@ -113,6 +130,8 @@ class WorkerProcess {
   std::uint64_t id_;
   StatusPageMapping page_;
   transport::LaneDescriptors lane_;
+  RemoteLane remote_lane_;
+  bool client_connected_ = false;
   pid_t pid_ = -1;
   UniqueFd pidfd_;
   std::unique_ptr<PacketChannel> control_;

@@ -80,6 +80,15 @@ Result<void> drop_capabilities() {
   return {};
 }
 
+Result<void> restrict_files(const ConfinementOptions& options, SandboxRole role) {
+  if (landlock_abi() == 0) return {};
+  if (role != SandboxRole::remote_worker)
+    return enter_landlock(options.readable_paths, NetworkAccess::none);
+  auto readable = options.readable_paths;
+  readable.insert(readable.end(), {"/proc", "/sys"});
+  return enter_landlock(readable, NetworkAccess::tcp);
+}
+
 }  // namespace
 
 Result<void> confine(const ConfinementOptions& options) {
@@ -89,13 +98,15 @@ Result<void> confine(const ConfinementOptions& options) {
   if (auto done = die_with(options.parent_pid); !done) return done;
   if (auto done = drop_capabilities(); !done) return done;
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return fail_errno("PR_SET_NO_NEW_PRIVS");
-  if (landlock_abi() > 0)
-    if (auto done = enter_landlock(options.readable_paths); !done) return done;
-  return install_filter(options.role, FilterStage::birth, true);
+  if (auto done = restrict_files(options, options.role); !done) return done;
+  return install_filter(options, FilterStage::birth);
 }
 
 Result<void> confine_further(const ConfinementOptions& options) {
-  return install_filter(options.role, FilterStage::user_code, !options.readable_paths.empty());
+  // What it needed to get into the network ends here, as for any other worker.
+  if (options.role == SandboxRole::remote_worker)
+    if (auto done = restrict_files(options, SandboxRole::worker); !done) return done;
+  return install_filter(options, FilterStage::user_code);
 }
 
 SandboxSupport probe_sandbox_support() {

@@ -33,11 +33,11 @@ constexpr std::uint64_t scope_socket_signal = 3;   // ABI 6
 constexpr unsigned version_flag = 1;
 constexpr int rule_path_beneath = 1;
 
-RulesetAttributes attributes_of(int abi) {
+RulesetAttributes attributes_of(int abi, NetworkAccess network) {
   RulesetAttributes attributes{fs_abi_1, 0, 0};
   if (abi >= 2) attributes.handled_access_fs |= fs_refer;
   if (abi >= 3) attributes.handled_access_fs |= fs_truncate;
-  if (abi >= 4) attributes.handled_access_net = net_bind_connect;
+  if (abi >= 4 && network == NetworkAccess::none) attributes.handled_access_net = net_bind_connect;
   if (abi >= 5) attributes.handled_access_fs |= fs_ioctl;
   if (abi >= 6) attributes.scoped = scope_socket_signal;
   return attributes;
@@ -55,10 +55,11 @@ int landlock_abi() {
   return abi < 0 ? 0 : static_cast<int>(abi);
 }
 
-Result<void> enter_landlock(const std::vector<std::filesystem::path>& readable) {
+Result<void> enter_landlock(const std::vector<std::filesystem::path>& readable,
+                            NetworkAccess network) {
   const int abi = landlock_abi();
   if (abi == 0) return fail(ErrorCode::unsupported, "this kernel has no Landlock");
-  const RulesetAttributes attributes = attributes_of(abi);
+  const RulesetAttributes attributes = attributes_of(abi, network);
   const UniqueFd ruleset(
       static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, size_of(abi), 0)));
   if (!ruleset) return fail_errno("landlock_create_ruleset");

@@ -124,11 +124,33 @@ constexpr std::array only_at_birth{
     SCMP_SYS(munlock),
 };
 
+/// To get into the network; gone in the second stage.
+constexpr std::array to_connect{
+    SCMP_SYS(socket),
+    SCMP_SYS(bind),
+    SCMP_SYS(listen),
+    SCMP_SYS(accept4),
+    SCMP_SYS(accept),
+    SCMP_SYS(connect),
+    SCMP_SYS(getsockname),
+    SCMP_SYS(getpeername),
+    SCMP_SYS(setsockopt),
+    SCMP_SYS(ioctl),
+    SCMP_SYS(memfd_create),
+    SCMP_SYS(ftruncate),
+    SCMP_SYS(sched_getscheduler),
+    SCMP_SYS(epoll_create),
+    SCMP_SYS(socketpair),
+};
+
+/// To speak over connections that are there.
+constexpr std::array to_speak{
+    SCMP_SYS(sendto),      SCMP_SYS(recvfrom),   SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_wait),
+    SCMP_SYS(epoll_pwait), SCMP_SYS(getsockopt), SCMP_SYS(shutdown),
+};
+
 constexpr std::array compiler_too{SCMP_SYS(memfd_create), SCMP_SYS(ftruncate), SCMP_SYS(unlink),
                                   SCMP_SYS(prlimit64)};
-
-/// User code may not take away what the worker runs on: its descriptors have numbers below this.
-constexpr unsigned protected_descriptors = worker_descriptor_count;
 
 class Rules {
  public:
@@ -165,16 +187,18 @@ void add_memory_rules(Rules& rules, SandboxRole role, FilterStage stage) {
                    SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_TYPE | MAP_GROWSDOWN, MAP_PRIVATE));
 }
 
-void add_descriptor_rules(Rules& rules, SandboxRole role, FilterStage stage) {
+void add_descriptor_rules(Rules& rules, const ConfinementOptions& options, FilterStage stage) {
   // Whether it is a terminal, and nothing else: other requests would change what processes share
   // (O_NONBLOCK of a lane's eventfd), or send signals to those that kill() does not reach.
   rules.allow_if(SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, TCGETS));
-  if (stage == FilterStage::birth || role == SandboxRole::compiler) {
+  if (stage == FilterStage::birth || options.role == SandboxRole::compiler) {
     rules.allow(SCMP_SYS(close));
     rules.allow(SCMP_SYS(fcntl));
     return;
   }
-  rules.allow_if(SCMP_SYS(close), SCMP_A0(SCMP_CMP_GE, protected_descriptors));
+  // User code may not take away what the worker runs on.
+  rules.allow_if(SCMP_SYS(close),
+                 SCMP_A0(SCMP_CMP_GE, static_cast<scmp_datum_t>(options.protected_descriptors)));
   for (const unsigned long command : {F_GETFD, F_GETFL, F_SETFD, F_GET_SEALS})
     rules.allow_if(SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, command));
 }
@@ -194,23 +218,29 @@ void add_process_rules(Rules& rules) {
 
 }  // namespace
 
-Result<void> install_filter(SandboxRole role, FilterStage stage, bool may_open_files) {
+Result<void> install_filter(const ConfinementOptions& options, FilterStage stage) {
+  const SandboxRole role = options.role;
   const Filter filter(seccomp_init(SCMP_ACT_ERRNO(EPERM)));
   if (filter == nullptr) return fail(ErrorCode::unsupported, "seccomp_init");
   Rules rules(filter.get());
   for (const int call : always) rules.allow(call);
   if (stage == FilterStage::birth)
     for (const int call : only_at_birth) rules.allow(call);
-  if (stage == FilterStage::birth || may_open_files)
+  if (stage == FilterStage::birth || !options.readable_paths.empty())
     for (const int call : of_paths) rules.allow(call);
   if (role == SandboxRole::compiler)
     for (const int call : compiler_too) rules.allow(call);
+  if (role == SandboxRole::remote_worker) {
+    for (const int call : to_speak) rules.allow(call);
+    if (stage == FilterStage::birth)
+      for (const int call : to_connect) rules.allow(call);
+  }
   // With PR_SET_VMA an allocator names its mappings; everything else of prctl is for the birth.
   if (stage == FilterStage::user_code)
     rules.allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, 0x53564d41));
   if (stage == FilterStage::user_code) rules.allow_if(SCMP_SYS(prlimit64), SCMP_A2(SCMP_CMP_EQ, 0));
   add_memory_rules(rules, role, stage);
-  add_descriptor_rules(rules, role, stage);
+  add_descriptor_rules(rules, options, stage);
   add_process_rules(rules);
   if (rules.error() != 0)
     return fail(system_failure(ErrorCode::system, "building the seccomp filter", rules.error()));

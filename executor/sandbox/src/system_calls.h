@@ -8,8 +8,8 @@ namespace orchid::executor {
 enum class FilterStage { birth, user_code };
 
 /// Installs the filter for all threads. Needs no_new_privs. A call outside of the list fails with
-/// EPERM. `may_open_files`: also in the second stage, as far as Landlock lets it. Errors: `system`,
-/// `unsupported`.
-[[nodiscard]] Result<void> install_filter(SandboxRole role, FilterStage stage, bool may_open_files);
+/// EPERM. With `readable_paths` files may be opened in the second stage too, as far as Landlock
+/// lets it. Errors: `system`, `unsupported`.
+[[nodiscard]] Result<void> install_filter(const ConfinementOptions& options, FilterStage stage);
 
 }  // namespace orchid::executor

@@ -23,6 +23,7 @@ namespace {
 constexpr std::chrono::microseconds default_spin{50};
 /// So long it spins without giving others a turn on its core.
 constexpr std::chrono::microseconds spin_alone{2};
+constexpr std::uint64_t spin_for_ever_us = 1ULL << 32;
 constexpr std::size_t slot_limit = 1024;
 /// The clock that the spin is measured with is read once in so many looks at the ring.
 constexpr unsigned looks_per_clock = 64;
@@ -88,7 +89,8 @@ void CallLoop::wait() {
 }
 
 void CallLoop::block() {
-  if (std::string left = Hygiene::find_threads(); !left.empty()) end(LastWords::spoiled, left);
+  if (std::string left = parts_.hygiene.find_threads(); !left.empty())
+    end(LastWords::spoiled, left);
   if (!parts_.lane.prepare_to_sleep()) return;
   if (parts_.page.attention.load(std::memory_order_acquire) == attention_seen_) {
     std::array<pollfd, 2> wait{
@@ -118,6 +120,8 @@ void CallLoop::obey(const WorkerMessage& message, std::vector<UniqueFd>& descrip
   if (const auto* assign = std::get_if<Assign>(&message)) {
     spin_ticks_ = parts_.rate.ticks(
         std::chrono::microseconds(std::min<std::uint64_t>(assign->spin_us, 1ULL << 40)));
+    // Who asked for the least latency has the core to himself.
+    if (assign->spin_us >= spin_for_ever_us) alone_ticks_ = spin_ticks_;
   } else if (const auto* object = std::get_if<Load>(&message);
              object != nullptr && descriptors.size() == 1) {
     load(*object, descriptors.front().get());

@@ -22,13 +22,12 @@ constexpr int looks_for_threads = 50;
 
 }  // namespace
 
-Hygiene::Hygiene(int descriptor_directory, bool count_descriptors)
-    : descriptor_directory_(descriptor_directory),
-      count_descriptors_(count_descriptors),
-      floating_point_(read_floating_point()) {}
+Hygiene::Hygiene(const Options& options)
+    : options_(options), floating_point_(read_floating_point()) {}
 
-void Hygiene::remember_descriptors() {
-  if (count_descriptors_) descriptors_at_start_ = count_entries(descriptor_directory_);
+void Hygiene::remember() {
+  if (options_.descriptors >= 0) descriptors_at_start_ = count_entries(options_.descriptors);
+  if (options_.threads >= 0) threads_at_start_ = count_entries(options_.threads);
 }
 
 Hygiene::FloatingPoint Hygiene::read_floating_point() {
@@ -73,12 +72,15 @@ int Hygiene::count_entries(int directory) {
 
 /// Unsharing what a process with one thread does not share does nothing and succeeds; with more it
 /// fails. The cheapest way to ask: no directory is read.
-bool Hygiene::has_one_thread() { return ::syscall(SYS_unshare, CLONE_THREAD) == 0; }
+bool Hygiene::has_own_threads_only() const {
+  if (options_.threads >= 0) return count_entries(options_.threads) == threads_at_start_;
+  return ::syscall(SYS_unshare, CLONE_THREAD) == 0;
+}
 
-std::string Hygiene::find_threads() {
+std::string Hygiene::find_threads() const {
   // One that has been joined may need a moment more until the kernel has forgotten it.
   for (int look = 0; look < looks_for_threads; ++look) {
-    if (has_one_thread()) return {};
+    if (has_own_threads_only()) return {};
     const timespec moment{0, 100'000};
     ::nanosleep(&moment, nullptr);
   }
@@ -94,10 +96,11 @@ std::string Hygiene::restore_after_call(std::chrono::nanoseconds run_time) {
     restore_signals();
     targets.signals_changed = false;
   }
-  if (__libc_single_threaded == 0 || run_time > time_to_make_a_thread)
+  const bool made_some = options_.threads < 0 && __libc_single_threaded == 0;
+  if (made_some || run_time > time_to_make_a_thread)
     if (std::string threads = find_threads(); !threads.empty()) return threads;
-  if (count_descriptors_)
-    if (const int open = count_entries(descriptor_directory_); open != descriptors_at_start_)
+  if (options_.descriptors >= 0)
+    if (const int open = count_entries(options_.descriptors); open != descriptors_at_start_)
       return "the function left " + std::to_string(open - descriptors_at_start_) +
              " descriptor(s) open";
   return {};

@@ -9,13 +9,14 @@
 
 int main(int argc, char** argv) {
   orchid::log::configure("orchid-worker", orchid::LogLevel::info);
-  int control = -1;
-  if (argc == 3 && std::string_view(argv[1]) == "--zygote")
-    std::from_chars(argv[2], argv[2] + std::strlen(argv[2]), control);
-  if (control < 0) {
+  orchid::executor::ZygoteOptions options;
+  if (argc >= 3 && std::string_view(argv[1]) == "--zygote")
+    std::from_chars(argv[2], argv[2] + std::strlen(argv[2]), options.control);
+  options.remote = argc == 4 && std::string_view(argv[3]) == "--remote";
+  if (options.control < 0) {
     std::fputs("orchid-worker is started by orchid-executor, with --zygote and a socket's number\n",
                stderr);
     return 2;
   }
-  return orchid::executor::run_zygote(control);
+  return orchid::executor::run_zygote(options);
 }

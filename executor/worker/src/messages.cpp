@@ -9,13 +9,15 @@ using Json = nlohmann::json;
 
 struct Encoder {
   Json operator()(const Birth& m) const {
-    return {{"type", "birth"},
-            {"worker", m.worker},
-            {"data_limit", m.data_limit},
-            {"request_bytes", m.request_bytes},
-            {"response_bytes", m.response_bytes},
-            {"core", m.core},
-            {"readable_paths", m.readable_paths}};
+    Json json{{"type", "birth"},
+              {"worker", m.worker},
+              {"data_limit", m.data_limit},
+              {"request_bytes", m.request_bytes},
+              {"response_bytes", m.response_bytes},
+              {"core", m.core},
+              {"readable_paths", m.readable_paths}};
+    if (m.remote) json["remote"] = {{"address", m.remote->address}, {"key", m.remote->key}};
+    return json;
   }
   Json operator()(const Born& m) const {
     return {{"type", "born"}, {"worker", m.worker}, {"pid", m.pid}};
@@ -26,6 +28,9 @@ struct Encoder {
   Json operator()(const ZygoteReady&) const { return {{"type", "zygote_ready"}}; }
   Json operator()(const Proceed&) const { return {{"type", "proceed"}}; }
   Json operator()(const WorkerReady&) const { return {{"type", "worker_ready"}}; }
+  Json operator()(const WorkerListening& m) const {
+    return {{"type", "worker_listening"}, {"port", m.port}};
+  }
   Json operator()(const WorkerUnfit& m) const {
     return {{"type", "worker_unfit"}, {"message", m.message}};
   }
@@ -46,21 +51,29 @@ struct Encoder {
   }
 };
 
+Birth parse_birth(const Json& json) {
+  Birth birth{.worker = json.at("worker"),
+              .data_limit = json.at("data_limit"),
+              .request_bytes = json.at("request_bytes"),
+              .response_bytes = json.at("response_bytes"),
+              .core = json.at("core"),
+              .readable_paths = json.at("readable_paths"),
+              .remote = {}};
+  if (const auto remote = json.find("remote"); remote != json.end())
+    birth.remote = RemoteLane{.address = remote->at("address"), .key = remote->at("key")};
+  return birth;
+}
+
 Result<WorkerMessage> from_json(const Json& json) {
   const std::string type = json.at("type");
-  if (type == "birth")
-    return Birth{.worker = json.at("worker"),
-                 .data_limit = json.at("data_limit"),
-                 .request_bytes = json.at("request_bytes"),
-                 .response_bytes = json.at("response_bytes"),
-                 .core = json.at("core"),
-                 .readable_paths = json.at("readable_paths")};
+  if (type == "birth") return parse_birth(json);
   if (type == "born") return Born{.worker = json.at("worker"), .pid = json.at("pid")};
   if (type == "birth_failed")
     return BirthFailed{.worker = json.at("worker"), .message = json.at("message")};
   if (type == "zygote_ready") return ZygoteReady{};
   if (type == "proceed") return Proceed{};
   if (type == "worker_ready") return WorkerReady{};
+  if (type == "worker_listening") return WorkerListening{.port = json.at("port")};
   if (type == "worker_unfit") return WorkerUnfit{.message = json.at("message")};
   if (type == "assign") return Assign{.spin_us = json.at("spin_us")};
   if (type == "load") return Load{.slot = json.at("slot"), .generation = json.at("generation")};

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,6 +14,7 @@
 #include "call_loop.h"
 #include "foundation/sockets.h"
 #include "hygiene.h"
+#include "remote_client.h"
 #include "runtime_overrides.h"
 #include "sandbox/confinement.h"
 
@@ -20,8 +22,14 @@ namespace orchid::executor {
 namespace {
 
 /// A worker's descriptors, by number; 0 to 2 are /dev/null.
-enum : int { control_number = 3, wake_worker_number = 4, wake_client_number = 5, files_number = 6 };
-static_assert(files_number + 1 == worker_descriptor_count);
+enum : int {
+  control_number = 3,
+  wake_worker_number = 4,
+  wake_client_number = 5,
+  files_number = 6,
+  threads_number = 7
+};
+static_assert(threads_number + 1 == worker_descriptor_count);
 
 [[noreturn]] void give_up(int control, const std::string& why) {
   (void)send_packet(control, encode(WorkerUnfit{why}));
@@ -49,15 +57,26 @@ void move_up(BirthDescriptors& descriptors) {
 void number_descriptors(const BirthDescriptors& descriptors) {
   UniqueFd null = open_quietly("/dev/null", O_RDWR);
   UniqueFd files = open_quietly("/proc/self/fd", O_RDONLY | O_DIRECTORY);
-  for (UniqueFd* fd : {&null, &files}) move_up(*fd);
+  UniqueFd threads = open_quietly("/proc/self/task", O_RDONLY | O_DIRECTORY);
+  for (UniqueFd* fd : {&null, &files, &threads}) move_up(*fd);
   const std::array<int, worker_descriptor_count> sources{null.get(),
                                                          null.get(),
                                                          null.get(),
                                                          descriptors.control.get(),
                                                          descriptors.wake_worker.get(),
                                                          descriptors.wake_client.get(),
-                                                         files.get()};
+                                                         files.get(),
+                                                         threads.get()};
   for (std::size_t i = 0; i < sources.size(); ++i) ::dup2(sources[i], static_cast<int>(i));
+}
+
+/// One more than the highest number in use.
+int end_of_descriptors() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  int end = static_cast<int>(limit.rlim_cur);
+  while (end > 0 && ::fcntl(end - 1, F_GETFD) < 0) --end;
+  return end;
 }
 
 void bind_to(std::int32_t core) {
@@ -104,19 +123,28 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
   override_targets().log = log;
   log->capture_standard_streams();
   auto* code = new CodeMap();
-  auto* hygiene = new Hygiene(files_number, !birth.readable_paths.empty());
-  auto* loop = new CallLoop({*lane, page, *log, *hygiene, *code, rate, control, birth.core});
+  auto* hygiene = new Hygiene({.descriptors = birth.readable_paths.empty() ? -1 : files_number,
+                               .threads = birth.remote ? threads_number : -1});
   install_crash_handlers(page, *code);
 
-  ConfinementOptions confinement{.role = SandboxRole::worker,
-                                 .data_limit = ByteCount{birth.data_limit},
-                                 .parent_pid = parent_pid};
+  ConfinementOptions confinement{
+      .role = birth.remote ? SandboxRole::remote_worker : SandboxRole::worker,
+      .data_limit = ByteCount{birth.data_limit},
+      .parent_pid = parent_pid};
   for (int fd = 0; fd < worker_descriptor_count; ++fd) confinement.keep_descriptors.push_back(fd);
   for (const std::string& path : birth.readable_paths)
     confinement.readable_paths.emplace_back(path);
   lane->use_wake_descriptors(wake_worker_number, wake_client_number);
   if (auto confined = confine(confinement); !confined) give_up(control, confined.error().message);
-  hygiene->remember_descriptors();
+  transport::LaneWorker* calls = &*lane;
+  if (birth.remote) {
+    auto remote = await_remote_client(*birth.remote, geometry, control);
+    if (!remote) give_up(control, remote.error().message);
+    calls = new transport::UcxLaneWorker(std::move(*remote));
+    confinement.protected_descriptors = end_of_descriptors();
+  }
+  auto* loop = new CallLoop({*calls, page, *log, *hygiene, *code, rate, control, birth.core});
+  hygiene->remember();
   if (auto confined = confine_further(confinement); !confined)
     give_up(control, confined.error().message);
   (void)send_packet(control, encode(WorkerReady{}));

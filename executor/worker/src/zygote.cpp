@@ -13,6 +13,7 @@
 #include "foundation/log.h"
 #include "foundation/sockets.h"
 #include "jit/linker.h"
+#include "transport/ucx_lane.h"
 #include "worker/messages.h"
 #include "worker_process.h"
 
@@ -56,11 +57,15 @@ void bear(int control, const Birth& birth, Packet& packet, const TickRate& rate,
 
 }  // namespace
 
-int run_zygote(int control) {
+int run_zygote(const ZygoteOptions& options) {
+  const int control = options.control;
   const int agent_pid = ::getppid();
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != agent_pid) return 1;
   ::prctl(PR_SET_NAME, "orchid-zygote");
   prepare_linker();
+  if (options.remote)
+    if (auto loaded = transport::load_ucx(); !loaded)
+      log::error("event=no_remote_lanes reason=\"{}\"", loaded.error().message);
   const TickRate rate = TickRate::measure();
   if (!send_packet(control, encode(ZygoteReady{}))) return 1;
   while (true) {

@@ -3,7 +3,11 @@
 #pragma once
 namespace orchid::executor {
 
-/// Serves Birth requests on the packet socket until the agent closes it. Returns the exit status.
-[[nodiscard]] int run_zygote(int control);
+struct ZygoteOptions {
+  int control = -1;     // a packet socket to the agent
+  bool remote = false;  // some workers will have clients of other hosts: UCX is mapped for them
+};
+/// Serves Birth requests until the agent closes the socket. Returns the exit status.
+[[nodiscard]] int run_zygote(const ZygoteOptions& options);
 
 }  // namespace orchid::executor

@@ -18,13 +18,18 @@ Json to_json(const LaneClaim& m) {
           {"secret", m.secret}};
 }
 Json to_json(const LaneClaimed& m) {
-  return {{"type", "claimed"},
-          {"worker", m.worker},
-          {"pid", m.pid},
-          {"core", m.core},
-          {"generation", m.generation},
-          {"request_bytes", m.request_bytes.value},
-          {"response_bytes", m.response_bytes.value}};
+  Json json{{"type", "claimed"},
+            {"worker", m.worker},
+            {"pid", m.pid},
+            {"core", m.core},
+            {"generation", m.generation},
+            {"request_bytes", m.request_bytes.value},
+            {"response_bytes", m.response_bytes.value}};
+  if (m.port != 0) {
+    json["port"] = m.port;
+    json["key"] = m.key;
+  }
+  return json;
 }
 Json to_json(const LaneRefused& m) {
   return {{"type", "refused"}, {"code", to_string(m.code)}, {"message", m.message}};
@@ -51,14 +56,17 @@ Json to_json(const LaneRejected& m) {
 Json to_json(const LaneCancel& m) { return {{"type", "cancel"}, {"request", m.request}}; }
 Json to_json(const LaneReplace& m) { return {{"type", "replace"}, {"reason", m.reason}}; }
 Json to_json(const LaneEnded& m) {
-  return {{"type", "ended"},
-          {"request", m.request},
-          {"outcome", to_string(m.outcome)},
-          {"message", m.message},
-          {"signal", m.signal},
-          {"exit_status", m.exit_status},
-          {"started", m.started},
-          {"replaced_in_ms", m.replaced_in.count()}};
+  Json json{{"type", "ended"},
+            {"request", m.request},
+            {"outcome", to_string(m.outcome)},
+            {"message", m.message},
+            {"signal", m.signal},
+            {"exit_status", m.exit_status},
+            {"started", m.started},
+            {"replaced_in_ms", m.replaced_in.count()}};
+  if (!m.log.text.empty() || m.log.dropped != 0)
+    json["log"] = {{"text", m.log.text}, {"dropped", m.log.dropped}};
+  return json;
 }
 
 Result<LaneMessage> parse_from_client(JsonFields& f) {
@@ -98,6 +106,11 @@ LaneEnded parse_ended(JsonFields& f) {
   m.exit_status = f.number<int>("exit_status");
   m.started = f.flag("started");
   m.replaced_in = std::chrono::milliseconds(f.number<std::uint32_t>("replaced_in_ms"));
+  if (f.has("log")) {
+    JsonFields log = f.object("log");
+    m.log = {.text = log.text("text"), .dropped = log.number<std::uint64_t>("dropped")};
+    f.include(log);
+  }
   return m;
 }
 
@@ -109,6 +122,10 @@ LaneClaimed parse_claimed(JsonFields& f) {
   m.generation = f.number<std::uint32_t>("generation");
   m.request_bytes = ByteCount{f.number<std::uint64_t>("request_bytes")};
   m.response_bytes = ByteCount{f.number<std::uint64_t>("response_bytes")};
+  if (f.has("port")) {
+    m.port = f.number<std::uint16_t>("port");
+    m.key = f.text("key", 32);
+  }
   return m;
 }
 

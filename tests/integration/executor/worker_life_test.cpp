@@ -43,17 +43,22 @@ TEST_CASE_FIXTURE(ExecutorFixture,
   const std::filesystem::path process = "/proc/" + std::to_string(worker.pid());
   std::ifstream file(process / "status");
   const std::string status(std::istreambuf_iterator<char>(file), {});
-  for (const char* line : {"CapEff:\t0000000000000000\n", "CapPrm:\t0000000000000000\n",
-                           "NoNewPrivs:\t1\n", "Seccomp:\t2\n", "Threads:\t1\n"}) {
+  const bool local = lane_under_test() == LaneKind::local;  // UCX has a thread and sockets
+  for (const char* line :
+       {"CapEff:\t0000000000000000\n", "CapPrm:\t0000000000000000\n", "NoNewPrivs:\t1\n",
+        "Seccomp:\t2\n", local ? "Threads:\t1\n" : "Threads:\t2\n"}) {
     CAPTURE(line);
     CHECK(contains(status, line));
   }
   const std::filesystem::directory_iterator descriptors(process / "fd");
-  CHECK(std::distance(begin(descriptors), end(descriptors)) == 7);
+  const auto count = std::distance(begin(descriptors), end(descriptors));
+  if (local) CHECK(count == 8);
+  CHECK(count < 40);
 }
 
 TEST_CASE_FIXTURE(ExecutorFixture,
                   "after a kill the replacement is a worker that was there before it") {
+  if (lane_under_test() == LaneKind::ucx) return;  // those are born when they are asked for
   int made_before = 0;
   constexpr int kills = 21;
   for (int i = 0; i < kills; ++i) {

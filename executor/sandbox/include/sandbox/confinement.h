@@ -10,11 +10,12 @@
 
 namespace orchid::executor {
 
-/// A worker's own descriptors are numbered from 0 up to this; in stage 2 they cannot be closed or
-/// replaced any more.
-constexpr int worker_descriptor_count = 7;
+/// A worker's own descriptors are numbered from 0 up to this.
+constexpr int worker_descriptor_count = 8;
 
-enum class SandboxRole { worker, compiler };
+/// A remote worker speaks to a client of another host: up to the second stage it may open
+/// connections and look at /proc and /sys, where UCX finds the network's devices.
+enum class SandboxRole { worker, remote_worker, compiler };
 
 struct ConfinementOptions {
   SandboxRole role;
@@ -22,6 +23,8 @@ struct ConfinementOptions {
       data_limit;  // RLIMIT_DATA, on top of what is mapped now: heap, stacks, private mappings
   int parent_pid;  // dies with it; fails when it is gone already
   std::vector<int> keep_descriptors;  // ascending; all others are closed
+  int protected_descriptors =
+      worker_descriptor_count;  // in stage 2 those below it cannot be closed or replaced any more
   std::vector<std::filesystem::path>
       readable_paths;  // Landlock: these trees may be read, nothing else may be opened
 };

@@ -2,6 +2,7 @@
 // as JSON.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -10,6 +11,12 @@
 #include "foundation/result.h"
 
 namespace orchid::executor {
+
+/// Where a worker waits for a client of another host.
+struct RemoteLane {
+  std::string address;  // an IP address of this host; empty: all of them
+  std::string key;      // 32 hexadecimal digits: the client has to know it; never logged
+};
 
 /// Agent to zygote. Descriptors: the worker's control socket, lane memory, eventfd that wakes the
 /// worker, eventfd that wakes the client, status page.
@@ -20,6 +27,7 @@ struct Birth {
   std::uint64_t response_bytes = 0;
   std::int32_t core = -1;  // -1: not bound
   std::vector<std::string> readable_paths;
+  std::optional<RemoteLane> remote;
 };
 /// Zygote to agent. Descriptor: the pidfd.
 struct Born {
@@ -37,6 +45,11 @@ struct ZygoteReady {};
 struct Proceed {};
 /// Worker to agent: confined, waiting for calls.
 struct WorkerReady {};
+/// Worker to agent: it waits for its client of another host; `WorkerReady` follows once that is
+/// there.
+struct WorkerListening {
+  std::uint16_t port = 0;
+};
 /// Worker to agent: it cannot be confined, and ends.
 struct WorkerUnfit {
   std::string message;
@@ -64,8 +77,9 @@ struct LoadFailed {
   std::string message;
 };
 
-using WorkerMessage = std::variant<Birth, Born, BirthFailed, ZygoteReady, Proceed, WorkerReady,
-                                   WorkerUnfit, Assign, Load, Unload, Loaded, LoadFailed>;
+using WorkerMessage =
+    std::variant<Birth, Born, BirthFailed, ZygoteReady, Proceed, WorkerReady, WorkerListening,
+                 WorkerUnfit, Assign, Load, Unload, Loaded, LoadFailed>;
 
 [[nodiscard]] std::string encode(const WorkerMessage& message);
 /// Errors: `bad_request`.

@@ -49,6 +49,15 @@ struct PeerCredentials {
 };
 [[nodiscard]] Result<PeerCredentials> peer_credentials(int socket);
 
+struct TcpListener {
+  UniqueFd socket;      // non-blocking
+  std::string host;     // the IP address
+  std::string address;  // "host:port" as others dial it, with the port that was bound
+};
+/// Listens at "127.0.0.1:0" or "[::1]:4711"; port 0: any free one. Errors: `bad_configuration` (no
+/// such form, or no address of this host), `system`.
+[[nodiscard]] Result<TcpListener> listen_tcp(const std::string& address);
+
 /// Whether this machine has ::1.
 [[nodiscard]] bool has_ipv6_loopback();
 

@@ -14,6 +14,7 @@
 #include "foundation/units.h"
 #include "protocol/lease_id.h"
 #include "protocol/outcome.h"
+#include "protocol/running_log.h"
 
 namespace orchid {
 
@@ -46,8 +47,9 @@ struct LaneReplace {
 
 // From the executor.
 
-/// Comes with three descriptors: lane memory, eventfd that wakes the worker, eventfd that wakes the
-/// client.
+/// Within a host it comes with three descriptors: lane memory, eventfd that wakes the worker,
+/// eventfd that wakes the client. To a client of another host without any, and with `port` and
+/// `key`.
 struct LaneClaimed {
   std::uint64_t worker = 0;
   std::int64_t pid = 0;
@@ -55,6 +57,8 @@ struct LaneClaimed {
   std::uint32_t generation = 0;
   ByteCount request_bytes;
   ByteCount response_bytes;
+  std::uint16_t port = 0;  // where the worker waits, on the host of the executor's address
+  std::string key;         // 32 hexadecimal digits: what opens that lane; never logged
 };
 
 struct LaneRefused {
@@ -97,7 +101,11 @@ struct LaneEnded {
   int exit_status = 0;
   bool started = false;                      // false: the call provably did not run
   std::chrono::milliseconds replaced_in{0};  // more than 0 when workers die one after the other
+  /// What the call had logged, for clients of other hosts; the others read it in the lane. At most
+  /// `ended_log_bytes`.
+  RunningLog log;
 };
+constexpr std::size_t ended_log_bytes = 16 * 1024;
 
 using LaneMessage =
     std::variant<LaneClaim, LaneClaimed, LaneRefused, LaneAnnounce, LaneNeedCode, LaneCode,

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "foundation/result.h"
 #include "transport/lane.h"
@@ -21,6 +22,8 @@ namespace orchid::transport {
 
 /// Random, for one lane; both ends have got it from somebody they trust.
 using ConnectionKey = std::array<std::byte, 16>;
+/// From 32 hexadecimal digits. Errors: `bad_request`.
+[[nodiscard]] Result<ConnectionKey> parse_connection_key(std::string_view digits);
 using LaneDeadline = std::chrono::steady_clock::time_point;
 
 /// Maps libucp; does nothing more, so that a process that forks its workers can do it for them.

@@ -11,8 +11,10 @@
 namespace orchid::transport {
 
 Result<Slab> Slab::map(std::size_t size) {
+  // Shared with nobody; but a private mapping would count against a worker's RLIMIT_DATA as a
+  // whole.
   void* base = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return fail_errno("mmap a lane");
   return Slab({static_cast<std::byte*>(base), size});
 }
