@@ -42,6 +42,8 @@ Kind kind_of(ErrorCode code) {
       return {408, "Too slow", {}, true};
     case ErrorCode::cancelled:
       return {409, "Cancelled", {}, false};
+    case ErrorCode::lease_ended:
+      return {410, "The lease has ended", {}, false};
     case ErrorCode::disk_full:
       return {507, "The gateway's disk is full", {}, true};
     case ErrorCode::unsupported:

@@ -6,7 +6,7 @@
 
 namespace orchid {
 namespace {
-constexpr std::array<std::pair<ErrorCode, std::string_view>, 17> names{{
+constexpr std::array<std::pair<ErrorCode, std::string_view>, 18> names{{
     {ErrorCode::internal, "internal"},
     {ErrorCode::bad_request, "bad_request"},
     {ErrorCode::bad_configuration, "bad_configuration"},
@@ -21,6 +21,7 @@ constexpr std::array<std::pair<ErrorCode, std::string_view>, 17> names{{
     {ErrorCode::unreachable, "unreachable"},
     {ErrorCode::timed_out, "timed_out"},
     {ErrorCode::cancelled, "cancelled"},
+    {ErrorCode::lease_ended, "lease_ended"},
     {ErrorCode::disk_full, "disk_full"},
     {ErrorCode::unsupported, "unsupported"},
     {ErrorCode::system, "system"},

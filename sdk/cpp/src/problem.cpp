@@ -24,6 +24,8 @@ ErrorKind kind_of_status(int status) {
     case 409:
     case 412:
       return ErrorKind::conflict;
+    case 410:
+      return ErrorKind::lease_ended;
     case 413:
       return ErrorKind::too_large;
     case 422:
@@ -55,6 +57,8 @@ std::string hint_for(ErrorKind kind) {
       return "give it more time with a longer deadline, or look at its logs";
     case ErrorKind::no_capacity:
       return "try again, or look at 'orchid hosts' for what is free";
+    case ErrorKind::lease_ended:
+      return "take a new lease";
     default:
       return {};
   }

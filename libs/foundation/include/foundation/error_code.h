@@ -22,6 +22,7 @@ enum class ErrorCode : std::uint8_t {
   unreachable,      // a peer does not answer
   timed_out,
   cancelled,
+  lease_ended,  // it was released, has expired or was revoked; a new one helps
   disk_full,
   unsupported,  // this host, kernel or version cannot do it
   system,       // the operating system refused; the message has errno's text
