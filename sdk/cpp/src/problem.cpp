@@ -43,27 +43,6 @@ ErrorKind kind_of_status(int status) {
   }
 }
 
-bool is_retryable(ErrorKind kind) {
-  return kind == ErrorKind::evicted || kind == ErrorKind::worker_lost ||
-         kind == ErrorKind::no_capacity || kind == ErrorKind::quota ||
-         kind == ErrorKind::unreachable;
-}
-
-std::string hint_for(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::function_crashed:
-      return "'orchid logs' with the invocation's id shows what it wrote before";
-    case ErrorKind::deadline_exceeded:
-      return "give it more time with a longer deadline, or look at its logs";
-    case ErrorKind::no_capacity:
-      return "try again, or look at 'orchid hosts' for what is free";
-    case ErrorKind::lease_ended:
-      return "take a new lease";
-    default:
-      return {};
-  }
-}
-
 std::string text_of(const json& document, const char* key) {
   const auto found = document.find(key);
   return found != document.end() && found->is_string() ? found->get<std::string>() : std::string{};
@@ -85,6 +64,27 @@ std::string foreign_message(const HttpResponse& response) {
 }
 
 }  // namespace
+
+bool is_retryable(ErrorKind kind) {
+  return kind == ErrorKind::evicted || kind == ErrorKind::worker_lost ||
+         kind == ErrorKind::no_capacity || kind == ErrorKind::quota ||
+         kind == ErrorKind::unreachable;
+}
+
+std::string hint_for(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::function_crashed:
+      return "'orchid logs' with the invocation's id shows what it wrote before";
+    case ErrorKind::deadline_exceeded:
+      return "give it more time with a longer deadline, or look at its logs";
+    case ErrorKind::no_capacity:
+      return "try again, or look at 'orchid hosts' for what is free";
+    case ErrorKind::lease_ended:
+      return "take a new lease";
+    default:
+      return {};
+  }
+}
 
 std::optional<ErrorKind> parse_error_kind(std::string_view name) {
   for (int i = 0; i <= last_kind; ++i)
