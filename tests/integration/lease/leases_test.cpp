@@ -1,0 +1,1 @@
+#include "lease_fixture.h"
