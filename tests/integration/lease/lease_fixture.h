@@ -38,7 +38,7 @@ struct LeaseFixture {
   LeasedFunction load(const std::filesystem::path& module) {
     return lease.module(module_bytes(module)).function();
   }
-  LeasedFunction load(const std::string& name) { return load(test_function(name)); }
+  LeasedFunction load(const char* name) { return load(test_function(name)); }
 };
 
 /// Waits for `condition` for at most 10 s.

@@ -9,6 +9,7 @@ namespace orchid::sdk {
 
 struct LeaseAccess {
   static Lease lease(std::shared_ptr<LeaseCore> core) { return Lease(std::move(core)); }
+  static const LeaseCore& core_of(const Lease& lease) { return *lease.core_; }
   static LeasedFunction function(std::shared_ptr<LeaseCore> core, std::shared_ptr<LeaseCode> code,
                                  std::uint16_t entry, std::string name) {
     return {std::move(core), std::move(code), entry, std::move(name)};

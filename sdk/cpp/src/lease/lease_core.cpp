@@ -17,6 +17,8 @@ constexpr std::chrono::microseconds adaptive_spin{30};
 constexpr std::chrono::microseconds spin_alone{2};
 /// A waiting call is offered to the lanes so often, beside whenever one of them has room.
 constexpr std::chrono::milliseconds offer_interval{10};
+/// So often the lane thread looks whether lanes with several calls get on.
+constexpr std::chrono::milliseconds watch_interval{5};
 
 /// Where this thread found an idle lane last: it stays there, and others take others.
 thread_local std::size_t usual_lane = 0;
@@ -251,7 +253,37 @@ void LeaseCore::finish_async(AsyncCall& async) {
     for (auto& continuation : continuations) lease_threads->lanes.post(std::move(continuation));
 }
 
+void LeaseCore::watch_lanes() {
+  if (watching_.exchange(true)) return;
+  if (const auto lease_threads = threads()) lease_threads->lanes.wake();
+}
+
+/// Whether there are deep lanes.
+bool LeaseCore::relieve_lanes(MonotonicTime now) {
+  watching_.store(false);
+  bool deep = false;
+  for (std::size_t i = 0; i < lane_count(); ++i) {
+    WorkerLane* lane = lanes_[i].load(std::memory_order_relaxed);
+    if (lane->load() < 2) continue;
+    deep = true;
+    if (!lane->try_drive()) continue;
+    lane->look_around();
+    lane->relieve(now);
+    lane->leave();
+  }
+  if (deep) watching_.store(true);
+  return deep;
+}
+
 MonotonicTime LeaseCore::expire(MonotonicTime now) {
+  if (watching_.load() && relieve_lanes(now)) {
+    offer();
+    return std::min(expire_calls(now), now + watch_interval);
+  }
+  return expire_calls(now);
+}
+
+MonotonicTime LeaseCore::expire_calls(MonotonicTime now) {
   const MonotonicTime known{MonotonicTime::duration(next_due_.load())};
   if (waiting_.load() != 0) offer();
   const MonotonicTime offer_next =

@@ -61,6 +61,8 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
   [[nodiscard]] LeaseCapacity capacity() const;
   [[nodiscard]] unsigned ready_workers() const;
   [[nodiscard]] unsigned idle_workers() const;
+  /// Of the workers that are there, for tools that look at them or bind them to cores.
+  [[nodiscard]] std::vector<std::int64_t> worker_pids() const;
   [[nodiscard]] const std::string& id() const { return id_; }
   [[nodiscard]] LeaseSource& source() const { return *source_; }
   [[nodiscard]] const LeaseOptions& options() const { return options_; }
@@ -80,6 +82,10 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
   /// The module as a memory file; -1: it is being fetched.
   [[nodiscard]] int module_of(LeaseCode& code);
   void lane_changed();
+  /// Several calls are in one lane: the lane thread watches that they get on.
+  void lane_is_deep() {
+    if (!watching_.load(std::memory_order_relaxed)) watch_lanes();
+  }
   void lane_refused(const LaneRefused& why);
   [[nodiscard]] const TickRate& rate() const { return rate_; }
   [[nodiscard]] std::shared_ptr<LeaseThreads> threads() const;
@@ -102,7 +108,10 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
  private:
   [[nodiscard]] WorkerLane* take_idle_lane(const DirectCall& call);
   void enqueue(DirectCall& call);
+  MonotonicTime expire_calls(MonotonicTime now);
   void offer();
+  void watch_lanes();
+  [[nodiscard]] bool relieve_lanes(MonotonicTime now);
   static void park(DirectCall& call, MonotonicTime until);
   void overdue(DirectCall& call);
   [[nodiscard]] bool remove_waiting(DirectCall& call);
@@ -130,6 +139,7 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
   std::atomic<unsigned> waiting_{0};
   std::atomic<std::uint32_t> queue_version_{0};  // grows with every call that waits
   std::atomic<std::uint32_t> codes_version_{0};
+  std::atomic<bool> watching_{false};  // the lane thread looks at deep lanes
   std::atomic<MonotonicTime::rep> next_due_{std::numeric_limits<MonotonicTime::rep>::max()};
 
   mutable std::mutex mutex_;

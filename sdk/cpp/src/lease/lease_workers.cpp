@@ -213,6 +213,14 @@ unsigned LeaseCore::idle_workers() const {
   return idle;
 }
 
+std::vector<std::int64_t> LeaseCore::worker_pids() const {
+  std::vector<std::int64_t> pids;
+  for (std::size_t i = 0; i < lane_count(); ++i)
+    if (const auto pid = lanes_[i].load(std::memory_order_relaxed)->pid(); pid != 0)
+      pids.push_back(pid);
+  return pids;
+}
+
 bool LeaseCore::has_live_lane() const {
   for (std::size_t i = 0; i < lane_count(); ++i)
     if (lanes_[i].load(std::memory_order_relaxed)->phase() != LanePhase::dead) return true;

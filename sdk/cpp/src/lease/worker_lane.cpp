@@ -24,6 +24,7 @@ constexpr std::chrono::milliseconds socket_interval{1};
 /// Calls that are expected to last longer wait in the lease's queue, where any worker takes them.
 constexpr std::chrono::microseconds short_run{20};
 constexpr std::chrono::microseconds longest_backlog{200};
+constexpr std::chrono::milliseconds patience_with_front{5};
 constexpr unsigned most_in_lane = 255;
 constexpr unsigned most_stale_answers = 3;
 
@@ -85,6 +86,7 @@ bool WorkerLane::accepts(const DirectCall& call) const {
   if (number >= slots_.size() || slots_[number].state != SlotState::ready) return false;
   if (call.home != nullptr && call.home->end != end_ && !call.home->end->gone()) return false;
   if (head_ == tail_) return true;
+  if (call.at_most_once) return false;  // it could not be taken out again
   return tail_ - head_ < std::min(window_, window_of(slots_[number].usual_run));
 }
 
@@ -112,8 +114,10 @@ bool WorkerLane::send(DirectCall& call) {
   window_ = window_of(slot.usual_run);
   flights_[tail_ % flight_limit] = {&call, *sent, false};
   ++tail_;
-  load_.store(static_cast<unsigned>(tail_ - head_), std::memory_order_relaxed);
+  const auto load = static_cast<unsigned>(tail_ - head_);
+  load_.store(load, std::memory_order_relaxed);
   call.lane.store(this, std::memory_order_release);
+  if (load > 1) core_.lane_is_deep();
   return true;
 }
 
@@ -345,6 +349,24 @@ void WorkerLane::obey_callers() {
         finish(call);
       }
     }
+  }
+}
+
+void WorkerLane::relieve(MonotonicTime now) {
+  if (tail_ - head_ < 2) return;
+  if (front_looked_ != head_ || front_since_ == MonotonicTime{}) {
+    front_looked_ = head_;
+    front_since_ = now;
+    return;
+  }
+  if (now - front_since_ < patience_with_front || core_.idle_workers() == 0) return;
+  // From the back, so that they wait in their old order. Their copies run here too, some day;
+  // nobody looks at what they answer.
+  for (std::uint64_t i = tail_ - 1; i > head_; --i) {
+    Flight& flight = flights_[i % flight_limit];
+    if (flight.call == nullptr || flight.call->home != nullptr) continue;
+    --flight.call->attempt;
+    core_.put_back(*std::exchange(flight.call, nullptr));
   }
 }
 

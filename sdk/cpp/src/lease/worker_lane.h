@@ -47,6 +47,8 @@ class WorkerLane {
     return phase() == LanePhase::ready && load_.load(std::memory_order_relaxed) == 0 &&
            !driven_.load(std::memory_order_relaxed);
   }
+  /// In the executor's PID namespace; 0: none is there.
+  [[nodiscard]] std::int64_t pid() const { return pid_.load(std::memory_order_relaxed); }
   [[nodiscard]] unsigned load() const { return load_.load(std::memory_order_relaxed); }
   [[nodiscard]] const GrantedWorker& worker() const { return worker_; }
   /// Ends it at the driver's next look.
@@ -68,6 +70,8 @@ class WorkerLane {
   void look_around();
   /// What an eventful lane gets before it is armed again.
   void look_around_for(std::chrono::nanoseconds time);
+  /// Calls behind one that lasts unexpectedly long wait again in the queue, if others are idle.
+  void relieve(MonotonicTime now);
   [[nodiscard]] bool is_empty() const { return head_ == tail_; }
   [[nodiscard]] Result<std::unique_ptr<LaneRoom>> allocate(std::size_t size);
 
@@ -120,6 +124,7 @@ class WorkerLane {
   std::atomic<LanePhase> phase_{LanePhase::claiming};  // the driver writes
   std::atomic<unsigned> load_{0};                      // the driver writes
   std::atomic<bool> asleep_{false};                    // the driver writes
+  std::atomic<std::int64_t> pid_{0};                   // the driver writes
   std::atomic<bool> close_wanted_{false};
   std::atomic<std::size_t> largest_input_{0};
   std::atomic<std::size_t> largest_output_{0};
@@ -133,8 +138,10 @@ class WorkerLane {
   unsigned window_ = 1;              // of the code that was called last
   std::uint64_t head_ = 0;
   std::uint64_t tail_ = 0;
-  std::shared_ptr<LaneEnd> end_;  // shared with what is lent from it
-  std::vector<Slot> slots_;       // by the code's number
+  std::uint64_t front_looked_ = 0;  // head_ when `relieve` looked first
+  MonotonicTime front_since_;       // then
+  std::shared_ptr<LaneEnd> end_;    // shared with what is lent from it
+  std::vector<Slot> slots_;         // by the code's number
   UniqueFd socket_;
   std::uint64_t socket_watch_ = 0;  // the lane thread's names for what it watches; 0: nothing
   std::uint64_t wake_watch_ = 0;

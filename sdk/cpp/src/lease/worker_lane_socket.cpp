@@ -64,6 +64,7 @@ void WorkerLane::claimed(const LaneClaimed& message, std::vector<UniqueFd> descr
   detach(LanePhase::replacing);
   largest_input_.store(opened->largest_input);
   largest_output_.store(opened->largest_output);
+  pid_.store(message.pid, std::memory_order_relaxed);
   end_ = std::make_shared<LaneEnd>(std::move(opened->client));
   if (const auto threads = core_.threads())
     wake_watch_ =
@@ -131,6 +132,7 @@ void WorkerLane::replace(const std::string& reason) {
 }
 
 void WorkerLane::detach(LanePhase next) {
+  pid_.store(0, std::memory_order_relaxed);
   if (end_) {
     if (const auto threads = core_.threads(); threads && wake_watch_ != 0)
       threads->lanes.forget(end_->client->wake_descriptor(), wake_watch_);
