@@ -87,6 +87,22 @@ TEST_CASE_FIXTURE(LeaseFixture, "buffers are used up by a call, or given back") 
   CHECK(echo.invoke(Buffer(lease.buffer(5))).output.size() == 5);
 }
 
+TEST_CASE_FIXTURE(LeaseFixture, "small and large calls take turns for as long as one likes") {
+  const LeasedFunction echo = load(example("echo"));
+  std::vector<std::byte> output(4096);
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 100; ++i)
+      REQUIRE(echo.invoke_in_place(lease.buffer(1 << 20)).bytes().size() == 1 << 20);
+    for (const std::size_t size : {8U, 1024U, 4096U})
+      for (int i = 0; i < 600; ++i)
+        REQUIRE(echo.invoke_into(std::span<const std::byte>(output).first(size), output) == size);
+  }
+  // One that is held does not hinder the others.
+  const Output held = echo.invoke_in_place(as_bytes("held"));
+  for (int i = 0; i < 100; ++i) REQUIRE(echo.invoke(lease.buffer(1000)).output.size() == 1000);
+  CHECK(as_text(held.bytes()) == "held");
+}
+
 TEST_CASE_FIXTURE(LeaseFixture, "a module is sent once, and not to an executor that has it") {
   const LeasedModule module = lease.module(module_bytes(test_function("two_entries")));
   CHECK(module.digest() == digest_of(module_bytes(test_function("two_entries"))));
