@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "c_program.h"
 #include "fake_executor.h"
 #include "fake_gateway.h"
 #include "orchid/client.h"
@@ -122,6 +123,11 @@ TEST_CASE("workers that the gateway adds when all are lost take the calls") {
   site.executor.hang_up();
   CHECK(function.invoke("x").text() == "x");
   CHECK(site.asked("PATCH") >= 1);
+}
+
+TEST_CASE("a C program does the same") {
+  const Site site;
+  CHECK(run_c_program(site.gateway.address().c_str()) == 0);
 }
 
 TEST_CASE("a revoked lease ends its calls") {
