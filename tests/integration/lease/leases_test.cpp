@@ -1,5 +1,6 @@
 #include <dirent.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "lease_fixture.h"
@@ -85,6 +86,24 @@ TEST_CASE_FIXTURE(LeaseFixture, "buffers are used up by a call, or given back") 
     CHECK(output.bytes()[99] == static_cast<std::byte>(i));
   }
   CHECK(echo.invoke(Buffer(lease.buffer(5))).output.size() == 5);
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "the function sees the caller's own pages") {
+  const LeasedFunction marks = load("marks_input");
+  Buffer input = lease.buffer(1 << 20);
+  std::byte* const here = input.bytes().data();
+  std::ranges::fill(input.bytes(), std::byte{'x'});
+  // The worker writes into its input, and we read that where we wrote it: no copy was between.
+  CHECK(marks.invoke(std::move(input)).output.empty());
+  CHECK(as_text({here, 5}) == "seenx");
+  // Of memory of ours it gets a copy.
+  const std::vector<std::byte> own(1 << 20, std::byte{'x'});
+  CHECK(marks.invoke(own).output.empty());
+  CHECK(as_text(std::span(own).first(4)) == "xxxx");
+  // What it gives is read where it wrote: between the input's place and the mapping's end.
+  const Output output = load(example("echo")).invoke_in_place(lease.buffer(1 << 20));
+  CHECK(output.bytes().data() > here);
+  CHECK(output.bytes().data() < here + (std::size_t{200} << 20));
 }
 
 TEST_CASE_FIXTURE(LeaseFixture, "small and large calls take turns for as long as one likes") {
