@@ -23,9 +23,9 @@ endif()
 function(orchid_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINKS;PRIVATE_LINKS")
   add_library(orchid_${name} STATIC ${arg_SOURCES})
-  target_include_directories(orchid_${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/include
+  target_include_directories(orchid_${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
                              PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
-  target_link_libraries(orchid_${name} PUBLIC ${arg_LINKS} PRIVATE orchid_options ${arg_PRIVATE_LINKS})
+  target_link_libraries(orchid_${name} PUBLIC ${arg_LINKS} PRIVATE $<BUILD_INTERFACE:orchid_options> ${arg_PRIVATE_LINKS})
   add_library(Orchid::${name} ALIAS orchid_${name})
 endfunction()
 

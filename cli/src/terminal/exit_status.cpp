@@ -32,6 +32,7 @@ ExitStatus exit_status_of(ErrorKind kind) {
     case ErrorKind::quota:
     case ErrorKind::worker_lost:
     case ErrorKind::no_capacity:
+    case ErrorKind::lease_ended:
     case ErrorKind::unreachable:
     case ErrorKind::timed_out:
     case ErrorKind::disk_full:

@@ -1,7 +1,5 @@
 #include "orchid/client.h"
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -10,6 +8,7 @@
 
 #include "discovery.h"
 #include "documents.h"
+#include "function_reference.h"
 #include "problem.h"
 #include "session.h"
 
@@ -60,41 +59,6 @@ sdk::HttpRequest invocation_request(std::string_view function, std::span<const s
   if (!options.trace_parent.empty())
     request.headers.push_back("traceparent: " + options.trace_parent);
   return request;
-}
-
-/// "N", "N.E", "N@version", "N.E@version".
-struct Reference {
-  std::string function;  // with its version
-  std::string entry;
-  std::string version;
-};
-Reference split_reference(std::string_view name) {
-  Reference reference;
-  const auto at = name.find('@');
-  if (at != std::string_view::npos) reference.version = name.substr(at);
-  const std::string_view head = name.substr(0, at);
-  const auto dot = head.find('.');
-  if (dot != std::string_view::npos) reference.entry = head.substr(dot + 1);
-  reference.function = std::string(head.substr(0, dot)) + reference.version;
-  return reference;
-}
-
-std::string list_entries(const FunctionInfo& info) {
-  std::string text;
-  for (const EntryInfo& entry : info.entries) text += (text.empty() ? "" : ", ") + entry.name;
-  return text;
-}
-
-const EntryInfo& find_entry(const FunctionInfo& info, const Reference& reference) {
-  if (reference.entry.empty() && info.entries.size() == 1) return info.entries.front();
-  const auto found = std::ranges::find(info.entries, reference.entry, &EntryInfo::name);
-  if (found != info.entries.end()) return *found;
-  throw Error({.kind = ErrorKind::not_found,
-               .message = reference.entry.empty()
-                              ? "the function has several entries"
-                              : "the function has no entry '" + reference.entry + "'",
-               .hint = "name one as " + info.name + ".ENTRY; there are: " + list_entries(info),
-               .function = info.name});
 }
 
 }  // namespace
@@ -186,17 +150,10 @@ std::string Client::get(std::string_view path) {
 std::string Client::address() const { return session_->endpoint().describe(); }
 
 std::string Client::checked_reference(std::string_view name, std::string_view wanted) {
-  const Reference reference = split_reference(name);
+  const sdk::Reference reference = sdk::split_reference(name);
   const FunctionInfo info = describe(reference.function);
-  const EntryInfo& entry = find_entry(info, reference);
-  if (entry.signature != wanted)
-    throw Error({.kind = ErrorKind::signature_mismatch,
-                 .message = "the program calls it as " + std::string(wanted) + ", but it is " +
-                            (entry.signature.empty() ? "an entry for raw bytes" : entry.signature),
-                 .hint = entry.signature.empty()
-                             ? "call it with Client::invoke, or define it with ORCHID_FUNCTION"
-                             : "change the types in function<...>, or deploy the matching version",
-                 .function = info.name + "." + entry.name});
+  const EntryInfo& entry = sdk::find_entry(info, reference);
+  sdk::check_signature(info, entry, wanted);
   const std::string base =
       reference.function.substr(0, reference.function.size() - reference.version.size());
   return base + "." + entry.name + reference.version;

@@ -67,6 +67,8 @@ std::string_view to_string(ErrorKind kind) {
       return "worker_lost";
     case ErrorKind::no_capacity:
       return "no_capacity";
+    case ErrorKind::lease_ended:
+      return "lease_ended";
     case ErrorKind::unreachable:
       return "unreachable";
     case ErrorKind::timed_out:

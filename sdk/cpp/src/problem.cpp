@@ -24,6 +24,8 @@ ErrorKind kind_of_status(int status) {
     case 409:
     case 412:
       return ErrorKind::conflict;
+    case 410:
+      return ErrorKind::lease_ended;
     case 413:
       return ErrorKind::too_large;
     case 422:
@@ -38,25 +40,6 @@ ErrorKind kind_of_status(int status) {
       return ErrorKind::deadline_exceeded;
     default:
       return status < 500 ? ErrorKind::bad_request : ErrorKind::internal;
-  }
-}
-
-bool is_retryable(ErrorKind kind) {
-  return kind == ErrorKind::evicted || kind == ErrorKind::worker_lost ||
-         kind == ErrorKind::no_capacity || kind == ErrorKind::quota ||
-         kind == ErrorKind::unreachable;
-}
-
-std::string hint_for(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::function_crashed:
-      return "'orchid logs' with the invocation's id shows what it wrote before";
-    case ErrorKind::deadline_exceeded:
-      return "give it more time with a longer deadline, or look at its logs";
-    case ErrorKind::no_capacity:
-      return "try again, or look at 'orchid hosts' for what is free";
-    default:
-      return {};
   }
 }
 
@@ -81,6 +64,27 @@ std::string foreign_message(const HttpResponse& response) {
 }
 
 }  // namespace
+
+bool is_retryable(ErrorKind kind) {
+  return kind == ErrorKind::evicted || kind == ErrorKind::worker_lost ||
+         kind == ErrorKind::no_capacity || kind == ErrorKind::quota ||
+         kind == ErrorKind::unreachable;
+}
+
+std::string hint_for(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::function_crashed:
+      return "'orchid logs' with the invocation's id shows what it wrote before";
+    case ErrorKind::deadline_exceeded:
+      return "give it more time with a longer deadline, or look at its logs";
+    case ErrorKind::no_capacity:
+      return "try again, or look at 'orchid hosts' for what is free";
+    case ErrorKind::lease_ended:
+      return "take a new lease";
+    default:
+      return {};
+  }
+}
 
 std::optional<ErrorKind> parse_error_kind(std::string_view name) {
   for (int i = 0; i <= last_kind; ++i)

@@ -1,6 +1,7 @@
 // problem.h: the Error that an unsuccessful answer of the gateway stands for.
 #pragma once
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "http/connection_pool.h"
@@ -12,6 +13,11 @@ namespace orchid::sdk {
 /// The kind with this name on the wire: an outcome, an error code, or the last part of a problem's
 /// type.
 [[nodiscard]] std::optional<ErrorKind> parse_error_kind(std::string_view name);
+
+/// Whether the same call may be sent again, and has a chance.
+[[nodiscard]] bool is_retryable(ErrorKind kind);
+/// What to do about it; may be empty.
+[[nodiscard]] std::string hint_for(ErrorKind kind);
 
 /// Of any answer with a status of 400 and above: a problem document (RFC 9457), or something else
 /// that a proxy wrote.

@@ -1,6 +1,8 @@
 // session.h: what a Client and its handles share: connections, and the gateway's API as functions.
 #pragma once
 #include <chrono>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -9,7 +11,9 @@
 
 namespace orchid::sdk {
 
-/// Any thread: it holds no state but the pool. All functions throw `orchid::Error`.
+struct LeaseThreads;
+
+/// Any thread. All functions throw `orchid::Error`.
 class Session {
  public:
   explicit Session(Endpoint endpoint) : pool_(std::move(endpoint)) {}
@@ -20,6 +24,9 @@ class Session {
                                  std::chrono::milliseconds timeout = default_timeout);
   [[nodiscard]] const Endpoint& endpoint() const { return pool_.endpoint(); }
 
+  /// Of all leases that are held now; made when there are none.
+  [[nodiscard]] std::shared_ptr<LeaseThreads> lease_threads();
+
   static constexpr std::chrono::milliseconds default_timeout{30'000};
   /// How long an answer may take beyond the deadline that the gateway itself keeps.
   static constexpr std::chrono::milliseconds answer_grace{5'000};
@@ -28,6 +35,8 @@ class Session {
 
  private:
   ConnectionPool pool_;
+  std::mutex mutex_;
+  std::weak_ptr<LeaseThreads> lease_threads_;  // guarded by mutex_; the leases keep them
 };
 
 /// `name` as one part of a path.

@@ -95,11 +95,15 @@ def main():
           f"-DCMAKE_CXX_FLAGS={flags}"], stdout=subprocess.DEVNULL)
     step(["cmake", "--build", work / "build"])
 
+    guide = (source.parents[2] / "docs/guide/calling-directly.md").read_text()
+    expect("the guide's program", (source / "direct.cpp").read_text() in guide, True)
+
     # A socket's path must be short, and a build directory's may be long.
     with tempfile.TemporaryDirectory(prefix="orchid-consumer-") as runtime:
         with Orchid(prefix / "bin", work / "state", runtime) as orchid:
             step([orchid.program, "build", source / "scale.cpp", "-o", work / "scale.orc"])
             step([work / "build" / "consumer", work / "scale.orc"], env=orchid.environment)
+            step([work / "build" / "from_c", work / "scale.orc"], env=orchid.environment)
             check_two_sources(orchid, source, work)
 
 

@@ -51,14 +51,14 @@ TEST_CASE("the type decides about the kind, and where it is unknown the status d
     int status;
     ErrorKind kind;
   };
-  for (const Case& c :
-       {Case{400, ErrorKind::bad_request}, Case{401, ErrorKind::unauthenticated},
-        Case{403, ErrorKind::denied}, Case{404, ErrorKind::not_found},
-        Case{408, ErrorKind::timed_out}, Case{409, ErrorKind::conflict},
-        Case{412, ErrorKind::conflict}, Case{413, ErrorKind::too_large},
-        Case{422, ErrorKind::module_rejected}, Case{429, ErrorKind::quota},
-        Case{500, ErrorKind::internal}, Case{503, ErrorKind::no_capacity},
-        Case{504, ErrorKind::deadline_exceeded}, Case{418, ErrorKind::bad_request}}) {
+  for (const Case& c : {Case{400, ErrorKind::bad_request}, Case{401, ErrorKind::unauthenticated},
+                        Case{403, ErrorKind::denied}, Case{404, ErrorKind::not_found},
+                        Case{408, ErrorKind::timed_out}, Case{409, ErrorKind::conflict},
+                        Case{412, ErrorKind::conflict}, Case{413, ErrorKind::too_large},
+                        Case{422, ErrorKind::module_rejected}, Case{429, ErrorKind::quota},
+                        Case{410, ErrorKind::lease_ended}, Case{500, ErrorKind::internal},
+                        Case{503, ErrorKind::no_capacity}, Case{504, ErrorKind::deadline_exceeded},
+                        Case{418, ErrorKind::bad_request}}) {
     CAPTURE(c.status);
     CHECK(error_from_response(answer(c.status, R"({"type":"about:blank","title":"t"})")).kind() ==
           c.kind);

@@ -174,6 +174,22 @@ TEST_CASE("a full slab refuses, and takes again what is released, in any order")
   CHECK(same(lane.client.receive().value()->payload, big));
 }
 
+TEST_CASE("room of large answers comes back also after hundreds of small ones") {
+  Lane lane = make();
+  const auto call = [&](std::size_t size) {
+    (void)send(lane.client, pattern(size, 2));
+    echo(lane.worker);
+    const auto response = lane.client.receive().value();
+    REQUIRE(response.has_value());
+    CHECK(response->payload.size() == size);
+    lane.client.release(*response);
+  };
+  call(1000);
+  for (std::size_t i = 0; i < ring_entries; ++i) call(8);
+  for (std::size_t i = 0; i < 2 * ring_entries; ++i) call(1000);
+  call(1_MiB .value);
+}
+
 TEST_CASE("random sizes, held answers and wrap-around never mix bytes up") {
   Lane lane = make({256_KiB, 256_KiB});
   std::mt19937 random(12345);

@@ -64,7 +64,11 @@ void LocalLaneWorker::reclaim() {
   while (first_extent_ != next_extent_) {
     const Extent& oldest = extents_[first_extent_ % ring_entries];
     const auto mark = static_cast<std::uint8_t>(oldest.response / ring_entries + 1);
-    if (memory_.released()[oldest.response % ring_entries].load(std::memory_order_acquire) != mark)
+    // A client that has sent call `next_` holds none of the answers before the last 255; their
+    // marks may have been overwritten by those of later, inline answers.
+    const bool long_ago = next_ - oldest.response >= ring_entries - 1;
+    if (!long_ago &&
+        memory_.released()[oldest.response % ring_entries].load(std::memory_order_acquire) != mark)
       break;
     slab_tail_ = oldest.end;
     ++first_extent_;

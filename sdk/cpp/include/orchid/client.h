@@ -17,6 +17,7 @@
 
 #include "orchid/error.h"
 #include "orchid/invocation.h"
+#include "orchid/lease.h"
 #include "orchid/typed_function.h"
 
 namespace orchid {
@@ -90,6 +91,10 @@ class Client {
   [[nodiscard]] Function<F> function(std::string_view name) {
     return Function<F>(*this, checked_reference(name, values::signature_of<F>()));
   }
+
+  /// Workers that this program calls by itself (orchid/lease.h). Returns when enough of them are
+  /// connected. Errors: `no_capacity`, `quota`, `unsupported` (no lane leads to them from here).
+  [[nodiscard]] Lease lease(const LeaseOptions& options = {});
 
   /// Any JSON document of the HTTP API, such as "/v1/limits", as text.
   [[nodiscard]] std::string get(std::string_view path);

@@ -32,6 +32,7 @@ enum class ErrorKind : std::uint8_t {
   evicted,      // the place was taken back
   worker_lost,  // worker or host gone, not by the function's doing
   no_capacity,
+  lease_ended,  // released, expired or revoked; a new lease helps
   unreachable,  // the gateway does not answer
   timed_out,    // it did not answer in time; what was asked for may have happened
   disk_full,

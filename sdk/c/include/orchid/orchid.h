@@ -1,0 +1,152 @@
+/* orchid/orchid.h: Orchid from C: deploys functions, calls them through the gateway, and takes
+ * leases whose workers are called directly.
+ *
+ *     orchid_client* client = NULL;
+ *     if (orchid_client_open(NULL, &client) != ORCHID_STATUS_OK)
+ *       return fprintf(stderr, "%s\n", orchid_last_error()), 1;
+ *
+ * Functions return a status; what happened last on this thread is in orchid_last_error(). Handles
+ * are opaque, may be used by any thread, and are freed once, in any order: what needs another
+ * handle keeps what it needs of it. NULL may be freed. */
+#ifndef ORCHID_ORCHID_H
+#define ORCHID_ORCHID_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The values are stable, and their names are those of the HTTP API (orchid_status_name). */
+typedef enum orchid_status {
+  ORCHID_STATUS_OK = 0,
+  ORCHID_STATUS_BAD_REQUEST = 1,
+  ORCHID_STATUS_BAD_CONFIGURATION = 2,
+  ORCHID_STATUS_SIGNATURE_MISMATCH = 3,
+  ORCHID_STATUS_UNAUTHENTICATED = 4,
+  ORCHID_STATUS_DENIED = 5,
+  ORCHID_STATUS_NOT_FOUND = 6,
+  ORCHID_STATUS_CONFLICT = 7,
+  ORCHID_STATUS_TOO_LARGE = 8,
+  ORCHID_STATUS_MODULE_REJECTED = 9,
+  ORCHID_STATUS_QUOTA = 10,
+  ORCHID_STATUS_FUNCTION_ERROR = 11,
+  ORCHID_STATUS_FUNCTION_CRASHED = 12,
+  ORCHID_STATUS_FUNCTION_EXITED = 13,
+  ORCHID_STATUS_LIMIT_EXCEEDED = 14,
+  ORCHID_STATUS_DEADLINE_EXCEEDED = 15,
+  ORCHID_STATUS_CANCELLED = 16,
+  ORCHID_STATUS_EVICTED = 17,
+  ORCHID_STATUS_WORKER_LOST = 18,
+  ORCHID_STATUS_NO_CAPACITY = 19,
+  ORCHID_STATUS_LEASE_ENDED = 20,
+  ORCHID_STATUS_UNREACHABLE = 21,
+  ORCHID_STATUS_TIMED_OUT = 22,
+  ORCHID_STATUS_DISK_FULL = 23,
+  ORCHID_STATUS_UNSUPPORTED = 24,
+  ORCHID_STATUS_SYSTEM = 25,
+  ORCHID_STATUS_INTERNAL = 26
+} orchid_status;
+
+const char* orchid_status_name(orchid_status status);
+/* One line for people about this thread's last failure; "" when there was none. Valid until the
+ * next call of this thread. */
+const char* orchid_last_error(void);
+
+typedef struct orchid_client orchid_client;
+typedef struct orchid_lease orchid_lease;
+typedef struct orchid_function orchid_function;
+typedef struct orchid_future orchid_future;
+typedef struct orchid_buffer orchid_buffer;
+
+/* Bytes that Orchid allocated; free them with orchid_bytes_free. */
+typedef struct orchid_bytes {
+  void* data;
+  size_t size;
+} orchid_bytes;
+void orchid_bytes_free(orchid_bytes* bytes);
+
+/* ---- through the gateway ---- */
+
+/* `gateway`: "http://host:port" or "unix:/path"; NULL: the one that `orchid up` started. */
+orchid_status orchid_client_open(const char* gateway, orchid_client** client);
+void orchid_client_free(orchid_client* client);
+orchid_status orchid_deploy(orchid_client* client, const char* name, const void* module,
+                            size_t size);
+orchid_status orchid_deploy_file(orchid_client* client, const char* name, const char* path);
+/* `deadline_ns`: from now to the result; 0: the gateway's default. */
+orchid_status orchid_invoke(orchid_client* client, const char* function, const void* input,
+                            size_t size, uint64_t deadline_ns, orchid_bytes* output);
+
+/* ---- directly, with workers of a lease ---- */
+
+enum { ORCHID_WAIT_ADAPTIVE = 0, ORCHID_WAIT_HOT = 1, ORCHID_WAIT_BLOCKING = 2 };
+
+/* All zero is a good default: one worker. */
+typedef struct orchid_lease_options {
+  uint32_t workers;          /* 0: one */
+  uint32_t at_least;         /* 0: all of them */
+  uint32_t cores_per_worker; /* 0: one */
+  uint32_t wait;             /* ORCHID_WAIT_... */
+  uint64_t memory;           /* bytes for each worker; 0: what the site gives */
+  uint64_t duration_ms;      /* 0: 60 000; renewed for as long as the lease is held */
+  uint64_t within_ms;        /* 0: 10 000 */
+  const char* host;          /* NULL: any */
+} orchid_lease_options;
+
+/* `options` may be NULL. */
+orchid_status orchid_lease_take(orchid_client* client, const orchid_lease_options* options,
+                                orchid_lease** lease);
+/* Ends all its calls and gives the workers back. */
+void orchid_lease_free(orchid_lease* lease);
+uint32_t orchid_lease_workers(const orchid_lease* lease);
+
+/* A deployed function: "N", "N.E" or "N@<version>". */
+orchid_status orchid_lease_function(orchid_lease* lease, const char* name,
+                                    orchid_function** function);
+/* An entry of a module that is not deployed; `entry` NULL: its only one. */
+orchid_status orchid_lease_module(orchid_lease* lease, const void* module, size_t size,
+                                  const char* entry, orchid_function** function);
+void orchid_function_free(orchid_function* function);
+
+/* Of one call; all zero or NULL: 60 s, started again when its worker is lost. */
+typedef struct orchid_call_options {
+  uint64_t deadline_ns;
+  int at_most_once;
+} orchid_call_options;
+
+/* Writes the output to `output` and its size to `*output_size`. ORCHID_STATUS_TOO_LARGE: it did not
+ * fit; the function has run. */
+orchid_status orchid_call_into(orchid_function* function, const void* input, size_t size,
+                               void* output, size_t capacity, size_t* output_size,
+                               const orchid_call_options* options);
+/* The same with an output that Orchid allocates. */
+orchid_status orchid_call_bytes(orchid_function* function, const void* input, size_t size,
+                                const orchid_call_options* options, orchid_bytes* output);
+
+/* Memory of a worker's lane: an input that is written there is not copied. */
+orchid_status orchid_buffer_make(orchid_lease* lease, size_t size, orchid_buffer** buffer);
+void* orchid_buffer_data(orchid_buffer* buffer);
+void orchid_buffer_free(orchid_buffer* buffer);
+/* Frees `buffer`, whatever it returns. */
+orchid_status orchid_call_buffer(orchid_function* function, orchid_buffer* buffer, void* output,
+                                 size_t capacity, size_t* output_size,
+                                 const orchid_call_options* options);
+
+/* Copies the input and returns at once. */
+orchid_status orchid_call_start(orchid_function* function, const void* input, size_t size,
+                                const orchid_call_options* options, orchid_future** future);
+/* ORCHID_STATUS_TIMED_OUT: it is still going. */
+orchid_status orchid_future_wait(orchid_future* future, uint64_t timeout_ns);
+/* Waits for the output, or says why there is none. Once. */
+orchid_status orchid_future_get(orchid_future* future, orchid_bytes* output);
+void orchid_future_cancel(orchid_future* future);
+/* The call goes on. */
+void orchid_future_free(orchid_future* future);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* ORCHID_ORCHID_H */

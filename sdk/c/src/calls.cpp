@@ -1,0 +1,186 @@
+// The C API over the C++ one: each function is one call.
+#include <algorithm>
+#include <memory>
+
+#include "handles.h"
+
+namespace {
+
+using orchid::c::give;
+using orchid::c::guarded;
+
+std::span<const std::byte> bytes_of(const void* data, size_t size) {
+  return {static_cast<const std::byte*>(data), size};
+}
+
+std::span<std::byte> room_of(void* data, size_t size) {
+  return {static_cast<std::byte*>(data), size};
+}
+
+orchid::CallOptions options_of(const orchid_call_options* options) {
+  if (options == nullptr) return {};
+  return {.deadline = std::chrono::nanoseconds(options->deadline_ns),
+          .at_most_once = options->at_most_once != 0};
+}
+
+orchid::Wait wait_of(std::uint32_t wait) {
+  switch (wait) {
+    case ORCHID_WAIT_HOT:
+      return orchid::Wait::hot;
+    case ORCHID_WAIT_BLOCKING:
+      return orchid::Wait::blocking;
+    default:
+      return orchid::Wait::adaptive;
+  }
+}
+
+orchid::LeaseOptions options_of(const orchid_lease_options* stated) {
+  orchid::LeaseOptions options;
+  if (stated == nullptr) return options;
+  if (stated->workers > 0) options.workers = stated->workers;
+  if (stated->cores_per_worker > 0) options.cores_per_worker = stated->cores_per_worker;
+  if (stated->duration_ms > 0) options.duration = std::chrono::milliseconds(stated->duration_ms);
+  if (stated->within_ms > 0) options.within = std::chrono::milliseconds(stated->within_ms);
+  if (stated->host != nullptr) options.constraints.host = stated->host;
+  options.at_least = stated->at_least;
+  options.memory = stated->memory;
+  options.wait = wait_of(stated->wait);
+  return options;
+}
+
+}  // namespace
+
+orchid_status orchid_client_open(const char* gateway, orchid_client** client) {
+  return guarded([&] {
+    orchid::ClientOptions options;
+    if (gateway != nullptr) options.gateway = gateway;
+    *client = new orchid_client{orchid::Client(options)};
+    return ORCHID_STATUS_OK;
+  });
+}
+
+void orchid_client_free(orchid_client* client) { delete client; }
+
+orchid_status orchid_deploy(orchid_client* client, const char* name, const void* module,
+                            size_t size) {
+  return guarded([&] {
+    (void)client->client.deploy(name, bytes_of(module, size));
+    return ORCHID_STATUS_OK;
+  });
+}
+
+orchid_status orchid_deploy_file(orchid_client* client, const char* name, const char* path) {
+  return guarded([&] {
+    (void)client->client.deploy_file(name, path);
+    return ORCHID_STATUS_OK;
+  });
+}
+
+orchid_status orchid_invoke(orchid_client* client, const char* function, const void* input,
+                            size_t size, uint64_t deadline_ns, orchid_bytes* output) {
+  return guarded([&] {
+    return give(client->client
+                    .invoke(function, bytes_of(input, size),
+                            {.deadline = std::chrono::nanoseconds(deadline_ns)})
+                    .output,
+                output);
+  });
+}
+
+orchid_status orchid_lease_take(orchid_client* client, const orchid_lease_options* options,
+                                orchid_lease** lease) {
+  return guarded([&] {
+    *lease = new orchid_lease{client->client.lease(options_of(options))};
+    return ORCHID_STATUS_OK;
+  });
+}
+
+void orchid_lease_free(orchid_lease* lease) { delete lease; }
+
+uint32_t orchid_lease_workers(const orchid_lease* lease) { return lease->lease.workers(); }
+
+orchid_status orchid_lease_function(orchid_lease* lease, const char* name,
+                                    orchid_function** function) {
+  return guarded([&] {
+    *function = new orchid_function{lease->lease.function(name)};
+    return ORCHID_STATUS_OK;
+  });
+}
+
+orchid_status orchid_lease_module(orchid_lease* lease, const void* module, size_t size,
+                                  const char* entry, orchid_function** function) {
+  return guarded([&] {
+    const orchid::LeasedModule loaded = lease->lease.module(bytes_of(module, size));
+    *function = new orchid_function{loaded.function(entry == nullptr ? "" : entry)};
+    return ORCHID_STATUS_OK;
+  });
+}
+
+void orchid_function_free(orchid_function* function) { delete function; }
+
+orchid_status orchid_call_into(orchid_function* function, const void* input, size_t size,
+                               void* output, size_t capacity, size_t* output_size,
+                               const orchid_call_options* options) {
+  return guarded([&] {
+    *output_size = function->function.invoke_into(bytes_of(input, size), room_of(output, capacity),
+                                                  options_of(options));
+    return ORCHID_STATUS_OK;
+  });
+}
+
+orchid_status orchid_call_bytes(orchid_function* function, const void* input, size_t size,
+                                const orchid_call_options* options, orchid_bytes* output) {
+  return guarded([&] {
+    return give(function->function.invoke(bytes_of(input, size), options_of(options)).output,
+                output);
+  });
+}
+
+orchid_status orchid_buffer_make(orchid_lease* lease, size_t size, orchid_buffer** buffer) {
+  return guarded([&] {
+    *buffer = new orchid_buffer{lease->lease.buffer(size)};
+    return ORCHID_STATUS_OK;
+  });
+}
+
+void* orchid_buffer_data(orchid_buffer* buffer) { return buffer->buffer.bytes().data(); }
+
+void orchid_buffer_free(orchid_buffer* buffer) { delete buffer; }
+
+orchid_status orchid_call_buffer(orchid_function* function, orchid_buffer* buffer, void* output,
+                                 size_t capacity, size_t* output_size,
+                                 const orchid_call_options* options) {
+  const std::unique_ptr<orchid_buffer> used(buffer);
+  return guarded([&] {
+    *output_size = function->function.invoke_into(std::move(used->buffer),
+                                                  room_of(output, capacity), options_of(options));
+    return ORCHID_STATUS_OK;
+  });
+}
+
+orchid_status orchid_call_start(orchid_function* function, const void* input, size_t size,
+                                const orchid_call_options* options, orchid_future** future) {
+  return guarded([&] {
+    *future =
+        new orchid_future{function->function.async(bytes_of(input, size), options_of(options))};
+    return ORCHID_STATUS_OK;
+  });
+}
+
+orchid_status orchid_future_wait(orchid_future* future, uint64_t timeout_ns) {
+  return guarded([&] {
+    constexpr auto longest = static_cast<uint64_t>(std::chrono::nanoseconds::max().count());
+    if (future->future.wait_for(std::chrono::nanoseconds(std::min(timeout_ns, longest))))
+      return ORCHID_STATUS_OK;
+    orchid::c::remember("the call is still going");
+    return ORCHID_STATUS_TIMED_OUT;
+  });
+}
+
+orchid_status orchid_future_get(orchid_future* future, orchid_bytes* output) {
+  return guarded([&] { return give(future->future.get().output, output); });
+}
+
+void orchid_future_cancel(orchid_future* future) { future->future.cancel(); }
+
+void orchid_future_free(orchid_future* future) { delete future; }

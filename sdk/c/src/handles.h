@@ -1,0 +1,46 @@
+// handles.h: what the C API's opaque handles hold, and how exceptions become a status.
+#pragma once
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "orchid/client.h"
+#include "orchid/lease.h"
+#include "orchid/orchid.h"
+
+struct orchid_client {
+  orchid::Client client;
+};
+struct orchid_lease {
+  orchid::Lease lease;
+};
+struct orchid_function {
+  orchid::LeasedFunction function;
+};
+struct orchid_future {
+  orchid::ReplyFuture future;
+};
+struct orchid_buffer {
+  orchid::Buffer buffer;
+};
+
+namespace orchid::c {
+
+/// Of this thread; what went wrong last.
+void remember(std::string message);
+[[nodiscard]] orchid_status status_of(ErrorKind kind);
+/// Of the exception that is being handled.
+[[nodiscard]] orchid_status caught();
+/// `output` is an output that the caller frees.
+[[nodiscard]] orchid_status give(const std::vector<std::byte>& bytes, orchid_bytes* output);
+
+template <typename Work>
+orchid_status guarded(Work work) noexcept {
+  try {
+    return work();
+  } catch (...) {
+    return caught();
+  }
+}
+
+}  // namespace orchid::c

@@ -1,0 +1,128 @@
+// lease/direct_call.h: one call on its way to a worker of a lease and back.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "foundation/clock.h"
+#include "foundation/unique_fd.h"
+#include "lease/lane_end.h"
+#include "orchid/error.h"
+
+namespace orchid::sdk {
+
+class WorkerLane;
+class LeaseCore;
+
+/// A module that the lease's workers load. The first three never change; the others are guarded by
+/// the lease's mutex.
+struct LeaseCode {
+  unsigned number = 0;  // in the lease, counted from 0
+  std::string digest;
+  std::string function;              // its deployed name; empty: it was given as bytes
+  bool loaded = false;               // by some worker, once
+  std::vector<std::string> entries;  // once it is loaded; not changed after
+  std::optional<Error::Details> rejected;
+  unsigned failed_loads = 0;
+  UniqueFd module;        // a sealed memory file; empty until an executor has asked for it
+  bool fetching = false;  // the keeper is about to get it
+};
+
+enum class Destination : std::uint8_t { own_memory, callers_memory, in_place };
+
+/// Belongs to its caller, then to the queue or the lane that it is in, until `state` is done. A
+/// caller that waits keeps it on its stack.
+struct DirectCall {
+  enum class State : std::uint32_t { pending, parked, done };
+
+  // The question.
+  LeaseCode* code = nullptr;
+  std::uint16_t entry = 0;
+  Destination destination = Destination::own_memory;
+  bool at_most_once = false;
+  std::span<const std::byte> input;
+  std::span<std::byte> room;                 // for `callers_memory`
+  std::chrono::nanoseconds deadline{0};      // from the start of the call
+  MonotonicTime due = MonotonicTime::min();  // min: not yet worked out, since clocks cost time
+  LaneRoom* home = nullptr;                  // `input` lies in it
+
+  // Its way.
+  unsigned attempt = 0;  // started so often, as far as we know
+  bool cancelled = false;
+  unsigned stale_answers = 0;              // "need code" instead of an answer
+  std::atomic<WorkerLane*> lane{nullptr};  // that it is in; null: it waits in the queue
+  std::atomic<bool> cancel_wanted{false};
+  std::atomic<bool> given_up{false};  // its deadline and the grace have passed
+
+  // The answer.
+  std::atomic<State> state{State::pending};
+  std::size_t output_size = 0;
+  std::chrono::nanoseconds run_time{0};
+  std::vector<std::byte> output;
+  std::unique_ptr<HeldAnswer> held;
+  std::unique_ptr<Error::Details> error;
+  class AsyncCall* async = nullptr;  // null: somebody waits for it
+
+  [[nodiscard]] bool done() const { return state.load(std::memory_order_acquire) == State::done; }
+  /// Works it out with a clock that was read soon after the start.
+  void fix_due(MonotonicTime now) {
+    if (due == MonotonicTime::min()) due = now + deadline;
+  }
+};
+
+/// Counts the results of several calls.
+class ResultCount {
+ public:
+  void add() {
+    const std::lock_guard lock(mutex_);
+    ++results_;
+    changed_.notify_all();
+  }
+  /// Waits until there are more than `seen`, or `until`; how many there are.
+  std::uint64_t wait_beyond(std::uint64_t seen, MonotonicTime until) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_until(lock, until, [&] { return results_ > seen; });
+    return results_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint64_t results_ = 0;  // guarded by mutex_
+};
+
+/// A call that nobody needs to wait for.
+class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
+ public:
+  AsyncCall() { call.async = this; }
+  AsyncCall(const AsyncCall&) = delete;
+  AsyncCall& operator=(const AsyncCall&) = delete;
+
+  DirectCall call;
+  std::vector<std::byte> input;  // unless it lies in `home`
+  std::unique_ptr<LaneRoom> home;
+  std::string function;                    // for messages
+  std::shared_ptr<LeaseCore> core;         // until it is done
+  std::shared_ptr<LeaseCode> code;         // shared with the lease
+  std::shared_ptr<AsyncCall> in_flight;    // itself, for as long as a queue or a lane knows it
+  std::list<AsyncCall*>::iterator listed;  // in the lease; guarded by its mutex
+  std::shared_ptr<ResultCount> results;    // shared with who waits for many calls; may be null
+
+  std::mutex mutex;
+  bool taken = false;                                // guarded by mutex
+  std::vector<std::function<void()>> continuations;  // guarded by mutex
+  /// Cancels when the caller's token says so. Last: it must not run into what is destroyed.
+  std::optional<std::stop_callback<std::function<void()>>> stop;
+};
+
+}  // namespace orchid::sdk

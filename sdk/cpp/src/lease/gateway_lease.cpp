@@ -1,0 +1,54 @@
+#include "lease/gateway_lease.h"
+
+#include "documents.h"
+
+namespace orchid::sdk {
+namespace {
+
+constexpr std::chrono::milliseconds background_timeout{5'000};
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+}  // namespace
+
+LeaseGrant request_lease(Session& session, const LeaseOptions& options) {
+  const std::string body = lease_request(options, own_boot_id());
+  return parse_lease_grant(session
+                               .request({.method = "POST",
+                                         .target = "/v1/leases",
+                                         .headers = {"Content-Type: application/json"},
+                                         .body = bytes_of(body),
+                                         .timeout = options.within + Session::answer_grace})
+                               .text());
+}
+
+LeaseGrant GatewayLease::renew(std::chrono::milliseconds duration) {
+  const std::string body = renewal_request(duration);
+  return parse_lease_grant(session_
+                               ->request({.method = "PATCH",
+                                          .target = path(),
+                                          .headers = {"Content-Type: application/json"},
+                                          .body = bytes_of(body),
+                                          .timeout = background_timeout})
+                               .text());
+}
+
+void GatewayLease::release() {
+  (void)session_->request({.method = "DELETE", .target = path(), .timeout = background_timeout});
+}
+
+FunctionInfo GatewayLease::describe(const std::string& function) {
+  return parse_function(session_->get("/v1/functions/" + escape_path(function)).text());
+}
+
+std::vector<std::byte> GatewayLease::module(const std::string& function,
+                                            const std::string& digest) {
+  return session_
+      ->get("/v1/functions/" + escape_path(function) + "@" + digest.substr(digest.find(':') + 1) +
+            "/module")
+      .body;
+}
+
+}  // namespace orchid::sdk

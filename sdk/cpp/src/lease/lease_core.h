@@ -1,0 +1,155 @@
+// lease/lease_core.h: a lease as its callers share it: its workers' lanes, the calls that wait for
+// one of them, and the modules that they load.
+#pragma once
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "foundation/clock.h"
+#include "foundation/result.h"
+#include "foundation/tick_clock.h"
+#include "lease/direct_call.h"
+#include "lease/lease_grant.h"
+#include "lease/lease_source.h"
+#include "lease/worker_lane.h"
+#include "orchid/client.h"
+
+namespace orchid::sdk {
+
+struct LeaseThreads;
+
+/// Any thread. `mutex_` guards the queue, the modules and the end; it is never held while a lane is
+/// waited for, user code runs or the gateway is asked. Who holds it takes no other lock.
+class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
+ public:
+  struct Terms {
+    LeaseOptions options;
+    LeaseGrant grant;
+    std::shared_ptr<LeaseSource> source;    // shared: with the keeper, while it asks
+    std::shared_ptr<LeaseThreads> threads;  // shared by all leases of a Client
+  };
+  /// Connects to the granted workers and waits until enough of them are there. Throws
+  /// `orchid::Error`, and has released the lease then.
+  [[nodiscard]] static std::shared_ptr<LeaseCore> open(Terms terms);
+  explicit LeaseCore(Terms terms);
+  LeaseCore(const LeaseCore&) = delete;
+  LeaseCore& operator=(const LeaseCore&) = delete;
+  ~LeaseCore();
+
+  // Callers.
+  /// Returns when the call is done.
+  void run(DirectCall& call);
+  void start(const std::shared_ptr<AsyncCall>& async);
+  /// Until the call is done, or `until`; helps its lane meanwhile.
+  void wait(DirectCall& call, MonotonicTime until);
+  void cancel(DirectCall& call);
+  [[nodiscard]] std::unique_ptr<LaneRoom> allocate(std::size_t size);
+  /// Returns when a worker has loaded the module.
+  [[nodiscard]] std::shared_ptr<LeaseCode> load(std::string digest, std::string function,
+                                                UniqueFd module);
+  void release();
+  [[nodiscard]] LeaseCapacity capacity() const;
+  [[nodiscard]] unsigned ready_workers() const;
+  [[nodiscard]] unsigned idle_workers() const;
+  /// Of the workers that are there, for tools that look at them or bind them to cores.
+  [[nodiscard]] std::vector<std::int64_t> worker_pids() const;
+  [[nodiscard]] const std::string& id() const { return id_; }
+  [[nodiscard]] LeaseSource& source() const { return *source_; }
+  [[nodiscard]] const LeaseOptions& options() const { return options_; }
+
+  // Lanes, while they are driven.
+  [[nodiscard]] unsigned waiting() const { return waiting_.load(); }
+  [[nodiscard]] std::uint32_t queue_version() const { return queue_version_.load(); }
+  [[nodiscard]] DirectCall* take_waiting(WorkerLane& lane);
+  /// Calls that provably did not run wait again, before all others.
+  void put_back(DirectCall& call);
+  void finish(DirectCall& call);
+  [[nodiscard]] std::vector<std::shared_ptr<LeaseCode>> codes() const;
+  [[nodiscard]] std::uint32_t codes_version() const { return codes_version_.load(); }
+  void code_loaded(LeaseCode& code, const std::vector<std::string>& entries);
+  /// True: it may be announced again.
+  [[nodiscard]] bool code_rejected(LeaseCode& code, const LaneRejected& why);
+  /// The module as a memory file; -1: it is being fetched.
+  [[nodiscard]] int module_of(LeaseCode& code);
+  void lane_changed();
+  /// Several calls are in one lane: the lane thread watches that they get on.
+  void lane_is_deep() {
+    if (!watching_.load(std::memory_order_relaxed)) watch_lanes();
+  }
+  void lane_refused(const LaneRefused& why);
+  [[nodiscard]] const TickRate& rate() const { return rate_; }
+  [[nodiscard]] std::shared_ptr<LeaseThreads> threads() const;
+
+  // The lane thread and the keeper.
+  /// Gives up asynchronous calls that are overdue; when the next one will be.
+  MonotonicTime expire(MonotonicTime now);
+  void add_workers(LeaseGrant grant);
+  [[nodiscard]] bool has_live_lane() const;
+  [[nodiscard]] bool ended() const;
+  void end(Error::Details why);
+  void module_fetched(LeaseCode& code, Result<UniqueFd> module);
+  [[nodiscard]] std::optional<Error::Details> refusal() const;
+
+  static constexpr std::size_t lane_limit = 1024;
+  /// So long after its deadline a call in a lane waits for the executor's word on what became of
+  /// it.
+  static constexpr std::chrono::milliseconds last_words{250};
+
+ private:
+  [[nodiscard]] WorkerLane* take_idle_lane(const DirectCall& call);
+  void enqueue(DirectCall& call);
+  MonotonicTime expire_calls(MonotonicTime now);
+  void offer();
+  void watch_lanes();
+  [[nodiscard]] bool relieve_lanes(MonotonicTime now);
+  static void park(DirectCall& call, MonotonicTime until);
+  void overdue(DirectCall& call);
+  [[nodiscard]] bool remove_waiting(DirectCall& call);
+  [[nodiscard]] std::size_t lane_count() const {
+    return lane_count_.load(std::memory_order_acquire);
+  }
+  void poke_lanes();
+  void finish_async(AsyncCall& async);
+  void finish_with(DirectCall& call, Error::Details why);
+  void add_lane(GrantedWorker worker);
+  void wait_for_workers();
+
+  const LeaseOptions options_;
+  const std::string id_;
+  const unsigned cores_per_worker_;
+  const std::uint64_t memory_;
+  const std::shared_ptr<LeaseSource> source_;
+  const TickRate rate_;
+
+  // Lanes are added, and stay until the end, also when they are dead: whoever looks needs no lock.
+  std::array<std::atomic<WorkerLane*>, lane_limit> lanes_{};
+  std::vector<std::unique_ptr<WorkerLane>> owned_lanes_;  // guarded by lanes_mutex_
+  std::mutex lanes_mutex_;                                // taken to add lanes
+  std::atomic<std::size_t> lane_count_{0};
+  std::atomic<unsigned> waiting_{0};
+  std::atomic<std::uint32_t> queue_version_{0};  // grows with every call that waits
+  std::atomic<std::uint32_t> codes_version_{0};
+  std::atomic<bool> watching_{false};  // the lane thread looks at deep lanes
+  std::atomic<MonotonicTime::rep> next_due_{std::numeric_limits<MonotonicTime::rep>::max()};
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;  // a worker came or went, a module was loaded, the lease ended
+  std::shared_ptr<LeaseThreads> threads_;          // guarded by mutex_; empty after the release
+  std::deque<DirectCall*> queue_;                  // guarded by mutex_
+  std::list<AsyncCall*> asynchronous_;             // guarded by mutex_; not yet done
+  std::vector<std::shared_ptr<LeaseCode>> codes_;  // guarded by mutex_; by number
+  std::optional<Error::Details> end_;              // guarded by mutex_
+  std::optional<Error::Details> refusal_;          // guarded by mutex_; the executor's last
+};
+
+}  // namespace orchid::sdk

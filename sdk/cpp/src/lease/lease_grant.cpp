@@ -1,0 +1,81 @@
+#include "lease/lease_grant.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace orchid::sdk {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view name_of(Wait wait) {
+  switch (wait) {
+    case Wait::hot:
+      return "hot";
+    case Wait::adaptive:
+      return "adaptive";
+    case Wait::blocking:
+      return "blocking";
+  }
+  return "adaptive";
+}
+
+Error unintelligible() {
+  return Error({.kind = ErrorKind::internal,
+                .message = "the gateway's answer is not a lease",
+                .hint = "compare 'orchid --version' with the gateway's /version"});
+}
+
+GrantedWorker read_worker(const json& document) {
+  const auto lease = parse_lease_id(document.at("lease").get<std::string>());
+  if (!lease) throw unintelligible();
+  return {.lease = *lease,
+          .secret = document.at("secret").get<std::string>(),
+          .node = document.value("node", ""),
+          .boot_id = document.value("boot_id", ""),
+          .lane_socket = document.value("lane_socket", ""),
+          .lane_address = document.value("lane_address", "")};
+}
+
+}  // namespace
+
+LeaseGrant parse_lease_grant(std::string_view text) {
+  try {
+    const json document = json::parse(text);
+    LeaseGrant grant{
+        .id = document.at("id").get<std::string>(),
+        .cores_per_worker = document.value("cores_per_worker", 1U),
+        .memory = document.value("memory_bytes", std::uint64_t{0}),
+        .expires_in = std::chrono::milliseconds(document.value("expires_in_ms", std::int64_t{0}))};
+    for (const json& worker : document.at("workers")) grant.workers.push_back(read_worker(worker));
+    return grant;
+  } catch (const json::exception&) {
+    throw unintelligible();
+  }
+}
+
+std::string lease_request(const LeaseOptions& options, std::string_view boot_id) {
+  json request{{"workers", options.workers},
+               {"cores_per_worker", options.cores_per_worker},
+               {"memory_bytes", options.memory},
+               {"wait", name_of(options.wait)},
+               {"duration_ms", options.duration.count()},
+               {"within_ms", options.within.count()},
+               {"boot_id", boot_id}};
+  if (options.at_least > 0) request["at_least"] = options.at_least;
+  if (!options.constraints.host.empty()) request["constraints"]["host"] = options.constraints.host;
+  return request.dump();
+}
+
+std::string renewal_request(std::chrono::milliseconds duration) {
+  return json{{"duration_ms", duration.count()}}.dump();
+}
+
+std::string own_boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  file >> id;
+  return id;
+}
+
+}  // namespace orchid::sdk

@@ -1,0 +1,41 @@
+// lease/lease_grant.h: what the gateway grants: a lease, and for each of its workers where and with
+// what to claim it.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orchid/lease.h"
+#include "protocol/lease_id.h"
+
+namespace orchid::sdk {
+
+struct GrantedWorker {
+  LeaseId lease;       // of this worker alone
+  std::string secret;  // never logged
+  std::string node;
+  std::string boot_id;
+  std::string lane_socket;
+  std::string lane_address;  // for lanes between hosts; may be empty
+};
+
+struct LeaseGrant {
+  std::string id;
+  unsigned cores_per_worker = 1;
+  std::uint64_t memory = 0;  // bytes for each worker
+  std::chrono::milliseconds expires_in{0};
+  std::vector<GrantedWorker> workers;
+};
+
+/// Throws `orchid::Error` (`internal`) when the text is not what the API promises.
+[[nodiscard]] LeaseGrant parse_lease_grant(std::string_view text);
+/// The body of POST /v1/leases.
+[[nodiscard]] std::string lease_request(const LeaseOptions& options, std::string_view boot_id);
+/// The body of PATCH /v1/leases/ID.
+[[nodiscard]] std::string renewal_request(std::chrono::milliseconds duration);
+/// Of this host since its last boot.
+[[nodiscard]] std::string own_boot_id();
+
+}  // namespace orchid::sdk

@@ -1,0 +1,392 @@
+#include "lease/worker_lane.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "foundation/files.h"
+#include "lease/lease_core.h"
+#include "lease/lease_threads.h"
+#include "problem.h"
+
+namespace orchid::sdk {
+namespace {
+
+constexpr std::chrono::microseconds adaptive_spin{30};
+/// So long it spins without giving others a turn on its core.
+constexpr std::chrono::microseconds spin_alone{2};
+constexpr unsigned looks_per_clock = 64;
+/// A caller that spins for long looks so often whether its worker has died.
+constexpr std::chrono::milliseconds socket_interval{1};
+/// Calls that are expected to last longer wait in the lease's queue, where any worker takes them.
+constexpr std::chrono::microseconds short_run{20};
+constexpr std::chrono::microseconds longest_backlog{200};
+constexpr std::chrono::milliseconds patience_with_front{5};
+constexpr unsigned most_in_lane = 255;
+constexpr unsigned most_stale_answers = 3;
+
+unsigned window_of(std::chrono::nanoseconds usual_run) {
+  if (usual_run.count() < 0 || usual_run > short_run) return 1;
+  const auto fits = std::chrono::nanoseconds(longest_backlog) /
+                    std::max(usual_run, std::chrono::nanoseconds(500));
+  return std::clamp(static_cast<unsigned>(fits), 1U, most_in_lane);
+}
+
+}  // namespace
+
+WorkerLane::WorkerLane(LeaseCore& core, GrantedWorker worker)
+    : core_(core),
+      worker_(std::move(worker)),
+      attention_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+WorkerLane::~WorkerLane() = default;
+
+void WorkerLane::poke() {
+  attention_.fetch_add(1);
+  if (try_drive()) {
+    leave();
+  } else if (asleep_.load()) {
+    constexpr std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(attention_event_.get(), &one, sizeof(one));
+  }
+}
+
+void WorkerLane::disarm() {
+  armed_ = false;
+  if (end_) end_->client->finish_sleep();
+}
+
+void WorkerLane::leave() {
+  while (true) {
+    if (attention_.load() != attention_seen_) look_around();
+    if (core_.waiting() != 0) pump();
+    const std::uint32_t queue_seen = core_.queue_version();
+    if (head_ != tail_) {
+      if (!end_->client->prepare_to_sleep()) {
+        (void)take_answers();
+        continue;
+      }
+      armed_ = true;
+    }
+    driven_.store(false);
+    // What came between the last look and that store found the lane taken.
+    if (attention_.load() == attention_seen_ &&
+        (core_.waiting() == 0 || core_.queue_version() == queue_seen))
+      return;
+    if (!try_drive()) return;
+  }
+}
+
+bool WorkerLane::accepts(const DirectCall& call) const {
+  if (phase_.load(std::memory_order_relaxed) != LanePhase::ready) return false;
+  const unsigned number = call.code->number;
+  if (number >= slots_.size() || slots_[number].state != SlotState::ready) return false;
+  if (call.home != nullptr && call.home->end != end_ && !call.home->end->gone()) return false;
+  if (head_ == tail_) return true;
+  if (call.at_most_once) return false;  // it could not be taken out again
+  return tail_ - head_ < std::min(window_, window_of(slots_[number].usual_run));
+}
+
+bool WorkerLane::send(DirectCall& call) {
+  end_->collect();
+  const Slot& slot = slots_[call.code->number];
+  std::chrono::nanoseconds left = call.deadline;
+  if (call.due != MonotonicTime::min())
+    left = std::max(call.due - std::chrono::steady_clock::now(), std::chrono::nanoseconds(1));
+  const auto sent = end_->client->send({.slot = slot.slot,
+                                        .generation = slot.generation,
+                                        .entry = call.entry,
+                                        .deadline = left,
+                                        .input = call.input});
+  if (!sent) {
+    if (sent.error().code == ErrorCode::no_capacity) return false;
+    call.error = std::make_unique<Error::Details>(failure_of(
+        call, parse_error_kind(to_string(sent.error().code)).value_or(ErrorKind::internal),
+        sent.error().message));
+    finish(call);
+    return true;
+  }
+  if (call.home != nullptr && call.home->end == end_) call.home->used = true;
+  ++call.attempt;
+  window_ = window_of(slot.usual_run);
+  flights_[tail_ % flight_limit] = {&call, *sent, false};
+  ++tail_;
+  const auto load = static_cast<unsigned>(tail_ - head_);
+  load_.store(load, std::memory_order_relaxed);
+  call.lane.store(this, std::memory_order_release);
+  if (load > 1) core_.lane_is_deep();
+  return true;
+}
+
+void WorkerLane::drive_for(DirectCall& call, MonotonicTime until) {
+  const Wait wait = core_.options().wait;
+  const std::uint64_t alone = core_.rate().ticks(spin_alone);
+  const std::uint64_t spin = wait == Wait::blocking ? 0 : core_.rate().ticks(adaptive_spin);
+  const std::uint64_t look_at_socket = core_.rate().ticks(socket_interval);
+  std::uint64_t start = 0;
+  std::uint64_t socket_looked = 0;
+  if (call.async == nullptr) own_ = &call;
+  while (call.lane.load(std::memory_order_relaxed) == this && !call.done()) {
+    bool progress = false;
+    for (unsigned look = 0; look < looks_per_clock && !progress; ++look)
+      progress = take_answers() || attention_.load(std::memory_order_relaxed) != attention_seen_;
+    if (progress) {
+      if (call.done()) break;
+      if (attention_.load(std::memory_order_relaxed) != attention_seen_) look_around();
+      if (core_.waiting() != 0) pump();
+      start = 0;
+      continue;
+    }
+    const std::uint64_t now = ticks_now();
+    if (start == 0) start = socket_looked = now;
+    if (wait != Wait::hot && now - start >= spin) {
+      if (check_due(call, until)) break;
+      sleep(std::min(until, call.due + LeaseCore::last_words));
+      start = 0;
+    } else if (now - start > alone) {
+      ::sched_yield();
+      if (now - socket_looked < look_at_socket) continue;
+      socket_looked = now;
+      read_socket();
+      if (check_due(call, until)) break;
+    }
+  }
+  own_ = nullptr;
+}
+
+/// Ends an overdue call. True: there is nothing more to wait for.
+bool WorkerLane::check_due(DirectCall& call, MonotonicTime until) {
+  const MonotonicTime now = std::chrono::steady_clock::now();
+  call.fix_due(now);
+  if (now >= call.due + LeaseCore::last_words) {
+    call.given_up.store(true, std::memory_order_relaxed);
+    obey_callers();
+    return call.done();
+  }
+  return now >= until;
+}
+
+void WorkerLane::sleep(MonotonicTime until) {
+  asleep_.store(true);
+  if (attention_.load() == attention_seen_ && (!end_ || end_->client->prepare_to_sleep())) {
+    std::array<pollfd, 3> wait{{{attention_event_.get(), POLLIN, 0},
+                                {socket_.get(), POLLIN, 0},
+                                {end_ ? end_->client->wake_descriptor() : -1, POLLIN, 0}}};
+    const auto left =
+        std::max(until - std::chrono::steady_clock::now(), MonotonicTime::duration{0});
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
+    const timespec timeout{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
+    const int ready = ::ppoll(wait.data(), wait.size(), &timeout, nullptr);
+    if (end_) end_->client->finish_sleep();
+    if (ready > 0 && wait[0].revents != 0) {
+      std::uint64_t count = 0;
+      [[maybe_unused]] const auto got = ::read(attention_event_.get(), &count, sizeof(count));
+    }
+    if (ready > 0 && wait[1].revents != 0) read_socket();
+  }
+  asleep_.store(false);
+}
+
+void WorkerLane::look_around() {
+  attention_seen_ = attention_.load();
+  if (close_wanted_.load(std::memory_order_acquire))
+    return die({ErrorCode::lease_ended, "the lease has ended"});
+  if (end_) {
+    end_->collect();
+    (void)take_answers();
+  }
+  read_socket();
+  if (core_.codes_version() != codes_seen_) announce();
+  obey_callers();
+  pump();
+}
+
+void WorkerLane::look_around_for(std::chrono::nanoseconds time) {
+  look_around();
+  if (core_.options().wait == Wait::blocking) return;
+  const std::uint64_t limit = core_.rate().ticks(time);
+  const std::uint64_t alone = core_.rate().ticks(spin_alone);
+  std::uint64_t start = ticks_now();
+  while (head_ != tail_) {
+    if (take_answers()) {
+      if (core_.waiting() != 0) pump();
+      start = ticks_now();
+    } else if (attention_.load(std::memory_order_relaxed) != attention_seen_) {
+      return;
+    } else if (const std::uint64_t waited = ticks_now() - start; waited > limit) {
+      return;
+    } else if (waited > alone) {
+      ::sched_yield();
+    }
+  }
+}
+
+bool WorkerLane::take_answers() {
+  if (!end_) return false;
+  bool any = false;
+  while (head_ != tail_) {
+    auto response = end_->client->receive();
+    if (!response) {
+      replace(response.error().message);
+      return true;
+    }
+    if (!*response) break;
+    take_answer(**response);
+    any = true;
+  }
+  return any;
+}
+
+void WorkerLane::take_answer(const transport::LaneResponse& response) {
+  Flight& flight = flights_[head_ % flight_limit];
+  DirectCall* call = flight.call;
+  ++head_;
+  load_.store(static_cast<unsigned>(tail_ - head_), std::memory_order_relaxed);
+  if (call == nullptr) {
+    end_->client->release(response);
+  } else if (response.kind == ResponseKind::need_code) {
+    end_->client->release(response);
+    slots_[call->code->number] = {};
+    codes_seen_ = core_.codes_version() - 1;
+    announce();
+    --call->attempt;
+    if (++call->stale_answers > most_stale_answers) {
+      call->error = std::make_unique<Error::Details>(failure_of(
+          *call, ErrorKind::internal, "the worker loses the function's code again and again"));
+      finish(*call);
+    } else {
+      core_.put_back(*call);
+    }
+  } else {
+    if (!fill(*call, response)) end_->client->release(response);
+    finish(*call);
+  }
+  // A call that nobody wants any more holds up those behind it.
+  if (head_ != tail_)
+    if (Flight& front = flights_[head_ % flight_limit];
+        front.call == nullptr && !front.cancel_sent) {
+      front.cancel_sent = true;
+      tell(LaneCancel{front.request});
+    }
+}
+
+bool WorkerLane::fill(DirectCall& call, const transport::LaneResponse& response) {
+  call.run_time = response.run_time;
+  if (response.outcome != Outcome::ok) {
+    const auto kind = parse_error_kind(to_string(response.outcome)).value_or(ErrorKind::internal);
+    call.error = std::make_unique<Error::Details>(
+        failure_of(call, kind,
+                   response.payload_is_message ? std::string(as_text(response.payload))
+                                               : std::string(to_string(response.outcome))));
+    return false;
+  }
+  auto& usual = slots_[call.code->number].usual_run;
+  usual = usual.count() < 0 ? response.run_time : (usual * 7 + response.run_time) / 8;
+  call.output_size = response.payload.size();
+  switch (call.destination) {
+    case Destination::own_memory:
+      call.output.assign(response.payload.begin(), response.payload.end());
+      return false;
+    case Destination::callers_memory:
+      if (response.payload.size() <= call.room.size()) {
+        if (!response.payload.empty())
+          std::memcpy(call.room.data(), response.payload.data(), response.payload.size());
+      } else {
+        call.error = std::make_unique<Error::Details>(
+            failure_of(call, ErrorKind::too_large,
+                       "the output has " + std::to_string(response.payload.size()) +
+                           " bytes, the caller's memory " + std::to_string(call.room.size()) +
+                           "; the function has run, and its result is lost"));
+        call.error->hint = "pass memory for the largest output, or call invoke, which allocates";
+      }
+      return false;
+    case Destination::in_place:
+      call.held = std::make_unique<HeldAnswer>(end_, response);
+      return true;
+  }
+  return false;
+}
+
+void WorkerLane::finish(DirectCall& call) {
+  if (&call == own_) {
+    call.state.store(DirectCall::State::done, std::memory_order_relaxed);
+  } else {
+    core_.finish(call);
+  }
+}
+
+void WorkerLane::pump() {
+  while (phase_.load(std::memory_order_relaxed) == LanePhase::ready && core_.waiting() != 0) {
+    DirectCall* call = core_.take_waiting(*this);
+    if (call == nullptr) return;
+    if (!send(*call)) return core_.put_back(*call);
+  }
+}
+
+/// Calls that their callers want to be rid of.
+void WorkerLane::obey_callers() {
+  for (std::uint64_t i = head_; i < tail_; ++i) {
+    Flight& flight = flights_[i % flight_limit];
+    if (flight.call == nullptr) continue;
+    if (flight.call->given_up.load(std::memory_order_acquire)) {
+      const bool front = i == head_;
+      DirectCall& call = *std::exchange(flight.call, nullptr);
+      call.error = std::make_unique<Error::Details>(
+          failure_of(call, ErrorKind::deadline_exceeded, "the call's deadline has passed"));
+      finish(call);
+      if (front) return replace("a call is overdue and the executor did not end it");
+    } else if (flight.call->cancel_wanted.load(std::memory_order_acquire)) {
+      flight.call->cancelled = true;
+      if (i == head_) {
+        if (!std::exchange(flight.cancel_sent, true)) tell(LaneCancel{flight.request});
+      } else {
+        DirectCall& call = *std::exchange(flight.call, nullptr);
+        call.error = std::make_unique<Error::Details>(
+            failure_of(call, ErrorKind::cancelled, "the call was cancelled before it started"));
+        finish(call);
+      }
+    }
+  }
+}
+
+void WorkerLane::relieve(MonotonicTime now) {
+  if (tail_ - head_ < 2) return;
+  if (front_looked_ != head_ || front_since_ == MonotonicTime{}) {
+    front_looked_ = head_;
+    front_since_ = now;
+    return;
+  }
+  if (now - front_since_ < patience_with_front || core_.idle_workers() == 0) return;
+  // From the back, so that they wait in their old order. Their copies run here too, some day;
+  // nobody looks at what they answer.
+  for (std::uint64_t i = tail_ - 1; i > head_; --i) {
+    Flight& flight = flights_[i % flight_limit];
+    if (flight.call == nullptr || flight.call->home != nullptr) continue;
+    --flight.call->attempt;
+    core_.put_back(*std::exchange(flight.call, nullptr));
+  }
+}
+
+Error::Details WorkerLane::failure_of(const DirectCall& call, ErrorKind kind,
+                                      std::string message) const {
+  return {.kind = kind,
+          .message = std::move(message),
+          .hint = hint_for(kind),
+          .outcome = parse_outcome(to_string(kind)) ? std::string(to_string(kind)) : std::string{},
+          .node = worker_.node,
+          .attempt = call.attempt,
+          .retryable = is_retryable(kind)};
+}
+
+Result<std::unique_ptr<LaneRoom>> WorkerLane::allocate(std::size_t size) {
+  if (!end_) return fail(ErrorCode::no_capacity, "the worker is being replaced");
+  end_->collect();
+  auto room = end_->client->allocate(size);
+  if (!room) return fail(std::move(room.error()));
+  return std::make_unique<LaneRoom>(end_, *room);
+}
+
+}  // namespace orchid::sdk

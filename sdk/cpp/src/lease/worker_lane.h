@@ -1,0 +1,153 @@
+// lease/worker_lane.h: one worker of a lease, as a program calls it: the lane socket to its
+// executor (docs/PROTOCOL.md §3), the lane itself, the modules it has loaded and the calls in it.
+//
+// A lane belongs to whoever drives it. That is a role, not a thread: `try_drive` takes it, `leave`
+// gives it up, and nobody ever waits for it. Whoever finds it taken leaves word with `poke`
+// instead; the driver looks for that while it waits, and once more after it has left. So a caller
+// that finds an idle lane sends, waits and receives by itself. A lane that is left with calls in it
+// is armed: its wake descriptor brings the lane thread, which then drives.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "foundation/clock.h"
+#include "foundation/result.h"
+#include "foundation/sockets.h"
+#include "lease/direct_call.h"
+#include "lease/lease_grant.h"
+#include "protocol/lane_messages.h"
+
+namespace orchid::sdk {
+
+enum class LanePhase : std::uint8_t { claiming, ready, replacing, dead };
+
+class WorkerLane {
+ public:
+  WorkerLane(LeaseCore& core, GrantedWorker worker);
+  WorkerLane(const WorkerLane&) = delete;
+  WorkerLane& operator=(const WorkerLane&) = delete;
+  ~WorkerLane();
+
+  // Any thread.
+  [[nodiscard]] bool try_drive() {
+    if (driven_.load(std::memory_order_relaxed) ||
+        driven_.exchange(true, std::memory_order_acquire))
+      return false;
+    if (armed_) disarm();
+    return true;
+  }
+  /// Sees to it that the driver, this thread if there is none, looks at everything once.
+  void poke();
+  [[nodiscard]] LanePhase phase() const { return phase_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool looks_idle() const {
+    return phase() == LanePhase::ready && load_.load(std::memory_order_relaxed) == 0 &&
+           !driven_.load(std::memory_order_relaxed);
+  }
+  /// In the executor's PID namespace; 0: none is there.
+  [[nodiscard]] std::int64_t pid() const { return pid_.load(std::memory_order_relaxed); }
+  [[nodiscard]] unsigned load() const { return load_.load(std::memory_order_relaxed); }
+  [[nodiscard]] const GrantedWorker& worker() const { return worker_; }
+  /// Ends it at the driver's next look.
+  void want_closed() { close_wanted_.store(true, std::memory_order_release); }
+  [[nodiscard]] std::size_t largest_input() const { return largest_input_.load(); }
+  [[nodiscard]] std::size_t largest_output() const { return largest_output_.load(); }
+
+  // The driver.
+  void leave();
+  /// Connects and claims.
+  void open(std::string_view lane);
+  /// Whether a call of this code could be sent now.
+  [[nodiscard]] bool accepts(const DirectCall& call) const;
+  /// False: there is no room now. What can never be sent is ended.
+  [[nodiscard]] bool send(DirectCall& call);
+  /// Until the call is done, has left this lane, or `until`.
+  void drive_for(DirectCall& call, MonotonicTime until = MonotonicTime::max());
+  /// One look at everything, without waiting.
+  void look_around();
+  /// What an eventful lane gets before it is armed again.
+  void look_around_for(std::chrono::nanoseconds time);
+  /// Calls behind one that lasts unexpectedly long wait again in the queue, if others are idle.
+  void relieve(MonotonicTime now);
+  [[nodiscard]] bool is_empty() const { return head_ == tail_; }
+  [[nodiscard]] Result<std::unique_ptr<LaneRoom>> allocate(std::size_t size);
+
+ private:
+  enum class SlotState : std::uint8_t { unknown, announced, needs_code, ready, rejected };
+  struct Slot {
+    SlotState state = SlotState::unknown;
+    std::uint32_t slot = 0;
+    std::uint32_t generation = 0;
+    std::chrono::nanoseconds usual_run{-1};  // of its calls; negative: not known
+  };
+  struct Flight {
+    DirectCall* call = nullptr;  // null: nobody wants the answer
+    std::uint64_t request = 0;
+    bool cancel_sent = false;
+  };
+  static constexpr std::size_t flight_limit = 256;
+
+  void disarm();
+  [[nodiscard]] bool take_answers();
+  void take_answer(const transport::LaneResponse& response);
+  /// True: the answer is held, and not to be released.
+  [[nodiscard]] bool fill(DirectCall& call, const transport::LaneResponse& response);
+  void finish(DirectCall& call);
+  void pump();
+  void obey_callers();
+  [[nodiscard]] bool check_due(DirectCall& call, MonotonicTime until);
+  void announce();
+  void sleep(MonotonicTime until);
+  [[nodiscard]] Error::Details failure_of(const DirectCall& call, ErrorKind kind,
+                                          std::string message) const;
+
+  // worker_lane_socket.cpp
+  void tell(const LaneMessage& message, const std::vector<int>& descriptors = {});
+  void read_socket();
+  void handle(Packet packet);
+  void claimed(const LaneClaimed& message, std::vector<UniqueFd> descriptors);
+  void loaded(const LaneSlot& message);
+  void rejected(const LaneRejected& message);
+  void worker_ended(const LaneEnded& ended);
+  void replace(const std::string& reason);
+  void detach(LanePhase next);
+  void empty(const LaneEnded& how);
+  void lost(DirectCall& call, const LaneEnded& how);
+  void die(const Failure& why);
+
+  LeaseCore& core_;
+  const GrantedWorker worker_;
+  alignas(64) std::atomic<bool> driven_{false};
+  std::atomic<LanePhase> phase_{LanePhase::claiming};  // the driver writes
+  std::atomic<unsigned> load_{0};                      // the driver writes
+  std::atomic<bool> asleep_{false};                    // the driver writes
+  std::atomic<std::int64_t> pid_{0};                   // the driver writes
+  std::atomic<bool> close_wanted_{false};
+  std::atomic<std::size_t> largest_input_{0};
+  std::atomic<std::size_t> largest_output_{0};
+  alignas(64) std::atomic<std::uint32_t> attention_{0};
+
+  // The driver's.
+  alignas(64) std::uint32_t attention_seen_ = 0;
+  std::uint32_t codes_seen_ = 0;
+  bool armed_ = false;
+  const DirectCall* own_ = nullptr;  // of the thread that drives, while it waits for it
+  unsigned window_ = 1;              // of the code that was called last
+  std::uint64_t head_ = 0;
+  std::uint64_t tail_ = 0;
+  std::uint64_t front_looked_ = 0;  // head_ when `relieve` looked first
+  MonotonicTime front_since_;       // then
+  std::shared_ptr<LaneEnd> end_;    // shared with what is lent from it
+  std::vector<Slot> slots_;         // by the code's number
+  UniqueFd socket_;
+  std::uint64_t socket_watch_ = 0;  // the lane thread's names for what it watches; 0: nothing
+  std::uint64_t wake_watch_ = 0;
+  UniqueFd attention_event_;  // wakes a driver that sleeps
+  std::uint64_t socket_look_ticks_ = 0;
+  std::array<Flight, flight_limit> flights_{};
+};
+
+}  // namespace orchid::sdk

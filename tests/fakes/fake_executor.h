@@ -1,0 +1,58 @@
+// fakes/fake_executor.h: an executor's lane socket and a worker that echoes, all on one thread,
+// which do as a test says.
+#pragma once
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "foundation/unique_fd.h"
+#include "protocol/lane_messages.h"
+
+namespace orchid::tests {
+
+/// Serves from a thread of its own until it is destroyed. All functions may be called by any
+/// thread.
+class FakeExecutor {
+ public:
+  FakeExecutor();
+  ~FakeExecutor();
+  FakeExecutor(const FakeExecutor&) = delete;
+  FakeExecutor& operator=(const FakeExecutor&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  void answer_calls(bool answers) { answers_ = answers; }
+  /// The worker answers the next call with "need code".
+  void forget_code() { forgets_ = true; }
+  /// Closes all connections.
+  void hang_up() { hangs_up_ = true; }
+  /// Refuses all leases that were claimed.
+  void revoke(const std::string& why);
+  [[nodiscard]] unsigned announcements() const { return announcements_; }
+  [[nodiscard]] unsigned replacements() const { return replacements_; }
+
+ private:
+  struct Connection;
+  void serve();
+  void obey(Connection& connection);
+  void give_worker(Connection& connection);
+  void work(Connection& connection);
+
+  std::filesystem::path directory_;
+  std::filesystem::path path_;
+  UniqueFd listener_;
+  std::vector<std::unique_ptr<Connection>> connections_;  // the thread's
+  std::string revocation_;                                // before `revokes_` is set
+  std::atomic<bool> answers_{true};
+  std::atomic<bool> forgets_{false};
+  std::atomic<bool> hangs_up_{false};
+  std::atomic<bool> revokes_{false};
+  std::atomic<bool> ends_{false};
+  std::atomic<unsigned> announcements_{0};
+  std::atomic<unsigned> replacements_{0};
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace orchid::tests

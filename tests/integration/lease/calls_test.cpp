@@ -1,0 +1,41 @@
+#include <cstring>
+#include <numeric>
+#include <thread>
+
+#include "lease_fixture.h"
+
+namespace orchid::tests {
+namespace {
+
+std::vector<std::byte> pattern(std::size_t size) {
+  std::vector<std::byte> bytes(size);
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 256);
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(LeaseFixture, "a call brings its input there and its output back") {
+  const LeasedFunction echo = load(example("echo"));
+  CHECK(echo.invoke("hello").text() == "hello");
+  CHECK(echo.invoke("").text().empty());
+  for (const std::size_t size : {1U, 64U, 65U, 4096U, 1U << 20, 20U << 20}) {
+    const auto input = pattern(size);
+    CHECK(echo.invoke(input).output == input);
+  }
+  CHECK(lease.workers() == 1);
+  CHECK(lease.id() == "l-1-1000");
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "70 000 calls of one lane all get their own answers") {
+  const LeasedFunction echo = load(example("echo"));
+  for (std::uint64_t i = 0; i < 70'000; ++i) {
+    std::uint64_t answer = 0;
+    const auto size = echo.invoke_into(std::as_bytes(std::span(&i, 1)),
+                                       std::as_writable_bytes(std::span(&answer, 1)));
+    REQUIRE(size == sizeof answer);
+    REQUIRE(answer == i);
+  }
+}
+
+}  // namespace orchid::tests

@@ -1,0 +1,55 @@
+// lease/lease_fixture.h: an executor and a lease of some of its workers for each test case.
+#pragma once
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "local_lease.h"
+
+namespace orchid::tests {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+inline std::filesystem::path test_function(const std::string& name) {
+  return std::filesystem::path(FUNCTIONS) / (name + ".bc");
+}
+inline std::filesystem::path example(const std::string& name) {
+  return std::filesystem::path(EXAMPLES) / (name + ".bc");
+}
+
+template <typename Work>
+Error error_of(Work work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error;
+  }
+  FAIL("no error was thrown");
+  return Error({});
+}
+
+struct LeaseFixture {
+  LocalExecutor executor{{.programs = PROGRAMS, .spare = 3}};
+  std::shared_ptr<ExecutorSource> source = std::make_shared<ExecutorSource>(executor);
+  Lease lease = take_lease(source, {.workers = 1});
+
+  void take(const LeaseOptions& options) { lease = take_lease(source, options); }
+  LeasedFunction load(const std::filesystem::path& module) {
+    return lease.module(module_bytes(module)).function();
+  }
+  LeasedFunction load(const char* name) { return load(test_function(name)); }
+};
+
+/// Waits for `condition` for at most 10 s.
+template <typename Condition>
+bool eventually(Condition condition) {
+  const auto give_up = std::chrono::steady_clock::now() + seconds(10);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > give_up) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+}  // namespace orchid::tests

@@ -1,0 +1,117 @@
+#include <signal.h>
+
+#include <thread>
+
+#include "lease_fixture.h"
+
+namespace orchid::tests {
+namespace {
+
+/// The process id of the worker that runs this lease's calls, as it is seen in its lane.
+pid_t worker_of(const LeasedFunction& reports_pid) {
+  return static_cast<pid_t>(std::stol(std::string(reports_pid.invoke("").text())));
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(LeaseFixture, "a call whose worker is killed runs again on its replacement") {
+  const LeasedFunction pid = load("reports_pid");
+  const LeasedFunction sleeps = load("sleeps");
+  const pid_t victim = worker_of(pid);
+  const ReplyFuture running = sleeps.async("200");
+  const ReplyFuture waiting = sleeps.async("1");
+  CHECK_FALSE(running.wait_for(milliseconds(50)));
+  REQUIRE(::kill(victim, SIGKILL) == 0);
+  CHECK(running.get().text() == "200");
+  CHECK(waiting.get().text() == "1");
+  CHECK(worker_of(pid) != victim);
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "a synchronous call survives its worker's death") {
+  for (const Wait wait : {Wait::adaptive, Wait::blocking, Wait::hot}) {
+    take({.workers = 1, .wait = wait});
+    const LeasedFunction own_pid = load("reports_pid");
+    const LeasedFunction own_sleeps = load("sleeps");
+    const pid_t victim = worker_of(own_pid);
+    std::jthread killer([&] {
+      CHECK(eventually([&] { return lease.capacity().workers == 1; }));
+      ::kill(victim, SIGKILL);
+    });
+    CHECK(own_sleeps.invoke("100").text() == "100");
+  }
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "at most once means that a lost call is not started again") {
+  const LeasedFunction pid = load("reports_pid");
+  const LeasedFunction sleeps = load("sleeps");
+  const pid_t victim = worker_of(pid);
+  const ReplyFuture running = sleeps.async("10000", {.at_most_once = true});
+  CHECK_FALSE(running.wait_for(milliseconds(50)));
+  REQUIRE(::kill(victim, SIGKILL) == 0);
+  const Error error = error_of([&] { (void)running.get(); });
+  CHECK(error.kind() == ErrorKind::worker_lost);
+  CHECK(error.attempt() == 1);
+  CHECK(error.retryable());
+  CHECK(error.node() == "here");
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "a call that loses four workers is given up") {
+  const ReplyFuture running = load("sleeps").async("10000");
+  pid_t victim = 0;
+  for (int death = 0; death < 4; ++death) {
+    REQUIRE(eventually([&] {
+      const auto pids = sdk::LeaseAccess::core_of(lease).worker_pids();
+      if (pids.size() != 1 || pids[0] == victim) return false;
+      victim = static_cast<pid_t>(pids[0]);
+      return true;
+    }));
+    CHECK_FALSE(running.wait_for(milliseconds(50)));
+    REQUIRE(::kill(victim, SIGKILL) == 0);
+  }
+  const Error error = error_of([&] { (void)running.get(); });
+  CHECK(error.kind() == ErrorKind::worker_lost);
+  CHECK(error.attempt() == 4);
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "a worker that dies idle is replaced before anybody notices") {
+  const LeasedFunction pid = load("reports_pid");
+  const pid_t victim = worker_of(pid);
+  REQUIRE(::kill(victim, SIGKILL) == 0);
+  CHECK(worker_of(pid) != victim);
+  REQUIRE(::kill(worker_of(pid), SIGKILL) == 0);
+  CHECK(pid.invoke("").timing.total < seconds(5));
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "a crash is the function's doing and is not repeated") {
+  const LeasedFunction crashes = load("segfaults");
+  const LeasedFunction exits = load("exits");
+  const Error error = error_of([&] { (void)crashes.invoke(""); });
+  CHECK(error.kind() == ErrorKind::function_crashed);
+  CHECK(error.attempt() == 1);
+  CHECK_FALSE(error.retryable());
+  CHECK(error.outcome() == "function_crashed");
+  CHECK(error_of([&] { (void)exits.async("").get(); }).kind() == ErrorKind::function_exited);
+  CHECK(load("counts_calls").invoke("").text() == "1");
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "a stopped worker hangs nobody") {
+  const LeasedFunction pid = load("reports_pid");
+  const pid_t victim = worker_of(pid);
+  REQUIRE(::kill(victim, SIGSTOP) == 0);
+  CHECK(worker_of(pid) != victim);
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "the end of the executor ends waiting calls") {
+  auto* own = new LocalExecutor({.programs = PROGRAMS});
+  auto own_source = std::make_shared<ExecutorSource>(*own);
+  Lease own_lease = take_lease(own_source, {.workers = 1});
+  const LeasedFunction loops = own_lease.module(module_bytes(test_function("loops"))).function();
+  const ReplyFuture running = loops.async("");
+  CHECK_FALSE(running.wait_for(milliseconds(20)));
+  own_source->forgotten = true;
+  delete own;
+  CHECK(error_of([&] { (void)running.get(); }).kind() == ErrorKind::lease_ended);
+  CHECK(error_of([&] { (void)loops.invoke(""); }).kind() == ErrorKind::lease_ended);
+}
+
+}  // namespace orchid::tests

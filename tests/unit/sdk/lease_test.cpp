@@ -1,0 +1,146 @@
+#include "orchid/lease.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "c_program.h"
+#include "fake_executor.h"
+#include "fake_gateway.h"
+#include "orchid/client.h"
+
+namespace orchid {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using tests::FakeAnswer;
+using tests::FakeExecutor;
+using tests::FakeGateway;
+using tests::FakeRequest;
+
+template <typename Work>
+Error error_of(Work work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error;
+  }
+  FAIL("no error was thrown");
+  return Error({});
+}
+
+/// A gateway that grants one worker of a fake executor.
+struct Site {
+  FakeExecutor executor;
+  std::string more_workers;  // in the answer to a renewal
+  FakeGateway gateway{[this](const FakeRequest& request) { return answer(request); }};
+  Client client{{.gateway = gateway.address(), .token = "secret"}};
+
+  [[nodiscard]] std::string document(const std::string& workers) const {
+    return R"({"id":"l-1-1","cores_per_worker":1,"memory_bytes":0,"expires_in_ms":60000,"workers":[)" +
+           workers + "]}";
+  }
+  [[nodiscard]] std::string worker(const std::string& lease) const {
+    return R"({"lease":")" + lease + R"(","secret":"s","node":"n1","boot_id":"","lane_socket":")" +
+           executor.path().string() + R"(","lane_address":""})";
+  }
+  FakeAnswer answer(const FakeRequest& request) {
+    if (request.method == "POST") return {.status = 201, .body = document(worker("l-1-2"))};
+    if (request.method == "PATCH") return {.body = document(more_workers)};
+    if (request.method == "DELETE") return {.status = 204};
+    return {
+        .body =
+            R"json({"name":"f","version":"sha256:aa","entries":[{"name":"e","signature":"f64(f64)"}],
+      "targets":[],"size":1})json"};
+  }
+  [[nodiscard]] std::size_t asked(const std::string& method) const {
+    std::size_t count = 0;
+    for (const FakeRequest& request : gateway.requests()) count += request.method == method ? 1 : 0;
+    return count;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a lease is asked for, claimed, and deleted at its end") {
+  Site site;
+  {
+    const Lease lease = site.client.lease();
+    CHECK(lease.id() == "l-1-1");
+    CHECK(lease.workers() == 1);
+    CHECK(lease.capacity().nodes == std::vector<std::string>{"n1"});
+    CHECK(site.asked("DELETE") == 0);
+  }
+  CHECK(site.asked("DELETE") == 1);
+  CHECK(site.gateway.requests().at(0).target == "/v1/leases");
+  CHECK(site.gateway.requests().at(0).body.find("\"workers\":1") != std::string::npos);
+}
+
+TEST_CASE("options that make no sense are refused before anybody is asked") {
+  Site site;
+  CHECK(error_of([&] { (void)site.client.lease({.workers = 0}); }).kind() ==
+        ErrorKind::bad_request);
+  CHECK(error_of([&] { (void)site.client.lease({.workers = 1, .at_least = 2}); }).kind() ==
+        ErrorKind::bad_request);
+  CHECK(error_of([&] { (void)site.client.lease({.lane = "pigeon"}); }).kind() ==
+        ErrorKind::bad_request);
+  CHECK(site.gateway.requests().empty());
+}
+
+TEST_CASE("a call of an executor that answers nothing more is given up at its deadline") {
+  Site site;
+  Lease lease = site.client.lease();
+  LeasedFunction function = lease.function("f");
+  site.executor.answer_calls(false);
+  const auto start = std::chrono::steady_clock::now();
+  const Error error = error_of([&] { (void)function.invoke("x", {.deadline = milliseconds(50)}); });
+  CHECK(error.kind() == ErrorKind::deadline_exceeded);
+  CHECK(error.node() == "n1");
+  CHECK(std::chrono::steady_clock::now() - start < seconds(5));
+  const ReplyFuture future = function.async("x", {.deadline = milliseconds(50)});
+  CHECK(future.wait_for(seconds(5)));
+  CHECK(error_of([&] { (void)future.get(); }).kind() == ErrorKind::deadline_exceeded);
+  CHECK(site.executor.replacements() >= 1);  // it was asked for
+}
+
+TEST_CASE("an answer that the code is gone makes it load again, and the call goes on") {
+  Site site;
+  Lease lease = site.client.lease();
+  const LeasedFunction function = lease.function("f");
+  CHECK(function.invoke("one").text() == "one");
+  site.executor.forget_code();
+  CHECK(function.invoke("two").text() == "two");
+  CHECK(site.executor.announcements() == 2);
+}
+
+TEST_CASE("workers that the gateway adds when all are lost take the calls") {
+  Site site;
+  Lease lease = site.client.lease({.duration = seconds(1)});
+  const LeasedFunction function = lease.function("f");
+  site.more_workers = site.worker("l-1-3");
+  site.executor.hang_up();
+  CHECK(function.invoke("x").text() == "x");
+  CHECK(site.asked("PATCH") >= 1);
+}
+
+TEST_CASE("a C program does the same") {
+  const Site site;
+  CHECK(run_c_program(site.gateway.address().c_str()) == 0);
+}
+
+TEST_CASE("a revoked lease ends its calls") {
+  Site site;
+  Lease lease = site.client.lease();
+  const LeasedFunction function = lease.function("f");
+  site.executor.answer_calls(false);
+  const ReplyFuture pending = function.async("x");
+  site.executor.revoke("its time is over");
+  const Error error = error_of([&] { (void)pending.get(); });
+  CHECK(error.kind() == ErrorKind::lease_ended);
+  CHECK(error.message() == "its time is over");
+  CHECK(error_of([&] { (void)function.invoke("x"); }).kind() == ErrorKind::lease_ended);
+}
+
+}  // namespace orchid
