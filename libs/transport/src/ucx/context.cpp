@@ -1,0 +1,53 @@
+#include "ucx/context.h"
+
+#include <utility>
+
+namespace orchid::transport {
+namespace {
+
+struct Setting {
+  const char* name;
+  const char* value;
+};
+// One path to the peer, and a dead peer noticed within seconds. In 1.13 the settings of a transport
+// go without its prefix: TCP_KEEPIDLE is not known here.
+constexpr Setting settings[] = {
+    {"KEEPALIVE_INTERVAL", "1s"}, {"PROTO_INDIRECT_ID", "on"}, {"MAX_EAGER_RAILS", "1"},
+    {"MAX_RNDV_RAILS", "1"},      {"PUT_ENABLE", "n"},         {"KEEPIDLE", "1s"},
+    {"KEEPINTVL", "1s"},
+};
+
+}  // namespace
+
+Result<UcxContext> UcxContext::create(const Options& options) {
+  auto loaded = UcxLibrary::load();
+  if (!loaded) return fail(std::move(loaded.error()));
+  const UcxLibrary& ucx = **loaded;
+  ucp_config_t* config = nullptr;
+  if (const auto status = ucx.config_read(nullptr, nullptr, &config); status != UCS_OK)
+    return fail(ucx.failure(ErrorCode::bad_configuration, "UCX's settings", status));
+  ucs_status_t status = ucx.config_modify(config, "TLS", options.transports.c_str());
+  if (status == UCS_OK && !options.devices.empty())
+    status = ucx.config_modify(config, "NET_DEVICES", options.devices.c_str());
+  for (const Setting& setting : settings)
+    if (status == UCS_OK) status = ucx.config_modify(config, setting.name, setting.value);
+  ucp_params_t parameters{};
+  parameters.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
+  parameters.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+  parameters.mt_workers_shared = 1;
+  ucp_context_h context = nullptr;
+  if (status == UCS_OK)
+    status = ucx.init_version(UCP_API_MAJOR, UCP_API_MINOR, &parameters, config, &context);
+  ucx.config_release(config);
+  if (status != UCS_OK)
+    return fail(ucx.failure(ErrorCode::bad_configuration,
+                            "UCX with the transports '" + options.transports + "'", status));
+  return UcxContext(std::make_unique<State>(ucx, context));
+}
+
+UcxContext::UcxContext(std::unique_ptr<State> state) : state_(std::move(state)) {}
+UcxContext::UcxContext(UcxContext&& other) noexcept = default;
+UcxContext& UcxContext::operator=(UcxContext&& other) noexcept = default;
+UcxContext::~UcxContext() = default;
+
+}  // namespace orchid::transport

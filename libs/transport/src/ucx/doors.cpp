@@ -1,0 +1,187 @@
+#include "ucx/doors.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "foundation/unique_fd.h"
+
+namespace orchid::transport {
+namespace {
+
+std::optional<SocketName> name_of(int fd, decltype(&::getsockname) get) {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof(storage);
+  if (get(fd, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return std::nullopt;
+  SocketName name;
+  if (storage.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(storage);
+    name.address[10] = name.address[11] = std::byte{0xff};
+    std::memcpy(&name.address[12], &v4.sin_addr, 4);
+    name.port = ntohs(v4.sin_port);
+  } else if (storage.ss_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(storage);
+    std::memcpy(name.address.data(), &v6.sin6_addr, 16);
+    name.port = ntohs(v6.sin6_port);
+  } else {
+    return std::nullopt;
+  }
+  return name;
+}
+
+std::optional<TcpSocket> inspect(int fd) {
+  struct stat status{};
+  if (::fstat(fd, &status) != 0 || !S_ISSOCK(status.st_mode)) return std::nullopt;
+  int type = 0;
+  socklen_t length = sizeof(type);
+  if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM)
+    return std::nullopt;
+  int listens = 0;
+  length = sizeof(listens);
+  ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length);
+  const auto local = name_of(fd, ::getsockname);
+  if (!local) return std::nullopt;
+  TcpSocket socket{.fd = fd, .inode = status.st_ino, .listens = listens != 0};
+  socket.names.local = *local;
+  const auto remote = name_of(fd, ::getpeername);
+  if (remote) socket.names.remote = *remote;
+  if (!remote && listens == 0) return std::nullopt;
+  return socket;
+}
+
+/// Which epoll descriptor of this process waits for `fd`, and for what.
+struct Watch {
+  int epoll = -1;
+  epoll_event event{};
+};
+std::vector<Watch> watches_of(int fd) {
+  std::vector<Watch> watches;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc/self/fdinfo"), ::closedir);
+  if (!directory) return watches;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    std::ifstream file(std::string("/proc/self/fdinfo/") + entry->d_name);
+    for (std::string line; std::getline(file, line);) {
+      int target = -1;
+      unsigned events = 0;
+      unsigned long long data = 0;
+      if (std::sscanf(line.c_str(), "tfd: %d events: %x data: %llx", &target, &events, &data) ==
+              3 &&
+          target == fd) {
+        Watch watch{.epoll = std::atoi(entry->d_name), .event = {}};
+        watch.event.events = events;
+        watch.event.data.u64 = data;
+        watches.push_back(watch);
+      }
+    }
+  }
+  return watches;
+}
+
+bool contains(std::span<const std::uint16_t> ports, std::uint16_t port) {
+  return std::ranges::find(ports, port) != ports.end();
+}
+
+}  // namespace
+
+Result<std::vector<TcpSocket>> tcp_sockets() {
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc/self/fd"), ::closedir);
+  if (!directory) return fail_errno("open /proc/self/fd");
+  std::vector<TcpSocket> sockets;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    const std::string_view name = entry->d_name;
+    int fd = -1;
+    std::from_chars(name.data(), name.data() + name.size(), fd);
+    if (fd < 0) continue;
+    if (const auto socket = inspect(fd)) sockets.push_back(*socket);
+  }
+  return sockets;
+}
+
+Result<Doors> Doors::watch() {
+  auto sockets = tcp_sockets();
+  if (!sockets) return fail(std::move(sockets.error()));
+  Doors doors;
+  doors.before_ = std::move(*sockets);
+  return doors;
+}
+
+Result<void> Doors::opened(std::span<const std::byte> worker_address) {
+  auto sockets = tcp_sockets();
+  if (!sockets) return fail(std::move(sockets.error()));
+  for (const TcpSocket& socket : *sockets) {
+    const std::array<std::byte, 2> port{static_cast<std::byte>(socket.names.local.port >> 8),
+                                        static_cast<std::byte>(socket.names.local.port)};
+    const bool is_new = std::ranges::none_of(before_, [&](const TcpSocket& old) {
+      return old.fd == socket.fd && old.inode == socket.inode;
+    });
+    if (!socket.listens || !is_new || std::ranges::search(worker_address, port).empty()) continue;
+    ::fcntl(socket.fd, F_SETFD, FD_CLOEXEC);  // UCX leaves it to be inherited
+    doors_.push_back(socket);
+  }
+  before_.clear();
+  return {};
+}
+
+std::vector<std::uint16_t> Doors::ports() const {
+  std::vector<std::uint16_t> ports;
+  for (const TcpSocket& door : doors_) ports.push_back(door.names.local.port);
+  return ports;
+}
+
+Result<std::vector<SocketPair>> Doors::connections(
+    std::span<const std::uint16_t> peer_ports) const {
+  auto sockets = tcp_sockets();
+  if (!sockets) return fail(std::move(sockets.error()));
+  std::vector<SocketPair> found;
+  const auto ours = ports();
+  for (const TcpSocket& socket : *sockets)
+    if (!socket.listens && (contains(ours, socket.names.local.port) ||
+                            contains(peer_ports, socket.names.remote.port))) {
+      ::fcntl(socket.fd, F_SETFD, FD_CLOEXEC);
+      found.push_back(socket.names);
+    }
+  return found;
+}
+
+Result<void> Doors::close() const {
+  const UniqueFd nothing(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!nothing) return fail_errno("eventfd");
+  for (const TcpSocket& door : doors_) {
+    const auto now = inspect(door.fd);
+    if (!now || now->inode != door.inode) continue;
+    const auto watches = watches_of(door.fd);
+    if (::dup3(nothing.get(), door.fd, O_CLOEXEC) < 0) return fail_errno("close UCX's door");
+    // The kernel forgot who waited for the socket; UCX takes that for an error when it cleans up.
+    for (Watch watch : watches) ::epoll_ctl(watch.epoll, EPOLL_CTL_ADD, door.fd, &watch.event);
+  }
+  return {};
+}
+
+Result<void> Doors::cut_strangers(std::span<const SocketPair> peers) const {
+  auto sockets = tcp_sockets();
+  if (!sockets) return fail(std::move(sockets.error()));
+  const auto ours = ports();
+  for (const TcpSocket& socket : *sockets) {
+    if (socket.listens || !contains(ours, socket.names.local.port)) continue;
+    const SocketPair seen_from_there{socket.names.remote, socket.names.local};
+    if (std::ranges::find(peers, seen_from_there) == peers.end()) ::shutdown(socket.fd, SHUT_RDWR);
+  }
+  return {};
+}
+
+}  // namespace orchid::transport

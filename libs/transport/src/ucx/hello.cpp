@@ -1,0 +1,125 @@
+#include "ucx/hello.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace orchid::transport {
+namespace {
+
+constexpr std::size_t largest_list = 64;
+
+}  // namespace
+
+std::vector<std::byte> encode(const Notice& notice) {
+  const auto count = static_cast<std::uint16_t>(notice.ports.size());
+  std::vector<std::byte> bytes;
+  const auto append = [&](std::span<const std::byte> more) {
+    bytes.insert(bytes.end(), more.begin(), more.end());
+  };
+  append(bytes_of(count));
+  append(std::as_bytes(std::span(notice.ports)));
+  append(notice.address);
+  return bytes;
+}
+
+Result<Notice> decode_notice(std::span<const std::byte> bytes) {
+  std::uint16_t count = 0;
+  if (bytes.size() < sizeof(count)) return fail(ErrorCode::bad_request, "a notice without ports");
+  std::memcpy(&count, bytes.data(), sizeof(count));
+  bytes = bytes.subspan(sizeof(count));
+  const std::size_t size = count * sizeof(std::uint16_t);
+  if (count > largest_list || bytes.size() <= size)
+    return fail(ErrorCode::bad_request, "a notice of a wrong length");
+  Notice notice;
+  notice.ports.resize(count);
+  if (count != 0) std::memcpy(notice.ports.data(), bytes.data(), size);
+  const auto address = bytes.subspan(size);
+  notice.address.assign(address.begin(), address.end());
+  return notice;
+}
+
+Result<void> Door::wait(short events) {
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline_ - std::chrono::steady_clock::now());
+    if (left.count() <= 0)
+      return fail(ErrorCode::timed_out, "the other host did not answer in time");
+    pollfd entry{.fd = socket_.get(), .events = events, .revents = 0};
+    const int ready = ::poll(&entry, 1, static_cast<int>(std::min<long>(left.count() + 1, 60'000)));
+    if (ready > 0) return {};
+    if (ready < 0 && errno != EINTR) return fail_errno("poll");
+  }
+}
+
+Result<void> Door::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (n >= 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(n));
+    } else if (errno != EAGAIN && errno != EINTR) {
+      return std::unexpected(system_failure(ErrorCode::unreachable, "greet the other host", errno));
+    } else if (auto ready = wait(POLLOUT); !ready) {
+      return ready;
+    }
+  }
+  return {};
+}
+
+Result<void> Door::read(std::span<std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
+    if (n == 0)
+      return fail(ErrorCode::unreachable,
+                  "the other host hung up: it serves somebody else, or the key is wrong");
+    if (n > 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(n));
+    } else if (errno != EAGAIN && errno != EINTR) {
+      return std::unexpected(system_failure(ErrorCode::unreachable, "greet the other host", errno));
+    } else if (auto ready = wait(POLLIN); !ready) {
+      return ready;
+    }
+  }
+  return {};
+}
+
+Result<void> Door::write_connections(std::span<const SocketPair> pairs) {
+  const auto count = static_cast<std::uint16_t>(std::min(pairs.size(), largest_list));
+  if (auto written = write(bytes_of(count)); !written) return written;
+  for (const SocketPair& pair : pairs.first(count))
+    if (auto written = write(bytes_of(pair)); !written) return written;
+  return {};
+}
+
+Result<std::vector<SocketPair>> Door::read_connections() {
+  static_assert(sizeof(SocketPair) == 36 && std::is_trivially_copyable_v<SocketPair>);
+  std::uint16_t count = 0;
+  if (auto read_count = read(writable_bytes_of(count)); !read_count)
+    return fail(std::move(read_count.error()));
+  if (count > largest_list) return fail(ErrorCode::bad_request, "too many connections");
+  std::vector<SocketPair> pairs(count);
+  for (SocketPair& pair : pairs)
+    if (auto got = read(writable_bytes_of(pair)); !got) return fail(std::move(got.error()));
+  return pairs;
+}
+
+Result<void> close_doors(Door& door, const Doors& doors,
+                         std::span<const std::uint16_t> peer_ports) {
+  if (auto closed = doors.close(); !closed) return closed;
+  auto ours = doors.connections(peer_ports);
+  if (!ours) return fail(std::move(ours.error()));
+  if (auto written = door.write_connections(*ours); !written) return written;
+  auto theirs = door.read_connections();
+  if (!theirs) return fail(std::move(theirs.error()));
+  if (auto cut = doors.cut_strangers(*theirs); !cut) return cut;
+  std::byte done{1};
+  if (auto written = door.write(bytes_of(done)); !written) return written;
+  if (auto read = door.read(writable_bytes_of(done)); !read) return read;
+  // Once more: UCX's thread may have been accepting somebody when the door was closed.
+  return doors.cut_strangers(*theirs);
+}
+
+}  // namespace orchid::transport

@@ -1,0 +1,82 @@
+// ucx/hello.h: what the two ends say to each other on a plain TCP socket before there is a lane
+// (docs/PROTOCOL.md).
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "foundation/result.h"
+#include "foundation/unique_fd.h"
+#include "transport/ucx_lane.h"
+#include "ucx/doors.h"
+
+namespace orchid::transport {
+
+constexpr std::array<char, 8> hello_magic{'O', 'R', 'C', 'H', 'L', 'A', 'N', 'E'};
+constexpr std::size_t largest_notice = 16 * 1024;
+
+/// Client to worker, first. All integers of this file are little-endian.
+struct Hello {
+  std::array<char, 8> magic = hello_magic;
+  std::uint16_t version = 1;
+  std::uint16_t reserved = 0;
+  std::uint32_t notice_size = 0;  // of the notice that follows
+  ConnectionKey key{};
+};
+static_assert(sizeof(Hello) == 32);
+
+/// Worker to client, to a hello with the right key.
+struct Welcome {
+  std::array<char, 8> magic = hello_magic;
+  std::uint16_t version = 1;  // the worker's; nothing follows when it is not the client's
+  std::uint16_t reserved = 0;
+  std::uint32_t notice_size = 0;
+  std::uint64_t request_bytes = 0;
+  std::uint64_t response_bytes = 0;
+};
+static_assert(sizeof(Welcome) == 32);
+
+/// Where to reach an end's UCX: its ports, then its worker address.
+struct Notice {
+  std::vector<std::uint16_t> ports;
+  std::vector<std::byte> address;
+};
+[[nodiscard]] std::vector<std::byte> encode(const Notice& notice);
+/// Errors: `bad_request`.
+[[nodiscard]] Result<Notice> decode_notice(std::span<const std::byte> bytes);
+
+/// A connected, non-blocking socket. Each wait ends at the deadline.
+class Door {
+ public:
+  Door(UniqueFd socket, LaneDeadline deadline) : socket_(std::move(socket)), deadline_(deadline) {}
+  [[nodiscard]] Result<void> write(std::span<const std::byte> bytes);
+  [[nodiscard]] Result<void> read(std::span<std::byte> bytes);
+  /// The connections of an end, when UCX has made them all; each end keeps only what is in the
+  /// other's list.
+  [[nodiscard]] Result<void> write_connections(std::span<const SocketPair> pairs);
+  [[nodiscard]] Result<std::vector<SocketPair>> read_connections();
+  [[nodiscard]] LaneDeadline deadline() const { return deadline_; }
+
+ private:
+  [[nodiscard]] Result<void> wait(short events);
+  UniqueFd socket_;
+  LaneDeadline deadline_;
+};
+
+/// From both notices to a link that nobody else can reach; the same at both ends. Errors:
+/// `unreachable`, `timed_out`, `bad_request`.
+[[nodiscard]] Result<void> close_doors(Door& door, const Doors& doors,
+                                       std::span<const std::uint16_t> peer_ports);
+
+template <typename T>
+[[nodiscard]] std::span<const std::byte> bytes_of(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+template <typename T>
+[[nodiscard]] std::span<std::byte> writable_bytes_of(T& value) {
+  return std::as_writable_bytes(std::span(&value, 1));
+}
+
+}  // namespace orchid::transport

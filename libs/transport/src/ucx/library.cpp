@@ -1,0 +1,109 @@
+#include "ucx/library.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <csignal>
+#include <optional>
+#include <string>
+
+#include "transport/ucx_lane.h"
+
+namespace orchid::transport {
+namespace {
+
+constexpr const char* library_name = "libucp.so.0";
+
+/// libucs installs handlers for crashes and for SIGHUP when it is loaded, over those of the
+/// program.
+class KeptSignalHandlers {
+ public:
+  KeptSignalHandlers() {
+    for (int signal = 1; signal < static_cast<int>(kept_.size()); ++signal) {
+      struct sigaction now{};
+      if (::sigaction(signal, nullptr, &now) == 0) kept_[static_cast<std::size_t>(signal)] = now;
+    }
+  }
+  ~KeptSignalHandlers() {
+    for (int signal = 1; signal < static_cast<int>(kept_.size()); ++signal) {
+      const auto& before = kept_[static_cast<std::size_t>(signal)];
+      struct sigaction now{};
+      if (before && ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler != before->sa_handler)
+        ::sigaction(signal, &*before, nullptr);
+    }
+  }
+  KeptSignalHandlers(const KeptSignalHandlers&) = delete;
+  KeptSignalHandlers& operator=(const KeptSignalHandlers&) = delete;
+
+ private:
+  std::array<std::optional<struct sigaction>, 32> kept_{};
+};
+
+/// With RTLD_NOLOAD first: an MPI of the same process may have it, and then nothing is set up
+/// again.
+void* open_library() {
+  if (void* loaded = ::dlopen(library_name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD); loaded != nullptr)
+    return loaded;
+  const KeptSignalHandlers kept;
+  return ::dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
+}
+
+Result<UcxLibrary> open_functions() {
+  void* handle = open_library();
+  if (handle == nullptr) {
+    const char* why = ::dlerror();
+    return fail(ErrorCode::unsupported,
+                "calls to another host need UCX; install the Debian package libucx0 (" +
+                    std::string(why != nullptr ? why : library_name) + ")");
+  }
+  UcxLibrary library{};
+  std::string missing;
+  const auto find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(handle, name));
+    if (function == nullptr) missing = name;
+  };
+  find(library.config_read, "ucp_config_read");
+  find(library.config_modify, "ucp_config_modify");
+  find(library.config_release, "ucp_config_release");
+  find(library.init_version, "ucp_init_version");
+  find(library.cleanup, "ucp_cleanup");
+  find(library.worker_create, "ucp_worker_create");
+  find(library.worker_destroy, "ucp_worker_destroy");
+  find(library.worker_progress, "ucp_worker_progress");
+  find(library.worker_get_address, "ucp_worker_get_address");
+  find(library.worker_release_address, "ucp_worker_release_address");
+  find(library.worker_get_efd, "ucp_worker_get_efd");
+  find(library.worker_arm, "ucp_worker_arm");
+  find(library.worker_set_am_recv_handler, "ucp_worker_set_am_recv_handler");
+  find(library.ep_create, "ucp_ep_create");
+  find(library.ep_close_nbx, "ucp_ep_close_nbx");
+  find(library.ep_flush_nbx, "ucp_ep_flush_nbx");
+  find(library.am_send_nbx, "ucp_am_send_nbx");
+  find(library.am_recv_data_nbx, "ucp_am_recv_data_nbx");
+  find(library.request_check_status, "ucp_request_check_status");
+  find(library.request_free, "ucp_request_free");
+  find(library.status_string, "ucs_status_string");
+  if (!missing.empty())
+    return fail(ErrorCode::unsupported,
+                "this UCX has no " + missing + "; Orchid needs 1.13 or newer (libucx0)");
+  return library;
+}
+
+}  // namespace
+
+Result<const UcxLibrary*> UcxLibrary::load() {
+  static const Result<UcxLibrary> library = open_functions();
+  if (!library) return fail(library.error());
+  return &*library;
+}
+
+Failure UcxLibrary::failure(ErrorCode code, std::string_view step, ucs_status_t status) const {
+  return {code, std::string(step) + ": " + status_string(status)};
+}
+
+Result<void> load_ucx() {
+  if (auto library = UcxLibrary::load(); !library) return fail(std::move(library.error()));
+  return {};
+}
+
+}  // namespace orchid::transport

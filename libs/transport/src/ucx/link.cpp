@@ -1,0 +1,305 @@
+#include "ucx/link.h"
+
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "ucx/context.h"
+
+namespace orchid::transport {
+namespace {
+
+bool same_key(const ConnectionKey& a, const ConnectionKey& b) {
+  unsigned difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) difference |= std::to_integer<unsigned>(a[i] ^ b[i]);
+  return difference == 0;
+}
+
+}  // namespace
+
+UcxLink::UcxLink(const UcxLibrary& ucx, const ConnectionKey& key)
+    : ucx_(ucx),
+      key_(key),
+      slots_(std::make_unique<std::array<Slot, slot_count>>()),
+      outbox_(std::make_unique<std::array<Waiting, outbox_limit>>()) {
+  for (Slot& slot : *slots_) {
+    slot.link = this;
+    slot.next_free = std::exchange(free_list_, &slot);
+    ++free_slots_;
+  }
+}
+
+Result<std::unique_ptr<UcxLink>> UcxLink::create(UcxContext& context, const ConnectionKey& key) {
+  std::unique_ptr<UcxLink> link(new UcxLink(context.state().library(), key));
+  if (auto opened = link->open(context.state().context()); !opened)
+    return fail(std::move(opened.error()).while_doing("a UCX worker"));
+  return link;
+}
+
+Result<void> UcxLink::open(ucp_context_h context) {
+  ucp_worker_params_t parameters{};
+  parameters.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  parameters.thread_mode = UCS_THREAD_MODE_SINGLE;
+  if (auto s = ucx_.worker_create(context, &parameters, &worker_); s != UCS_OK)
+    return fail(ucx_.failure(ErrorCode::system, "create", s));
+  ucp_am_handler_param_t handler{};
+  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                       UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  handler.id = message_id;
+  handler.cb = on_message;
+  handler.arg = this;
+  if (auto s = ucx_.worker_set_am_recv_handler(worker_, &handler); s != UCS_OK)
+    return fail(ucx_.failure(ErrorCode::system, "set its handler", s));
+  if (auto s = ucx_.worker_get_efd(worker_, &wake_descriptor_); s != UCS_OK)
+    return fail(ucx_.failure(ErrorCode::unsupported, "its wake-up descriptor", s));
+  ucp_address_t* address = nullptr;
+  std::size_t size = 0;
+  if (auto s = ucx_.worker_get_address(worker_, &address, &size); s != UCS_OK)
+    return fail(ucx_.failure(ErrorCode::system, "its address", s));
+  const auto* bytes = reinterpret_cast<const std::byte*>(address);
+  address_.assign(bytes, bytes + size);
+  ucx_.worker_release_address(worker_, address);
+  return {};
+}
+
+Result<void> UcxLink::connect(std::span<const std::byte> peer) {
+  ucp_ep_params_t parameters{};
+  parameters.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                          UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  parameters.address = reinterpret_cast<const ucp_address_t*>(peer.data());
+  parameters.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  parameters.err_handler = {.cb = on_error, .arg = this};
+  if (auto s = ucx_.ep_create(worker_, &parameters, &endpoint_); s != UCS_OK)
+    return fail(ucx_.failure(ErrorCode::unreachable, "connect UCX to the other host", s));
+  return {};
+}
+
+Result<void> UcxLink::complete(LaneDeadline deadline) {
+  send({.frame = {.kind = FrameKind::ready}});
+  ucp_request_param_t parameters{};
+  const ucs_status_ptr_t flush = ucx_.ep_flush_nbx(endpoint_, &parameters);
+  bool flushed = !UCS_PTR_IS_PTR(flush);
+  if (UCS_PTR_IS_ERR(flush))
+    fail_with(ucx_.failure(ErrorCode::unreachable, "flush", UCS_PTR_STATUS(flush)));
+  while (!failure_ && !(peer_ready_ && flushed)) {
+    progress();
+    if (!flushed && ucx_.request_check_status(flush) != UCS_INPROGRESS) flushed = true;
+    if (std::chrono::steady_clock::now() > deadline)
+      fail_with({ErrorCode::timed_out, "the other host did not complete the connection in time"});
+  }
+  if (UCS_PTR_IS_PTR(flush)) ucx_.request_free(flush);
+  if (failure_) return fail(*failure_);
+  return {};
+}
+
+UcxLink::~UcxLink() {
+  closing_ = true;
+  close_endpoint();
+  if (worker_ != nullptr) ucx_.worker_destroy(worker_);
+}
+
+/// By force: what is under way is given up, the peer sees the connection end.
+void UcxLink::close_endpoint() {
+  if (endpoint_ == nullptr) return;
+  ucp_request_param_t parameters{};
+  parameters.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+  parameters.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  const ucs_status_ptr_t request =
+      ucx_.ep_close_nbx(std::exchange(endpoint_, nullptr), &parameters);
+  if (!UCS_PTR_IS_PTR(request)) return;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (ucx_.request_check_status(request) == UCS_INPROGRESS &&
+         std::chrono::steady_clock::now() < deadline)
+    ucx_.worker_progress(worker_);
+  ucx_.request_free(request);
+}
+
+void UcxLink::fail_with(Failure failure) {
+  if (!failure_) failure_ = std::move(failure);
+}
+
+void UcxLink::on_error(void* self, ucp_ep_h /*endpoint*/, ucs_status_t status) noexcept {
+  auto& link = *static_cast<UcxLink*>(self);
+  if (link.closing_) return;
+  link.fail_with(link.ucx_.failure(ErrorCode::unreachable, "the other end has gone", status));
+}
+
+ucs_status_t UcxLink::on_message(void* self, const void* header, std::size_t header_length,
+                                 void* data, std::size_t length,
+                                 const ucp_am_recv_param_t* parameters) noexcept {
+  auto& link = *static_cast<UcxLink*>(self);
+  if (link.closing_ || link.failure_) return UCS_OK;
+  // No end of ours sends by rendezvous, or a header of another size: a stranger.
+  if ((parameters->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) return UCS_OK;
+  const auto* bytes = static_cast<const std::byte*>(data);
+  Frame frame;
+  if (header_length == sizeof(Frame)) {
+    std::memcpy(static_cast<void*>(&frame), header, sizeof(frame));
+  } else if (header_length == 0 && length >= sizeof(Frame)) {
+    std::memcpy(static_cast<void*>(&frame), bytes, sizeof(frame));
+    bytes += sizeof(frame);
+    length -= sizeof(frame);
+  } else {
+    return UCS_OK;
+  }
+  if (same_key(frame.key, link.key_)) link.take(frame, {bytes, length});
+  return UCS_OK;
+}
+
+/// From here on the sender is our peer, which may be hostile as well.
+void UcxLink::take(const Frame& frame, std::span<const std::byte> payload) noexcept {
+  const char* wrong = nullptr;
+  if (frame.size != payload.size())
+    wrong = "length of a frame";
+  else if (frame.header.version != call_header_version)
+    wrong = "version";
+  else if (frame.header.sequence != ++received_frames_)
+    wrong = "order of frames";
+  else if ((frame.kind == FrameKind::ready) != (received_frames_ == 1))
+    wrong = "kind of frame";
+  else if (frame.kind == FrameKind::ready)
+    peer_ready_ = true;
+  else
+    wrong = sink_ != nullptr ? sink_->on_frame(frame, payload) : "a call before its time";
+  if (wrong != nullptr)
+    fail_with({ErrorCode::bad_request,
+               "the other end of the lane sent nonsense (" + std::string(wrong) + ")"});
+}
+
+UcxLink::Slot* UcxLink::take_slot(const Frame& frame, std::uint32_t* pending) {
+  Slot* slot = free_list_;
+  free_list_ = slot->next_free;
+  --free_slots_;
+  slot->pending = pending;
+  slot->large = false;
+  slot->frame = frame;
+  slot->frame.key = key_;
+  slot->frame.header.sequence = ++sent_frames_;
+  if (pending != nullptr) ++*pending;
+  return slot;
+}
+
+void UcxLink::free_slot(Slot* slot) {
+  if (slot->pending != nullptr) --*slot->pending;
+  if (slot->large) --large_in_flight_;
+  slot->next_free = std::exchange(free_list_, slot);
+  ++free_slots_;
+}
+
+void UcxLink::on_sent(void* request, ucs_status_t status, void* user_data) noexcept {
+  auto* slot = static_cast<Slot*>(user_data);
+  UcxLink& link = *slot->link;
+  link.free_slot(slot);
+  if (status != UCS_OK && !link.closing_)
+    link.fail_with(link.ucx_.failure(ErrorCode::unreachable, "send to the other end", status));
+  link.ucx_.request_free(request);
+}
+
+void UcxLink::finish(ucs_status_ptr_t request, Slot* slot) {
+  if (UCS_PTR_IS_PTR(request)) return;  // on_sent follows
+  free_slot(slot);
+  if (UCS_PTR_IS_ERR(request))
+    fail_with(
+        ucx_.failure(ErrorCode::unreachable, "send to the other end", UCS_PTR_STATUS(request)));
+}
+
+/// Frame and payload as one piece: the shortest way through UCX, and nothing to wait for.
+void UcxLink::send_copied(const Frame& frame, std::span<const std::byte> payload,
+                          std::uint32_t* pending) {
+  Slot* slot = take_slot(frame, pending);
+  slot->frame.size = static_cast<std::uint32_t>(payload.size());
+  if (!payload.empty()) std::memcpy(slot->payload.data(), payload.data(), payload.size());
+  ucp_request_param_t parameters{};
+  parameters.op_attr_mask =
+      UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  parameters.flags = UCP_AM_SEND_FLAG_EAGER;
+  parameters.cb.send = on_sent;
+  parameters.user_data = slot;
+  static_assert(offsetof(Slot, payload) == offsetof(Slot, frame) + sizeof(Frame));
+  finish(ucx_.am_send_nbx(endpoint_, message_id, nullptr, 0, &slot->frame,
+                          sizeof(Frame) + payload.size(), &parameters),
+         slot);
+}
+
+void UcxLink::send_in_place(const Frame& frame, std::span<const std::byte> payload,
+                            std::uint32_t* pending) {
+  Slot* slot = take_slot(frame, pending);
+  slot->frame.size = static_cast<std::uint32_t>(payload.size());
+  slot->large = true;
+  ++large_in_flight_;
+  ucp_request_param_t parameters{};
+  parameters.op_attr_mask =
+      UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  parameters.flags = UCP_AM_SEND_FLAG_EAGER;
+  parameters.cb.send = on_sent;
+  parameters.user_data = slot;
+  finish(ucx_.am_send_nbx(endpoint_, message_id, &slot->frame, sizeof(Frame), payload.data(),
+                          payload.size(), &parameters),
+         slot);
+}
+
+void UcxLink::send(const Parcel& parcel) {
+  if (failure_) return;
+  if (sends_at_once(parcel.payload.size())) {
+    send_copied(parcel.frame, parcel.payload, parcel.pending);
+    return;
+  }
+  if (outbox_next_ - outbox_first_ == outbox_limit) {
+    fail_with({ErrorCode::internal, "more frames wait than a lane can have"});
+    return;
+  }
+  Waiting& waiting = (*outbox_)[outbox_next_++ % outbox_limit];
+  waiting.parcel = parcel;
+  waiting.sent = 0;
+  waiting.started = false;
+  if (parcel.payload.size() <= waiting.copy.size() && !parcel.payload.empty()) {
+    std::memcpy(waiting.copy.data(), parcel.payload.data(), parcel.payload.size());
+    waiting.parcel.payload = std::span(waiting.copy).first(parcel.payload.size());
+  }
+  if (parcel.pending != nullptr) ++*parcel.pending;
+  pump();
+}
+
+/// One frame of a parcel; false: no room for it now.
+bool UcxLink::send_some(Waiting& waiting) {
+  const auto rest = waiting.parcel.payload.subspan(waiting.sent);
+  Frame frame = waiting.parcel.frame;
+  if (waiting.started) frame.kind = FrameKind::more;
+  frame.position = waiting.sent;
+  if (free_slots_ == 0) return false;
+  if (rest.size() <= small_payload) {
+    send_copied(frame, rest, waiting.parcel.pending);
+    waiting.sent += rest.size();
+  } else {
+    if (large_in_flight_ == chunks_in_flight) return false;
+    const auto piece = rest.first(std::min(rest.size(), chunk));
+    send_in_place(frame, piece, waiting.parcel.pending);
+    waiting.sent += piece.size();
+  }
+  waiting.started = true;
+  return true;
+}
+
+void UcxLink::pump() {
+  while (outbox_first_ != outbox_next_ && !failure_) {
+    Waiting& waiting = (*outbox_)[outbox_first_ % outbox_limit];
+    if (!send_some(waiting)) return;
+    if (waiting.sent != waiting.parcel.payload.size()) continue;
+    if (waiting.parcel.pending != nullptr) --*waiting.parcel.pending;
+    ++outbox_first_;
+  }
+}
+
+bool UcxLink::progress() {
+  const bool worked = ucx_.worker_progress(worker_) != 0;
+  if (outbox_first_ != outbox_next_) pump();
+  return worked;
+}
+
+bool UcxLink::arm() {
+  while (progress()) {
+  }
+  return !failure_ && ucx_.worker_arm(worker_) == UCS_OK;
+}
+
+}  // namespace orchid::transport

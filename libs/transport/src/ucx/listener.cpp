@@ -1,0 +1,225 @@
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ucx/ends.h"
+#include "ucx/hello.h"
+
+namespace orchid::transport {
+namespace {
+
+/// Somebody who has connected and not yet said everything.
+struct Pending {
+  UniqueFd socket;
+  LaneDeadline deadline;
+  std::array<std::byte, sizeof(Hello)> bytes{};
+  std::size_t got = 0;
+};
+
+/// In time that does not depend on where the two differ.
+bool same_key(const ConnectionKey& a, const ConnectionKey& b) {
+  unsigned difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) difference |= std::to_integer<unsigned>(a[i] ^ b[i]);
+  return difference == 0;
+}
+
+Result<UniqueFd> listen_on(const std::string& address) {
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const char* host = address.empty() ? "0.0.0.0" : address.c_str();
+  if (const int error = ::getaddrinfo(host, "0", &hints, &found); error != 0)
+    return fail(ErrorCode::bad_configuration, "'" + address + "': " + ::gai_strerror(error));
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(found, ::freeaddrinfo);
+  UniqueFd socket(::socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return fail_errno("socket");
+  if (::bind(socket.get(), list->ai_addr, list->ai_addrlen) != 0)
+    return std::unexpected(
+        system_failure(ErrorCode::bad_configuration, "listen on " + address, errno));
+  if (::listen(socket.get(), 64) != 0) return fail_errno("listen");
+  return socket;
+}
+
+std::uint16_t port_of(int socket) {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof(storage);
+  ::getsockname(socket, reinterpret_cast<sockaddr*>(&storage), &length);
+  return ntohs(storage.ss_family == AF_INET6
+                   ? reinterpret_cast<const sockaddr_in6&>(storage).sin6_port
+                   : reinterpret_cast<const sockaddr_in&>(storage).sin_port);
+}
+
+}  // namespace
+
+class UcxLaneListener::State {
+ public:
+  State(UcxContext& context, Options options, UniqueFd socket)
+      : context_(context), options_(std::move(options)), socket_(std::move(socket)) {
+    const std::string port = std::to_string(port_of(socket_.get()));
+    if (options_.address.empty())
+      address_ = port;
+    else if (options_.address.find(':') != std::string::npos)
+      address_ = "[" + options_.address + "]:" + port;
+    else
+      address_ = options_.address + ":" + port;
+  }
+  [[nodiscard]] int port() const { return port_of(socket_.get()); }
+  [[nodiscard]] const std::string& address() const { return address_; }
+  [[nodiscard]] Result<UcxLaneWorker> accept(LaneDeadline deadline, int stop);
+
+ private:
+  struct Guest {
+    UniqueFd socket;
+    std::uint32_t notice_size = 0;
+  };
+  [[nodiscard]] Result<Guest> wait_for_guest(LaneDeadline deadline, int stop);
+  void admit_pending();
+  [[nodiscard]] std::optional<Guest> read_hellos();
+  [[nodiscard]] std::optional<Guest> check(Pending& pending);
+  [[nodiscard]] Result<UcxLaneWorker> welcome(Guest guest);
+
+  UcxContext& context_;
+  Options options_;
+  UniqueFd socket_;
+  std::string address_;
+  std::list<Pending> pending_;  // oldest first
+};
+
+void UcxLaneListener::State::admit_pending() {
+  for (;;) {
+    UniqueFd socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) return;
+    if (pending_.size() >= options_.pending_peers) pending_.pop_front();
+    pending_.push_back({.socket = std::move(socket),
+                        .deadline = std::chrono::steady_clock::now() + options_.hello_timeout});
+  }
+}
+
+/// A complete hello: with the right key and version its sender is let in.
+std::optional<UcxLaneListener::State::Guest> UcxLaneListener::State::check(Pending& pending) {
+  Hello hello;
+  std::memcpy(&hello, pending.bytes.data(), sizeof(hello));
+  if (hello.magic != hello_magic || !same_key(hello.key, options_.key)) return std::nullopt;
+  if (hello.version != lane_version) {
+    const Welcome refusal{.version = lane_version};
+    [[maybe_unused]] const ssize_t sent =
+        ::send(pending.socket.get(), &refusal, sizeof(refusal), MSG_NOSIGNAL);
+    return std::nullopt;
+  }
+  if (hello.notice_size > largest_notice) return std::nullopt;
+  return Guest{std::move(pending.socket), hello.notice_size};
+}
+
+std::optional<UcxLaneListener::State::Guest> UcxLaneListener::State::read_hellos() {
+  const auto now = std::chrono::steady_clock::now();
+  for (auto it = pending_.begin(); it != pending_.end();) {
+    Pending& pending = *it;
+    const ssize_t n = ::recv(pending.socket.get(), pending.bytes.data() + pending.got,
+                             pending.bytes.size() - pending.got, 0);
+    if (n > 0) pending.got += static_cast<std::size_t>(n);
+    if (pending.got == pending.bytes.size()) {
+      if (auto guest = check(pending)) return guest;
+      it = pending_.erase(it);
+    } else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR) || now > pending.deadline) {
+      it = pending_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  return std::nullopt;
+}
+
+Result<UcxLaneListener::State::Guest> UcxLaneListener::State::wait_for_guest(LaneDeadline deadline,
+                                                                             int stop) {
+  for (;;) {
+    std::vector<pollfd> entries{{.fd = socket_.get(), .events = POLLIN, .revents = 0},
+                                {.fd = stop, .events = POLLIN, .revents = 0}};
+    LaneDeadline next = deadline;
+    for (const Pending& pending : pending_) {
+      entries.push_back({.fd = pending.socket.get(), .events = POLLIN, .revents = 0});
+      next = std::min(next, pending.deadline);
+    }
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        next - std::chrono::steady_clock::now());
+    const int timeout = static_cast<int>(std::clamp<long>(left.count() + 1, 0, 60'000));
+    if (::poll(entries.data(), entries.size(), timeout) < 0 && errno != EINTR)
+      return fail_errno("poll");
+    if (entries[1].revents != 0) return fail(ErrorCode::cancelled, "told to stop waiting");
+    if (std::chrono::steady_clock::now() > deadline)
+      return fail(ErrorCode::timed_out, "no client came");
+    if (entries[0].revents != 0) admit_pending();
+    if (auto guest = read_hellos()) return std::move(*guest);
+  }
+}
+
+/// Only now does UCX listen, for as long as this function runs.
+Result<UcxLaneWorker> UcxLaneListener::State::welcome(Guest guest) {
+  Door door(std::move(guest.socket), std::chrono::steady_clock::now() + options_.hello_timeout);
+  std::vector<std::byte> bytes(guest.notice_size);
+  if (auto got = door.read(bytes); !got) return fail(std::move(got.error()));
+  auto peer = decode_notice(bytes);
+  if (!peer) return fail(std::move(peer.error()));
+  auto requests = Slab::map(options_.geometry.request_bytes.value);
+  if (!requests) return fail(std::move(requests.error()));
+  auto responses = Slab::map(options_.geometry.response_bytes.value);
+  if (!responses) return fail(std::move(responses.error()));
+  auto doors = Doors::watch();
+  if (!doors) return fail(std::move(doors.error()));
+  auto link = UcxLink::create(context_, options_.key);
+  if (!link) return fail(std::move(link.error()));
+  if (auto opened = doors->opened((*link)->address()); !opened)
+    return fail(std::move(opened.error()));
+  const auto notice = encode({doors->ports(), (*link)->address()});
+  const Welcome answer{.version = lane_version,
+                       .notice_size = static_cast<std::uint32_t>(notice.size()),
+                       .request_bytes = options_.geometry.request_bytes.value,
+                       .response_bytes = options_.geometry.response_bytes.value};
+  if (auto sent = door.write(bytes_of(answer)); !sent) return fail(std::move(sent.error()));
+  if (auto sent = door.write(notice); !sent) return fail(std::move(sent.error()));
+  if (auto done = (*link)->connect(peer->address); !done) return fail(std::move(done.error()));
+  if (auto done = (*link)->complete(door.deadline()); !done) return fail(std::move(done.error()));
+  if (auto done = close_doors(door, *doors, peer->ports); !done)
+    return fail(std::move(done.error()));
+  return UcxLaneWorker(std::make_unique<UcxLaneWorker::State>(
+      std::move(*requests), std::move(*responses), std::move(*link)));
+}
+
+Result<UcxLaneWorker> UcxLaneListener::State::accept(LaneDeadline deadline, int stop) {
+  auto guest = wait_for_guest(deadline, stop);
+  if (!guest) return fail(std::move(guest.error()));
+  pending_.clear();
+  socket_.reset();
+  return welcome(std::move(*guest));
+}
+
+Result<UcxLaneListener> UcxLaneListener::listen(UcxContext& context, const Options& options) {
+  auto socket = listen_on(options.address);
+  if (!socket) return fail(std::move(socket.error()));
+  return UcxLaneListener(std::make_unique<State>(context, options, std::move(*socket)));
+}
+
+UcxLaneListener::UcxLaneListener(std::unique_ptr<State> state) : state_(std::move(state)) {}
+UcxLaneListener::UcxLaneListener(UcxLaneListener&& other) noexcept = default;
+UcxLaneListener& UcxLaneListener::operator=(UcxLaneListener&& other) noexcept = default;
+UcxLaneListener::~UcxLaneListener() = default;
+int UcxLaneListener::port() const { return state_->port(); }
+const std::string& UcxLaneListener::address() const { return state_->address(); }
+Result<UcxLaneWorker> UcxLaneListener::accept(LaneDeadline deadline, int stop) {
+  return state_->accept(deadline, stop);
+}
+
+}  // namespace orchid::transport

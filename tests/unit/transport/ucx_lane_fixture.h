@@ -1,0 +1,113 @@
+// ucx_lane_fixture.h: both ends of a lane between hosts, in one process or in two.
+#pragma once
+#include <doctest/doctest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <future>
+#include <random>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "foundation/random.h"
+#include "transport/ucx_lane.h"
+
+namespace orchid::transport::tests {
+
+using namespace std::chrono_literals;
+
+inline LaneDeadline in(std::chrono::milliseconds time) {
+  return std::chrono::steady_clock::now() + time;
+}
+
+inline ConnectionKey random_key() {
+  ConnectionKey key;
+  fill_random(key);
+  return key;
+}
+
+inline std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
+  std::vector<std::byte> bytes(size);
+  std::uint64_t state = seed * 0x9e3779b97f4a7c15ULL + 1;
+  for (std::size_t i = 0; i < size; ++i) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    bytes[i] = static_cast<std::byte>(state >> 56);
+  }
+  return bytes;
+}
+
+inline bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
+}
+
+/// Both ends in this process; each is used by one thread at a time.
+struct Lane {
+  UcxLaneClient client;
+  UcxLaneWorker worker;
+};
+
+inline UcxContext& context() {
+  static UcxContext shared = UcxContext::create({.devices = "lo"}).value();
+  return shared;
+}
+
+inline Lane make(const LaneGeometry& geometry = {1_MiB, 1_MiB}) {
+  const ConnectionKey key = random_key();
+  auto listener =
+      UcxLaneListener::listen(context(), {.address = "127.0.0.1", .key = key, .geometry = geometry})
+          .value();
+  auto worker = std::async(std::launch::async, [&] { return listener.accept(in(10s)); });
+  auto client = UcxLaneClient::connect(
+      context(), {.address = listener.address(), .key = key, .deadline = in(10s)});
+  auto accepted = worker.get();
+  REQUIRE_MESSAGE(client.has_value(), client.error().message);
+  REQUIRE_MESSAGE(accepted.has_value(), accepted.error().message);
+  return {std::move(*client), std::move(*accepted)};
+}
+
+/// Turns both ends until there is a call, an answer or the end of the time.
+inline std::optional<LaneRequest> next_call(Lane& lane) {
+  for (const auto end = in(20s); std::chrono::steady_clock::now() < end;) {
+    auto request = lane.worker.receive();
+    REQUIRE_MESSAGE(request.has_value(), request.error().message);
+    if (*request) return **request;
+    auto response = lane.client.receive();
+    REQUIRE_MESSAGE(response.has_value(), response.error().message);
+    REQUIRE_FALSE(response->has_value());
+  }
+  return std::nullopt;
+}
+
+inline std::optional<LaneResponse> next_answer(Lane& lane) {
+  for (const auto end = in(20s); std::chrono::steady_clock::now() < end;) {
+    auto response = lane.client.receive();
+    REQUIRE_MESSAGE(response.has_value(), response.error().message);
+    if (*response) return **response;
+    (void)lane.worker.ready();
+  }
+  return std::nullopt;
+}
+
+inline std::uint64_t send(UcxLaneClient& client, std::span<const std::byte> input) {
+  return client.send({.slot = 3, .generation = 7, .entry = 1, .deadline = 5s, .input = input})
+      .value();
+}
+
+inline void answer_with_input(UcxLaneWorker& worker, const LaneRequest& request) {
+  std::byte* room = worker.output(request.input.size());
+  REQUIRE(room != nullptr);
+  if (!request.input.empty()) std::memcpy(room, request.input.data(), request.input.size());
+  REQUIRE(worker.answer({}).has_value());
+}
+
+}  // namespace orchid::transport::tests
