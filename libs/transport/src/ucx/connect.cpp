@@ -123,10 +123,7 @@ Result<UcxLaneClient> UcxLaneClient::connect(UcxContext& context, const Options&
   if (!requests) return fail(std::move(requests.error()));
   auto responses = Slab::map(welcome->response_bytes);
   if (!responses) return fail(std::move(responses.error()));
-  if (auto done = (*link)->connect(peer->address); !done) return fail(std::move(done.error()));
-  if (auto done = (*link)->complete(options.deadline); !done) return fail(std::move(done.error()));
-  if (auto done = close_doors(door, *doors, peer->ports); !done)
-    return fail(std::move(done.error()));
+  if (auto done = wire_up(door, **link, *doors, *peer); !done) return fail(std::move(done.error()));
   return UcxLaneClient(
       std::make_unique<State>(std::move(*requests), std::move(*responses), std::move(*link)));
 }

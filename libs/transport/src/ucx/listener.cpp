@@ -190,10 +190,7 @@ Result<UcxLaneWorker> UcxLaneListener::State::welcome(Guest guest) {
                        .response_bytes = options_.geometry.response_bytes.value};
   if (auto sent = door.write(bytes_of(answer)); !sent) return fail(std::move(sent.error()));
   if (auto sent = door.write(notice); !sent) return fail(std::move(sent.error()));
-  if (auto done = (*link)->connect(peer->address); !done) return fail(std::move(done.error()));
-  if (auto done = (*link)->complete(door.deadline()); !done) return fail(std::move(done.error()));
-  if (auto done = close_doors(door, *doors, peer->ports); !done)
-    return fail(std::move(done.error()));
+  if (auto done = wire_up(door, **link, *doors, *peer); !done) return fail(std::move(done.error()));
   return UcxLaneWorker(std::make_unique<UcxLaneWorker::State>(
       std::move(*requests), std::move(*responses), std::move(*link)));
 }
