@@ -15,6 +15,7 @@
 #include <cstring>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "foundation/random.h"
 #include "foundation/tick_clock.h"
@@ -74,6 +75,7 @@ class LaneEcho {
   std::optional<UcxLaneClient> client_;
   pid_t server_ = -1;
   bool sleeps_ = false;
+  std::size_t written_ = 0;  // size of the input that its memory was filled for
 };
 
 /// The child's life.
@@ -88,6 +90,7 @@ Result<void> serve(const NetworkPair& network, const ConnectionKey& key, int exc
   if (::write(exchange, address.data(), address.size()) < 0) return fail_errno("write");
   auto worker = listener->accept(soon());
   if (!worker) return fail(std::move(worker.error()));
+  std::size_t written = 0;
   for (;;) {
     auto request = worker->receive();
     if (!request) return fail(std::move(request.error()));
@@ -98,7 +101,10 @@ Result<void> serve(const NetworkPair& network, const ConnectionKey& key, int exc
     const auto input = (*request)->input;
     std::byte* room = worker->output(input.size());
     if (room == nullptr) return fail(ErrorCode::internal, "no room for the output");
-    if (input.size() <= 4096) std::memcpy(room, input.data(), input.size());
+    if (input.size() <= 4096)
+      std::memcpy(room, input.data(), input.size());
+    else if (std::exchange(written, input.size()) != input.size())
+      std::memset(room, 1, input.size());  // pages of its own; raw UCX does not copy either
     if (auto answered = worker->answer({}); !answered) return answered;
   }
 }
@@ -141,6 +147,7 @@ Result<void> LaneEcho::round_trip(std::size_t size) {
     auto room = client_->allocate(size);
     if (!room) return fail(std::move(room.error()));
     input = *room;  // the program computes its input there
+    if (std::exchange(written_, size) != size) std::memset(room->data(), 1, size);
   }
   if (auto sent = client_->send({.deadline = 10s, .input = input}); !sent)
     return fail(std::move(sent.error()));
