@@ -1,0 +1,222 @@
+#include "ucx_lane_fixture.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace orchid::transport::tests {
+namespace {
+
+bool wait_for(int descriptor) {
+  pollfd entry{.fd = descriptor, .events = POLLIN, .revents = 0};
+  return ::poll(&entry, 1, 20'000) > 0;
+}
+
+UniqueFd connect_to(int port) {
+  UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  REQUIRE(::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+  return socket;
+}
+
+std::size_t kib_of(const char* file, const std::string& field) {
+  std::ifstream status(file);
+  for (std::string word; status >> word;)
+    if (word == field) {
+      std::size_t value = 0;
+      status >> value;
+      return value;
+    }
+  return 0;
+}
+
+}  // namespace
+
+Usage Usage::now() {
+  Usage usage;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
+    ++usage.descriptors;
+  usage.resident_kib = kib_of("/proc/self/status", "VmRSS:");
+  return usage;
+}
+
+bool has_memory(ByteCount size) {
+  return kib_of("/proc/meminfo", "MemAvailable:") * 1024 > size.value;
+}
+
+std::optional<LaneResponse> answer_asleep(UcxLaneClient& client) {
+  for (const auto end = in(20s); std::chrono::steady_clock::now() < end;) {
+    auto response = client.receive();
+    REQUIRE_MESSAGE(response.has_value(), response.error().message);
+    if (*response) return **response;
+    if (client.prepare_to_sleep()) REQUIRE(wait_for(client.wake_descriptor()));
+    client.finish_sleep();
+  }
+  return std::nullopt;
+}
+
+Failure end_of(UcxLaneClient& client) {
+  for (const auto end = in(20s); std::chrono::steady_clock::now() < end;) {
+    auto response = client.receive();
+    if (!response) return response.error();
+    if (client.prepare_to_sleep()) REQUIRE(wait_for(client.wake_descriptor()));
+    client.finish_sleep();
+  }
+  return {ErrorCode::timed_out, "the lane did not end"};
+}
+
+void serve(UcxLaneWorker& worker, bool sleeps) {
+  for (;;) {
+    auto request = worker.receive();
+    if (!request) return;
+    if (*request) {
+      const auto input = (*request)->input;
+      std::byte* room = worker.output(input.size());
+      if (room == nullptr) return;
+      if (!input.empty()) std::memcpy(room, input.data(), input.size());
+      if (!worker.answer({})) return;
+    } else if (sleeps && worker.prepare_to_sleep()) {
+      pollfd entry{.fd = worker.wake_descriptor(), .events = POLLIN, .revents = 0};
+      ::poll(&entry, 1, -1);
+      worker.finish_sleep();
+    }
+  }
+}
+
+namespace {
+
+/// What a new process is to do. Plain bytes: the fork server has our program at our addresses.
+struct Order {
+  Child::Life life = nullptr;
+  ConnectionKey key{};
+  char address[64] = {};
+};
+
+/// UCX does not survive a fork: whoever forks must not have initialised it. So one process is
+/// forked before main, and makes all others, as children of ours.
+class ForkServer {
+ public:
+  ForkServer() {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) std::abort();
+    socket_.reset(ends[0]);
+    const UniqueFd theirs(ends[1]);
+    if (::fork() != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    socket_.reset();
+    for (Order order; ::recv(theirs.get(), &order, sizeof(order), 0) == sizeof(order);) {
+      const auto pid = static_cast<pid_t>(
+          ::syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+      if (pid == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        order.life({.key = order.key, .address = order.address, .report = theirs.get()});
+        ::_exit(0);
+      }
+      (void)::send(theirs.get(), &pid, sizeof(pid), 0);
+    }
+    ::_exit(0);
+  }
+  [[nodiscard]] pid_t start(const Order& order) const {
+    pid_t pid = -1;
+    REQUIRE(::send(socket_.get(), &order, sizeof(order), 0) == sizeof(order));
+    REQUIRE(::recv(socket_.get(), &pid, sizeof(pid), 0) == sizeof(pid));
+    return pid;
+  }
+  [[nodiscard]] std::string next_report() const {
+    char text[64] = {};
+    REQUIRE(::recv(socket_.get(), text, sizeof(text) - 1, 0) > 0);
+    return text;
+  }
+
+ private:
+  UniqueFd socket_;
+};
+const ForkServer fork_server;
+
+}  // namespace
+
+UcxLaneListener listen_and_report(UcxContext& own, const Child::Job& job) {
+  auto listener = UcxLaneListener::listen(
+                      own, {.address = "127.0.0.1", .key = job.key, .geometry = {80_MiB, 80_MiB}})
+                      .value();
+  const std::string address = listener.address();
+  if (::send(job.report, address.data(), address.size(), 0) < 0) ::_exit(1);
+  return listener;
+}
+
+void serve_asleep(const Child::Job& job) {
+  UcxContext own = UcxContext::create({.devices = "lo"}).value();
+  auto worker = listen_and_report(own, job).accept(in(20s));
+  if (!worker) ::_exit(1);
+  serve(*worker, true);
+}
+
+Child Child::start_worker(Life life) {
+  Child child;
+  child.key_ = random_key();
+  child.pid_ = fork_server.start({.life = life, .key = child.key_});
+  child.address_ = fork_server.next_report();
+  return child;
+}
+
+Child Child::start_client(Life life, const Child& worker) {
+  Child child;
+  Order order{.life = life, .key = worker.key_};
+  worker.address_.copy(order.address, sizeof(order.address) - 1);
+  child.pid_ = fork_server.start(order);
+  return child;
+}
+
+UcxLaneClient Child::connect() const {
+  auto client =
+      UcxLaneClient::connect(context(), {.address = address_, .key = key_, .deadline = in(10s)});
+  REQUIRE_MESSAGE(client.has_value(), client.error().message);
+  return std::move(*client);
+}
+
+void Child::kill() {
+  if (pid_ <= 0) return;
+  ::kill(pid_, SIGKILL);
+  ::waitpid(std::exchange(pid_, -1), nullptr, 0);
+}
+
+int Child::wait() {
+  int status = 0;
+  ::waitpid(std::exchange(pid_, -1), &status, 0);
+  return status;
+}
+
+std::vector<UniqueFd> silent_connections(int port, int count) {
+  std::vector<UniqueFd> sockets;
+  for (int i = 0; i < count; ++i) sockets.push_back(connect_to(port));
+  return sockets;
+}
+
+std::vector<std::byte> say_hello(int port, std::uint16_t version, const ConnectionKey& key) {
+  const UniqueFd socket = connect_to(port);
+  std::vector<std::byte> hello(32);
+  std::memcpy(hello.data(), "ORCHLANE", 8);
+  std::memcpy(&hello[8], &version, sizeof(version));
+  std::memcpy(&hello[16], key.data(), key.size());
+  REQUIRE(::send(socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL) == 32);
+  std::vector<std::byte> answer(256);
+  std::size_t got = 0;
+  while (wait_for(socket.get())) {
+    const ssize_t n = ::recv(socket.get(), &answer[got], answer.size() - got, 0);
+    if (n <= 0) break;
+    got += static_cast<std::size_t>(n);
+  }
+  answer.resize(got);
+  return answer;
+}
+
+}  // namespace orchid::transport::tests
