@@ -1,11 +1,16 @@
 #include "ucx_lane_fixture.h"
 
 #include <arpa/inet.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include <array>
+#include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -193,6 +198,59 @@ int Child::wait() {
   int status = 0;
   ::waitpid(std::exchange(pid_, -1), &status, 0);
   return status;
+}
+
+bool forbid_new_things() {
+  constexpr std::array forbidden{SYS_socket, SYS_connect, SYS_accept,  SYS_accept4, SYS_bind,
+                                 SYS_listen, SYS_clone,   SYS_clone3,  SYS_fork,    SYS_vfork,
+                                 SYS_open,   SYS_openat,  SYS_openat2, SYS_execve};
+  std::vector<sock_filter> program{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+  for (const long call : forbidden) {
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 1));
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
+  }
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) == 0;
+}
+
+std::vector<int> listening_ports(pid_t process) {
+  std::vector<std::string> sockets;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/fd")) {
+    std::error_code gone;
+    const auto target = std::filesystem::read_symlink(entry.path(), gone).string();
+    if (target.starts_with("socket:[")) sockets.push_back(target.substr(8, target.size() - 9));
+  }
+  std::vector<int> ports;
+  std::ifstream table("/proc/net/tcp");
+  for (std::string line; std::getline(table, line);) {
+    char local[64] = {};
+    char state[8] = {};
+    char inode[32] = {};
+    if (std::sscanf(line.c_str(), "%*s %63s %*s %7s %*s %*s %*s %*s %*s %31s", local, state,
+                    inode) == 3 &&
+        std::string(state) == "0A" && std::ranges::find(sockets, inode) != sockets.end())
+      ports.push_back(std::stoi(std::string(local).substr(9), nullptr, 16));
+  }
+  return ports;
+}
+
+std::vector<void (*)(int)> handlers() {
+  std::vector<void (*)(int)> all;
+  for (int signal = 1; signal < 32; ++signal) {
+    struct sigaction now{};
+    ::sigaction(signal, nullptr, &now);
+    all.push_back(now.sa_handler);
+  }
+  return all;
+}
+
+std::vector<std::string> environment() {
+  std::vector<std::string> all;
+  for (char** variable = environ; *variable != nullptr; ++variable) all.emplace_back(*variable);
+  return all;
 }
 
 std::vector<UniqueFd> silent_connections(int port, int count) {

@@ -141,6 +141,7 @@ class Child {
   using Life = void (*)(const Job&);
   [[nodiscard]] static Child start_worker(Life life);
   [[nodiscard]] static Child start_client(Life life, const Child& worker);
+  Child() = default;
   Child(Child&& other) noexcept
       : pid_(std::exchange(other.pid_, -1)), address_(other.address_), key_(other.key_) {}
   ~Child() { kill(); }
@@ -153,7 +154,6 @@ class Child {
   [[nodiscard]] int wait();
 
  private:
-  Child() = default;
   pid_t pid_ = -1;
   std::string address_;
   ConnectionKey key_{};
@@ -162,6 +162,12 @@ class Child {
 [[nodiscard]] UcxLaneListener listen_and_report(UcxContext& own, const Child::Job& job);
 /// A worker's life: it echoes, and sleeps between calls.
 void serve_asleep(const Child::Job& job);
+
+/// A filter for all threads: who opens, makes or accepts a socket, or forks, is killed.
+[[nodiscard]] bool forbid_new_things();
+[[nodiscard]] std::vector<int> listening_ports(pid_t process);
+[[nodiscard]] std::vector<void (*)(int)> handlers();
+[[nodiscard]] std::vector<std::string> environment();
 
 /// TCP connections that say nothing.
 [[nodiscard]] std::vector<UniqueFd> silent_connections(int port, int count);

@@ -238,6 +238,54 @@ TEST_CASE("waiting for a client ends at the deadline, or when it is told to") {
   CHECK(listener.accept(in(10s), stop.get()).error().code == ErrorCode::cancelled);
 }
 
+TEST_CASE("after the wire-up a worker needs no call that opens, connects, accepts or forks") {
+  static constexpr auto confined = [](const Child::Job& job, bool sleeps) {
+    UcxContext own = UcxContext::create({.devices = "lo"}).value();
+    auto worker = listen_and_report(own, job).accept(in(20s));
+    if (!worker || !forbid_new_things()) ::_exit(1);
+    serve(*worker, sleeps);
+  };
+  for (const Child::Life life :
+       {Child::Life(+[](const Child::Job& job) { confined(job, true); }),
+        Child::Life(+[](const Child::Job& job) { confined(job, false); })}) {
+    Child worker = Child::start_worker(life);
+    UcxLaneClient client = worker.connect();
+    for (const std::size_t size : {8UL, 4096UL, 100'000UL, 1UL << 20, 64UL << 20, 8UL}) {
+      const auto input = pattern(size, 1);
+      send(client, input);
+      const auto response = answer_asleep(client);
+      REQUIRE(response.has_value());
+      CHECK(same(response->payload, input));
+      client.release(*response);
+    }
+  }
+}
+
+TEST_CASE("when a lane is up, nothing of its worker listens any more") {
+  Child worker = Child::start_worker(serve_asleep);
+  UcxLaneClient client = worker.connect();
+  CHECK(listening_ports(worker.pid()).empty());
+  send(client, {});
+  CHECK(answer_asleep(client).has_value());
+  CHECK(listening_ports(::getpid()).empty());
+}
+
+TEST_CASE("loading UCX changes neither the environment nor signal handlers") {
+  Child child = Child::start_client(
+      [](const Child::Job&) {
+        struct sigaction own{};
+        own.sa_handler = [](int) {};
+        ::sigaction(SIGSEGV, &own, nullptr);
+        const auto before = handlers();
+        const auto variables = environment();
+        auto made = UcxContext::create({.devices = "lo"});
+        ::_exit(made && handlers() == before && environment() == variables ? 42 : 1);
+      },
+      {});
+  const int status = child.wait();
+  CHECK(WEXITSTATUS(status) == 42);
+}
+
 TEST_CASE("10 000 large messages leak neither memory nor descriptors") {
   Lane lane = make({4_MiB, 4_MiB});
   const auto input = pattern(200'000, 1);

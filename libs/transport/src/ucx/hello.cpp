@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "ucx/context.h"
 
 namespace orchid::transport {
 namespace {
@@ -127,6 +131,17 @@ Result<void> meet(Door& door, UcxLink& link) {
 }
 
 }  // namespace
+
+Result<OpenLink> open_link(UcxContext& context, const ConnectionKey& key) {
+  const std::lock_guard lock(context.state().making_worker());
+  auto doors = Doors::watch();
+  if (!doors) return fail(std::move(doors.error()));
+  auto link = UcxLink::create(context, key);
+  if (!link) return fail(std::move(link.error()));
+  if (auto opened = doors->opened((*link)->address()); !opened)
+    return fail(std::move(opened.error()));
+  return OpenLink{std::move(*link), std::move(*doors)};
+}
 
 Result<void> wire_up(Door& door, UcxLink& link, const Doors& doors, const Notice& peer) {
   if (auto connected = link.connect(peer.address); !connected) return connected;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -67,6 +68,13 @@ class Door {
   UniqueFd socket_;
   LaneDeadline deadline_;
 };
+
+/// A UCX worker, and the doors that came with it.
+struct OpenLink {
+  std::unique_ptr<UcxLink> link;
+  Doors doors;
+};
+[[nodiscard]] Result<OpenLink> open_link(UcxContext& context, const ConnectionKey& key);
 
 /// From the peer's notice to a link that nobody else can reach; the same at both ends. Errors:
 /// `unreachable`, `timed_out`, `bad_request`.
