@@ -115,6 +115,9 @@ class ForkServer {
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) std::abort();
     socket_.reset(ends[0]);
     const UniqueFd theirs(ends[1]);
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) std::abort();
+    reports_.reset(ends[0]);
+    const UniqueFd their_reports(ends[1]);
     if (::fork() != 0) return;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     socket_.reset();
@@ -123,7 +126,7 @@ class ForkServer {
           ::syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
       if (pid == 0) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        order.life({.key = order.key, .address = order.address, .report = theirs.get()});
+        order.life({.key = order.key, .address = order.address, .report = their_reports.get()});
         ::_exit(0);
       }
       (void)::send(theirs.get(), &pid, sizeof(pid), 0);
@@ -138,12 +141,13 @@ class ForkServer {
   }
   [[nodiscard]] std::string next_report() const {
     char text[64] = {};
-    REQUIRE(::recv(socket_.get(), text, sizeof(text) - 1, 0) > 0);
+    REQUIRE(::recv(reports_.get(), text, sizeof(text) - 1, 0) > 0);
     return text;
   }
 
  private:
   UniqueFd socket_;
+  UniqueFd reports_;  // from the processes themselves
 };
 const ForkServer fork_server;
 

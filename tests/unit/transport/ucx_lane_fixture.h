@@ -149,6 +149,7 @@ class Child {
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] const std::string& address() const { return address_; }
   [[nodiscard]] const ConnectionKey& key() const { return key_; }
+  [[nodiscard]] bool is_running() const { return ::waitpid(pid_, nullptr, WNOHANG) == 0; }
   void kill();
   /// Its wait status.
   [[nodiscard]] int wait();

@@ -50,7 +50,7 @@ Result<UniqueFd> listen_on(const std::string& address) {
   if (::bind(socket.get(), list->ai_addr, list->ai_addrlen) != 0)
     return std::unexpected(
         system_failure(ErrorCode::bad_configuration, "listen on " + address, errno));
-  if (::listen(socket.get(), 64) != 0) return fail_errno("listen");
+  if (::listen(socket.get(), SOMAXCONN) != 0) return fail_errno("listen");
   return socket;
 }
 
