@@ -1,5 +1,7 @@
 #include "raw_ucx.h"
 
+#include <poll.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -46,9 +48,11 @@ class RawUcxEcho::Peer {
     if (auto s = ucp_config_read(nullptr, nullptr, &config); s != UCS_OK)
       return fail(ucx_failure("ucp_config_read", s));
     ucp_config_modify(config, "TLS", options.transports.c_str());
+    if (!options.devices.empty()) ucp_config_modify(config, "NET_DEVICES", options.devices.c_str());
+    sleeps_ = options.sleeps;
     ucp_params_t parameters{};
     parameters.field_mask = UCP_PARAM_FIELD_FEATURES;
-    parameters.features = UCP_FEATURE_AM;
+    parameters.features = UCP_FEATURE_AM | (sleeps_ ? UCP_FEATURE_WAKEUP : 0);
     const auto status = ucp_init(&parameters, config, &context_);
     ucp_config_release(config);
     if (status != UCS_OK) return fail(ucx_failure("ucp_init", status));
@@ -57,6 +61,9 @@ class RawUcxEcho::Peer {
     worker.thread_mode = UCS_THREAD_MODE_SINGLE;
     if (auto s = ucp_worker_create(context_, &worker, &worker_); s != UCS_OK)
       return fail(ucx_failure("ucp_worker_create", s));
+    if (sleeps_)
+      if (auto s = ucp_worker_get_efd(worker_, &wake_descriptor_); s != UCS_OK)
+        return fail(ucx_failure("ucp_worker_get_efd", s));
     received_.resize(options.largest);
     sent_.assign(options.largest, std::byte{1});
     ucp_am_handler_param_t handler{};
@@ -78,9 +85,14 @@ class RawUcxEcho::Peer {
     return finish(request);
   }
 
-  /// Spins until a message has come; its bytes are in received().
+  /// Spins or sleeps until a message has come; its bytes are in received().
   Result<void> await_message() {
-    while (arrived_ == 0) ucp_worker_progress(worker_);
+    while (arrived_ == 0) {
+      if (ucp_worker_progress(worker_) != 0 || !sleeps_ || arrived_ != 0) continue;
+      if (ucp_worker_arm(worker_) != UCS_OK) continue;
+      pollfd entry{.fd = wake_descriptor_, .events = POLLIN, .revents = 0};
+      ::poll(&entry, 1, -1);
+    }
     arrived_ = 0;
     if (rendezvous_ == nullptr) return {};
     ucp_request_param_t parameters{};
@@ -148,6 +160,8 @@ class RawUcxEcho::Peer {
   std::size_t length_ = 0;
   int arrived_ = 0;
   void* rendezvous_ = nullptr;
+  bool sleeps_ = false;
+  int wake_descriptor_ = -1;
 };
 
 RawUcxEcho::RawUcxEcho(std::unique_ptr<Peer> peer, pid_t server)
@@ -172,6 +186,9 @@ Result<RawUcxEcho> RawUcxEcho::start(const Options& options) {
   if (server == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (options.server_core >= 0) (void)pin_this_thread(options.server_core);
+    if (options.server_namespace >= 0 &&
+        ::setns(options.server_namespace, CLONE_NEWNET | CLONE_NEWNS) != 0)
+      ::_exit(1);
     Peer peer;
     if (!peer.open(options, theirs.get())) ::_exit(1);
     while (peer.await_message() && peer.send(peer.received())) {

@@ -1,5 +1,5 @@
-// benchmarks/raw_ucx.h: the rival on one host: UCX active messages between two processes that both
-// spin, nothing else.
+// benchmarks/raw_ucx.h: the rival: UCX active messages between two processes, nothing else. Both
+// spin, or both sleep until a message comes.
 #pragma once
 #include <sys/types.h>
 
@@ -20,6 +20,9 @@ class RawUcxEcho {
     std::string transports;  // UCX_TLS, such as "posix,self"
     int server_core = -1;
     std::size_t largest = 1 << 20;
+    std::string devices;        // UCX_NET_DEVICES; empty: all
+    int server_namespace = -1;  // NetworkPair::far_namespace; -1: ours
+    bool sleeps = false;        // arm and poll instead of spinning
   };
   [[nodiscard]] static Result<RawUcxEcho> start(const Options& options);
   RawUcxEcho(RawUcxEcho&& other) noexcept;

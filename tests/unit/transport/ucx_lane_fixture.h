@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <functional>
 #include <future>
 #include <random>
 #include <span>
@@ -20,6 +19,8 @@
 #include <vector>
 
 #include "foundation/random.h"
+#include "foundation/unique_fd.h"
+#include "foundation/units.h"
 #include "transport/ucx_lane.h"
 
 namespace orchid::transport::tests {
@@ -109,5 +110,70 @@ inline void answer_with_input(UcxLaneWorker& worker, const LaneRequest& request)
   if (!request.input.empty()) std::memcpy(room, request.input.data(), request.input.size());
   REQUIRE(worker.answer({}).has_value());
 }
+
+inline std::string text_of(std::span<const std::byte> b) {
+  return {reinterpret_cast<const char*>(b.data()), b.size()};
+}
+
+/// What this process uses now.
+struct Usage {
+  std::size_t descriptors = 0;
+  std::size_t resident_kib = 0;
+  static Usage now();
+};
+[[nodiscard]] bool has_memory(ByteCount size);
+
+/// Waits in poll(2), as a caller that must not spin does.
+[[nodiscard]] std::optional<LaneResponse> answer_asleep(UcxLaneClient& client);
+/// Receives until the lane has ended, and says why.
+[[nodiscard]] Failure end_of(UcxLaneClient& client);
+/// Echoes until the client has gone.
+void serve(UcxLaneWorker& worker, bool sleeps);
+
+/// A process with one end of a lane. Killed at the end of its life.
+class Child {
+ public:
+  struct Job {
+    ConnectionKey key;
+    std::string address;  // a client's
+    int report = -1;      // a worker sends its address there
+  };
+  using Life = void (*)(const Job&);
+  [[nodiscard]] static Child start_worker(Life life);
+  [[nodiscard]] static Child start_client(Life life, const Child& worker);
+  Child() = default;
+  Child(Child&& other) noexcept
+      : pid_(std::exchange(other.pid_, -1)), address_(other.address_), key_(other.key_) {}
+  ~Child() { kill(); }
+  [[nodiscard]] UcxLaneClient connect() const;
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] const std::string& address() const { return address_; }
+  [[nodiscard]] const ConnectionKey& key() const { return key_; }
+  [[nodiscard]] bool is_running() const { return ::waitpid(pid_, nullptr, WNOHANG) == 0; }
+  void kill();
+  /// Its wait status.
+  [[nodiscard]] int wait();
+
+ private:
+  pid_t pid_ = -1;
+  std::string address_;
+  ConnectionKey key_{};
+};
+
+[[nodiscard]] UcxLaneListener listen_and_report(UcxContext& own, const Child::Job& job);
+/// A worker's life: it echoes, and sleeps between calls.
+void serve_asleep(const Child::Job& job);
+
+/// A filter for all threads: who opens, makes or accepts a socket, or forks, is killed.
+[[nodiscard]] bool forbid_new_things();
+[[nodiscard]] std::vector<int> listening_ports(pid_t process);
+[[nodiscard]] std::vector<void (*)(int)> handlers();
+[[nodiscard]] std::vector<std::string> environment();
+
+/// TCP connections that say nothing.
+[[nodiscard]] std::vector<UniqueFd> silent_connections(int port, int count);
+/// Sends a hello and returns what comes back until the peer hangs up.
+[[nodiscard]] std::vector<std::byte> say_hello(int port, std::uint16_t version,
+                                               const ConnectionKey& key);
 
 }  // namespace orchid::transport::tests

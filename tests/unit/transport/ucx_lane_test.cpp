@@ -36,5 +36,283 @@ TEST_CASE("a call carries its header and its bytes both ways, whatever their siz
     CHECK(lane.client.in_flight() == 0);
   }
 }
+TEST_CASE("a payload of one GiB goes there and back" * doctest::skip(!has_memory(5_GiB))) {
+  Lane lane = make({1_GiB, 1_GiB});
+  const auto room = lane.client.allocate(1_GiB .value).value();
+  const auto block = pattern(1 << 20, 4);
+  for (std::size_t at = 0; at < room.size(); at += block.size())
+    std::memcpy(&room[at], block.data(), block.size());
+  send(lane.client, room);
+  const auto request = next_call(lane);
+  REQUIRE(request.has_value());
+  CHECK(same(request->input, room));
+  answer_with_input(lane.worker, *request);
+  const auto response = next_answer(lane);
+  REQUIRE(response.has_value());
+  CHECK(same(response->payload, room));
+  lane.client.release(*response);
+  lane.client.trim();
+}
+
+TEST_CASE("the output can grow and keeps what was written; logs and messages travel with it") {
+  Lane lane = make();
+  send(lane.client, {});
+  REQUIRE(next_call(lane).has_value());
+  std::memcpy(lane.worker.output(8), "12345678", 8);
+  std::byte* larger = lane.worker.output(100'000);
+  REQUIRE(larger != nullptr);
+  CHECK(std::memcmp(larger, "12345678", 8) == 0);
+  CHECK(lane.worker.output(2_MiB .value) == nullptr);
+  CHECK(lane.worker.output(5) == larger);
+  const std::string log(200'000, 'x');
+  REQUIRE(lane.worker.answer({.log = log, .log_dropped = 5}).has_value());
+  const auto first = next_answer(lane);
+  REQUIRE(first.has_value());
+  CHECK(text_of(first->payload) == "12345");
+  CHECK(first->log == log);
+  CHECK(first->log_dropped == 5);
+
+  send(lane.client, {});
+  REQUIRE(next_call(lane).has_value());
+  REQUIRE(lane.worker.answer({.outcome = Outcome::function_error, .message = "no such thing"})
+              .has_value());
+  const auto second = next_answer(lane);
+  REQUIRE(second.has_value());
+  CHECK(second->outcome == Outcome::function_error);
+  CHECK(second->payload_is_message);
+  CHECK(text_of(second->payload) == "no such thing");
+  lane.client.release(*second);  // in any order
+  lane.client.release(*first);
+}
+
+TEST_CASE("255 calls may be in flight, and no more until an answer is released") {
+  Lane lane = make();
+  for (unsigned i = 0; i < 255; ++i) send(lane.client, pattern(8 + i, i));
+  const auto refused = lane.client.send({});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == ErrorCode::no_capacity);
+  for (unsigned i = 0; i < 255; ++i) {
+    const auto request = next_call(lane);
+    REQUIRE(request.has_value());
+    CHECK(same(request->input, pattern(8 + i, i)));
+    answer_with_input(lane.worker, *request);
+  }
+  const auto response = next_answer(lane);
+  REQUIRE(response.has_value());
+  CHECK_FALSE(lane.client.send({}).has_value());
+  lane.client.release(*response);
+  CHECK(lane.client.send({}).has_value());
+}
+
+TEST_CASE("large and small calls keep their order, and neither end grows") {
+  Lane lane = make({4_MiB, 4_MiB});
+  std::mt19937 random(7);
+  std::uint64_t asked = 0;
+  std::uint64_t answered = 0;
+  std::vector<std::vector<std::byte>> inputs(2000);
+  const auto end = in(60s);
+  while (answered < inputs.size() && std::chrono::steady_clock::now() < end) {
+    while (asked < inputs.size()) {
+      if (inputs[asked].empty())
+        inputs[asked] = pattern(random() % 3 == 0 ? random() % 1'000'000 : 1 + random() % 5000,
+                                static_cast<unsigned>(asked));
+      const auto sent = lane.client.send({.input = inputs[asked]});
+      if (!sent) {
+        REQUIRE(sent.error().code == ErrorCode::no_capacity);
+        break;
+      }
+      ++asked;
+    }
+    const auto request = lane.worker.receive();
+    REQUIRE_MESSAGE(request.has_value(), request.error().message);
+    if (*request) answer_with_input(lane.worker, **request);
+    const auto response = lane.client.receive();
+    REQUIRE_MESSAGE(response.has_value(), response.error().message);
+    if (!*response) continue;
+    REQUIRE((*response)->request_id == answered + 1);
+    REQUIRE(same((*response)->payload, inputs[answered]));
+    lane.client.release(**response);
+    ++answered;
+  }
+  CHECK(answered == inputs.size());
+}
+
+TEST_CASE("an input written in place is not copied, and abandoned room is free again") {
+  Lane lane = make();
+  for (int i = 0; i < 10; ++i) {
+    const auto room = lane.client.allocate(900'000).value();
+    CHECK(reinterpret_cast<std::uintptr_t>(room.data()) % 64 == 0);
+    CHECK(lane.client.allocate(900'000).error().code == ErrorCode::no_capacity);
+    lane.client.abandon(room);
+  }
+  CHECK(lane.client.allocate(2_MiB .value).error().code == ErrorCode::too_large);
+}
+
+TEST_CASE("a sleeping end wakes up for a call, for an answer and for the other's death") {
+  Child worker = Child::start_worker(serve_asleep);
+  UcxLaneClient client = worker.connect();
+  for (int i = 0; i < 20; ++i) {
+    const auto input = pattern(i % 2 == 0 ? 8 : 3 << 20, static_cast<unsigned>(i));
+    send(client, input);
+    const auto response = answer_asleep(client);
+    REQUIRE(response.has_value());
+    CHECK(same(response->payload, input));
+    client.release(*response);
+  }
+  worker.kill();
+  const auto lost = end_of(client);
+  CHECK(lost.code == ErrorCode::unreachable);
+  CHECK(lost.message.find('\n') == std::string::npos);
+}
+
+TEST_CASE("a worker that is killed in the middle of a large transfer is noticed at once") {
+  Child worker = Child::start_worker(serve_asleep);
+  UcxLaneClient client = worker.connect();
+  const auto input = pattern(60 << 20, 1);
+  send(client, input);
+  (void)client.receive();
+  worker.kill();
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(end_of(client).code == ErrorCode::unreachable);
+  CHECK(std::chrono::steady_clock::now() - start < 2s);
+}
+
+TEST_CASE("a client that is killed in the middle of a large transfer ends the worker") {
+  Child worker = Child::start_worker([](const Child::Job& job) {
+    UcxContext own = UcxContext::create({.devices = "lo"}).value();
+    auto lane = listen_and_report(own, job).accept(in(20s));
+    if (!lane) ::_exit(1);
+    for (const auto end = in(20s); std::chrono::steady_clock::now() < end;)
+      if (auto request = lane->receive(); !request)
+        ::_exit(request.error().code == ErrorCode::unreachable ? 42 : 2);
+  });
+  Child client = Child::start_client(
+      [](const Child::Job& job) {
+        UcxContext own = UcxContext::create({.devices = "lo"}).value();
+        auto lane = UcxLaneClient::connect(
+            own, {.address = job.address, .key = job.key, .deadline = in(10s)});
+        if (!lane) ::_exit(1);
+        send(*lane, pattern(60 << 20, 1));
+        ::raise(SIGKILL);
+      },
+      worker);
+  CHECK(WIFSIGNALED(client.wait()));
+  const int status = worker.wait();
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 42);
+}
+
+TEST_CASE("only the right key is let in, and silent peers do not keep it out") {
+  const ConnectionKey key = random_key();
+  auto listener = UcxLaneListener::listen(context(), {.address = "127.0.0.1", .key = key}).value();
+  const std::vector<UniqueFd> silent = silent_connections(listener.port(), 40);
+  auto worker = std::async(std::launch::async, [&] { return listener.accept(in(10s)); });
+  const auto wrong = UcxLaneClient::connect(
+      context(), {.address = listener.address(), .key = random_key(), .deadline = in(5s)});
+  REQUIRE_FALSE(wrong.has_value());
+  CHECK(wrong.error().code == ErrorCode::unreachable);
+  const auto right = UcxLaneClient::connect(
+      context(), {.address = listener.address(), .key = key, .deadline = in(5s)});
+  CHECK_MESSAGE(right.has_value(), right.error().message);
+  CHECK(worker.get().has_value());
+}
+
+TEST_CASE("a client of another version learns which one the worker speaks") {
+  const ConnectionKey key = random_key();
+  auto listener = UcxLaneListener::listen(context(), {.address = "127.0.0.1", .key = key}).value();
+  auto worker = std::async(std::launch::async, [&] { return listener.accept(in(500ms)); });
+  const auto answer = say_hello(listener.port(), 7, key);
+  REQUIRE(answer.size() == 32);
+  CHECK(text_of(answer).substr(0, 8) == "ORCHLANE");
+  CHECK(answer[8] == std::byte{1});
+  CHECK(worker.get().error().code == ErrorCode::timed_out);
+}
+
+TEST_CASE("waiting for a client ends at the deadline, or when it is told to") {
+  auto listener = UcxLaneListener::listen(context(), {.address = "127.0.0.1"}).value();
+  CHECK(listener.accept(in(20ms)).error().code == ErrorCode::timed_out);
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const UniqueFd stop(ends[0]);
+  UniqueFd(ends[1]).reset();
+  CHECK(listener.accept(in(10s), stop.get()).error().code == ErrorCode::cancelled);
+}
+
+TEST_CASE("after the wire-up a worker needs no call that opens, connects, accepts or forks") {
+  static constexpr auto confined = [](const Child::Job& job, bool sleeps) {
+    UcxContext own = UcxContext::create({.devices = "lo"}).value();
+    auto worker = listen_and_report(own, job).accept(in(20s));
+    if (!worker || !forbid_new_things()) ::_exit(1);
+    serve(*worker, sleeps);
+  };
+  for (const Child::Life life :
+       {Child::Life(+[](const Child::Job& job) { confined(job, true); }),
+        Child::Life(+[](const Child::Job& job) { confined(job, false); })}) {
+    Child worker = Child::start_worker(life);
+    UcxLaneClient client = worker.connect();
+    for (const std::size_t size : {8UL, 4096UL, 100'000UL, 1UL << 20, 64UL << 20, 8UL}) {
+      const auto input = pattern(size, 1);
+      send(client, input);
+      const auto response = answer_asleep(client);
+      REQUIRE(response.has_value());
+      CHECK(same(response->payload, input));
+      client.release(*response);
+    }
+  }
+}
+
+TEST_CASE("when a lane is up, nothing of its worker listens any more") {
+  Child worker = Child::start_worker(serve_asleep);
+  UcxLaneClient client = worker.connect();
+  CHECK(listening_ports(worker.pid()).empty());
+  send(client, {});
+  CHECK(answer_asleep(client).has_value());
+  CHECK(listening_ports(::getpid()).empty());
+}
+
+TEST_CASE("loading UCX changes neither the environment nor signal handlers") {
+  Child child = Child::start_client(
+      [](const Child::Job&) {
+        struct sigaction own{};
+        own.sa_handler = [](int) {};
+        ::sigaction(SIGSEGV, &own, nullptr);
+        const auto before = handlers();
+        const auto variables = environment();
+        auto made = UcxContext::create({.devices = "lo"});
+        ::_exit(made && handlers() == before && environment() == variables ? 42 : 1);
+      },
+      {});
+  const int status = child.wait();
+  CHECK(WEXITSTATUS(status) == 42);
+}
+
+TEST_CASE("10 000 large messages leak neither memory nor descriptors") {
+  Lane lane = make({4_MiB, 4_MiB});
+  const auto input = pattern(200'000, 1);
+  const auto turn = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      send(lane.client, input);
+      const auto request = next_call(lane);
+      REQUIRE(request.has_value());
+      answer_with_input(lane.worker, *request);
+      const auto response = next_answer(lane);
+      REQUIRE(response.has_value());
+      lane.client.release(*response);
+    }
+  };
+  turn(500);
+  const Usage before = Usage::now();
+  turn(10'000);
+  const Usage after = Usage::now();
+  CHECK(after.descriptors == before.descriptors);
+  CHECK(after.resident_kib < before.resident_kib + 1024);
+}
+
+TEST_CASE("a lane leaves no descriptors behind") {
+  (void)make();
+  const Usage before = Usage::now();
+  for (int i = 0; i < 5; ++i) (void)make();
+  CHECK(Usage::now().descriptors == before.descriptors);
+}
 
 }  // namespace orchid::transport

@@ -100,13 +100,9 @@ Result<UcxLaneClient> UcxLaneClient::connect(UcxContext& context, const Options&
   auto socket = connect_to(options.address, options.deadline);
   if (!socket) return fail(std::move(socket.error()));
   Door door(std::move(*socket), options.deadline);
-  auto doors = Doors::watch();
-  if (!doors) return fail(std::move(doors.error()));
-  auto link = UcxLink::create(context, options.key);
-  if (!link) return fail(std::move(link.error()));
-  if (auto opened = doors->opened((*link)->address()); !opened)
-    return fail(std::move(opened.error()));
-  const auto notice = encode({doors->ports(), (*link)->address()});
+  auto open = open_link(context, options.key);
+  if (!open) return fail(std::move(open.error()));
+  const auto notice = encode({open->doors.ports(), open->link->address()});
   const Hello hello{.version = lane_version,
                     .notice_size = static_cast<std::uint32_t>(notice.size()),
                     .key = options.key};
@@ -123,12 +119,10 @@ Result<UcxLaneClient> UcxLaneClient::connect(UcxContext& context, const Options&
   if (!requests) return fail(std::move(requests.error()));
   auto responses = Slab::map(welcome->response_bytes);
   if (!responses) return fail(std::move(responses.error()));
-  if (auto done = (*link)->connect(peer->address); !done) return fail(std::move(done.error()));
-  if (auto done = (*link)->complete(options.deadline); !done) return fail(std::move(done.error()));
-  if (auto done = close_doors(door, *doors, peer->ports); !done)
+  if (auto done = wire_up(door, *open->link, open->doors, *peer); !done)
     return fail(std::move(done.error()));
   return UcxLaneClient(
-      std::make_unique<State>(std::move(*requests), std::move(*responses), std::move(*link)));
+      std::make_unique<State>(std::move(*requests), std::move(*responses), std::move(open->link)));
 }
 
 }  // namespace orchid::transport

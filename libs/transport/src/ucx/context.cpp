@@ -9,12 +9,13 @@ struct Setting {
   const char* name;
   const char* value;
 };
-// One path to the peer, and a dead peer noticed within seconds. In 1.13 the settings of a transport
+// Buffers from the heap: the other ways open files when they grow, which a worker may not. One path
+// to the peer, and a dead peer noticed within seconds. In 1.13 the settings of a transport
 // go without its prefix: TCP_KEEPIDLE is not known here.
 constexpr Setting settings[] = {
     {"KEEPALIVE_INTERVAL", "1s"}, {"PROTO_INDIRECT_ID", "on"}, {"MAX_EAGER_RAILS", "1"},
     {"MAX_RNDV_RAILS", "1"},      {"PUT_ENABLE", "n"},         {"KEEPIDLE", "1s"},
-    {"KEEPINTVL", "1s"},
+    {"KEEPINTVL", "1s"},          {"ALLOC", "heap"},           {"ALLOC_PRIO", "heap"},
 };
 
 }  // namespace

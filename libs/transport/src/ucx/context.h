@@ -1,11 +1,13 @@
 // ucx/context.h: the ucp context behind UcxContext.
 #pragma once
+#include <mutex>
+
 #include "transport/ucx_lane.h"
 #include "ucx/library.h"
 
 namespace orchid::transport {
 
-/// Immutable; UCX locks what lanes of several threads share in it.
+/// Any thread; UCX locks what lanes of several threads share in it.
 class UcxContext::State {
  public:
   State(const UcxLibrary& library, ucp_context_h context) : library_(library), context_(context) {}
@@ -14,10 +16,13 @@ class UcxContext::State {
   State& operator=(const State&) = delete;
   [[nodiscard]] const UcxLibrary& library() const { return library_; }
   [[nodiscard]] ucp_context_h context() const { return context_; }
+  /// Held while a UCX worker is made, so that its doors can be told from another lane's.
+  [[nodiscard]] std::mutex& making_worker() { return making_worker_; }
 
  private:
   const UcxLibrary& library_;
   ucp_context_h context_;
+  std::mutex making_worker_;
 };
 
 }  // namespace orchid::transport

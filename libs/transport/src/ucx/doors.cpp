@@ -3,6 +3,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -10,6 +12,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -92,6 +95,20 @@ std::vector<Watch> watches_of(int fd) {
   return watches;
 }
 
+/// Whether UCX's thread, which accepts connections until there are no more, waits for events.
+bool accepting_thread_sleeps() {
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc/self/task"), ::closedir);
+  if (!directory) return true;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    std::ifstream file(std::string("/proc/self/task/") + entry->d_name + "/stat");
+    std::string text;
+    std::getline(file, text);
+    if (const auto name = text.find("(async) "); name != std::string::npos)
+      if (text.compare(name, 9, "(async) S") != 0) return false;
+  }
+  return true;
+}
+
 bool contains(std::span<const std::uint16_t> ports, std::uint16_t port) {
   return std::ranges::find(ports, port) != ports.end();
 }
@@ -165,6 +182,12 @@ Result<void> Doors::close() const {
     const auto now = inspect(door.fd);
     if (!now || now->inode != door.inode) continue;
     const auto watches = watches_of(door.fd);
+    // In the middle of accepting, UCX would take the new descriptor for a broken socket.
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+    pollfd queue{.fd = door.fd, .events = POLLIN, .revents = 0};
+    while ((::poll(&queue, 1, 0) > 0 || !accepting_thread_sleeps()) &&
+           std::chrono::steady_clock::now() < patience)
+      ::sched_yield();
     if (::dup3(nothing.get(), door.fd, O_CLOEXEC) < 0) return fail_errno("close UCX's door");
     // The kernel forgot who waited for the socket; UCX takes that for an error when it cleans up.
     for (Watch watch : watches) ::epoll_ctl(watch.epoll, EPOLL_CTL_ADD, door.fd, &watch.event);

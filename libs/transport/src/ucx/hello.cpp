@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "ucx/context.h"
 
 namespace orchid::transport {
 namespace {
@@ -86,6 +90,11 @@ Result<void> Door::read(std::span<std::byte> bytes) {
   return {};
 }
 
+bool Door::readable() const {
+  pollfd entry{.fd = socket_.get(), .events = POLLIN, .revents = 0};
+  return ::poll(&entry, 1, 0) > 0;
+}
+
 Result<void> Door::write_connections(std::span<const SocketPair> pairs) {
   const auto count = static_cast<std::uint16_t>(std::min(pairs.size(), largest_list));
   if (auto written = write(bytes_of(count)); !written) return written;
@@ -106,15 +115,46 @@ Result<std::vector<SocketPair>> Door::read_connections() {
   return pairs;
 }
 
-Result<void> close_doors(Door& door, const Doors& doors,
-                         std::span<const std::uint16_t> peer_ports) {
+namespace {
+
+/// Both ends say that they are where they are now. UCX goes on meanwhile: the peer may need it.
+Result<void> meet(Door& door, UcxLink& link) {
+  std::byte sign{1};
+  if (auto written = door.write(bytes_of(sign)); !written) return written;
+  while (!door.readable()) {
+    link.progress();
+    if (link.failure()) return fail(*link.failure());
+    if (std::chrono::steady_clock::now() > door.deadline())
+      return fail(ErrorCode::timed_out, "the other host did not complete the connection in time");
+  }
+  return door.read(writable_bytes_of(sign));
+}
+
+}  // namespace
+
+Result<OpenLink> open_link(UcxContext& context, const ConnectionKey& key) {
+  const std::lock_guard lock(context.state().making_worker());
+  auto doors = Doors::watch();
+  if (!doors) return fail(std::move(doors.error()));
+  auto link = UcxLink::create(context, key);
+  if (!link) return fail(std::move(link.error()));
+  if (auto opened = doors->opened((*link)->address()); !opened)
+    return fail(std::move(opened.error()));
+  return OpenLink{std::move(*link), std::move(*doors)};
+}
+
+Result<void> wire_up(Door& door, UcxLink& link, const Doors& doors, const Notice& peer) {
+  if (auto connected = link.connect(peer.address); !connected) return connected;
+  if (auto completed = link.complete(door.deadline()); !completed) return completed;
+  if (auto met = meet(door, link); !met) return met;
   if (auto closed = doors.close(); !closed) return closed;
-  auto ours = doors.connections(peer_ports);
+  auto ours = doors.connections(peer.ports);
   if (!ours) return fail(std::move(ours.error()));
   if (auto written = door.write_connections(*ours); !written) return written;
   auto theirs = door.read_connections();
   if (!theirs) return fail(std::move(theirs.error()));
   if (auto cut = doors.cut_strangers(*theirs); !cut) return cut;
+  // Without UCX: the client's first call may come now.
   std::byte done{1};
   if (auto written = door.write(bytes_of(done)); !written) return written;
   if (auto read = door.read(writable_bytes_of(done)); !read) return read;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "foundation/unique_fd.h"
 #include "transport/ucx_lane.h"
 #include "ucx/doors.h"
+#include "ucx/link.h"
 
 namespace orchid::transport {
 
@@ -53,6 +55,8 @@ class Door {
   Door(UniqueFd socket, LaneDeadline deadline) : socket_(std::move(socket)), deadline_(deadline) {}
   [[nodiscard]] Result<void> write(std::span<const std::byte> bytes);
   [[nodiscard]] Result<void> read(std::span<std::byte> bytes);
+  /// Whether `read` would not wait.
+  [[nodiscard]] bool readable() const;
   /// The connections of an end, when UCX has made them all; each end keeps only what is in the
   /// other's list.
   [[nodiscard]] Result<void> write_connections(std::span<const SocketPair> pairs);
@@ -65,10 +69,17 @@ class Door {
   LaneDeadline deadline_;
 };
 
-/// From both notices to a link that nobody else can reach; the same at both ends. Errors:
+/// A UCX worker, and the doors that came with it.
+struct OpenLink {
+  std::unique_ptr<UcxLink> link;
+  Doors doors;
+};
+[[nodiscard]] Result<OpenLink> open_link(UcxContext& context, const ConnectionKey& key);
+
+/// From the peer's notice to a link that nobody else can reach; the same at both ends. Errors:
 /// `unreachable`, `timed_out`, `bad_request`.
-[[nodiscard]] Result<void> close_doors(Door& door, const Doors& doors,
-                                       std::span<const std::uint16_t> peer_ports);
+[[nodiscard]] Result<void> wire_up(Door& door, UcxLink& link, const Doors& doors,
+                                   const Notice& peer);
 
 template <typename T>
 [[nodiscard]] std::span<const std::byte> bytes_of(const T& value) {

@@ -74,6 +74,16 @@ Result<void> UcxLink::connect(std::span<const std::byte> peer) {
   return {};
 }
 
+Result<void> UcxLink::wait_for_peer(LaneDeadline deadline) {
+  while (!failure_ && !peer_ready_) {
+    progress();
+    if (std::chrono::steady_clock::now() > deadline)
+      fail_with({ErrorCode::timed_out, "the other host's UCX did not connect in time"});
+  }
+  if (failure_) return fail(*failure_);
+  return {};
+}
+
 Result<void> UcxLink::complete(LaneDeadline deadline) {
   send({.frame = {.kind = FrameKind::ready}});
   ucp_request_param_t parameters{};

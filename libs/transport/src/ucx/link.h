@@ -47,6 +47,9 @@ class UcxLink {
   /// For the other end's `connect`.
   [[nodiscard]] const std::vector<std::byte>& address() const { return address_; }
   [[nodiscard]] Result<void> connect(std::span<const std::byte> peer);
+  /// Waits for the peer's `ready` frame: its connection is there then, and our `connect` uses it
+  /// instead of making one.
+  [[nodiscard]] Result<void> wait_for_peer(LaneDeadline deadline);
   /// Exchanges `ready` frames and waits until nothing of the connection's making is left to do.
   [[nodiscard]] Result<void> complete(LaneDeadline deadline);
   void set_sink(FrameSink* sink) { sink_ = sink; }

@@ -50,7 +50,7 @@ Result<UniqueFd> listen_on(const std::string& address) {
   if (::bind(socket.get(), list->ai_addr, list->ai_addrlen) != 0)
     return std::unexpected(
         system_failure(ErrorCode::bad_configuration, "listen on " + address, errno));
-  if (::listen(socket.get(), 64) != 0) return fail_errno("listen");
+  if (::listen(socket.get(), SOMAXCONN) != 0) return fail_errno("listen");
   return socket;
 }
 
@@ -177,25 +177,21 @@ Result<UcxLaneWorker> UcxLaneListener::State::welcome(Guest guest) {
   if (!requests) return fail(std::move(requests.error()));
   auto responses = Slab::map(options_.geometry.response_bytes.value);
   if (!responses) return fail(std::move(responses.error()));
-  auto doors = Doors::watch();
-  if (!doors) return fail(std::move(doors.error()));
-  auto link = UcxLink::create(context_, options_.key);
-  if (!link) return fail(std::move(link.error()));
-  if (auto opened = doors->opened((*link)->address()); !opened)
-    return fail(std::move(opened.error()));
-  const auto notice = encode({doors->ports(), (*link)->address()});
+  auto open = open_link(context_, options_.key);
+  if (!open) return fail(std::move(open.error()));
+  const auto notice = encode({open->doors.ports(), open->link->address()});
   const Welcome answer{.version = lane_version,
                        .notice_size = static_cast<std::uint32_t>(notice.size()),
                        .request_bytes = options_.geometry.request_bytes.value,
                        .response_bytes = options_.geometry.response_bytes.value};
   if (auto sent = door.write(bytes_of(answer)); !sent) return fail(std::move(sent.error()));
   if (auto sent = door.write(notice); !sent) return fail(std::move(sent.error()));
-  if (auto done = (*link)->connect(peer->address); !done) return fail(std::move(done.error()));
-  if (auto done = (*link)->complete(door.deadline()); !done) return fail(std::move(done.error()));
-  if (auto done = close_doors(door, *doors, peer->ports); !done)
+  if (auto done = open->link->wait_for_peer(door.deadline()); !done)
+    return fail(std::move(done.error()));
+  if (auto done = wire_up(door, *open->link, open->doors, *peer); !done)
     return fail(std::move(done.error()));
   return UcxLaneWorker(std::make_unique<UcxLaneWorker::State>(
-      std::move(*requests), std::move(*responses), std::move(*link)));
+      std::move(*requests), std::move(*responses), std::move(open->link)));
 }
 
 Result<UcxLaneWorker> UcxLaneListener::State::accept(LaneDeadline deadline, int stop) {

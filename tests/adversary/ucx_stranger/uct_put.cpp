@@ -1,0 +1,102 @@
+#include "uct_put.h"
+
+#include <arpa/inet.h>
+#include <sys/wait.h>
+#include <uct/api/uct.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+namespace orchid::tests {
+namespace {
+
+void need(ucs_status_t status) {
+  if (status != UCS_OK) ::_exit(1);
+}
+
+uct_component_h tcp_component() {
+  uct_component_h* components = nullptr;
+  unsigned count = 0;
+  need(uct_query_components(&components, &count));
+  for (uct_component_h component : std::span(components, count)) {
+    uct_component_attr_t attributes{};
+    attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME;
+    need(uct_component_query(component, &attributes));
+    if (std::string_view(attributes.name) == "tcp") return component;
+  }
+  ::_exit(1);
+}
+
+uct_iface_h open_interface(uct_worker_h worker) {
+  uct_component_h tcp = tcp_component();
+  uct_md_config_t* md_config = nullptr;
+  need(uct_md_config_read(tcp, nullptr, nullptr, &md_config));
+  uct_md_h md = nullptr;
+  need(uct_md_open(tcp, "tcp", md_config, &md));
+  uct_iface_config_t* config = nullptr;
+  need(uct_md_iface_config_read(md, "tcp", nullptr, nullptr, &config));
+  uct_iface_params_t parameters{};
+  parameters.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE;
+  parameters.open_mode = UCT_IFACE_OPEN_MODE_DEVICE;
+  parameters.mode.device.tl_name = "tcp";
+  parameters.mode.device.dev_name = "lo";
+  uct_iface_h interface = nullptr;
+  need(uct_iface_open(md, worker, &parameters, config, &interface));
+  uct_iface_progress_enable(interface, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
+  return interface;
+}
+
+[[noreturn]] void put_and_exit(int port, std::uint64_t target) {
+  ucs_async_context_t* async = nullptr;
+  need(ucs_async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK, &async));
+  uct_worker_h worker = nullptr;
+  need(uct_worker_create(async, UCS_THREAD_MODE_SINGLE, &worker));
+  uct_iface_h interface = open_interface(worker);
+  std::array<char, 64> device{};
+  std::array<char, 64> address{};
+  need(
+      uct_iface_get_device_address(interface, reinterpret_cast<uct_device_addr_t*>(device.data())));
+  need(uct_iface_get_address(interface, reinterpret_cast<uct_iface_addr_t*>(address.data())));
+  const std::uint16_t big_endian = htons(static_cast<std::uint16_t>(port));
+  std::memcpy(address.data(), &big_endian, sizeof(big_endian));  // all there is in it
+  uct_ep_params_t parameters{};
+  parameters.field_mask =
+      UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR | UCT_EP_PARAM_FIELD_IFACE_ADDR;
+  parameters.iface = interface;
+  parameters.dev_addr = reinterpret_cast<uct_device_addr_t*>(device.data());
+  parameters.iface_addr = reinterpret_cast<uct_iface_addr_t*>(address.data());
+  uct_ep_h endpoint = nullptr;
+  need(uct_ep_create(&parameters, &endpoint));
+  std::array<char, 32> text{};
+  text.fill('A');
+  uct_iov_t piece{};
+  piece.buffer = text.data();
+  piece.length = text.size();
+  piece.count = 1;
+  uct_completion_t completion{};
+  completion.count = 2;  // never called
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  bool put = false;
+  while (std::chrono::steady_clock::now() < end) {
+    if (!put) {
+      const auto status = uct_ep_put_zcopy(endpoint, &piece, 1, target, 0, &completion);
+      put = status != UCS_ERR_NO_RESOURCE;
+    }
+    uct_worker_progress(worker);
+  }
+  ::_exit(0);
+}
+
+}  // namespace
+
+void put_by_force(int port, std::uint64_t target) {
+  const pid_t child = ::fork();
+  if (child == 0) put_and_exit(port, target);
+  ::waitpid(child, nullptr, 0);
+}
+
+}  // namespace orchid::tests
