@@ -64,6 +64,7 @@ void WorkerLane::leave() {
     if (attention_.load() != attention_seen_) look_around();
     if (core_.waiting() != 0) pump();
     const std::uint32_t queue_seen = core_.queue_version();
+    const std::uint32_t attention_seen = attention_seen_;  // the next driver's from the store on
     if (head_ != tail_) {
       if (!end_->client->prepare_to_sleep()) {
         (void)take_answers();
@@ -73,7 +74,7 @@ void WorkerLane::leave() {
     }
     driven_.store(false);
     // What came between the last look and that store found the lane taken.
-    if (attention_.load() == attention_seen_ &&
+    if (attention_.load() == attention_seen &&
         (core_.waiting() == 0 || core_.queue_version() == queue_seen))
       return;
     if (!try_drive()) return;
