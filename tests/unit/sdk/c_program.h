@@ -1,6 +1,5 @@
 /* sdk/c_program.h: a program that uses the C API, as a user would write it. */
-#ifndef C_PROGRAM_H
-#define C_PROGRAM_H
+#pragma once
 
 #ifdef __cplusplus
 extern "C" {
@@ -12,6 +11,4 @@ int run_c_program(const char* gateway);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -117,9 +117,9 @@ TEST_CASE("an answer that the code is gone makes it load again, and the call goe
 
 TEST_CASE("workers that the gateway adds when all are lost take the calls") {
   Site site;
-  Lease lease = site.client.lease({.duration = seconds(1)});
-  const LeasedFunction function = lease.function("f");
   site.more_workers = site.worker("l-1-3");
+  Lease lease = site.client.lease();
+  const LeasedFunction function = lease.function("f");
   site.executor.hang_up();
   CHECK(function.invoke("x").text() == "x");
   CHECK(site.asked("PATCH") >= 1);
