@@ -243,6 +243,11 @@ void WorkerLane::take_answer(const transport::LaneResponse& response) {
   if (call == nullptr) {
     end_->client->release(response);
   } else if (response.kind == ResponseKind::need_code) {
+    if (call->home != nullptr) {  // the release frees the room that the input lies in
+      call->output.assign(call->input.begin(), call->input.end());
+      call->input = call->output;
+      call->home = nullptr;
+    }
     end_->client->release(response);
     slots_[call->code->number] = {};
     codes_seen_ = core_.codes_version() - 1;
