@@ -49,6 +49,11 @@ void FakeExecutor::revoke(const std::string& why) {
   revokes_ = true;
 }
 
+void FakeExecutor::hang_up() {
+  hangs_up_ = true;
+  hangs_up_.wait(true);
+}
+
 void FakeExecutor::serve() {
   while (!ends_) {
     pollfd wait{listener_.get(), POLLIN, 0};
@@ -61,7 +66,11 @@ void FakeExecutor::serve() {
       for (const auto& connection : connections_)
         (void)send_packet(connection->socket.get(),
                           encode(LaneRefused{ErrorCode::lease_ended, revocation_}));
-    if (hangs_up_.exchange(false)) connections_.clear();
+    if (hangs_up_) {
+      connections_.clear();
+      hangs_up_ = false;
+      hangs_up_.notify_all();
+    }
     for (const auto& connection : connections_) {
       obey(*connection);
       work(*connection);

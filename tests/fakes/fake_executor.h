@@ -26,8 +26,8 @@ class FakeExecutor {
   void answer_calls(bool answers) { answers_ = answers; }
   /// The worker answers the next call with "need code".
   void forget_code() { forgets_ = true; }
-  /// Closes all connections.
-  void hang_up() { hangs_up_ = true; }
+  /// Closes all connections. Returns when that is done.
+  void hang_up();
   /// Refuses all leases that were claimed.
   void revoke(const std::string& why);
   [[nodiscard]] unsigned announcements() const { return announcements_; }

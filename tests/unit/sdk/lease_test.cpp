@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <thread>
 
@@ -113,13 +114,17 @@ TEST_CASE("an answer that the code is gone makes it load again, and the call goe
   site.executor.forget_code();
   CHECK(function.invoke("two").text() == "two");
   CHECK(site.executor.announcements() == 2);
+  Buffer input = lease.buffer(5000);
+  std::fill(input.bytes().begin(), input.bytes().end(), std::byte{'b'});
+  site.executor.forget_code();
+  CHECK(function.invoke(std::move(input)).text() == std::string(5000, 'b'));
 }
 
 TEST_CASE("workers that the gateway adds when all are lost take the calls") {
   Site site;
-  Lease lease = site.client.lease({.duration = seconds(1)});
-  const LeasedFunction function = lease.function("f");
   site.more_workers = site.worker("l-1-3");
+  Lease lease = site.client.lease();
+  const LeasedFunction function = lease.function("f");
   site.executor.hang_up();
   CHECK(function.invoke("x").text() == "x");
   CHECK(site.asked("PATCH") >= 1);

@@ -46,7 +46,7 @@ enum class Wait : std::uint8_t {
 
 /// Empty: any.
 struct LeaseConstraints {
-  std::string host;
+  std::string host{};
 };
 
 struct LeaseOptions {
@@ -57,14 +57,14 @@ struct LeaseOptions {
   Wait wait = Wait::adaptive;
   std::chrono::milliseconds duration{60'000};  // renewed for as long as the Lease lives
   std::chrono::milliseconds within{10'000};    // so long it may take to get the workers
-  LeaseConstraints constraints;
+  LeaseConstraints constraints{};
   std::string lane = "auto";  // "auto", "local" or "ucx"
 };
 
 struct CallOptions {
   std::chrono::nanoseconds deadline{0};  // from now to the result, waiting included; 0: 60 s
   bool at_most_once = false;             // never started twice, also when its worker is lost
-  std::stop_token stop;                  // cancels the call
+  std::stop_token stop{};                // cancels the call
 };
 
 /// Memory of one worker's lane: an input that is written here is not copied. A call uses it up.

@@ -13,8 +13,6 @@
 namespace orchid::sdk {
 namespace {
 
-constexpr std::chrono::microseconds adaptive_spin{30};
-constexpr std::chrono::microseconds spin_alone{2};
 /// A waiting call is offered to the lanes so often, beside whenever one of them has room.
 constexpr std::chrono::milliseconds offer_interval{10};
 /// So often the lane thread looks whether lanes with several calls get on.
@@ -170,8 +168,6 @@ bool LeaseCore::remove_waiting(DirectCall& call) {
 
 void LeaseCore::wait(DirectCall& call, MonotonicTime until) {
   const std::uint64_t start = ticks_now();
-  const std::uint64_t alone = rate_.ticks(spin_alone);
-  const std::uint64_t spin = rate_.ticks(adaptive_spin);
   while (!call.done()) {
     WorkerLane* lane = call.lane.load(std::memory_order_acquire);
     if (lane != nullptr && lane->try_drive()) {
@@ -183,8 +179,8 @@ void LeaseCore::wait(DirectCall& call, MonotonicTime until) {
     if (now >= until) return;
     if (call.async == nullptr && now >= call.due) overdue(call);
     const std::uint64_t waited = ticks_now() - start;
-    if (options_.wait == Wait::hot || (options_.wait == Wait::adaptive && waited < spin)) {
-      if (waited > alone) ::sched_yield();
+    if (options_.wait == Wait::hot || (options_.wait == Wait::adaptive && waited < ticks_.spin)) {
+      if (waited > ticks_.alone) ::sched_yield();
     } else {
       park(call, std::min(until, now + offer_interval));
       if (call.lane.load(std::memory_order_acquire) == nullptr) offer();

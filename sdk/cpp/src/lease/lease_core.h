@@ -88,6 +88,13 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
   }
   void lane_refused(const LaneRefused& why);
   [[nodiscard]] const TickRate& rate() const { return rate_; }
+  /// Of waiting; worked out once, since that takes divisions.
+  struct Ticks {
+    std::uint64_t alone;   // a caller spins so long without giving others a turn on its core
+    std::uint64_t spin;    // so long before it sleeps
+    std::uint64_t socket;  // one that spins for long looks so often whether its worker has died
+  };
+  [[nodiscard]] const Ticks& ticks() const { return ticks_; }
   [[nodiscard]] std::shared_ptr<LeaseThreads> threads() const;
 
   // The lane thread and the keeper.
@@ -130,6 +137,7 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
   const std::uint64_t memory_;
   const std::shared_ptr<LeaseSource> source_;
   const TickRate rate_;
+  const Ticks ticks_;
 
   // Lanes are added, and stay until the end, also when they are dead: whoever looks needs no lock.
   std::array<std::atomic<WorkerLane*>, lane_limit> lanes_{};

@@ -26,7 +26,7 @@ struct Item {
       if (call != nullptr && call->call.done() && call->call.error == nullptr) return call;
     return nullptr;
   }
-  [[nodiscard]] bool failed() const {
+  [[nodiscard]] bool over() const {
     return first->call.done() && (second == nullptr || second->call.done());
   }
   void cancel() const {
@@ -79,13 +79,14 @@ class Mapping {
     for (std::size_t i = first_open_; i < next_; ++i) {
       Item& item = items_[i];
       if (item.done) continue;
+      const bool over = item.over();  // before the look at who won, which a call may come between
       if (AsyncCall* winner = item.winner()) {
         replies_[i] = sdk::reply_of(winner->call, function_.name());
         times_.push_back(replies_[i].timing.run);
         item.done = true;
         ++done_;
         item.cancel();
-      } else if (item.failed()) {
+      } else if (over) {
         sdk::throw_error(item.first->call, function_.name());
       }
     }

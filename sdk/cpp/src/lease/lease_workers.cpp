@@ -10,6 +10,9 @@
 namespace orchid::sdk {
 namespace {
 
+constexpr std::chrono::microseconds spin_alone{2};
+constexpr std::chrono::microseconds adaptive_spin{30};
+constexpr std::chrono::milliseconds socket_interval{1};
 constexpr unsigned most_failed_loads = 3;
 constexpr std::chrono::seconds longest_load{60};
 
@@ -27,6 +30,9 @@ LeaseCore::LeaseCore(Terms terms)
       memory_(terms.grant.memory),
       source_(std::move(terms.source)),
       rate_(TickRate::measure()),
+      ticks_{.alone = rate_.ticks(spin_alone),
+             .spin = options_.wait == Wait::blocking ? 0 : rate_.ticks(adaptive_spin),
+             .socket = rate_.ticks(socket_interval)},
       threads_(std::move(terms.threads)) {}
 
 LeaseCore::~LeaseCore() { release(); }

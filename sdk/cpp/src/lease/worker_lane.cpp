@@ -15,12 +15,7 @@
 namespace orchid::sdk {
 namespace {
 
-constexpr std::chrono::microseconds adaptive_spin{30};
-/// So long it spins without giving others a turn on its core.
-constexpr std::chrono::microseconds spin_alone{2};
 constexpr unsigned looks_per_clock = 64;
-/// A caller that spins for long looks so often whether its worker has died.
-constexpr std::chrono::milliseconds socket_interval{1};
 /// Calls that are expected to last longer wait in the lease's queue, where any worker takes them.
 constexpr std::chrono::microseconds short_run{20};
 constexpr std::chrono::microseconds longest_backlog{200};
@@ -29,7 +24,7 @@ constexpr unsigned most_in_lane = 255;
 constexpr unsigned most_stale_answers = 3;
 
 unsigned window_of(std::chrono::nanoseconds usual_run) {
-  if (usual_run.count() < 0 || usual_run > short_run) return 1;
+  if (usual_run > short_run) return 1;
   const auto fits = std::chrono::nanoseconds(longest_backlog) /
                     std::max(usual_run, std::chrono::nanoseconds(500));
   return std::clamp(static_cast<unsigned>(fits), 1U, most_in_lane);
@@ -64,6 +59,7 @@ void WorkerLane::leave() {
     if (attention_.load() != attention_seen_) look_around();
     if (core_.waiting() != 0) pump();
     const std::uint32_t queue_seen = core_.queue_version();
+    const std::uint32_t attention_seen = attention_seen_;  // the next driver's from the store on
     if (head_ != tail_) {
       if (!end_->client->prepare_to_sleep()) {
         (void)take_answers();
@@ -73,7 +69,7 @@ void WorkerLane::leave() {
     }
     driven_.store(false);
     // What came between the last look and that store found the lane taken.
-    if (attention_.load() == attention_seen_ &&
+    if (attention_.load() == attention_seen &&
         (core_.waiting() == 0 || core_.queue_version() == queue_seen))
       return;
     if (!try_drive()) return;
@@ -87,7 +83,9 @@ bool WorkerLane::accepts(const DirectCall& call) const {
   if (call.home != nullptr && call.home->end != end_ && !call.home->end->gone()) return false;
   if (head_ == tail_) return true;
   if (call.at_most_once) return false;  // it could not be taken out again
-  return tail_ - head_ < std::min(window_, window_of(slots_[number].usual_run));
+  const auto usual_run = std::max(slots_[number].usual_run, slots_[last_code_].usual_run);
+  const bool known = std::min(slots_[number].usual_run, slots_[last_code_].usual_run).count() >= 0;
+  return known && tail_ - head_ < window_of(usual_run);
 }
 
 bool WorkerLane::send(DirectCall& call) {
@@ -111,7 +109,7 @@ bool WorkerLane::send(DirectCall& call) {
   }
   if (call.home != nullptr && call.home->end == end_) call.home->used = true;
   ++call.attempt;
-  window_ = window_of(slot.usual_run);
+  last_code_ = call.code->number;
   flights_[tail_ % flight_limit] = {&call, *sent, false};
   ++tail_;
   const auto load = static_cast<unsigned>(tail_ - head_);
@@ -123,9 +121,7 @@ bool WorkerLane::send(DirectCall& call) {
 
 void WorkerLane::drive_for(DirectCall& call, MonotonicTime until) {
   const Wait wait = core_.options().wait;
-  const std::uint64_t alone = core_.rate().ticks(spin_alone);
-  const std::uint64_t spin = wait == Wait::blocking ? 0 : core_.rate().ticks(adaptive_spin);
-  const std::uint64_t look_at_socket = core_.rate().ticks(socket_interval);
+  const LeaseCore::Ticks& ticks = core_.ticks();
   std::uint64_t start = 0;
   std::uint64_t socket_looked = 0;
   if (call.async == nullptr) own_ = &call;
@@ -142,13 +138,13 @@ void WorkerLane::drive_for(DirectCall& call, MonotonicTime until) {
     }
     const std::uint64_t now = ticks_now();
     if (start == 0) start = socket_looked = now;
-    if (wait != Wait::hot && now - start >= spin) {
+    if (wait != Wait::hot && now - start >= ticks.spin) {
       if (check_due(call, until)) break;
       sleep(std::min(until, call.due + LeaseCore::last_words));
       start = 0;
-    } else if (now - start > alone) {
+    } else if (now - start > ticks.alone) {
       ::sched_yield();
-      if (now - socket_looked < look_at_socket) continue;
+      if (now - socket_looked < ticks.socket) continue;
       socket_looked = now;
       read_socket();
       if (check_due(call, until)) break;
@@ -208,7 +204,6 @@ void WorkerLane::look_around_for(std::chrono::nanoseconds time) {
   look_around();
   if (core_.options().wait == Wait::blocking) return;
   const std::uint64_t limit = core_.rate().ticks(time);
-  const std::uint64_t alone = core_.rate().ticks(spin_alone);
   std::uint64_t start = ticks_now();
   while (head_ != tail_) {
     if (take_answers()) {
@@ -218,7 +213,7 @@ void WorkerLane::look_around_for(std::chrono::nanoseconds time) {
       return;
     } else if (const std::uint64_t waited = ticks_now() - start; waited > limit) {
       return;
-    } else if (waited > alone) {
+    } else if (waited > core_.ticks().alone) {
       ::sched_yield();
     }
   }
@@ -248,6 +243,11 @@ void WorkerLane::take_answer(const transport::LaneResponse& response) {
   if (call == nullptr) {
     end_->client->release(response);
   } else if (response.kind == ResponseKind::need_code) {
+    if (call->home != nullptr) {  // the release frees the room that the input lies in
+      call->output.assign(call->input.begin(), call->input.end());
+      call->input = call->output;
+      call->home = nullptr;
+    }
     end_->client->release(response);
     slots_[call->code->number] = {};
     codes_seen_ = core_.codes_version() - 1;

@@ -135,7 +135,7 @@ class WorkerLane {
   std::uint32_t codes_seen_ = 0;
   bool armed_ = false;
   const DirectCall* own_ = nullptr;  // of the thread that drives, while it waits for it
-  unsigned window_ = 1;              // of the code that was called last
+  unsigned last_code_ = 0;           // that was called
   std::uint64_t head_ = 0;
   std::uint64_t tail_ = 0;
   std::uint64_t front_looked_ = 0;  // head_ when `relieve` looked first
