@@ -143,6 +143,10 @@ std::vector<InvocationStatus> Client::invocations() {
   return sdk::parse_invocations(session_->get("/v1/invocations").text());
 }
 
+void Client::release_lease(std::string_view id) {
+  (void)session_->request({.method = "DELETE", .target = "/v1/leases/" + sdk::escape_path(id)});
+}
+
 std::string Client::get(std::string_view path) {
   return std::string(session_->get(std::string(path)).text());
 }

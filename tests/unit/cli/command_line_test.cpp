@@ -24,7 +24,7 @@ TEST_CASE("each command has help with examples") {
   CHECK(all.status == 0);
   for (const char* command :
        {"up", "build", "inspect", "deploy", "list", "describe", "delete", "invoke", "status",
-        "result", "wait", "cancel", "logs", "hosts", "token", "doctor", "completion"}) {
+        "result", "wait", "cancel", "logs", "hosts", "leases", "token", "doctor", "completion"}) {
     CAPTURE(command);
     CHECK(all.out.find(std::string("  ") + command) != std::string::npos);
     const Ran help = orchid({command, "--help"});
@@ -208,13 +208,36 @@ TEST_CASE("the token is that of the gateway which was asked for") {
   CHECK(orchid({"token", "--url", "--gateway", gateway}).out == "http://127.0.0.1:1\n");
 }
 
+TEST_CASE("leases are shown with their hosts and given back by name") {
+  std::vector<std::string> released;
+  FakeGateway gateway([&](const FakeRequest& request) -> FakeAnswer {
+    if (request.method == "DELETE") {
+      released.push_back(request.target);
+      return {.status = 204};
+    }
+    return {.body = R"({"leases":[{"id":"l-3-17","state":"open","wait":"hot","cores_per_worker":2,)"
+                    R"("memory_bytes":1073741824,"workers_wanted":3,"expires_in_ms":59000,)"
+                    R"("workers":[{"node":"n1"},{"node":"n2"}]}]})"};
+  });
+  const Ran shown = orchid(gateway, {"leases"});
+  CHECK(shown.status == 0);
+  for (const char* part : {"l-3-17", "open", "2 of 3", "1.0 GiB", "hot", "n1,n2", "59.0 s"}) {
+    CAPTURE(part);
+    CHECK(shown.out.find(part) != std::string::npos);
+  }
+  CHECK(orchid(gateway, {"leases", "--release", "l-3-17"}).out == "released l-3-17\n");
+  CHECK(released == std::vector<std::string>{"/v1/leases/l-3-17"});
+}
+
 TEST_CASE("an answer that nobody can understand is Orchid's failure, in one line") {
   FakeGateway gateway([](const FakeRequest&) { return FakeAnswer{.body = "<html>"}; });
   for (const std::vector<std::string>& words : {std::vector<std::string>{"list"},
                                                 {"hosts"},
+                                                {"leases"},
                                                 {"status"},
                                                 {"list", "--json"},
                                                 {"hosts", "--json"},
+                                                {"leases", "--json"},
                                                 {"status", "--json"}}) {
     CAPTURE(words.back());
     const Ran ran = orchid(gateway, words);

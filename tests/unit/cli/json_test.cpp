@@ -51,6 +51,7 @@ FakeAnswer answer(const FakeRequest& request) {
   if (request.method == "PUT") return {.status = 201, .body = function_document};
   if (request.target == "/v1/functions")
     return {.body = "{\n\"functions\": [" + function_document + "]}\n"};
+  if (request.target == "/v1/leases") return {.body = R"({"leases":[]})"};
   if (request.target == "/v1/hosts") return {.body = R"({"hosts":[]})"};
   return {.body = function_document};
 }
@@ -120,6 +121,7 @@ std::map<std::string, std::vector<Words>> ways_to_call(const Place& place) {
           {"cancel", {{"i-1"}, {"i-1", "i-2"}}},
           {"logs", {{"i-1"}, {"i-1", "--follow"}}},
           {"hosts", {{}}},
+          {"leases", {{}, {"--release", "l-1-1"}, {"--release", "l-1-1", "l-1-2"}}},
           {"token", {{}, {"--url"}}},
           {"doctor", {{}}}};
 }

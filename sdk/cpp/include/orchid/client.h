@@ -96,6 +96,9 @@ class Client {
   /// connected. Errors: `no_capacity`, `quota`, `unsupported` (no lane leads to them from here).
   [[nodiscard]] Lease lease(const LeaseOptions& options = {});
 
+  /// Gives back a lease of another program of the same user. Error `not_found`.
+  void release_lease(std::string_view id);
+
   /// Any JSON document of the HTTP API, such as "/v1/limits", as text.
   [[nodiscard]] std::string get(std::string_view path);
   /// Where this client talks to, for messages: "unix:/run/user/1000/orchid/gateway.sock".
