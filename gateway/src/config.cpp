@@ -102,6 +102,7 @@ std::vector<Setting> settings_of(Config& c) {
       {"listen", "TCP addresses, with commas; port 0: any free one", list(c.listen)},
       {"socket", "path of the Unix socket", path(c.socket)},
       {"compiler", "path of orchid-compiler", path(c.compiler)},
+      {"dispatch", "path of orchid-dispatch", path(c.dispatch)},
       {"inspect_time", "for the inspection of a module", duration(c.inspect_time)},
       {"http_threads", "threads that serve HTTP", number(c.http_threads, 1U, 64U)},
       {"log_level", "debug, info, warn or error", log_level(c.log_level)},
@@ -187,11 +188,10 @@ void fill_defaults(Config& config) {
   if (config.state.empty()) config.state = default_state_directory();
   if (config.socket.empty()) config.socket = config.state / "gateway.sock";
   if (config.http_threads == 0) config.http_threads = default_threads();
-  if (config.compiler.empty()) {
-    std::error_code error;
-    config.compiler =
-        std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "orchid-compiler";
-  }
+  std::error_code error;
+  const auto programs = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  if (config.compiler.empty()) config.compiler = programs / "orchid-compiler";
+  if (config.dispatch.empty()) config.dispatch = programs / "orchid-dispatch";
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ struct Config {
   std::vector<std::string> listen{"127.0.0.1:0", "[::1]:0"};  // TCP; port 0: any free one
   std::filesystem::path socket;  // Unix socket; default: gateway.sock in the state directory
   std::chrono::milliseconds inspect_time{15'000};  // for the inspection of a module, twice at most
+  std::filesystem::path dispatch;                  // default: orchid-dispatch beside this program
   std::filesystem::path compiler;                  // default: orchid-compiler beside this program
   unsigned http_threads = 0;  // 1 to 64; default: a quarter of the cores, at least 1
   LogLevel log_level = LogLevel::info;

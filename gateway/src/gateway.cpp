@@ -184,8 +184,10 @@ Gateway::Objects::Objects(Config config, Opened opened)
       capacity_(control_io_, clock_,
                 {.epoch = opened.state.epoch,
                  .boot_id = opened.boot_id,
+                 .remote_dispatch = true,
                  .worker_memory = config_.worker_memory},
-                config_.leased_workers),
+                config_.leased_workers,
+                {.program = config_.dispatch, .socket = config_.state / "dispatch.sock"}),
       inspector_(control_io_, clock_,
                  {.compiler = config_.compiler, .answer_within = config_.inspect_time}),
       functions_(

@@ -1,61 +1,22 @@
 #include "functions/inspector.h"
 
-#include <spawn.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
-#include <ranges>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
+#include <ranges>
 #include <string>
 
 #include "foundation/log.h"
 #include "foundation/sockets.h"
 
-extern char** environ;  // NOLINT(readability-redundant-declaration): of glibc only with _GNU_SOURCE
-
 namespace orchid::gateway {
 namespace {
 
-constexpr int socket_in_child = 3;
 constexpr unsigned most_attempts = 2;
 constexpr std::chrono::milliseconds tick_interval{200};
 constexpr std::chrono::seconds start_again_after{1};
 // Without any server: a missing program does not come back by waiting longer.
 constexpr std::chrono::seconds server_within{3};
-
-Result<pid_t> spawn(const std::filesystem::path& program, int socket) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, socket, socket_in_child);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  // The gateway blocks the signals that end it; its child must not inherit that. A group of its
-  // own: Ctrl-C is for the gateway, which then ends its child in order.
-  sigset_t none;
-  sigemptyset(&none);
-  sigset_t defaults;
-  sigemptyset(&defaults);
-  sigaddset(&defaults, SIGPIPE);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &defaults);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  std::string name = program.native();
-  std::string mode = "--inspect-server";
-  std::string descriptor = std::to_string(socket_in_child);
-  char* const arguments[] = {name.data(), mode.data(), descriptor.data(), nullptr};
-  pid_t pid = 0;
-  const int error = ::posix_spawn(&pid, program.c_str(), &actions, &attributes, arguments, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (error != 0)
-    return fail(system_failure(ErrorCode::unreachable, "start " + program.string(), error));
-  return pid;
-}
 
 }  // namespace
 
@@ -81,18 +42,14 @@ void Inspector::stop() {
 Result<void> Inspector::start_server() {
   auto ends = make_packet_pair();
   if (!ends) return fail(std::move(ends.error()));
-  auto pid = spawn(options_.compiler, ends->second.get());
-  if (!pid) return fail(std::move(pid.error()));
-  const auto pidfd = static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0));
-  if (pidfd < 0) {
-    auto failed = fail_errno("pidfd_open");
-    ::kill(*pid, SIGKILL);
-    ::waitpid(*pid, nullptr, 0);
-    return failed;
-  }
-  server_.emplace(Server{*pid,
+  auto process = ServerProcess::start(options_.compiler,
+                                      {"--inspect-server", std::to_string(server_socket_number)},
+                                      ends->second.get());
+  if (!process) return fail(std::move(process.error()));
+  boost::asio::posix::stream_descriptor end(control_, ::dup(process->descriptor()));
+  server_.emplace(Server{std::move(*process),
                          boost::asio::posix::stream_descriptor(control_, ends->first.release()),
-                         boost::asio::posix::stream_descriptor(control_, pidfd)});
+                         std::move(end)});
   ++server_number_;
   return {};
 }
@@ -107,21 +64,13 @@ void Inspector::launch() {
       log::error("event=inspector_not_started reason=\"{}\"", started.error().message);
     return;
   }
-  log::info("event=inspector_started process={}", server_->pid);
+  log::info("event=inspector_started process={}", server_->process.pid());
   watch_socket();
   watch_process();
   send_waiting();
 }
 
-void Inspector::end_server() {
-  if (!server_) return;
-  // Its whole group: the children that read modules too.
-  ::kill(-server_->pid, SIGKILL);
-  ::kill(server_->pid, SIGKILL);
-  while (::waitpid(server_->pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  server_.reset();
-}
+void Inspector::end_server() { server_.reset(); }
 
 void Inspector::server_lost(const std::string& why) {
   log::warn("event=inspector_lost reason=\"{}\" requests={}", why, sent_.size());
@@ -157,12 +106,11 @@ void Inspector::watch_socket() {
 }
 
 void Inspector::watch_process() {
-  server_->process.async_wait(
-      boost::asio::posix::stream_descriptor::wait_read,
-      [this, number = server_number_](const boost::system::error_code& error) {
-        if (error || stopped_ || !server_ || number != server_number_) return;
-        server_lost("its process ended");
-      });
+  server_->end.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                          [this, number = server_number_](const boost::system::error_code& error) {
+                            if (error || stopped_ || !server_ || number != server_number_) return;
+                            server_lost("its process ended");
+                          });
 }
 
 void Inspector::receive() {

@@ -14,6 +14,7 @@
 #include "foundation/owner_thread.h"
 #include "foundation/unique_fd.h"
 #include "functions/module_inspector.h"
+#include "processes/server_process.h"
 #include "protocol/compiler_messages.h"
 
 namespace orchid::gateway {
@@ -51,9 +52,9 @@ class Inspector final : public ModuleInspector {
     MonotonicTime due;
   };
   struct Server {
-    pid_t pid;
+    ServerProcess process;
     boost::asio::posix::stream_descriptor socket;
-    boost::asio::posix::stream_descriptor process;  // a pidfd
+    boost::asio::posix::stream_descriptor end;  // of the process: its pidfd
   };
   [[nodiscard]] Result<void> start_server();
   void launch();

@@ -23,8 +23,9 @@ Result<std::unique_ptr<DispatchLane>> DispatchLane::open(boost::asio::io_context
   if (!watch) return fail(std::move(watch.error()));
   lane->socket_watch_ = std::move(*watch);
   lane->socket_watch_->arm();
-  const std::string claim =
-      encode(LaneClaim{.lease = lane->grant_.lease, .secret = lane->grant_.secret});
+  const std::string claim = encode(LaneClaim{.lease = lane->grant_.lease,
+                                             .secret = lane->grant_.secret,
+                                             .address = lane->grant_.lane_address});
   if (auto sent = send_packet(lane->socket_.get(), claim); !sent)
     return fail(std::move(sent.error()));
   return lane;

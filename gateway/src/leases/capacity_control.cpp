@@ -14,11 +14,14 @@ constexpr std::chrono::milliseconds tick_interval{100};
 }  // namespace
 
 CapacityControl::CapacityControl(boost::asio::io_context& control, const Clock& clock,
-                                 const WorkerBroker::Options& options, std::size_t client_workers)
+                                 const WorkerBroker::Options& options, std::size_t client_workers,
+                                 RemoteDispatch::Options dispatch)
     : control_(control),
       clock_(clock),
       broker_(options),
       clients_(broker_, client_workers),
+      boot_id_(options.boot_id),
+      dispatch_(control, std::move(dispatch)),
       gate_(control, options.epoch, *this),
       timer_(control) {
   tick();
@@ -90,6 +93,7 @@ void CapacityControl::stop(std::function<void()> done) {
     stopped_ = true;
     timer_.cancel();
     gate_.stop();
+    dispatch_.stop();
     done();
   });
 }
@@ -109,6 +113,15 @@ bool CapacityControl::tell_client(const BrokerAction& action) {
   return false;
 }
 
+/// For a dispatcher: it speaks to workers of this host only, to others through orchid-dispatch.
+WorkerGrant CapacityControl::reachable(WorkerGrant grant) const {
+  if (grant.boot_id == boot_id_)
+    grant.lane_address.clear();
+  else
+    grant.lane_socket = dispatch_.socket();
+  return grant;
+}
+
 void CapacityControl::perform_one(const BrokerAction& action) {
   if (tell_client(action)) return;
   const auto tell = [this](HolderId id, auto work) {
@@ -120,7 +133,8 @@ void CapacityControl::perform_one(const BrokerAction& action) {
   } else if (const auto* forget = std::get_if<ForgetExecutor>(&action)) {
     gate_.forget(forget->executor);
   } else if (const auto* give = std::get_if<GiveWorker>(&action)) {
-    tell(give->holder, [grant = give->grant](WorkerTaker& taker) { taker.worker_granted(grant); });
+    tell(give->holder,
+         [grant = reachable(give->grant)](WorkerTaker& taker) { taker.worker_granted(grant); });
   } else if (const auto* back = std::get_if<AskBack>(&action)) {
     tell(back->holder,
          [count = back->count](WorkerTaker& taker) { taker.workers_asked_back(count); });
@@ -156,6 +170,9 @@ void CapacityControl::executor_joined(const ControlHello& hello, const PeerIdent
                           .version = hello.version,
                           .lane_socket = hello.lane_socket,
                           .lane_address = hello.lane_address};
+  if (executor.host.boot_id != boot_id_ && !executor.lane_address.empty() &&
+      !dispatch_.socket().empty())
+    dispatch_.start();
   broker_.executor_joined(executor, clients_.adopt(hello.held, executor, now), now);
   perform();
 }

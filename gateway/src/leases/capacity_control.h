@@ -11,6 +11,7 @@
 
 #include "foundation/clock.h"
 #include "hosts/executor_gate.h"
+#include "hosts/remote_dispatch.h"
 #include "leases/client_leases.h"
 #include "leases/worker_broker.h"
 #include "leases/worker_supply.h"
@@ -23,7 +24,8 @@ namespace orchid::gateway {
 class CapacityControl final : public WorkerSupply, private ExecutorEvents {
  public:
   CapacityControl(boost::asio::io_context& control, const Clock& clock,
-                  const WorkerBroker::Options& options, std::size_t client_workers = 0);
+                  const WorkerBroker::Options& options, std::size_t client_workers = 0,
+                  RemoteDispatch::Options dispatch = {});
   ~CapacityControl() override;
 
   /// Any thread: a new connection of an executor; see ExecutorGate::accept.
@@ -69,6 +71,7 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
   void perform();
   void perform_one(const BrokerAction& action);
   [[nodiscard]] bool tell_client(const BrokerAction& action);
+  [[nodiscard]] WorkerGrant reachable(WorkerGrant grant) const;
   void tick();
 
   void executor_joined(const ControlHello& hello, const PeerIdentity& identity) override;
@@ -80,6 +83,8 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
   const Clock& clock_;
   WorkerBroker broker_;
   ClientLeases clients_;
+  std::string boot_id_;
+  RemoteDispatch dispatch_;
   ExecutorGate gate_;
   boost::asio::steady_timer timer_;
   std::map<HolderId, Dispatcher> dispatchers_;

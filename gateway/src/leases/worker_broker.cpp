@@ -15,6 +15,7 @@ WorkerTerms WorkerBroker::dispatcher_terms(LeaseTenant tenant) const {
   return {.tenant = std::move(tenant),
           .memory = options_.worker_memory,
           .boot_id = options_.boot_id,
+          .remote = options_.remote_dispatch,
           .host = {}};
 }
 
@@ -224,16 +225,17 @@ bool WorkerBroker::open_for(HolderId id, Holder& holder, MonotonicTime now) {
 std::optional<ExecutorId> WorkerBroker::freest_executor(const WorkerTerms& terms,
                                                         MonotonicTime now) const {
   std::optional<ExecutorId> best;
-  std::size_t most = terms.cores - 1;
+  std::pair<bool, std::size_t> most{false, 0};  // on the holder's host, free cores
   for (const auto& [id, executor] : hosts_.executors()) {
     if (executor.state != ExecutorState::connected || !fits(executor, terms)) continue;
     if (const auto pause = pause_until_.find(id);
         pause != pause_until_.end() && now < pause->second)
       continue;
-    if (const std::size_t free = leases_.cores_free(id); free > most) {
-      most = free;
-      best = id;
-    }
+    const std::size_t free = leases_.cores_free(id);
+    const std::pair rank{executor.host.boot_id == terms.boot_id, free};
+    if (free < terms.cores || rank <= most) continue;
+    most = rank;
+    best = id;
   }
   return best;
 }

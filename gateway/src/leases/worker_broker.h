@@ -65,7 +65,8 @@ class WorkerBroker {
  public:
   struct Options {
     std::uint64_t epoch = 1;
-    std::string boot_id;  // workers of this host only: the local lane ends at the host
+    std::string boot_id;           // this host's: its workers come first, they are the nearest
+    bool remote_dispatch = false;  // workers of other hosts run HTTP calls too
     ByteCount worker_memory{1ULL << 30};
     std::chrono::milliseconds forget_lost_after{30'000};  // a lost executor's leases end then
     std::chrono::milliseconds open_within{2'000};  // else the lease is asked of another executor

@@ -12,10 +12,12 @@ using Json = nlohmann::json;
 constexpr std::array<std::string_view, 4> source_names{"worker", "memory", "disk", "compiled"};
 
 Json to_json(const LaneClaim& m) {
-  return {{"type", "claim"},
-          {"protocol", m.protocol},
-          {"lease", to_string(m.lease)},
-          {"secret", m.secret}};
+  Json json{{"type", "claim"},
+            {"protocol", m.protocol},
+            {"lease", to_string(m.lease)},
+            {"secret", m.secret}};
+  if (!m.address.empty()) json["address"] = m.address;
+  return json;
 }
 Json to_json(const LaneClaimed& m) {
   Json json{{"type", "claimed"},
@@ -74,6 +76,7 @@ Result<LaneMessage> parse_from_client(JsonFields& f) {
   if (type == "claim") {
     LaneClaim m{.lease = f.parsed("lease", parse_lease_id), .secret = f.text("secret", 64)};
     m.protocol = f.number<std::uint32_t>("protocol");
+    if (f.has("address")) m.address = f.text("address", 512);
     return f.finish<LaneMessage>(std::move(m));
   }
   if (type == "announce") return f.finish<LaneMessage>(LaneAnnounce{f.text("digest")});

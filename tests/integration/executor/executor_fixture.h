@@ -13,11 +13,11 @@ inline std::filesystem::path test_function(const std::string& name) {
   return std::filesystem::path(FUNCTIONS) / (name + ".bc");
 }
 
-/// The lane that this run of the tests goes over: --lane=ucx, else the local one.
+/// The lane that this run of the tests goes over: --lane=ucx, --lane=relayed, else the local one.
 [[nodiscard]] LaneKind lane_under_test();
 
 struct ExecutorFixture {
-  LocalExecutor executor{{.programs = PROGRAMS, .remote = lane_under_test() == LaneKind::ucx}};
+  LocalExecutor executor{{.programs = PROGRAMS, .remote = lane_under_test() != LaneKind::local}};
   WorkerClient worker{executor, lane_under_test()};
 
   WorkerClient::Reply call(const std::string& function, std::string_view input = "",

@@ -14,7 +14,10 @@ orchid::tests::LaneKind orchid::tests::lane_under_test() { return chosen; }
 
 int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i)
-    if (std::string_view(argv[i]) == "--lane=ucx") chosen = orchid::tests::LaneKind::ucx;
+    if (std::string_view(argv[i]) == "--lane=ucx")
+      chosen = orchid::tests::LaneKind::ucx;
+    else if (std::string_view(argv[i]) == "--lane=relayed")
+      chosen = orchid::tests::LaneKind::relayed;
   doctest::Context context(argc, argv);
   return context.run();
 }

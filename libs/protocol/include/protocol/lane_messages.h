@@ -26,6 +26,7 @@ struct LaneClaim {
   LeaseId lease;
   std::string secret;  // 64 hexadecimal digits; never logged
   std::uint32_t protocol = lane_protocol_version;
+  std::string address;  // only to orchid-dispatch: the lane address of the worker's executor
 };
 
 struct LaneAnnounce {

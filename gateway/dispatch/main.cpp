@@ -1,0 +1,77 @@
+// orchid-dispatch: stands between a gateway, which does not speak UCX, and workers of other hosts,
+// so that HTTP calls can run there. One for each tenant; started by orchid-gateway only.
+//
+// Threads: the main one accepts connections of the gateway at the socket that it was started with;
+// each connection, which stands for one worker, has a thread that owns everything of it.
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <thread>
+
+#include "foundation/files.h"
+#include "foundation/log.h"
+#include "src/relay.h"
+
+namespace orchid::dispatch {
+namespace {
+
+constexpr int most_workers = 4096;
+
+void serve(UniqueFd connection, transport::UcxContext& ucx, const TickRate& rate,
+           std::atomic<int>& workers) {
+  const Failure end = Relay(std::move(connection), ucx, rate).run();
+  log::info("event=worker_gone reason=\"{}\"", end.message);
+  --workers;
+}
+
+int run(int listener) {
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() == 1) return 1;
+  std::signal(SIGPIPE, SIG_IGN);
+  auto ucx = transport::UcxContext::create({});
+  if (!ucx) {
+    log::error("event=cannot_start reason=\"{}\"", ucx.error().message);
+    return 3;
+  }
+  const TickRate rate = TickRate::measure();
+  std::atomic<int> workers{0};
+  while (true) {
+    pollfd wait{listener, POLLIN, 0};
+    if (::poll(&wait, 1, -1) < 0 && errno != EINTR) return 3;
+    UniqueFd connection(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!connection) continue;
+    const auto peer = peer_credentials(connection.get());
+    if (!peer || peer->uid != ::geteuid() || workers >= most_workers) continue;
+    ++workers;
+    // Ends with its connection; the process outlives it, or ends it by ending.
+    std::thread(serve, std::move(connection), std::ref(*ucx), std::cref(rate), std::ref(workers))
+        .detach();
+  }
+}
+
+}  // namespace
+}  // namespace orchid::dispatch
+
+int main(int argc, char** argv) {
+  using namespace orchid;
+  log::configure("orchid-dispatch", LogLevel::info);
+  if (argc != 3 || std::string_view(argv[1]) != "--listen") {
+    std::fputs(
+        "orchid-dispatch is started by orchid-gateway, with --listen and a socket's number\n",
+        stderr);
+    return 2;
+  }
+  // Read by UCX when it is mapped; there is one thread yet.
+  for (const auto& [name, value] :
+       {std::pair{"UCX_MEM_EVENTS", "n"}, std::pair{"UCX_ERROR_SIGNALS", ""},
+        std::pair{"UCX_HANDLE_ERRORS", "none"}, std::pair{"UCX_LOG_LEVEL", "fatal"}})
+    ::setenv(name, value, 1);
+  return dispatch::run(std::atoi(argv[2]));
+}

@@ -1,0 +1,231 @@
+#include "relay.h"
+
+#include <poll.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace orchid::dispatch {
+
+using transport::LaneCall;
+using transport::LaneResponse;
+
+namespace {
+
+Failure nonsense(std::string_view who) {
+  return {ErrorCode::bad_request, std::string(who) + " sent a message that does not belong here"};
+}
+
+}  // namespace
+
+Failure Relay::run() {
+  if (auto claimed = claim(); !claimed) {
+    (void)tell_gateway(LaneRefused{claimed.error().code, claimed.error().message});
+    return std::move(claimed.error());
+  }
+  while (true)
+    if (auto turned = turn(); !turned) return std::move(turned.error());
+}
+
+Result<void> Relay::tell_gateway(const LaneMessage& message, const std::vector<int>& descriptors) {
+  return send_packet(gateway_.get(), encode(message), descriptors);
+}
+
+Result<void> Relay::claim() {
+  pollfd wait{gateway_.get(), POLLIN, 0};
+  if (::poll(&wait, 1, 1000 * static_cast<int>(connect_within.count())) != 1)
+    return fail(ErrorCode::timed_out, "no claim came");
+  auto packet = receive_packet(gateway_.get(), false);
+  if (!packet) return fail(std::move(packet.error()));
+  if (!*packet) return fail(ErrorCode::timed_out, "no claim came");
+  auto message = parse_lane_message((*packet)->text);
+  if (!message) return fail(std::move(message.error()));
+  auto* wanted = std::get_if<LaneClaim>(&*message);
+  if (wanted == nullptr || wanted->address.empty()) return fail(nonsense("the gateway"));
+  const std::string address = std::exchange(wanted->address, {});
+  host_ = address.substr(0, address.rfind(':') + 1);
+  auto executor = transport::SecureChannel::connect(
+      {.address = address, .identity = to_string(wanted->lease), .secret = wanted->secret},
+      Clock::now() + connect_within);
+  if (!executor) return fail(std::move(executor.error()));
+  executor_ = std::move(*executor);
+  return executor_->send(encode(*wanted));
+}
+
+/// One look at everything that can bring something, or a sleep.
+Result<void> Relay::turn() {
+  const std::uint64_t spin_ticks = rate_.ticks(spin);
+  const std::uint64_t start = ticks_now();
+  do {
+    bool moved = false;
+    for (auto step : {&Relay::pass_answer, &Relay::pass_call}) {
+      const auto passed = (this->*step)();
+      if (!passed) return fail(passed.error());
+      moved = moved || *passed;
+    }
+    if (moved) return {};
+    if (ticks_now() - start > spin_ticks / 16) ::sched_yield();
+  } while ((local_ && remote_) && ticks_now() - start < spin_ticks);
+  wait();
+  for (auto step : {&Relay::pass_to_gateway, &Relay::pass_to_executor}) {
+    const auto passed = (this->*step)();
+    if (!passed) return fail(passed.error());
+  }
+  if (remote_lost_at_ && Clock::now() - *remote_lost_at_ > explain_within)
+    return fail(ErrorCode::unreachable, "the worker's host does not answer");
+  return {};
+}
+
+void Relay::wait() {
+  // While a call is away, the next one in the local lane has to wait.
+  const bool looks_for_calls = local_ && !in_remote_;
+  const bool sleeps =
+      (!looks_for_calls || local_->prepare_to_sleep()) && (!remote_ || remote_->prepare_to_sleep());
+  std::array<pollfd, 4> wait{{{gateway_.get(), POLLIN, 0},
+                              {executor_->descriptor(), POLLIN, 0},
+                              {looks_for_calls ? local_->wake_descriptor() : -1, POLLIN, 0},
+                              {remote_ ? remote_->wake_descriptor() : -1, POLLIN, 0}}};
+  if (executor_->wants_to_write()) wait[1].events |= POLLOUT;
+  constexpr int look_ms = 1000;
+  ::poll(wait.data(), wait.size(), sleeps ? look_ms : 0);
+  if (looks_for_calls) local_->finish_sleep();
+  if (remote_) remote_->finish_sleep();
+}
+
+/// Announcements, modules, cancellations.
+Result<bool> Relay::pass_to_executor() {
+  auto packet = receive_packet(gateway_.get(), false);
+  if (!packet) return fail(std::move(packet.error()));
+  if (!*packet) return false;
+  std::vector<int> files;
+  for (const UniqueFd& file : (*packet)->descriptors) files.push_back(file.get());
+  if (auto sent = executor_->send((*packet)->text, files); !sent)
+    return fail(std::move(sent.error()));
+  return true;
+}
+
+Result<bool> Relay::pass_to_gateway() {
+  auto packet = executor_->receive();
+  if (!packet) return fail(std::move(packet.error()));
+  if (!*packet) return false;
+  auto message = parse_lane_message((*packet)->text);
+  if (!message) return fail(std::move(message.error()));
+  Result<void> passed;
+  if (const auto* claimed = std::get_if<LaneClaimed>(&*message))
+    passed = open_lanes(*claimed);
+  else if (auto* ended = std::get_if<LaneEnded>(&*message))
+    passed = pass_end(std::move(*ended));
+  else
+    passed = tell_gateway(*message);
+  if (!passed) return fail(std::move(passed.error()));
+  return true;
+}
+
+Result<void> Relay::open_lanes(const LaneClaimed& claimed) {
+  auto key = transport::parse_connection_key(claimed.key);
+  if (!key || claimed.port == 0) return fail(nonsense("the executor"));
+  auto remote =
+      transport::UcxLaneClient::connect(ucx_, {.address = host_ + std::to_string(claimed.port),
+                                               .key = *key,
+                                               .deadline = Clock::now() + connect_within});
+  if (!remote) return fail(std::move(remote.error()));
+  auto theirs = transport::make_lane({claimed.request_bytes, claimed.response_bytes});
+  if (!theirs) return fail(std::move(theirs.error()));
+  auto ours = transport::duplicate(*theirs);
+  if (!ours) return fail(std::move(ours.error()));
+  auto local = transport::LocalLaneWorker::attach(std::move(*ours));
+  if (!local) return fail(std::move(local.error()));
+  remote_.emplace(std::move(*remote));
+  local_.emplace(std::move(*local));
+  in_remote_ = false;
+  remote_lost_at_.reset();
+  LaneClaimed local_claim = claimed;
+  local_claim.port = 0;
+  local_claim.key.clear();
+  return tell_gateway(local_claim,
+                      {theirs->memory.get(), theirs->wake_worker.get(), theirs->wake_client.get()});
+}
+
+/// What the call had logged goes where a client of this host looks for it.
+Result<void> Relay::pass_end(LaneEnded ended) {
+  while (remote_ && in_remote_) {  // answers that came before the end count
+    const auto passed = pass_answer();
+    if (!passed || !*passed) break;
+  }
+  if (local_) {
+    transport::LogHead& head = local_->log_head();
+    const std::size_t size = std::min<std::size_t>(ended.log.text.size(), limits::log_size.value);
+    std::memcpy(local_->log_text(), ended.log.text.data(), size);
+    head.request_id.store(ended.request, std::memory_order_relaxed);
+    head.length.store(size + ended.log.dropped, std::memory_order_release);
+  }
+  ended.log = {};
+  remote_.reset();
+  local_.reset();
+  remote_lost_at_.reset();
+  in_remote_ = false;
+  return tell_gateway(ended);
+}
+
+/// A worker takes one call after the other, and so does this one: the lane's next call is taken
+/// when the one before is answered.
+Result<bool> Relay::pass_call() {
+  if (!local_ || !remote_ || in_remote_) return false;
+  auto request = local_->receive();
+  if (!request) return fail(std::move(request.error()));
+  if (!*request) return false;
+  const CallHeader& header = (*request)->header;
+  const auto sent = remote_->send({.slot = header.slot,
+                                   .generation = header.generation,
+                                   .entry = header.entry,
+                                   .deadline = std::chrono::nanoseconds(header.deadline_ns),
+                                   .input = (*request)->input});
+  if (!sent) return fail(sent.error());
+  in_remote_ = true;
+  return true;
+}
+
+Result<bool> Relay::pass_answer() {
+  if (!remote_) return false;
+  auto response = remote_->receive();
+  if (!response) {
+    if (response.error().code != ErrorCode::unreachable) return fail(std::move(response.error()));
+    // The executor knows what has become of the worker.
+    remote_.reset();
+    remote_lost_at_ = Clock::now();
+    return false;
+  }
+  if (!*response) return false;
+  auto answered = answer(**response);
+  remote_->release(**response);
+  in_remote_ = false;
+  if (!answered) return fail(std::move(answered.error()));
+  return true;
+}
+
+Result<void> Relay::answer(const LaneResponse& response) {
+  transport::LaneWorker::Answer answer{.kind = response.kind,
+                                       .outcome = response.outcome,
+                                       .run_time = response.run_time,
+                                       .log = response.log,
+                                       .log_dropped = response.log_dropped};
+  const std::string_view text(reinterpret_cast<const char*>(response.payload.data()),
+                              response.payload.size());
+  if (response.payload_is_message) {
+    answer.message = text;
+  } else if (!response.payload.empty()) {
+    std::byte* room = local_->output(response.payload.size());
+    if (room != nullptr) {
+      std::memcpy(room, response.payload.data(), response.payload.size());
+    } else {
+      answer.outcome = Outcome::limit_exceeded;
+      answer.message = "the output does not fit beside answers that were not taken yet";
+    }
+  }
+  return local_->answer(answer);
+}
+
+}  // namespace orchid::dispatch

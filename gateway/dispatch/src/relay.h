@@ -1,0 +1,63 @@
+// dispatch/src/relay.h: makes a worker of another host look like one of this host to a gateway's
+// thread: its lane socket and its local lane on one side, the executor's address and the UCX lane
+// on the other.
+//
+// What passes is the same on both sides, message for message and call for call, so request ids are
+// equal too.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "foundation/result.h"
+#include "foundation/sockets.h"
+#include "foundation/tick_clock.h"
+#include "protocol/lane_messages.h"
+#include "transport/local_lane.h"
+#include "transport/secure_channel.h"
+#include "transport/ucx_lane.h"
+
+namespace orchid::dispatch {
+
+/// Of one worker; owned by one thread, which it keeps busy until one of the two sides has gone.
+class Relay {
+ public:
+  /// `gateway`: a connection from the gateway that has claimed nothing yet. `ucx` outlives it.
+  Relay(UniqueFd gateway, transport::UcxContext& ucx, const TickRate& rate)
+      : gateway_(std::move(gateway)), ucx_(ucx), rate_(rate) {}
+  /// Why it ended: `unreachable` and the like; never without a reason.
+  [[nodiscard]] Failure run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds connect_within{5};
+  /// For the executor's word on a worker whose lane has broken.
+  static constexpr std::chrono::seconds explain_within{5};
+  static constexpr std::chrono::microseconds spin{50};
+
+  [[nodiscard]] Result<void> claim();
+  [[nodiscard]] Result<void> turn();
+  void wait();
+  [[nodiscard]] Result<bool> pass_to_executor();
+  [[nodiscard]] Result<bool> pass_to_gateway();
+  [[nodiscard]] Result<void> open_lanes(const LaneClaimed& claimed);
+  [[nodiscard]] Result<void> pass_end(LaneEnded ended);
+  [[nodiscard]] Result<bool> pass_call();
+  [[nodiscard]] Result<bool> pass_answer();
+  [[nodiscard]] Result<void> answer(const transport::LaneResponse& response);
+  [[nodiscard]] Result<void> tell_gateway(const LaneMessage& message,
+                                          const std::vector<int>& descriptors = {});
+
+  UniqueFd gateway_;
+  transport::UcxContext& ucx_;
+  const TickRate& rate_;
+  std::string host_;  // of the executor's address, with its colon
+  std::optional<transport::SecureChannel> executor_;
+  std::optional<transport::LocalLaneWorker> local_;
+  std::optional<transport::UcxLaneClient> remote_;
+  bool in_remote_ = false;  // a call has been passed on and is not answered
+  std::optional<Clock::time_point> remote_lost_at_;
+};
+
+}  // namespace orchid::dispatch

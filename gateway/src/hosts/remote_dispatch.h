@@ -1,0 +1,49 @@
+// hosts/remote_dispatch.h: keeps orchid-dispatch running, through which HTTP calls reach workers of
+// other hosts.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "foundation/unique_fd.h"
+#include "processes/server_process.h"
+
+namespace orchid::gateway {
+
+/// Owned by the control thread, whose io_context it is given. Started when the first executor of
+/// another host comes; a process that ends is started again, its lanes are lost.
+class RemoteDispatch {
+ public:
+  struct Options {
+    std::filesystem::path program;  // orchid-dispatch
+    std::filesystem::path socket;   // where it is reached; in a directory of the owner's alone
+  };
+  RemoteDispatch(boost::asio::io_context& control, Options options);
+  RemoteDispatch(const RemoteDispatch&) = delete;
+  RemoteDispatch& operator=(const RemoteDispatch&) = delete;
+
+  /// Nothing if it runs already.
+  void start();
+  void stop();
+  [[nodiscard]] const std::filesystem::path& socket() const { return options_.socket; }
+
+ private:
+  void launch();
+  void watch();
+  void launch_later();
+
+  boost::asio::io_context& control_;
+  Options options_;
+  UniqueFd listener_;
+  std::optional<ServerProcess> process_;
+  boost::asio::posix::stream_descriptor end_;  // of the process
+  boost::asio::steady_timer timer_;
+  bool wanted_ = false;
+  std::shared_ptr<char> alive_ =
+      std::make_shared<char>();  // its weak pointers tell callbacks whether we are still here
+};
+
+}  // namespace orchid::gateway

@@ -1,0 +1,90 @@
+#include "processes/server_process.h"
+
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+extern char** environ;  // NOLINT(readability-redundant-declaration): of glibc only with _GNU_SOURCE
+
+namespace orchid::gateway {
+namespace {
+
+Result<pid_t> spawn(const std::filesystem::path& program, std::vector<std::string> arguments,
+                    int socket) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, socket, server_socket_number);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  // The gateway blocks the signals that end it; its child must not inherit that. A group of its
+  // own: Ctrl-C is for the gateway, which then ends its child in order.
+  sigset_t none;
+  sigemptyset(&none);
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  sigaddset(&defaults, SIGPIPE);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  arguments.insert(arguments.begin(), program.native());
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  pid_t pid = 0;
+  const int error =
+      ::posix_spawn(&pid, program.c_str(), &actions, &attributes, pointers.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0)
+    return fail(system_failure(ErrorCode::unreachable, "start " + program.string(), error));
+  return pid;
+}
+
+}  // namespace
+
+Result<ServerProcess> ServerProcess::start(const std::filesystem::path& program,
+                                           const std::vector<std::string>& arguments, int socket) {
+  auto pid = spawn(program, arguments, socket);
+  if (!pid) return fail(std::move(pid.error()));
+  UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
+  if (!process) {
+    auto failed = fail_errno("pidfd_open");
+    ::kill(*pid, SIGKILL);
+    ::waitpid(*pid, nullptr, 0);
+    return failed;
+  }
+  return ServerProcess(*pid, std::move(process));
+}
+
+ServerProcess::ServerProcess(ServerProcess&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), process_(std::move(other.process_)) {}
+
+ServerProcess& ServerProcess::operator=(ServerProcess&& other) noexcept {
+  if (this != &other) {
+    end();
+    pid_ = std::exchange(other.pid_, -1);
+    process_ = std::move(other.process_);
+  }
+  return *this;
+}
+
+ServerProcess::~ServerProcess() { end(); }
+
+void ServerProcess::end() {
+  if (pid_ < 0) return;
+  // Its whole group: its children too.
+  ::kill(-pid_, SIGKILL);
+  ::kill(pid_, SIGKILL);
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+}
+
+}  // namespace orchid::gateway

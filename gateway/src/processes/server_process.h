@@ -1,0 +1,42 @@
+// processes/server_process.h: a program that the gateway starts beside itself and ends with itself.
+#pragma once
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "foundation/result.h"
+#include "foundation/unique_fd.h"
+
+namespace orchid::gateway {
+
+/// The number under which such a program finds the socket that it is given.
+constexpr int server_socket_number = 3;
+
+/// Owned by one thread. Ended, with its whole process group, when it is destroyed.
+class ServerProcess {
+ public:
+  /// Starts `program` in a process group of its own, with `socket` as descriptor 3. Errors:
+  /// `unreachable` (no such program), `system`.
+  [[nodiscard]] static Result<ServerProcess> start(const std::filesystem::path& program,
+                                                   const std::vector<std::string>& arguments,
+                                                   int socket);
+  ServerProcess(ServerProcess&& other) noexcept;
+  ServerProcess& operator=(ServerProcess&& other) noexcept;
+  ServerProcess(const ServerProcess&) = delete;
+  ServerProcess& operator=(const ServerProcess&) = delete;
+  ~ServerProcess();
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  /// Readable once it has ended.
+  [[nodiscard]] int descriptor() const { return process_.get(); }
+
+ private:
+  ServerProcess(pid_t pid, UniqueFd process) : pid_(pid), process_(std::move(process)) {}
+  void end();
+  pid_t pid_ = -1;
+  UniqueFd process_;  // a pidfd
+};
+
+}  // namespace orchid::gateway
