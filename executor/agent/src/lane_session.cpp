@@ -10,18 +10,19 @@ namespace orchid::executor {
 namespace {
 constexpr std::chrono::milliseconds thread_interval{20};
 constexpr std::uint64_t spin_for_ever = 1ULL << 32;
+constexpr std::uint64_t spin_adaptively = 50;
+constexpr std::size_t most_cancellations = 256;  // more than calls fit into a lane
 
-/// A worker adapts unless it is told otherwise.
-std::optional<Assign> assignment_of(WaitMode wait) {
+std::uint64_t spin_of(WaitMode wait) {
   switch (wait) {
     case WaitMode::hot:
-      return Assign{.spin_us = spin_for_ever};
+      return spin_for_ever;
     case WaitMode::blocking:
-      return Assign{.spin_us = 0};
+      return 0;
     case WaitMode::adaptive:
       break;
   }
-  return std::nullopt;
+  return spin_adaptively;
 }
 
 }  // namespace
@@ -60,7 +61,8 @@ void LaneSession::from_client(Packet& packet) {
       code != nullptr && packet.descriptors.size() == 1)
     return provide(code->digest, std::move(packet.descriptors.front()));
   if (const auto* cancel = std::get_if<LaneCancel>(&*message)) {
-    cancellation_ = {cancel->request, std::nullopt};
+    if (cancellations_.size() == most_cancellations) cancellations_.erase(cancellations_.begin());
+    cancellations_.try_emplace(cancel->request);
     return watch(std::chrono::steady_clock::now());
   }
   if (const auto* replace = std::get_if<LaneReplace>(&*message)) {
@@ -76,10 +78,11 @@ void LaneSession::claim(const LaneClaim& message) {
   if (message.protocol != lane_protocol_version)
     return refuse(
         {ErrorCode::unsupported, "this executor speaks lane protocol 1; update the older side"});
-  const auto wait = services_.leases.claim({message.lease, message.secret, uid_});
-  if (!wait) return refuse(wait.error());
+  const auto terms = services_.leases.claim({message.lease, message.secret, uid_});
+  if (!terms) return refuse(terms.error());
   lease_ = message.lease;
-  wait_ = *wait;
+  client_terms_ = (*terms)->client;
+  memory_ = (*terms)->memory;
   take_worker();
 }
 
@@ -103,7 +106,12 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   services_.workers.on_end(*worker_, [weak = weak_from_this()](const ChildEvent& event) {
     if (const auto self = weak.lock()) self->worker_ended(event);
   });
-  if (const auto assignment = assignment_of(wait_)) worker_->tell(*assignment);
+  // The gateway's own leases take what a worker is born with.
+  if (client_terms_) {
+    worker_->tell(
+        Assign{.spin_us = spin_of(client_terms_->wait), .output_limit = limits::direct_size.value});
+    if (memory_.value != 0) worker_->limit_memory(memory_);
+  }
   hand_over();
 }
 
@@ -129,7 +137,7 @@ void LaneSession::worker_ended(const ChildEvent& event) {
   ++services_
         .counters[spoiled ? "workers_spoiled" : "workers_" + std::string(to_string(ended.outcome))];
   const std::shared_ptr<WorkerProcess> dead = std::exchange(worker_, nullptr);
-  cancellation_.reset();
+  cancellations_.clear();
   if (over_) return;
   dead->fail_loads(ended.message);
   const bool braking = brake_.braking();
@@ -231,12 +239,13 @@ void LaneSession::watch(MonotonicTime now) {
       return;
     }
   }
-  if (!cancellation_ || page.request_id.load(std::memory_order_relaxed) != cancellation_->request)
-    return;
-  if (!cancellation_->kill_at) {
+  const auto cancelled = cancellations_.find(page.request_id.load(std::memory_order_relaxed));
+  if (cancelled == cancellations_.end()) return;
+  std::optional<MonotonicTime>& kill_at = cancelled->second;
+  if (!kill_at) {
     page.stop.store(number, std::memory_order_relaxed);
-    cancellation_->kill_at = now + limits::cancel_grace;
-  } else if (now >= *cancellation_->kill_at) {
+    kill_at = now + limits::cancel_grace;
+  } else if (now >= *kill_at) {
     worker_->kill_if_running(number, KillReason::cancelled);
   }
 }

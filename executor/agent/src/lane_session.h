@@ -74,14 +74,12 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   std::unique_ptr<LaneChannel> client_;
   MonotonicTime claim_by_;
   std::optional<LeaseId> lease_;
-  WaitMode wait_ = WaitMode::adaptive;
+  std::optional<ClientTerms> client_terms_;
+  ByteCount memory_;
   std::shared_ptr<WorkerProcess> worker_;
   bool over_ = false;
-  struct Cancellation {
-    std::uint64_t request = 0;
-    std::optional<MonotonicTime> kill_at;  // once the function has been asked to stop
-  };
-  std::optional<Cancellation> cancellation_;
+  /// Requests that are to be cancelled, and when to kill: once the function has been asked to stop.
+  std::map<std::uint64_t, std::optional<MonotonicTime>> cancellations_;
   std::optional<MonotonicTime> loading_since_;  // without an answer, and without a call
   std::uint64_t loads_answered_ = 0;
   MonotonicTime threads_counted_;

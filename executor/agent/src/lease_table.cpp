@@ -28,7 +28,7 @@ Result<LeaseOpened> LeaseTable::open(const OpenLease& request, MonotonicTime now
   return LeaseOpened{request.lease, request.workers};
 }
 
-Result<WaitMode> LeaseTable::claim(const Claim& claim) {
+Result<const OpenLease*> LeaseTable::claim(const Claim& claim) {
   const auto found = leases_.find(claim.lease);
   if (found == leases_.end() || !equal_in_constant_time(found->second.terms.secret, claim.secret))
     return fail(ErrorCode::denied,
@@ -40,7 +40,7 @@ Result<WaitMode> LeaseTable::claim(const Claim& claim) {
     return fail(ErrorCode::no_capacity, "all workers of the lease are claimed");
   ++lease.claimed;
   lease.ever_claimed = true;
-  return lease.terms.client ? lease.terms.client->wait : WaitMode::adaptive;
+  return &lease.terms;
 }
 
 std::optional<std::string> LeaseTable::secret_of(const LeaseId& lease) const {

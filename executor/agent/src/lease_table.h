@@ -34,8 +34,8 @@ class LeaseTable {
     std::string secret;
     std::optional<std::uint32_t> uid;  // nothing: a client of another host
   };
-  /// Returns how the worker is to wait for calls.
-  [[nodiscard]] Result<WaitMode> claim(const Claim& claim);
+  /// Returns the lease's terms, valid until the next change.
+  [[nodiscard]] Result<const OpenLease*> claim(const Claim& claim);
   [[nodiscard]] std::optional<std::string> secret_of(const LeaseId& lease) const;
   /// A claimed worker is given back. The lease closes when its last one is.
   [[nodiscard]] std::optional<LeaseClosed> give_back(const LeaseId& lease);

@@ -129,7 +129,8 @@ Result<void> WorkerPool::request_birth(Taken remote) {
   auto control = make_packet_pair();
   if (!control) return fail(std::move(control.error()));
   const std::uint64_t id = next_id_++;
-  auto worker = std::make_shared<WorkerProcess>(id, std::move(*page), std::move(*lane));
+  auto worker =
+      std::make_shared<WorkerProcess>(id, std::move(*page), std::move(*lane), options_.data_limit);
   Birth birth{.worker = id,
               .data_limit = options_.data_limit.value,
               .request_bytes = options_.geometry.request_bytes.value,

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "foundation/files.h"
+#include "foundation/log.h"
 #include "protocol/limits.h"
 
 namespace orchid::executor {
@@ -84,8 +86,8 @@ StatusPageMapping::~StatusPageMapping() {
 }
 
 WorkerProcess::WorkerProcess(std::uint64_t id, StatusPageMapping page,
-                             transport::LaneDescriptors lane)
-    : id_(id), page_(std::move(page)), lane_(std::move(lane)) {}
+                             transport::LaneDescriptors lane, ByteCount data_limit)
+    : id_(id), page_(std::move(page)), lane_(std::move(lane)), data_limit_(data_limit) {}
 
 WorkerProcess::~WorkerProcess() { kill(KillReason::released); }
 
@@ -180,6 +182,19 @@ unsigned WorkerProcess::thread_count() const {
   for (int skipped = 0; skipped < 17; ++skipped) fields >> field;  // threads are the 20th of all
   unsigned count = 0;
   return fields >> count ? count : 0;
+}
+
+void WorkerProcess::limit_memory(ByteCount data) const {
+  // What the program itself has mapped comes on top, as at its birth.
+  rlimit64 now{};
+  if (::prlimit64(pid_, RLIMIT_DATA, nullptr, &now) != 0) return;
+  const std::uint64_t mapped =
+      now.rlim_cur > data_limit_.value ? now.rlim_cur - data_limit_.value : 0;
+  const std::uint64_t wanted = mapped + data.value;
+  if (wanted >= now.rlim_cur) return;
+  const rlimit64 less{wanted, wanted};
+  if (::prlimit64(pid_, RLIMIT_DATA, &less, nullptr) != 0)
+    log::warn("event=memory_not_limited worker={} reason=\"{}\"", id_, std::strerror(errno));
 }
 
 bool WorkerProcess::kill_if_running(std::uint64_t number, KillReason reason) {

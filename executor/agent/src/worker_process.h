@@ -65,7 +65,9 @@ struct WorkerSlot {
 class WorkerProcess {
  public:
   using LoadDone = std::function<void(Result<WorkerSlot>, std::chrono::microseconds link)>;
-  WorkerProcess(std::uint64_t id, StatusPageMapping page, transport::LaneDescriptors lane);
+  /// `data_limit`: what it is born with.
+  WorkerProcess(std::uint64_t id, StatusPageMapping page, transport::LaneDescriptors lane,
+                ByteCount data_limit);
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
@@ -103,6 +105,8 @@ class WorkerProcess {
   [[nodiscard]] std::uint64_t loads_answered() const { return loads_answered_; }
   void fail_loads(const std::string& why);  // the process has ended
 
+  /// From now on it may have so much memory, if that is less than before.
+  void limit_memory(ByteCount data) const;
   /// If call `number` still runs: claims its outcome for the agent and kills. False: the call was
   /// faster.
   bool kill_if_running(std::uint64_t number, KillReason reason);
@@ -130,6 +134,7 @@ class WorkerProcess {
   std::uint64_t id_;
   StatusPageMapping page_;
   transport::LaneDescriptors lane_;
+  ByteCount data_limit_;
   RemoteLane remote_lane_;
   bool client_connected_ = false;
   pid_t pid_ = -1;

@@ -21,6 +21,7 @@ struct orchid_call {
   std::uint64_t started_ticks;
   std::uint64_t deadline_ns;
   std::int32_t core;
+  std::uint64_t output_limit;  // bytes
   std::size_t message_size = 0;
   std::array<char, orchid::limits::message_size.value>* message;
 

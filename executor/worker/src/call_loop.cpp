@@ -122,6 +122,7 @@ void CallLoop::obey(const WorkerMessage& message, std::vector<UniqueFd>& descrip
         std::chrono::microseconds(std::min<std::uint64_t>(assign->spin_us, 1ULL << 40)));
     // Who asked for the least latency has the core to himself.
     if (assign->spin_us >= spin_for_ever_us) alone_ticks_ = spin_ticks_;
+    output_limit_ = ByteCount{assign->output_limit};
   } else if (const auto* object = std::get_if<Load>(&message);
              object != nullptr && descriptors.size() == 1) {
     load(*object, descriptors.front().get());
@@ -182,6 +183,7 @@ void CallLoop::execute(const transport::LaneRequest& request) {
                    .started_ticks = ticks_now(),
                    .deadline_ns = header.deadline_ns,
                    .core = parts_.core,
+                   .output_limit = output_limit_.value,
                    .message = &message_};
   page.request_id.store(header.request_id, std::memory_order_relaxed);
   page.started_ticks.store(call.started_ticks, std::memory_order_relaxed);
@@ -210,8 +212,10 @@ CallLoop::Verdict CallLoop::verdict_of(std::int32_t status, const orchid_call& c
   if (status == ORCHID_OK) return {};
   const std::uint32_t refused = parts_.page.refused.load(std::memory_order_relaxed);
   std::string_view message = call.message_text();
-  if ((refused & refused_output) != 0)
-    return {Outcome::limit_exceeded, "the function's output is over the limit of 64 MiB"};
+  if ((refused & refused_output) != 0) {
+    fallback_message_ = "the function's output is over the limit of " + to_string(output_limit_);
+    return {Outcome::limit_exceeded, fallback_message_};
+  }
   if (message.empty()) {
     fallback_message_ = "the function returned status " + std::to_string(status);
     message = fallback_message_;

@@ -64,6 +64,7 @@ class CallLoop {
   std::uint64_t number_ = 0;  // of calls taken
   std::uint64_t spin_ticks_;
   std::uint64_t alone_ticks_;
+  ByteCount output_limit_ = limits::output_size;
   std::uint32_t attention_seen_ = 0;
   std::string fallback_message_;
   std::array<char, limits::message_size.value> message_{};

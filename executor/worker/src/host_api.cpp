@@ -16,7 +16,7 @@ void orchid_call::set_message(std::string_view text) {
 extern "C" {
 
 void* orchid_output(orchid_call* call, std::size_t size) {
-  std::byte* room = size <= orchid::limits::output_size.value ? call->lane.output(size) : nullptr;
+  std::byte* room = size <= call->output_limit ? call->lane.output(size) : nullptr;
   if (room == nullptr) call->page.refused.fetch_or(refused_output, std::memory_order_relaxed);
   return room;
 }

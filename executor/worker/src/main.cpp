@@ -1,8 +1,10 @@
 // orchid-worker: the zygote, and each worker forked from it. Started by orchid-executor only.
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "foundation/log.h"
 #include "zygote.h"
@@ -13,6 +15,13 @@ int main(int argc, char** argv) {
   if (argc >= 3 && std::string_view(argv[1]) == "--zygote")
     std::from_chars(argv[2], argv[2] + std::strlen(argv[2]), options.control);
   options.remote = argc == 4 && std::string_view(argv[3]) == "--remote";
+  if (options.remote) {
+    // Read by UCX when it is mapped. The crash reports are ours, and so is the allocator.
+    for (const auto& [name, value] :
+         {std::pair{"UCX_MEM_EVENTS", "n"}, std::pair{"UCX_ERROR_SIGNALS", ""},
+          std::pair{"UCX_HANDLE_ERRORS", "none"}, std::pair{"UCX_LOG_LEVEL", "fatal"}})
+      ::setenv(name, value, 1);
+  }
   if (options.control < 0) {
     std::fputs("orchid-worker is started by orchid-executor, with --zygote and a socket's number\n",
                stderr);

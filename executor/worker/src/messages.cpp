@@ -34,7 +34,9 @@ struct Encoder {
   Json operator()(const WorkerUnfit& m) const {
     return {{"type", "worker_unfit"}, {"message", m.message}};
   }
-  Json operator()(const Assign& m) const { return {{"type", "assign"}, {"spin_us", m.spin_us}}; }
+  Json operator()(const Assign& m) const {
+    return {{"type", "assign"}, {"spin_us", m.spin_us}, {"output_limit", m.output_limit}};
+  }
   Json operator()(const Load& m) const {
     return {{"type", "load"}, {"slot", m.slot}, {"generation", m.generation}};
   }
@@ -75,7 +77,8 @@ Result<WorkerMessage> from_json(const Json& json) {
   if (type == "worker_ready") return WorkerReady{};
   if (type == "worker_listening") return WorkerListening{.port = json.at("port")};
   if (type == "worker_unfit") return WorkerUnfit{.message = json.at("message")};
-  if (type == "assign") return Assign{.spin_us = json.at("spin_us")};
+  if (type == "assign")
+    return Assign{.spin_us = json.at("spin_us"), .output_limit = json.at("output_limit")};
   if (type == "load") return Load{.slot = json.at("slot"), .generation = json.at("generation")};
   if (type == "unload") return Unload{.slot = json.at("slot")};
   if (type == "loaded")

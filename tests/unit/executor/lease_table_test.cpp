@@ -94,7 +94,7 @@ TEST_CASE("a client's lease ends when it is not renewed, and lasts while it is")
   LeaseTable table(4);
   const MonotonicTime now{1h};
   REQUIRE(table.open(client_request(1, 60s), now).has_value());
-  CHECK(table.claim({{1, 1}, secret, 1000}).value() == WaitMode::hot);
+  CHECK(table.claim({{1, 1}, secret, 1000}).value()->client->wait == WaitMode::hot);
   CHECK(table.end_overdue(now + 59s).empty());
   CHECK(table.renew({{1, 1}, 60s}, now + 59s));
   CHECK(table.end_overdue(now + 118s).empty());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "foundation/result.h"
+#include "protocol/limits.h"
 
 namespace orchid::executor {
 
@@ -57,6 +58,7 @@ struct WorkerUnfit {
 /// Agent to worker, when a lease takes it.
 struct Assign {
   std::uint64_t spin_us = 0;  // how long to spin before blocking; 2^32 and more: for ever
+  std::uint64_t output_limit = limits::output_size.value;  // bytes
 };
 /// Agent to worker. Descriptor: the object as a sealed memory file.
 struct Load {

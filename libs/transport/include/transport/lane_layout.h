@@ -45,10 +45,11 @@ constexpr std::size_t log_offset = released_offset + 4096;
 constexpr std::size_t log_bytes = sizeof(LogHead) + limits::log_size.value;
 constexpr std::size_t slab_offset = (log_offset + log_bytes + 4095) / 4096 * 4096;
 
-/// Sizes of the two slabs, both multiples of 4096; the rest of the layout is fixed.
+/// Sizes of the two slabs, both multiples of 4096; the rest of the layout is fixed. The largest
+/// input or output and some more: pages are taken when they are first touched.
 struct LaneGeometry {
-  ByteCount request_bytes = 80_MiB;
-  ByteCount response_bytes = 80_MiB;
+  ByteCount request_bytes{limits::direct_size.value + (64ULL << 20)};
+  ByteCount response_bytes{limits::direct_size.value + (64ULL << 20)};
   [[nodiscard]] std::size_t file_bytes() const {
     return slab_offset + request_bytes.value + response_bytes.value;
   }

@@ -31,8 +31,8 @@ Result<OpenedLane> open_lane(const LaneClaimed& claimed, std::vector<UniqueFd> d
        .geometry = {claimed.request_bytes, claimed.response_bytes}});
   if (!client) return fail(std::move(client.error()));
   return OpenedLane{.client = std::make_unique<transport::LocalLaneClient>(std::move(*client)),
-                    .largest_input = std::min(claimed.request_bytes, limits::input_size).value,
-                    .largest_output = std::min(claimed.response_bytes, limits::output_size).value};
+                    .largest_input = std::min(claimed.request_bytes, limits::direct_size).value,
+                    .largest_output = std::min(claimed.response_bytes, limits::direct_size).value};
 }
 
 }  // namespace orchid::sdk
