@@ -2,7 +2,7 @@
 //
 // A source of about 3 KB of bitcode, made unique by a constant, so that no cache can know it:
 // deploy (inspected, stored durably), compiled for this host, linked into a worker and run, all
-// over HTTP on a system that is up. Then its second call.
+// over HTTP on a system that is up. Then its second call; and the same over the direct path.
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -13,6 +13,7 @@
 #include "harness/bench.h"
 #include "local_orchid.h"
 #include "orchid/client.h"
+#include "orchid/lease.h"
 
 namespace orchid::bench {
 namespace {
@@ -63,9 +64,44 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
+/// From the request for a lease to the first result, and a new module over a lease that is there.
+void measure_direct_path(Bench& bench, Client& client,
+                         std::deque<std::vector<std::byte>>& modules) {
+  client.deploy("warm", modules.front());
+  modules.pop_front();
+  (void)client.lease().function("warm").invoke("input");
+  bench.measure({.row = "lease + first direct call, code cached",
+                 .unit = "ms",
+                 .round = [&]() -> Result<std::vector<double>> {
+                   std::vector<double> values;
+                   for (int i = 0; i < calls_per_round; ++i) {
+                     const auto start = std::chrono::steady_clock::now();
+                     Lease lease = client.lease();
+                     (void)lease.function("warm").invoke("input");
+                     values.push_back(milliseconds_since(start));
+                   }
+                   return values;
+                 },
+                 .promises = {{Statistic::p50, {Target::Direction::at_most, 2}}}});
+  Lease lease = client.lease();
+  bench.measure({.row = "never-seen module over the direct path",
+                 .unit = "ms",
+                 .round = [&]() -> Result<std::vector<double>> {
+                   std::vector<double> values;
+                   for (int i = 0; i < calls_per_round; ++i) {
+                     const auto start = std::chrono::steady_clock::now();
+                     (void)lease.module(modules.front()).function().invoke("input");
+                     values.push_back(milliseconds_since(start));
+                     modules.pop_front();
+                   }
+                   return values;
+                 },
+                 .promises = {{Statistic::p50, {Target::Direction::at_most, 8}}}});
+}
+
 int run(Bench& bench) {
   auto orchid = tests::LocalOrchid::start(PROGRAMS);
-  auto modules = make_modules(2 * calls_per_round * bench.rounds());
+  auto modules = make_modules(3 * calls_per_round * bench.rounds() + 1);
   if (!orchid || !modules) {
     std::fprintf(stderr, "cold_start: %s\n",
                  (orchid ? modules.error() : orchid.error()).message.c_str());
@@ -100,6 +136,7 @@ int run(Bench& bench) {
                  .unit = "us",
                  .round = [&] { return deploy_and_call(true); },
                  .promises = {{Statistic::p50, {Target::Direction::at_most, 300}}}});
+  measure_direct_path(bench, client, *modules);
   return bench.report();
 }
 

@@ -93,11 +93,16 @@ class RawUcxEcho::Peer {
       pollfd entry{.fd = wake_descriptor_, .events = POLLIN, .revents = 0};
       ::poll(&entry, 1, -1);
     }
-    arrived_ = 0;
+    --arrived_;
     if (rendezvous_ == nullptr) return {};
     ucp_request_param_t parameters{};
     return finish(ucp_am_recv_data_nbx(worker_, std::exchange(rendezvous_, nullptr),
                                        received_.data(), length_, &parameters));
+  }
+  /// How many messages have come since the last time; looks once.
+  int take_arrived() {
+    ucp_worker_progress(worker_);
+    return std::exchange(arrived_, 0);
   }
   [[nodiscard]] std::span<const std::byte> received() const {
     return std::span(received_).first(length_);
@@ -143,7 +148,7 @@ class RawUcxEcho::Peer {
                                  std::size_t length, const ucp_am_recv_param_t* parameters) {
     auto& peer = *static_cast<Peer*>(self);
     peer.length_ = length;
-    peer.arrived_ = 1;
+    ++peer.arrived_;
     if ((parameters->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
       peer.rendezvous_ = data;
       return UCS_INPROGRESS;
@@ -200,6 +205,21 @@ Result<RawUcxEcho> RawUcxEcho::start(const Options& options) {
   RawUcxEcho echo(std::move(peer), server);
   if (!opened) return fail(std::move(opened.error()));
   return echo;
+}
+
+Result<void> RawUcxEcho::stream(int count, std::size_t window, std::size_t size) {
+  std::size_t unanswered = 0;
+  for (int sent = 0, answered = 0; answered < count;) {
+    while (sent < count && unanswered < window) {
+      if (auto done = peer_->send(peer_->sample(size)); !done) return done;
+      ++sent;
+      ++unanswered;
+    }
+    const int arrived = peer_->take_arrived();
+    answered += arrived;
+    unanswered -= static_cast<std::size_t>(arrived);
+  }
+  return {};
 }
 
 Result<void> RawUcxEcho::round_trip(std::size_t size) {

@@ -30,6 +30,9 @@ class RawUcxEcho {
 
   /// Sends `size` bytes and waits until as many have come back.
   [[nodiscard]] Result<void> round_trip(std::size_t size);
+  /// Sends `count` messages of `size` bytes, of which at most `window` are unanswered at a time,
+  /// and waits for all answers. Small messages only.
+  [[nodiscard]] Result<void> stream(int count, std::size_t window, std::size_t size);
 
  private:
   class Peer;
