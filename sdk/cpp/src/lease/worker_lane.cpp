@@ -94,11 +94,15 @@ bool WorkerLane::send(DirectCall& call) {
   std::chrono::nanoseconds left = call.deadline;
   if (call.due != MonotonicTime::min())
     left = std::max(call.due - std::chrono::steady_clock::now(), std::chrono::nanoseconds(1));
-  const auto sent = end_->client->send({.slot = slot.slot,
-                                        .generation = slot.generation,
-                                        .entry = call.entry,
-                                        .deadline = left,
-                                        .input = call.input});
+  const std::size_t largest = largest_input_.load(std::memory_order_relaxed);
+  const Result<std::uint64_t> sent =
+      call.input.size() > largest ? fail(ErrorCode::too_large, "the input is over the limit of " +
+                                                                   to_string(ByteCount{largest}))
+                                  : end_->client->send({.slot = slot.slot,
+                                                        .generation = slot.generation,
+                                                        .entry = call.entry,
+                                                        .deadline = left,
+                                                        .input = call.input});
   if (!sent) {
     if (sent.error().code == ErrorCode::no_capacity) return false;
     call.error = std::make_unique<Error::Details>(failure_of(
