@@ -29,12 +29,24 @@ Error error_of(Work work) {
   return Error({});
 }
 
-struct LeaseFixture {
-  LocalExecutor executor{{.programs = PROGRAMS, .spare = 3}};
-  std::shared_ptr<ExecutorSource> source = std::make_shared<ExecutorSource>(executor);
-  Lease lease = take_lease(source, {.workers = 1});
+/// The lane that this run of the tests goes over: --lane=ucx, else the local one.
+[[nodiscard]] LaneKind lane_under_test();
+[[nodiscard]] inline LocalExecutor::Options executor_options() {
+  return {.programs = PROGRAMS, .spare = 3, .remote = lane_under_test() == LaneKind::ucx};
+}
+[[nodiscard]] inline LeaseOptions over_lane_under_test(LeaseOptions options) {
+  options.lane = lane_under_test() == LaneKind::ucx ? "ucx" : "auto";
+  return options;
+}
 
-  void take(const LeaseOptions& options) { lease = take_lease(source, options); }
+struct LeaseFixture {
+  LocalExecutor executor{executor_options()};
+  std::shared_ptr<ExecutorSource> source = std::make_shared<ExecutorSource>(executor);
+  Lease lease = take_lease(source, over_lane_under_test({.workers = 1}));
+
+  void take(const LeaseOptions& options) {
+    lease = take_lease(source, over_lane_under_test(options));
+  }
   LeasedFunction load(const std::filesystem::path& module) {
     return lease.module(module_bytes(module)).function();
   }

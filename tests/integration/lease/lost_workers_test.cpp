@@ -102,9 +102,9 @@ TEST_CASE_FIXTURE(LeaseFixture, "a stopped worker hangs nobody") {
 }
 
 TEST_CASE_FIXTURE(LeaseFixture, "the end of the executor ends waiting calls") {
-  auto* own = new LocalExecutor({.programs = PROGRAMS});
+  auto* own = new LocalExecutor(executor_options());
   auto own_source = std::make_shared<ExecutorSource>(*own);
-  Lease own_lease = take_lease(own_source, {.workers = 1});
+  Lease own_lease = take_lease(own_source, over_lane_under_test({.workers = 1}));
   const LeasedFunction loops = own_lease.module(module_bytes(test_function("loops"))).function();
   const ReplyFuture running = loops.async("");
   CHECK_FALSE(running.wait_for(milliseconds(20)));

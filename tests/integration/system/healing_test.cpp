@@ -2,37 +2,12 @@
 // heals by itself.
 #include <signal.h>
 
-#include <fstream>
 #include <future>
 
-#include "harness/machine.h"
 #include "system_fixture.h"
 
 namespace orchid::tests {
 namespace {
-
-std::string name_of(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/comm");
-  std::string name;
-  std::getline(file, name);
-  return name;
-}
-
-std::vector<pid_t> processes_named(const LocalOrchid& orchid, const std::string& name) {
-  std::vector<pid_t> found;
-  for (const pid_t process : orchid.processes())
-    if (name_of(process) == name) found.push_back(process);
-  return found;
-}
-
-/// The processes of that name, once there are some; none after 20 s.
-std::vector<pid_t> wait_for(const LocalOrchid& orchid, const std::string& name) {
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  std::vector<pid_t> found;
-  while (found.empty() && std::chrono::steady_clock::now() < give_up)
-    found = processes_named(orchid, name);
-  return found;
-}
 
 /// Calls until one works; false after 20 s.
 bool works_again(SystemFixture& system) {

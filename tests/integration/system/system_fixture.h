@@ -2,8 +2,11 @@
 #pragma once
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "command.h"
 #include "local_orchid.h"
@@ -25,6 +28,29 @@ struct Http {
   std::string headers;
   std::string body;
 };
+
+inline std::string name_of(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/comm");
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+inline std::vector<pid_t> processes_named(const LocalOrchid& orchid, const std::string& name) {
+  std::vector<pid_t> found;
+  for (const pid_t process : orchid.processes())
+    if (name_of(process) == name) found.push_back(process);
+  return found;
+}
+
+/// The processes of that name, once there are some; none after 20 s.
+inline std::vector<pid_t> wait_for(const LocalOrchid& orchid, const std::string& name) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  std::vector<pid_t> found;
+  while (found.empty() && std::chrono::steady_clock::now() < give_up)
+    found = processes_named(orchid, name);
+  return found;
+}
 
 class SystemFixture {
  public:

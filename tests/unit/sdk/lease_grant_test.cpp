@@ -67,14 +67,38 @@ TEST_CASE("a request states what is wanted, and leaves out what is not") {
   CHECK(json::parse(renewal_request(std::chrono::seconds(5))) == json{{"duration_ms", 5000}});
 }
 
-TEST_CASE("a worker of another host is reached by no lane of this version") {
-  const GrantedWorker elsewhere{.node = "n2", .boot_id = "other", .lane_socket = "/x/lanes.sock"};
-  const auto socket = connect_lane_socket(elsewhere, "auto");
-  REQUIRE_FALSE(socket.has_value());
-  CHECK(socket.error().code == ErrorCode::unsupported);
-  CHECK(socket.error().message.find("n2") != std::string::npos);
-  CHECK_FALSE(connect_lane_socket({.lane_socket = "/x/lanes.sock"}, "ucx").has_value());
+TEST_CASE("the lane is the local one where it leads, unless the other is asked for") {
+  const auto lane = [](const GrantedWorker& worker, std::string_view wanted) {
+    return choose_lane(worker, wanted, "here");
+  };
+  const GrantedWorker both{.boot_id = "here", .lane_socket = "/x", .lane_address = "192.0.2.1:1"};
+  CHECK(lane(both, "auto") == LaneKind::local);
+  CHECK(lane(both, "local") == LaneKind::local);
+  CHECK(lane(both, "ucx") == LaneKind::ucx);
+  const GrantedWorker far{
+      .node = "n2", .boot_id = "there", .lane_socket = "/x", .lane_address = "192.0.2.1:1"};
+  CHECK(lane(far, "auto") == LaneKind::ucx);
+  CHECK(lane(far, "ucx") == LaneKind::ucx);
   CHECK(own_boot_id().size() == 36);
+}
+
+TEST_CASE("a lane that leads nowhere is refused with what would help") {
+  const auto why = [](const GrantedWorker& worker, std::string_view wanted) {
+    const auto lane = choose_lane(worker, wanted, "here");
+    REQUIRE_FALSE(lane.has_value());
+    CHECK(lane.error().code == ErrorCode::unsupported);
+    return lane.error().message;
+  };
+  const auto says = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  const GrantedWorker closed{.node = "n2", .boot_id = "there", .lane_socket = "/x"};
+  CHECK(says(why(closed, "auto"), "--lane-listen"));
+  CHECK(says(why(closed, "auto"), "n2"));
+  const GrantedWorker far{.node = "n2", .boot_id = "there", .lane_address = "192.0.2.1:1"};
+  CHECK(says(why(far, "local"), "'auto'"));
+  CHECK(says(why({.node = "n1", .lane_socket = "/x"}, "ucx"), "--lane-listen"));
+  CHECK(says(why(far, "tcp"), "'tcp'"));
 }
 
 }  // namespace orchid::sdk

@@ -42,10 +42,23 @@ std::optional<HostAndPort> split_address(const std::string& address) {
   return parts;
 }
 
-/// Packets answer each other: none may wait for a fuller segment.
-void send_at_once(int socket) {
-  const int on = 1;
-  (void)::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+// A host that vanishes says nothing: so its silence is noticed, of an idle connection by probes, of
+// one with bytes under way by their missing acknowledgement, both within this time.
+constexpr int idle_before_probe_s = 2;
+constexpr int probe_interval_s = 1;
+constexpr int probes = 4;
+constexpr unsigned longest_silence_ms = 6'000;
+
+void configure(int socket) {
+  const auto set = [socket](int level, int option, auto value) {
+    (void)::setsockopt(socket, level, option, &value, sizeof(value));
+  };
+  set(IPPROTO_TCP, TCP_NODELAY, 1);  // packets answer each other: none waits for a fuller segment
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, idle_before_probe_s);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, probe_interval_s);
+  set(IPPROTO_TCP, TCP_KEEPCNT, probes);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, longest_silence_ms);
 }
 
 Result<void> await_connection(int socket, std::chrono::steady_clock::time_point deadline) {
@@ -187,7 +200,7 @@ Result<SecureChannel> SecureChannel::connect(const Peer& peer,
                                              std::chrono::steady_clock::time_point deadline) {
   auto socket = connect_tcp(peer.address, deadline);
   if (!socket) return fail(std::move(socket.error()));
-  send_at_once(socket->get());
+  configure(socket->get());
   auto tls = TlsSession::connect(std::move(*socket), peer.identity, peer.secret);
   if (!tls) return fail(std::move(tls.error()));
   auto state = std::make_unique<State>(std::move(*tls));
@@ -196,7 +209,7 @@ Result<SecureChannel> SecureChannel::connect(const Peer& peer,
 }
 
 Result<SecureChannel> SecureChannel::accept(UniqueFd socket, FindSecret find_secret) {
-  send_at_once(socket.get());
+  configure(socket.get());
   if (::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) | O_NONBLOCK) != 0)
     return fail_errno("making a socket non-blocking");
   auto tls = TlsSession::accept(std::move(socket), std::move(find_secret));

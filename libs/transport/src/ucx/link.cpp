@@ -39,7 +39,8 @@ Result<std::unique_ptr<UcxLink>> UcxLink::create(UcxContext& context, const Conn
 Result<void> UcxLink::open(ucp_context_h context) {
   ucp_worker_params_t parameters{};
   parameters.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-  parameters.thread_mode = UCS_THREAD_MODE_SINGLE;
+  // One thread at a time: a client's lane is driven by whoever waits for an answer.
+  parameters.thread_mode = UCS_THREAD_MODE_SERIALIZED;
   if (auto s = ucx_.worker_create(context, &parameters, &worker_); s != UCS_OK)
     return fail(ucx_.failure(ErrorCode::system, "create", s));
   ucp_am_handler_param_t handler{};

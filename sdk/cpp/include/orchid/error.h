@@ -58,6 +58,7 @@ class Error : public std::exception {
     std::string node;        // host name
     unsigned attempt = 0;    // 1: the first
     bool retryable = false;  // the same call may be sent again, and has a chance
+    std::string log{};       // what a direct call had printed when its worker ended; may be empty
   };
 
   explicit Error(Details details);
@@ -73,6 +74,7 @@ class Error : public std::exception {
   [[nodiscard]] const std::string& node() const { return details_.node; }
   [[nodiscard]] unsigned attempt() const { return details_.attempt; }
   [[nodiscard]] bool retryable() const { return details_.retryable; }
+  [[nodiscard]] const std::string& log() const { return details_.log; }
   [[nodiscard]] const Details& details() const { return details_; }
 
  private:

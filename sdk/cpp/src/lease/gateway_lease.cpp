@@ -14,7 +14,9 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 }  // namespace
 
 LeaseGrant request_lease(Session& session, const LeaseOptions& options) {
-  const std::string body = lease_request(options, own_boot_id());
+  // Without a host of its own a client is given only workers that it can reach over the network.
+  const std::string body =
+      lease_request(options, options.lane == "ucx" ? std::string() : own_boot_id());
   return parse_lease_grant(session
                                .request({.method = "POST",
                                          .target = "/v1/leases",

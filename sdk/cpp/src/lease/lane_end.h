@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "transport/lane.h"
+#include "transport/local_lane.h"
 
 namespace orchid::sdk {
 
@@ -16,9 +17,11 @@ namespace orchid::sdk {
 /// who drives the lane (worker_lane.h); what is given back waits for that one.
 class LaneEnd {
  public:
-  explicit LaneEnd(std::unique_ptr<transport::LaneClient> lane_client)
-      : client(std::move(lane_client)) {}
+  LaneEnd(std::unique_ptr<transport::LaneClient> lane_client,
+          const transport::LocalLaneClient* local_client)
+      : client(std::move(lane_client)), local(local_client) {}
   std::unique_ptr<transport::LaneClient> client;
+  const transport::LocalLaneClient* local;  // the same, within a host; null: another host's
 
   // Any thread.
   void give_back(std::span<const std::byte> room) {

@@ -42,15 +42,18 @@ LaneThread::~LaneThread() {
     thread_.join();
 }
 
-std::uint64_t LaneThread::watch(int descriptor, std::weak_ptr<LeaseCore> core, WorkerLane& lane) {
+std::uint64_t LaneThread::watch(int descriptor, std::weak_ptr<LeaseCore> core, WorkerLane& lane,
+                                Events events) {
   std::uint64_t watch = 0;
   {
     const std::lock_guard lock(shared_->mutex);
     watch = shared_->next_watch++;
     shared_->watched.emplace(watch, Watched{std::move(core), &lane});
   }
-  // Edges: while another thread drives the lane, the descriptor may stay readable for long.
+  // Edges: while another thread drives the lane, the descriptor may stay readable for long, and a
+  // socket is writable nearly always: that comes only after it was full.
   epoll_event event{.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data = {.u64 = watch}};
+  if (events == Events::both) event.events |= EPOLLOUT;
   ::epoll_ctl(shared_->epoll.get(), EPOLL_CTL_ADD, descriptor, &event);
   return watch;
 }

@@ -25,9 +25,10 @@ class LaneThread {
   LaneThread& operator=(const LaneThread&) = delete;
   ~LaneThread();
 
-  /// The lane gets driven whenever `descriptor` becomes readable. Returns the watch's name.
-  [[nodiscard]] std::uint64_t watch(int descriptor, std::weak_ptr<LeaseCore> core,
-                                    WorkerLane& lane);
+  enum class Events : std::uint8_t { readable, both };  // both: writable as well
+  /// The lane gets driven whenever `descriptor` becomes so. Returns the watch's name.
+  [[nodiscard]] std::uint64_t watch(int descriptor, std::weak_ptr<LeaseCore> core, WorkerLane& lane,
+                                    Events events = Events::readable);
   /// Before the descriptor is closed.
   void forget(int descriptor, std::uint64_t watch);
   void post(std::function<void()> task);

@@ -254,17 +254,18 @@ void LeaseCore::watch_lanes() {
   if (const auto lease_threads = threads()) lease_threads->lanes.wake();
 }
 
-/// Whether there are deep lanes.
+/// Whether there are lanes to look at again.
 bool LeaseCore::relieve_lanes(MonotonicTime now) {
   watching_.store(false);
   bool deep = false;
   for (std::size_t i = 0; i < lane_count(); ++i) {
     WorkerLane* lane = lanes_[i].load(std::memory_order_relaxed);
-    if (lane->load() < 2) continue;
+    if (!lane->wants_watching()) continue;
     deep = true;
     if (!lane->try_drive()) continue;
     lane->look_around();
     lane->relieve(now);
+    lane->check_time(now);
     lane->leave();
   }
   if (deep) watching_.store(true);

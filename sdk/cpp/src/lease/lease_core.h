@@ -83,10 +83,14 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
   [[nodiscard]] int module_of(LeaseCode& code);
   void lane_changed();
   /// Several calls are in one lane: the lane thread watches that they get on.
-  void lane_is_deep() {
+  void lane_is_deep() { watch_closely(); }
+  /// The lane thread looks at lanes that want it every few milliseconds.
+  void watch_closely() {
     if (!watching_.load(std::memory_order_relaxed)) watch_lanes();
   }
   void lane_refused(const LaneRefused& why);
+  /// It comes no more: the gateway may grant another worker.
+  void lane_died();
   [[nodiscard]] const TickRate& rate() const { return rate_; }
   /// Of waiting; worked out once, since that takes divisions.
   struct Ticks {
@@ -102,6 +106,8 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
   MonotonicTime expire(MonotonicTime now);
   void add_workers(LeaseGrant grant);
   [[nodiscard]] bool has_live_lane() const;
+  /// Some have been lost lately and not been replaced.
+  [[nodiscard]] bool misses_workers() const;
   [[nodiscard]] bool ended() const;
   void end(Error::Details why);
   void module_fetched(LeaseCode& code, Result<UniqueFd> module);
@@ -149,6 +155,8 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
   std::atomic<std::uint32_t> codes_version_{0};
   std::atomic<bool> watching_{false};  // the lane thread looks at deep lanes
   std::atomic<MonotonicTime::rep> next_due_{std::numeric_limits<MonotonicTime::rep>::max()};
+
+  std::atomic<MonotonicTime::rep> search_ends_{std::numeric_limits<MonotonicTime::rep>::min()};
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;  // a worker came or went, a module was loaded, the lease ended

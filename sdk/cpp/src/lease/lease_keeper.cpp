@@ -104,7 +104,7 @@ MonotonicTime LeaseKeeper::renew(const std::shared_ptr<LeaseCore>& core) {
     unknown = knows_no_such_lease(error);
   }
   if (core->has_live_lane()) {
-    if (answered) return now() + period;
+    if (answered && !core->misses_workers()) return now() + period;
     return now() + std::min(period, longest_retry);
   }
   const auto refusal = core->refusal();

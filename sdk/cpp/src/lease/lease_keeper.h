@@ -23,7 +23,7 @@ class LeaseKeeper {
   ~LeaseKeeper();
 
   void keep(std::weak_ptr<LeaseCore> core);
-  /// All its workers are gone: the gateway may have others.
+  /// Workers are gone: the gateway may have others.
   void renew_soon(const std::weak_ptr<LeaseCore>& core);
   void fetch(std::weak_ptr<LeaseCore> core, std::shared_ptr<LeaseCode> code);
 

@@ -15,6 +15,9 @@ constexpr std::chrono::microseconds adaptive_spin{30};
 constexpr std::chrono::milliseconds socket_interval{1};
 constexpr unsigned most_failed_loads = 3;
 constexpr std::chrono::seconds longest_load{60};
+/// So long after a worker was lost the gateway is asked often whether there is another. It knows a
+/// host to be lost after half a minute or so.
+constexpr std::chrono::seconds longest_search{90};
 
 bool is_transient(ErrorCode code) {
   return code == ErrorCode::internal || code == ErrorCode::unreachable ||
@@ -57,9 +60,9 @@ void LeaseCore::add_workers(LeaseGrant grant) {
     if (known || owned_lanes_.size() == lane_limit) continue;
     owned_lanes_.push_back(std::make_unique<WorkerLane>(*this, std::move(worker)));
     WorkerLane* lane = owned_lanes_.back().get();
+    (void)lane->try_drive();  // before anybody else knows it
     lanes_[owned_lanes_.size() - 1].store(lane);
     lane_count_.store(owned_lanes_.size(), std::memory_order_release);
-    if (!lane->try_drive()) continue;  // a caller looks at it: it is offered work already
     lane->open(options_.lane);
     lane->leave();
   }
@@ -186,9 +189,24 @@ void LeaseCore::lane_changed() {
     const std::lock_guard lock(mutex_);
     changed_.notify_all();
   }
-  if (!ended() && !has_live_lane())
-    if (const auto lease_threads = threads()) lease_threads->keeper.renew_soon(weak_from_this());
   if (waiting_.load() != 0) offer();
+}
+
+void LeaseCore::lane_died() {
+  search_ends_.store(
+      (std::chrono::steady_clock::now() + longest_search).time_since_epoch().count());
+  lane_changed();
+  if (ended()) return;
+  if (const auto lease_threads = threads()) lease_threads->keeper.renew_soon(weak_from_this());
+}
+
+bool LeaseCore::misses_workers() const {
+  const MonotonicTime search_ends{MonotonicTime::duration(search_ends_.load())};
+  if (std::chrono::steady_clock::now() >= search_ends) return false;
+  unsigned alive = 0;
+  for (std::size_t i = 0; i < lane_count(); ++i)
+    if (lanes_[i].load(std::memory_order_relaxed)->phase() != LanePhase::dead) ++alive;
+  return alive < options_.workers;
 }
 
 void LeaseCore::lane_refused(const LaneRefused& why) {

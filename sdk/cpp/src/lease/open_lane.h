@@ -1,28 +1,45 @@
 // lease/open_lane.h: the one place that knows which kinds of lanes there are.
 #pragma once
+#include <chrono>
+#include <cstdint>
 #include <memory>
+#include <string_view>
+#include <vector>
 
 #include "foundation/result.h"
-#include "foundation/sockets.h"
+#include "lease/lane_socket.h"
 #include "lease/lease_grant.h"
 #include "protocol/lane_messages.h"
 #include "transport/lane.h"
+#include "transport/local_lane.h"
 
 namespace orchid::sdk {
 
-/// The socket over which a granted worker is claimed and its lane is looked after. Errors:
-/// `unreachable`, `unsupported` (no lane of that name leads there).
-[[nodiscard]] Result<UniqueFd> connect_lane_socket(const GrantedWorker& worker,
-                                                   std::string_view lane);
+enum class LaneKind : std::uint8_t { local, ucx };
+
+/// The lane that leads to the worker: `wanted` is LeaseOptions::lane. Errors: `unsupported`, saying
+/// what would help.
+[[nodiscard]] Result<LaneKind> choose_lane(const GrantedWorker& worker, std::string_view wanted,
+                                           std::string_view own_boot_id);
+
+/// The conversation in which a worker of another host is claimed. Blocks until then.
+[[nodiscard]] Result<LaneSocket> connect_remote_socket(
+    const GrantedWorker& worker, std::chrono::steady_clock::time_point deadline);
 
 /// The client's end of the lane that an executor has announced.
 struct OpenedLane {
   std::unique_ptr<transport::LaneClient> client;
+  const transport::LocalLaneClient* local = nullptr;  // the same, within a host
   std::size_t largest_input = 0;
   std::size_t largest_output = 0;
 };
 /// Errors: `bad_request`: the executor's message is nonsense.
-[[nodiscard]] Result<OpenedLane> open_lane(const LaneClaimed& claimed,
-                                           std::vector<UniqueFd> descriptors);
+[[nodiscard]] Result<OpenedLane> open_local_lane(const LaneClaimed& claimed,
+                                                 std::vector<UniqueFd> descriptors);
+/// Blocks until then. The first one loads UCX into this process. Errors: `unsupported` (no UCX
+/// here, or another version there), `unreachable`, `timed_out`, `bad_request`, `too_large`.
+[[nodiscard]] Result<OpenedLane> open_remote_lane(const GrantedWorker& worker,
+                                                  const LaneClaimed& claimed,
+                                                  std::chrono::steady_clock::time_point deadline);
 
 }  // namespace orchid::sdk

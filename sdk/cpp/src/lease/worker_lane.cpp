@@ -19,7 +19,6 @@ constexpr unsigned looks_per_clock = 64;
 /// Calls that are expected to last longer wait in the lease's queue, where any worker takes them.
 constexpr std::chrono::microseconds short_run{20};
 constexpr std::chrono::microseconds longest_backlog{200};
-constexpr std::chrono::milliseconds patience_with_front{5};
 constexpr unsigned most_in_lane = 255;
 constexpr unsigned most_stale_answers = 3;
 
@@ -60,7 +59,7 @@ void WorkerLane::leave() {
     if (core_.waiting() != 0) pump();
     const std::uint32_t queue_seen = core_.queue_version();
     const std::uint32_t attention_seen = attention_seen_;  // the next driver's from the store on
-    if (head_ != tail_) {
+    if (head_ != tail_ && phase_.load(std::memory_order_relaxed) == LanePhase::ready) {
       if (!end_->client->prepare_to_sleep()) {
         (void)take_answers();
         continue;
@@ -105,9 +104,12 @@ bool WorkerLane::send(DirectCall& call) {
                                                         .input = call.input});
   if (!sent) {
     if (sent.error().code == ErrorCode::no_capacity) return false;
-    call.error = std::make_unique<Error::Details>(failure_of(
-        call, parse_error_kind(to_string(sent.error().code)).value_or(ErrorKind::internal),
-        sent.error().message));
+    if (sent.error().code != ErrorCode::too_large) {
+      lane_failed(sent.error());
+      return false;
+    }
+    call.error = std::make_unique<Error::Details>(
+        failure_of(call, ErrorKind::too_large, sent.error().message));
     finish(call);
     return true;
   }
@@ -171,16 +173,20 @@ bool WorkerLane::check_due(DirectCall& call, MonotonicTime until) {
 
 void WorkerLane::sleep(MonotonicTime until) {
   asleep_.store(true);
-  if (attention_.load() == attention_seen_ && (!end_ || end_->client->prepare_to_sleep())) {
+  transport::LaneClient* client =
+      phase_.load(std::memory_order_relaxed) == LanePhase::ready ? end_->client.get() : nullptr;
+  if (attention_.load() == attention_seen_ && (client == nullptr || client->prepare_to_sleep())) {
+    const auto of_socket =
+        static_cast<short>(POLLIN | (socket_ && socket_->wants_to_write() ? POLLOUT : 0));
     std::array<pollfd, 3> wait{{{attention_event_.get(), POLLIN, 0},
-                                {socket_.get(), POLLIN, 0},
-                                {end_ ? end_->client->wake_descriptor() : -1, POLLIN, 0}}};
+                                {socket_ ? socket_->descriptor() : -1, of_socket, 0},
+                                {client != nullptr ? client->wake_descriptor() : -1, POLLIN, 0}}};
     const auto left =
         std::max(until - std::chrono::steady_clock::now(), MonotonicTime::duration{0});
     const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
     const timespec timeout{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
     const int ready = ::ppoll(wait.data(), wait.size(), &timeout, nullptr);
-    if (end_) end_->client->finish_sleep();
+    if (client != nullptr) client->finish_sleep();
     if (ready > 0 && wait[0].revents != 0) {
       std::uint64_t count = 0;
       [[maybe_unused]] const auto got = ::read(attention_event_.get(), &count, sizeof(count));
@@ -192,6 +198,7 @@ void WorkerLane::sleep(MonotonicTime until) {
 
 void WorkerLane::look_around() {
   attention_seen_ = attention_.load();
+  if (arrived_.load(std::memory_order_acquire)) take_arrivals();
   if (close_wanted_.load(std::memory_order_acquire))
     return die({ErrorCode::lease_ended, "the lease has ended"});
   if (end_) {
@@ -224,12 +231,12 @@ void WorkerLane::look_around_for(std::chrono::nanoseconds time) {
 }
 
 bool WorkerLane::take_answers() {
-  if (!end_) return false;
+  if (phase_.load(std::memory_order_relaxed) != LanePhase::ready) return false;
   bool any = false;
   while (head_ != tail_) {
     auto response = end_->client->receive();
     if (!response) {
-      replace(response.error().message);
+      lane_failed(response.error());
       return true;
     }
     if (!*response) break;
@@ -327,50 +334,6 @@ void WorkerLane::pump() {
     DirectCall* call = core_.take_waiting(*this);
     if (call == nullptr) return;
     if (!send(*call)) return core_.put_back(*call);
-  }
-}
-
-/// Calls that their callers want to be rid of.
-void WorkerLane::obey_callers() {
-  for (std::uint64_t i = head_; i < tail_; ++i) {
-    Flight& flight = flights_[i % flight_limit];
-    if (flight.call == nullptr) continue;
-    if (flight.call->given_up.load(std::memory_order_acquire)) {
-      const bool front = i == head_;
-      DirectCall& call = *std::exchange(flight.call, nullptr);
-      call.error = std::make_unique<Error::Details>(
-          failure_of(call, ErrorKind::deadline_exceeded, "the call's deadline has passed"));
-      finish(call);
-      if (front) return replace("a call is overdue and the executor did not end it");
-    } else if (flight.call->cancel_wanted.load(std::memory_order_acquire)) {
-      flight.call->cancelled = true;
-      if (i == head_) {
-        if (!std::exchange(flight.cancel_sent, true)) tell(LaneCancel{flight.request});
-      } else {
-        DirectCall& call = *std::exchange(flight.call, nullptr);
-        call.error = std::make_unique<Error::Details>(
-            failure_of(call, ErrorKind::cancelled, "the call was cancelled before it started"));
-        finish(call);
-      }
-    }
-  }
-}
-
-void WorkerLane::relieve(MonotonicTime now) {
-  if (tail_ - head_ < 2) return;
-  if (front_looked_ != head_ || front_since_ == MonotonicTime{}) {
-    front_looked_ = head_;
-    front_since_ = now;
-    return;
-  }
-  if (now - front_since_ < patience_with_front || core_.idle_workers() == 0) return;
-  // From the back, so that they wait in their old order. Their copies run here too, some day;
-  // nobody looks at what they answer.
-  for (std::uint64_t i = tail_ - 1; i > head_; --i) {
-    Flight& flight = flights_[i % flight_limit];
-    if (flight.call == nullptr || flight.call->home != nullptr) continue;
-    --flight.call->attempt;
-    core_.put_back(*std::exchange(flight.call, nullptr));
   }
 }
 

@@ -11,6 +11,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,12 +20,20 @@
 #include "foundation/result.h"
 #include "foundation/sockets.h"
 #include "lease/direct_call.h"
+#include "lease/lane_socket.h"
 #include "lease/lease_grant.h"
+#include "lease/open_lane.h"
 #include "protocol/lane_messages.h"
 
 namespace orchid::sdk {
 
-enum class LanePhase : std::uint8_t { claiming, ready, replacing, dead };
+enum class LanePhase : std::uint8_t {
+  claiming,
+  ready,
+  losing,     // the lane is of no use; the executor's word on what became of the worker is to come
+  replacing,  // another worker is to come
+  dead,
+};
 
 class WorkerLane {
  public:
@@ -51,6 +61,13 @@ class WorkerLane {
   [[nodiscard]] std::int64_t pid() const { return pid_.load(std::memory_order_relaxed); }
   [[nodiscard]] unsigned load() const { return load_.load(std::memory_order_relaxed); }
   [[nodiscard]] const GrantedWorker& worker() const { return worker_; }
+  /// Somebody has to look at it every few milliseconds: calls wait behind others, or time runs out.
+  [[nodiscard]] bool wants_watching() const {
+    return load() >= 2 || is_timed_.load(std::memory_order_relaxed);
+  }
+  /// What the connector brings; the driver takes it.
+  void arrive(Result<LaneSocket> socket);
+  void arrive(std::uint64_t opening, Result<OpenedLane> opened);
   /// Ends it at the driver's next look.
   void want_closed() { close_wanted_.store(true, std::memory_order_release); }
   [[nodiscard]] std::size_t largest_input() const { return largest_input_.load(); }
@@ -58,7 +75,7 @@ class WorkerLane {
 
   // The driver.
   void leave();
-  /// Connects and claims.
+  /// Connects and claims; to another host by and by.
   void open(std::string_view lane);
   /// Whether a call of this code could be sent now.
   [[nodiscard]] bool accepts(const DirectCall& call) const;
@@ -72,6 +89,8 @@ class WorkerLane {
   void look_around_for(std::chrono::nanoseconds time);
   /// Calls behind one that lasts unexpectedly long wait again in the queue, if others are idle.
   void relieve(MonotonicTime now);
+  /// Gives up waiting for the executor's next word once that is overdue.
+  void check_time(MonotonicTime now);
   [[nodiscard]] bool is_empty() const { return head_ == tail_; }
   [[nodiscard]] Result<std::unique_ptr<LaneRoom>> allocate(std::size_t size);
 
@@ -106,13 +125,24 @@ class WorkerLane {
 
   // worker_lane_socket.cpp
   void tell(const LaneMessage& message, const std::vector<int>& descriptors = {});
+  void use_socket(LaneSocket socket);
+  void connect_remote();
   void read_socket();
   void handle(Packet packet);
   void claimed(const LaneClaimed& message, std::vector<UniqueFd> descriptors);
+  void open_remote(const LaneClaimed& message);
+  void use_lane(OpenedLane opened, std::int64_t pid);
+  void take_arrivals();
   void loaded(const LaneSlot& message);
   void rejected(const LaneRejected& message);
-  void worker_ended(const LaneEnded& ended);
+
+  // worker_lane_end.cpp
+  void worker_ended(LaneEnded ended);
+  void lane_failed(const Failure& why);
+  void opening_failed(const Failure& why);
   void replace(const std::string& reason);
+  void await_executor(MonotonicTime::duration patience);
+  void stop_waiting();
   void detach(LanePhase next);
   void empty(const LaneEnded& how);
   void lost(DirectCall& call, const LaneEnded& how);
@@ -126,6 +156,7 @@ class WorkerLane {
   std::atomic<bool> asleep_{false};                    // the driver writes
   std::atomic<std::int64_t> pid_{0};                   // the driver writes
   std::atomic<bool> close_wanted_{false};
+  std::atomic<bool> is_timed_{false};  // the driver writes
   std::atomic<std::size_t> largest_input_{0};
   std::atomic<std::size_t> largest_output_{0};
   alignas(64) std::atomic<std::uint32_t> attention_{0};
@@ -142,12 +173,25 @@ class WorkerLane {
   MonotonicTime front_since_;       // then
   std::shared_ptr<LaneEnd> end_;    // shared with what is lent from it
   std::vector<Slot> slots_;         // by the code's number
-  UniqueFd socket_;
+  std::optional<LaneSocket> socket_;
   std::uint64_t socket_watch_ = 0;  // the lane thread's names for what it watches; 0: nothing
   std::uint64_t wake_watch_ = 0;
   UniqueFd attention_event_;  // wakes a driver that sleeps
   std::uint64_t socket_look_ticks_ = 0;
   std::array<Flight, flight_limit> flights_{};
+  LaneKind kind_ = LaneKind::local;
+  std::uint64_t opening_ = 0;  // counts the lanes of other hosts that were announced
+  std::int64_t opening_pid_ = 0;
+  unsigned failed_openings_ = 0;   // one after the other
+  MonotonicTime patience_ends_{};  // while `is_timed_`
+  bool replacement_asked_ = false;
+  std::string trouble_;  // why the executor's word is waited for
+
+  std::mutex arrivals_mutex_;
+  std::atomic<bool> arrived_{false};
+  std::optional<Result<LaneSocket>> arrived_socket_;  // guarded by arrivals_mutex_
+  std::optional<Result<OpenedLane>> arrived_lane_;    // guarded by arrivals_mutex_
+  std::uint64_t arrived_opening_ = 0;                 // guarded by arrivals_mutex_
 };
 
 }  // namespace orchid::sdk

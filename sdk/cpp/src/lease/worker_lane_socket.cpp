@@ -1,5 +1,5 @@
-// The lane socket: how a worker comes, loads modules, ends and is replaced.
-#include <algorithm>
+// The conversation with the executor: how a worker comes and loads modules.
+#include <chrono>
 
 #include "lease/lease_core.h"
 #include "lease/lease_threads.h"
@@ -10,27 +10,51 @@
 namespace orchid::sdk {
 namespace {
 
-constexpr unsigned most_attempts = 4;
+// For a connection of its own each: one for the conversation, one for the lane.
+constexpr std::chrono::seconds connect_within{5};
 
 }  // namespace
 
 void WorkerLane::open(std::string_view lane) {
-  auto socket = connect_lane_socket(worker_, lane);
-  if (!socket) return die(socket.error());
-  socket_ = std::move(*socket);
+  const auto kind = choose_lane(worker_, lane, own_boot_id());
+  if (!kind) return die(kind.error());
+  kind_ = *kind;
+  if (kind_ == LaneKind::ucx) return connect_remote();
+  auto socket = LaneSocket::connect_local(worker_.lane_socket);
+  if (socket) return use_socket(std::move(*socket));
+  // A container of this host has the same boot id, and its files elsewhere.
+  if (lane != "auto" || worker_.lane_address.empty()) return die(socket.error());
+  kind_ = LaneKind::ucx;
+  connect_remote();
+}
+
+void WorkerLane::use_socket(LaneSocket socket) {
+  socket_ = std::move(socket);
   if (const auto threads = core_.threads())
-    socket_watch_ = threads->lanes.watch(socket_.get(), core_.weak_from_this(), *this);
+    socket_watch_ = threads->lanes.watch(
+        socket_->descriptor(), core_.weak_from_this(), *this,
+        socket_->is_remote() ? LaneThread::Events::both : LaneThread::Events::readable);
   tell(LaneClaim{.lease = worker_.lease, .secret = worker_.secret});
+}
+
+void WorkerLane::connect_remote() {
+  const auto threads = core_.threads();
+  if (threads == nullptr) return;
+  threads->connector.post([weak = core_.weak_from_this(), lane = this, worker = worker_] {
+    if (const auto core = weak.lock(); core == nullptr || core->ended()) return;
+    auto socket = connect_remote_socket(worker, std::chrono::steady_clock::now() + connect_within);
+    if (const auto core = weak.lock()) lane->arrive(std::move(socket));
+  });
 }
 
 void WorkerLane::tell(const LaneMessage& message, const std::vector<int>& descriptors) {
   // A socket that is full or closed becomes readable soon; there we learn of it.
-  if (socket_) (void)send_packet(socket_.get(), encode(message), descriptors);
+  if (socket_) (void)socket_->send(encode(message), descriptors);
 }
 
 void WorkerLane::read_socket() {
   while (socket_) {
-    auto packet = receive_packet(socket_.get(), /*wait=*/false);
+    auto packet = socket_->receive();
     if (!packet) return die(packet.error());
     if (!*packet) return;
     handle(std::move(**packet));
@@ -44,7 +68,7 @@ void WorkerLane::handle(Packet packet) {
     return claimed(*m, std::move(packet.descriptors));
   if (const auto* m = std::get_if<LaneSlot>(&*message)) return loaded(*m);
   if (const auto* m = std::get_if<LaneRejected>(&*message)) return rejected(*m);
-  if (const auto* m = std::get_if<LaneEnded>(&*message)) return worker_ended(*m);
+  if (auto* m = std::get_if<LaneEnded>(&*message)) return worker_ended(std::move(*m));
   if (const auto* m = std::get_if<LaneNeedCode>(&*message)) {
     for (const auto& code : core_.codes())
       if (code->digest == m->digest && code->number < slots_.size())
@@ -59,19 +83,82 @@ void WorkerLane::handle(Packet packet) {
 }
 
 void WorkerLane::claimed(const LaneClaimed& message, std::vector<UniqueFd> descriptors) {
-  auto opened = open_lane(message, std::move(descriptors));
+  if (kind_ == LaneKind::ucx) return open_remote(message);
+  auto opened = open_local_lane(message, std::move(descriptors));
   if (!opened) return die(opened.error());
+  use_lane(std::move(*opened), message.pid);
+}
+
+void WorkerLane::open_remote(const LaneClaimed& message) {
+  stop_waiting();
+  opening_pid_ = message.pid;
+  const auto threads = core_.threads();
+  if (threads == nullptr) return;
+  threads->connector.post([weak = core_.weak_from_this(), lane = this, worker = worker_, message,
+                           opening = ++opening_] {
+    if (const auto core = weak.lock(); core == nullptr || core->ended()) return;
+    auto opened =
+        open_remote_lane(worker, message, std::chrono::steady_clock::now() + connect_within);
+    if (const auto core = weak.lock()) lane->arrive(opening, std::move(opened));
+  });
+}
+
+void WorkerLane::use_lane(OpenedLane opened, std::int64_t pid) {
   detach(LanePhase::replacing);
-  largest_input_.store(opened->largest_input);
-  largest_output_.store(opened->largest_output);
-  pid_.store(message.pid, std::memory_order_relaxed);
-  end_ = std::make_shared<LaneEnd>(std::move(opened->client));
+  failed_openings_ = 0;
+  largest_input_.store(opened.largest_input);
+  largest_output_.store(opened.largest_output);
+  pid_.store(pid, std::memory_order_relaxed);
+  end_ = std::make_shared<LaneEnd>(std::move(opened.client), opened.local);
   if (const auto threads = core_.threads())
     wake_watch_ =
         threads->lanes.watch(end_->client->wake_descriptor(), core_.weak_from_this(), *this);
   phase_.store(LanePhase::ready, std::memory_order_release);
   announce();
   core_.lane_changed();
+}
+
+void WorkerLane::arrive(Result<LaneSocket> socket) {
+  {
+    const std::lock_guard lock(arrivals_mutex_);
+    arrived_socket_ = std::move(socket);
+    arrived_.store(true, std::memory_order_release);
+  }
+  poke();
+}
+
+void WorkerLane::arrive(std::uint64_t opening, Result<OpenedLane> opened) {
+  std::optional<Result<OpenedLane>> older;  // closed outside of the lock
+  {
+    const std::lock_guard lock(arrivals_mutex_);
+    older.swap(arrived_lane_);
+    arrived_lane_ = std::move(opened);
+    arrived_opening_ = opening;
+    arrived_.store(true, std::memory_order_release);
+  }
+  poke();
+}
+
+void WorkerLane::take_arrivals() {
+  std::optional<Result<LaneSocket>> socket;
+  std::optional<Result<OpenedLane>> opened;
+  std::uint64_t opening = 0;
+  {
+    const std::lock_guard lock(arrivals_mutex_);
+    arrived_.store(false, std::memory_order_relaxed);
+    socket.swap(arrived_socket_);
+    opened.swap(arrived_lane_);
+    opening = arrived_opening_;
+  }
+  if (phase_.load(std::memory_order_relaxed) == LanePhase::dead) return;
+  if (socket && !*socket) return die(socket->error());
+  if (socket) use_socket(std::move(**socket));
+  // That worker may have ended, and another one been announced.
+  if (!opened || opening != opening_) return;
+  if (*opened)
+    use_lane(std::move(**opened), opening_pid_);
+  else
+    opening_failed(opened->error());
 }
 
 /// Tells the executor which modules will be called, and sends those it asked for.
@@ -113,86 +200,6 @@ void WorkerLane::rejected(const LaneRejected& message) {
     // A worker that is being replaced announces with its replacement.
     if (again && message.code != ErrorCode::no_capacity) announce();
   }
-}
-
-void WorkerLane::worker_ended(const LaneEnded& ended) {
-  if (end_) (void)take_answers();  // what it answered before its end counts
-  detach(LanePhase::replacing);
-  empty(ended);
-  core_.lane_changed();
-}
-
-/// This worker is given up: the executor puts another one in its place.
-void WorkerLane::replace(const std::string& reason) {
-  if (phase_.load(std::memory_order_relaxed) != LanePhase::ready) return;
-  const std::uint64_t front = head_ == tail_ ? 0 : flights_[head_ % flight_limit].request;
-  detach(LanePhase::replacing);
-  tell(LaneReplace{reason});
-  empty({.request = front, .outcome = Outcome::worker_lost, .message = reason, .started = true});
-}
-
-void WorkerLane::detach(LanePhase next) {
-  pid_.store(0, std::memory_order_relaxed);
-  if (end_) {
-    if (const auto threads = core_.threads(); threads && wake_watch_ != 0)
-      threads->lanes.forget(end_->client->wake_descriptor(), wake_watch_);
-    wake_watch_ = 0;
-    end_->leave_behind();
-    end_.reset();
-  }
-  for (Slot& slot : slots_) slot = {.usual_run = slot.usual_run};
-  phase_.store(next, std::memory_order_release);
-}
-
-/// Takes out all calls after the worker's end. Only the oldest can have been started.
-void WorkerLane::empty(const LaneEnded& how) {
-  while (head_ != tail_) {  // from the back, so that they wait in their old order
-    const Flight flight = flights_[(tail_ - 1) % flight_limit];
-    --tail_;
-    if (flight.call == nullptr) continue;
-    if (how.started && flight.request == how.request) {
-      lost(*flight.call, how);
-    } else {
-      --flight.call->attempt;
-      core_.put_back(*flight.call);
-    }
-  }
-  load_.store(0, std::memory_order_relaxed);
-}
-
-void WorkerLane::lost(DirectCall& call, const LaneEnded& how) {
-  const bool input_may_have_changed = call.home != nullptr;
-  const bool in_time =
-      call.due == MonotonicTime::min() || std::chrono::steady_clock::now() < call.due;
-  if (is_retryable(how.outcome) && !call.at_most_once && !call.cancelled && in_time &&
-      !input_may_have_changed && call.attempt < most_attempts)
-    return core_.put_back(call);
-  Outcome outcome = how.outcome;
-  if (is_retryable(outcome) && call.cancelled) outcome = Outcome::cancelled;
-  if (is_retryable(outcome) && !in_time) outcome = Outcome::deadline_exceeded;
-  const auto kind = parse_error_kind(to_string(outcome)).value_or(ErrorKind::internal);
-  call.error = std::make_unique<Error::Details>(
-      failure_of(call, kind, how.message.empty() ? std::string(to_string(outcome)) : how.message));
-  finish(call);
-}
-
-/// The executor has gone, has refused, or nobody wants this lane any more.
-void WorkerLane::die(const Failure& why) {
-  if (phase_.load(std::memory_order_relaxed) == LanePhase::dead) return;
-  if (end_) (void)take_answers();
-  if (phase_.load(std::memory_order_relaxed) == LanePhase::claiming)
-    core_.lane_refused({why.code, why.message});
-  const std::uint64_t front = head_ == tail_ ? 0 : flights_[head_ % flight_limit].request;
-  detach(LanePhase::dead);
-  if (const auto threads = core_.threads(); threads && socket_watch_ != 0)
-    threads->lanes.forget(socket_.get(), socket_watch_);
-  socket_watch_ = 0;
-  socket_.reset();
-  const Outcome outcome = why.code == ErrorCode::cancelled || why.code == ErrorCode::lease_ended
-                              ? Outcome::evicted
-                              : Outcome::worker_lost;
-  empty({.request = front, .outcome = outcome, .message = why.message, .started = true});
-  core_.lane_changed();
 }
 
 }  // namespace orchid::sdk

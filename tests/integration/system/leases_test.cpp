@@ -1,0 +1,161 @@
+// Leases of a whole Orchid: the gateway grants them, and is not needed for the calls.
+#include <signal.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "system_fixture.h"
+
+namespace orchid::tests {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+template <typename Work>
+Error error_of(Work work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error;
+  }
+  FAIL("no error was thrown");
+  return Error({});
+}
+
+/// Waits for `condition`, and looks at it seldom enough for a request each time.
+template <typename Condition>
+bool eventually(Condition condition, seconds patience = seconds(20)) {
+  const auto give_up = std::chrono::steady_clock::now() + patience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > give_up) return false;
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+  return true;
+}
+
+/// Empty when the gateway does not know it, or does not answer.
+Json described(SystemFixture& system, const std::string& lease) {
+  try {
+    return Json::parse(system.client().get("/v1/leases/" + lease));
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(SystemFixture, "a lease is taken, called, renewed and given back") {
+  deploy("reports_pid");
+  Client user = client();
+  Lease lease = user.lease({.workers = 1, .duration = seconds(1)});
+  CHECK(lease.workers() == 1);
+  CHECK(described(*this, lease.id()).at("state") == "open");
+  // No executor has this code yet: it comes from the gateway, by way of this program.
+  const LeasedFunction pid = lease.function("reports_pid");
+  const std::string worker(pid.invoke("").text());
+  const auto start = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() < start + seconds(3))  // long after its first end
+    REQUIRE(pid.invoke("").text() == worker);
+  CHECK(described(*this, lease.id()).at("expires_in_ms") <= 1000);
+  const std::string id = lease.id();
+  lease.release();
+  CHECK(error_of([&] { (void)pid.invoke(""); }).kind() == ErrorKind::lease_ended);
+  CHECK(eventually([&] { return described(*this, id).is_null(); }));
+}
+
+TEST_CASE_FIXTURE(SystemFixture, "calls go on while the gateway is killed, on the same worker") {
+  deploy("reports_pid");
+  Client user = client();
+  Lease lease = user.lease({.workers = 1, .duration = seconds(3)});
+  const LeasedFunction pid = lease.function("reports_pid");
+  std::atomic<bool> stopping = false;
+  std::atomic<unsigned> calls = 0;
+  std::set<std::string> workers;
+  std::string failed;
+  std::thread caller([&] {
+    while (!stopping && failed.empty()) {
+      try {
+        workers.insert(std::string(pid.invoke("").text()));
+        ++calls;
+      } catch (const Error& error) {
+        failed = error.what();
+      }
+    }
+  });
+  for (const pid_t gateway : wait_for(system(), "orchid-gateway")) ::kill(gateway, SIGKILL);
+  CHECK(eventually([&] { return !described(*this, lease.id()).is_null(); }));
+  // Renewed with the new gateway, again and again.
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(eventually([&] { return std::chrono::steady_clock::now() > start + seconds(5); }));
+  const Json after = described(*this, lease.id());
+  CHECK(after.at("state") == "open");
+  CHECK(after.at("workers").size() == 1);
+  stopping = true;
+  caller.join();
+  CHECK(failed == "");
+  CHECK(workers.size() == 1);
+  CHECK(calls > 1000);
+}
+
+TEST_CASE_FIXTURE(SystemFixture, "a lease that cannot be renewed ends, and says so") {
+  deploy("counts_calls");
+  Client user = client();
+  Lease lease = user.lease({.workers = 1, .duration = seconds(2)});
+  const LeasedFunction counts = lease.function("counts_calls");
+  const pid_t up = system().processes().front();
+  REQUIRE(::kill(up, SIGSTOP) == 0);  // it restarts nothing
+  for (const pid_t gateway : wait_for(system(), "orchid-gateway")) ::kill(gateway, SIGKILL);
+  CHECK(counts.invoke("").text() == "1");
+  std::string last;
+  CHECK(eventually([&] {
+    try {
+      (void)counts.invoke("", {.deadline = seconds(5)});
+      return false;
+    } catch (const Error& error) {
+      last = to_string(error.kind());
+      return error.kind() == ErrorKind::lease_ended;
+    }
+  }));
+  CHECK(last == "lease_ended");
+  ::kill(up, SIGCONT);
+}
+
+TEST_CASE_FIXTURE(SystemFixture, "a lease that is closed by another program ends") {
+  deploy("counts_calls");
+  Client user = client();
+  Lease lease = user.lease({.workers = 1});
+  const LeasedFunction counts = lease.function("counts_calls");
+  CHECK(counts.invoke("").text() == "1");
+  CHECK(http("DELETE", "/v1/leases/" + lease.id()).status / 100 == 2);
+  CHECK(eventually([&] {
+    try {
+      (void)counts.invoke("");
+      return false;
+    } catch (const Error& error) {
+      return error.kind() == ErrorKind::lease_ended;
+    }
+  }));
+}
+
+TEST_CASE_FIXTURE(SystemFixture, "what a lease cannot be, or do, is said with its kind") {
+  deploy("counts_calls");
+  REQUIRE(orchid({"deploy", std::string(EXAMPLES) + "/dot.bc", "--name", "dot"}).status == 0);
+  Client user = client();
+  CHECK(error_of([&] { (void)user.lease({.workers = 4'000}); }).kind() == ErrorKind::no_capacity);
+  CHECK(error_of([&] { (void)user.lease({.lane = "ucx"}); }).kind() == ErrorKind::no_capacity);
+  CHECK(error_of([&] { (void)user.lease({.constraints = {.host = "elsewhere"}}); }).kind() ==
+        ErrorKind::no_capacity);
+  CHECK(error_of([&] { (void)user.lease({.duration = milliseconds(1)}); }).kind() ==
+        ErrorKind::bad_request);
+  Lease lease = user.lease({.workers = 1});
+  CHECK(error_of([&] { (void)lease.function<int(int)>("dot"); }).kind() ==
+        ErrorKind::signature_mismatch);
+  CHECK(error_of([&] { (void)lease.function("missing"); }).kind() == ErrorKind::not_found);
+  CHECK(lease.function("counts_calls").invoke("").text() == "1");
+  Client nobody({.gateway = "http://127.0.0.1:1", .token = "x"});
+  CHECK(error_of([&] { (void)nobody.lease(); }).kind() == ErrorKind::unreachable);
+}
+
+}  // namespace orchid::tests
