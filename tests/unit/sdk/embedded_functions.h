@@ -1,0 +1,22 @@
+// Functions that embedded_test.cpp calls natively, and whose module lies in the test program.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "orchid/embedded.h"
+
+double scalar_product(std::span<const double> a, std::span<const double> b);
+ORCHID_DECLARE_FUNCTION(scalar_product)
+
+std::string greeting_with_call(orchid::Call& call, std::string_view name);
+ORCHID_DECLARE_FUNCTION(greeting_with_call)
+
+std::int32_t refuses(std::int32_t number);
+ORCHID_DECLARE_FUNCTION(refuses)
+
+inline std::int32_t unmarked(std::int32_t number) { return number; }
+
+ORCHID_DECLARE_ENTRY(reversed)
+ORCHID_DECLARE_ENTRY(fails)
