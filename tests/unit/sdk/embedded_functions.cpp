@@ -20,3 +20,10 @@ std::int32_t refuses(std::int32_t number) {
   throw std::runtime_error("no " + std::to_string(number));
 }
 ORCHID_FUNCTION(refuses)
+
+std::vector<double> scaled(std::span<const double> values, double factor) {
+  std::vector<double> result(values.begin(), values.end());
+  for (double& value : result) value *= factor;
+  return result;
+}
+ORCHID_FUNCTION(scaled)

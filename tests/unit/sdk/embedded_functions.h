@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "orchid/embedded.h"
 
@@ -15,6 +16,9 @@ ORCHID_DECLARE_FUNCTION(greeting_with_call)
 
 std::int32_t refuses(std::int32_t number);
 ORCHID_DECLARE_FUNCTION(refuses)
+
+std::vector<double> scaled(std::span<const double> values, double factor);
+ORCHID_DECLARE_FUNCTION(scaled)
 
 inline std::int32_t unmarked(std::int32_t number) { return number; }
 
