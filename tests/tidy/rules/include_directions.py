@@ -24,7 +24,7 @@ HEADER_ROOTS = {
     "foundation": "libs/foundation", "protocol": "libs/protocol", "module": "libs/module", "transport": "libs/transport",
     "orchid": None,  # function_abi and the SDK share it; the file decides
 }
-FUNCTION_ABI_HEADERS = ("orchid/function.h", "orchid/function.hpp", "orchid/values.h")
+FUNCTION_ABI_HEADERS = ("orchid/embedded.h", "orchid/function.h", "orchid/function.hpp", "orchid/values.h")
 
 
 def part_of(path):

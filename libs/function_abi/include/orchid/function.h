@@ -70,8 +70,10 @@ int32_t orchid_core_count(orchid_call* call);
 #ifdef __cplusplus
 } /* extern "C" */
 #define ORCHID_EXTERN_C extern "C"
+#define ORCHID_DECLARE_C extern "C"
 #else
 #define ORCHID_EXTERN_C
+#define ORCHID_DECLARE_C extern
 #endif
 
 #define ORCHID_EXPORT __attribute__((visibility("default"), used))
@@ -87,11 +89,50 @@ __attribute__((used)) const uint32_t orchid_abi_version = ORCHID_ABI_VERSION;
 }
 #endif
 
+/* A function whose module lies in the same program, put there by orchid_add_functions of the CMake
+ * package. It is the constant `orchid_embedded_E` of the entry E. */
+typedef struct orchid_embedded_function {
+  const char* name;                /* "E" */
+  const unsigned char* module;     /* bitcode */
+  const unsigned char* module_end; /* the byte after its last */
+  int32_t (*native)(orchid_call* call, const void* input, size_t input_size); /* the native twin */
+} orchid_embedded_function;
+
+/* orchid_add_functions defines ORCHID_EMBEDDED_MODULE where it compiles for the program itself: the
+ * name of the module beside it. Everywhere else an entry has no such constant. */
+#ifdef ORCHID_EMBEDDED_MODULE
+#define ORCHID_JOINED(a, b) a##b
+#define ORCHID_JOIN(a, b) ORCHID_JOINED(a, b)
+#define ORCHID_MODULE_END ORCHID_JOIN(ORCHID_EMBEDDED_MODULE, _end)
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern __attribute__((visibility("hidden"))) const unsigned char ORCHID_EMBEDDED_MODULE[];
+extern __attribute__((visibility("hidden"))) const unsigned char ORCHID_MODULE_END[];
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+#define ORCHID_EMBED(entry)                                                                      \
+  ORCHID_EXTERN_C ORCHID_EXPORT int32_t orchid_entry_##entry(orchid_call*, const void*, size_t); \
+  ORCHID_DECLARE_C __attribute__((visibility("default")))                                        \
+  const orchid_embedded_function orchid_embedded_##entry;                                        \
+  const orchid_embedded_function orchid_embedded_##entry = {                                     \
+      #entry, ORCHID_EMBEDDED_MODULE, ORCHID_MODULE_END, orchid_entry_##entry};
+#else
+#define ORCHID_EMBED(entry)
+#endif
+
 /* Declares and opens an entry in C:   ORCHID_ENTRY(echo) { void* out = orchid_output(call,
  * input_size); ... return ORCHID_OK; } */
 #define ORCHID_ENTRY(name)                                                                   \
+  ORCHID_EMBED(name)                                                                         \
   ORCHID_EXTERN_C ORCHID_EXPORT int32_t orchid_entry_##name(ORCHID_UNUSED orchid_call* call, \
                                                             ORCHID_UNUSED const void* input, \
                                                             ORCHID_UNUSED size_t input_size)
+
+/* For headers: another file of the program has the entry E, and orchid_embedded_E names it. C++ has
+ * ORCHID_DECLARE_FUNCTION (orchid/embedded.h) for typed ones. */
+#define ORCHID_DECLARE_ENTRY(name) \
+  ORCHID_DECLARE_C const orchid_embedded_function orchid_embedded_##name;
 
 #endif /* ORCHID_FUNCTION_H */

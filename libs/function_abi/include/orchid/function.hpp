@@ -18,6 +18,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "orchid/embedded.h"
 #include "orchid/function.h"
 #include "orchid/values.h"
 

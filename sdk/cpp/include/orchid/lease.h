@@ -21,8 +21,10 @@
 #include <utility>
 #include <vector>
 
+#include "orchid/embedded.h"
 #include "orchid/error.h"
 #include "orchid/invocation.h"
+#include "orchid/native_twin.h"
 #include "orchid/typed_function.h"
 #include "orchid/values.h"
 
@@ -221,6 +223,18 @@ class TypedLeasedFunction<R(Args...)> {
   LeasedFunction function_;
 };
 
+/// A function of this program (orchid/embedded.h) on a worker, and its native twin here.
+template <auto* Function>
+class TwinFunction : public TypedLeasedFunction<SignatureOf<Function>> {
+ public:
+  using TypedLeasedFunction<SignatureOf<Function>>::TypedLeasedFunction;
+  /// On the calling thread, without a worker.
+  template <typename... Args>
+  auto local(Args&&... args) const {
+    return call_twin<Function>(std::forward<Args>(args)...);
+  }
+};
+
 /// A module that was given as bytes and is loaded by the lease's workers; it is not deployed.
 class LeasedModule {
  public:
@@ -270,6 +284,14 @@ class Lease {
   [[nodiscard]] TypedLeasedFunction<F> function(std::string_view name) {
     return TypedLeasedFunction<F>(checked_function(name, values::signature_of<F>()));
   }
+  /// A function of this program, which need not be deployed: `lease.function<dot>()`. Returns when
+  /// a worker has loaded its module, which is sent only to a host that does not have it.
+  template <auto* Function>
+  [[nodiscard]] TwinFunction<Function> function() {
+    return TwinFunction<Function>(this->function(embedded<Function>()));
+  }
+  /// The same for an entry of bytes: `lease.function(orchid_embedded_echo)`.
+  [[nodiscard]] LeasedFunction function(const EmbeddedFunction& function);
   /// A module that need not be deployed: its workers get it from here.
   [[nodiscard]] LeasedModule module(std::span<const std::byte> bytes);
 

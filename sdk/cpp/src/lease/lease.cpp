@@ -82,6 +82,10 @@ LeasedFunction Lease::checked_function(std::string_view name, std::string_view s
   return sdk::LeaseAccess::function(core_, std::move(code), index, info.name + "." + entry.name);
 }
 
+LeasedFunction Lease::function(const EmbeddedFunction& function) {
+  return module(module_of(function)).function(function.name);
+}
+
 LeasedModule Lease::module(std::span<const std::byte> bytes) {
   if (bytes.size() > limits::module_size.value)
     throw Error({.kind = ErrorKind::too_large,

@@ -1,0 +1,72 @@
+// The functions of orchid/function.h for entries that run in the program itself. A program that has
+// no such entry does not link this file.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+
+#include "orchid/native_twin.h"
+
+/// One call, on the thread that made it.
+struct orchid_call {
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> output;
+  std::size_t output_size = 0;
+  std::string message;
+};
+
+extern "C" {
+
+void* orchid_output(orchid_call* call, std::size_t size) {
+  // A line more: an empty output must not look like a refusal.
+  try {
+    call->output.resize(size / sizeof(orchid_call::Line) + 1);
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+  call->output_size = size;
+  return call->output.data();
+}
+
+void orchid_error(orchid_call* call, const char* message, std::size_t size) {
+  call->message.assign(message, size);
+}
+
+void orchid_log(orchid_call*, const char* text, std::size_t size) {
+  std::fwrite(text, 1, size, stderr);
+}
+
+int orchid_should_stop(orchid_call*) { return 0; }
+void orchid_progress(orchid_call*, double) {}
+std::int64_t orchid_time_left_ns(orchid_call*) { return std::numeric_limits<std::int64_t>::max(); }
+std::uint64_t orchid_invocation_id(orchid_call*) { return 0; }
+std::int32_t orchid_core(orchid_call*) { return -1; }
+std::int32_t orchid_core_count(orchid_call*) { return 1; }
+
+}  // extern "C"
+
+namespace orchid {
+
+Reply call_native(const EmbeddedFunction& function, std::span<const std::byte> input) {
+  std::vector<std::byte> own(input.begin(), input.end());  // an entry may write into its input
+  orchid_call call;
+  const std::int32_t status = function.native(&call, own.data(), own.size());
+  if (status != ORCHID_OK) {
+    if (call.message.empty()) call.message = "it returned " + std::to_string(status);
+    throw Error({.kind = status == ORCHID_BAD_ARGUMENTS ? ErrorKind::bad_request
+                                                        : ErrorKind::function_error,
+                 .message = std::move(call.message),
+                 .function = function.name});
+  }
+  Reply reply;
+  const std::span<const std::byte> output = std::as_bytes(std::span(call.output));
+  reply.output.assign(output.begin(),
+                      output.begin() + static_cast<std::ptrdiff_t>(call.output_size));
+  return reply;
+}
+
+}  // namespace orchid

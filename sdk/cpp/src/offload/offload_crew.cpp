@@ -1,0 +1,132 @@
+#include "offload/offload_crew.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace orchid::sdk {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds first_pause{50};
+constexpr milliseconds longest_pause{2000};
+/// So often it is looked whether a lease has grown.
+constexpr milliseconds growth_look{200};
+constexpr unsigned calls_per_worker = 2;
+
+}  // namespace
+
+OffloadCrew::OffloadCrew(unsigned local_threads, std::unique_ptr<WorkerSource> source)
+    : local_threads_(local_threads), source_(std::move(source)) {
+  if (source_ != nullptr) recruiter_ = std::thread([this] { recruit(); });
+}
+
+OffloadCrew::~OffloadCrew() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (recruiter_.joinable()) recruiter_.join();
+}
+
+OffloadReport OffloadCrew::run(const OffloadWork& work) {
+  const std::lock_guard alone(one_run_);
+  const auto run = std::make_shared<OffloadRun>(work);
+  {
+    const std::lock_guard lock(mutex_);
+    run_ = run;
+  }
+  changed_.notify_all();
+  {
+    std::vector<std::jthread> others;
+    for (unsigned i = 1; i < local_threads_; ++i)
+      others.emplace_back([&run] { run->work_here(run->join(ParticipantKind::local)); });
+    run->work_here(run->join(ParticipantKind::local));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    run_.reset();
+  }
+  return run->end();
+}
+
+unsigned OffloadCrew::callers() const {
+  const std::lock_guard lock(mutex_);
+  return callers_;
+}
+
+void OffloadCrew::recruit() {
+  milliseconds pause = first_pause;
+  while (true) {
+    try {
+      Team team(source_->take());
+      pause = first_pause;
+      lead(team);
+    } catch (const Error&) {  // none now: that is what the local threads are for
+    }
+    std::unique_lock lock(mutex_);
+    if (changed_.wait_for(lock, pause, [this] { return stopping_; })) return;
+    pause = std::min(pause * 2, longest_pause);
+  }
+}
+
+/// Until the lease ends.
+void OffloadCrew::lead(Team& team) {
+  while (true) {
+    // Not under the lock: the lease has its own.
+    const std::size_t wanted = std::size_t{calls_per_worker} * team.recruited.lease.workers();
+    while (team.calls.size() < wanted)
+      team.calls.emplace_back([this, &team] { call_workers(team); });
+    std::unique_lock lock(mutex_);
+    if (changed_.wait_for(lock, growth_look, [&] { return stopping_ || team.ended; })) break;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    team.ended = true;
+  }
+  changed_.notify_all();
+  team.recruited.lease.release();  // ends the calls
+  team.calls.clear();
+}
+
+std::shared_ptr<OffloadRun> OffloadCrew::await_run(const Team& team, const OffloadRun* before) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return stopping_ || team.ended || (run_ && run_.get() != before); });
+  return stopping_ || team.ended ? nullptr : run_;
+}
+
+void OffloadCrew::call_workers(Team& team) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++callers_;
+  }
+  std::shared_ptr<OffloadRun> run;
+  while ((run = await_run(team, run.get())) != nullptr && serve(team, *run)) {
+  }
+  const std::lock_guard lock(mutex_);
+  --callers_;
+}
+
+/// False: the lease has ended.
+bool OffloadCrew::serve(Team& team, OffloadRun& run) {
+  auto parting = OffloadRun::Parting::useless;
+  try {
+    Lease& lease = team.recruited.lease;
+    const LeasedFunction function = lease.function(run.function());
+    const ParticipantId participant = run.join(team.recruited.kind);
+    parting = run.work_there(participant, lease, function);
+  } catch (const Error& error) {  // no worker loads this module: others may
+    if (error.kind() == ErrorKind::lease_ended) parting = OffloadRun::Parting::worker_gone;
+  }
+  if (parting != OffloadRun::Parting::worker_gone) return true;
+  {
+    const std::lock_guard lock(mutex_);
+    team.ended = true;
+  }
+  changed_.notify_all();
+  return false;
+}
+
+}  // namespace orchid::sdk

@@ -1,0 +1,235 @@
+#include "offload/offload_run.h"
+
+#include <time.h>
+
+#include <utility>
+
+namespace orchid::sdk {
+namespace {
+
+/// A function that fails so often in a row is left to the local threads.
+constexpr unsigned most_failures = 3;
+
+/// For how long this thread has had a core.
+std::chrono::nanoseconds thread_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+}  // namespace
+
+/// While it lives, the user's work does.
+class OffloadRun::Visit {
+ public:
+  explicit Visit(OffloadRun& run) : run_(run) {
+    const std::lock_guard lock(run_.mutex_);
+    welcome_ = !run_.over_;
+    if (welcome_) ++run_.visits_;
+  }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+  ~Visit() {
+    if (!welcome_) return;
+    const std::lock_guard lock(run_.mutex_);
+    if (--run_.visits_ == 0) run_.changed_.notify_all();
+  }
+  [[nodiscard]] bool welcome() const { return welcome_; }
+
+ private:
+  OffloadRun& run_;
+  bool welcome_;
+};
+
+/// In the lane, or here when the lane is full.
+struct OffloadRun::Input {
+  std::optional<Buffer> buffer;
+  std::vector<std::byte> bytes;
+};
+
+OffloadRun::OffloadRun(const OffloadWork& work)
+    : work_(work),
+      function_(*work.function),
+      call_options_{.at_most_once = true, .stop = stop_.get_token()},
+      schedule_({.count = work.count}) {
+  over_ = work.count == 0;
+}
+
+PieceSchedule::Time OffloadRun::now() {
+  return std::chrono::steady_clock::now().time_since_epoch();
+}
+
+ParticipantId OffloadRun::join(ParticipantKind kind) {
+  const std::lock_guard lock(mutex_);
+  workers_ += kind == ParticipantKind::local ? 0 : 1;
+  return schedule_.add(kind);
+}
+
+/// Waits until there is something to do. Nothing: the run is over.
+std::optional<OffloadRun::Assignment> OffloadRun::next_assignment(ParticipantId participant) {
+  std::unique_lock lock(mutex_);
+  while (!over_) {
+    const PieceSchedule::Time time = now();
+    if (auto assignment = schedule_.next(participant, time)) return assignment;
+    if (const auto rest_end = schedule_.rest_end(time))
+      changed_.wait_until(lock, std::chrono::steady_clock::time_point(*rest_end));
+    else
+      changed_.wait(lock);
+  }
+  return std::nullopt;
+}
+
+void OffloadRun::fail(std::exception_ptr why) {
+  const std::lock_guard lock(mutex_);
+  if (!failure_) failure_ = std::move(why);
+  over_ = true;
+  changed_.notify_all();
+}
+
+/// Local threads call it, or a Visit.
+void OffloadRun::count_result(AssignmentId assignment, PieceSchedule::Time busy,
+                              OffloadWork::Apply apply) {
+  std::vector<OffloadWork::Apply> counted;
+  {
+    const std::lock_guard lock(mutex_);
+    if (over_) return;
+    const auto [verdict, piece] = schedule_.finish(assignment, now(), busy);
+    if (verdict == PieceSchedule::Verdict::hold) {
+      held_[piece].push_back(std::move(apply));
+      return;
+    }
+    if (verdict == PieceSchedule::Verdict::drop) return;
+    if (verdict == PieceSchedule::Verdict::apply_parts) counted = std::move(held_[piece]);
+    held_.erase(piece);
+    counted.push_back(std::move(apply));
+    if (schedule_.finished()) {
+      over_ = true;
+      changed_.notify_all();
+    }
+  }
+  for (const OffloadWork::Apply& each : counted) each();
+}
+
+void OffloadRun::work_here(ParticipantId participant) try {
+  while (const auto assignment = next_assignment(participant)) {
+    const auto start = thread_time();
+    OffloadWork::Apply apply = work_.compute(assignment->range);
+    count_result(assignment->id, thread_time() - start, std::move(apply));
+  }
+} catch (...) {  // the user's: `end` throws it
+  fail(std::current_exception());
+}
+
+OffloadReport OffloadRun::end() {
+  stop_.request_stop();
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return visits_ == 0; });
+  held_.clear();
+  if (failure_) std::rethrow_exception(failure_);
+  const PieceSchedule::Counts& counts = schedule_.counts();
+  return {.local_items = counts.local_items,
+          .worker_items = counts.worker_items,
+          .pieces = counts.pieces,
+          .repeated = counts.repeated,
+          .failed = failed_,
+          .workers = workers_};
+}
+
+/// Nothing: the run is over, or the input fits no lane.
+std::optional<OffloadRun::Input> OffloadRun::prepare(Assignment& assignment, Lease& lease) {
+  const Visit visit(*this);
+  if (!visit.welcome()) return std::nullopt;
+  const std::size_t largest = lease.capacity().largest_input;
+  try {
+    std::size_t size = work_.input_size(assignment.range);
+    while (size > largest) {
+      const std::size_t before = assignment.range.size();
+      {
+        const std::lock_guard lock(mutex_);
+        assignment = schedule_.shrink(assignment.id, before / 2);
+      }
+      changed_.notify_all();
+      if (assignment.range.size() == before) return std::nullopt;
+      size = work_.input_size(assignment.range);
+    }
+    Input input;
+    try {
+      input.buffer = lease.buffer(size);
+    } catch (const Error&) {  // full: the call waits for room then
+      input.bytes.resize(size);
+    }
+    work_.write_input(assignment.range, input.buffer ? input.buffer->bytes() : input.bytes);
+    return input;
+  } catch (...) {
+    fail(std::current_exception());
+    return std::nullopt;
+  }
+}
+
+Output OffloadRun::call(Assignment& assignment, Lease& lease, const LeasedFunction& function) {
+  auto input = prepare(assignment, lease);
+  if (!input)
+    throw Error({.kind = ErrorKind::too_large, .message = "the input of one item fits no lane"});
+  if (input->buffer) return function.invoke_in_place(std::move(*input->buffer), call_options_);
+  return function.invoke_in_place(input->bytes, call_options_);
+}
+
+void OffloadRun::take_answer(const Assignment& assignment, Output output) {
+  const Visit visit(*this);
+  if (!visit.welcome()) return;
+  OffloadWork::Apply apply;
+  try {
+    apply = work_.receive(assignment.range, std::move(output));
+  } catch (const Error&) {
+    throw;  // no answer
+  } catch (...) {
+    return fail(std::current_exception());
+  }
+  try {
+    count_result(assignment.id, {}, std::move(apply));
+  } catch (...) {
+    fail(std::current_exception());
+  }
+}
+
+OffloadRun::Parting OffloadRun::give_back(AssignmentId assignment, const Error& why) {
+  Parting parting = Parting::run_over;
+  PieceSchedule::Retry retry = PieceSchedule::Retry::anywhere;
+  const std::lock_guard lock(mutex_);
+  switch (why.kind()) {
+    case ErrorKind::lease_ended:
+      parting = Parting::worker_gone;
+      break;
+    case ErrorKind::worker_lost:
+    case ErrorKind::evicted:
+    case ErrorKind::cancelled:
+    case ErrorKind::no_capacity:
+    case ErrorKind::timed_out:
+      break;
+    default:
+      parting = Parting::useless;
+      retry = PieceSchedule::Retry::locally;
+      failed_ += over_ ? 0 : 1;
+  }
+  schedule_.give_back(assignment, retry);
+  changed_.notify_all();
+  return parting;
+}
+
+OffloadRun::Parting OffloadRun::work_there(ParticipantId participant, Lease& lease,
+                                           const LeasedFunction& function) {
+  unsigned failures = 0;
+  while (auto assignment = next_assignment(participant)) {
+    try {
+      take_answer(*assignment, call(*assignment, lease, function));
+      failures = 0;
+    } catch (const Error& error) {
+      const Parting parting = give_back(assignment->id, error);
+      if (parting == Parting::worker_gone) return parting;
+      if (parting == Parting::useless && ++failures == most_failures) return parting;
+    }
+  }
+  return Parting::run_over;
+}
+
+}  // namespace orchid::sdk

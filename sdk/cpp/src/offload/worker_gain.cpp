@@ -1,0 +1,42 @@
+#include "offload/worker_gain.h"
+
+#include <algorithm>
+
+namespace orchid::sdk {
+
+bool WorkerGain::may_work(Time now) {
+  if (now < rest_end_) return false;
+  if (!window_.start) window_ = {.start = now};
+  return true;
+}
+
+std::optional<WorkerGain::Time> WorkerGain::rest_end(Time now) const {
+  if (now < rest_end_) return rest_end_;
+  return std::nullopt;
+}
+
+void WorkerGain::local_done(std::size_t items, Time elapsed, Time busy, Time now) {
+  if (!window_.start) return;
+  window_.local_items += static_cast<double>(items);
+  window_.local_busy += static_cast<double>(busy.count());
+  window_.local_waited += static_cast<double>(std::max(elapsed - busy, Time{0}).count());
+  if (now - *window_.start >= window_length) judge(now);
+}
+
+void WorkerGain::judge(Time now) {
+  const double lost =
+      window_.local_busy > 0 ? window_.local_waited * window_.local_items / window_.local_busy : 0;
+  // Neither: the workers are starting.
+  const bool gained = window_.worker_items > lost;
+  const bool undecided = window_.worker_items == 0 && lost == 0;
+  if (undecided || gained) {
+    if (gained) rest_ = Time{0};
+    window_ = {.start = now};
+    return;
+  }
+  rest_ = rest_ == Time{0} ? first_rest : std::min(rest_ * 4, longest_rest);
+  rest_end_ = now + rest_;
+  window_ = {};
+}
+
+}  // namespace orchid::sdk

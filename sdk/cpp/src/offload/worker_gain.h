@@ -1,0 +1,42 @@
+// offload/worker_gain.h: whether workers of the own host add anything, or only take their cores
+// from local threads.
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <optional>
+
+namespace orchid::sdk {
+
+/// Over a window of time, what the workers computed is compared with what the local threads would
+/// have computed in the time that they waited for a core. Without a gain the workers rest, each
+/// time longer. Plain data, as PieceSchedule, which owns it.
+class WorkerGain {
+ public:
+  using Time = std::chrono::nanoseconds;
+
+  void local_done(std::size_t items, Time elapsed, Time busy, Time now);
+  void worker_done(std::size_t items) { window_.worker_items += static_cast<double>(items); }
+  /// A worker of this host is about to work.
+  [[nodiscard]] bool may_work(Time now);
+  [[nodiscard]] std::optional<Time> rest_end(Time now) const;
+
+  static constexpr Time window_length = std::chrono::milliseconds(20);
+  static constexpr Time first_rest = std::chrono::milliseconds(400);
+  static constexpr Time longest_rest = std::chrono::seconds(30);
+
+ private:
+  struct Window {
+    std::optional<Time> start;
+    double worker_items = 0;
+    double local_items = 0;
+    double local_busy = 0;  // ns
+    double local_waited = 0;
+  };
+  void judge(Time now);
+
+  Window window_;
+  Time rest_{0};      // the last one's length
+  Time rest_end_{0};  // not before it
+};
+
+}  // namespace orchid::sdk

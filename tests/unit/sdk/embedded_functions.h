@@ -1,0 +1,26 @@
+// Functions that embedded_test.cpp calls natively, and whose module lies in the test program.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orchid/embedded.h"
+
+double scalar_product(std::span<const double> a, std::span<const double> b);
+ORCHID_DECLARE_FUNCTION(scalar_product)
+
+std::string greeting_with_call(orchid::Call& call, std::string_view name);
+ORCHID_DECLARE_FUNCTION(greeting_with_call)
+
+std::int32_t refuses(std::int32_t number);
+ORCHID_DECLARE_FUNCTION(refuses)
+
+std::vector<double> scaled(std::span<const double> values, double factor);
+ORCHID_DECLARE_FUNCTION(scaled)
+
+inline std::int32_t unmarked(std::int32_t number) { return number; }
+
+ORCHID_DECLARE_ENTRY(reversed)
+ORCHID_DECLARE_ENTRY(fails)

@@ -1,0 +1,74 @@
+#include "orchid/embedded.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <stdexcept>
+
+#include "embedded_functions.h"
+#include "orchid/lease.h"
+#include "orchid/native_twin.h"
+
+namespace orchid {
+namespace {
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+template <auto* Function>
+concept Marked = is_embedded<Function>;
+
+static_assert(Marked<scalar_product> && !Marked<unmarked>);
+static_assert(std::is_same_v<SignatureOf<greeting_with_call>, std::string(std::string_view)>);
+
+}  // namespace
+
+TEST_CASE("files of one orchid_add_functions share a module of bitcode in the program") {
+  const EmbeddedFunction& typed = embedded<scalar_product>();
+  CHECK(std::string_view(typed.name) == "scalar_product");
+  CHECK(typed.module == orchid_embedded_reversed.module);
+  const auto module = module_of(typed);
+  REQUIRE(module.size() > 4);
+  CHECK(std::memcmp(module.data(), "BC\xC0\xDE", 4) == 0);
+}
+
+TEST_CASE("the native twin is called with the function's own types") {
+  const std::vector<double> a{1, 2, 3};
+  CHECK(call_twin<scalar_product>(a, a) == 14);
+}
+
+TEST_CASE("a native twin that asks for its call gets one") {
+  CHECK(call_twin<greeting_with_call>(std::string_view("you")) == "hello, you");
+}
+
+TEST_CASE("an entry of bytes runs natively as on a worker") {
+  CHECK(call_native(orchid_embedded_reversed, bytes_of("abc")).text() == "cba");
+  CHECK(call_native(orchid_embedded_reversed, {}).output.empty());
+  const Reply sum = call_native(embedded<scalar_product>(),
+                                values::encode_all(std::vector{2.0}, std::vector{3.0}));
+  CHECK(decode_reply<double>(sum, "scalar_product") == 6);
+}
+
+TEST_CASE("a native entry that fails is a function_error with its message") {
+  try {
+    (void)call_native(orchid_embedded_fails, {});
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::function_error);
+    CHECK(error.message() == "always");
+    CHECK(error.function() == "fails");
+  }
+  CHECK_THROWS_WITH_AS(call_twin<refuses>(3), "no 3", std::runtime_error);
+}
+
+TEST_CASE("bytes that do not fit a native entry are a bad request") {
+  try {
+    (void)call_native(embedded<scalar_product>(), bytes_of("x"));
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::bad_request);
+  }
+}
+
+}  // namespace orchid
