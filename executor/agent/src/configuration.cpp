@@ -28,6 +28,9 @@ Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
       "--lane-listen", c.lane_listen,
       "IP:port of this host where clients of other hosts reach workers; port 0: any free "
       "one; otherwise only clients of this host do");
+  app.add_option("--host-id", c.host_id,
+                 "counts as a machine of that name instead of the one it runs on: for a container "
+                 "with cores and a network of its own");
   app.add_option("--readable", c.readable_paths,
                  "a directory that functions may read; can be repeated");
   app.add_flag("--probe-sandbox", c.probe_sandbox,
@@ -48,6 +51,8 @@ Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
   c.object_store = *store;
   if (c.worker_memory < 64_MiB)
     return fail(ErrorCode::bad_configuration, "--worker-memory must be at least 64MiB");
+  if (c.host_id.size() > 128)
+    return fail(ErrorCode::bad_configuration, "--host-id must have at most 128 bytes");
   if (const char* socket = std::getenv("NOTIFY_SOCKET"); socket != nullptr)
     c.notify_socket = socket;
   if (c.probe_sandbox) return parsed;

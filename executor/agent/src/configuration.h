@@ -21,6 +21,7 @@ struct Configuration {
   ByteCount worker_memory = 4_GiB;  // RLIMIT_DATA of a worker; 64 MiB and more
   ByteCount object_store = 1_GiB;   // bound of the object store on disk
   std::string lane_listen;  // "IP:port" for clients of other hosts, port 0: any; empty: none
+  std::string host_id;      // of the machine that the cores belong to; default: its boot id
   std::vector<std::string> readable_paths;  // trees that functions may read; default: none
   std::string notify_socket;                // NOTIFY_SOCKET of the environment
   bool probe_sandbox = false;               // print what the kernel can enforce, and end

@@ -47,6 +47,7 @@ Result<void> serve(const Configuration& c) {
   if (auto made = make_private_directory(c.state_directory); !made) return made;
   auto host = discover_host();
   if (!host) return fail(std::move(host.error()));
+  if (!c.host_id.empty()) host->boot_id = c.host_id;
   if (c.cores != 0 && c.cores < host->cores.size()) host->cores.resize(c.cores);
   auto store = ObjectStore::open({c.state_directory / "objects", c.object_store});
   if (!store) return fail(std::move(store.error()));

@@ -1,5 +1,6 @@
 #include "http/lease_documents.h"
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -43,6 +44,18 @@ class Document {
       return value.get<std::string>();
     note("'" + place_ + key + "' must be a text");
     return {};
+  }
+  std::vector<std::string> texts(const char* key, std::size_t most) {
+    const Json value = take(key);
+    std::vector<std::string> texts;
+    const auto is_text = [](const Json& item) { return item.is_string(); };
+    const bool good = value.is_null() || (value.is_array() && value.size() <= most &&
+                                          std::ranges::all_of(value, is_text));
+    if (good)
+      for (const Json& text : value) texts.push_back(text.get<std::string>());
+    if (!good)
+      note("'" + place_ + key + "' must be a list of at most " + std::to_string(most) + " texts");
+    return texts;
   }
   /// An object within; an empty one if it is not there.
   Document object(const char* key) {
@@ -141,11 +154,16 @@ Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body) 
   return request;
 }
 
-Result<milliseconds> parse_lease_renewal(std::span<const std::byte> body) {
+Result<ClientLeaseRenewal> parse_lease_renewal(std::span<const std::byte> body) {
   Document document(body, "");
-  const milliseconds duration = read_duration(document);
+  ClientLeaseRenewal renewal{.duration = read_duration(document), .lost = {}};
+  for (const std::string& text : document.texts("lost", most_workers))
+    if (const auto lease = parse_lease_id(text))
+      renewal.lost.push_back(*lease);
+    else
+      document.note("'lost' must be a list of leases of workers");
   if (auto good = document.finish(); !good) return fail(std::move(good.error()));
-  return duration;
+  return renewal;
 }
 
 std::string lease_json(const ClientLeaseView& lease, Secrets secrets) {

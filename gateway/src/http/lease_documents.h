@@ -12,8 +12,7 @@ namespace orchid::gateway {
 /// Errors: `bad_request`, naming the field.
 [[nodiscard]] Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body);
 /// The duration that PATCH /v1/leases/ID asks for. Errors: `bad_request`.
-[[nodiscard]] Result<std::chrono::milliseconds> parse_lease_renewal(
-    std::span<const std::byte> body);
+[[nodiscard]] Result<ClientLeaseRenewal> parse_lease_renewal(std::span<const std::byte> body);
 
 /// Only the owner of a lease who opens or renews it is shown the secrets.
 enum class Secrets { hidden, shown };

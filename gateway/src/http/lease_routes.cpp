@@ -68,12 +68,12 @@ void LeaseRoutes::get(Request& request, const Reply& reply) {
 }
 
 void LeaseRoutes::renew(Request& request, const Reply& reply) {
-  const auto duration = parse_lease_renewal(request.body);
-  if (!duration) return reply.send(refuse(duration.error()));
+  const auto renewal = parse_lease_renewal(request.body);
+  if (!renewal) return reply.send(refuse(renewal.error()));
   ask<Result<ClientLeaseView>>(
-      [tenant = request.identity.tenant.uid, id = id_of(request), duration = *duration](
+      [tenant = request.identity.tenant.uid, id = id_of(request), renewal = *renewal](
           ClientLeases& leases, MonotonicTime now) {
-        return leases.renew(tenant, id, duration, now);
+        return leases.renew(tenant, id, renewal, now);
       },
       [reply](const Result<ClientLeaseView>& lease) {
         reply.send(answer(200, lease, Secrets::shown));

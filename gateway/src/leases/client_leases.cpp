@@ -115,15 +115,17 @@ Result<ClientLeases::Leases::const_iterator> ClientLeases::find_own(uid_t tenant
   return found;
 }
 
-Result<ClientLeaseView> ClientLeases::renew(uid_t tenant, LeaseId id, milliseconds duration,
-                                            MonotonicTime now) {
-  if (auto good = check_duration(duration); !good) return fail(std::move(good.error()));
+Result<ClientLeaseView> ClientLeases::renew(uid_t tenant, LeaseId id,
+                                            const ClientLeaseRenewal& renewal, MonotonicTime now) {
+  if (auto good = check_duration(renewal.duration); !good) return fail(std::move(good.error()));
   const auto own = find_own(tenant, id);
   if (!own) return fail(own.error());
   ClientLease& lease = leases_.at(id);
-  lease.request.duration = duration;
-  lease.expires = now + duration;
+  lease.request.duration = renewal.duration;
+  lease.expires = now + renewal.duration;
   broker_.renew_client(lease.holder, lease.expires, now);
+  for (const LeaseId worker : renewal.lost)
+    if (lease.workers.erase(worker) != 0) broker_.worker_lost(lease.holder, worker, now);
   return view_of(id, lease, now);
 }
 

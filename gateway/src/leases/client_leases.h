@@ -36,6 +36,12 @@ struct ClientLeaseView {
   std::vector<WorkerGrant> workers;
 };
 
+/// What a client asks for now and then.
+struct ClientLeaseRenewal {
+  std::chrono::milliseconds duration{60'000};  // from now on
+  std::vector<LeaseId> lost;  // workers that it cannot reach any more, and wants others for
+};
+
 /// Owned by the control thread. `broker` outlives it.
 class ClientLeases {
  public:
@@ -50,10 +56,9 @@ class ClientLeases {
   /// `done` is called once, now or later: when the workers are there, or with `no_capacity` (also
   /// at once, when the request can never be met), `quota`, `bad_request`.
   void open(ClientLeaseRequest request, MonotonicTime now, Opened done);
-  /// From now on it lasts so long. Errors: `not_found`, `bad_request`.
+  /// Errors: `not_found`, `bad_request`.
   [[nodiscard]] Result<ClientLeaseView> renew(uid_t tenant, LeaseId id,
-                                              std::chrono::milliseconds duration,
-                                              MonotonicTime now);
+                                              const ClientLeaseRenewal& renewal, MonotonicTime now);
   /// Errors: `not_found`.
   [[nodiscard]] Result<void> close(uid_t tenant, LeaseId id, MonotonicTime now);
   [[nodiscard]] Result<ClientLeaseView> find(uid_t tenant, LeaseId id, MonotonicTime now) const;

@@ -64,6 +64,11 @@ void WorkerBroker::given_back(HolderId id, LeaseId lease_id, MonotonicTime now) 
   plan(now);
 }
 
+void WorkerBroker::worker_lost(HolderId id, LeaseId lease, MonotonicTime now) {
+  log::warn("event=client_lost_worker lease={}", to_string(lease));
+  given_back(id, lease, now);  // what is wanted stays as it is
+}
+
 void WorkerBroker::executor_joined(Executor executor, const std::vector<Held>& held,
                                    MonotonicTime now) {
   const ExecutorId id = executor.id;

@@ -87,6 +87,8 @@ class WorkerBroker {
   void remove_holder(HolderId id, MonotonicTime now);
   void want_workers(HolderId id, unsigned total, MonotonicTime now);
   void given_back(HolderId id, LeaseId lease, MonotonicTime now);
+  /// The holder cannot use it any more, and wants another one in its place.
+  void worker_lost(HolderId id, LeaseId lease, MonotonicTime now);
 
   // Executors.
   /// A client's lease that an executor has, and the holder that it belongs to.

@@ -202,7 +202,7 @@ class World {
   }
   void renew() {
     if (const auto lease = any_lease())
-      (void)clients_->renew(tenant, *lease, seconds(1 + random_() % 30), now_);
+      (void)clients_->renew(tenant, *lease, {.duration = seconds(1 + random_() % 30)}, now_);
   }
   void claim(ModelExecutor& executor) {
     for (const auto& [lease, secret] : executor.secrets)

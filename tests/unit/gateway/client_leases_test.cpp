@@ -184,14 +184,14 @@ TEST_CASE("a renewal goes to every executor; nobody else can renew, see or close
   const auto lease = world.opened({.workers = 2, .duration = seconds(30)});
   world.pass(seconds(20));
   world.sent.clear();
-  const auto renewed = world.clients.renew(ada, lease.id, seconds(60), world.now);
+  const auto renewed = world.clients.renew(ada, lease.id, {.duration = seconds(60)}, world.now);
   REQUIRE(renewed.has_value());
   CHECK(renewed->expires_in == seconds(60));
   world.perform();
   REQUIRE(world.sent.size() == 2);
   CHECK(std::get<RenewLease>(world.sent[0]).expires_in == seconds(60));
   constexpr uid_t eve = 1001;
-  CHECK(world.clients.renew(eve, lease.id, seconds(60), world.now).error().code ==
+  CHECK(world.clients.renew(eve, lease.id, {.duration = seconds(60)}, world.now).error().code ==
         ErrorCode::not_found);
   CHECK(world.clients.find(eve, lease.id, world.now).error().code == ErrorCode::not_found);
   CHECK(world.clients.close(eve, lease.id, world.now).error().code == ErrorCode::not_found);
@@ -249,7 +249,7 @@ TEST_CASE("a gateway that starts anew learns the leases from the executors") {
   // The same once more changes nothing.
   world.join("e1", 6, {held, second});
   CHECK(world.cores_taken() == 4);
-  CHECK(world.clients.renew(ada, {1, 6}, seconds(60), world.now).has_value());
+  CHECK(world.clients.renew(ada, {1, 6}, {.duration = seconds(60)}, world.now).has_value());
   REQUIRE(world.clients.close(ada, {1, 6}, world.now).has_value());
   world.perform();
   CHECK(world.cores_taken() == 0);

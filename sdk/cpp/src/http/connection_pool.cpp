@@ -186,7 +186,7 @@ HttpResponse ConnectionPool::perform(const HttpRequest& request) {
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &response);
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, &take_header);
   curl_easy_setopt(curl, CURLOPT_HEADERDATA, &response);
-  if (request.method == "POST" || request.method == "PUT") {
+  if (request.method == "POST" || request.method == "PUT" || request.method == "PATCH") {
     curl_easy_setopt(curl, CURLOPT_POST, 1L);
     curl_easy_setopt(
         curl, CURLOPT_POSTFIELDS,

@@ -26,8 +26,9 @@ LeaseGrant request_lease(Session& session, const LeaseOptions& options) {
                                .text());
 }
 
-LeaseGrant GatewayLease::renew(std::chrono::milliseconds duration) {
-  const std::string body = renewal_request(duration);
+LeaseGrant GatewayLease::renew(std::chrono::milliseconds duration,
+                               const std::vector<LeaseId>& lost) {
+  const std::string body = renewal_request(duration, lost);
   return parse_lease_grant(session_
                                ->request({.method = "PATCH",
                                           .target = path(),

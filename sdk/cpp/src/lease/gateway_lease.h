@@ -13,7 +13,8 @@ class GatewayLease final : public LeaseSource {
  public:
   GatewayLease(std::shared_ptr<Session> session, std::string id)
       : session_(std::move(session)), id_(std::move(id)) {}
-  [[nodiscard]] LeaseGrant renew(std::chrono::milliseconds duration) override;
+  [[nodiscard]] LeaseGrant renew(std::chrono::milliseconds duration,
+                                 const std::vector<LeaseId>& lost) override;
   void release() override;
   [[nodiscard]] FunctionInfo describe(const std::string& function) override;
   [[nodiscard]] std::vector<std::byte> module(const std::string& function,

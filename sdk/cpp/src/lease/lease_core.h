@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -106,6 +107,11 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
   MonotonicTime expire(MonotonicTime now);
   void add_workers(LeaseGrant grant);
   [[nodiscard]] bool has_live_lane() const;
+  /// Those that the gateway has not been told of.
+  [[nodiscard]] std::vector<LeaseId> lost_workers() const;
+  void renewed(const std::vector<LeaseId>& told, LeaseGrant grant);
+  /// No renewal has succeeded for as long as one lasts.
+  [[nodiscard]] bool is_overdue() const;
   /// Some have been lost lately and not been replaced.
   [[nodiscard]] bool misses_workers() const;
   [[nodiscard]] bool ended() const;
@@ -156,6 +162,7 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
   std::atomic<bool> watching_{false};  // the lane thread looks at deep lanes
   std::atomic<MonotonicTime::rep> next_due_{std::numeric_limits<MonotonicTime::rep>::max()};
 
+  std::atomic<MonotonicTime::rep> renewed_at_;
   std::atomic<MonotonicTime::rep> search_ends_{std::numeric_limits<MonotonicTime::rep>::min()};
 
   mutable std::mutex mutex_;
@@ -164,6 +171,7 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
   std::deque<DirectCall*> queue_;                  // guarded by mutex_
   std::list<AsyncCall*> asynchronous_;             // guarded by mutex_; not yet done
   std::vector<std::shared_ptr<LeaseCode>> codes_;  // guarded by mutex_; by number
+  std::set<LeaseId> told_lost_;                    // guarded by mutex_
   std::optional<Error::Details> end_;              // guarded by mutex_
   std::optional<Error::Details> refusal_;          // guarded by mutex_; the executor's last
 };

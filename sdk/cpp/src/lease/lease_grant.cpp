@@ -67,8 +67,10 @@ std::string lease_request(const LeaseOptions& options, std::string_view boot_id)
   return request.dump();
 }
 
-std::string renewal_request(std::chrono::milliseconds duration) {
-  return json{{"duration_ms", duration.count()}}.dump();
+std::string renewal_request(std::chrono::milliseconds duration, const std::vector<LeaseId>& lost) {
+  json request{{"duration_ms", duration.count()}};
+  for (const LeaseId& lease : lost) request["lost"].push_back(to_string(lease));
+  return request.dump();
 }
 
 std::string own_boot_id() {

@@ -34,7 +34,8 @@ struct LeaseGrant {
 /// The body of POST /v1/leases.
 [[nodiscard]] std::string lease_request(const LeaseOptions& options, std::string_view boot_id);
 /// The body of PATCH /v1/leases/ID.
-[[nodiscard]] std::string renewal_request(std::chrono::milliseconds duration);
+[[nodiscard]] std::string renewal_request(std::chrono::milliseconds duration,
+                                          const std::vector<LeaseId>& lost);
 /// Of this host since its last boot.
 [[nodiscard]] std::string own_boot_id();
 

@@ -98,7 +98,8 @@ MonotonicTime LeaseKeeper::renew(const std::shared_ptr<LeaseCore>& core) {
   bool unknown = false;
   bool answered = false;
   try {
-    core->add_workers(core->source().renew(core->options().duration));
+    const auto lost = core->lost_workers();
+    core->renewed(lost, core->source().renew(core->options().duration, lost));
     answered = true;
   } catch (const Error& error) {
     unknown = knows_no_such_lease(error);
@@ -108,10 +109,13 @@ MonotonicTime LeaseKeeper::renew(const std::shared_ptr<LeaseCore>& core) {
     return now() + std::min(period, longest_retry);
   }
   const auto refusal = core->refusal();
-  if (unknown || (answered && refusal)) {
-    core->end(refusal.value_or(Error::Details{.kind = ErrorKind::lease_ended,
-                                              .message = "the gateway knows this lease no more",
-                                              .hint = "take a new lease"}));
+  // Without workers nothing is kept alive, and nobody can be asked for others.
+  const bool expired = !answered && core->is_overdue();
+  if (unknown || expired || (answered && refusal)) {
+    core->end(refusal.value_or(Error::Details{
+        .kind = ErrorKind::lease_ended,
+        .message = expired ? "it could not be renewed in time" : "the gateway knows it no more",
+        .hint = "take a new lease"}));
     return MonotonicTime::max();
   }
   return now() + std::min(period, search_interval);

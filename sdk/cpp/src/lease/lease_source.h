@@ -14,8 +14,9 @@ namespace orchid::sdk {
 class LeaseSource {
  public:
   virtual ~LeaseSource() = default;
-  /// Extends the lease; workers may have been added.
-  [[nodiscard]] virtual LeaseGrant renew(std::chrono::milliseconds duration) = 0;
+  /// Extends the lease; workers may have been added. `lost` ones are to be replaced.
+  [[nodiscard]] virtual LeaseGrant renew(std::chrono::milliseconds duration,
+                                         const std::vector<LeaseId>& lost) = 0;
   virtual void release() = 0;
   /// "N" or "N@<version>".
   [[nodiscard]] virtual FunctionInfo describe(const std::string& function) = 0;

@@ -36,6 +36,7 @@ LeaseCore::LeaseCore(Terms terms)
       ticks_{.alone = rate_.ticks(spin_alone),
              .spin = options_.wait == Wait::blocking ? 0 : rate_.ticks(adaptive_spin),
              .socket = rate_.ticks(socket_interval)},
+      renewed_at_(std::chrono::steady_clock::now().time_since_epoch().count()),
       threads_(std::move(terms.threads)) {}
 
 LeaseCore::~LeaseCore() { release(); }
@@ -198,6 +199,31 @@ void LeaseCore::lane_died() {
   lane_changed();
   if (ended()) return;
   if (const auto lease_threads = threads()) lease_threads->keeper.renew_soon(weak_from_this());
+}
+
+std::vector<LeaseId> LeaseCore::lost_workers() const {
+  std::vector<LeaseId> lost;
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < lane_count(); ++i) {
+    const WorkerLane& lane = *lanes_[i].load(std::memory_order_relaxed);
+    if (lane.phase() == LanePhase::dead && !told_lost_.contains(lane.worker().lease))
+      lost.push_back(lane.worker().lease);
+  }
+  return lost;
+}
+
+void LeaseCore::renewed(const std::vector<LeaseId>& told, LeaseGrant grant) {
+  renewed_at_.store(std::chrono::steady_clock::now().time_since_epoch().count());
+  {
+    const std::lock_guard lock(mutex_);
+    told_lost_.insert(told.begin(), told.end());
+  }
+  add_workers(std::move(grant));
+}
+
+bool LeaseCore::is_overdue() const {
+  const MonotonicTime renewed_at{MonotonicTime::duration(renewed_at_.load())};
+  return std::chrono::steady_clock::now() - renewed_at > options_.duration;
 }
 
 bool LeaseCore::misses_workers() const {
