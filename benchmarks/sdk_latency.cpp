@@ -58,7 +58,7 @@ Result<std::vector<double>> sdk_round(Lease& lease, const LeasedFunction& echo, 
   });
 }
 
-Result<void> lane_call(transport::LocalLaneClient& lane, const LaneSlot& slot,
+Result<void> lane_call(transport::LaneClient& lane, const LaneSlot& slot,
                        std::span<const std::byte> input, std::span<std::byte> output) {
   auto sent = lane.send({.slot = slot.slot,
                          .generation = slot.generation,
