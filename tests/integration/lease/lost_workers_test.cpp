@@ -91,6 +91,7 @@ TEST_CASE_FIXTURE(LeaseFixture, "a crash is the function's doing and is not repe
   CHECK_FALSE(error.retryable());
   CHECK(error.outcome() == "function_crashed");
   CHECK(error_of([&] { (void)exits.async("").get(); }).kind() == ErrorKind::function_exited);
+  CHECK(error_of([&] { (void)load("logs_and_crashes").invoke(""); }).log() == "last words\n");
   CHECK(load("counts_calls").invoke("").text() == "1");
 }
 
