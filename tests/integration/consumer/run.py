@@ -85,6 +85,20 @@ def check_two_sources(orchid, source, work):
         expect(entry, [ord(char) for char in answer["output"]], expected)
 
 
+def check_guide(source, page, program):
+    guide = (source.parents[2] / "docs/guide" / page).read_text()
+    for name in program:
+        expect(f"{name} in {page}", (source / name).read_text() in guide, True)
+
+
+def check_unmarked(build):
+    """A function without its mark: the compiler says what to do."""
+    failed = subprocess.run(["cmake", "--build", build, "--target", "unmarked"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            timeout=STEP_DEADLINE_S)
+    expect("compiling an unmarked function succeeds", failed.returncode == 0, False)
+    expect("the compiler's advice", "write ORCHID_DECLARE_FUNCTION(name) after its declaration" in failed.stdout, True)
+
+
 def main():
     build, work, flags = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
     source = pathlib.Path(__file__).resolve().parent
@@ -95,8 +109,12 @@ def main():
           f"-DCMAKE_CXX_FLAGS={flags}"], stdout=subprocess.DEVNULL)
     step(["cmake", "--build", work / "build"])
 
-    guide = (source.parents[2] / "docs/guide/calling-directly.md").read_text()
-    expect("the guide's program", (source / "direct.cpp").read_text() in guide, True)
+    check_guide(source, "calling-directly.md", ["direct.cpp"])
+    check_guide(source, "offloading.md", ["roots.h", "roots.cpp", "offload.cpp"])
+    check_unmarked(work / "build")
+    # Nothing is there yet: all of it is computed locally.
+    nowhere = {**os.environ, "XDG_RUNTIME_DIR": str(work), "ORCHID_GATEWAY": "unix:/nowhere/gateway.sock"}
+    step([work / "build" / "offload"], env=nowhere)
 
     # A socket's path must be short, and a build directory's may be long.
     with tempfile.TemporaryDirectory(prefix="orchid-consumer-") as runtime:
@@ -104,6 +122,8 @@ def main():
             step([orchid.program, "build", source / "scale.cpp", "-o", work / "scale.orc"])
             step([work / "build" / "consumer", work / "scale.orc"], env=orchid.environment)
             step([work / "build" / "from_c", work / "scale.orc"], env=orchid.environment)
+            step([work / "build" / "embedded"], env=orchid.environment)
+            step([work / "build" / "offload"], env=orchid.environment)
             check_two_sources(orchid, source, work)
 
 
