@@ -1,3 +1,4 @@
+// roots.h: a function that this program calls on workers.
 #pragma once
 #include <span>
 #include <vector>

@@ -1,5 +1,6 @@
 // One Orchid on several hosts: a gateway, and two executors that it only reaches over the network.
 #include <doctest/doctest.h>
+#include <signal.h>
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -7,6 +8,7 @@
 
 #include "foundation/files.h"
 #include "harness/child_process.h"
+#include "harness/machine.h"
 #include "host_namespaces.h"
 #include "local_executor.h"
 #include "orchid/client.h"
@@ -64,6 +66,15 @@ class Site {
     return Client({.gateway = address_, .token = token});
   }
 
+  /// Those of the gateway that run this program.
+  [[nodiscard]] std::vector<pid_t> processes(const std::string& program) const {
+    std::vector<pid_t> found;
+    for (const pid_t pid : bench::process_tree(gateway_->pid()))
+      if (text_of("/proc/" + std::to_string(pid) + "/cmdline").find(program) != std::string::npos)
+        found.push_back(pid);
+    return found;
+  }
+
  private:
   [[nodiscard]] std::size_t host_count() const {
     try {
@@ -99,13 +110,55 @@ class Site {
   std::vector<ChildProcess> executors_;
 };
 
-std::vector<std::byte> module_bytes(const std::string& name) {
-  auto bytes = read_file(std::filesystem::path(FUNCTIONS) / (name + ".bc"), 64_MiB);
+std::vector<std::byte> module_bytes_of(const std::filesystem::path& file) {
+  auto bytes = read_file(file, 64_MiB);
   REQUIRE(bytes.has_value());
   return std::move(*bytes);
 }
 
+std::vector<std::byte> module_bytes(const std::string& name) {
+  return module_bytes_of(std::filesystem::path(FUNCTIONS) / (name + ".bc"));
+}
+
 }  // namespace
+
+TEST_CASE("HTTP calls run on workers of other hosts, and end as they would here") {
+  if (!hosts) return;
+  Site site;
+  Client client = site.client();
+  for (const char* name : {"output_big", "logs_and_crashes", "loops", "reports_pid"})
+    client.deploy(name, module_bytes(name));
+  const std::vector<std::byte> echo = module_bytes_of(EXAMPLES "/echo.bc");
+  client.deploy("echo", echo);
+  CHECK(client.invoke("echo", "over there").text() == "over there");
+  const std::vector<std::byte> large(20 << 20, std::byte{42});
+  CHECK(client.invoke("echo", large).output == large);
+  const auto error_of = [&](const std::string& function, milliseconds deadline) {
+    try {
+      (void)client.invoke(function, "", {.deadline = deadline});
+    } catch (const Error& error) {
+      return error;
+    }
+    return Error({.message = "no error"});
+  };
+  const Error crashed = error_of("logs_and_crashes", seconds(20));
+  CHECK(crashed.kind() == ErrorKind::function_crashed);
+  CHECK(crashed.node().starts_with("host"));
+  CHECK_FALSE(client.invocation(crashed.invocation()).log().text.empty());
+  CHECK(error_of("loops", milliseconds(300)).kind() == ErrorKind::deadline_exceeded);
+  CHECK(client.invoke("echo", "again").text() == "again");
+  // What stands in between is replaced when it dies.
+  for (const pid_t dispatch : site.processes("orchid-dispatch")) ::kill(dispatch, SIGKILL);
+  CHECK(eventually(
+      [&] {
+        try {
+          return client.invoke("echo", "and again", {.deadline = seconds(5)}).text() == "and again";
+        } catch (const Error&) {
+          return false;
+        }
+      },
+      seconds(30)));
+}
 
 TEST_CASE("calls go on when a host is lost, and its worker is replaced") {
   if (!hosts) return;

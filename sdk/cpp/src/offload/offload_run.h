@@ -54,7 +54,7 @@ class OffloadRun {
 
   const OffloadWork& work_;           // only during a Visit, and by local threads
   const EmbeddedFunction& function_;  // constant
-  std::stop_source stop_;  // of the calls
+  std::stop_source stop_;             // of the calls
   const CallOptions call_options_;
 
   std::mutex mutex_;
