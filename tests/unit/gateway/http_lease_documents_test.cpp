@@ -1,0 +1,90 @@
+#include "http/lease_documents.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "foundation/files.h"
+
+namespace orchid::gateway {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::string fault_of(std::string_view body) {
+  const auto parsed = parse_lease_request(as_bytes(body));
+  REQUIRE_FALSE(parsed.has_value());
+  CHECK(parsed.error().code == ErrorCode::bad_request);
+  return parsed.error().message;
+}
+
+TEST_CASE("an empty request asks for one worker for a minute") {
+  const auto request = parse_lease_request({});
+  REQUIRE(request.has_value());
+  CHECK(request->workers == 1);
+  CHECK(request->at_least == 1);
+  CHECK(request->terms.cores == 1);
+  CHECK(request->wait == WaitMode::adaptive);
+  CHECK(request->duration == seconds(60));
+  CHECK(request->within == seconds(10));
+}
+
+TEST_CASE("every field of a request is taken over") {
+  const auto request = parse_lease_request(
+      as_bytes(R"({"workers":4,"at_least":2,"cores_per_worker":3,"memory_bytes":1048576,)"
+               R"("wait":"hot","duration_ms":5000,"within_ms":0,"boot_id":"b",)"
+               R"("constraints":{"host":"n1"}})"));
+  REQUIRE_MESSAGE(request.has_value(), (request ? "" : request.error().message));
+  CHECK(request->workers == 4);
+  CHECK(request->at_least == 2);
+  CHECK(request->terms.cores == 3);
+  CHECK(request->terms.memory == 1_MiB);
+  CHECK(request->wait == WaitMode::hot);
+  CHECK(request->duration == seconds(5));
+  CHECK(request->within == milliseconds(0));
+  CHECK(request->terms.boot_id == "b");
+  CHECK(request->terms.host == "n1");
+}
+
+TEST_CASE("all workers are asked for unless fewer will do") {
+  CHECK(parse_lease_request(as_bytes(R"({"workers":4})"))->at_least == 4);
+}
+
+TEST_CASE("what is wrong in a request is named, and what is not known is wrong") {
+  CHECK(fault_of("[]") == "the body must be a JSON object");
+  CHECK(fault_of("{") == "the body must be a JSON object");
+  CHECK(fault_of(R"({"workers":0})").find("'workers' must be a whole number from 1") !=
+        std::string::npos);
+  CHECK(fault_of(R"({"workers":-1})").find("'workers'") != std::string::npos);
+  CHECK(fault_of(R"({"workers":2,"at_least":3})").find("'at_least'") != std::string::npos);
+  CHECK(fault_of(R"({"wait":"eager"})") == "'wait' must be hot, adaptive or blocking");
+  CHECK(fault_of(R"({"wait":1})").find("'wait' must be a text") != std::string::npos);
+  CHECK(fault_of(R"({"duration_ms":10})").find("'duration_ms'") != std::string::npos);
+  CHECK(fault_of(R"({"wrkers":1})").find("'wrkers' is not known here") != std::string::npos);
+  CHECK(fault_of(R"({"constraints":{"rack":1}})").find("'constraints.rack'") != std::string::npos);
+  CHECK(fault_of(R"({"constraints":[]})").find("'constraints' must be an object") !=
+        std::string::npos);
+}
+
+TEST_CASE("secrets are shown only to whoever opens or renews a lease") {
+  ClientLeaseView lease{.id = {3, 17}, .open = true, .expires_in = seconds(9)};
+  lease.workers.push_back({.lease = {3, 18},
+                           .secret = "geheim",
+                           .executor = ExecutorId("e"),
+                           .lane_socket = "/run/x",
+                           .lane_address = "10.0.0.1:4711",
+                           .node = "n1",
+                           .boot_id = "b"});
+  const auto shown = nlohmann::json::parse(lease_json(lease, Secrets::shown));
+  CHECK(shown.at("id") == "l-3-17");
+  CHECK(shown.at("state") == "open");
+  CHECK(shown.at("expires_in_ms") == 9000);
+  CHECK(shown.at("workers").at(0).at("secret") == "geheim");
+  CHECK(shown.at("workers").at(0).at("lane_address") == "10.0.0.1:4711");
+  CHECK(lease_json(lease, Secrets::hidden).find("geheim") == std::string::npos);
+  CHECK(lease_list_json({lease}).find("geheim") == std::string::npos);
+}
+
+}  // namespace
+}  // namespace orchid::gateway
