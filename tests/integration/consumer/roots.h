@@ -1,3 +1,4 @@
+// A function of this program that workers also run.
 #pragma once
 #include <span>
 #include <vector>
