@@ -96,10 +96,10 @@ struct Prices {
               };
             },
             .compute = [this](OffloadRange range) -> OffloadWork::Apply {
-              auto own = std::make_shared<std::vector<double>>(range.size());
-              blackscholes::price_all(&options[range.first], range.size(), own->data());
+              std::shared_ptr<double[]> own(new double[range.size()]);
+              blackscholes::price_all(&options[range.first], range.size(), own.get());
               return [this, range, own] {
-                std::memcpy(&prices[range.first], own->data(), range.size() * sizeof(double));
+                std::memcpy(&prices[range.first], own.get(), range.size() * sizeof(double));
               };
             }};
   }

@@ -1,4 +1,4 @@
-// roots.h: a function that this program calls on workers.
+// A function of this program that workers also run.
 #pragma once
 #include <span>
 #include <vector>

@@ -62,6 +62,7 @@ class OffloadSimulation {
     bool left = false;
     std::optional<PieceSchedule::Assignment> works_on{};
     Time done = never;
+    Time busy{0};
   };
 
   void ask_all() {
@@ -71,9 +72,8 @@ class OffloadSimulation {
       one.works_on = schedule.next(*one.id, now_);
       if (!one.works_on) continue;
       const double us = static_cast<double>(one.works_on->range.size()) / one.is.items_per_us;
-      one.done = now_ >= one.is.stuck_from
-                     ? never
-                     : now_ + one.is.latency + Time(static_cast<Time::rep>(us * 1000) + 1);
+      one.busy = Time(static_cast<Time::rep>(us * 1000) + 1);
+      one.done = now_ >= one.is.stuck_from ? never : now_ + one.is.latency + one.busy;
     }
   }
 
@@ -94,7 +94,7 @@ class OffloadSimulation {
       one.left = true;
       if (one.id) schedule.remove(*one.id);
       // Its late answer counts for nothing.
-      if (one.works_on) take(one.works_on->id, one.works_on->range);
+      if (one.works_on) take(one.works_on->id, one.works_on->range, one.busy);
     }
   }
 
@@ -106,13 +106,13 @@ class OffloadSimulation {
         --one.is.fails;
         schedule.give_back(assignment.id, PieceSchedule::Retry::locally);
       } else {
-        take(assignment.id, assignment.range);
+        take(assignment.id, assignment.range, one.busy);
       }
     }
   }
 
-  void take(AssignmentId id, OffloadRange range) {
-    const auto [verdict, piece] = schedule.finish(id, now_, Time{0});
+  void take(AssignmentId id, OffloadRange range, Time busy) {
+    const auto [verdict, piece] = schedule.finish(id, now_, busy);
     if (verdict == PieceSchedule::Verdict::drop) return;
     if (verdict == PieceSchedule::Verdict::hold) return held_[piece].push_back(range);
     std::vector<OffloadRange> counted{range};

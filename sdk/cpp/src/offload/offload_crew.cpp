@@ -33,7 +33,7 @@ OffloadCrew::~OffloadCrew() {
 
 OffloadReport OffloadCrew::run(const OffloadWork& work) {
   const std::lock_guard alone(one_run_);
-  const auto run = std::make_shared<OffloadRun>(work);
+  const auto run = std::make_shared<OffloadRun>(work, gain_);
   {
     const std::lock_guard lock(mutex_);
     run_ = run;
@@ -49,6 +49,8 @@ OffloadReport OffloadCrew::run(const OffloadWork& work) {
     const std::lock_guard lock(mutex_);
     run_.reset();
   }
+  gain_ = run->gain();
+  gain_.end_window();
   return run->end();
 }
 

@@ -42,6 +42,7 @@ class OffloadCrew {
   const unsigned local_threads_;
   const std::unique_ptr<WorkerSource> source_;
   std::mutex one_run_;  // held by `run`
+  WorkerGain gain_;     // guarded by one_run_; of the runs before
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -47,12 +47,17 @@ struct OffloadRun::Input {
   std::vector<std::byte> bytes;
 };
 
-OffloadRun::OffloadRun(const OffloadWork& work)
+OffloadRun::OffloadRun(const OffloadWork& work, const WorkerGain& gain)
     : work_(work),
       function_(*work.function),
       call_options_{.at_most_once = true, .stop = stop_.get_token()},
-      schedule_({.count = work.count}) {
+      schedule_({.count = work.count, .gain = gain}) {
   over_ = work.count == 0;
+}
+
+WorkerGain OffloadRun::gain() {
+  const std::lock_guard lock(mutex_);
+  return schedule_.gain();
 }
 
 PieceSchedule::Time OffloadRun::now() {
@@ -177,6 +182,7 @@ Output OffloadRun::call(Assignment& assignment, Lease& lease, const LeasedFuncti
 void OffloadRun::take_answer(const Assignment& assignment, Output output) {
   const Visit visit(*this);
   if (!visit.welcome()) return;
+  const PieceSchedule::Time busy = output.run_time();
   OffloadWork::Apply apply;
   try {
     apply = work_.receive(assignment.range, std::move(output));
@@ -186,7 +192,7 @@ void OffloadRun::take_answer(const Assignment& assignment, Output output) {
     return fail(std::current_exception());
   }
   try {
-    count_result(assignment.id, {}, std::move(apply));
+    count_result(assignment.id, busy, std::move(apply));
   } catch (...) {
     fail(std::current_exception());
   }

@@ -18,7 +18,7 @@ namespace orchid::sdk {
 /// and is never held while user code runs or a call is waited for.
 class OffloadRun {
  public:
-  explicit OffloadRun(const OffloadWork& work);
+  OffloadRun(const OffloadWork& work, const WorkerGain& gain);
   OffloadRun(const OffloadRun&) = delete;
   OffloadRun& operator=(const OffloadRun&) = delete;
 
@@ -37,6 +37,8 @@ class OffloadRun {
   [[nodiscard]] Parting work_there(ParticipantId participant, Lease& lease,
                                    const LeasedFunction& function);
   [[nodiscard]] const EmbeddedFunction& function() const { return function_; }
+  /// For the next run.
+  [[nodiscard]] WorkerGain gain();
 
  private:
   using Assignment = PieceSchedule::Assignment;

@@ -14,6 +14,10 @@ constexpr double newest_weight = 0.5;
 constexpr std::size_t growth = 8;
 constexpr double share_given_out = 0.5;
 
+void smooth(double& speed, double newest) {
+  speed = speed == 0 ? newest : newest_weight * newest + (1 - newest_weight) * speed;
+}
+
 std::size_t at_least_one(double items) {
   constexpr double most = 1e18;
   return static_cast<std::size_t>(std::clamp(items, 1.0, most));
@@ -21,7 +25,7 @@ std::size_t at_least_one(double items) {
 
 }  // namespace
 
-PieceSchedule::PieceSchedule(const Options& options) : options_(options) {}
+PieceSchedule::PieceSchedule(const Options& options) : options_(options), gain_(options.gain) {}
 
 ParticipantId PieceSchedule::add(ParticipantKind kind) {
   participants_.push_back({.kind = kind});
@@ -75,8 +79,12 @@ std::size_t PieceSchedule::size_for(const Participant& participant, std::size_t 
   if (participant.speed > 0) {
     const double share =
         static_cast<double>(left) * participant.speed / total_speed() * share_given_out;
-    items = std::clamp(share, participant.speed * shortest, participant.speed * longest);
-    items = std::min(items, static_cast<double>(participant.last_size * growth));
+    // How long it computes is bounded, and not what comes on top: a piece that is small against its
+    // transfer looks slow, and would be followed by small ones.
+    items = std::clamp(share, participant.busy_speed * shortest, participant.busy_speed * longest);
+    const double known_to_be_short = is_local ? 0 : usual_local_speed() * shortest;
+    items = std::min(
+        items, std::max(static_cast<double>(participant.last_size * growth), known_to_be_short));
   } else if (!is_local) {
     items = usual_local_speed() * shortest;
   }
@@ -121,7 +129,7 @@ std::optional<PieceSchedule::Assignment> PieceSchedule::next(ParticipantId id, T
     return give(id, take_fresh(participant), PieceId::none, false, now);
   }
   if (free_items() == 0) return std::nullopt;
-  if (participant.kind == ParticipantKind::sharing_worker && !gain_.may_work(now))
+  if (participant.kind == ParticipantKind::sharing_worker && gain_.rest_end(now))
     return std::nullopt;
   const OffloadRange range = take_fresh(participant);
   const PieceId piece{last_id_ + 1};
@@ -160,15 +168,15 @@ PieceSchedule::Assignment PieceSchedule::shrink(AssignmentId assignment, std::si
 void PieceSchedule::measure(const Given& given, Time now, Time busy) {
   Participant& participant = participants_[static_cast<std::size_t>(given.participant)];
   const Time elapsed = std::max(now - given.start, Time{1});
-  const double speed =
-      static_cast<double>(given.range.size()) / static_cast<double>(elapsed.count());
-  participant.speed = participant.speed == 0
-                          ? speed
-                          : newest_weight * speed + (1 - newest_weight) * participant.speed;
+  const auto items = static_cast<double>(given.range.size());
+  smooth(participant.speed, items / static_cast<double>(elapsed.count()));
+  smooth(participant.busy_speed,
+         items / static_cast<double>(std::clamp(busy, Time{1}, elapsed).count()));
   if (participant.kind == ParticipantKind::local)
     gain_.local_done(given.range.size(), elapsed, busy, now);
-  else if (participant.kind == ParticipantKind::sharing_worker)
-    gain_.worker_done(given.range.size());
+  else if (participant.kind == ParticipantKind::sharing_worker &&
+           busy * 2 >= options_.worker.shortest)
+    gain_.worker_done(given.range.size(), now);  // smaller ones only measure
 }
 
 PieceSchedule::Judgement PieceSchedule::finish(AssignmentId assignment, Time now, Time busy) {

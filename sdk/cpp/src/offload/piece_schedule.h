@@ -38,8 +38,10 @@ class PieceSchedule {
   };
   struct Options {
     std::size_t count = 0;
-    Limits local{std::chrono::microseconds(100), std::chrono::milliseconds(1)};
+    // A local piece's results are to be copied while they are in the cache.
+    Limits local{std::chrono::microseconds(50), std::chrono::microseconds(400)};
     Limits worker{std::chrono::microseconds(500), std::chrono::milliseconds(10)};
+    WorkerGain gain{};  // what is known from an earlier run
   };
   struct Assignment {
     AssignmentId id;
@@ -72,7 +74,8 @@ class PieceSchedule {
   [[nodiscard]] std::optional<Assignment> next(ParticipantId participant, Time now);
   /// A worker's piece was too large for its lane: it keeps the first `items`, at least one.
   Assignment shrink(AssignmentId assignment, std::size_t items);
-  /// `busy`: of the time since `next`, what the participant's thread had a core for.
+  /// `busy`: of the time since `next`, what the participant computed: without waiting for a core,
+  /// without transfers.
   [[nodiscard]] Judgement finish(AssignmentId assignment, Time now, Time busy);
   /// No result will come.
   void give_back(AssignmentId assignment, Retry retry);
@@ -82,12 +85,14 @@ class PieceSchedule {
   /// Until when workers that share cores have nothing to do, if they have not.
   [[nodiscard]] std::optional<Time> rest_end(Time now) const { return gain_.rest_end(now); }
   [[nodiscard]] const Counts& counts() const { return counts_; }
+  [[nodiscard]] const WorkerGain& gain() const { return gain_; }
 
  private:
   struct Participant {
     ParticipantKind kind;
     bool present = true;
-    double speed = 0;  // items per ns, smoothed; 0: not known yet
+    double speed = 0;       // items per ns with all that it takes, smoothed; 0: not known yet
+    double busy_speed = 0;  // the same while it computes
     std::size_t last_size = 0;
   };
   struct Given {

@@ -4,10 +4,11 @@
 
 namespace orchid::sdk {
 
-bool WorkerGain::may_work(Time now) {
-  if (now < rest_end_) return false;
-  if (!window_.start) window_ = {.start = now};
-  return true;
+void WorkerGain::worker_done(std::size_t items, Time now) {
+  if (window_.start)
+    window_.worker_items += static_cast<double>(items);
+  else if (now >= rest_end_)
+    window_ = {.start = now};
 }
 
 std::optional<WorkerGain::Time> WorkerGain::rest_end(Time now) const {

@@ -15,14 +15,16 @@ class WorkerGain {
   using Time = std::chrono::nanoseconds;
 
   void local_done(std::size_t items, Time elapsed, Time busy, Time now);
-  void worker_done(std::size_t items) { window_.worker_items += static_cast<double>(items); }
-  /// A worker of this host is about to work.
-  [[nodiscard]] bool may_work(Time now);
+  /// A window starts with a worker's result: before that it is only getting going.
+  void worker_done(std::size_t items, Time now);
+  /// What comes next is another run.
+  void end_window() { window_ = {}; }
+  /// Nothing: workers may work now.
   [[nodiscard]] std::optional<Time> rest_end(Time now) const;
 
-  static constexpr Time window_length = std::chrono::milliseconds(20);
+  static constexpr Time window_length = std::chrono::milliseconds(30);
   static constexpr Time first_rest = std::chrono::milliseconds(400);
-  static constexpr Time longest_rest = std::chrono::seconds(30);
+  static constexpr Time longest_rest = std::chrono::seconds(10);
 
  private:
   struct Window {
