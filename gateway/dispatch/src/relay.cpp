@@ -10,7 +10,6 @@
 
 namespace orchid::dispatch {
 
-using transport::LaneCall;
 using transport::LaneResponse;
 
 namespace {

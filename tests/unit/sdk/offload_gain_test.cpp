@@ -36,6 +36,19 @@ TEST_CASE("workers that do more than they cost go on") {
   CHECK_FALSE(gain.rest_end(now).has_value());
 }
 
+TEST_CASE("what other programs take is not held against workers") {
+  WorkerGain gain;
+  Time now{0};
+  for (int i = 0; i < 100; ++i) {
+    now += milliseconds(1);
+    gain.local_done(50, milliseconds(1), std::chrono::microseconds(500), now);
+  }
+  now = window(gain, now, 0.5, 900);
+  CHECK_FALSE(gain.rest_end(now).has_value());
+  now = window(gain, now, 0.1, 900);  // half of it is theirs
+  CHECK(gain.rest_end(now).has_value());
+}
+
 TEST_CASE("workers that do less than they cost rest, longer each time") {
   WorkerGain gain;
   Time now = window(gain, Time{0}, 0.5, 900);  // cost 1500

@@ -14,11 +14,13 @@
 #include "orchid/function.h"
 
 /// After the declaration of a function at namespace scope, in the global namespace.
+// NOLINTBEGIN(bugprone-macro-parentheses): a template argument, which takes none
 #define ORCHID_DECLARE_FUNCTION(name)                                                 \
   ORCHID_DECLARE_ENTRY(name)                                                          \
   template <>                                                                         \
   inline constexpr const ::orchid::EmbeddedFunction* ::orchid::embedded_twin<&name> = \
       &orchid_embedded_##name;
+// NOLINTEND(bugprone-macro-parentheses)
 
 namespace orchid {
 

@@ -220,13 +220,11 @@ void WorkerLane::look_around_for(std::chrono::nanoseconds time) {
     if (take_answers()) {
       if (core_.waiting() != 0) pump();
       start = ticks_now();
-    } else if (attention_.load(std::memory_order_relaxed) != attention_seen_) {
-      return;
-    } else if (const std::uint64_t waited = ticks_now() - start; waited > limit) {
-      return;
-    } else if (waited > core_.ticks().alone) {
-      ::sched_yield();
+      continue;
     }
+    const std::uint64_t waited = ticks_now() - start;
+    if (attention_.load(std::memory_order_relaxed) != attention_seen_ || waited > limit) return;
+    if (waited > core_.ticks().alone) ::sched_yield();
   }
 }
 

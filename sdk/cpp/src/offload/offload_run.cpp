@@ -24,8 +24,9 @@ class OffloadRun::Visit {
  public:
   explicit Visit(OffloadRun& run) : run_(run) {
     const std::lock_guard lock(run_.mutex_);
-    welcome_ = !run_.over_;
-    if (welcome_) ++run_.visits_;
+    if (run_.over_) return;
+    welcome_ = true;
+    ++run_.visits_;
   }
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
@@ -38,7 +39,7 @@ class OffloadRun::Visit {
 
  private:
   OffloadRun& run_;
-  bool welcome_;
+  bool welcome_ = false;
 };
 
 /// In the lane, or here when the lane is full.
@@ -51,9 +52,8 @@ OffloadRun::OffloadRun(const OffloadWork& work, const WorkerGain& gain)
     : work_(work),
       function_(*work.function),
       call_options_{.at_most_once = true, .stop = stop_.get_token()},
-      schedule_({.count = work.count, .gain = gain}) {
-  over_ = work.count == 0;
-}
+      schedule_({.count = work.count, .gain = gain}),
+      over_(work.count == 0) {}
 
 WorkerGain OffloadRun::gain() {
   const std::lock_guard lock(mutex_);

@@ -82,12 +82,10 @@ std::size_t PieceSchedule::size_for(const Participant& participant, std::size_t 
     // How long it computes is bounded, and not what comes on top: a piece that is small against its
     // transfer looks slow, and would be followed by small ones.
     items = std::clamp(share, participant.busy_speed * shortest, participant.busy_speed * longest);
-    const double known_to_be_short = is_local ? 0 : usual_local_speed() * shortest;
-    items = std::min(
-        items, std::max(static_cast<double>(participant.last_size * growth), known_to_be_short));
-  } else if (!is_local) {
-    items = usual_local_speed() * shortest;
+    items = std::min(items, static_cast<double>(participant.last_size * growth));
   }
+  // Small pieces tell little of a worker. Until there was a longer one, it is as fast as we are.
+  if (!is_local && !participant.measured) items = std::max(items, usual_local_speed() * shortest);
   return std::min(at_least_one(items), left);
 }
 
@@ -172,6 +170,7 @@ void PieceSchedule::measure(const Given& given, Time now, Time busy) {
   smooth(participant.speed, items / static_cast<double>(elapsed.count()));
   smooth(participant.busy_speed,
          items / static_cast<double>(std::clamp(busy, Time{1}, elapsed).count()));
+  participant.measured = participant.measured || busy * 4 >= options_.worker.shortest;
   if (participant.kind == ParticipantKind::local)
     gain_.local_done(given.range.size(), elapsed, busy, now);
   else if (participant.kind == ParticipantKind::sharing_worker &&

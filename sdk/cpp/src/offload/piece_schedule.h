@@ -93,6 +93,7 @@ class PieceSchedule {
     bool present = true;
     double speed = 0;       // items per ns with all that it takes, smoothed; 0: not known yet
     double busy_speed = 0;  // the same while it computes
+    bool measured = false;  // by a piece that was long enough
     std::size_t last_size = 0;
   };
   struct Given {

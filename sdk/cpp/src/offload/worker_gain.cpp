@@ -17,16 +17,30 @@ std::optional<WorkerGain::Time> WorkerGain::rest_end(Time now) const {
 }
 
 void WorkerGain::local_done(std::size_t items, Time elapsed, Time busy, Time now) {
-  if (!window_.start) return;
+  if (!window_.start) return remember_alone(elapsed, busy);
   window_.local_items += static_cast<double>(items);
   window_.local_busy += static_cast<double>(busy.count());
   window_.local_waited += static_cast<double>(std::max(elapsed - busy, Time{0}).count());
   if (now - *window_.start >= window_length) judge(now);
 }
 
+/// What other programs take is no worker's doing.
+void WorkerGain::remember_alone(Time elapsed, Time busy) {
+  constexpr double memory = 1e9;
+  if (alone_elapsed_ > memory) {
+    alone_elapsed_ /= 2;
+    alone_waited_ /= 2;
+  }
+  alone_elapsed_ += static_cast<double>(elapsed.count());
+  alone_waited_ += static_cast<double>(std::max(elapsed - busy, Time{0}).count());
+}
+
 void WorkerGain::judge(Time now) {
+  const double usual = alone_elapsed_ > 0 ? alone_waited_ / alone_elapsed_ : 0;
+  const double expected = usual * (window_.local_busy + window_.local_waited);
+  const double waited = std::max(window_.local_waited - expected, 0.0);
   const double lost =
-      window_.local_busy > 0 ? window_.local_waited * window_.local_items / window_.local_busy : 0;
+      window_.local_busy > 0 ? waited * window_.local_items / window_.local_busy : 0;
   // Neither: the workers are starting.
   const bool gained = window_.worker_items > lost;
   const bool undecided = window_.worker_items == 0 && lost == 0;

@@ -8,8 +8,8 @@
 namespace orchid::sdk {
 
 /// Over a window of time, what the workers computed is compared with what the local threads would
-/// have computed in the time that they waited for a core. Without a gain the workers rest, each
-/// time longer. Plain data, as PieceSchedule, which owns it.
+/// have computed in the time that they waited for a core, other than because of other programs.
+/// Without a gain the workers rest, each time longer. Plain data, as PieceSchedule, which owns it.
 class WorkerGain {
  public:
   using Time = std::chrono::nanoseconds;
@@ -35,8 +35,11 @@ class WorkerGain {
     double local_waited = 0;
   };
   void judge(Time now);
+  void remember_alone(Time elapsed, Time busy);
 
   Window window_;
+  double alone_elapsed_ = 0;  // ns of local threads without workers, the newer ones weigh more
+  double alone_waited_ = 0;
   Time rest_{0};      // the last one's length
   Time rest_end_{0};  // not before it
 };
