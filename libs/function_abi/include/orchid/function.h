@@ -91,13 +91,15 @@ __attribute__((used)) const uint32_t orchid_abi_version = ORCHID_ABI_VERSION;
 
 /* A function whose module lies in the same program, put there by orchid_add_functions of the CMake
  * package. It is the constant `orchid_embedded_E` of the entry E. */
-typedef struct orchid_embedded_function orchid_embedded_function;
 struct orchid_embedded_function {
   const char* name;                /* "E" */
   const unsigned char* module;     /* bitcode */
   const unsigned char* module_end; /* the byte after its last */
   int32_t (*native)(orchid_call* call, const void* input, size_t input_size); /* the native twin */
 };
+#ifndef __cplusplus
+typedef struct orchid_embedded_function orchid_embedded_function;
+#endif
 
 /* orchid_add_functions defines ORCHID_EMBEDDED_MODULE where it compiles for the program itself: the
  * name of the module beside it. Everywhere else an entry has no such constant. */
