@@ -18,6 +18,7 @@
 #include "protocol/running_log.h"
 #include "transport/lane.h"
 #include "transport/lane_layout.h"
+#include "transport/payload_rings.h"
 
 namespace orchid::transport {
 
@@ -95,18 +96,7 @@ class LocalLaneClient final : public LaneClient {
   [[nodiscard]] RunningLog running_log(std::uint64_t request_id) const;
 
  private:
-  /// A piece of the request slab. Positions count on for ever; the offset in the slab is the
-  /// position modulo its size.
-  struct Extent {
-    std::uint64_t position = 0;
-    std::uint64_t end = 0;
-    bool free = false;
-  };
-  static constexpr std::size_t extent_limit = 2 * ring_entries;
   LocalLaneClient(LaneDescriptors descriptors, LaneMemory memory);
-  [[nodiscard]] std::span<std::byte> slab_at(std::uint64_t position, std::size_t size) const;
-  [[nodiscard]] Extent* extent_of(std::span<const std::byte> room);
-  void free_extent(std::uint64_t index);
   [[nodiscard]] Result<LaneResponse> read_response(const CallHeader& header,
                                                    const LaneEntry& entry) const;
 
@@ -116,13 +106,8 @@ class LocalLaneClient final : public LaneClient {
   std::uint64_t next_response_ = 0;      // answers come in the order of the calls
   std::uint64_t oldest_unreleased_ = 0;  // ring entries from here on are still in use
   std::array<bool, ring_entries> released_{};
-  std::array<std::uint64_t, ring_entries>
-      request_extent_{};  // extent number of each call's input; `no_extent`: inline
-  std::array<Extent, extent_limit> extents_{};  // a ring, oldest first
-  std::uint64_t first_extent_ = 0;
-  std::uint64_t next_extent_ = 0;
-  std::uint64_t slab_head_ = 0;
-  std::uint64_t high_water_ = 0;
+  std::array<std::uint64_t, ring_entries> pieces_of_requests_{};  // `none`: inline
+  PieceRing pieces_;                                              // of the request slab
 };
 
 /// The worker's end.
@@ -145,32 +130,16 @@ class LocalLaneWorker final : public LaneWorker {
   [[nodiscard]] char* log_text() const { return memory_.log_text(); }
 
  private:
-  struct Extent {
-    std::uint64_t end = 0;       // the slab position after it
-    std::uint64_t response = 0;  // number of the answer that lies in it
-  };
   LocalLaneWorker(LaneDescriptors descriptors, LaneMemory memory);
   void reclaim();
-  [[nodiscard]] bool fits(std::uint64_t position, std::size_t size) const;
-  [[nodiscard]] std::optional<std::uint64_t> find_position(std::size_t size) const;
   [[nodiscard]] bool place(std::size_t size);
-  [[nodiscard]] std::byte* slab_at(std::uint64_t position) const;
-  [[nodiscard]] Result<void> append_log(const Answer& answer, CallHeader& header);
 
   LaneDescriptors descriptors_;
   LaneMemory memory_;
   std::uint64_t next_ = 0;  // number of the call that is taken or answered next
   bool taken_ = false;      // call `next_` is being worked on
-  std::array<Extent, ring_entries>
-      extents_{};  // a ring of published answers in the slab, oldest first
-  std::uint64_t first_extent_ = 0;
-  std::uint64_t next_extent_ = 0;
-  std::uint64_t slab_head_ = 0;
-  std::uint64_t slab_tail_ = 0;
-  std::uint64_t output_position_ =
-      0;  // in the slab, once the output is too large for the ring entry
+  OutputRing outputs_;      // of the response slab
   std::size_t output_size_ = 0;
-  bool output_in_slab_ = false;
   alignas(64) std::array<std::byte, inline_bytes> inline_output_{};
 };
 

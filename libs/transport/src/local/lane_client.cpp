@@ -3,19 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "lane_answer.h"
 #include "local/lane_signal.h"
 #include "transport/local_lane.h"
 
 namespace orchid::transport {
 namespace {
 
-constexpr std::uint64_t no_extent = ~std::uint64_t{0};
-constexpr std::size_t alignment = 64;
 constexpr std::uint64_t trim_above = 1ULL << 20;
-
-std::uint64_t align_up(std::uint64_t value) {
-  return (value + alignment - 1) / alignment * alignment;
-}
 
 Failure nonsense(std::string_view what) {
   return {ErrorCode::bad_request,
@@ -35,56 +30,18 @@ Result<LocalLaneClient> LocalLaneClient::attach(LaneDescriptors descriptors) {
 }
 
 LocalLaneClient::LocalLaneClient(LaneDescriptors descriptors, LaneMemory memory)
-    : descriptors_(std::move(descriptors)), memory_(std::move(memory)) {}
-
-std::span<std::byte> LocalLaneClient::slab_at(std::uint64_t position, std::size_t size) const {
-  const auto slab = memory_.request_slab();
-  return slab.subspan(position % slab.size(), size);
-}
+    : descriptors_(std::move(descriptors)),
+      memory_(std::move(memory)),
+      pieces_(memory_.request_slab()) {}
 
 Result<std::span<std::byte>> LocalLaneClient::allocate(std::size_t size) {
-  const std::uint64_t capacity = memory_.request_slab().size();
-  const std::uint64_t length = align_up(std::max<std::uint64_t>(size, 1));
-  if (size > capacity)
-    return fail(ErrorCode::too_large,
-                "an input of " + to_string(ByteCount{size}) + " does not fit into the lane");
-  if (first_extent_ == next_extent_) slab_head_ = 0;  // empty: stay on the pages that are warm
-  const std::uint64_t tail =
-      first_extent_ == next_extent_ ? 0 : extents_[first_extent_ % extent_limit].position;
-  std::uint64_t position = slab_head_;
-  if (position % capacity + length > capacity)
-    position = (position / capacity + 1) * capacity;  // no piece wraps around
-  if (next_extent_ - first_extent_ == extent_limit || position + length - tail > capacity)
-    return fail(ErrorCode::no_capacity, "the lane's request slab is full");
-  extents_[next_extent_++ % extent_limit] = {position, position + length, false};
-  slab_head_ = position + length;
-  high_water_ = std::max(high_water_, slab_head_ > capacity ? capacity : slab_head_);
-  return slab_at(position, size);
-}
-
-LocalLaneClient::Extent* LocalLaneClient::extent_of(std::span<const std::byte> room) {
-  const auto slab = memory_.request_slab();
-  if (room.data() < slab.data() || room.data() >= slab.data() + slab.size()) return nullptr;
-  const auto offset = static_cast<std::uint64_t>(room.data() - slab.data());
-  for (std::uint64_t i = next_extent_; i-- > first_extent_;) {
-    Extent& extent = extents_[i % extent_limit];
-    if (!extent.free && extent.position % slab.size() == offset) return &extent;
-  }
-  return nullptr;
-}
-
-void LocalLaneClient::free_extent(std::uint64_t index) {
-  extents_[index % extent_limit].free = true;
-  while (first_extent_ != next_extent_ && extents_[first_extent_ % extent_limit].free)
-    ++first_extent_;
+  auto piece = pieces_.allocate(size);
+  if (!piece) return fail(std::move(piece.error()));
+  return std::span(pieces_.at(*piece), size);
 }
 
 void LocalLaneClient::abandon(std::span<const std::byte> room) {
-  Extent* extent = extent_of(room);
-  if (extent == nullptr) return;
-  extent->free = true;
-  while (first_extent_ != next_extent_ && extents_[first_extent_ % extent_limit].free)
-    ++first_extent_;
+  if (const auto piece = pieces_.find(room); piece != PieceRing::none) pieces_.free(piece);
 }
 
 Result<std::uint64_t> LocalLaneClient::send(const LaneCall& call) {
@@ -100,23 +57,20 @@ Result<std::uint64_t> LocalLaneClient::send(const LaneCall& call) {
   header.payload_length = call.input.size();
   header.entry = call.entry;
   header.kind = static_cast<std::uint8_t>(RequestKind::call);
-  std::uint64_t& extent = request_extent_[number % ring_entries];
-  extent = no_extent;
+  std::uint64_t piece = PieceRing::none;
   if (call.input.size() <= inline_bytes) {
     if (!call.input.empty()) std::memcpy(entry.payload, call.input.data(), call.input.size());
-  } else if (Extent* in_place = extent_of(call.input); in_place != nullptr) {
-    header.payload_offset = in_place->position % memory_.request_slab().size();
-    const auto slot_in_ring = static_cast<std::uint64_t>(in_place - extents_.data());
-    extent =
-        first_extent_ + (slot_in_ring + extent_limit - first_extent_ % extent_limit) % extent_limit;
   } else {
-    auto room = allocate(call.input.size());
-    if (!room) return fail(std::move(room.error()));
-    std::memcpy(room->data(), call.input.data(), call.input.size());
-    extent = next_extent_ - 1;
-    header.payload_offset =
-        static_cast<std::uint64_t>(room->data() - memory_.request_slab().data());
+    piece = pieces_.find(call.input);
+    if (piece == PieceRing::none) {
+      auto made = pieces_.allocate(call.input.size());
+      if (!made) return fail(std::move(made.error()));
+      piece = *made;
+      std::memcpy(pieces_.at(piece), call.input.data(), call.input.size());
+    }
+    header.payload_offset = pieces_.offset_of(piece);
   }
+  pieces_of_requests_[number % ring_entries] = piece;
   released_[number % ring_entries] = false;
   ++next_request_;
   publish(entry, header, number);
@@ -140,17 +94,8 @@ Result<std::optional<LaneResponse>> LocalLaneClient::receive() {
 Result<LaneResponse> LocalLaneClient::read_response(const CallHeader& header,
                                                     const LaneEntry& entry) const {
   if (header.request_id != next_response_ + 1) return fail(nonsense("an answer to another call"));
-  if (header.version != call_header_version || header.status >= outcome_count)
-    return fail(nonsense("version or status"));
-  if (header.kind != static_cast<std::uint8_t>(ResponseKind::reply) &&
-      header.kind != static_cast<std::uint8_t>(ResponseKind::need_code))
-    return fail(nonsense("kind"));
   LaneResponse response;
-  response.request_id = header.request_id;
-  response.kind = static_cast<ResponseKind>(header.kind);
-  response.outcome = static_cast<Outcome>(header.status);
-  response.payload_is_message = (header.flags & flag_message) != 0;
-  response.run_time = std::chrono::nanoseconds(header.deadline_ns);
+  if (const char* wrong = read_answer_header(header, response)) return fail(nonsense(wrong));
   response.ticket = next_response_;
   const std::span<std::byte> slab = memory_.response_slab();
   if (header.payload_offset == inline_payload) {
@@ -162,18 +107,10 @@ Result<LaneResponse> LocalLaneClient::read_response(const CallHeader& header,
     response.payload = slab.subspan(header.payload_offset, header.payload_length);
   }
   if ((header.flags & flag_log) != 0) {
-    // The log starts at the next multiple of 64 after the payload: dropped bytes (u64), then the
-    // text.
-    const std::uint64_t start = header.payload_offset == inline_payload
-                                    ? ~std::uint64_t{0}
-                                    : align_up(header.payload_offset + header.payload_length);
-    const std::uint64_t length = header.origin;
-    if (length > limits::log_size.value ||
-        !inside(start, sizeof(std::uint64_t) + length, slab.size()))
+    if (header.payload_offset == inline_payload || header.origin > limits::log_size.value ||
+        !inside(header.payload_offset, bytes_with_log(header), slab.size()))
       return fail(nonsense("log"));
-    std::memcpy(&response.log_dropped, slab.data() + start, sizeof(std::uint64_t));
-    response.log = {reinterpret_cast<const char*>(slab.data() + start + sizeof(std::uint64_t)),
-                    length};
+    read_log(header, response.payload.data() + align_to_line(header.payload_length), response);
   }
   return response;
 }
@@ -182,8 +119,8 @@ void LocalLaneClient::release(const LaneResponse& response) {
   const std::uint64_t number = response.ticket;
   const auto mark = static_cast<std::uint8_t>(number / ring_entries + 1);
   memory_.released()[number % ring_entries].store(mark, std::memory_order_release);
-  if (const std::uint64_t extent = request_extent_[number % ring_entries]; extent != no_extent)
-    free_extent(extent);
+  if (const auto piece = pieces_of_requests_[number % ring_entries]; piece != PieceRing::none)
+    pieces_.free(piece);
   released_[number % ring_entries] = true;
   while (oldest_unreleased_ != next_response_ && released_[oldest_unreleased_ % ring_entries])
     ++oldest_unreleased_;
@@ -211,14 +148,10 @@ RunningLog LocalLaneClient::running_log(std::uint64_t request_id) const {
 }
 
 void LocalLaneClient::trim() {
-  if (next_request_ != oldest_unreleased_ || first_extent_ != next_extent_) return;
-  const auto give_back = [](std::span<std::byte> slab) {
-    ::madvise(slab.data() + trim_above, slab.size() - trim_above, MADV_REMOVE);
-  };
-  if (memory_.request_slab().size() > trim_above && high_water_ > trim_above)
-    give_back(memory_.request_slab());
-  if (memory_.response_slab().size() > trim_above) give_back(memory_.response_slab());
-  high_water_ = 0;
+  if (next_request_ != oldest_unreleased_ || !pieces_.empty()) return;
+  for (const std::span<std::byte> slab : {memory_.request_slab(), memory_.response_slab()})
+    if (slab.size() > trim_above)
+      ::madvise(slab.data() + trim_above, slab.size() - trim_above, MADV_REMOVE);
 }
 
 }  // namespace orchid::transport

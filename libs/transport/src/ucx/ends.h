@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "transport/payload_rings.h"
 #include "transport/ucx_lane.h"
 #include "ucx/inbox.h"
 #include "ucx/link.h"
@@ -66,7 +67,6 @@ class UcxLaneWorker::State final : public FrameSink {
   void reclaim();
   void give_memory_back();
   [[nodiscard]] bool place(std::size_t size);
-  void append_log(const LaneWorker::Answer& answer, CallHeader& header);
 
   Slab requests_;  // the image of the client's
   Slab responses_;

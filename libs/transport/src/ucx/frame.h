@@ -7,6 +7,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "lane_answer.h"
 #include "protocol/call_header.h"
 #include "protocol/limits.h"
 
@@ -38,12 +39,8 @@ static_assert(sizeof(Frame) == 104 && std::is_trivially_copyable_v<Frame>);
 [[nodiscard]] inline std::optional<std::uint64_t> transfer_size(const CallHeader& header,
                                                                 std::size_t slab_size) {
   if (header.payload_length > slab_size) return std::nullopt;
-  std::uint64_t size = header.payload_length;
-  if ((header.flags & flag_log) != 0) {
-    if (header.origin > limits::log_size.value) return std::nullopt;
-    size = (size + 63) / 64 * 64 + sizeof(std::uint64_t) + header.origin;
-  }
-  return size;
+  if ((header.flags & flag_log) != 0 && header.origin > limits::log_size.value) return std::nullopt;
+  return bytes_with_log(header);
 }
 
 }  // namespace orchid::transport

@@ -1,6 +1,7 @@
 #include <cstring>
 #include <utility>
 
+#include "lane_answer.h"
 #include "ucx/ends.h"
 
 namespace orchid::transport {
@@ -96,25 +97,15 @@ Result<std::optional<LaneResponse>> UcxLaneClient::State::receive() {
 
 Result<LaneResponse> UcxLaneClient::State::read_response(const LaneEntry& entry) const {
   const CallHeader& header = entry.header;
-  if (header.status >= outcome_count) return fail(nonsense("status"));
-  if (header.kind != static_cast<std::uint8_t>(ResponseKind::reply) &&
-      header.kind != static_cast<std::uint8_t>(ResponseKind::need_code))
-    return fail(nonsense("kind"));
   LaneResponse response;
-  response.request_id = header.request_id;
-  response.kind = static_cast<ResponseKind>(header.kind);
-  response.outcome = static_cast<Outcome>(header.status);
-  response.payload_is_message = (header.flags & flag_message) != 0;
-  response.run_time = std::chrono::nanoseconds(header.deadline_ns);
+  if (const char* wrong = read_answer_header(header, response)) return fail(nonsense(wrong));
   response.ticket = next_response_;
   const bool is_inline = header.payload_offset == inline_payload;
   const std::byte* start = is_inline ? entry.payload : inbox_.slab().data() + header.payload_offset;
   response.payload = {start, header.payload_length};
   if ((header.flags & flag_log) != 0) {
     if (is_inline) return fail(nonsense("log"));
-    const std::byte* log = start + align_to_line(header.payload_length);
-    std::memcpy(&response.log_dropped, log, sizeof(std::uint64_t));
-    response.log = {reinterpret_cast<const char*>(log + sizeof(std::uint64_t)), header.origin};
+    read_log(header, start + align_to_line(header.payload_length), response);
   }
   return response;
 }

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <utility>
 
+#include "lane_answer.h"
 #include "ucx/ends.h"
 
 namespace orchid::transport {
@@ -97,39 +98,19 @@ std::byte* UcxLaneWorker::State::output(std::size_t size) {
   return outputs_.data();
 }
 
-/// The log goes behind the payload, which must lie in the slab then. A log that does not fit is
-/// counted as dropped.
-void UcxLaneWorker::State::append_log(const LaneWorker::Answer& answer, CallHeader& header) {
-  const std::uint64_t start = align_to_line(output_size_);
-  std::string_view text = answer.log.substr(0, limits::log_size.value);
-  std::uint64_t dropped = answer.log_dropped + (answer.log.size() - text.size());
-  if (!place(start + sizeof(dropped) + text.size())) {
-    dropped += text.size();
-    text = {};
-    if (!place(start + sizeof(dropped))) return;
-  }
-  std::memcpy(outputs_.data() + start, &dropped, sizeof(dropped));
-  std::memcpy(outputs_.data() + start + sizeof(dropped), text.data(), text.size());
-  header.flags |= flag_log;
-  header.origin = text.size();
-}
-
 Result<void> UcxLaneWorker::State::answer(const LaneWorker::Answer& answer) {
   if (!taken_) return fail(ErrorCode::internal, "an answer without a call");
-  Frame frame{.kind = FrameKind::first};
+  Frame frame{.kind = FrameKind::first, .header = answer_header(next_, answer)};
   CallHeader& header = frame.header;
-  header.request_id = next_ + 1;
-  header.deadline_ns = static_cast<std::uint64_t>(answer.run_time.count());
-  header.kind = static_cast<std::uint8_t>(answer.kind);
-  header.status = static_cast<std::uint8_t>(answer.outcome);
   if (!answer.message.empty()) {
-    header.flags |= flag_message;
     if (std::byte* room = output(answer.message.size()); room != nullptr)
       std::memcpy(room, answer.message.data(), answer.message.size());
     else
       output_size_ = 0;
   }
-  if (!answer.log.empty() || answer.log_dropped != 0) append_log(answer, header);
+  if (!answer.log.empty() || answer.log_dropped != 0)
+    append_log(answer, output_size_, outputs_, header,
+               [this](std::size_t size) { return place(size); });
   header.payload_length = output_size_;
   std::span<const std::byte> bytes{inline_output_.data(), output_size_};
   if (outputs_.placed()) {

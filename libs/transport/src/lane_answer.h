@@ -1,0 +1,76 @@
+// lane_answer.h: what an answer's header says, and where its log lies: the same on every lane.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "protocol/call_header.h"
+#include "protocol/limits.h"
+#include "transport/lane.h"
+#include "transport/payload_rings.h"
+
+namespace orchid::transport {
+
+/// Of the answer to call `number`, without its payload.
+[[nodiscard]] inline CallHeader answer_header(std::uint64_t number,
+                                              const LaneWorker::Answer& answer) {
+  CallHeader header;
+  header.request_id = number + 1;
+  header.deadline_ns = static_cast<std::uint64_t>(answer.run_time.count());
+  header.kind = static_cast<std::uint8_t>(answer.kind);
+  header.status = static_cast<std::uint8_t>(answer.outcome);
+  if (!answer.message.empty()) header.flags |= flag_message;
+  return header;
+}
+
+/// Bytes of payload and log together. The log begins at the next line after the payload: dropped
+/// bytes (u64), then the text.
+[[nodiscard]] inline std::uint64_t bytes_with_log(const CallHeader& header) {
+  if ((header.flags & flag_log) == 0) return header.payload_length;
+  return align_to_line(header.payload_length) + sizeof(std::uint64_t) + header.origin;
+}
+
+/// Puts the log behind a payload of `payload` bytes, which lies in the slab from then on. One that
+/// does not fit is counted as dropped. `place(size)` makes room in `outputs`, if it can.
+template <typename Place>
+void append_log(const LaneWorker::Answer& answer, std::size_t payload, const OutputRing& outputs,
+                CallHeader& header, Place place) {
+  const std::uint64_t start = align_to_line(payload);
+  std::string_view text = answer.log.substr(0, limits::log_size.value);
+  std::uint64_t dropped = answer.log_dropped + (answer.log.size() - text.size());
+  if (!place(start + sizeof(dropped) + text.size())) {
+    dropped += text.size();
+    text = {};
+    if (!place(start + sizeof(dropped))) return;
+  }
+  std::memcpy(outputs.data() + start, &dropped, sizeof(dropped));
+  std::memcpy(outputs.data() + start + sizeof(dropped), text.data(), text.size());
+  header.flags |= flag_log;
+  header.origin = text.size();
+}
+
+/// Takes over what the header says, but for payload and log. Returns what is wrong with it, or
+/// null.
+[[nodiscard]] inline const char* read_answer_header(const CallHeader& header,
+                                                    LaneResponse& response) {
+  if (header.version != call_header_version || header.status >= outcome_count)
+    return "version or status";
+  if (header.kind != static_cast<std::uint8_t>(ResponseKind::reply) &&
+      header.kind != static_cast<std::uint8_t>(ResponseKind::need_code))
+    return "kind";
+  response.request_id = header.request_id;
+  response.kind = static_cast<ResponseKind>(header.kind);
+  response.outcome = static_cast<Outcome>(header.status);
+  response.payload_is_message = (header.flags & flag_message) != 0;
+  response.run_time = std::chrono::nanoseconds(header.deadline_ns);
+  return nullptr;
+}
+
+/// The log that lies at `log`, whose bounds have been checked.
+inline void read_log(const CallHeader& header, const std::byte* log, LaneResponse& response) {
+  std::memcpy(&response.log_dropped, log, sizeof(std::uint64_t));
+  response.log = {reinterpret_cast<const char*>(log + sizeof(std::uint64_t)), header.origin};
+}
+
+}  // namespace orchid::transport
