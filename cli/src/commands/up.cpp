@@ -4,7 +4,7 @@
 
 #include "commands/commands.h"
 #include "foundation/files.h"
-#include "foundation/sockets.h"
+#include "foundation/tcp.h"
 #include "supervisor/directories.h"
 #include "supervisor/supervisor.h"
 #include "supervisor/up_lock.h"

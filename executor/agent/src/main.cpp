@@ -10,6 +10,7 @@
 #include "configuration.h"
 #include "foundation/files.h"
 #include "foundation/log.h"
+#include "foundation/tcp.h"
 #include "sandbox/confinement.h"
 
 namespace orchid::executor {

@@ -150,45 +150,4 @@ Result<PeerCredentials> peer_credentials(int socket) {
   return PeerCredentials{credentials.pid, credentials.uid, credentials.gid};
 }
 
-Result<TcpListener> listen_tcp(const std::string& address) {
-  const std::size_t colon = address.rfind(':');
-  TcpListener listener;
-  if (colon != std::string::npos) listener.host = address.substr(0, colon);
-  const bool bracketed = listener.host.starts_with('[') && listener.host.ends_with(']');
-  if (bracketed) listener.host = listener.host.substr(1, listener.host.size() - 2);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
-  addrinfo* found = nullptr;
-  if (listener.host.empty() ||
-      ::getaddrinfo(listener.host.c_str(), address.c_str() + colon + 1, &hints, &found) != 0)
-    return fail(ErrorCode::bad_configuration,
-                "'" + address + "' is not IP:port, such as 192.0.2.7:0");
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> keeper(found, ::freeaddrinfo);
-  listener.socket.reset(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!listener.socket) return fail_errno("socket");
-  if (::bind(listener.socket.get(), found->ai_addr, found->ai_addrlen) != 0)
-    return fail(system_failure(ErrorCode::bad_configuration, "listening at " + address, errno));
-  sockaddr_storage bound{};
-  socklen_t size = sizeof(bound);
-  if (::listen(listener.socket.get(), SOMAXCONN) != 0 ||
-      ::getsockname(listener.socket.get(), reinterpret_cast<sockaddr*>(&bound), &size) != 0)
-    return fail_errno("listen");
-  const std::uint16_t port =
-      ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(bound).sin6_port
-                                        : reinterpret_cast<const sockaddr_in&>(bound).sin_port);
-  listener.address =
-      (bracketed ? "[" + listener.host + "]" : listener.host) + ":" + std::to_string(port);
-  return listener;
-}
-
-bool has_ipv6_loopback() {
-  const UniqueFd socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in6 address{};
-  address.sin6_family = AF_INET6;
-  address.sin6_addr = in6addr_loopback;
-  return socket &&
-         ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
-}
-
 }  // namespace orchid

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "foundation/files.h"
-#include "foundation/sockets.h"
+#include "foundation/tcp.h"
 #include "gateway_process.h"
 
 namespace orchid::test {

@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "foundation/sockets.h"
+#include "foundation/tcp.h"
 #include "foundation/unique_fd.h"
 
 namespace orchid::tests {

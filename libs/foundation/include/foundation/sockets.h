@@ -1,5 +1,5 @@
 // foundation/sockets.h: Unix sockets between processes of one host: packets of text with
-// descriptors, and who the peer is; which loopback addresses there are.
+// descriptors, and who the peer is.
 #pragma once
 #include <sys/types.h>
 
@@ -48,18 +48,6 @@ struct PeerCredentials {
   gid_t gid = 0;
 };
 [[nodiscard]] Result<PeerCredentials> peer_credentials(int socket);
-
-struct TcpListener {
-  UniqueFd socket;      // non-blocking
-  std::string host;     // the IP address
-  std::string address;  // "host:port" as others dial it, with the port that was bound
-};
-/// Listens at "127.0.0.1:0" or "[::1]:4711"; port 0: any free one. Errors: `bad_configuration` (no
-/// such form, or no address of this host), `system`.
-[[nodiscard]] Result<TcpListener> listen_tcp(const std::string& address);
-
-/// Whether this machine has ::1.
-[[nodiscard]] bool has_ipv6_loopback();
 
 /// The form of `path` that fits sockaddr_un: itself, or /proc/self/fd/N/name with `directory` kept
 /// open for as long as needed.

@@ -24,6 +24,8 @@ namespace orchid::transport {
 using ConnectionKey = std::array<std::byte, 16>;
 /// From 32 hexadecimal digits. Errors: `bad_request`.
 [[nodiscard]] Result<ConnectionKey> parse_connection_key(std::string_view digits);
+/// In time that does not depend on where the two differ.
+[[nodiscard]] bool same_key(const ConnectionKey& a, const ConnectionKey& b);
 using LaneDeadline = std::chrono::steady_clock::time_point;
 
 /// Maps libucp; does nothing more, so that a process that forks its workers can do it for them.

@@ -1,7 +1,7 @@
 #include "transport/secure_channel.h"
 
 #include <fcntl.h>
-#include <netdb.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "foundation/files.h"
+#include "foundation/tcp.h"
 #include "protocol/limits.h"
 #include "secure/tls_session.h"
 
@@ -26,21 +27,6 @@ static_assert(sizeof(PacketHead) == 16);
 
 constexpr std::size_t read_bytes = 64 * 1024;
 constexpr std::size_t queue_limit = 256 * 1024 * 1024;
-
-struct HostAndPort {
-  std::string host;
-  std::string port;
-};
-
-std::optional<HostAndPort> split_address(const std::string& address) {
-  const std::size_t colon = address.rfind(':');
-  if (colon == std::string::npos || colon + 1 == address.size()) return std::nullopt;
-  HostAndPort parts{address.substr(0, colon), address.substr(colon + 1)};
-  if (parts.host.size() >= 2 && parts.host.front() == '[' && parts.host.back() == ']')
-    parts.host = parts.host.substr(1, parts.host.size() - 2);
-  if (parts.host.empty()) return std::nullopt;
-  return parts;
-}
 
 // A host that vanishes says nothing: so its silence is noticed, of an idle connection by probes, of
 // one with bytes under way by their missing acknowledgement, both within this time.
@@ -59,46 +45,6 @@ void configure(int socket) {
   set(IPPROTO_TCP, TCP_KEEPINTVL, probe_interval_s);
   set(IPPROTO_TCP, TCP_KEEPCNT, probes);
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, longest_silence_ms);
-}
-
-Result<void> await_connection(int socket, std::chrono::steady_clock::time_point deadline) {
-  const auto left =
-      std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-  pollfd wait{socket, POLLOUT, 0};
-  const int ready = ::poll(&wait, 1, static_cast<int>(std::max<std::int64_t>(0, left.count())));
-  if (ready <= 0) return fail(ErrorCode::timed_out, "it does not answer");
-  int error = 0;
-  socklen_t size = sizeof(error);
-  if (::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0)
-    return fail(system_failure(ErrorCode::unreachable, "connect", error));
-  return {};
-}
-
-Result<UniqueFd> connect_tcp(const std::string& address,
-                             std::chrono::steady_clock::time_point deadline) {
-  const auto parts = split_address(address);
-  if (!parts) return fail(ErrorCode::bad_request, "'" + address + "' is no HOST:PORT");
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (const int error = ::getaddrinfo(parts->host.c_str(), parts->port.c_str(), &hints, &found);
-      error != 0)
-    return fail(ErrorCode::unreachable,
-                "'" + parts->host + "' cannot be looked up: " + ::gai_strerror(error));
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> keeper(found, ::freeaddrinfo);
-  Failure last{ErrorCode::unreachable, "no address"};
-  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
-    UniqueFd socket(::socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!socket) continue;
-    Result<void> connected;
-    if (::connect(socket.get(), at->ai_addr, at->ai_addrlen) != 0)
-      connected = errno == EINPROGRESS
-                      ? await_connection(socket.get(), deadline)
-                      : fail(system_failure(ErrorCode::unreachable, "connect", errno));
-    if (connected) return socket;
-    last = std::move(connected.error());
-  }
-  return fail(std::move(last).while_doing("connecting to " + address));
 }
 
 }  // namespace
@@ -198,7 +144,7 @@ SecureChannel::~SecureChannel() = default;
 
 Result<SecureChannel> SecureChannel::connect(const Peer& peer,
                                              std::chrono::steady_clock::time_point deadline) {
-  auto socket = connect_tcp(peer.address, deadline);
+  auto socket = connect_tcp(peer.address, deadline, HostNames::looked_up);
   if (!socket) return fail(std::move(socket.error()));
   configure(socket->get());
   auto tls = TlsSession::connect(std::move(*socket), peer.identity, peer.secret);

@@ -1,79 +1,13 @@
-#include <arpa/inet.h>
-#include <netdb.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/socket.h>
-
-#include <algorithm>
-#include <cerrno>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "foundation/tcp.h"
 #include "ucx/ends.h"
 #include "ucx/hello.h"
 
 namespace orchid::transport {
 namespace {
-
-struct HostAndPort {
-  std::string host;
-  std::string port;
-};
-
-Result<HostAndPort> split(const std::string& address) {
-  const auto colon = address.rfind(':');
-  if (colon == std::string::npos || colon == 0)
-    return fail(ErrorCode::bad_request, "'" + address + "' is not host:port");
-  std::string host = address.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']')
-    host = host.substr(1, host.size() - 2);
-  return HostAndPort{host, address.substr(colon + 1)};
-}
-
-using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
-
-/// Numbers only: names are the caller's business, and would open files.
-Result<AddressList> resolve(const std::string& address) {
-  auto parts = split(address);
-  if (!parts) return fail(std::move(parts.error()));
-  addrinfo hints{};
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (const int error = ::getaddrinfo(parts->host.c_str(), parts->port.c_str(), &hints, &found);
-      error != 0)
-    return fail(ErrorCode::bad_request, "'" + address + "': " + ::gai_strerror(error));
-  return AddressList(found, ::freeaddrinfo);
-}
-
-Result<UniqueFd> connect_to(const std::string& address, LaneDeadline deadline) {
-  auto found = resolve(address);
-  if (!found) return fail(std::move(found.error()));
-  const addrinfo& target = **found;
-  UniqueFd socket(::socket(target.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) return fail_errno("socket");
-  const int on = 1;
-  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  if (::connect(socket.get(), target.ai_addr, target.ai_addrlen) == 0) return socket;
-  while (errno == EINPROGRESS || errno == EINTR) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        deadline - std::chrono::steady_clock::now());
-    pollfd entry{.fd = socket.get(), .events = POLLOUT, .revents = 0};
-    if (left.count() <= 0) return fail(ErrorCode::timed_out, "no connection to " + address);
-    if (::poll(&entry, 1, static_cast<int>(std::min<long>(left.count() + 1, 60'000))) <= 0) {
-      errno = EINPROGRESS;
-      continue;
-    }
-    int error = 0;
-    socklen_t length = sizeof(error);
-    ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-    if (error == 0) return socket;
-    errno = error;
-    break;
-  }
-  return std::unexpected(system_failure(ErrorCode::unreachable, "connect to " + address, errno));
-}
 
 /// The worker's answer to our hello, checked.
 Result<Welcome> read_welcome(Door& door, const LaneGeometry& largest) {
@@ -97,7 +31,8 @@ Result<Welcome> read_welcome(Door& door, const LaneGeometry& largest) {
 }  // namespace
 
 Result<UcxLaneClient> UcxLaneClient::connect(UcxContext& context, const Options& options) {
-  auto socket = connect_to(options.address, options.deadline);
+  // Names are the caller's business, and looking them up would open files.
+  auto socket = connect_tcp(options.address, options.deadline, HostNames::refused);
   if (!socket) return fail(std::move(socket.error()));
   Door door(std::move(*socket), options.deadline);
   auto open = open_link(context, options.key);

@@ -14,4 +14,10 @@ Result<ConnectionKey> parse_connection_key(std::string_view digits) {
   return key;
 }
 
+bool same_key(const ConnectionKey& a, const ConnectionKey& b) {
+  unsigned difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) difference |= std::to_integer<unsigned>(a[i] ^ b[i]);
+  return difference == 0;
+}
+
 }  // namespace orchid::transport

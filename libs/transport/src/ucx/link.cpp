@@ -7,15 +7,6 @@
 #include "ucx/context.h"
 
 namespace orchid::transport {
-namespace {
-
-bool same_key(const ConnectionKey& a, const ConnectionKey& b) {
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) difference |= std::to_integer<unsigned>(a[i] ^ b[i]);
-  return difference == 0;
-}
-
-}  // namespace
 
 UcxLink::UcxLink(const UcxLibrary& ucx, const ConnectionKey& key)
     : ucx_(ucx),

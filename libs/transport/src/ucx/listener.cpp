@@ -1,7 +1,3 @@
-#include <arpa/inet.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -15,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "foundation/tcp.h"
 #include "ucx/ends.h"
 #include "ucx/hello.h"
 
@@ -29,55 +26,23 @@ struct Pending {
   std::size_t got = 0;
 };
 
-/// In time that does not depend on where the two differ.
-bool same_key(const ConnectionKey& a, const ConnectionKey& b) {
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) difference |= std::to_integer<unsigned>(a[i] ^ b[i]);
-  return difference == 0;
-}
-
-Result<UniqueFd> listen_on(const std::string& address) {
-  addrinfo hints{};
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const char* host = address.empty() ? "0.0.0.0" : address.c_str();
-  if (const int error = ::getaddrinfo(host, "0", &hints, &found); error != 0)
-    return fail(ErrorCode::bad_configuration, "'" + address + "': " + ::gai_strerror(error));
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(found, ::freeaddrinfo);
-  UniqueFd socket(::socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) return fail_errno("socket");
-  if (::bind(socket.get(), list->ai_addr, list->ai_addrlen) != 0)
-    return std::unexpected(
-        system_failure(ErrorCode::bad_configuration, "listen on " + address, errno));
-  if (::listen(socket.get(), SOMAXCONN) != 0) return fail_errno("listen");
-  return socket;
-}
-
-std::uint16_t port_of(int socket) {
-  sockaddr_storage storage{};
-  socklen_t length = sizeof(storage);
-  ::getsockname(socket, reinterpret_cast<sockaddr*>(&storage), &length);
-  return ntohs(storage.ss_family == AF_INET6
-                   ? reinterpret_cast<const sockaddr_in6&>(storage).sin6_port
-                   : reinterpret_cast<const sockaddr_in&>(storage).sin_port);
+/// Any port of one address of this host, or of all.
+Result<TcpListener> listen_on(const std::string& host) {
+  if (host.empty()) return listen_tcp("0.0.0.0:0");
+  return listen_tcp((host.find(':') == std::string::npos ? host : "[" + host + "]") + ":0");
 }
 
 }  // namespace
 
 class UcxLaneListener::State {
  public:
-  State(UcxContext& context, Options options, UniqueFd socket)
-      : context_(context), options_(std::move(options)), socket_(std::move(socket)) {
-    const std::string port = std::to_string(port_of(socket_.get()));
-    if (options_.address.empty())
-      address_ = port;
-    else if (options_.address.find(':') != std::string::npos)
-      address_ = "[" + options_.address + "]:" + port;
-    else
-      address_ = options_.address + ":" + port;
-  }
-  [[nodiscard]] int port() const { return port_of(socket_.get()); }
+  State(UcxContext& context, Options options, TcpListener listener)
+      : context_(context),
+        options_(std::move(options)),
+        socket_(std::move(listener.socket)),
+        port_(listener.port),
+        address_(options_.address.empty() ? std::to_string(port_) : std::move(listener.address)) {}
+  [[nodiscard]] int port() const { return port_; }
   [[nodiscard]] const std::string& address() const { return address_; }
   [[nodiscard]] Result<UcxLaneWorker> accept(LaneDeadline deadline, int stop);
 
@@ -95,6 +60,7 @@ class UcxLaneListener::State {
   UcxContext& context_;
   Options options_;
   UniqueFd socket_;
+  int port_;
   std::string address_;
   std::list<Pending> pending_;  // oldest first
 };
@@ -203,9 +169,9 @@ Result<UcxLaneWorker> UcxLaneListener::State::accept(LaneDeadline deadline, int 
 }
 
 Result<UcxLaneListener> UcxLaneListener::listen(UcxContext& context, const Options& options) {
-  auto socket = listen_on(options.address);
-  if (!socket) return fail(std::move(socket.error()));
-  return UcxLaneListener(std::make_unique<State>(context, options, std::move(*socket)));
+  auto listener = listen_on(options.address);
+  if (!listener) return fail(std::move(listener.error()));
+  return UcxLaneListener(std::make_unique<State>(context, options, std::move(*listener)));
 }
 
 UcxLaneListener::UcxLaneListener(std::unique_ptr<State> state) : state_(std::move(state)) {}

@@ -1,0 +1,32 @@
+// foundation/tcp.h: listening and connecting over TCP, by "HOST:PORT" or "[IPv6]:PORT".
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "foundation/result.h"
+#include "foundation/unique_fd.h"
+
+namespace orchid {
+
+struct TcpListener {
+  UniqueFd socket;      // non-blocking
+  std::string host;     // the IP address
+  std::string address;  // "host:port" as others dial it, with the port that was bound
+  std::uint16_t port = 0;
+};
+/// Listens at "127.0.0.1:0" or "[::1]:4711"; port 0: any free one. Errors: `bad_configuration` (no
+/// such form, or no address of this host), `system`.
+[[nodiscard]] Result<TcpListener> listen_tcp(const std::string& address);
+
+enum class HostNames : std::uint8_t { looked_up, refused };
+/// The socket is non-blocking, and sends small packets at once. Errors: `bad_request` (no such
+/// form, or a name where only numbers are taken), `unreachable`, `timed_out`, `system`.
+[[nodiscard]] Result<UniqueFd> connect_tcp(const std::string& address,
+                                           std::chrono::steady_clock::time_point deadline,
+                                           HostNames names);
+
+/// Whether this machine has ::1.
+[[nodiscard]] bool has_ipv6_loopback();
+
+}  // namespace orchid
