@@ -55,7 +55,8 @@ class LaneClient {
   virtual void abandon(std::span<const std::byte> room) = 0;
 
   /// Publishes a call and returns its request id (never 0). Errors: `no_capacity` when 255 calls
-  /// are in flight or there is no room for the input now, `too_large`.
+  /// are in flight or there is no room for the input now, `too_large`. A worker that sleeps is sure
+  /// to wake for it once `receive` has found nothing or `prepare_to_sleep` was called.
   [[nodiscard]] virtual Result<std::uint64_t> send(const LaneCall& call) = 0;
   /// The next answer, if there is one. Errors: `bad_request`: the worker wrote nonsense; drop this
   /// lane. `unreachable`: the worker has gone.

@@ -99,9 +99,11 @@ class LocalLaneClient final : public LaneClient {
   LocalLaneClient(LaneDescriptors descriptors, LaneMemory memory);
   [[nodiscard]] Result<LaneResponse> read_response(const CallHeader& header,
                                                    const LaneEntry& entry) const;
+  void settle_wake();
 
   LaneDescriptors descriptors_;
   LaneMemory memory_;
+  bool wake_owed_ = false;               // calls were sent since the worker was surely woken
   std::uint64_t next_request_ = 0;       // number of the next call; its id is one more
   std::uint64_t next_response_ = 0;      // answers come in the order of the calls
   std::uint64_t oldest_unreleased_ = 0;  // ring entries from here on are still in use

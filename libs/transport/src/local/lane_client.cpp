@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "lane_answer.h"
 #include "local/lane_signal.h"
@@ -74,15 +75,24 @@ Result<std::uint64_t> LocalLaneClient::send(const LaneCall& call) {
   released_[number % ring_entries] = false;
   ++next_request_;
   publish(entry, header, number);
-  wake_if_sleeping(memory_.control().worker_sleeping, descriptors_.wake_worker.get());
+  wake_if_seen_sleeping(memory_.control().worker_sleeping, descriptors_.wake_worker.get());
+  wake_owed_ = true;
   return header.request_id;
+}
+
+void LocalLaneClient::settle_wake() {
+  if (!std::exchange(wake_owed_, false)) return;
+  wake_if_sleeping(memory_.control().worker_sleeping, descriptors_.wake_worker.get());
 }
 
 Result<std::optional<LaneResponse>> LocalLaneClient::receive() {
   const std::uint64_t number = next_response_;
   if (number == next_request_) return std::optional<LaneResponse>{};
   const LaneEntry& entry = memory_.response_ring()[number % ring_entries];
-  if (!is_published(entry, number)) return std::optional<LaneResponse>{};
+  if (!is_published(entry, number)) {
+    settle_wake();
+    return std::optional<LaneResponse>{};
+  }
   CallHeader header;
   std::memcpy(static_cast<void*>(&header), &entry.header, sizeof(header));
   auto response = read_response(header, entry);
@@ -127,6 +137,7 @@ void LocalLaneClient::release(const LaneResponse& response) {
 }
 
 bool LocalLaneClient::prepare_to_sleep() {
+  settle_wake();
   announce_sleep(memory_.control().client_sleeping);
   if (in_flight() == 0 ||
       !is_published(memory_.response_ring()[next_response_ % ring_entries], next_response_))

@@ -24,14 +24,21 @@ inline void publish(LaneEntry& entry, CallHeader header, std::uint64_t number) {
   return std::atomic_ref<std::uint64_t>(sequence).load(std::memory_order_acquire) == number + 1;
 }
 
-/// After `publish`. The fence pairs with the one in `announce_sleep`: either the sleeper sees the
-/// entry, or we see the sleeper.
-inline void wake_if_sleeping(ControlLine& sleeping, int descriptor) {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+/// After `publish`: wakes one that has been asleep for a moment. One that falls asleep just now can
+/// be missed; so `wake_if_sleeping` must follow, after this entry or a later one.
+inline void wake_if_seen_sleeping(ControlLine& sleeping, int descriptor) {
   if (sleeping.value.load(std::memory_order_relaxed) == 0) return;
   if (sleeping.value.exchange(0) == 0) return;
   constexpr std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(descriptor, &one, sizeof(one));
+}
+
+/// Misses nobody. The fence pairs with the one in `announce_sleep`: either the sleeper sees the
+/// entry, or we see the sleeper. It waits until all our entries are visible, which costs as much as
+/// an entry's way to the other core: who has several entries to write pays it once.
+inline void wake_if_sleeping(ControlLine& sleeping, int descriptor) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  wake_if_seen_sleeping(sleeping, descriptor);
 }
 
 inline void announce_sleep(ControlLine& sleeping) {
