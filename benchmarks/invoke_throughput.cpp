@@ -2,11 +2,9 @@
 // client that keeps a window of them in flight, against raw UCX requests and replies with the same
 // window?
 //
-// Once over the bare lane and once through the SDK's futures. Worker and client each have a core.
-#include <sched.h>
-
+// Once over the bare lane and once through the SDK's `map`, which chooses its window itself. Worker
+// and client each have a core.
 #include <cstdio>
-#include <deque>
 
 #include "harness/bench.h"
 #include "harness/machine.h"
@@ -25,13 +23,6 @@ using Clock = std::chrono::steady_clock;
 std::vector<double> rate_of(Clock::time_point start) {
   const std::chrono::duration<double, std::micro> took = Clock::now() - start;
   return {calls / took.count()};
-}
-
-void pin(std::int64_t pid, int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<unsigned>(core), &set);
-  ::sched_setaffinity(static_cast<pid_t>(pid), sizeof(set), &set);
 }
 
 Result<std::vector<double>> lane_round(tests::WorkerClient& worker, const LaneSlot& slot) {
@@ -53,18 +44,11 @@ Result<std::vector<double>> lane_round(tests::WorkerClient& worker, const LaneSl
   return rate_of(start);
 }
 
-Result<std::vector<double>> sdk_round(const LeasedFunction& echo) {
+Result<std::vector<double>> sdk_round(Lease& lease, const LeasedFunction& echo,
+                                      std::span<const std::vector<std::byte>> inputs) {
   const auto start = Clock::now();
-  std::deque<ReplyFuture> flying;
-  for (int sent = 0, done = 0; done < calls;) {
-    while (sent < calls && flying.size() < window) {
-      flying.push_back(echo.async(std::string_view{}));
-      ++sent;
-    }
-    if (!flying.front().get().output.empty()) return fail(ErrorCode::internal, "not an echo");
-    flying.pop_front();
-    ++done;
-  }
+  for (const Reply& reply : lease.map(echo, inputs))
+    if (!reply.output.empty()) return fail(ErrorCode::internal, "not an echo");
   return rate_of(start);
 }
 
@@ -91,8 +75,10 @@ int run(Bench& bench) {
   Lease lease = tests::take_lease(std::make_shared<tests::ExecutorSource>(executor),
                                   {.workers = 1, .wait = Wait::adaptive});
   const LeasedFunction echo = lease.module(tests::module_bytes(module)).function();
-  pin(bare.pid(), cores[1]);
-  for (const std::int64_t pid : sdk::LeaseAccess::core_of(lease).worker_pids()) pin(pid, cores[1]);
+  const std::vector<std::vector<std::byte>> inputs(calls);
+  if (auto pinned = pin(bare.pid(), cores[1]); !pinned) return 3;
+  for (const std::int64_t pid : sdk::LeaseAccess::core_of(lease).worker_pids())
+    if (auto pinned = pin(pid, cores[1]); !pinned) return 3;
   if (auto pinned = pin_this_thread(cores[0]); !pinned) return 3;
   const Description raw{"raw UCX active messages, window 64", bench.command_line(),
                         std::string("UCX_TLS=") + transports};
@@ -105,7 +91,7 @@ int run(Bench& bench) {
                  .promises = promises});
   bench.compare({.row = "empty calls through the SDK",
                  .unit = "calls/us",
-                 .round = [&] { return sdk_round(echo); },
+                 .round = [&] { return sdk_round(lease, echo, inputs); },
                  .baseline = raw,
                  .baseline_round = [&] { return ucx_round(cores[1]); },
                  .promises = promises});

@@ -4,8 +4,6 @@
 // Echo of 8 B, 1 KiB and 1 MiB: header, status, deadline and hygiene included, worker in its
 // sandbox, against an active message there and back between two processes that do nothing else.
 // Both sides spin, each on its own core. The 1 MiB input is written in place.
-#include <sched.h>
-
 #include <cstdio>
 #include <cstring>
 
@@ -86,10 +84,7 @@ int run(Bench& bench) {
   tests::LocalExecutor executor({.programs = PROGRAMS});
   tests::WorkerClient worker(executor);
   const LaneSlot slot = worker.load(std::filesystem::path(FUNCTIONS) / "echo.bc");
-  cpu_set_t second;
-  CPU_ZERO(&second);
-  CPU_SET(static_cast<unsigned>(cores[1]), &second);
-  ::sched_setaffinity(worker.pid(), sizeof(second), &second);
+  if (auto pinned = pin(worker.pid(), cores[1]); !pinned) return 3;
   if (auto pinned = pin_this_thread(cores[0]); !pinned) return 3;
   for (const Case& what : {Case{"echo 8 B", 8, 20'000}, Case{"echo 1 KiB", 1024, 20'000},
                            Case{"echo 1 MiB", 1 << 20, 200}}) {

@@ -5,10 +5,9 @@
 // client has one and the worker the other: how many times faster than the client alone? With a full
 // machine, local threads fill all cores, and workers are there: how much slower than threads alone?
 // In both the rival is the same kernel on std::threads, without Orchid.
-#include <sched.h>
-
 #include <cstdio>
 #include <cstring>
+#include <stdexcept>
 #include <thread>
 
 #include "blackscholes/blackscholes.h"
@@ -33,12 +32,10 @@ class BoundWorkers final : public sdk::WorkerSource {
 
   [[nodiscard]] sdk::Recruits take() override {
     Lease lease = tests::take_lease(source_, {.workers = 1});
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(static_cast<unsigned>(std::max(core_, 0)), &set);
     if (core_ >= 0)
       for (const std::int64_t pid : sdk::LeaseAccess::core_of(lease).worker_pids())
-        ::sched_setaffinity(static_cast<pid_t>(pid), sizeof(set), &set);
+        if (auto pinned = pin(pid, core_); !pinned)
+          throw std::runtime_error(pinned.error().message);
     return {.lease = std::move(lease), .kind = sdk::ParticipantKind::sharing_worker};
   }
 

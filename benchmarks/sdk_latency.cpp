@@ -4,8 +4,6 @@
 // Echo of 8 B to 1 MiB. Ours goes through orchid::LeasedFunction, as users write it: choice of a
 // worker, deadline, retries and thread safety included. Both sides spin, each on its own core. The
 // 1 MiB input is written in place and its output read in place.
-#include <sched.h>
-
 #include <cstdio>
 #include <cstring>
 
@@ -92,13 +90,6 @@ Result<std::vector<double>> ucx_round(int server_core, const Case& what, const T
   return timed_calls(what.calls, rate, [&] { return echo->round_trip(what.size); });
 }
 
-void pin(std::int64_t pid, int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<unsigned>(core), &set);
-  ::sched_setaffinity(static_cast<pid_t>(pid), sizeof(set), &set);
-}
-
 std::vector<Promise> promises_for(const Case& what) {
   if (what.size > largest_copied) return {{Statistic::p50, {Target::Direction::at_most, 0.5}}};
   return {{Statistic::p50, {Target::Direction::at_most, 0.9}},
@@ -119,8 +110,9 @@ int run(Bench& bench) {
   Lease lease = tests::take_lease(std::make_shared<tests::ExecutorSource>(executor),
                                   {.workers = 1, .wait = Wait::hot});
   const LeasedFunction echo = lease.module(tests::module_bytes(module)).function();
-  pin(bare.pid(), cores[1]);
-  for (const std::int64_t pid : sdk::LeaseAccess::core_of(lease).worker_pids()) pin(pid, cores[1]);
+  if (auto pinned = pin(bare.pid(), cores[1]); !pinned) return 3;
+  for (const std::int64_t pid : sdk::LeaseAccess::core_of(lease).worker_pids())
+    if (auto pinned = pin(pid, cores[1]); !pinned) return 3;
   if (auto pinned = pin_this_thread(cores[0]); !pinned) return 3;
   const Case cases[] = {{"echo 8 B", 8, 20'000},
                         {"echo 1 KiB", 1024, 20'000},

@@ -4,8 +4,6 @@
 //
 // An adaptive lease, after 1 ms without calls. The differences to the raw wake-up are of the same
 // round.
-#include <sched.h>
-
 #include <cstdio>
 #include <thread>
 
@@ -34,13 +32,6 @@ Result<std::vector<double>> calls_after_sleep(const TickRate& rate, Call call) {
     values.push_back(static_cast<double>(rate.duration(ticks_now() - start).count()) / 1000);
   }
   return values;
-}
-
-void pin(std::int64_t pid, int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<unsigned>(core), &set);
-  ::sched_setaffinity(static_cast<pid_t>(pid), sizeof(set), &set);
 }
 
 struct Setup {
@@ -93,7 +84,7 @@ int run(Bench& bench) {
   }
   Setup setup;
   for (const std::int64_t pid : sdk::LeaseAccess::core_of(setup.lease).worker_pids())
-    pin(pid, cores[1]);
+    if (auto pinned = pin(pid, cores[1]); !pinned) return 3;
   if (auto pinned = pin_this_thread(cores[0]); !pinned) return 3;
   const auto at_most = [](double bound) {
     return std::vector<Promise>{{Statistic::p50, {Target::Direction::at_most, bound}}};

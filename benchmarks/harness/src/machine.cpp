@@ -62,11 +62,11 @@ std::vector<int> allowed_cores() {
   return cores;
 }
 
-Result<void> pin_this_thread(int core) {
+Result<void> pin(std::int64_t process, int core) {
   cpu_set_t mask;
   CPU_ZERO(&mask);
   CPU_SET(core, &mask);
-  if (::sched_setaffinity(0, sizeof mask, &mask) != 0)
+  if (::sched_setaffinity(static_cast<pid_t>(process), sizeof mask, &mask) != 0)
     return fail_errno(fmt::format("pinning to core {}", core));
   return {};
 }

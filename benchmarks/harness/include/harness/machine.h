@@ -16,8 +16,10 @@ namespace orchid::bench {
 
 /// The cores of this process's affinity mask, ascending.
 [[nodiscard]] std::vector<int> allowed_cores();
+/// Binds the main thread of a process to one core. Errors: `system`.
+[[nodiscard]] Result<void> pin(std::int64_t process, int core);
 /// Binds the calling thread, and what it forks from now on, to one core. Errors: `system`.
-[[nodiscard]] Result<void> pin_this_thread(int core);
+[[nodiscard]] inline Result<void> pin_this_thread(int core) { return pin(0, core); }
 
 /// User and system time that a process has used; of its ended children too when they were waited
 /// for.
