@@ -141,41 +141,6 @@ TEST_CASE_FIXTURE(LeaseFixture, "a deadline ends calls that wait and calls that 
   CHECK(sleeps.invoke("0").text() == "0");
 }
 
-TEST_CASE_FIXTURE(LeaseFixture, "map gives replies in the inputs' order") {
-  take({.workers = 2});
-  const LeasedFunction echo = load(example("echo"));
-  std::vector<std::vector<std::byte>> inputs;
-  for (int i = 0; i < 5000; ++i) {
-    const std::string text = std::to_string(i);
-    const auto bytes = as_bytes(text);
-    inputs.emplace_back(bytes.begin(), bytes.end());
-  }
-  const auto replies = lease.map(echo, inputs);
-  REQUIRE(replies.size() == inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) CHECK(replies[i].output == inputs[i]);
-  CHECK(lease.map(echo, {}).empty());
-}
-
-TEST_CASE_FIXTURE(LeaseFixture, "map starts a straggler again on an idle worker") {
-  take({.workers = 2});
-  const LeasedFunction straggles = load("straggles_once");
-  std::vector<std::vector<std::byte>> inputs(20);
-  const auto start = std::chrono::steady_clock::now();
-  CHECK(straggles.invoke("mark").text() == "1");
-  const auto replies = lease.map(straggles, inputs);
-  CHECK(replies.size() == 20);
-  CHECK(std::chrono::steady_clock::now() - start < seconds(10));
-}
-
-TEST_CASE_FIXTURE(LeaseFixture, "map throws the first failure") {
-  take({.workers = 2});
-  const LeasedFunction fails = load("returns_error");
-  const std::vector<std::vector<std::byte>> inputs(10);
-  const Error error = error_of([&] { (void)lease.map(fails, inputs); });
-  CHECK(error.kind() == ErrorKind::function_error);
-  CHECK(error.message() == "the answer was not 42");
-}
-
 TEST_CASE_FIXTURE(LeaseFixture, "eight threads share one lease") {
   take({.workers = 2});
   const LeasedFunction echo = load(example("echo"));

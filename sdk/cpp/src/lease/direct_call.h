@@ -2,7 +2,6 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -21,8 +20,9 @@
 
 namespace orchid::sdk {
 
-class WorkerLane;
+class CallBatch;
 class LeaseCore;
+class WorkerLane;
 
 /// A module that the lease's workers load. The first three never change; the others are guarded by
 /// the lease's mutex.
@@ -43,7 +43,7 @@ enum class Destination : std::uint8_t { own_memory, callers_memory, in_place };
 /// Belongs to its caller, then to the queue or the lane that it is in, until `state` is done. A
 /// caller that waits keeps it on its stack.
 struct DirectCall {
-  enum class State : std::uint32_t { pending, parked, done };
+  enum class State : std::uint32_t { pending, parked, done, abandoned };
 
   // The question.
   LeaseCode* code = nullptr;
@@ -72,33 +72,29 @@ struct DirectCall {
   std::unique_ptr<HeldAnswer> held;
   std::unique_ptr<Error::Details> error;
   class AsyncCall* async = nullptr;  // null: somebody waits for it
+  CallBatch* batch = nullptr;        // that it belongs to
 
   [[nodiscard]] bool done() const { return state.load(std::memory_order_acquire) == State::done; }
+  /// Who is told by no more than `state` when the thread that drives its lane is the same.
+  [[nodiscard]] const void* owner() const {
+    return batch != nullptr ? static_cast<const void*>(batch) : this;
+  }
+  /// As new, but for the question.
+  void begin_again() {
+    due = MonotonicTime::min();
+    attempt = stale_answers = 0;
+    cancelled = false;
+    lane.store(nullptr, std::memory_order_relaxed);
+    cancel_wanted.store(false, std::memory_order_relaxed);
+    given_up.store(false, std::memory_order_relaxed);
+    state.store(State::pending, std::memory_order_relaxed);
+    output.clear();
+    error.reset();
+  }
   /// Works it out with a clock that was read soon after the start.
   void fix_due(MonotonicTime now) {
     if (due == MonotonicTime::min()) due = now + deadline;
   }
-};
-
-/// Counts the results of several calls.
-class ResultCount {
- public:
-  void add() {
-    const std::lock_guard lock(mutex_);
-    ++results_;
-    changed_.notify_all();
-  }
-  /// Waits until there are more than `seen`, or `until`; how many there are.
-  std::uint64_t wait_beyond(std::uint64_t seen, MonotonicTime until) {
-    std::unique_lock lock(mutex_);
-    changed_.wait_until(lock, until, [&] { return results_ > seen; });
-    return results_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::uint64_t results_ = 0;  // guarded by mutex_
 };
 
 /// A call that nobody needs to wait for.
@@ -116,7 +112,6 @@ class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
   std::shared_ptr<LeaseCode> code;         // shared with the lease
   std::shared_ptr<AsyncCall> in_flight;    // itself, for as long as a queue or a lane knows it
   std::list<AsyncCall*>::iterator listed;  // in the lease; guarded by its mutex
-  std::shared_ptr<ResultCount> results;    // shared with who waits for many calls; may be null
 
   std::mutex mutex;
   bool taken = false;                                // guarded by mutex

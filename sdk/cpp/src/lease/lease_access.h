@@ -31,12 +31,12 @@ struct LeaseAccess {
     module.code_ = std::move(code);
     return module;
   }
-  /// As `async` of the function, and `results` counts its result.
   static std::shared_ptr<AsyncCall> start(const LeasedFunction& function,
                                           std::span<const std::byte> input,
                                           std::unique_ptr<LaneRoom> home,
-                                          const CallOptions& options,
-                                          std::shared_ptr<ResultCount> results);
+                                          const CallOptions& options);
+  /// The question of a call, but for its input.
+  static void ask(DirectCall& call, const LeasedFunction& function, const CallOptions& options);
 };
 
 [[noreturn]] void throw_error(DirectCall& call, const std::string& function);

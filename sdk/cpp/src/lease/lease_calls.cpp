@@ -50,21 +50,24 @@ Reply reply_of(DirectCall& call, const std::string& function) {
   return reply;
 }
 
-std::shared_ptr<AsyncCall> LeaseAccess::start(const LeasedFunction& function,
-                                              std::span<const std::byte> input,
-                                              std::unique_ptr<LaneRoom> home,
-                                              const CallOptions& options,
-                                              std::shared_ptr<ResultCount> results) {
-  auto async = std::make_shared<AsyncCall>();
-  async->function = function.name_;
-  async->core = function.core_;
-  async->code = function.code_;
-  async->results = std::move(results);
-  DirectCall& call = async->call;
+void LeaseAccess::ask(DirectCall& call, const LeasedFunction& function,
+                      const CallOptions& options) {
   call.code = function.code_.get();
   call.entry = function.entry_;
   call.at_most_once = options.at_most_once;
   call.deadline = deadline_of(options);
+}
+
+std::shared_ptr<AsyncCall> LeaseAccess::start(const LeasedFunction& function,
+                                              std::span<const std::byte> input,
+                                              std::unique_ptr<LaneRoom> home,
+                                              const CallOptions& options) {
+  auto async = std::make_shared<AsyncCall>();
+  async->function = function.name_;
+  async->core = function.core_;
+  async->code = function.code_;
+  DirectCall& call = async->call;
+  ask(call, function, options);
   if (home != nullptr) {
     async->home = std::move(home);
     call.home = async->home.get();
@@ -168,7 +171,7 @@ Output LeasedFunction::invoke_in_place(Buffer input, const CallOptions& options)
 
 ReplyFuture LeasedFunction::async(std::span<const std::byte> input,
                                   const CallOptions& options) const {
-  return LeaseAccess::future(LeaseAccess::start(*this, input, nullptr, options, nullptr));
+  return LeaseAccess::future(LeaseAccess::start(*this, input, nullptr, options));
 }
 
 ReplyFuture LeasedFunction::async(std::string_view input, const CallOptions& options) const {
@@ -176,8 +179,7 @@ ReplyFuture LeasedFunction::async(std::string_view input, const CallOptions& opt
 }
 
 ReplyFuture LeasedFunction::async(Buffer input, const CallOptions& options) const {
-  return LeaseAccess::future(
-      LeaseAccess::start(*this, {}, LeaseAccess::room_of(input), options, nullptr));
+  return LeaseAccess::future(LeaseAccess::start(*this, {}, LeaseAccess::room_of(input), options));
 }
 
 void ReplyFuture::wait() const { call_->core->wait(call_->call, MonotonicTime::max()); }

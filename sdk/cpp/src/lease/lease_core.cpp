@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "lease/call_batch.h"
 #include "lease/lease_threads.h"
 #include "problem.h"
 
@@ -21,15 +22,17 @@ constexpr std::chrono::milliseconds watch_interval{5};
 /// Where this thread found an idle lane last: it stays there, and others take others.
 thread_local std::size_t usual_lane = 0;
 
-void futex_wait(std::atomic<DirectCall::State>& word, MonotonicTime until) {
+template <typename Word>
+void futex_wait(std::atomic<Word>& word, Word value, MonotonicTime until) {
   const auto time = until.time_since_epoch();
   const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
   const timespec absolute{.tv_sec = seconds.count(), .tv_nsec = (time - seconds).count()};
-  ::syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, DirectCall::State::parked, &absolute,
-            nullptr, FUTEX_BITSET_MATCH_ANY);
+  ::syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, value, &absolute, nullptr,
+            FUTEX_BITSET_MATCH_ANY);
 }
 
-void futex_wake(std::atomic<DirectCall::State>& word) {
+template <typename Word>
+void futex_wake(std::atomic<Word>& word) {
   ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, std::numeric_limits<int>::max(), nullptr, nullptr,
             0);
 }
@@ -94,18 +97,26 @@ WorkerLane* LeaseCore::take_idle_lane(const DirectCall& call) {
   return nullptr;
 }
 
+/// Why a call is not to wait in the queue. Under the lock.
+std::optional<Error::Details> LeaseCore::refusal_of(const DirectCall& call) const {
+  if (end_) return end_;
+  if (call.cancel_wanted.load())
+    return Error::Details{.kind = ErrorKind::cancelled, .message = "the call was cancelled"};
+  if (call.given_up.load())
+    return Error::Details{.kind = ErrorKind::deadline_exceeded,
+                          .message = "the call's deadline has passed"};
+  if (call.code->rejected) return call.code->rejected;
+  return std::nullopt;
+}
+
 void LeaseCore::enqueue(DirectCall& call) {
   call.fix_due(std::chrono::steady_clock::now());
   std::optional<Error::Details> refused;
   {
     const std::lock_guard lock(mutex_);
-    if (end_) {
-      refused = end_;
-    } else if (call.cancel_wanted.load()) {
-      refused = Error::Details{.kind = ErrorKind::cancelled, .message = "the call was cancelled"};
-    } else if (call.code->rejected) {
-      refused = call.code->rejected;
-    } else {
+    refused = refusal_of(call);
+    if (!refused) {
+      if (call.batch != nullptr) CallBatch::keep_input(call);
       queue_.push_back(&call);
       waiting_.fetch_add(1);
       queue_version_.fetch_add(1);
@@ -140,14 +151,9 @@ void LeaseCore::put_back(DirectCall& call) {
   std::optional<Error::Details> refused;
   {
     const std::lock_guard lock(mutex_);
-    if (end_) {
-      refused = end_;
-    } else if (call.cancel_wanted.load()) {
-      refused = Error::Details{.kind = ErrorKind::cancelled, .message = "the call was cancelled"};
-    } else if (call.given_up.load()) {
-      refused = Error::Details{.kind = ErrorKind::deadline_exceeded,
-                               .message = "the call's deadline has passed"};
-    } else {
+    refused = refusal_of(call);
+    if (!refused) {
+      if (call.batch != nullptr) CallBatch::keep_input(call);
       call.lane.store(nullptr, std::memory_order_release);
       queue_.push_front(&call);
       waiting_.fetch_add(1);
@@ -192,7 +198,7 @@ void LeaseCore::park(DirectCall& call, MonotonicTime until) {
   auto pending = DirectCall::State::pending;
   if (call.state.compare_exchange_strong(pending, DirectCall::State::parked) ||
       pending == DirectCall::State::parked)
-    futex_wait(call.state, until);
+    futex_wait(call.state, DirectCall::State::parked, until);
 }
 
 /// A call that waits is dropped at its deadline. One that is in a lane has the executor's word to
@@ -224,9 +230,26 @@ void LeaseCore::finish_with(DirectCall& call, Error::Details why) {
 
 void LeaseCore::finish(DirectCall& call) {
   if (call.async != nullptr) return finish_async(*call.async);
+  CallBatch* const batch = call.batch;
   // From this exchange on the call may be gone; its address still names those who wait for it.
-  if (call.state.exchange(DirectCall::State::done) == DirectCall::State::parked)
-    futex_wake(call.state);
+  const auto before = call.state.exchange(DirectCall::State::done);
+  if (before == DirectCall::State::parked) futex_wake(call.state);
+  if (batch == nullptr) return;
+  if (before == DirectCall::State::abandoned) return batch->drop();
+  batch_results_.fetch_add(1);
+  if (batch_sleepers_.load() != 0) futex_wake(batch_results_);
+}
+
+void LeaseCore::wait_for_batch_results(std::uint32_t seen, MonotonicTime until) {
+  batch_sleepers_.fetch_add(1);
+  futex_wait(batch_results_, seen, until);
+  batch_sleepers_.fetch_sub(1);
+}
+
+void LeaseCore::wake_batches() {
+  batch_results_.fetch_add(1);
+  futex_wake(batch_results_);
+  poke_lanes();
 }
 
 void LeaseCore::finish_async(AsyncCall& async) {
@@ -243,7 +266,6 @@ void LeaseCore::finish_async(AsyncCall& async) {
       futex_wake(async.call.state);
     continuations.swap(async.continuations);
   }
-  if (async.results) async.results->add();
   if (continuations.empty()) return;
   if (const auto lease_threads = threads())
     for (auto& continuation : continuations) lease_threads->lanes.post(std::move(continuation));
@@ -263,9 +285,7 @@ bool LeaseCore::relieve_lanes(MonotonicTime now) {
     if (!lane->wants_watching()) continue;
     deep = true;
     if (!lane->try_drive()) continue;
-    lane->look_around();
-    lane->relieve(now);
-    lane->check_time(now);
+    lane->look_after(now);
     lane->leave();
   }
   if (deep) watching_.store(true);

@@ -54,6 +54,16 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
   /// Until the call is done, or `until`; helps its lane meanwhile.
   void wait(DirectCall& call, MonotonicTime until);
   void cancel(DirectCall& call);
+  /// Into the queue, where lanes take it from.
+  void enqueue(DirectCall& call);
+  /// To be called now and then after a call's deadline, by who waits for it.
+  void overdue(DirectCall& call);
+  /// Counts calls of batches that others than their own thread have finished.
+  [[nodiscard]] std::uint32_t batch_results() const { return batch_results_.load(); }
+  /// Until that is no more `seen`, or `until`.
+  void wait_for_batch_results(std::uint32_t seen, MonotonicTime until);
+  /// Whoever sleeps over a batch looks around.
+  void wake_batches();
   [[nodiscard]] std::unique_ptr<LaneRoom> allocate(std::size_t size);
   /// Returns when a worker has loaded the module.
   [[nodiscard]] std::shared_ptr<LeaseCode> load(std::string digest, std::string function,
@@ -67,6 +77,14 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
   [[nodiscard]] const std::string& id() const { return id_; }
   [[nodiscard]] LeaseSource& source() const { return *source_; }
   [[nodiscard]] const LeaseOptions& options() const { return options_; }
+
+  // Lanes stay where they are until the end.
+  [[nodiscard]] std::size_t lane_count() const {
+    return lane_count_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] WorkerLane& lane_at(std::size_t index) const {
+    return *lanes_[index].load(std::memory_order_relaxed);
+  }
 
   // Lanes, while they are driven.
   [[nodiscard]] unsigned waiting() const { return waiting_.load(); }
@@ -126,17 +144,13 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
 
  private:
   [[nodiscard]] WorkerLane* take_idle_lane(const DirectCall& call);
-  void enqueue(DirectCall& call);
+  [[nodiscard]] std::optional<Error::Details> refusal_of(const DirectCall& call) const;
   MonotonicTime expire_calls(MonotonicTime now);
   void offer();
   void watch_lanes();
   [[nodiscard]] bool relieve_lanes(MonotonicTime now);
   static void park(DirectCall& call, MonotonicTime until);
-  void overdue(DirectCall& call);
   [[nodiscard]] bool remove_waiting(DirectCall& call);
-  [[nodiscard]] std::size_t lane_count() const {
-    return lane_count_.load(std::memory_order_acquire);
-  }
   void poke_lanes();
   void finish_async(AsyncCall& async);
   void finish_with(DirectCall& call, Error::Details why);
@@ -159,6 +173,8 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
   std::atomic<unsigned> waiting_{0};
   std::atomic<std::uint32_t> queue_version_{0};  // grows with every call that waits
   std::atomic<std::uint32_t> codes_version_{0};
+  std::atomic<std::uint32_t> batch_results_{0};
+  std::atomic<unsigned> batch_sleepers_{0};
   std::atomic<bool> watching_{false};  // the lane thread looks at deep lanes
   std::atomic<MonotonicTime::rep> next_due_{std::numeric_limits<MonotonicTime::rep>::max()};
 

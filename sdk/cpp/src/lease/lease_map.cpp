@@ -1,123 +1,264 @@
 // One function over many inputs.
-#include <algorithm>
-#include <optional>
+#include <sched.h>
 
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "lease/call_batch.h"
 #include "lease/lease_access.h"
 
 namespace orchid {
 namespace {
 
+using sdk::BatchCall;
+using sdk::CallBatch;
+using sdk::LeaseAccess;
+using sdk::LeaseCore;
+using sdk::WorkerLane;
+
 /// A call is a straggler once it has lasted so many times the median of those that are done, and
 /// so long at least.
 constexpr int straggler_factor = 4;
 constexpr std::chrono::milliseconds straggler_least{20};
-constexpr std::chrono::milliseconds straggler_look{5};
+/// So often it looks for stragglers, late calls and lanes that do not get on.
+constexpr std::chrono::milliseconds look_interval{5};
+constexpr unsigned rounds_per_clock = 64;
 
-using sdk::AsyncCall;
+/// Run times of the last calls.
+class RunTimes {
+ public:
+  void add(std::chrono::nanoseconds time) { times_[count_++ % times_.size()] = time; }
+  [[nodiscard]] bool empty() const { return count_ == 0; }
+  [[nodiscard]] std::chrono::nanoseconds median() const {
+    auto sorted = times_;
+    const std::size_t known = std::min(count_, times_.size());
+    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(known / 2);
+    std::nth_element(sorted.begin(), middle, sorted.begin() + static_cast<std::ptrdiff_t>(known));
+    return *middle;
+  }
 
-/// One input: its call, and a second one if the first takes too long.
-struct Item {
-  std::shared_ptr<AsyncCall> first;
-  std::shared_ptr<AsyncCall> second;
-  MonotonicTime started;
-  bool done = false;
-  [[nodiscard]] AsyncCall* winner() const {
-    for (AsyncCall* call : {first.get(), second.get()})
-      if (call != nullptr && call->call.done() && call->call.error == nullptr) return call;
-    return nullptr;
-  }
-  [[nodiscard]] bool over() const {
-    return first->call.done() && (second == nullptr || second->call.done());
-  }
-  void cancel() const {
-    for (AsyncCall* call : {first.get(), second.get()})
-      if (call != nullptr && !call->call.done()) call->core->cancel(call->call);
-  }
+ private:
+  std::array<std::chrono::nanoseconds, 256> times_{};
+  std::size_t count_ = 0;
 };
 
-/// Belongs to the thread that called `map`.
+/// Belongs to the thread that called `map`. It drives all lanes that nobody else drives, and so
+/// sends and receives without a lock; it leaves them to the lane thread while it sleeps.
 class Mapping {
  public:
   Mapping(const LeasedFunction& function, std::span<const std::vector<std::byte>> inputs,
-          const CallOptions& options, sdk::LeaseCore& core)
+          const CallOptions& options, LeaseCore& core)
       : function_(function),
         inputs_(inputs),
         options_(options),
         core_(core),
-        items_(inputs.size()) {}
+        look_ticks_(core.rate().ticks(look_interval)) {
+    if (options_.stop.stop_possible())
+      cancels_.emplace(options_.stop, [this] {
+        stopped_.store(true);
+        core_.wake_batches();
+      });
+  }
   ~Mapping() {
-    for (const Item& item : items_)
-      if (item.first != nullptr) item.cancel();
+    leave_lanes();
+    if (prepared_ != nullptr) batch_->close(*prepared_);
+    for (BatchCall* call : batch_->open_calls())
+      if (!call->done()) core_.cancel(*call);
+    CallBatch::abandon(std::move(batch_));
   }
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
 
   std::vector<Reply> run() {
-    std::uint64_t seen = 0;
-    while (done_ < items_.size()) {
-      start_more();
-      const MonotonicTime now = std::chrono::steady_clock::now();
-      seen = results_->wait_beyond(seen, now + straggler_look);
-      collect();
-      if (next_ == items_.size() && !options_.at_most_once) start_again();
+    std::uint64_t quiet_since = 0;
+    for (unsigned round = 1; done_ < inputs_.size(); ++round) {
+      if (stopped_.load(std::memory_order_relaxed)) throw cancelled();
+      bool moved = false;
+      for (std::size_t i = 0; i < core_.lane_count(); ++i) moved |= serve(i);
+      moved |= collect();
+      if (moved) {
+        quiet_since = 0;
+        if (round % rounds_per_clock == 0) look_after_all(ticks_now());
+        continue;
+      }
+      const std::uint64_t now = ticks_now();
+      if (quiet_since == 0) quiet_since = now;
+      look_after_all(now);
+      if (may_spin(now - quiet_since)) continue;
+      sleep();
+      quiet_since = 0;
     }
     return std::move(replies_);
   }
 
  private:
-  void start_more() {
-    // A few more than workers, so that none waits for us.
-    const std::size_t most = 4 * std::max(core_.ready_workers(), 1U) + 4;
-    for (; next_ < items_.size() && next_ - done_ < most; ++next_) {
-      items_[next_].started = std::chrono::steady_clock::now();
-      items_[next_].first =
-          sdk::LeaseAccess::start(function_, inputs_[next_], nullptr, options_, results_);
+  /// Takes answers from a lane and fills it. True: something has happened.
+  bool serve(std::size_t index) {
+    WorkerLane& lane = core_.lane_at(index);
+    if (index >= held_.size()) held_.resize(index + 1);
+    if (!held_[index]) {
+      if (lane.phase() != sdk::LanePhase::ready || (all_asked() && lane.load() == 0) ||
+          !lane.try_drive())
+        return false;
+      held_[index] = true;
     }
+    bool moved = lane.look_for(batch_.get());
+    while (BatchCall* call = next_call()) {
+      if (!lane.accepts(*call) || !lane.send(*call)) break;
+      prepared_ = nullptr;
+      moved = true;
+    }
+    if (lane.phase() != sdk::LanePhase::ready || (all_asked() && lane.load() == 0)) leave(index);
+    return moved;
   }
 
-  void collect() {
-    for (std::size_t i = first_open_; i < next_; ++i) {
-      Item& item = items_[i];
-      if (item.done) continue;
-      const bool over = item.over();  // before the look at who won, which a call may come between
-      if (AsyncCall* winner = item.winner()) {
-        replies_[i] = sdk::reply_of(winner->call, function_.name());
-        times_.push_back(replies_[i].timing.run);
-        item.done = true;
+  /// The call of the next input, which is nowhere yet; null: there are no more.
+  BatchCall* next_call() {
+    if (prepared_ == nullptr && next_ < inputs_.size()) prepared_ = &ask(next_++);
+    return prepared_;
+  }
+  [[nodiscard]] bool all_asked() const { return prepared_ == nullptr && next_ == inputs_.size(); }
+
+  BatchCall& ask(std::size_t index) {
+    BatchCall& call = batch_->open(index);
+    LeaseAccess::ask(call, function_, options_);
+    call.input = inputs_[index];
+    return call;
+  }
+
+  void leave(std::size_t index) {
+    held_[index] = false;
+    core_.lane_at(index).leave();
+  }
+  void leave_lanes() {
+    for (std::size_t i = 0; i < held_.size(); ++i)
+      if (held_[i]) leave(i);
+  }
+
+  bool collect() {
+    bool any = !batch_->finished().empty();
+    for (BatchCall* call : batch_->finished()) settle(*call);
+    batch_->finished().clear();
+    if (const std::uint32_t results = core_.batch_results(); results != results_seen_) {
+      results_seen_ = results;
+      any |= collect_all();
+    }
+    return any;
+  }
+
+  bool collect_all() {
+    bool any = false;
+    for (std::size_t i = 0; i < batch_->open_calls().size();) {
+      BatchCall& call = *batch_->open_calls()[i];
+      if (!call.done()) {
+        ++i;
+        continue;
+      }
+      any = true;
+      settle(call);  // another takes its place in the list
+    }
+    return any;
+  }
+
+  void settle(BatchCall& call) {
+    BatchCall* const twin = call.twin;
+    if (twin != nullptr) twin->twin = nullptr;
+    if (!call.unwanted) {
+      if (call.error == nullptr) {
+        times_.add(call.run_time);
+        replies_[call.index] = sdk::reply_of(call, function_.name());
         ++done_;
-        item.cancel();
-      } else if (over) {
-        sdk::throw_error(item.first->call, function_.name());
+        if (twin != nullptr) {
+          twin->unwanted = true;
+          core_.cancel(*twin);
+        }
+      } else if (twin == nullptr) {
+        sdk::throw_error(call, function_.name());
       }
     }
-    while (first_open_ < next_ && items_[first_open_].done) ++first_open_;
+    batch_->close(call);
   }
 
-  void start_again() {
-    if (times_.empty() || core_.waiting() != 0 || core_.idle_workers() == 0) return;
-    auto middle = times_.begin() + static_cast<std::ptrdiff_t>(times_.size() / 2);
-    std::ranges::nth_element(times_, middle);
-    const auto limit =
-        std::max<std::chrono::nanoseconds>(*middle * straggler_factor, straggler_least);
+  /// What is too slow to be done each time.
+  void look_after_all(std::uint64_t ticks) {
+    if (ticks - looked_ < look_ticks_) return;
+    looked_ = ticks;
     const MonotonicTime now = std::chrono::steady_clock::now();
-    for (std::size_t i = first_open_; i < items_.size() && core_.idle_workers() > 0; ++i) {
-      Item& item = items_[i];
-      if (item.done || item.second != nullptr || now - item.started < limit) continue;
-      item.second = sdk::LeaseAccess::start(function_, inputs_[i], nullptr, options_, results_);
+    for (std::size_t i = 0; i < held_.size(); ++i)
+      if (held_[i]) core_.lane_at(i).look_after(now);
+    fill_queue();
+    for (BatchCall* call : batch_->open_calls()) {
+      if (call->since == MonotonicTime::min()) call->since = now;
+      call->fix_due(now);
+      if (now >= call->due && !call->done()) core_.overdue(*call);
     }
+    if (all_asked() && !options_.at_most_once) start_again(now);
+  }
+
+  /// A few calls wait where any worker takes them, also while this thread sleeps.
+  void fill_queue() {
+    for (std::size_t room = 2 * std::size_t{core_.ready_workers()} + 2;
+         core_.waiting() < room && next_call() != nullptr;)
+      core_.enqueue(*std::exchange(prepared_, nullptr));
+  }
+
+  void start_again(MonotonicTime now) {
+    if (times_.empty() || core_.waiting() != 0 || core_.idle_workers() == 0) return;
+    const auto limit =
+        std::max<std::chrono::nanoseconds>(times_.median() * straggler_factor, straggler_least);
+    const std::vector<BatchCall*> open = batch_->open_calls();
+    for (BatchCall* call : open) {
+      if (core_.idle_workers() == 0) return;
+      if (call->done() || call->unwanted || call->twin != nullptr || now - call->since < limit)
+        continue;
+      BatchCall& twin = ask(call->index);
+      twin.twin = call;
+      call->twin = &twin;
+      core_.enqueue(twin);
+    }
+  }
+
+  [[nodiscard]] bool may_spin(std::uint64_t quiet) const {
+    const Wait wait = core_.options().wait;
+    if (wait == Wait::blocking || (wait == Wait::adaptive && quiet >= core_.ticks().spin))
+      return false;
+    if (quiet > core_.ticks().alone) ::sched_yield();
+    return true;
+  }
+
+  void sleep() {
+    fill_queue();
+    const MonotonicTime until = std::chrono::steady_clock::now() + look_interval;
+    if (core_.lane_count() == 1 && held_.front()) return core_.lane_at(0).sleep(until);
+    leave_lanes();
+    core_.wait_for_batch_results(results_seen_, until);
+  }
+
+  [[nodiscard]] Error cancelled() const {
+    return Error({.kind = ErrorKind::cancelled,
+                  .message = "the calls were cancelled",
+                  .function = function_.name()});
   }
 
   const LeasedFunction& function_;
-  std::span<const std::vector<std::byte>> inputs_;
+  const std::span<const std::vector<std::byte>> inputs_;
   const CallOptions& options_;
-  sdk::LeaseCore& core_;
-  std::shared_ptr<sdk::ResultCount> results_ = std::make_shared<sdk::ResultCount>();
-  std::vector<Item> items_;
-  std::vector<Reply> replies_{items_.size()};
-  std::vector<std::chrono::nanoseconds> times_;  // of the calls that are done
-  std::size_t next_ = 0;                         // not yet started
-  std::size_t first_open_ = 0;
+  LeaseCore& core_;
+  const std::uint64_t look_ticks_;
+  std::unique_ptr<CallBatch> batch_ = std::make_unique<CallBatch>();
+  std::vector<bool> held_;         // the lanes that this thread drives
+  BatchCall* prepared_ = nullptr;  // the next one, of input `next_ - 1`
+  std::size_t next_ = 0;
   std::size_t done_ = 0;
+  std::vector<Reply> replies_{inputs_.size()};
+  RunTimes times_;
+  std::uint64_t looked_ = ticks_now();
+  std::uint32_t results_seen_ = core_.batch_results();
+  std::atomic<bool> stopped_{false};
+  std::optional<std::stop_callback<std::function<void()>>> cancels_;  // last: it uses the others
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "foundation/files.h"
+#include "lease/call_batch.h"
 #include "lease/lease_core.h"
 #include "lease/lease_threads.h"
 #include "problem.h"
@@ -130,7 +131,7 @@ void WorkerLane::drive_for(DirectCall& call, MonotonicTime until) {
   const LeaseCore::Ticks& ticks = core_.ticks();
   std::uint64_t start = 0;
   std::uint64_t socket_looked = 0;
-  if (call.async == nullptr) own_ = &call;
+  if (call.async == nullptr) own_ = call.owner();
   while (call.lane.load(std::memory_order_relaxed) == this && !call.done()) {
     bool progress = false;
     for (unsigned look = 0; look < looks_per_clock && !progress; ++look)
@@ -194,6 +195,18 @@ void WorkerLane::sleep(MonotonicTime until) {
     if (ready > 0 && wait[1].revents != 0) read_socket();
   }
   asleep_.store(false);
+}
+
+bool WorkerLane::look_for(const void* owner) {
+  own_ = owner;
+  bool any = take_answers();
+  own_ = nullptr;
+  if (attention_.load(std::memory_order_relaxed) != attention_seen_) {
+    look_around();
+    any = true;
+  }
+  if (core_.waiting() != 0) pump();
+  return any;
 }
 
 void WorkerLane::look_around() {
@@ -320,8 +333,9 @@ bool WorkerLane::fill(DirectCall& call, const transport::LaneResponse& response)
 }
 
 void WorkerLane::finish(DirectCall& call) {
-  if (&call == own_) {
+  if (call.owner() == own_) {
     call.state.store(DirectCall::State::done, std::memory_order_relaxed);
+    if (call.batch != nullptr) call.batch->finished_here(call);
   } else {
     core_.finish(call);
   }

@@ -83,8 +83,19 @@ class WorkerLane {
   [[nodiscard]] bool send(DirectCall& call);
   /// Until the call is done, has left this lane, or `until`.
   void drive_for(DirectCall& call, MonotonicTime until = MonotonicTime::max());
+  /// Takes what answers there are and calls that wait. True: there were some. Calls of `owner` are
+  /// this thread's.
+  [[nodiscard]] bool look_for(const void* owner);
+  /// Until there may be an answer, or `until`.
+  void sleep(MonotonicTime until);
   /// One look at everything, without waiting.
   void look_around();
+  /// The same, and whether all gets on.
+  void look_after(MonotonicTime now) {
+    look_around();
+    relieve(now);
+    check_time(now);
+  }
   /// What an eventful lane gets before it is armed again.
   void look_around_for(std::chrono::nanoseconds time);
   /// Calls behind one that lasts unexpectedly long wait again in the queue, if others are idle.
@@ -119,7 +130,6 @@ class WorkerLane {
   void obey_callers();
   [[nodiscard]] bool check_due(DirectCall& call, MonotonicTime until);
   void announce();
-  void sleep(MonotonicTime until);
   [[nodiscard]] Error::Details failure_of(const DirectCall& call, ErrorKind kind,
                                           std::string message) const;
 
@@ -165,8 +175,8 @@ class WorkerLane {
   alignas(64) std::uint32_t attention_seen_ = 0;
   std::uint32_t codes_seen_ = 0;
   bool armed_ = false;
-  const DirectCall* own_ = nullptr;  // of the thread that drives, while it waits for it
-  unsigned last_code_ = 0;           // that was called
+  const void* own_ = nullptr;  // the owner of calls that the thread that drives waits for
+  unsigned last_code_ = 0;     // that was called
   std::uint64_t head_ = 0;
   std::uint64_t tail_ = 0;
   std::uint64_t front_looked_ = 0;  // head_ when `relieve` looked first

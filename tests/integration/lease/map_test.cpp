@@ -1,0 +1,177 @@
+// One function over many inputs: Lease::map.
+#include <signal.h>
+
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include "lease_fixture.h"
+
+namespace orchid::tests {
+namespace {
+
+using Inputs = std::vector<std::vector<std::byte>>;
+
+Inputs of_texts(std::initializer_list<std::string_view> texts) {
+  Inputs inputs;
+  for (const std::string_view text : texts) {
+    const auto bytes = std::as_bytes(std::span(text));
+    inputs.emplace_back(bytes.begin(), bytes.end());
+  }
+  return inputs;
+}
+
+/// Mostly small ones, some of many pages.
+Inputs random_inputs(std::size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  Inputs inputs(count);
+  for (auto& input : inputs) {
+    input.resize(random() % 50 == 0 ? random() % 300'000 : random() % 200);
+    for (std::byte& byte : input) byte = static_cast<std::byte>(random());
+  }
+  return inputs;
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(LeaseFixture, "map gives replies in the inputs' order") {
+  take({.workers = 2});
+  const LeasedFunction echo = load(example("echo"));
+  std::vector<std::vector<std::byte>> inputs;
+  for (int i = 0; i < 5000; ++i) {
+    const std::string text = std::to_string(i);
+    const auto bytes = as_bytes(text);
+    inputs.emplace_back(bytes.begin(), bytes.end());
+  }
+  const auto replies = lease.map(echo, inputs);
+  REQUIRE(replies.size() == inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) CHECK(replies[i].output == inputs[i]);
+  CHECK(lease.map(echo, {}).empty());
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "map starts a straggler again on an idle worker") {
+  take({.workers = 2});
+  const LeasedFunction straggles = load("straggles_once");
+  std::vector<std::vector<std::byte>> inputs(20);
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(straggles.invoke("mark").text() == "1");
+  const auto replies = lease.map(straggles, inputs);
+  CHECK(replies.size() == 20);
+  CHECK(std::chrono::steady_clock::now() - start < seconds(10));
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "map throws the first failure") {
+  take({.workers = 2});
+  const LeasedFunction fails = load("returns_error");
+  const std::vector<std::vector<std::byte>> inputs(10);
+  const Error error = error_of([&] { (void)lease.map(fails, inputs); });
+  CHECK(error.kind() == ErrorKind::function_error);
+  CHECK(error.message() == "the answer was not 42");
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "map keeps inputs of all sizes apart") {
+  take({.workers = 2});
+  const LeasedFunction echo = load(example("echo"));
+  const Inputs inputs = random_inputs(3000, 1);
+  const auto replies = lease.map(echo, inputs);
+  REQUIRE(replies.size() == inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) CHECK(replies[i].output == inputs[i]);
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "several threads map at once, and single calls go between") {
+  take({.workers = 2});
+  const LeasedFunction echo = load(example("echo"));
+  std::atomic<bool> over{false};
+  std::atomic<unsigned> wrong{0};
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 3; ++t)
+    threads.emplace_back([&, t] {
+      const Inputs inputs = random_inputs(2000, t + 10);
+      const auto replies = lease.map(echo, inputs);
+      for (std::size_t i = 0; i < inputs.size(); ++i) wrong += replies[i].output != inputs[i];
+    });
+  std::thread single([&] {
+    for (unsigned i = 0; !over || i < 100; ++i) wrong += echo.invoke("single").text() != "single";
+  });
+  for (std::thread& thread : threads) thread.join();
+  over = true;
+  single.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "map goes on when its workers are killed") {
+  take({.workers = 2});
+  const LeasedFunction sleeps = load("sleeps");
+  const Inputs inputs(40, of_texts({"5"}).front());
+  std::thread killer([&] {
+    for (int round = 0; round < 3; ++round) {
+      std::vector<std::int64_t> pids;
+      eventually([&] {
+        pids = sdk::LeaseAccess::core_of(lease).worker_pids();
+        return pids.size() == 2;
+      });
+      ::kill(static_cast<pid_t>(pids.at(0)), SIGKILL);
+    }
+  });
+  const auto replies = lease.map(sleeps, inputs);
+  killer.join();
+  REQUIRE(replies.size() == inputs.size());
+  for (const Reply& reply : replies) CHECK(reply.text() == "5");
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "a failure ends map at once, whatever else still runs") {
+  take({.workers = 2});
+  const LeasedFunction sleeps = load("sleeps");
+  const auto start = std::chrono::steady_clock::now();
+  const Error error = error_of([&] {
+    (void)lease.map(sleeps,
+                    of_texts({"9000", "a text of more than 24 characters", "9000", "9000"}));
+  });
+  CHECK(error.kind() == ErrorKind::bad_request);
+  CHECK(std::chrono::steady_clock::now() - start < seconds(5));
+  CHECK(sleeps.invoke("1").text() == "1");
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "map is cancelled from another thread") {
+  const LeasedFunction loops = load("loops");
+  const Inputs inputs(5);
+  std::stop_source stop;
+  std::thread presses([&] {
+    eventually([&] { return sdk::LeaseAccess::core_of(lease).idle_workers() == 0; });
+    stop.request_stop();
+  });
+  const Error error = error_of([&] { (void)lease.map(loops, inputs, {.stop = stop.get_token()}); });
+  presses.join();
+  CHECK(error.kind() == ErrorKind::cancelled);
+  CHECK(load(example("echo")).invoke("after").text() == "after");
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "calls of map have a deadline each") {
+  const LeasedFunction loops = load("loops");
+  const Inputs inputs(3);
+  const Error error =
+      error_of([&] { (void)lease.map(loops, inputs, {.deadline = milliseconds(50)}); });
+  CHECK(error.kind() == ErrorKind::deadline_exceeded);
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "a lease that is released ends its maps") {
+  const LeasedFunction loops = load("loops");
+  const Inputs inputs(5);
+  std::thread releases([&] {
+    eventually([&] { return sdk::LeaseAccess::core_of(lease).idle_workers() == 0; });
+    lease.release();
+  });
+  const Error error = error_of([&] { (void)lease.map(loops, inputs); });
+  releases.join();
+  CHECK(error.kind() == ErrorKind::lease_ended);
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "calls of map that may run once are not doubled") {
+  take({.workers = 2});
+  const LeasedFunction echo = load(example("echo"));
+  const Inputs inputs = random_inputs(300, 3);
+  const auto replies = lease.map(echo, inputs, {.at_most_once = true});
+  for (std::size_t i = 0; i < inputs.size(); ++i) CHECK(replies[i].output == inputs[i]);
+}
+
+}  // namespace orchid::tests
