@@ -66,10 +66,12 @@ void CallLoop::run() {
     if (parts_.page.attention.load(std::memory_order_acquire) != attention_seen_) obey_control();
     auto request = parts_.lane.receive();
     if (!request) end(LastWords::failed, request.error().message);
-    if (*request)
+    if (*request) {
       execute(**request);
-    else
+    } else {
       wait();
+      last_end_ = 0;
+    }
   }
 }
 
@@ -106,6 +108,7 @@ void CallLoop::report(const WorkerMessage& message) {
 }
 
 void CallLoop::obey_control() {
+  last_end_ = 0;
   attention_seen_ = parts_.page.attention.load(std::memory_order_acquire);
   while (true) {
     auto packet = receive_packet(parts_.control, false);
@@ -180,7 +183,7 @@ void CallLoop::execute(const transport::LaneRequest& request) {
                    .rate = parts_.rate,
                    .number = number_,
                    .request_id = header.request_id,
-                   .started_ticks = ticks_now(),
+                   .started_ticks = last_end_ != 0 ? last_end_ : ticks_now(),
                    .deadline_ns = header.deadline_ns,
                    .core = parts_.core,
                    .output_limit = output_limit_.value,
@@ -192,7 +195,7 @@ void CallLoop::execute(const transport::LaneRequest& request) {
   parts_.log.begin(header.request_id);
   page.state.store(pack_state(number_, RunState::running), std::memory_order_release);
   const Verdict verdict = run_entry(slots_[header.slot].entries[header.entry], call, request.input);
-  finish(request, call, verdict);
+  finish(call, verdict);
 }
 
 CallLoop::Verdict CallLoop::run_entry(EntryFunction entry, orchid_call& call,
@@ -223,8 +226,9 @@ CallLoop::Verdict CallLoop::verdict_of(std::int32_t status, const orchid_call& c
   return {status == ORCHID_BAD_ARGUMENTS ? Outcome::bad_request : Outcome::function_error, message};
 }
 
-void CallLoop::finish(const transport::LaneRequest&, const orchid_call& call, Verdict verdict) {
-  const auto run_time = parts_.rate.duration(ticks_now() - call.started_ticks);
+void CallLoop::finish(const orchid_call& call, const Verdict& verdict) {
+  last_end_ = ticks_now();
+  const auto run_time = parts_.rate.duration(last_end_ - call.started_ticks);
   const std::string spoiled = parts_.hygiene.restore_after_call(run_time);
   StatusPage& page = parts_.page;
   auto running = pack_state(number_, RunState::running);

@@ -55,13 +55,14 @@ class CallLoop {
   [[nodiscard]] Verdict run_entry(EntryFunction entry, orchid_call& call,
                                   std::span<std::byte> input);
   [[nodiscard]] Verdict verdict_of(std::int32_t status, const orchid_call& call);
-  void finish(const transport::LaneRequest& request, const orchid_call& call, Verdict verdict);
+  void finish(const orchid_call& call, const Verdict& verdict);
   [[noreturn]] void end(LastWords words, std::string_view why);
   void report(const WorkerMessage& message);
 
   Parts parts_;
   std::vector<Slot> slots_;
-  std::uint64_t number_ = 0;  // of calls taken
+  std::uint64_t number_ = 0;    // of calls taken
+  std::uint64_t last_end_ = 0;  // in ticks; a call that follows at once started then; 0: none does
   std::uint64_t spin_ticks_;
   std::uint64_t alone_ticks_;
   ByteCount output_limit_ = limits::output_size;

@@ -31,17 +31,19 @@ void Hygiene::remember() {
 }
 
 Hygiene::FloatingPoint Hygiene::read_floating_point() {
-  FloatingPoint control;
 #if defined(__x86_64__)
-  asm volatile("stmxcsr %0" : "=m"(control.vector));
-  asm volatile("fnstcw %0" : "=m"(control.legacy));
-  control.vector &= 0xffc0U;  // without the sticky exception flags
+  std::uint32_t vector = 0;
+  std::uint16_t legacy = 0;
+  asm volatile("stmxcsr %0" : "=m"(vector));
+  asm volatile("fnstcw %0" : "=m"(legacy));
+  return {vector & 0xffc0U, legacy};  // without the sticky exception flags
 #elif defined(__aarch64__)
   std::uint64_t value = 0;
   asm volatile("mrs %0, fpcr" : "=r"(value));
-  control.vector = static_cast<std::uint32_t>(value);
+  return {static_cast<std::uint32_t>(value), 0};
+#else
+  return {};
 #endif
-  return control;
 }
 
 void Hygiene::write_floating_point(FloatingPoint control) {

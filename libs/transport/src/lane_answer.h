@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 #include "protocol/call_header.h"
@@ -32,22 +33,26 @@ namespace orchid::transport {
 }
 
 /// Puts the log behind a payload of `payload` bytes, which lies in the slab from then on. One that
-/// does not fit is counted as dropped. `place(size)` makes room in `outputs`, if it can.
+/// does not fit is counted as dropped. `place(size)` makes room in `outputs`, if it can. Returns
+/// the text's length; nothing: not even its head fits.
 template <typename Place>
-void append_log(const LaneWorker::Answer& answer, std::size_t payload, const OutputRing& outputs,
-                CallHeader& header, Place place) {
+[[nodiscard]] std::optional<std::uint64_t> append_log(const LaneWorker::Answer& answer,
+                                                      std::size_t payload,
+                                                      const OutputRing& outputs, Place place) {
   const std::uint64_t start = align_to_line(payload);
   std::string_view text = answer.log.substr(0, limits::log_size.value);
   std::uint64_t dropped = answer.log_dropped + (answer.log.size() - text.size());
   if (!place(start + sizeof(dropped) + text.size())) {
     dropped += text.size();
     text = {};
-    if (!place(start + sizeof(dropped))) return;
+    if (!place(start + sizeof(dropped))) return std::nullopt;
   }
   std::memcpy(outputs.data() + start, &dropped, sizeof(dropped));
   std::memcpy(outputs.data() + start + sizeof(dropped), text.data(), text.size());
-  header.flags |= flag_log;
-  header.origin = text.size();
+  return text.size();
+}
+[[nodiscard]] inline bool has_log(const LaneWorker::Answer& answer) {
+  return !answer.log.empty() || answer.log_dropped != 0;
 }
 
 /// Takes over what the header says, but for payload and log. Returns what is wrong with it, or

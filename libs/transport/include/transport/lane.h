@@ -107,7 +107,9 @@ class LaneWorker {
   [[nodiscard]] virtual std::byte* output(std::size_t size) = 0;
   struct Answer {
     ResponseKind kind = ResponseKind::reply;
-    Outcome outcome = Outcome::ok;
+    /// Apart from `kind`: both read as one, right after they were written, wait for the store
+    /// buffer.
+    alignas(8) Outcome outcome = Outcome::ok;
     std::chrono::nanoseconds run_time{0};
     std::string_view message;  // instead of the output, when not empty
     std::string_view log;

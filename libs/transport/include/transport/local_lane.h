@@ -97,13 +97,12 @@ class LocalLaneClient final : public LaneClient {
 
  private:
   LocalLaneClient(LaneDescriptors descriptors, LaneMemory memory);
-  [[nodiscard]] Result<LaneResponse> read_response(const CallHeader& header,
-                                                   const LaneEntry& entry) const;
+  [[nodiscard]] const char* read_response(const LaneEntry& entry, LaneResponse& response) const;
   void settle_wake();
 
   LaneDescriptors descriptors_;
   LaneMemory memory_;
-  bool wake_owed_ = false;               // calls were sent since the worker was surely woken
+  std::uint64_t settled_ = 0;            // for all calls before this one the worker surely wakes
   std::uint64_t next_request_ = 0;       // number of the next call; its id is one more
   std::uint64_t next_response_ = 0;      // answers come in the order of the calls
   std::uint64_t oldest_unreleased_ = 0;  // ring entries from here on are still in use
@@ -132,6 +131,7 @@ class LocalLaneWorker final : public LaneWorker {
   [[nodiscard]] char* log_text() const { return memory_.log_text(); }
 
  private:
+  [[nodiscard]] const char* read_request(LaneEntry& entry, LaneRequest& request) const;
   LocalLaneWorker(LaneDescriptors descriptors, LaneMemory memory);
   void reclaim();
   [[nodiscard]] bool place(std::size_t size);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "lane_answer.h"
 #include "local/lane_signal.h"
@@ -76,53 +75,56 @@ Result<std::uint64_t> LocalLaneClient::send(const LaneCall& call) {
   ++next_request_;
   publish(entry, header, number);
   wake_if_seen_sleeping(memory_.control().worker_sleeping, descriptors_.wake_worker.get());
-  wake_owed_ = true;
+  __builtin_prefetch(&memory_.request_ring()[next_request_ % ring_entries], 1);
   return header.request_id;
 }
 
+/// Sees to it that the worker wakes for all calls. As long as it has others to answer, of which it
+/// knows, it is awake, and looks before it falls asleep.
 void LocalLaneClient::settle_wake() {
-  if (!std::exchange(wake_owed_, false)) return;
+  if (settled_ == next_request_) return;
+  settled_ = next_request_;
   wake_if_sleeping(memory_.control().worker_sleeping, descriptors_.wake_worker.get());
 }
 
 Result<std::optional<LaneResponse>> LocalLaneClient::receive() {
+  Result<std::optional<LaneResponse>> response;
   const std::uint64_t number = next_response_;
-  if (number == next_request_) return std::optional<LaneResponse>{};
+  if (number == next_request_) return response;
   const LaneEntry& entry = memory_.response_ring()[number % ring_entries];
   if (!is_published(entry, number)) {
-    settle_wake();
-    return std::optional<LaneResponse>{};
+    if (number >= settled_) settle_wake();
+    return response;
   }
-  CallHeader header;
-  std::memcpy(static_cast<void*>(&header), &entry.header, sizeof(header));
-  auto response = read_response(header, entry);
-  if (!response) return fail(std::move(response.error()));
-  ++next_response_;
-  return std::optional<LaneResponse>(*response);
+  if (const char* wrong = read_response(entry, response->emplace()))
+    response = fail(nonsense(wrong));
+  else
+    ++next_response_;
+  return response;
 }
 
-Result<LaneResponse> LocalLaneClient::read_response(const CallHeader& header,
-                                                    const LaneEntry& entry) const {
-  if (header.request_id != next_response_ + 1) return fail(nonsense("an answer to another call"));
-  LaneResponse response;
-  if (const char* wrong = read_answer_header(header, response)) return fail(nonsense(wrong));
+/// Returns what is wrong with it, or null.
+const char* LocalLaneClient::read_response(const LaneEntry& entry, LaneResponse& response) const {
+  CallHeader header;
+  std::memcpy(static_cast<void*>(&header), &entry.header, sizeof(header));
+  if (header.request_id != next_response_ + 1) return "an answer to another call";
+  if (const char* wrong = read_answer_header(header, response)) return wrong;
   response.ticket = next_response_;
   const std::span<std::byte> slab = memory_.response_slab();
   if (header.payload_offset == inline_payload) {
-    if (header.payload_length > inline_bytes) return fail(nonsense("length"));
+    if (header.payload_length > inline_bytes) return "length";
     response.payload = {entry.payload, header.payload_length};
   } else {
-    if (!inside(header.payload_offset, header.payload_length, slab.size()))
-      return fail(nonsense("payload"));
+    if (!inside(header.payload_offset, header.payload_length, slab.size())) return "payload";
     response.payload = slab.subspan(header.payload_offset, header.payload_length);
   }
   if ((header.flags & flag_log) != 0) {
     if (header.payload_offset == inline_payload || header.origin > limits::log_size.value ||
         !inside(header.payload_offset, bytes_with_log(header), slab.size()))
-      return fail(nonsense("log"));
+      return "log";
     read_log(header, response.payload.data() + align_to_line(header.payload_length), response);
   }
-  return response;
+  return nullptr;
 }
 
 void LocalLaneClient::release(const LaneResponse& response) {

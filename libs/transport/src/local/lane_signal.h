@@ -12,11 +12,25 @@
 namespace orchid::transport {
 
 /// Writes everything but the sequence, then the sequence: entry `number` is valid from that store
-/// on.
-inline void publish(LaneEntry& entry, CallHeader header, std::uint64_t number) {
-  std::memcpy(static_cast<void*>(&entry.header), &header, offsetof(CallHeader, sequence));
-  std::atomic_ref<std::uint64_t>(entry.header.sequence)
-      .store(number + 1, std::memory_order_release);
+/// on. Field by field, from registers: a copy of the whole header would have to wait until what was
+/// just written to it has left the store buffer, behind the last entry on its way to the other
+/// core.
+inline void publish(LaneEntry& entry, const CallHeader& header, std::uint64_t number) {
+  CallHeader& out = entry.header;
+  out.request_id = header.request_id;
+  out.slot = header.slot;
+  out.generation = header.generation;
+  out.deadline_ns = header.deadline_ns;
+  out.payload_length = header.payload_length;
+  out.payload_offset = header.payload_offset;
+  out.entry = header.entry;
+  out.flags = header.flags;
+  out.kind = header.kind;
+  out.status = header.status;
+  out.version = header.version;
+  out.reserved = header.reserved;
+  out.origin = header.origin;
+  std::atomic_ref<std::uint64_t>(out.sequence).store(number + 1, std::memory_order_release);
 }
 
 [[nodiscard]] inline bool is_published(const LaneEntry& entry, std::uint64_t number) {

@@ -10,7 +10,9 @@ namespace {
 
 /// Released answers are looked for once this much of the slab is in use, not at each call: each
 /// look takes a cache line from the client.
-constexpr std::uint64_t reclaim_above = 64 * 1024;
+constexpr std::uint64_t reclaim_above = 256 * 1024;
+/// Entries are fetched so long before an answer is written to them.
+constexpr std::uint64_t answers_ahead = 4;
 /// A client with several calls in flight that falls asleep at the very moment of an answer may be
 /// left asleep for one more call, if that is expected to be as short as the last one.
 constexpr std::chrono::microseconds short_run{20};
@@ -37,28 +39,41 @@ bool LocalLaneWorker::ready() const {
   return is_published(memory_.request_ring()[next_ % ring_entries], next_);
 }
 
-Result<std::optional<LaneRequest>> LocalLaneWorker::receive() {
-  LaneEntry& entry = memory_.request_ring()[next_ % ring_entries];
-  if (taken_ || !is_published(entry, next_)) return std::optional<LaneRequest>{};
-  LaneRequest request;
+/// Returns what is wrong with it, or null.
+const char* LocalLaneWorker::read_request(LaneEntry& entry, LaneRequest& request) const {
   std::memcpy(static_cast<void*>(&request.header), &entry.header, sizeof(CallHeader));
   const CallHeader& header = request.header;
-  if (header.request_id != next_ + 1) return fail(nonsense("request id"));
-  if (header.version != call_header_version) return fail(nonsense("version"));
+  if (header.request_id != next_ + 1) return "request id";
+  if (header.version != call_header_version) return "version";
   if (header.payload_offset == inline_payload) {
-    if (header.payload_length > inline_bytes) return fail(nonsense("length"));
+    if (header.payload_length > inline_bytes) return "length";
     request.input = {entry.payload, header.payload_length};
-  } else {
-    const auto slab = memory_.request_slab();
-    if (header.payload_offset > slab.size() ||
-        header.payload_length > slab.size() - header.payload_offset)
-      return fail(nonsense("payload"));
-    request.input = slab.subspan(header.payload_offset, header.payload_length);
+    return nullptr;
+  }
+  const auto slab = memory_.request_slab();
+  if (header.payload_offset > slab.size() ||
+      header.payload_length > slab.size() - header.payload_offset)
+    return "payload";
+  request.input = slab.subspan(header.payload_offset, header.payload_length);
+  return nullptr;
+}
+
+Result<std::optional<LaneRequest>> LocalLaneWorker::receive() {
+  Result<std::optional<LaneRequest>> request;
+  LaneEntry& entry = memory_.request_ring()[next_ % ring_entries];
+  if (taken_ || !is_published(entry, next_)) return request;
+  // The client has them; they are to be here when there is something to write.
+  __builtin_prefetch(&memory_.response_ring()[(next_ + answers_ahead) % ring_entries], 1);
+  // And what follows is under way while this call runs.
+  __builtin_prefetch(&memory_.request_ring()[(next_ + 1) % ring_entries]);
+  if (const char* wrong = read_request(entry, request->emplace())) {
+    request = fail(nonsense(wrong));
+    return request;
   }
   taken_ = true;
   output_size_ = 0;
   outputs_.begin();
-  return std::optional<LaneRequest>(request);
+  return request;
 }
 
 void LocalLaneWorker::reclaim() {
@@ -103,9 +118,12 @@ Result<void> LocalLaneWorker::answer(const Answer& answer) {
     else
       output_size_ = 0;
   }
-  if (!answer.log.empty() || answer.log_dropped != 0)
-    append_log(answer, output_size_, outputs_, header,
-               [this](std::size_t size) { return place(size); });
+  if (has_log(answer))
+    if (const auto length = append_log(answer, output_size_, outputs_,
+                                       [this](std::size_t size) { return place(size); })) {
+      header.flags |= flag_log;
+      header.origin = *length;
+    }
   header.payload_length = output_size_;
   LaneEntry& entry = memory_.response_ring()[next_ % ring_entries];
   if (outputs_.placed()) {

@@ -108,9 +108,12 @@ Result<void> UcxLaneWorker::State::answer(const LaneWorker::Answer& answer) {
     else
       output_size_ = 0;
   }
-  if (!answer.log.empty() || answer.log_dropped != 0)
-    append_log(answer, output_size_, outputs_, header,
-               [this](std::size_t size) { return place(size); });
+  if (has_log(answer))
+    if (const auto length = append_log(answer, output_size_, outputs_,
+                                       [this](std::size_t size) { return place(size); })) {
+      header.flags |= flag_log;
+      header.origin = *length;
+    }
   header.payload_length = output_size_;
   std::span<const std::byte> bytes{inline_output_.data(), output_size_};
   if (outputs_.placed()) {
