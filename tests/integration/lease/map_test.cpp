@@ -1,8 +1,10 @@
 // One function over many inputs: Lease::map.
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <random>
+#include <stdexcept>
 #include <thread>
 
 #include "lease_fixture.h"
@@ -76,6 +78,34 @@ TEST_CASE_FIXTURE(LeaseFixture, "map keeps inputs of all sizes apart") {
   const auto replies = lease.map(echo, inputs);
   REQUIRE(replies.size() == inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) CHECK(replies[i].output == inputs[i]);
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "for_each hands over each output once, and its failure is thrown") {
+  take({.workers = 2});
+  const LeasedFunction echo = load(example("echo"));
+  const Inputs inputs = random_inputs(20'000, 5);
+  std::vector<unsigned> seen(inputs.size());
+  const auto input = [&](std::size_t i) { return std::span<const std::byte>(inputs[i]); };
+  lease.for_each(echo, inputs.size(), input, [&](std::size_t i, std::span<const std::byte> output) {
+    seen[i] += std::ranges::equal(output, inputs[i]) ? 1 : 100;
+  });
+  CHECK(std::ranges::all_of(seen, [](unsigned times) { return times == 1; }));
+  const LeasedFunction fails = load("returns_error");
+  CHECK(error_of([&] {
+          lease.for_each(fails, 5, input, [](std::size_t, std::span<const std::byte>) {});
+        }).kind() == ErrorKind::function_error);
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "what a visitor of outputs throws ends the calls") {
+  take({.workers = 2});
+  const LeasedFunction echo = load(example("echo"));
+  const auto nothing = [](std::size_t) { return std::span<const std::byte>{}; };
+  CHECK_THROWS_AS(lease.for_each(echo, 1000, nothing,
+                                 [](std::size_t i, std::span<const std::byte>) {
+                                   if (i == 500) throw std::runtime_error("enough");
+                                 }),
+                  std::runtime_error);
+  CHECK(echo.invoke("after").text() == "after");
 }
 
 TEST_CASE_FIXTURE(LeaseFixture, "several threads map at once, and single calls go between") {

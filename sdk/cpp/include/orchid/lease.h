@@ -302,6 +302,14 @@ class Lease {
   [[nodiscard]] std::vector<Reply> map(const LeasedFunction& function,
                                        std::span<const std::vector<std::byte>> inputs,
                                        const CallOptions& options = {});
+  /// The same for very many small calls: input `i` of `count` is what `input(i)` returns, whose
+  /// memory must stay until its output is there; `output(i, bytes)` gets that, in the order in
+  /// which calls end, and `bytes` are gone when it returns. Both run on this thread and must not
+  /// call the lease.
+  void for_each(const LeasedFunction& function, std::size_t count,
+                const std::function<std::span<const std::byte>(std::size_t)>& input,
+                const std::function<void(std::size_t, std::span<const std::byte>)>& output,
+                const CallOptions& options = {});
 
   /// Errors: `too_large`, `no_capacity`: other buffers fill the lane now.
   [[nodiscard]] Buffer buffer(std::size_t size);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "foundation/cpu_pause.h"
 #include "lease/call_batch.h"
 #include "lease/lease_access.h"
 
@@ -45,12 +46,19 @@ class RunTimes {
   std::size_t count_ = 0;
 };
 
+/// What is asked, and where the answers go.
+struct Inputs {
+  std::size_t count = 0;
+  std::function<std::span<const std::byte>(std::size_t)> input;
+  std::function<void(std::size_t, BatchCall&)> settled;
+};
+
 /// Belongs to the thread that called `map`. It drives all lanes that nobody else drives, and so
 /// sends and receives without a lock; it leaves them to the lane thread while it sleeps.
 class Mapping {
  public:
-  Mapping(const LeasedFunction& function, std::span<const std::vector<std::byte>> inputs,
-          const CallOptions& options, LeaseCore& core)
+  Mapping(const LeasedFunction& function, const Inputs& inputs, const CallOptions& options,
+          LeaseCore& core)
       : function_(function),
         inputs_(inputs),
         options_(options),
@@ -72,9 +80,9 @@ class Mapping {
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
 
-  std::vector<Reply> run() {
+  void run() {
     std::uint64_t quiet_since = 0;
-    for (unsigned round = 1; done_ < inputs_.size(); ++round) {
+    for (unsigned round = 1; done_ < inputs_.count; ++round) {
       if (stopped_.load(std::memory_order_relaxed)) throw cancelled();
       bool moved = false;
       for (std::size_t i = 0; i < core_.lane_count(); ++i) moved |= serve(i);
@@ -91,7 +99,6 @@ class Mapping {
       sleep();
       quiet_since = 0;
     }
-    return std::move(replies_);
   }
 
  private:
@@ -117,15 +124,15 @@ class Mapping {
 
   /// The call of the next input, which is nowhere yet; null: there are no more.
   BatchCall* next_call() {
-    if (prepared_ == nullptr && next_ < inputs_.size()) prepared_ = &ask(next_++);
+    if (prepared_ == nullptr && next_ < inputs_.count) prepared_ = &ask(next_++);
     return prepared_;
   }
-  [[nodiscard]] bool all_asked() const { return prepared_ == nullptr && next_ == inputs_.size(); }
+  [[nodiscard]] bool all_asked() const { return prepared_ == nullptr && next_ == inputs_.count; }
 
   BatchCall& ask(std::size_t index) {
     BatchCall& call = batch_->open(index);
     LeaseAccess::ask(call, function_, options_);
-    call.input = inputs_[index];
+    call.input = inputs_.input(index);
     return call;
   }
 
@@ -169,7 +176,7 @@ class Mapping {
     if (!call.unwanted) {
       if (call.error == nullptr) {
         times_.add(call.run_time);
-        replies_[call.index] = sdk::reply_of(call, function_.name());
+        inputs_.settled(call.index, call);
         ++done_;
         if (twin != nullptr) {
           twin->unwanted = true;
@@ -225,7 +232,10 @@ class Mapping {
     const Wait wait = core_.options().wait;
     if (wait == Wait::blocking || (wait == Wait::adaptive && quiet >= core_.ticks().spin))
       return false;
-    if (quiet > core_.ticks().alone) ::sched_yield();
+    if (quiet > core_.ticks().alone)
+      ::sched_yield();
+    else
+      cpu_pause();  // each look takes a line away from the worker, which wants to write there
     return true;
   }
 
@@ -244,7 +254,7 @@ class Mapping {
   }
 
   const LeasedFunction& function_;
-  const std::span<const std::vector<std::byte>> inputs_;
+  const Inputs& inputs_;
   const CallOptions& options_;
   LeaseCore& core_;
   const std::uint64_t look_ticks_;
@@ -253,7 +263,6 @@ class Mapping {
   BatchCall* prepared_ = nullptr;  // the next one, of input `next_ - 1`
   std::size_t next_ = 0;
   std::size_t done_ = 0;
-  std::vector<Reply> replies_{inputs_.size()};
   RunTimes times_;
   std::uint64_t looked_ = ticks_now();
   std::uint32_t results_seen_ = core_.batch_results();
@@ -266,7 +275,24 @@ class Mapping {
 std::vector<Reply> Lease::map(const LeasedFunction& function,
                               std::span<const std::vector<std::byte>> inputs,
                               const CallOptions& options) {
-  return Mapping(function, inputs, options, *core_).run();
+  std::vector<Reply> replies(inputs.size());
+  const Inputs all{
+      .count = inputs.size(),
+      .input = [inputs](std::size_t i) { return std::span(inputs[i]); },
+      .settled = [&](std::size_t i,
+                     BatchCall& call) { replies[i] = sdk::reply_of(call, function.name()); }};
+  Mapping(function, all, options, *core_).run();
+  return replies;
+}
+
+void Lease::for_each(const LeasedFunction& function, std::size_t count,
+                     const std::function<std::span<const std::byte>(std::size_t)>& input,
+                     const std::function<void(std::size_t, std::span<const std::byte>)>& output,
+                     const CallOptions& options) {
+  const Inputs all{.count = count, .input = input, .settled = [&](std::size_t i, BatchCall& call) {
+                     output(i, call.output);
+                   }};
+  Mapping(function, all, options, *core_).run();
 }
 
 }  // namespace orchid
