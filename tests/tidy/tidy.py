@@ -9,7 +9,8 @@ sys.path.insert(0, str(here))
 sys.dont_write_bytecode = True
 from tree import Tree  # noqa: E402 (found only after the line above)
 
-RULES = ("include_directions", "vendor_homes", "file_names", "leftovers", "file_size", "function_size", "headers", "layout", "test_waits")
+RULES = ("include_directions", "vendor_homes", "file_names", "leftovers", "file_size", "function_size", "headers", "layout",
+         "remote_memory", "test_waits")
 
 
 def load(name):

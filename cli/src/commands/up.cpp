@@ -21,6 +21,7 @@ struct UpArguments {
   std::string runtime;
   unsigned port = 0;
   std::vector<std::string> listen;
+  std::string lane_listen;
 };
 
 std::vector<std::string> listen_addresses(const UpArguments& arguments) {
@@ -95,7 +96,8 @@ ExitStatus run_up(Shell& shell, const UpArguments& arguments) {
   auto supervisor = Supervisor::create({.programs = *programs,
                                         .runtime = *runtime,
                                         .state = *state,
-                                        .listen = listen_addresses(arguments)},
+                                        .listen = listen_addresses(arguments),
+                                        .lane_listen = arguments.lane_listen},
                                        events);
   if (!supervisor) return shell.report(supervisor.error());
   if (const auto ended = supervisor->run(); !ended) return shell.report(ended.error());
@@ -123,6 +125,10 @@ void add_up(CLI::App& app, Shell& shell) {
   command->add_option("--listen", arguments->listen, "ADDRESS:PORT instead; can be repeated")
       ->allow_extra_args(false)
       ->excludes("--port");
+  command->add_option(
+      "--lane-listen", arguments->lane_listen,
+      "IP:PORT of this machine where programs on other hosts reach leased workers "
+      "directly; port 0: any free one (otherwise only programs of this machine do)");
   command->callback([&shell, arguments] { shell.status = run_up(shell, *arguments); });
 }
 

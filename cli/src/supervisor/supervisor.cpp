@@ -158,9 +158,13 @@ Result<ProgramStart> Supervisor::gateway_start() {
 }
 
 ProgramStart Supervisor::executor_start() const {
-  return {.path = options_.programs / "orchid-executor",
-          .arguments = {"--gateway", "unix:" + (options_.runtime / "gateway.sock").string(),
-                        "--runtime", options_.runtime, "--state", options_.state / "executor"}};
+  ProgramStart program{
+      .path = options_.programs / "orchid-executor",
+      .arguments = {"--gateway", "unix:" + (options_.runtime / "gateway.sock").string(),
+                    "--runtime", options_.runtime, "--state", options_.state / "executor"}};
+  if (!options_.lane_listen.empty())
+    program.arguments.insert(program.arguments.end(), {"--lane-listen", options_.lane_listen});
+  return program;
 }
 
 Result<void> Supervisor::start(Child& child) {

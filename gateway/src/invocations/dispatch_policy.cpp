@@ -32,6 +32,7 @@ std::optional<std::size_t> flowing(std::span<const LaneView> lanes, const CallVi
   return best(lanes, [](const LaneView& lane, const LaneView* current) {
     if (!lane.usable || !lane.loaded || !lane.flows || lane.in_flight >= deepest_pipeline)
       return false;
+    if (lane.awaited && lane.in_flight != 0) return false;
     return current == nullptr || lane.backlog < current->backlog;
   });
 }

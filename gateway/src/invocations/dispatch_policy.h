@@ -38,6 +38,7 @@ struct LaneView {
   bool may_load = false;       // its executor answers
   bool clear = true;           // none of its answers is still being sent to a client
   bool flows = true;           // all calls in it are short, and the running one is not overdue
+  bool awaited = false;        // a long call has waited long enough for it to be idle
   unsigned in_flight = 0;
   std::chrono::nanoseconds backlog{0};  // expected time until it is idle
 };
@@ -56,6 +57,9 @@ struct Choice {
 
 constexpr unsigned deepest_pipeline = 16;
 constexpr std::chrono::nanoseconds comfortable_backlog{100'000};
+/// A long call usually has a worker of its own by then. If not, short calls let the next one become
+/// idle for it: with clients that call again and again it never would.
+constexpr std::chrono::milliseconds patience_with_short_calls{10};
 
 /// `load`: announce the module there, then choose again. Only short calls are sent behind others; a
 /// long one waits for an idle worker.

@@ -91,6 +91,8 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   void place_all(std::uint64_t number, MonotonicTime now);
   bool place_first(DispatchFunction& function, MonotonicTime now);
   void view_lanes(const DispatchFunction& function, MonotonicTime now);
+  [[nodiscard]] const DispatchFunction* kept_waiting(const DispatchFunction& by,
+                                                     MonotonicTime now) const;
   bool send(DispatchLane& lane, DispatchCall& call, MonotonicTime now);
   void requeue(DispatchCall& call, bool may_have_started);
   void leave_lane(DispatchCall& call);

@@ -139,8 +139,21 @@ bool Dispatcher::place_first(DispatchFunction& function, MonotonicTime now) {
   }
 }
 
+/// Whose long call has waited too long while calls of `by` got workers; null: nobody's. Only the
+/// oldest call of all is looked at.
+const DispatchFunction* Dispatcher::kept_waiting(const DispatchFunction& by,
+                                                 MonotonicTime now) const {
+  if (waiting_.empty()) return nullptr;
+  const DispatchFunction* oldest = waiting_.begin()->second;
+  if (oldest == &by || oldest->waiting.empty()) return nullptr;
+  const DispatchCall& call = oldest->waiting.front();
+  if (call.is_short || call.needs_clear_lane) return nullptr;
+  return now - call.call.accepted >= patience_with_short_calls ? oldest : nullptr;
+}
+
 void Dispatcher::view_lanes(const DispatchFunction& function, MonotonicTime now) {
   views_.clear();
+  const DispatchFunction* waits = kept_waiting(function, now);
   for (const auto& lane : lanes_) {
     LaneView view;
     const LaneEnd* end = lane->end().get();
@@ -155,6 +168,7 @@ void Dispatcher::view_lanes(const DispatchFunction& function, MonotonicTime now)
                    (view.in_flight == 0 || now - lane->front_since < overdue_short_call);
       view.backlog = lane->backlog;
     }
+    view.awaited = waits != nullptr && !lane->is_loading(waits->number);
     view.loading = lane->is_loading(function.number);
     view.loading_other = lane->loads_any([&](std::uint64_t number) {
       const DispatchFunction* other = number == function.number ? nullptr : find_function(number);

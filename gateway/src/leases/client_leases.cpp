@@ -38,10 +38,12 @@ Result<void> ClientLeases::check(const ClientLeaseRequest& request) const {
     if (lease.request.terms.tenant.uid == request.terms.tenant.uid) held += lease.request.workers;
   if (workers_per_tenant_ != 0 && held + request.workers > workers_per_tenant_)
     return fail(ErrorCode::quota,
-                fmt::format("your leases have {} workers of the {} that a user may hold: release "
-                            "one, or ask for at most {}",
-                            held, workers_per_tenant_,
-                            held < workers_per_tenant_ ? workers_per_tenant_ - held : 0));
+                fmt::format("your leases hold {} of the {} workers that a user may have: {}", held,
+                            workers_per_tenant_,
+                            held < workers_per_tenant_
+                                ? fmt::format("ask for at most {}, or release a lease",
+                                              workers_per_tenant_ - held)
+                                : "release a lease first"));
   const std::size_t largest = broker_.largest(request.terms);
   if (request.at_least > largest)
     return fail(ErrorCode::no_capacity,

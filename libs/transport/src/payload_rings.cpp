@@ -44,7 +44,8 @@ void PieceRing::free(std::uint64_t piece) {
 
 bool OutputRing::fits(std::uint64_t position, std::size_t size) const {
   const std::uint64_t capacity = slab_.size();
-  return position % capacity + size <= capacity && position + size - tail_ <= capacity;
+  const std::uint64_t length = std::max<std::uint64_t>(size, 1);  // as `publish` takes it
+  return position % capacity + length <= capacity && position + length - tail_ <= capacity;
 }
 
 /// Where it is, at the head, or at the start of the slab; nothing if it is full.

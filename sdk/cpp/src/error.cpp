@@ -2,8 +2,15 @@
 
 #include <utility>
 
+#include "problem.h"
+
 namespace orchid {
 namespace {
+
+Error::Details with_hint(Error::Details details) {
+  if (details.hint.empty()) details.hint = sdk::hint_for(details.kind);
+  return details;
+}
 
 std::string one_line(const Error::Details& details) {
   std::string line =
@@ -85,6 +92,7 @@ std::string_view to_string(ErrorKind kind) {
   return "internal";
 }
 
-Error::Error(Details details) : details_(std::move(details)), line_(one_line(details_)) {}
+Error::Error(Details details)
+    : details_(with_hint(std::move(details))), line_(one_line(details_)) {}
 
 }  // namespace orchid

@@ -73,17 +73,60 @@ bool is_retryable(ErrorKind kind) {
 
 std::string hint_for(ErrorKind kind) {
   switch (kind) {
+    case ErrorKind::bad_request:
+      return "correct the arguments or options; the same request fails again";
+    case ErrorKind::bad_configuration:
+      return "correct the option, variable or file that is named";
+    case ErrorKind::signature_mismatch:
+      return "change the types in function<...>, or deploy the matching version";
+    case ErrorKind::unauthenticated:
+      return "set ORCHID_TOKEN to what 'orchid token' prints";
+    case ErrorKind::denied:
+      return "ask whoever runs this Orchid for the right to it";
+    case ErrorKind::not_found:
+      return "'orchid list' names the functions, 'orchid leases' the leases that there are";
+    case ErrorKind::conflict:
+      return "look at what is there now, and decide again";
+    case ErrorKind::too_large:
+      return "send less, or in pieces; GET /v1/limits states the limits";
+    case ErrorKind::module_rejected:
+      return "'orchid inspect' shows what is in the module, and what is wrong with it";
+    case ErrorKind::quota:
+      return "give back what you hold (see 'orchid leases'), or ask for less";
+    case ErrorKind::function_error:
+      return "the message is the function's own: correct its input or its code";
     case ErrorKind::function_crashed:
       return "'orchid logs' with the invocation's id shows what it wrote before";
+    case ErrorKind::function_exited:
+      return "let the function return its status instead of ending its process";
+    case ErrorKind::limit_exceeded:
+      return "give the call less to do, or take workers with more memory";
     case ErrorKind::deadline_exceeded:
       return "give it more time with a longer deadline, or look at its logs";
+    case ErrorKind::cancelled:
+      return "somebody cancelled it on purpose; call again if the result is wanted";
+    case ErrorKind::evicted:
+      return "call again: its place was taken back, and another one will do";
+    case ErrorKind::worker_lost:
+      return "call again; without at_most_once that happens by itself";
     case ErrorKind::no_capacity:
       return "try again, or look at 'orchid hosts' for what is free";
     case ErrorKind::lease_ended:
       return "take a new lease";
-    default:
-      return {};
+    case ErrorKind::unreachable:
+      return "is it running, and is this its address? 'orchid doctor' looks";
+    case ErrorKind::timed_out:
+      return "wait longer; look whether it has happened before you ask again";
+    case ErrorKind::disk_full:
+      return "make room on the disk that is named";
+    case ErrorKind::unsupported:
+      return "'orchid doctor' says what this machine can do";
+    case ErrorKind::system:
+      return "'orchid doctor' looks for the cause on this machine";
+    case ErrorKind::internal:
+      return "this is a mistake in Orchid: please report it with this line and its logs";
   }
+  return {};
 }
 
 std::optional<ErrorKind> parse_error_kind(std::string_view name) {

@@ -16,7 +16,7 @@ namespace orchid::sdk {
 
 /// Whether the same call may be sent again, and has a chance.
 [[nodiscard]] bool is_retryable(ErrorKind kind);
-/// What to do about it; may be empty.
+/// What helps with errors of this kind in general; never empty.
 [[nodiscard]] std::string hint_for(ErrorKind kind);
 
 /// Of any answer with a status of 400 and above: a problem document (RFC 9457), or something else

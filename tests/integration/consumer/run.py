@@ -2,9 +2,11 @@
 """run.py BUILD_DIRECTORY WORK_DIRECTORY COMPILER_FLAGS: installs Orchid, builds this folder's project against the installed
 tree, and runs it with the installed programs. Exit status 0: all of it worked."""
 import json
+import math
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -91,6 +93,21 @@ def check_guide(source, page, program):
         expect(f"{name} in {page}", (source / name).read_text() in guide, True)
 
 
+def check_blackscholes(build, source, work, environment):
+    """The example prices what lies beside it as that was priced when it was written."""
+    folder = source.parents[2] / "functions/blackscholes"
+    step([build / "blackscholes-offload", folder / "input.bin", work / "prices.bin", "50"], env=environment)
+
+    def prices(file):
+        content = file.read_bytes()
+        return struct.unpack(f"<{(len(content) - 8) // 8}d", content[8:])
+
+    found, expected = prices(work / "prices.bin"), prices(folder / "expected.bin")
+    expect("the number of prices", len(found), len(expected))
+    for price, right in zip(found, expected):
+        expect("a price is right", math.isclose(price, right, rel_tol=1e-12), True)
+
+
 def check_unmarked(build):
     """A function without its mark: the compiler says what to do."""
     failed = subprocess.run(["cmake", "--build", build, "--target", "unmarked"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -115,6 +132,7 @@ def main():
     # Nothing is there yet: all of it is computed locally.
     nowhere = {**os.environ, "XDG_RUNTIME_DIR": str(work), "ORCHID_GATEWAY": "unix:/nowhere/gateway.sock"}
     step([work / "build" / "offload"], env=nowhere)
+    check_blackscholes(work / "build", source, work, nowhere)
 
     # A socket's path must be short, and a build directory's may be long.
     with tempfile.TemporaryDirectory(prefix="orchid-consumer-") as runtime:
@@ -124,6 +142,7 @@ def main():
             step([work / "build" / "from_c", work / "scale.orc"], env=orchid.environment)
             step([work / "build" / "embedded"], env=orchid.environment)
             step([work / "build" / "offload"], env=orchid.environment)
+            check_blackscholes(work / "build", source, work, orchid.environment)
             check_two_sources(orchid, source, work)
 
 

@@ -80,7 +80,7 @@ TEST_CASE_FIXTURE(LeaseFixture, "a call that waits is dropped when it is cancell
   const ReplyFuture running = sleeps.async("300");
   const ReplyFuture waiting = counts.async("");
   waiting.cancel();
-  CHECK(error_of([&] { (void)waiting.get(); }).kind() == ErrorKind::cancelled);
+  check_clear(error_of([&] { (void)waiting.get(); }), ErrorKind::cancelled);
   CHECK_FALSE(running.ready());
   CHECK(running.get().text() == "300");
   CHECK(counts.invoke("").text() == "1");  // it never ran
@@ -93,7 +93,7 @@ TEST_CASE_FIXTURE(LeaseFixture, "a running call is stopped when it is cancelled"
   CHECK_FALSE(stubborn.wait_for(milliseconds(20)));
   stubborn.cancel();
   const Error error = error_of([&] { (void)stubborn.get(); });
-  CHECK(error.kind() == ErrorKind::cancelled);
+  check_clear(error, ErrorKind::cancelled);
   CHECK(error.node() == "here");
   (void)load("counts_calls").invoke("");  // that worker is gone, and the next one is there now
   const ReplyFuture stops = polite.async("");
@@ -129,14 +129,14 @@ TEST_CASE_FIXTURE(LeaseFixture, "a deadline ends calls that wait and calls that 
   const ReplyFuture running = sleeps.async("400");
   const auto start = std::chrono::steady_clock::now();
   const ReplyFuture waiting = sleeps.async("0", {.deadline = milliseconds(50)});
-  CHECK(error_of([&] { (void)waiting.get(); }).kind() == ErrorKind::deadline_exceeded);
+  check_clear(error_of([&] { (void)waiting.get(); }), ErrorKind::deadline_exceeded);
   const Error sync = error_of([&] { (void)sleeps.invoke("0", {.deadline = milliseconds(50)}); });
-  CHECK(sync.kind() == ErrorKind::deadline_exceeded);
+  check_clear(sync, ErrorKind::deadline_exceeded);
   CHECK(std::chrono::steady_clock::now() - start < milliseconds(350));
   CHECK(running.get().text() == "400");
 
   const Error killed = error_of([&] { (void)loops.invoke("", {.deadline = milliseconds(50)}); });
-  CHECK(killed.kind() == ErrorKind::deadline_exceeded);
+  check_clear(killed, ErrorKind::deadline_exceeded);
   CHECK(killed.attempt() == 1);
   CHECK(sleeps.invoke("0").text() == "0");
 }

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "clear_error.h"
 #include "local_lease.h"
 
 namespace orchid::tests {

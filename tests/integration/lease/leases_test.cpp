@@ -23,11 +23,13 @@ TEST_CASE_FIXTURE(LeaseFixture, "a released lease says so") {
   lease.release();
   CHECK(source->releases == 1);
   const Error error = error_of([&] { (void)echo.invoke("x"); });
-  CHECK(error.kind() == ErrorKind::lease_ended);
+  check_clear(error, ErrorKind::lease_ended);
   CHECK(error.hint() == "take a new lease");
-  CHECK(error_of([&] { (void)echo.async("x").get(); }).kind() == ErrorKind::lease_ended);
-  CHECK(error_of([&] { (void)lease.buffer(100); }).kind() == ErrorKind::lease_ended);
-  CHECK(error_of([&] { (void)load(example("echo")); }).kind() == ErrorKind::lease_ended);
+  check_clear(error_of([&] { (void)echo.async("x").get(); }), ErrorKind::lease_ended);
+  check_clear(error_of([&] { (void)lease.buffer(100); }), ErrorKind::lease_ended);
+  check_clear(error_of([&] { (void)load(example("echo")); }), ErrorKind::lease_ended);
+  check_clear(error_of([&] { (void)lease.map(echo, std::vector<std::vector<std::byte>>(3)); }),
+              ErrorKind::lease_ended);
   CHECK(lease.workers() == 0);
 }
 
@@ -57,7 +59,7 @@ TEST_CASE_FIXTURE(LeaseFixture, "an output that does not fit names both sizes") 
   std::array<std::byte, 10> room{};
   const std::vector<std::byte> input(100);
   const Error error = error_of([&] { (void)echo.invoke_into(input, room); });
-  CHECK(error.kind() == ErrorKind::too_large);
+  check_clear(error, ErrorKind::too_large);
   CHECK(error.message().find("100 bytes") != std::string::npos);
   CHECK(error.message().find("memory 10") != std::string::npos);
   CHECK(error.function() == "echo");
@@ -68,8 +70,8 @@ TEST_CASE_FIXTURE(LeaseFixture, "inputs are bounded by the lane") {
   const LeasedFunction echo = load(example("echo"));
   const std::size_t too_much = (std::size_t{1} << 30) + 1;
   const std::vector<std::byte> input(too_much);
-  CHECK(error_of([&] { (void)echo.invoke(input); }).kind() == ErrorKind::too_large);
-  CHECK(error_of([&] { (void)lease.buffer(2 * too_much); }).kind() == ErrorKind::too_large);
+  check_clear(error_of([&] { (void)echo.invoke(input); }), ErrorKind::too_large);
+  check_clear(error_of([&] { (void)lease.buffer(2 * too_much); }), ErrorKind::too_large);
   CHECK(echo.invoke("x").text() == "x");
 }
 
@@ -165,8 +167,8 @@ TEST_CASE_FIXTURE(LeaseFixture,
   const std::string name = "two." + lease.module(source->bytes).entries().front();
   source->info.entries = {{lease.module(source->bytes).entries().front(), "f64(f64)"}};
   take({.workers = 2});
-  CHECK(error_of([&] { (void)lease.function<int(int)>(name); }).kind() ==
-        ErrorKind::signature_mismatch);
+  check_clear(error_of([&] { (void)lease.function<int(int)>(name); }),
+              ErrorKind::signature_mismatch);
   CHECK_NOTHROW((void)lease.function(name));
   CHECK(error_of([&] { (void)lease.function("two.missing"); }).kind() == ErrorKind::not_found);
 }
@@ -207,15 +209,15 @@ TEST_CASE_FIXTURE(LeaseFixture, "a lease that cannot be claimed says why") {
                                  .source = source,
                                  .threads = std::make_shared<sdk::LeaseThreads>()});
   };
-  CHECK(error_of([&] { (void)take(grant); }).kind() == ErrorKind::denied);
+  check_clear(error_of([&] { (void)take(grant); }), ErrorKind::denied);
   grant = source->grant(1);
   grant.workers.front().boot_id = "elsewhere";
   grant.workers.front().lane_address.clear();
-  CHECK(error_of([&] { (void)take(grant); }).kind() == ErrorKind::unsupported);
+  check_clear(error_of([&] { (void)take(grant); }), ErrorKind::unsupported);
   grant = source->grant(1);
   grant.workers.front().lane_socket = "/nowhere/lanes.sock";
   if (lane_under_test() == LaneKind::ucx) grant.workers.front().lane_address = "127.0.0.1:1";
-  CHECK(error_of([&] { (void)take(grant); }).kind() == ErrorKind::unreachable);
+  check_clear(error_of([&] { (void)take(grant); }), ErrorKind::unreachable);
 }
 
 }  // namespace orchid::tests

@@ -49,7 +49,7 @@ TEST_CASE_FIXTURE(LeaseFixture, "at most once means that a lost call is not star
   CHECK_FALSE(running.wait_for(milliseconds(50)));
   REQUIRE(::kill(victim, SIGKILL) == 0);
   const Error error = error_of([&] { (void)running.get(); });
-  CHECK(error.kind() == ErrorKind::worker_lost);
+  check_clear(error, ErrorKind::worker_lost);
   CHECK(error.attempt() == 1);
   CHECK(error.retryable());
   CHECK(error.node() == "here");
@@ -69,7 +69,7 @@ TEST_CASE_FIXTURE(LeaseFixture, "a call that loses four workers is given up") {
     REQUIRE(::kill(victim, SIGKILL) == 0);
   }
   const Error error = error_of([&] { (void)running.get(); });
-  CHECK(error.kind() == ErrorKind::worker_lost);
+  check_clear(error, ErrorKind::worker_lost);
   CHECK(error.attempt() == 4);
 }
 
@@ -86,7 +86,7 @@ TEST_CASE_FIXTURE(LeaseFixture, "a crash is the function's doing and is not repe
   const LeasedFunction crashes = load("segfaults");
   const LeasedFunction exits = load("exits");
   const Error error = error_of([&] { (void)crashes.invoke(""); });
-  CHECK(error.kind() == ErrorKind::function_crashed);
+  check_clear(error, ErrorKind::function_crashed);
   CHECK(error.attempt() == 1);
   CHECK_FALSE(error.retryable());
   CHECK(error.outcome() == "function_crashed");
@@ -111,8 +111,8 @@ TEST_CASE_FIXTURE(LeaseFixture, "the end of the executor ends waiting calls") {
   CHECK_FALSE(running.wait_for(milliseconds(20)));
   own_source->forgotten = true;
   delete own;
-  CHECK(error_of([&] { (void)running.get(); }).kind() == ErrorKind::lease_ended);
-  CHECK(error_of([&] { (void)loops.invoke(""); }).kind() == ErrorKind::lease_ended);
+  check_clear(error_of([&] { (void)running.get(); }), ErrorKind::lease_ended);
+  check_clear(error_of([&] { (void)loops.invoke(""); }), ErrorKind::lease_ended);
 }
 
 }  // namespace orchid::tests

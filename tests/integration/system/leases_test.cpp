@@ -2,10 +2,10 @@
 #include <signal.h>
 
 #include <atomic>
-#include <optional>
 #include <set>
 #include <thread>
 
+#include "clear_error.h"
 #include "system_fixture.h"
 #include "tcp_relay.h"
 
@@ -110,17 +110,16 @@ TEST_CASE_FIXTURE(SystemFixture, "a lease that cannot be renewed ends, and says 
   const LeasedFunction counts = lease.function("counts_calls");
   relay.cut();
   CHECK(counts.invoke("").text() == "1");
-  const auto end = [&]() -> std::optional<ErrorKind> {
+  Error last({.message = "no call has failed"});
+  CHECK(eventually([&] {
     try {
       (void)counts.invoke("", {.deadline = seconds(2)});
-      return std::nullopt;
     } catch (const Error& error) {
-      return error.kind();
+      last = error;
     }
-  };
-  std::optional<ErrorKind> last;
-  CHECK(eventually([&] { return (last = end()) == ErrorKind::lease_ended; }));
-  CHECK((last ? std::string(to_string(*last)) : "none") == "lease_ended");
+    return last.kind() == ErrorKind::lease_ended;
+  }));
+  check_clear(last, ErrorKind::lease_ended);
 }
 
 TEST_CASE_FIXTURE(SystemFixture, "a lease that is closed by another program ends") {
@@ -144,19 +143,19 @@ TEST_CASE_FIXTURE(SystemFixture, "what a lease cannot be, or do, is said with it
   deploy("counts_calls");
   REQUIRE(orchid({"deploy", std::string(EXAMPLES) + "/dot.bc", "--name", "dot"}).status == 0);
   Client user = client();
-  CHECK(error_of([&] { (void)user.lease({.workers = 4'000}); }).kind() == ErrorKind::no_capacity);
-  CHECK(error_of([&] { (void)user.lease({.lane = "ucx"}); }).kind() == ErrorKind::no_capacity);
-  CHECK(error_of([&] { (void)user.lease({.constraints = {.host = "elsewhere"}}); }).kind() ==
-        ErrorKind::no_capacity);
-  CHECK(error_of([&] { (void)user.lease({.duration = milliseconds(1)}); }).kind() ==
-        ErrorKind::bad_request);
+  check_clear(error_of([&] { (void)user.lease({.workers = 4'000}); }), ErrorKind::no_capacity);
+  check_clear(error_of([&] { (void)user.lease({.lane = "ucx"}); }), ErrorKind::no_capacity);
+  check_clear(error_of([&] { (void)user.lease({.constraints = {.host = "elsewhere"}}); }),
+              ErrorKind::no_capacity);
+  check_clear(error_of([&] { (void)user.lease({.duration = milliseconds(1)}); }),
+              ErrorKind::bad_request);
   Lease lease = user.lease({.workers = 1});
-  CHECK(error_of([&] { (void)lease.function<int(int)>("dot"); }).kind() ==
-        ErrorKind::signature_mismatch);
-  CHECK(error_of([&] { (void)lease.function("missing"); }).kind() == ErrorKind::not_found);
+  check_clear(error_of([&] { (void)lease.function<int(int)>("dot"); }),
+              ErrorKind::signature_mismatch);
+  check_clear(error_of([&] { (void)lease.function("missing"); }), ErrorKind::not_found);
   CHECK(lease.function("counts_calls").invoke("").text() == "1");
   Client nobody({.gateway = "http://127.0.0.1:1", .token = "x"});
-  CHECK(error_of([&] { (void)nobody.lease(); }).kind() == ErrorKind::unreachable);
+  check_clear(error_of([&] { (void)nobody.lease(); }), ErrorKind::unreachable);
 }
 
 }  // namespace orchid::tests

@@ -22,6 +22,8 @@ here = os.path.dirname(os.path.abspath(sys.argv[0]))
 name = os.path.basename(sys.argv[0])
 with open(os.path.join(here, name + ".pids"), "a") as file:
     file.write(f"{os.getpid()}\n")
+with open(os.path.join(here, name + ".words"), "w") as file:
+    file.write("".join(word + "\n" for word in sys.argv[1:]))
 def starts():
     return len(open(os.path.join(here, name + ".pids")).readlines())
 def announce():
@@ -63,7 +65,13 @@ class Stage {
   [[nodiscard]] bool exists(const std::string& name) const {
     return std::filesystem::exists(scratch_ / name);
   }
+  /// The words that a program was started with, one a line.
+  [[nodiscard]] std::string words_of(const std::string& program) const {
+    std::ifstream file(scratch_ / (program + ".words"));
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
   bool stop_when_ready = false;
+  std::string lane_listen;
   std::string told;
 
  private:
@@ -74,7 +82,8 @@ class Stage {
         {.programs = scratch_.path(),
          .runtime = scratch_.path(),
          .state = scratch_.path(),
-         .listen = {"127.0.0.1:0"}},
+         .listen = {"127.0.0.1:0"},
+         .lane_listen = lane_listen},
         {.ready =
              [&](const GatewayFile& file) {
                tell("ready " + file.addresses.at(0) + (exists("gateway.json") ? " written" : ""));
@@ -137,6 +146,21 @@ TEST_CASE(
     REQUIRE(stage.pids(program).size() == 1);
     CHECK(has_ended(stage.pids(program)[0]));
   }
+}
+
+TEST_CASE(
+    "the executor is told where clients of other hosts reach it, and only when it is wanted") {
+  Stage stage;
+  stage.stop_when_ready = true;
+  CHECK(stage.run() == 0);
+  CHECK(contains(stage.words_of("orchid-executor"), "--gateway\n"));
+  CHECK_FALSE(contains(stage.words_of("orchid-executor"), "--lane-listen"));
+  Stage open;
+  open.stop_when_ready = true;
+  open.lane_listen = "192.0.2.7:0";
+  CHECK(open.run() == 0);
+  CHECK(contains(open.words_of("orchid-executor"), "--lane-listen\n192.0.2.7:0\n"));
+  CHECK_FALSE(contains(open.words_of("orchid-gateway"), "--lane-listen"));
 }
 
 TEST_CASE("a program that ends is started again, and the other one stays") {

@@ -52,6 +52,15 @@ TEST_CASE("an idle worker that has the module gets the call") {
   CHECK(choice.lane == 2);
 }
 
+TEST_CASE("short calls stand behind others, but not where a long one has waited for its turn") {
+  LaneView lane = busy(3, nanoseconds(3'000));
+  CHECK(choose({lane}, {.is_short = true}).kind == Choice::Kind::send);
+  lane.awaited = true;
+  CHECK(choose({lane}, {.is_short = true}).kind == Choice::Kind::wait);
+  lane.in_flight = 0;  // the long one was asked first, and cannot have it
+  CHECK(choose({lane}, {.is_short = true}).kind == Choice::Kind::send);
+}
+
 TEST_CASE("else an idle worker loads the module") {
   const auto choice = choose({busy(1, nanoseconds(5)), idle_empty}, {});
   CHECK(choice.kind == Choice::Kind::load);

@@ -179,6 +179,7 @@ TEST_CASE("nobody at the address, and nothing but silence, are told apart from a
   Client gone({.gateway = address});
   const Error refused = error_of([&] { (void)gone.functions(); });
   CHECK(refused.kind() == ErrorKind::unreachable);
+  CHECK(std::string(refused.what()).find(refused.hint()) != std::string::npos);
   CHECK(refused.retryable());
   CHECK(refused.hint().find("orchid up") != std::string::npos);
   FakeGateway dropping([](const FakeRequest&) { return FakeAnswer{.hang_up = true}; });

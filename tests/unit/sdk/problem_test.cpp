@@ -94,4 +94,15 @@ TEST_CASE("an invocation that did not go well becomes an error of its outcome's 
   CHECK_FALSE(error.hint().empty());
 }
 
+TEST_CASE("every error says what to do, in one line with what happened") {
+  for (int i = 0; i <= static_cast<int>(ErrorKind::internal); ++i) {
+    const auto kind = static_cast<ErrorKind>(i);
+    CAPTURE(to_string(kind));
+    const Error general({.kind = kind, .message = "it\nfailed"});
+    CHECK_FALSE(general.hint().empty());
+    CHECK(std::string(general.what()) == "it failed; " + general.hint());
+    CHECK(Error({.kind = kind, .message = "m", .hint = "its own"}).hint() == "its own");
+  }
+}
+
 }  // namespace orchid::sdk

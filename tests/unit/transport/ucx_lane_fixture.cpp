@@ -169,10 +169,12 @@ void serve_asleep(const Child::Job& job) {
   serve(*worker, true);
 }
 
-Child Child::start_worker(Life life) {
+Child Child::start_worker(Life life, const std::string& place) {
   Child child;
   child.key_ = random_key();
-  child.pid_ = fork_server.start({.life = life, .key = child.key_});
+  Order order{.life = life, .key = child.key_};
+  place.copy(order.address, sizeof(order.address) - 1);
+  child.pid_ = fork_server.start(order);
   child.address_ = fork_server.next_report();
   return child;
 }

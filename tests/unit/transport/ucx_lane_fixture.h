@@ -135,11 +135,11 @@ class Child {
  public:
   struct Job {
     ConnectionKey key;
-    std::string address;  // a client's
+    std::string address;  // a client's; of a worker: where it is to live
     int report = -1;      // a worker sends its address there
   };
   using Life = void (*)(const Job&);
-  [[nodiscard]] static Child start_worker(Life life);
+  [[nodiscard]] static Child start_worker(Life life, const std::string& place = {});
   [[nodiscard]] static Child start_client(Life life, const Child& worker);
   Child() = default;
   Child(Child&& other) noexcept

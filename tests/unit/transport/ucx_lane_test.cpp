@@ -1,5 +1,12 @@
 #include "transport/ucx_lane.h"
 
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+
+#include <array>
+
 #include "ucx_lane_fixture.h"
 
 namespace orchid::transport {
@@ -226,6 +233,79 @@ TEST_CASE("a client of another version learns which one the worker speaks") {
   CHECK(text_of(answer).substr(0, 8) == "ORCHLANE");
   CHECK(answer[8] == std::byte{1});
   CHECK(worker.get().error().code == ErrorCode::timed_out);
+}
+
+TEST_CASE("a worker of another version is told from a broken one, with both versions") {
+  const UniqueFd listening(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in own{.sin_family = AF_INET,
+                  .sin_port = 0,
+                  .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)},
+                  .sin_zero = {}};
+  socklen_t size = sizeof(own);
+  REQUIRE(::bind(listening.get(), reinterpret_cast<sockaddr*>(&own), size) == 0);
+  REQUIRE(::listen(listening.get(), 1) == 0);
+  REQUIRE(::getsockname(listening.get(), reinterpret_cast<sockaddr*>(&own), &size) == 0);
+  const std::string address = "127.0.0.1:" + std::to_string(ntohs(own.sin_port));
+  const auto speaks = [&](std::span<const std::byte> welcome) {
+    auto worker = std::async(std::launch::async, [&] {
+      pollfd called{.fd = listening.get(), .events = POLLIN, .revents = 0};
+      REQUIRE(::poll(&called, 1, 5000) == 1);
+      const UniqueFd peer(::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      std::array<std::byte, 32> hello{};
+      REQUIRE(::recv(peer.get(), hello.data(), hello.size(), MSG_WAITALL) == 32);
+      REQUIRE(::send(peer.get(), welcome.data(), welcome.size(), MSG_NOSIGNAL) > 0);
+      // Until it has gone: to hang up on what was not read would take the welcome back.
+      while (::recv(peer.get(), hello.data(), hello.size(), 0) > 0) {
+      }
+    });
+    auto client = UcxLaneClient::connect(
+        context(), {.address = address, .key = random_key(), .deadline = in(5s)});
+    worker.get();
+    REQUIRE_FALSE(client.has_value());
+    return client.error();
+  };
+  std::array<std::byte, 32> welcome{};
+  std::memcpy(welcome.data(), "ORCHLANE", 8);
+  welcome[8] = std::byte{7};
+  const Failure other = speaks(welcome);
+  CHECK(other.code == ErrorCode::unsupported);
+  CHECK(other.message.find("version 7") != std::string::npos);
+  CHECK(other.message.find("version 1") != std::string::npos);
+  std::memcpy(welcome.data(), "HTTP/1.1", 8);
+  CHECK(speaks(welcome).code == ErrorCode::bad_request);
+  std::memcpy(welcome.data(), "ORCHLANE", 8);
+  welcome[8] = std::byte{1};  // of the right version, and with a lane of no bytes
+  CHECK(speaks(welcome).code == ErrorCode::bad_request);
+}
+
+TEST_CASE("without UCX's library the error names the package that has it") {
+  Child child = Child::start_client(
+      [](const Child::Job&) {
+        if (::unshare(CLONE_NEWNS) != 0 ||
+            ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+          ::_exit(77);
+        // As on a host that does not have it: an empty file is no library either.
+        bool hidden = false;
+        for (const char* folder : {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"})
+          hidden = ::mount("/dev/null", (std::string(folder) + "/libucp.so.0").c_str(), nullptr,
+                           MS_BIND, nullptr) == 0 ||
+                   hidden;
+        if (!hidden) ::_exit(77);
+        const auto loaded = load_ucx();
+        const auto made = UcxContext::create({.devices = "lo"});
+        const bool told = !loaded && loaded.error().code == ErrorCode::unsupported &&
+                          loaded.error().message.find("libucx0") != std::string::npos &&
+                          loaded.error().message.find('\n') == std::string::npos;
+        ::_exit(told && !made && made.error().message == loaded.error().message ? 42 : 1);
+      },
+      {});
+  const int status = child.wait();
+  REQUIRE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) {
+    MESSAGE("no mount namespace is permitted here");
+    return;
+  }
+  CHECK(WEXITSTATUS(status) == 42);
 }
 
 TEST_CASE("waiting for a client ends at the deadline, or when it is told to") {

@@ -10,6 +10,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,19 +34,31 @@ using LaneDeadline = std::chrono::steady_clock::time_point;
 /// signal handlers. Errors: `unsupported`.
 [[nodiscard]] Result<void> load_ucx();
 
+/// What lies between the hosts. On RDMA hardware UCX makes its connections with datagrams that it
+/// takes from anybody on the fabric, and which can write anywhere in the process; nothing of ours
+/// closes that door (docs/guide/infiniband.md).
+enum class Fabric : std::uint8_t {
+  tcp,      // TCP only, over whatever carries it
+  trusted,  // nobody on it means ill: RDMA too, where there is a device for it
+};
+
 /// UCX in this process: one for all its lanes, made after the last fork. Any thread may open lanes
 /// with it.
 class UcxContext {
  public:
   struct Options {
-    std::string transports = "tcp,self";  // as UCX_TLS
-    std::string devices;                  // as UCX_NET_DEVICES; empty: all
+    std::string transports;  // as UCX_TLS; empty: chosen by what this host has
+    std::string devices;     // as UCX_NET_DEVICES; empty: chosen, or all
+    Fabric fabric = Fabric::tcp;
   };
   /// Errors: `unsupported` (no library), `bad_configuration`.
   [[nodiscard]] static Result<UcxContext> create(const Options& options);
   UcxContext(UcxContext&& other) noexcept;
   UcxContext& operator=(UcxContext&& other) noexcept;
   ~UcxContext();  // after its lanes
+
+  /// Which transports and devices it may use, and why, in one line.
+  [[nodiscard]] const std::string& description() const;
 
   class State;
   [[nodiscard]] State& state() { return *state_; }

@@ -1,6 +1,10 @@
 #include "ucx/context.h"
 
 #include <utility>
+#include <vector>
+
+#include "ucx/fabric.h"
+#include "ucx/resources.h"
 
 namespace orchid::transport {
 namespace {
@@ -18,22 +22,36 @@ constexpr Setting settings[] = {
     {"KEEPINTVL", "1s"},          {"ALLOC", "heap"},           {"ALLOC_PRIO", "heap"},
 };
 
+/// What is stated goes before what is chosen.
+TransportChoice choice_of(const UcxContext::Options& options) {
+  if (!options.transports.empty()) return {options.transports, options.devices, "as it was told"};
+  std::vector<UcxResource> resources;
+  if (options.fabric != Fabric::tcp)
+    if (auto found = find_resources()) resources = std::move(*found);
+  TransportChoice choice = choose_transports(resources, options.fabric);
+  if (!options.devices.empty()) choice.devices = options.devices;
+  return choice;
+}
+
 }  // namespace
 
 Result<UcxContext> UcxContext::create(const Options& options) {
   auto loaded = UcxLibrary::load();
   if (!loaded) return fail(std::move(loaded.error()));
   const UcxLibrary& ucx = **loaded;
+  const TransportChoice choice = choice_of(options);
   ucp_config_t* config = nullptr;
   if (const auto status = ucx.config_read(nullptr, nullptr, &config); status != UCS_OK)
     return fail(ucx.failure(ErrorCode::bad_configuration, "UCX's settings", status));
-  ucs_status_t status = ucx.config_modify(config, "TLS", options.transports.c_str());
-  if (status == UCS_OK && !options.devices.empty())
-    status = ucx.config_modify(config, "NET_DEVICES", options.devices.c_str());
+  ucs_status_t status = ucx.config_modify(config, "TLS", choice.transports.c_str());
+  if (status == UCS_OK && !choice.devices.empty())
+    status = ucx.config_modify(config, "NET_DEVICES", choice.devices.c_str());
   for (const Setting& setting : settings)
     if (status == UCS_OK) status = ucx.config_modify(config, setting.name, setting.value);
   ucp_params_t parameters{};
   parameters.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
+  // No RMA and no atomics, on any fabric: then UCX hands out no key to memory of ours, and takes no
+  // put or get in software.
   parameters.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
   parameters.mt_workers_shared = 1;
   ucp_context_h context = nullptr;
@@ -42,13 +60,18 @@ Result<UcxContext> UcxContext::create(const Options& options) {
   ucx.config_release(config);
   if (status != UCS_OK)
     return fail(ucx.failure(ErrorCode::bad_configuration,
-                            "UCX with the transports '" + options.transports + "'", status));
-  return UcxContext(std::make_unique<State>(ucx, context));
+                            "UCX with the transports '" + choice.transports + "'", status));
+  std::string description = "UCX_TLS=" + choice.transports;
+  if (!choice.devices.empty()) description += " UCX_NET_DEVICES=" + choice.devices;
+  return UcxContext(
+      std::make_unique<State>(ucx, context, description + " (" + choice.reason + ")"));
 }
 
 UcxContext::UcxContext(std::unique_ptr<State> state) : state_(std::move(state)) {}
 UcxContext::UcxContext(UcxContext&& other) noexcept = default;
 UcxContext& UcxContext::operator=(UcxContext&& other) noexcept = default;
 UcxContext::~UcxContext() = default;
+
+const std::string& UcxContext::description() const { return state_->description(); }
 
 }  // namespace orchid::transport

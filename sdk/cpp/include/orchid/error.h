@@ -49,7 +49,7 @@ class Error : public std::exception {
   struct Details {
     ErrorKind kind = ErrorKind::internal;
     std::string message;  // what happened
-    std::string hint;     // what to do; may be empty
+    std::string hint;     // what to do; empty: what helps with this kind in general
     std::string
         outcome;  // of the invocation, as on the wire ("function_crashed"); empty: there was none
     int http_status = 0;  // 0: no answer

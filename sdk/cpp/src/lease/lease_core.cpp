@@ -88,7 +88,7 @@ WorkerLane* LeaseCore::take_idle_lane(const DirectCall& call) {
     if (index == count) index = 0;
     WorkerLane* lane = lanes_[index].load(std::memory_order_relaxed);
     if (!lane->looks_idle() || !lane->try_drive()) continue;
-    if (lane->is_empty() && lane->accepts(call)) {
+    if (lane->is_empty() && lane->turn_of(call) == Turn::now) {
       usual_lane = index;
       return lane;
     }
@@ -117,7 +117,7 @@ void LeaseCore::enqueue(DirectCall& call) {
     refused = refusal_of(call);
     if (!refused) {
       if (call.batch != nullptr) CallBatch::keep_input(call);
-      queue_.push_back(&call);
+      queue_.push(call);
       waiting_.fetch_add(1);
       queue_version_.fetch_add(1);
     }
@@ -137,10 +137,8 @@ void LeaseCore::offer() {
 
 DirectCall* LeaseCore::take_waiting(WorkerLane& lane) {
   const std::lock_guard lock(mutex_);
-  const auto found = std::ranges::find_if(queue_, [&](auto* call) { return lane.accepts(*call); });
-  if (found == queue_.end()) return nullptr;
-  DirectCall* call = *found;
-  queue_.erase(found);
+  DirectCall* call = queue_.take([&](const DirectCall& each) { return lane.turn_of(each); });
+  if (call == nullptr) return nullptr;
   waiting_.fetch_sub(1);
   call->lane.store(&lane, std::memory_order_release);
   return call;
@@ -155,7 +153,7 @@ void LeaseCore::put_back(DirectCall& call) {
     if (!refused) {
       if (call.batch != nullptr) CallBatch::keep_input(call);
       call.lane.store(nullptr, std::memory_order_release);
-      queue_.push_front(&call);
+      queue_.push_front(call);
       waiting_.fetch_add(1);
       queue_version_.fetch_add(1);
     }
@@ -165,9 +163,7 @@ void LeaseCore::put_back(DirectCall& call) {
 
 bool LeaseCore::remove_waiting(DirectCall& call) {
   const std::lock_guard lock(mutex_);
-  const auto found = std::ranges::find(queue_, &call);
-  if (found == queue_.end()) return false;
-  queue_.erase(found);
+  if (!queue_.remove(call)) return false;
   waiting_.fetch_sub(1);
   return true;
 }

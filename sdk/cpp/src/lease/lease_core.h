@@ -5,7 +5,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <list>
 #include <map>
@@ -19,6 +18,7 @@
 #include "foundation/clock.h"
 #include "foundation/result.h"
 #include "foundation/tick_clock.h"
+#include "lease/call_queue.h"
 #include "lease/direct_call.h"
 #include "lease/lease_grant.h"
 #include "lease/lease_source.h"
@@ -184,7 +184,7 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
   mutable std::mutex mutex_;
   std::condition_variable changed_;  // a worker came or went, a module was loaded, the lease ended
   std::shared_ptr<LeaseThreads> threads_;          // guarded by mutex_; empty after the release
-  std::deque<DirectCall*> queue_;                  // guarded by mutex_
+  CallQueue<DirectCall> queue_;                    // guarded by mutex_
   std::list<AsyncCall*> asynchronous_;             // guarded by mutex_; not yet done
   std::vector<std::shared_ptr<LeaseCode>> codes_;  // guarded by mutex_; by number
   std::set<LeaseId> told_lost_;                    // guarded by mutex_

@@ -113,8 +113,10 @@ class Mapping {
       held_[index] = true;
     }
     bool moved = lane.look_for(batch_.get());
-    while (BatchCall* call = next_call()) {
-      if (!lane.accepts(*call) || !lane.send(*call)) break;
+    // Who waits in the queue is not overtaken.
+    while (core_.waiting() == 0 && next_call() != nullptr) {
+      BatchCall* const call = prepared_;
+      if (lane.turn_of(*call) != sdk::Turn::now || !lane.send(*call)) break;
       prepared_ = nullptr;
       moved = true;
     }

@@ -145,13 +145,11 @@ bool LeaseCore::code_rejected(LeaseCode& code, const LaneRejected& why) {
     if (why.code == ErrorCode::no_capacity) return true;
     if (is_transient(why.code) && ++code.failed_loads < most_failed_loads) return true;
     code.rejected = details;
-    for (auto at = queue_.begin(); at != queue_.end();) {
-      if ((*at)->code != &code) {
-        ++at;
-        continue;
-      }
-      refused.push_back(*at);
-      at = queue_.erase(at);
+    const auto of_code = [&](const DirectCall& call) {
+      return call.code == &code ? Turn::now : Turn::never;
+    };
+    while (DirectCall* call = queue_.take(of_code)) {
+      refused.push_back(call);
       waiting_.fetch_sub(1);
     }
     changed_.notify_all();
@@ -314,7 +312,7 @@ void LeaseCore::end(Error::Details why) {
     const std::lock_guard lock(mutex_);
     if (end_) return;
     end_ = why;
-    waiting.swap(queue_);
+    waiting = queue_.take_all();
     waiting_.store(0);
     changed_.notify_all();
   }

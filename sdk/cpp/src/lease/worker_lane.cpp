@@ -17,18 +17,7 @@ namespace orchid::sdk {
 namespace {
 
 constexpr unsigned looks_per_clock = 64;
-/// Calls that are expected to last longer wait in the lease's queue, where any worker takes them.
-constexpr std::chrono::microseconds short_run{20};
-constexpr std::chrono::microseconds longest_backlog{200};
-constexpr unsigned most_in_lane = 64;  // more gain nothing, and what they touch fills a cache
 constexpr unsigned most_stale_answers = 3;
-
-unsigned window_of(std::chrono::nanoseconds usual_run) {
-  if (usual_run > short_run) return 1;
-  const auto fits = std::chrono::nanoseconds(longest_backlog) /
-                    std::max(usual_run, std::chrono::nanoseconds(500));
-  return std::clamp(static_cast<unsigned>(fits), 1U, most_in_lane);
-}
 
 }  // namespace
 
@@ -76,16 +65,14 @@ void WorkerLane::leave() {
   }
 }
 
-bool WorkerLane::accepts(const DirectCall& call) const {
-  if (phase_.load(std::memory_order_relaxed) != LanePhase::ready) return false;
+Turn WorkerLane::turn_of(const DirectCall& call) const {
+  if (phase_.load(std::memory_order_relaxed) != LanePhase::ready) return Turn::never;
   const unsigned number = call.code->number;
-  if (number >= slots_.size() || slots_[number].state != SlotState::ready) return false;
-  if (call.home != nullptr && call.home->end != end_ && !call.home->end->gone()) return false;
-  if (head_ == tail_) return true;
-  if (call.at_most_once) return false;  // it could not be taken out again
-  const auto usual_run = std::max(slots_[number].usual_run, slots_[last_code_].usual_run);
-  const bool known = std::min(slots_[number].usual_run, slots_[last_code_].usual_run).count() >= 0;
-  return known && tail_ - head_ < window_of(usual_run);
+  if (number >= slots_.size() || slots_[number].state != SlotState::ready) return Turn::never;
+  if (call.home != nullptr && call.home->end != end_ && !call.home->end->gone()) return Turn::never;
+  return turn_behind(
+      tail_ - head_, call.at_most_once,
+      {.of_call = slots_[number].usual_run, .of_last = slots_[last_code_].usual_run});
 }
 
 bool WorkerLane::send(DirectCall& call) {

@@ -19,6 +19,7 @@
 #include "foundation/clock.h"
 #include "foundation/result.h"
 #include "foundation/sockets.h"
+#include "lease/call_queue.h"
 #include "lease/direct_call.h"
 #include "lease/lane_socket.h"
 #include "lease/lease_grant.h"
@@ -78,7 +79,7 @@ class WorkerLane {
   /// Connects and claims; to another host by and by.
   void open(std::string_view lane);
   /// Whether a call of this code could be sent now.
-  [[nodiscard]] bool accepts(const DirectCall& call) const;
+  [[nodiscard]] Turn turn_of(const DirectCall& call) const;
   /// False: there is no room now. What can never be sent is ended.
   [[nodiscard]] bool send(DirectCall& call);
   /// Until the call is done, has left this lane, or `until`.
