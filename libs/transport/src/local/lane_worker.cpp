@@ -42,6 +42,7 @@ Result<std::optional<LaneRequest>> LocalLaneWorker::receive() {
   const CallHeader& header = request.header;
   if (header.request_id != next_ + 1) return fail(nonsense("request id"));
   if (header.version != call_header_version) return fail(nonsense("version"));
+  if (const char* wrong = check_request(header)) return fail(nonsense(wrong));
   if (header.payload_offset == inline_payload) {
     if (header.payload_length > inline_bytes) return fail(nonsense("length"));
     request.input = {entry.payload, header.payload_length};
