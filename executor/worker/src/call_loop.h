@@ -13,6 +13,7 @@
 #include "foundation/tick_clock.h"
 #include "hygiene.h"
 #include "jit/linker.h"
+#include "lane_wait.h"
 #include "transport/local_lane.h"
 #include "worker/messages.h"
 #include "worker/status_page.h"
@@ -62,8 +63,7 @@ class CallLoop {
   Parts parts_;
   std::vector<Slot> slots_;
   std::uint64_t number_ = 0;  // of calls taken
-  std::uint64_t spin_ticks_;
-  std::uint64_t alone_ticks_;
+  LaneWait wait_;
   ByteCount output_limit_ = limits::output_size;
   std::uint32_t attention_seen_ = 0;
   std::string fallback_message_;
