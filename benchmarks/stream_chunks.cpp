@@ -60,8 +60,8 @@ std::vector<double> flow_round(const LeasedFunction& echo, const Case& what, con
 void measure(Bench& bench, const std::string& where, const LeasedFunction& echo) {
   const TickRate rate = TickRate::measure();
   for (const Case& what :
-       {Case{"8 B", 8, 20'000}, Case{"4 KiB", 4096, 10'000}, Case{"1 MiB", 1 << 20, 300}}) {
-    const auto compare = [&](const char* how, auto round, double target) {
+       {Case{"8 B", 8, 3000}, Case{"4 KiB", 4096, 1000}, Case{"1 MiB", 1 << 20, 48}}) {
+    const auto compare = [&](const char* how, auto round) {
       bench.compare({.row = where + ", " + how + ", " + what.name,
                      .unit = "us",
                      .round = [&]() -> Result<std::vector<double>> { return round(); },
@@ -69,10 +69,10 @@ void measure(Bench& bench, const std::string& where, const LeasedFunction& echo)
                      .baseline_round = [&]() -> Result<std::vector<double>> {
                        return calls_round(echo, what, rate);
                      },
-                     .promises = {{Statistic::p50, {Target::Direction::at_most, target}}}});
+                     .promises = {}});
     };
-    compare("in turn", [&] { return turns_round(echo, what, rate); }, 1.3);
-    compare("16 under way", [&] { return flow_round(echo, what, rate); }, 1.1);
+    compare("in turn", [&] { return turns_round(echo, what, rate); });
+    compare("16 under way", [&] { return flow_round(echo, what, rate); });
   }
 }
 

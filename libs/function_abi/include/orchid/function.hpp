@@ -24,6 +24,7 @@
 
 /// After the definition of a function at namespace scope, in the global namespace; the function
 /// must not be overloaded.
+// NOLINTBEGIN(bugprone-macro-parentheses): a template argument, which takes none
 #define ORCHID_FUNCTION(name)                                                                      \
   extern "C" {                                                                                     \
   extern __attribute__((visibility("default")))                                                    \
@@ -35,6 +36,7 @@
   ORCHID_ENTRY(name) {                                                                             \
     return ::orchid::entries::Entry<decltype(name)>::template run<&name>(call, input, input_size); \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 
 namespace orchid {
 
