@@ -117,14 +117,15 @@ void FakeExecutor::work(Connection& connection) {
     auto request = connection.worker->receive();
     if (!request || !*request) return;
     if (forgets_.exchange(false)) ++connection.generation;
-    if ((*request)->header.generation != connection.generation) {
+    const auto kind = static_cast<RequestKind>((*request)->header.kind);
+    if (kind == RequestKind::call && (*request)->header.generation != connection.generation) {
       must(connection.worker->answer({.kind = ResponseKind::need_code}));
       continue;
     }
     const auto input = (*request)->input;
     std::byte* room = connection.worker->output(input.size());
     if (!input.empty()) std::memcpy(room, input.data(), input.size());
-    must(connection.worker->answer({}));
+    must(connection.worker->answer({.kind = kind_}));
   }
 }
 

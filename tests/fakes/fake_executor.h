@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "foundation/unique_fd.h"
+#include "protocol/call_header.h"
 #include "protocol/lane_messages.h"
 
 namespace orchid::tests {
@@ -26,6 +27,8 @@ class FakeExecutor {
   void answer_calls(bool answers) { answers_ = answers; }
   /// The worker answers the next call with "need code".
   void forget_code() { forgets_ = true; }
+  /// The worker's answers are of this kind from now on, whatever it was asked.
+  void answer_with(ResponseKind kind) { kind_ = kind; }
   /// Closes all connections. Returns when that is done.
   void hang_up();
   /// Refuses all leases that were claimed.
@@ -47,6 +50,7 @@ class FakeExecutor {
   std::string revocation_;                                // before `revokes_` is set
   std::atomic<bool> answers_{true};
   std::atomic<bool> forgets_{false};
+  std::atomic<ResponseKind> kind_{ResponseKind::reply};
   std::atomic<bool> hangs_up_{false};
   std::atomic<bool> revokes_{false};
   std::atomic<bool> ends_{false};

@@ -215,15 +215,21 @@ void WorkerProcess::make_sure_of_its_end() {
   if (pidfd_) ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
 }
 
+/// As the worker's last words have it, which may be anything.
+std::string WorkerProcess::last_place() const {
+  char place[sizeof(StatusPage::place)] = {};
+  std::memcpy(place, page().place, sizeof(place) - 1);
+  return place;
+}
+
 std::string WorkerProcess::describe_signal(int number) const {
   const StatusPage& seen = page();
-  char place[sizeof(StatusPage::place)] = {};
-  std::memcpy(place, seen.place, sizeof(place) - 1);
+  const std::string place = last_place();
   std::string text =
       fmt::format("the function was ended by signal {} ({})", number, ::strsignal(number));
   if (seen.last_words.load() != static_cast<std::uint32_t>(LastWords::signal)) return text;
   if (seen.stack_overflow.load() != 0) text = "the function overflowed its stack of 8 MiB";
-  if (place[0] != 0) text += fmt::format(" in {}", place);
+  if (!place.empty()) text += fmt::format(" in {}", place);
   if (number == SIGSEGV && seen.stack_overflow.load() == 0)
     text += fmt::format(", at address {:#x}", seen.address.load());
   return text;
@@ -241,6 +247,8 @@ void WorkerProcess::explain_end(LaneEnded& ended, const ChildEvent& event) const
     ended.outcome = Outcome::function_exited;
     ended.exit_status = event.value;
     ended.message = fmt::format("the function ended its process with status {}", event.value);
+  } else if (event.kind == ChildEvent::Kind::exited && words == LastWords::failed) {
+    ended.message = last_place();  // not the function's doing: the outcome stays worker_lost
   } else if (event.kind == ChildEvent::Kind::killed && words == LastWords::none &&
              event.value == SIGKILL) {
     ended.message = "the worker process was killed from outside";
@@ -270,9 +278,7 @@ LaneEnded WorkerProcess::epitaph(const ChildEvent& event) const {
   if (state == RunState::idle) {
     const auto words = static_cast<LastWords>(seen.last_words.load());
     if (words == LastWords::spoiled || words == LastWords::failed) {
-      char place[sizeof(StatusPage::place)] = {};
-      std::memcpy(place, seen.place, sizeof(place) - 1);
-      ended.message = place;
+      ended.message = last_place();
     } else if (words == LastWords::signal && event.kind == ChildEvent::Kind::killed) {
       ended.message = describe_signal(
           event.value);  // between two calls: a thread that was left running, a static initialiser

@@ -128,6 +128,7 @@ class WorkerProcess {
     LoadDone done;
   };
   [[nodiscard]] std::uint32_t choose_slot();
+  [[nodiscard]] std::string last_place() const;
   [[nodiscard]] std::string describe_signal(int number) const;
   void explain_end(LaneEnded& ended, const ChildEvent& event) const;
 

@@ -288,7 +288,8 @@ constexpr std::array<std::string_view, 5> compiler{
     "atomic_flag_test_and_set_explicit"};
 
 constexpr std::array<std::string_view, 1> host_api{
-    "orchid_output orchid_error orchid_log orchid_should_stop orchid_progress orchid_time_left_ns "
+    "orchid_output orchid_append orchid_exchange orchid_error orchid_log orchid_should_stop "
+    "orchid_progress orchid_time_left_ns "
     "orchid_invocation_id orchid_core "
     "orchid_core_count"};
 

@@ -10,6 +10,10 @@
 #include "transport/local_lane.h"
 #include "worker/status_page.h"
 
+namespace orchid::executor {
+class CallStream;
+}
+
 /// The running call. Made anew for each call, on the worker's thread.
 struct orchid_call {
   orchid::transport::LaneWorker& lane;
@@ -21,7 +25,9 @@ struct orchid_call {
   std::uint64_t started_ticks;
   std::uint64_t deadline_ns;
   std::int32_t core;
-  std::uint64_t output_limit;  // bytes
+  std::uint64_t output_limit;                      // bytes
+  std::size_t output_size = 0;                     // of what was written and not sent
+  orchid::executor::CallStream* stream = nullptr;  // null: it has one input and one output
   std::size_t message_size = 0;
   std::array<char, orchid::limits::message_size.value>* message;
 

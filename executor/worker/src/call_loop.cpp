@@ -2,17 +2,17 @@
 
 #include <cxxabi.h>
 #include <poll.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <exception>
 #include <new>
 
+#include "call_stream.h"
 #include "foundation/files.h"
 #include "foundation/sockets.h"
+#include "last_words.h"
 #include "orchid/function.h"
 #include "runtime_overrides.h"
 #include "runtime_symbols/runtime_symbols.h"
@@ -25,8 +25,6 @@ constexpr std::chrono::microseconds default_spin{50};
 constexpr std::chrono::microseconds spin_alone{2};
 constexpr std::uint64_t spin_for_ever_us = 1ULL << 32;
 constexpr std::size_t slot_limit = 1024;
-/// The clock that the spin is measured with is read once in so many looks at the ring.
-constexpr unsigned looks_per_clock = 64;
 
 void* resolve(std::string_view name) {
   if (void* override = find_override(name); override != nullptr) return override;
@@ -55,8 +53,10 @@ std::string describe_current_exception() {
 
 CallLoop::CallLoop(const Parts& parts)
     : parts_(parts),
-      spin_ticks_(parts.rate.ticks(default_spin)),
-      alone_ticks_(parts.rate.ticks(spin_alone)) {
+      wait_{.lane = parts.lane,
+            .control = parts.control,
+            .spin_ticks = parts.rate.ticks(default_spin),
+            .alone_ticks = parts.rate.ticks(spin_alone)} {
   slots_.reserve(slot_limit);
   parts_.code.resize(slot_limit);  // never grows again: the crash handler reads it
 }
@@ -77,30 +77,19 @@ void CallLoop::run() {
 
 /// Returns when a call or a control message may be there.
 void CallLoop::wait() {
-  const std::uint64_t start = ticks_now();
-  std::uint64_t waited = 0;
-  do {
-    for (unsigned look = 0; look < looks_per_clock; ++look)
-      if (parts_.lane.ready() ||
-          parts_.page.attention.load(std::memory_order_relaxed) != attention_seen_)
-        return;
-    waited = ticks_now() - start;
-    if (waited > alone_ticks_) ::sched_yield();
-  } while (waited < spin_ticks_);
-  block();
+  const bool came = wait_.spin([&] {
+    return parts_.lane.ready() ||
+           parts_.page.attention.load(std::memory_order_relaxed) != attention_seen_;
+  });
+  if (!came) block();
 }
 
 void CallLoop::block() {
   if (std::string left = parts_.hygiene.find_threads(); !left.empty())
     end(LastWords::spoiled, left);
-  if (!parts_.lane.prepare_to_sleep()) return;
-  if (parts_.page.attention.load(std::memory_order_acquire) == attention_seen_) {
-    std::array<pollfd, 2> wait{
-        {{parts_.lane.wake_descriptor(), POLLIN, 0}, {parts_.control, POLLIN, 0}}};
-    ::poll(wait.data(), wait.size(), -1);
-    if ((wait[1].revents & (POLLHUP | POLLERR)) != 0) ::_exit(0);  // the agent has gone
-  }
-  parts_.lane.finish_sleep();
+  wait_.sleep(POLLIN, [&] {
+    return parts_.page.attention.load(std::memory_order_acquire) != attention_seen_;
+  });
 }
 
 void CallLoop::report(const WorkerMessage& message) {
@@ -121,10 +110,10 @@ void CallLoop::obey_control() {
 
 void CallLoop::obey(const WorkerMessage& message, std::vector<UniqueFd>& descriptors) {
   if (const auto* assign = std::get_if<Assign>(&message)) {
-    spin_ticks_ = parts_.rate.ticks(
+    wait_.spin_ticks = parts_.rate.ticks(
         std::chrono::microseconds(std::min<std::uint64_t>(assign->spin_us, 1ULL << 40)));
     // Who asked for the least latency has the core to himself.
-    if (assign->spin_us >= spin_for_ever_us) alone_ticks_ = spin_ticks_;
+    if (assign->spin_us >= spin_for_ever_us) wait_.alone_ticks = wait_.spin_ticks;
     output_limit_ = ByteCount{assign->output_limit};
   } else if (const auto* object = std::get_if<Load>(&message);
              object != nullptr && descriptors.size() == 1) {
@@ -170,6 +159,10 @@ void CallLoop::load(const Load& message, int object) {
 
 void CallLoop::execute(const transport::LaneRequest& request) {
   const CallHeader& header = request.header;
+  if (header.kind != static_cast<std::uint8_t>(RequestKind::call)) {
+    (void)parts_.lane.answer({.kind = ResponseKind::discarded});  // its stream has ended
+    return;
+  }
   if (header.slot >= slots_.size() || slots_[header.slot].generation != header.generation ||
       header.generation == 0 || header.entry >= slots_[header.slot].entries.size()) {
     (void)parts_.lane.answer({.kind = ResponseKind::need_code});
@@ -177,6 +170,8 @@ void CallLoop::execute(const transport::LaneRequest& request) {
   }
   ++number_;
   StatusPage& page = parts_.page;
+  const bool streams = (header.flags & flag_stream) != 0;
+  CallStream stream(wait_, page, header);
   orchid_call call{.lane = parts_.lane,
                    .page = page,
                    .log = parts_.log,
@@ -186,7 +181,9 @@ void CallLoop::execute(const transport::LaneRequest& request) {
                    .started_ticks = last_end_ != 0 ? last_end_ : ticks_now(),
                    .deadline_ns = header.deadline_ns,
                    .core = parts_.core,
-                   .output_limit = output_limit_.value,
+                   .output_limit = streams ? std::min(output_limit_, limits::chunk_size).value
+                                           : output_limit_.value,
+                   .stream = streams ? &stream : nullptr,
                    .message = &message_};
   page.request_id.store(header.request_id, std::memory_order_relaxed);
   page.started_ticks.store(call.started_ticks, std::memory_order_relaxed);
@@ -216,7 +213,9 @@ CallLoop::Verdict CallLoop::verdict_of(std::int32_t status, const orchid_call& c
   const std::uint32_t refused = parts_.page.refused.load(std::memory_order_relaxed);
   std::string_view message = call.message_text();
   if ((refused & refused_output) != 0) {
-    fallback_message_ = "the function's output is over the limit of " + to_string(output_limit_);
+    fallback_message_ = (call.stream == nullptr ? "the function's output is over the limit of "
+                                                : "a chunk of output is over the limit of ") +
+                        to_string(ByteCount{call.output_limit});
     return {Outcome::limit_exceeded, fallback_message_};
   }
   if (message.empty()) {
@@ -249,13 +248,6 @@ void CallLoop::finish(const orchid_call& call, const Verdict& verdict) {
   if (!spoiled.empty()) end(LastWords::spoiled, spoiled);
 }
 
-void CallLoop::end(LastWords words, std::string_view why) {
-  StatusPage& page = parts_.page;
-  const std::size_t size = std::min(why.size(), sizeof(page.place) - 1);
-  std::memcpy(page.place, why.data(), size);
-  page.place[size] = 0;
-  page.last_words.store(static_cast<std::uint32_t>(words));
-  ::_exit(0);
-}
+void CallLoop::end(LastWords words, std::string_view why) { end_worker(parts_.page, words, why); }
 
 }  // namespace orchid::executor

@@ -13,6 +13,7 @@
 #include "foundation/tick_clock.h"
 #include "hygiene.h"
 #include "jit/linker.h"
+#include "lane_wait.h"
 #include "transport/local_lane.h"
 #include "worker/messages.h"
 #include "worker/status_page.h"
@@ -63,8 +64,7 @@ class CallLoop {
   std::vector<Slot> slots_;
   std::uint64_t number_ = 0;    // of calls taken
   std::uint64_t last_end_ = 0;  // in ticks; a call that follows at once started then; 0: none does
-  std::uint64_t spin_ticks_;
-  std::uint64_t alone_ticks_;
+  LaneWait wait_;
   ByteCount output_limit_ = limits::output_size;
   std::uint32_t attention_seen_ = 0;
   std::string fallback_message_;

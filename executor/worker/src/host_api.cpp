@@ -4,8 +4,10 @@
 #include <limits>
 
 #include "call_context.h"
+#include "call_stream.h"
 #include "orchid/function.h"
 
+using orchid::executor::CallStream;
 using orchid::executor::refused_output;
 
 void orchid_call::set_message(std::string_view text) {
@@ -17,8 +19,37 @@ extern "C" {
 
 void* orchid_output(orchid_call* call, std::size_t size) {
   std::byte* room = size <= call->output_limit ? call->lane.output(size) : nullptr;
-  if (room == nullptr) call->page.refused.fetch_or(refused_output, std::memory_order_relaxed);
+  if (room == nullptr)
+    call->page.refused.fetch_or(refused_output, std::memory_order_relaxed);
+  else
+    call->output_size = size;
   return room;
+}
+
+void* orchid_append(orchid_call* call, std::size_t size) {
+  const std::size_t written = call->output_size;
+  // A sum that is too large for its type is over every limit.
+  const std::size_t wanted =
+      size > std::numeric_limits<std::size_t>::max() - written ? size : written + size;
+  auto* room = static_cast<std::byte*>(orchid_output(call, wanted));
+  return room == nullptr ? nullptr : room + written;
+}
+
+std::int32_t orchid_exchange(orchid_call* call, const void** input, std::size_t* size) {
+  std::span<const std::byte> chunk;
+  auto next = orchid_should_stop(call) != 0 ? CallStream::Next::stop : CallStream::Next::end;
+  if (call->stream != nullptr) next = call->stream->exchange(*call, chunk);
+  *input = chunk.data();
+  *size = chunk.size();
+  switch (next) {
+    case CallStream::Next::chunk:
+      return ORCHID_CHUNK;
+    case CallStream::Next::end:
+      return ORCHID_END_OF_INPUT;
+    case CallStream::Next::stop:
+      break;
+  }
+  return ORCHID_STOP;
 }
 
 void orchid_error(orchid_call* call, const char* message, std::size_t size) {

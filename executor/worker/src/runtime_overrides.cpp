@@ -92,6 +92,8 @@ OverrideTargets& override_targets() {
 void* find_override(std::string_view name) {
   static const std::array<std::pair<std::string_view, void*>, 32> overrides{{
       {"orchid_output", address_of(orchid_output)},
+      {"orchid_append", address_of(orchid_append)},
+      {"orchid_exchange", address_of(orchid_exchange)},
       {"orchid_error", address_of(orchid_error)},
       {"orchid_log", address_of(orchid_log)},
       {"orchid_should_stop", address_of(orchid_should_stop)},

@@ -177,6 +177,12 @@ Result<bool> Relay::pass_call() {
   if (!request) return fail(std::move(request.error()));
   if (!*request) return false;
   const CallHeader& header = (*request)->header;
+  if (header.kind != static_cast<std::uint8_t>(RequestKind::call) || header.flags != 0) {
+    auto refused = local_->answer({.outcome = Outcome::bad_request,
+                                   .message = "streams go over a lease of the caller's own"});
+    if (!refused) return fail(std::move(refused.error()));
+    return true;
+  }
   const auto sent = remote_->send({.slot = header.slot,
                                    .generation = header.generation,
                                    .entry = header.entry,

@@ -55,15 +55,40 @@ template <typename Place>
   return !answer.log.empty() || answer.log_dropped != 0;
 }
 
+/// What is wrong with a request's kind and flags, or null.
+[[nodiscard]] inline const char* check_request(const CallHeader& header) {
+  if ((header.flags & ~request_flags) != 0) return "flags";
+  switch (static_cast<RequestKind>(header.kind)) {
+    case RequestKind::call:
+      // A call that is no stream says nothing about its input's end.
+      return header.flags == flag_last ? "flags" : nullptr;
+    case RequestKind::stop:
+    case RequestKind::more:
+      return (header.flags & flag_stream) != 0 ? "flags" : nullptr;
+  }
+  return "kind";
+}
+
+/// Whether an entry may be answered so: only those of a stream get chunks.
+[[nodiscard]] inline bool is_answer(std::uint8_t kind, bool of_stream) {
+  switch (static_cast<ResponseKind>(kind)) {
+    case ResponseKind::reply:
+    case ResponseKind::need_code:
+      return true;
+    case ResponseKind::chunk:
+    case ResponseKind::discarded:
+      return of_stream;
+  }
+  return false;
+}
+
 /// Takes over what the header says, but for payload and log. Returns what is wrong with it, or
 /// null.
-[[nodiscard]] inline const char* read_answer_header(const CallHeader& header,
+[[nodiscard]] inline const char* read_answer_header(const CallHeader& header, bool of_stream,
                                                     LaneResponse& response) {
   if (header.version != call_header_version || header.status >= outcome_count)
     return "version or status";
-  if (header.kind != static_cast<std::uint8_t>(ResponseKind::reply) &&
-      header.kind != static_cast<std::uint8_t>(ResponseKind::need_code))
-    return "kind";
+  if (!is_answer(header.kind, of_stream)) return "kind";
   response.request_id = header.request_id;
   response.kind = static_cast<ResponseKind>(header.kind);
   response.outcome = static_cast<Outcome>(header.status);

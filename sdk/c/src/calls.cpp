@@ -48,6 +48,13 @@ orchid::LeaseOptions options_of(const orchid_lease_options* stated) {
   return options;
 }
 
+orchid_status show(const std::optional<std::span<const std::byte>>& output, const void** chunk,
+                   size_t* size) {
+  *chunk = output ? output->data() : nullptr;
+  *size = output ? output->size() : 0;
+  return ORCHID_STATUS_OK;
+}
+
 }  // namespace
 
 orchid_status orchid_client_open(const char* gateway, orchid_client** client) {
@@ -184,3 +191,49 @@ orchid_status orchid_future_get(orchid_future* future, orchid_bytes* output) {
 void orchid_future_cancel(orchid_future* future) { future->future.cancel(); }
 
 void orchid_future_free(orchid_future* future) { delete future; }
+
+orchid_status orchid_stream_open(orchid_function* function, const orchid_call_options* options,
+                                 orchid_stream** stream) {
+  return guarded([&] {
+    *stream = new orchid_stream{function->function.stream(options_of(options))};
+    return ORCHID_STATUS_OK;
+  });
+}
+
+orchid_status orchid_stream_write(orchid_stream* stream, const void* chunk, size_t size,
+                                  int* sent) {
+  return guarded([&] {
+    const bool was_sent = stream->stream.write(bytes_of(chunk, size));
+    if (sent != nullptr) *sent = was_sent ? 1 : 0;
+    return ORCHID_STATUS_OK;
+  });
+}
+
+orchid_status orchid_stream_try_write(orchid_stream* stream, const void* chunk, size_t size,
+                                      int* sent) {
+  return guarded([&] {
+    *sent = stream->stream.try_write(bytes_of(chunk, size)) ? 1 : 0;
+    return ORCHID_STATUS_OK;
+  });
+}
+
+orchid_status orchid_stream_finish(orchid_stream* stream) {
+  return guarded([&] {
+    stream->stream.finish();
+    return ORCHID_STATUS_OK;
+  });
+}
+
+orchid_status orchid_stream_read(orchid_stream* stream, const void** chunk, size_t* size) {
+  return guarded([&] { return show(stream->stream.read(), chunk, size); });
+}
+
+orchid_status orchid_stream_try_read(orchid_stream* stream, const void** chunk, size_t* size) {
+  return guarded([&] { return show(stream->stream.try_read(), chunk, size); });
+}
+
+int orchid_stream_ended(const orchid_stream* stream) { return stream->stream.ended() ? 1 : 0; }
+
+void orchid_stream_cancel(orchid_stream* stream) { stream->stream.cancel(); }
+
+void orchid_stream_free(orchid_stream* stream) { delete stream; }

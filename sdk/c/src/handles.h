@@ -7,6 +7,7 @@
 #include "orchid/client.h"
 #include "orchid/lease.h"
 #include "orchid/orchid.h"
+#include "orchid/stream.h"
 
 struct orchid_client {
   orchid::Client client;
@@ -22,6 +23,10 @@ struct orchid_future {
 };
 struct orchid_buffer {
   orchid::Buffer buffer;
+};
+
+struct orchid_stream {
+  orchid::Stream stream;
 };
 
 namespace orchid::c {

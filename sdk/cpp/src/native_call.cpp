@@ -32,6 +32,19 @@ void* orchid_output(orchid_call* call, std::size_t size) {
   return call->output.data();
 }
 
+void* orchid_append(orchid_call* call, std::size_t size) {
+  const std::size_t written = call->output_size;
+  auto* room = static_cast<std::byte*>(orchid_output(call, written + size));
+  return room == nullptr ? nullptr : room + written;
+}
+
+/// The whole input came with the call, and the whole output goes with its return.
+std::int32_t orchid_exchange(orchid_call*, const void** input, std::size_t* size) {
+  *input = nullptr;
+  *size = 0;
+  return ORCHID_END_OF_INPUT;
+}
+
 void orchid_error(orchid_call* call, const char* message, std::size_t size) {
   call->message.assign(message, size);
 }

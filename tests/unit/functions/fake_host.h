@@ -12,6 +12,7 @@
 
 /// What a function left behind. One test's thread.
 struct orchid_call {
+  std::span<const std::string> chunks;  // of input, still to come
   std::vector<std::byte> output;
   std::string error;
 };
@@ -23,4 +24,6 @@ struct CallAnswer {
   std::string output;
   std::string error;
 };
-CallAnswer call_entry(EntryPoint* entry, std::string_view input);
+/// `chunks` follow `input`, for entries that stream; all output is put together.
+CallAnswer call_entry(EntryPoint* entry, std::string_view input,
+                      std::span<const std::string> chunks = {});

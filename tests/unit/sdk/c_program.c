@@ -49,6 +49,35 @@ static int call_directly(orchid_lease* lease) {
   return 0;
 }
 
+/* The worker behind it returns after the first chunk. */
+static int stream_directly(orchid_lease* lease) {
+  orchid_function* function = NULL;
+  EXPECT(orchid_lease_function(lease, "f", &function) == ORCHID_STATUS_OK);
+  orchid_stream* stream = NULL;
+  EXPECT(orchid_stream_open(function, NULL, &stream) == ORCHID_STATUS_OK);
+  const void* chunk = NULL;
+  size_t size = 1;
+  EXPECT(orchid_stream_try_read(stream, &chunk, &size) == ORCHID_STATUS_OK);
+  EXPECT(chunk == NULL && size == 0 && orchid_stream_ended(stream) == 0);
+  int sent = 0;
+  EXPECT(orchid_stream_try_write(stream, "chunk", 5, &sent) == ORCHID_STATUS_OK && sent == 1);
+  EXPECT(orchid_stream_read(stream, &chunk, &size) == ORCHID_STATUS_OK);
+  EXPECT(size == 5 && memcmp(chunk, "chunk", 5) == 0);
+  EXPECT(orchid_stream_read(stream, &chunk, &size) == ORCHID_STATUS_OK && chunk == NULL);
+  EXPECT(orchid_stream_ended(stream) == 1);
+  EXPECT(orchid_stream_write(stream, "late", 4, &sent) == ORCHID_STATUS_OK && sent == 0);
+  EXPECT(orchid_stream_finish(stream) == ORCHID_STATUS_OK);
+  orchid_stream_cancel(stream);
+  orchid_stream_free(stream);
+  EXPECT(orchid_stream_open(function, NULL, &stream) == ORCHID_STATUS_OK);
+  orchid_stream_cancel(stream);
+  EXPECT(orchid_stream_write(stream, "x", 1, NULL) == ORCHID_STATUS_CANCELLED);
+  EXPECT(strstr(orchid_last_error(), "cancelled") != NULL);
+  orchid_stream_free(stream);
+  orchid_function_free(function);
+  return 0;
+}
+
 int run_c_program(const char* gateway) {
   orchid_client* client = NULL;
   EXPECT(orchid_client_open("nonsense", &client) == ORCHID_STATUS_BAD_CONFIGURATION);
@@ -59,7 +88,8 @@ int run_c_program(const char* gateway) {
   orchid_lease* lease = NULL;
   EXPECT(orchid_lease_take(client, &options, &lease) == ORCHID_STATUS_OK);
   EXPECT(orchid_lease_workers(lease) == 1);
-  const int failed = call_directly(lease);
+  int failed = call_directly(lease);
+  if (failed == 0) failed = stream_directly(lease);
   orchid_function* late = NULL;
   EXPECT(orchid_lease_function(lease, "f", &late) == ORCHID_STATUS_OK);
   orchid_lease_free(lease);

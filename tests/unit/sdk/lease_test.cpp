@@ -10,6 +10,7 @@
 #include "fake_executor.h"
 #include "fake_gateway.h"
 #include "orchid/client.h"
+#include "orchid/stream.h"
 
 namespace orchid {
 namespace {
@@ -118,6 +119,82 @@ TEST_CASE("an answer that the code is gone makes it load again, and the call goe
   std::fill(input.bytes().begin(), input.bytes().end(), std::byte{'b'});
   site.executor.forget_code();
   CHECK(function.invoke(std::move(input)).text() == std::string(5000, 'b'));
+}
+
+TEST_CASE("a worker that answers a call with a chunk is replaced") {
+  for (const ResponseKind kind : {ResponseKind::chunk, ResponseKind::discarded}) {
+    Site site;
+    Lease lease = site.client.lease();
+    const LeasedFunction function = lease.function("f");
+    site.executor.answer_with(kind);
+    const Error error = error_of([&] { (void)function.invoke("x", {.at_most_once = true}); });
+    CHECK(error.kind() == ErrorKind::worker_lost);
+    CHECK(error.message().find("nonsense") != std::string::npos);
+    site.executor.answer_with(ResponseKind::reply);
+    CHECK(function.invoke("x").text() == "x");
+    CHECK(site.executor.replacements() == 1);
+  }
+}
+
+TEST_CASE("a worker that throws a stream's input away is replaced") {
+  Site site;
+  Lease lease = site.client.lease();
+  const LeasedFunction function = lease.function("f");
+  site.executor.answer_with(ResponseKind::discarded);
+  Stream stream = function.stream();
+  (void)stream.write("x");
+  CHECK(error_of([&] { (void)stream.read(); }).kind() == ErrorKind::worker_lost);
+  site.executor.answer_with(ResponseKind::reply);
+  CHECK(function.invoke("x").text() == "x");
+  CHECK(site.executor.replacements() == 1);
+}
+
+TEST_CASE("a stream whose worker has no code for it fails, and the next one does not") {
+  Site site;
+  Lease lease = site.client.lease();
+  const LeasedFunction function = lease.function("f");
+  site.executor.forget_code();
+  {
+    Stream stream = function.stream();
+    (void)stream.write("x");
+    const Error error = error_of([&] { (void)stream.read(); });
+    CHECK(error.kind() == ErrorKind::worker_lost);
+    CHECK(error.retryable());
+  }
+  Stream stream = function.stream();
+  CHECK(stream.write("x"));
+  CHECK(stream.read().has_value());
+  CHECK(site.executor.announcements() == 2);
+}
+
+TEST_CASE("a stream of an executor that answers nothing more is given up at its deadline") {
+  Site site;
+  Lease lease = site.client.lease();
+  const LeasedFunction function = lease.function("f");
+  site.executor.answer_calls(false);
+  const auto start = std::chrono::steady_clock::now();
+  Stream stream = function.stream({.deadline = milliseconds(50)});
+  CHECK(stream.write("x"));
+  CHECK(error_of([&] { (void)stream.read(); }).kind() == ErrorKind::deadline_exceeded);
+  CHECK(std::chrono::steady_clock::now() - start < seconds(5));
+  site.executor.answer_calls(true);
+  CHECK(function.invoke("x").text() == "x");
+  CHECK(site.executor.replacements() == 1);
+}
+
+TEST_CASE("a revoked lease ends its streams, also one that waits for a worker") {
+  Site site;
+  Lease lease = site.client.lease();
+  const LeasedFunction function = lease.function("f");
+  site.executor.answer_calls(false);
+  Stream stream = function.stream();
+  CHECK(stream.write("x"));
+  std::jthread waiter(
+      [&] { CHECK(error_of([&] { (void)function.stream(); }).kind() == ErrorKind::lease_ended); });
+  site.executor.revoke("its time is over");
+  const Error error = error_of([&] { (void)stream.read(); });
+  CHECK(error.kind() == ErrorKind::evicted);
+  CHECK(error.message() == "its time is over");
 }
 
 TEST_CASE("workers that the gateway adds when all are lost take the calls") {

@@ -226,6 +226,70 @@ TEST_CASE("random sizes, held answers and wrap-around never mix bytes up") {
   CHECK(answered > 5'000);
 }
 
+TEST_CASE("a stream is a conversation of entries, each answered once and in its order") {
+  Lane lane = make();
+  const auto first = lane.client.send({.slot = 3, .generation = 7, .flags = flag_stream}).value();
+  const auto content = pattern(5000, 1);
+  CHECK(lane.client.send({.input = content, .kind = RequestKind::more}).value() == first + 1);
+  CHECK(lane.client.send({.kind = RequestKind::more, .flags = flag_last}).value() == first + 2);
+  CHECK(lane.client.send({.kind = RequestKind::stop}).value() == first + 3);
+
+  const auto begun = lane.worker.receive().value();
+  REQUIRE(begun.has_value());
+  CHECK(begun->header.flags == flag_stream);
+  CHECK(begun->header.slot == 3);
+  std::memcpy(lane.worker.output(4), "head", 4);
+  REQUIRE(lane.worker.answer({.kind = ResponseKind::chunk}).has_value());
+  const auto second = lane.worker.receive().value();
+  REQUIRE(second.has_value());
+  CHECK(second->header.kind == static_cast<std::uint8_t>(RequestKind::more));
+  CHECK(same(second->input, content));
+  REQUIRE(lane.worker.answer({.kind = ResponseKind::chunk}).has_value());
+  const auto last = lane.worker.receive().value();
+  REQUIRE(last.has_value());
+  CHECK(last->header.flags == flag_last);
+  REQUIRE(lane.worker.answer({.run_time = 5ns, .log = "said"}).has_value());
+  REQUIRE(lane.worker.receive().value().has_value());
+  REQUIRE(lane.worker.answer({.kind = ResponseKind::discarded}).has_value());
+
+  for (const ResponseKind kind :
+       {ResponseKind::chunk, ResponseKind::chunk, ResponseKind::reply, ResponseKind::discarded}) {
+    const auto response = lane.client.receive().value();
+    REQUIRE(response.has_value());
+    CHECK(response->kind == kind);
+    CHECK((response->log == "said") == (kind == ResponseKind::reply));
+    lane.client.release(*response);
+  }
+  CHECK(lane.client.in_flight() == 0);
+}
+
+TEST_CASE("only what belongs to a stream may be answered by a chunk") {
+  for (const ResponseKind kind : {ResponseKind::chunk, ResponseKind::discarded}) {
+    Lane lane = make();
+    send(lane.client, {});
+    REQUIRE(lane.worker.receive().value().has_value());
+    REQUIRE(lane.worker.answer({.kind = kind}).has_value());
+    CHECK(lane.client.receive().error().code == ErrorCode::bad_request);
+  }
+}
+
+TEST_CASE("a request of an unknown kind, or with flags that it cannot have, ends the lane") {
+  const auto spoil = [](auto change) {
+    Lane lane = make();
+    send(lane.client, {});
+    change(lane.raw.request_ring()[0].header);
+    CHECK(lane.worker.receive().error().code == ErrorCode::bad_request);
+  };
+  spoil([](CallHeader& h) { h.kind = 0; });
+  spoil([](CallHeader& h) { h.kind = 4; });
+  spoil([](CallHeader& h) { h.flags = flag_log; });
+  spoil([](CallHeader& h) { h.flags = flag_last; });
+  spoil([](CallHeader& h) {
+    h.kind = static_cast<std::uint8_t>(RequestKind::more);
+    h.flags = flag_stream;
+  });
+}
+
 TEST_CASE("nonsense in shared memory ends the lane and never reaches outside of it") {
   SUBCASE("payload beyond the response slab") {
     Lane lane = make();

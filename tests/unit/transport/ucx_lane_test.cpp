@@ -92,6 +92,61 @@ TEST_CASE("the output can grow and keeps what was written; logs and messages tra
   lane.client.release(*first);
 }
 
+TEST_CASE("a stream is a conversation of entries, each answered once and in its order") {
+  Lane lane = make();
+  const auto first = lane.client.send({.slot = 3, .generation = 7, .flags = flag_stream}).value();
+  const auto content = pattern(100'000, 1);
+  CHECK(lane.client.send({.input = content, .kind = RequestKind::more}).value() == first + 1);
+  CHECK(lane.client.send({.kind = RequestKind::more, .flags = flag_last}).value() == first + 2);
+  const auto begun = next_call(lane);
+  REQUIRE(begun.has_value());
+  CHECK(begun->header.flags == flag_stream);
+  REQUIRE(lane.worker.answer({.kind = ResponseKind::chunk}).has_value());
+  CHECK(next_answer(lane)->kind == ResponseKind::chunk);
+  const auto second = next_call(lane);
+  REQUIRE(second.has_value());
+  CHECK(second->header.kind == static_cast<std::uint8_t>(RequestKind::more));
+  CHECK(same(second->input, content));
+  std::memcpy(lane.worker.output(content.size()), second->input.data(), content.size());
+  REQUIRE(lane.worker.answer({.kind = ResponseKind::chunk}).has_value());
+  const auto chunk = next_answer(lane);
+  REQUIRE(chunk.has_value());
+  CHECK(chunk->kind == ResponseKind::chunk);
+  CHECK(same(chunk->payload, content));
+  REQUIRE(next_call(lane).has_value());
+  REQUIRE(lane.worker.answer({.log = "said"}).has_value());
+  const auto reply = next_answer(lane);
+  REQUIRE(reply.has_value());
+  CHECK(reply->kind == ResponseKind::reply);
+  CHECK(reply->log == "said");
+}
+
+TEST_CASE("only what belongs to a stream may be answered by a chunk") {
+  for (const ResponseKind kind : {ResponseKind::chunk, ResponseKind::discarded}) {
+    Lane lane = make();
+    send(lane.client, {});
+    REQUIRE(next_call(lane).has_value());
+    REQUIRE(lane.worker.answer({.kind = kind}).has_value());
+    CHECK(end_of(lane.client).code == ErrorCode::bad_request);
+  }
+}
+
+TEST_CASE("an entry of an unknown kind, or with flags that it cannot have, ends the lane") {
+  for (const LaneCall& call : {LaneCall{.kind = RequestKind{0}}, LaneCall{.kind = RequestKind{4}},
+                               LaneCall{.flags = flag_log}, LaneCall{.flags = flag_last},
+                               LaneCall{.kind = RequestKind::more, .flags = flag_stream}}) {
+    Lane lane = make();
+    REQUIRE(lane.client.send(call).has_value());
+    Result<std::optional<LaneRequest>> request = std::optional<LaneRequest>{};
+    for (const auto end = in(20s); request && std::chrono::steady_clock::now() < end;) {
+      request = lane.worker.receive();
+      (void)lane.client.receive();
+    }
+    REQUIRE_FALSE(request.has_value());
+    CHECK(request.error().code == ErrorCode::bad_request);
+  }
+}
+
 TEST_CASE("255 calls may be in flight, and no more until an answer is released") {
   Lane lane = make();
   for (unsigned i = 0; i < 255; ++i) send(lane.client, pattern(8 + i, i));

@@ -5,14 +5,17 @@
  *     int32_t orchid_entry_E(orchid_call* call, const void* input, size_t input_size);
  *
  * `input` lies in the connection's buffers (aligned to 64 bytes when larger than 64 bytes, else to
- * 8) and is valid until the entry returns; it may be changed in place. The entry asks for room with
- * orchid_output(), writes there, and returns ORCHID_OK, or any other value for an error, best after
- * orchid_error(). Everything runs on one thread of one process; globals live as long as the process
- * does, which is at least one call.
+ * 8) and is valid until the entry returns or exchanges chunks; it may be changed in place. The
+ * entry asks for room with orchid_output(), writes there, and returns ORCHID_OK, or any other value
+ * for an error, best after orchid_error(). Everything runs on one thread of one process; globals
+ * live as long as the process does, which is at least one call.
  *
  * A module may also export, per entry, `const char orchid_signature_E[]`: the types of a typed
  * entry, such as "f64(span<f64>,span<f64>)" (grammar: docs/PROTOCOL.md), and it exports `const
  * uint32_t orchid_abi_version`, which the macros below define. Without it, version 1 is meant.
+ *
+ * New host functions do not change the version: a module that calls one which its executor does not
+ * know is refused, with the name.
  *
  * Any compiler that writes bitcode can make such symbols; this header is a convenience for C. C++:
  * orchid/function.hpp.
@@ -43,6 +46,38 @@ enum {
  * call are sent back. NULL: over the limit of this connection (outcome limit_exceeded if the entry
  * then returns anything but ORCHID_OK). */
 void* orchid_output(orchid_call* call, size_t size);
+
+/* Room for `size` bytes more behind what was written, not aligned; what was written before may
+ * move. NULL as above. */
+void* orchid_append(orchid_call* call, size_t size);
+
+/* Streams. A caller may send the input in chunks, and take the output in chunks before the input
+ * has ended. The entry gets the first chunk as its input and asks for the others here:
+ *
+ *     const void* chunk = input;
+ *     size_t size = input_size;
+ *     int32_t next = ORCHID_CHUNK;
+ *     for (; next == ORCHID_CHUNK; next = orchid_exchange(call, &chunk, &size)) {
+ *       ... orchid_append(call, n) ...
+ *     }
+ *
+ * The exchange sends what was written since the last one as one chunk of output, at most 32 MiB,
+ * and waits for the next of input, which replaces the one before: that is gone. A chunk may be
+ * empty: the caller asks for output. What is written after the last exchange goes with the entry's
+ * return.
+ *
+ * ORCHID_END_OF_INPUT: no input follows; the first time this sends nothing, so an entry that now
+ * returns answers with all that is left. One that has more to say than fits writes a chunk and
+ * exchanges again, which waits until the caller wants more. A producer thus writes a chunk for each
+ * exchange, whether that brings input or not.
+ *
+ * ORCHID_STOP: as orchid_should_stop(); return soon. Nothing was sent.
+ *
+ * A caller that does not stream has sent the whole input with the call: the first exchange says so,
+ * and the output gathers until the return. So one entry serves both. On the entry's thread
+ * only. */
+enum { ORCHID_STOP = -1, ORCHID_END_OF_INPUT = 0, ORCHID_CHUNK = 1 };
+int32_t orchid_exchange(orchid_call* call, const void** input, size_t* size);
 
 /* States why the entry is about to fail: `message` is copied, at most 4 KiB, UTF-8. */
 void orchid_error(orchid_call* call, const char* message, size_t size);

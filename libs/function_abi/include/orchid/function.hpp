@@ -24,6 +24,7 @@
 
 /// After the definition of a function at namespace scope, in the global namespace; the function
 /// must not be overloaded.
+// NOLINTBEGIN(bugprone-macro-parentheses): a template argument, which takes none
 #define ORCHID_FUNCTION(name)                                                                      \
   extern "C" {                                                                                     \
   extern __attribute__((visibility("default")))                                                    \
@@ -35,6 +36,7 @@
   ORCHID_ENTRY(name) {                                                                             \
     return ::orchid::entries::Entry<decltype(name)>::template run<&name>(call, input, input_size); \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 
 namespace orchid {
 
@@ -61,6 +63,74 @@ class Call {
 
  private:
   orchid_call* call_;
+};
+
+/// An entry of bytes as a stream (orchid_exchange in function.h), which also serves callers that do
+/// not stream:
+///
+///     ORCHID_ENTRY(upper) {
+///       orchid::Chunks chunks(call, input, input_size);
+///       for (std::span<const std::byte> chunk : chunks)
+///         if (!chunks.emit(upper_case(chunk))) return ORCHID_ERROR;
+///       return ORCHID_OK;
+///     }
+///
+/// Lives as long as the call; used on its thread.
+class Chunks {
+ public:
+  Chunks(orchid_call* call, const void* input, std::size_t size)
+      : call_(call), chunk_(static_cast<const std::byte*>(input), size) {}
+  Chunks(const Chunks&) = delete;
+  Chunks& operator=(const Chunks&) = delete;
+
+  /// Writes output. False: more than fits into one chunk, or over the limit; end as an error then.
+  [[nodiscard]] bool emit(std::span<const std::byte> bytes) {
+    void* room = orchid_append(call_, bytes.size());
+    if (room == nullptr) return false;
+    if (!bytes.empty()) __builtin_memcpy(room, bytes.data(), bytes.size());
+    return true;
+  }
+  [[nodiscard]] bool emit(std::string_view text) {
+    return emit(std::as_bytes(std::span(text.data(), text.size())));
+  }
+  /// For producers, after the input: sends what was emitted, once the caller wants more. False: it
+  /// wants an end.
+  [[nodiscard]] bool flush() {
+    while (next_ == ORCHID_CHUNK) advance();  // input that nobody asked for
+    if (next_ == ORCHID_END_OF_INPUT) advance();
+    return next_ != ORCHID_STOP;
+  }
+  /// The caller has cancelled, or the place is taken back: return soon.
+  [[nodiscard]] bool stopped() const { return next_ == ORCHID_STOP; }
+
+  /// Over the chunks of input, once; each is valid until the next. It ends with the input, and when
+  /// the caller wants an end.
+  class Iterator {
+   public:
+    explicit Iterator(Chunks& chunks) : chunks_(&chunks) {}
+    std::span<const std::byte> operator*() const { return chunks_->chunk_; }
+    Iterator& operator++() {
+      chunks_->advance();
+      return *this;
+    }
+    bool operator!=(std::nullptr_t) const { return chunks_->next_ == ORCHID_CHUNK; }
+
+   private:
+    Chunks* chunks_;
+  };
+  [[nodiscard]] Iterator begin() { return Iterator(*this); }
+  [[nodiscard]] static std::nullptr_t end() { return nullptr; }
+
+ private:
+  void advance() {
+    const void* chunk = nullptr;
+    std::size_t size = 0;
+    next_ = orchid_exchange(call_, &chunk, &size);
+    chunk_ = {static_cast<const std::byte*>(chunk), size};
+  }
+  orchid_call* call_;
+  std::span<const std::byte> chunk_;
+  std::int32_t next_ = ORCHID_CHUNK;
 };
 
 namespace entries {

@@ -7,13 +7,25 @@
 
 namespace orchid {
 
-enum class RequestKind : std::uint8_t { call = 1, cancelled = 2 };
-enum class ResponseKind : std::uint8_t { reply = 1, need_code = 2 };
+enum class RequestKind : std::uint8_t {
+  call = 1,
+  stop = 2,  // of a stream: its caller wants it to end
+  more = 3,  // of a stream: a chunk of input, and leave to answer with one of output
+};
+enum class ResponseKind : std::uint8_t {
+  reply = 1,
+  need_code = 2,
+  chunk = 3,      // of a stream: output so far; its reply is to come
+  discarded = 4,  // of a stream that has ended: nobody took this entry
+};
 
 constexpr std::uint64_t inline_payload = ~std::uint64_t{0};
 constexpr std::uint8_t call_header_version = 1;
 constexpr std::uint16_t flag_message = 1;  // the payload is the failure's message
 constexpr std::uint16_t flag_log = 2;      // a log follows the payload
+constexpr std::uint16_t flag_stream = 4;   // request: the call is a stream, this its first chunk
+constexpr std::uint16_t flag_last = 8;     // request: no input follows
+constexpr std::uint16_t request_flags = flag_stream | flag_last;
 
 struct CallHeader {
   std::uint64_t request_id = 0;

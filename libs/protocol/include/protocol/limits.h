@@ -13,6 +13,7 @@ constexpr ByteCount object_size = 256_MiB;  // of a module's code and data, comp
 constexpr ByteCount input_size = 64_MiB;    // of a call over HTTP
 constexpr ByteCount output_size = 64_MiB;
 constexpr ByteCount direct_size = 1_GiB;   // input or output of a call over a client's own lane
+constexpr ByteCount chunk_size = 32_MiB;   // of a stream's input or output
 constexpr ByteCount log_size = 1_MiB;      // of one invocation; what follows is cut, and marked
 constexpr ByteCount message_size = 4_KiB;  // a function's error message
 constexpr unsigned threads_per_worker = 256;

@@ -25,6 +25,11 @@ struct LaneCall {
   std::uint16_t entry = 0;
   std::chrono::nanoseconds deadline{0};  // from now; 0: none
   std::span<const std::byte> input;
+  RequestKind kind = RequestKind::call;  // the others belong to the stream that was begun last
+  std::uint16_t flags = 0;               // flag_stream, flag_last
+  [[nodiscard]] bool is_of_stream() const {
+    return kind != RequestKind::call || (flags & flag_stream) != 0;
+  }
 };
 
 /// One answer. `payload` and `log` point into the lane and stay valid until
@@ -82,8 +87,8 @@ class LaneClient {
   LaneClient& operator=(LaneClient&&) = default;
 };
 
-/// One call as the worker sees it. `input` points into the lane; the client can change it at any
-/// time.
+/// One call, or entry of a stream, as the worker sees it; its kind and flags are known ones.
+/// `input` points into the lane; the client can change it at any time.
 struct LaneRequest {
   CallHeader header;
   std::span<std::byte> input;

@@ -107,6 +107,7 @@ class LocalLaneClient final : public LaneClient {
   std::uint64_t next_response_ = 0;      // answers come in the order of the calls
   std::uint64_t oldest_unreleased_ = 0;  // ring entries from here on are still in use
   std::array<bool, ring_entries> released_{};
+  std::array<bool, ring_entries> of_streams_{};  // requests that may be answered by chunks
   std::array<std::uint64_t, ring_entries> pieces_of_requests_{};  // `none`: inline
   PieceRing pieces_;                                              // of the request slab
 };

@@ -56,7 +56,8 @@ Result<std::uint64_t> LocalLaneClient::send(const LaneCall& call) {
   header.deadline_ns = static_cast<std::uint64_t>(call.deadline.count());
   header.payload_length = call.input.size();
   header.entry = call.entry;
-  header.kind = static_cast<std::uint8_t>(RequestKind::call);
+  header.flags = call.flags;
+  header.kind = static_cast<std::uint8_t>(call.kind);
   std::uint64_t piece = PieceRing::none;
   if (call.input.size() <= inline_bytes) {
     if (!call.input.empty()) std::memcpy(entry.payload, call.input.data(), call.input.size());
@@ -72,6 +73,7 @@ Result<std::uint64_t> LocalLaneClient::send(const LaneCall& call) {
   }
   pieces_of_requests_[number % ring_entries] = piece;
   released_[number % ring_entries] = false;
+  of_streams_[number % ring_entries] = call.is_of_stream();
   ++next_request_;
   publish(entry, header, number);
   wake_if_seen_sleeping(memory_.control().worker_sleeping, descriptors_.wake_worker.get());
@@ -108,7 +110,8 @@ const char* LocalLaneClient::read_response(const LaneEntry& entry, LaneResponse&
   CallHeader header;
   std::memcpy(static_cast<void*>(&header), &entry.header, sizeof(header));
   if (header.request_id != next_response_ + 1) return "an answer to another call";
-  if (const char* wrong = read_answer_header(header, response)) return wrong;
+  const bool of_stream = of_streams_[next_response_ % ring_entries];
+  if (const char* wrong = read_answer_header(header, of_stream, response)) return wrong;
   response.ticket = next_response_;
   const std::span<std::byte> slab = memory_.response_slab();
   if (header.payload_offset == inline_payload) {

@@ -45,6 +45,7 @@ const char* LocalLaneWorker::read_request(LaneEntry& entry, LaneRequest& request
   const CallHeader& header = request.header;
   if (header.request_id != next_ + 1) return "request id";
   if (header.version != call_header_version) return "version";
+  if (const char* wrong = check_request(header)) return wrong;
   if (header.payload_offset == inline_payload) {
     if (header.payload_length > inline_bytes) return "length";
     request.input = {entry.payload, header.payload_length};
@@ -136,7 +137,7 @@ Result<void> LocalLaneWorker::answer(const Answer& answer) {
   ++next_;
   taken_ = false;
   ControlLine& client = memory_.control().client_sleeping;
-  if (answer.run_time < short_run && ready())
+  if (answer.kind == ResponseKind::reply && answer.run_time < short_run && ready())
     wake_if_seen_sleeping(client, descriptors_.wake_client.get());
   else
     wake_if_sleeping(client, descriptors_.wake_client.get());

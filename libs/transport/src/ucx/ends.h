@@ -34,6 +34,7 @@ class UcxLaneClient::State final : public FrameSink {
     std::uint64_t piece = PieceRing::none;  // of the request slab, where its input lies
     std::uint32_t pending = 0;              // sends of it that are not complete
     bool released = false;
+    bool of_stream = false;  // it may be answered by a chunk
   };
   [[nodiscard]] Result<LaneResponse> read_response(const LaneEntry& entry) const;
 

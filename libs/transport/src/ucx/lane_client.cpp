@@ -59,7 +59,8 @@ Result<std::uint64_t> UcxLaneClient::State::send(const LaneCall& call) {
   frame.header.deadline_ns = static_cast<std::uint64_t>(call.deadline.count());
   frame.header.payload_length = call.input.size();
   frame.header.entry = call.entry;
-  frame.header.kind = static_cast<std::uint8_t>(RequestKind::call);
+  frame.header.flags = call.flags;
+  frame.header.kind = static_cast<std::uint8_t>(call.kind);
   std::span<const std::byte> bytes = call.input;
   std::uint64_t piece = PieceRing::none;
   if (call.input.size() > inline_bytes) {
@@ -76,7 +77,7 @@ Result<std::uint64_t> UcxLaneClient::State::send(const LaneCall& call) {
     frame.header.payload_offset = pieces_.offset_of(piece);
   }
   Call& kept = calls_[number % ring_entries];
-  kept = {.piece = piece};
+  kept = {.piece = piece, .of_stream = call.is_of_stream()};
   ++next_request_;
   link_->send({.frame = frame, .payload = bytes, .pending = &kept.pending});
   return number + 1;
@@ -98,7 +99,9 @@ Result<std::optional<LaneResponse>> UcxLaneClient::State::receive() {
 Result<LaneResponse> UcxLaneClient::State::read_response(const LaneEntry& entry) const {
   const CallHeader& header = entry.header;
   LaneResponse response;
-  if (const char* wrong = read_answer_header(header, response)) return fail(nonsense(wrong));
+  const bool of_stream = calls_[next_response_ % ring_entries].of_stream;
+  if (const char* wrong = read_answer_header(header, of_stream, response))
+    return fail(nonsense(wrong));
   response.ticket = next_response_;
   const bool is_inline = header.payload_offset == inline_payload;
   const std::byte* start = is_inline ? entry.payload : inbox_.slab().data() + header.payload_offset;

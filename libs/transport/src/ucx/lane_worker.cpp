@@ -22,7 +22,7 @@ const char* UcxLaneWorker::State::on_frame(const Frame& frame,
   released_ = frame.released;
   switch (frame.kind) {
     case FrameKind::first:
-      if (frame.header.flags != 0) return "flags";
+      if (const char* wrong = check_request(frame.header)) return wrong;
       [[fallthrough]];
     case FrameKind::more:
       return inbox_.take(frame, payload, released_);

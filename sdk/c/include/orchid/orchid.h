@@ -59,6 +59,7 @@ typedef struct orchid_lease orchid_lease;
 typedef struct orchid_function orchid_function;
 typedef struct orchid_future orchid_future;
 typedef struct orchid_buffer orchid_buffer;
+typedef struct orchid_stream orchid_stream;
 
 /* Bytes that Orchid allocated; free them with orchid_bytes_free. */
 typedef struct orchid_bytes {
@@ -144,6 +145,30 @@ orchid_status orchid_future_get(orchid_future* future, orchid_bytes* output);
 void orchid_future_cancel(orchid_future* future);
 /* The call goes on. */
 void orchid_future_free(orchid_future* future);
+
+/* A call whose input and output go in chunks of at most 32 MiB while it runs; it has a worker for
+ * itself. Used by one thread at a time, apart from orchid_stream_cancel. At most 16 chunks are with
+ * the worker or wait to be read. `options->deadline_ns` is that of the whole. */
+orchid_status orchid_stream_open(orchid_function* function, const orchid_call_options* options,
+                                 orchid_stream** stream);
+/* Waits while the worker has too many. `*sent` (may be NULL) is 0 when the function has returned
+ * already. ORCHID_STATUS_NO_CAPACITY: read first. */
+orchid_status orchid_stream_write(orchid_stream* stream, const void* chunk, size_t size, int* sent);
+/* The same without waiting; `*sent` is 0 also when there is no room now. */
+orchid_status orchid_stream_try_write(orchid_stream* stream, const void* chunk, size_t size,
+                                      int* sent);
+/* No input follows. */
+orchid_status orchid_stream_finish(orchid_stream* stream);
+/* Waits for the next chunk of output, which is valid until the next read. `*chunk` is NULL when
+ * none is to come: the function has returned, or may get more input. */
+orchid_status orchid_stream_read(orchid_stream* stream, const void** chunk, size_t* size);
+/* The same without waiting. */
+orchid_status orchid_stream_try_read(orchid_stream* stream, const void** chunk, size_t* size);
+/* 1: the function has returned, and all its output has been read. */
+int orchid_stream_ended(const orchid_stream* stream);
+void orchid_stream_cancel(orchid_stream* stream);
+/* Cancels what has not ended. */
+void orchid_stream_free(orchid_stream* stream);
 
 #ifdef __cplusplus
 } /* extern "C" */

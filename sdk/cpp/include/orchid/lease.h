@@ -157,6 +157,8 @@ class Future {
   std::string function_;
 };
 
+class Stream;
+
 /// An entry of a module that the lease's workers have loaded. A cheap value; any thread. All
 /// members throw `orchid::Error`.
 class LeasedFunction {
@@ -182,6 +184,10 @@ class LeasedFunction {
                                   const CallOptions& options = {}) const;
   [[nodiscard]] ReplyFuture async(std::string_view input, const CallOptions& options = {}) const;
   [[nodiscard]] ReplyFuture async(Buffer input, const CallOptions& options = {}) const;
+
+  /// Takes a worker for a call whose input and output go in chunks (orchid/stream.h), once one is
+  /// free. `options.at_most_once` goes without saying.
+  [[nodiscard]] Stream stream(const CallOptions& options = {}) const;
 
   /// "N.E", for messages.
   [[nodiscard]] const std::string& name() const { return name_; }

@@ -23,6 +23,7 @@ namespace orchid::sdk {
 class CallBatch;
 class LeaseCore;
 class WorkerLane;
+struct LaneStream;
 
 /// A module that the lease's workers load. The first three never change; the others are guarded by
 /// the lease's mutex.
@@ -55,6 +56,7 @@ struct DirectCall {
   std::chrono::nanoseconds deadline{0};      // from the start of the call
   MonotonicTime due = MonotonicTime::min();  // min: not yet worked out, since clocks cost time
   LaneRoom* home = nullptr;                  // `input` lies in it
+  LaneStream* stream = nullptr;              // it is one, and brings its input later
 
   // Its way.
   unsigned attempt = 0;  // started so often, as far as we know

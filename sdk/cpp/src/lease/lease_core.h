@@ -51,6 +51,8 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
   /// Returns when the call is done.
   void run(DirectCall& call);
   void start(const std::shared_ptr<AsyncCall>& async);
+  /// Returns when the stream has a lane for itself, or is done without.
+  void begin(LaneStream& stream);
   /// Until the call is done, or `until`; helps its lane meanwhile.
   void wait(DirectCall& call, MonotonicTime until);
   void cancel(DirectCall& call);

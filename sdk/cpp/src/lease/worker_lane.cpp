@@ -9,6 +9,7 @@
 
 #include "foundation/files.h"
 #include "lease/call_batch.h"
+#include "lease/lane_stream.h"
 #include "lease/lease_core.h"
 #include "lease/lease_threads.h"
 #include "problem.h"
@@ -49,7 +50,8 @@ void WorkerLane::leave() {
     if (core_.waiting() != 0) pump();
     const std::uint32_t queue_seen = core_.queue_version();
     const std::uint32_t attention_seen = attention_seen_;  // the next driver's from the store on
-    if (head_ != tail_ && phase_.load(std::memory_order_relaxed) == LanePhase::ready) {
+    if (head_ != tail_ && phase_.load(std::memory_order_relaxed) == LanePhase::ready &&
+        !has_attentive_owner()) {
       if (!end_->client->prepare_to_sleep()) {
         (void)take_answers();
         continue;
@@ -66,7 +68,8 @@ void WorkerLane::leave() {
 }
 
 Turn WorkerLane::turn_of(const DirectCall& call) const {
-  if (phase_.load(std::memory_order_relaxed) != LanePhase::ready) return Turn::never;
+  if (phase_.load(std::memory_order_relaxed) != LanePhase::ready || stream_ != nullptr)
+    return Turn::never;
   const unsigned number = call.code->number;
   if (number >= slots_.size() || slots_[number].state != SlotState::ready) return Turn::never;
   if (call.home != nullptr && call.home->end != end_ && !call.home->end->gone()) return Turn::never;
@@ -76,6 +79,10 @@ Turn WorkerLane::turn_of(const DirectCall& call) const {
 }
 
 bool WorkerLane::send(DirectCall& call) {
+  if (call.stream != nullptr) {
+    begin(*call.stream);
+    return true;
+  }
   end_->collect();
   const Slot& slot = slots_[call.code->number];
   std::chrono::nanoseconds left = call.deadline;
@@ -209,6 +216,7 @@ void WorkerLane::look_around() {
   read_socket();
   if (core_.codes_version() != codes_seen_) announce();
   obey_callers();
+  if (stream_ != nullptr) obey_stream();
   pump();
 }
 
@@ -246,6 +254,7 @@ bool WorkerLane::take_answers() {
 }
 
 void WorkerLane::take_answer(const transport::LaneResponse& response) {
+  if (stream_ != nullptr) return take_of_stream(response);
   Flight& flight = flights_[head_ % flight_limit];
   DirectCall* call = flight.call;
   ++head_;

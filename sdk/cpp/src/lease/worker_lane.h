@@ -28,6 +28,9 @@
 
 namespace orchid::sdk {
 
+struct LaneStream;
+struct StreamEntry;
+
 enum class LanePhase : std::uint8_t {
   claiming,
   ready,
@@ -106,6 +109,15 @@ class WorkerLane {
   [[nodiscard]] bool is_empty() const { return head_ == tail_; }
   [[nodiscard]] Result<std::unique_ptr<LaneRoom>> allocate(std::size_t size);
 
+  // The driver, for a stream (worker_lane_stream.cpp).
+  void begin(LaneStream& stream);
+  /// Errors: `no_capacity`, `too_large`; `unreachable`: what became of the worker is to come.
+  [[nodiscard]] Result<void> send_entry(LaneStream& stream, const StreamEntry& entry);
+  /// Takes what has come, without waiting.
+  void look_at(const LaneStream& stream);
+  /// Until there is an answer for it, or it is done.
+  void drive_for(const LaneStream& stream);
+
  private:
   enum class SlotState : std::uint8_t { unknown, announced, needs_code, ready, rejected };
   struct Slot {
@@ -133,6 +145,16 @@ class WorkerLane {
   void announce();
   [[nodiscard]] Error::Details failure_of(const DirectCall& call, ErrorKind kind,
                                           std::string message) const;
+
+  // worker_lane_stream.cpp
+  void take_of_stream(const transport::LaneResponse& response);
+  void end_stream(const transport::LaneResponse& response);
+  void forget_stream();
+  void lose_stream(const LaneEnded& how);
+  void obey_stream();
+  void check_due(const LaneStream& stream);
+  /// Its answers wait until that one looks, and need nobody else.
+  [[nodiscard]] bool has_attentive_owner() const;
 
   // worker_lane_socket.cpp
   void tell(const LaneMessage& message, const std::vector<int>& descriptors = {});
@@ -180,10 +202,11 @@ class WorkerLane {
   unsigned last_code_ = 0;     // that was called
   std::uint64_t head_ = 0;
   std::uint64_t tail_ = 0;
-  std::uint64_t front_looked_ = 0;  // head_ when `relieve` looked first
-  MonotonicTime front_since_;       // then
-  std::shared_ptr<LaneEnd> end_;    // shared with what is lent from it
-  std::vector<Slot> slots_;         // by the code's number
+  std::uint64_t front_looked_ = 0;      // head_ when `relieve` looked first
+  MonotonicTime front_since_;           // then
+  std::shared_ptr<LaneEnd> end_;        // shared with what is lent from it
+  std::shared_ptr<LaneStream> stream_;  // shared with its owner; has the lane for itself
+  std::vector<Slot> slots_;             // by the code's number
   std::optional<LaneSocket> socket_;
   std::uint64_t socket_watch_ = 0;  // the lane thread's names for what it watches; 0: nothing
   std::uint64_t wake_watch_ = 0;

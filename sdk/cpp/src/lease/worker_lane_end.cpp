@@ -151,6 +151,7 @@ void WorkerLane::empty(const LaneEnded& how) {
                           .outcome = Outcome::worker_lost,
                           .message = "the worker was lost, and its answer with it",
                           .started = true};
+  if (stream_ != nullptr) lose_stream(how);
   while (head_ != tail_) {  // from the back, so that they wait in their old order
     const Flight flight = flights_[(tail_ - 1) % flight_limit];
     --tail_;
