@@ -167,6 +167,10 @@ Result<TcpListener> listen_tcp(const std::string& address) {
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> keeper(found, ::freeaddrinfo);
   listener.socket.reset(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener.socket) return fail_errno("socket");
+  // Who is started again at the same port need not wait for the last one's connections to be
+  // forgotten.
+  const int on = 1;
+  ::setsockopt(listener.socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (::bind(listener.socket.get(), found->ai_addr, found->ai_addrlen) != 0)
     return fail(system_failure(ErrorCode::bad_configuration, "listening at " + address, errno));
   sockaddr_storage bound{};
