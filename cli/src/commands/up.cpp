@@ -21,6 +21,7 @@ struct UpArguments {
   std::string runtime;
   unsigned port = 0;
   std::vector<std::string> listen;
+  std::string door;
 };
 
 std::vector<std::string> listen_addresses(const UpArguments& arguments) {
@@ -53,11 +54,8 @@ Failure runs_already(const fs::path& runtime) {
 }
 
 Document document_of(const GatewayFile& file) {
-  return {{"addresses", file.addresses},
-          {"socket", file.socket},
-          {"token_file", file.token_file},
-          {"state", file.state},
-          {"pid", file.pid}};
+  return {{"addresses", file.addresses},   {"door", file.door},   {"socket", file.socket},
+          {"token_file", file.token_file}, {"state", file.state}, {"pid", file.pid}};
 }
 
 /// What a shell must set to find this Orchid, when it is not where everybody looks.
@@ -89,13 +87,15 @@ ExitStatus run_up(Shell& shell, const UpArguments& arguments) {
             if (shell.json) return print_document(shell, document_of(file));
             std::string text =
                 "Orchid is up:  " + file.addresses.front() + "\n" + finding_advice(runtime, file);
+            if (!file.door.empty()) text += "over UCX:  " + file.door + "\n";
             shell.print(text + "stop it with Ctrl-C\n");
           },
       .trouble = [&shell](const std::string& line) { shell.note("orchid up: " + line); }};
   auto supervisor = Supervisor::create({.programs = *programs,
                                         .runtime = *runtime,
                                         .state = *state,
-                                        .listen = listen_addresses(arguments)},
+                                        .listen = listen_addresses(arguments),
+                                        .door = arguments.door},
                                        events);
   if (!supervisor) return shell.report(supervisor.error());
   if (const auto ended = supervisor->run(); !ended) return shell.report(ended.error());
@@ -123,6 +123,9 @@ void add_up(CLI::App& app, Shell& shell) {
   command->add_option("--listen", arguments->listen, "ADDRESS:PORT instead; can be repeated")
       ->allow_extra_args(false)
       ->excludes("--port");
+  command->add_option("--door", arguments->door,
+                      "IP:PORT where clients come in over UCX, as ucx://IP:PORT; only in a network "
+                      "that you trust (otherwise none)");
   command->callback([&shell, arguments] { shell.status = run_up(shell, *arguments); });
 }
 
