@@ -1,11 +1,13 @@
 #include "guest.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -294,6 +296,10 @@ bool Guest::reach_gateway() {
 
 int live_as_guest(GuestParts parts) {
   ::prctl(PR_SET_NAME, "orchid-door-one");
+  // Whoever takes this process over must not type into the terminal that Orchid was started from.
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int standard = 0; standard < 3; ++standard)
+    if (null < 0 || ::dup2(null, standard) < 0) return 1;
   // Never destroyed: UCX ends the process with a message when it puts away a lane that has broken.
   return (new Guest(std::move(parts)))->run();
 }

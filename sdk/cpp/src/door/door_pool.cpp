@@ -103,6 +103,12 @@ std::unique_ptr<DoorConnection> DoorPool::open(Deadline deadline) {
   return DoorConnection::open(endpoint_, by);
 }
 
+void DoorPool::forget_idle() {
+  std::vector<std::unique_ptr<DoorConnection>> ended;  // closed without the lock
+  const std::lock_guard lock(mutex_);
+  ended.swap(idle_);
+}
+
 HttpResponse DoorPool::perform(const HttpRequest& request) {
   const std::string head = head_of(request, endpoint_);
   const Deadline deadline = std::chrono::steady_clock::now() + request.timeout;
@@ -122,9 +128,7 @@ HttpResponse DoorPool::perform(const HttpRequest& request) {
     const auto& ended = std::get<DoorConnection::Ended>(outcome);
     if ((ended.maybe_done && !may_be_done_twice(request)) || opened >= most_new_connections)
       throw_lost(endpoint_, ended);
-    // One kept connection has ended: so have the others, probably.
-    const std::lock_guard lock(mutex_);
-    idle_.clear();
+    forget_idle();  // one kept connection has ended: so have the others, probably
   }
 }
 

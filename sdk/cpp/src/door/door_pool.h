@@ -39,6 +39,7 @@ class DoorPool final : public HttpExchange {
     DoorPool& pool_;
   };
   [[nodiscard]] std::unique_ptr<DoorConnection> open(Deadline deadline);
+  void forget_idle();
 
   Endpoint endpoint_;
   std::mutex mutex_;
