@@ -61,6 +61,13 @@ Apply size(ByteCount& field, ByteCount least) {
   };
 }
 
+Apply text(std::string& field) {
+  return [&field](const std::string& value) -> Result<void> {
+    field = value;
+    return {};
+  };
+}
+
 Apply path(std::filesystem::path& field) {
   return [&field](const std::string& value) -> Result<void> {
     if (value.empty()) return wrong(value, "a path");
@@ -103,6 +110,11 @@ std::vector<Setting> settings_of(Config& c) {
       {"socket", "path of the Unix socket", path(c.socket)},
       {"compiler", "path of orchid-compiler", path(c.compiler)},
       {"dispatch", "path of orchid-dispatch", path(c.dispatch)},
+      {"door_listen", "IP:port where clients come in over UCX (a network that you trust)",
+       text(c.door_listen)},
+      {"door_program", "path of orchid-door", path(c.door_program)},
+      {"door_clients", "connections through the door",
+       number<std::size_t>(c.door_clients, 1, 4'096)},
       {"inspect_time", "for the inspection of a module", duration(c.inspect_time)},
       {"http_threads", "threads that serve HTTP", number(c.http_threads, 1U, 64U)},
       {"log_level", "debug, info, warn or error", log_level(c.log_level)},
@@ -157,15 +169,25 @@ Result<void> apply(const std::vector<Setting>& settings, const std::string& key,
   return {};
 }
 
+/// Keys of a table `t` are the settings that begin with `t_`.
+Result<void> apply_table(const std::vector<Setting>& settings, const toml::value& table,
+                         const std::string& prefix, const std::string& file) {
+  for (const auto& [name, value] : table.as_table()) {
+    const std::string key = prefix + name;
+    if (value.is_table() && prefix.empty()) {
+      if (auto applied = apply_table(settings, value, key + "_", file); !applied) return applied;
+      continue;
+    }
+    auto text = to_text(value);
+    if (!text) return fail(std::move(text.error()).while_doing(file + ": " + key));
+    if (auto applied = apply(settings, key, *text, file); !applied) return applied;
+  }
+  return {};
+}
+
 Result<void> read_file_into(const std::vector<Setting>& settings, const std::string& file) {
   try {
-    const toml::value content = toml::parse(file);
-    for (const auto& [key, value] : content.as_table()) {
-      auto text = to_text(value);
-      if (!text) return fail(std::move(text.error()).while_doing(file + ": " + key));
-      if (auto applied = apply(settings, key, *text, file); !applied) return applied;
-    }
-    return {};
+    return apply_table(settings, toml::parse(file), "", file);
   } catch (const std::exception& error) {
     return fail(ErrorCode::bad_configuration, file + ": " + error.what());
   }
@@ -192,6 +214,7 @@ void fill_defaults(Config& config) {
   const auto programs = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   if (config.compiler.empty()) config.compiler = programs / "orchid-compiler";
   if (config.dispatch.empty()) config.dispatch = programs / "orchid-dispatch";
+  if (config.door_program.empty()) config.door_program = programs / "orchid-door";
 }
 
 }  // namespace

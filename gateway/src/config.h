@@ -22,7 +22,11 @@ struct Config {
   std::chrono::milliseconds inspect_time{15'000};  // for the inspection of a module, twice at most
   std::filesystem::path dispatch;                  // default: orchid-dispatch beside this program
   std::filesystem::path compiler;                  // default: orchid-compiler beside this program
-  unsigned http_threads = 0;  // 1 to 64; default: a quarter of the cores, at least 1
+  // In the file a table of its own, [door], with keys without `door_`.
+  std::string door_listen;             // "IP:port" for clients over UCX; default: none
+  std::filesystem::path door_program;  // default: orchid-door beside this program
+  std::size_t door_clients = 256;      // connections through the door; 1 to 4 096
+  unsigned http_threads = 0;           // 1 to 64; default: a quarter of the cores, at least 1
   LogLevel log_level = LogLevel::info;
   int ready_fd = -1;  // gets one line of JSON once requests are taken; default: none
 

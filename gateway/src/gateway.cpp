@@ -19,10 +19,12 @@
 #include "foundation/clock.h"
 #include "foundation/files.h"
 #include "foundation/log.h"
+#include "foundation/tcp.h"
 #include "functions/inspector.h"
 #include "http/listener.h"
 #include "http_unit.h"
 #include "invocations/async_invocations.h"
+#include "processes/kept_process.h"
 #include "store/store.h"
 
 namespace orchid::gateway {
@@ -55,6 +57,8 @@ Result<void> ensure_token(Store& store, const std::filesystem::path& state,
   return {};
 }
 
+std::filesystem::path door_socket(const Config& config) { return config.state / "door.sock"; }
+
 Result<std::vector<ListeningSocket>> listen_all(const Config& config) {
   std::vector<ListeningSocket> sockets;
   for (const std::string& address : config.listen) {
@@ -66,10 +70,31 @@ Result<std::vector<ListeningSocket>> listen_all(const Config& config) {
     if (!socket) return fail(std::move(socket.error()));
     sockets.push_back(std::move(*socket));
   }
-  auto local = listen_unix(config.socket);
+  auto local = listen_unix(config.socket, UnixPeers::by_uid);
   if (!local) return fail(std::move(local.error()));
   sockets.push_back(std::move(*local));
+  if (config.door_listen.empty()) return sockets;
+  // The door's clients are not its user: they need a token here as anywhere.
+  auto door = listen_unix(door_socket(config), UnixPeers::by_token);
+  if (!door) return fail(std::move(door.error()));
+  sockets.push_back(std::move(*door));
   return sockets;
+}
+
+/// Where orchid-door accepts clients; nothing when there is no door.
+Result<std::optional<TcpListener>> listen_for_door(const Config& config) {
+  if (config.door_listen.empty()) return std::optional<TcpListener>{};
+  auto listener = orchid::listen_tcp(config.door_listen);
+  if (!listener) return fail(std::move(listener.error()).while_doing("door_listen"));
+  return std::optional<TcpListener>(std::move(*listener));
+}
+
+KeptProcess::Options door_options(const Config& config) {
+  return {.name = "door",
+          .program = config.door_program,
+          .arguments = {"--listen", std::to_string(server_socket_number), "--gateway",
+                        door_socket(config).string(), "--clients",
+                        std::to_string(config.door_clients)}};
 }
 
 Result<std::string> read_boot_id() {
@@ -110,6 +135,7 @@ class Gateway::Objects {
     std::unique_ptr<Store> store;
     StartUpState state;
     std::vector<ListeningSocket> sockets;
+    std::optional<TcpListener> door;
     std::string boot_id;
   };
   Objects(Config config, Opened opened);
@@ -141,6 +167,9 @@ class Gateway::Objects {
   Poster control_;
   CapacityControl capacity_;
   Inspector inspector_;
+  KeptProcess door_;
+  std::optional<TcpListener> door_listener_;  // until the process has it
+  std::string door_url_;                      // empty: there is no door
   FunctionService functions_;
   std::vector<std::unique_ptr<HttpUnit>> units_;
   std::unique_ptr<AsyncInvocations> async_;
@@ -167,6 +196,9 @@ Result<std::unique_ptr<Gateway>> Gateway::create(Config config) {
   auto sockets = listen_all(config);
   if (!sockets) return fail(std::move(sockets.error()));
   opened.sockets = std::move(*sockets);
+  auto door = listen_for_door(config);
+  if (!door) return fail(std::move(door.error()));
+  opened.door = std::move(*door);
   auto boot_id = read_boot_id();
   if (!boot_id) return fail(std::move(boot_id.error()));
   opened.boot_id = std::move(*boot_id);
@@ -190,6 +222,9 @@ Gateway::Objects::Objects(Config config, Opened opened)
                 {.program = config_.dispatch, .socket = config_.state / "dispatch.sock"}),
       inspector_(control_io_, clock_,
                  {.compiler = config_.compiler, .answer_within = config_.inspect_time}),
+      door_(control_io_, door_options(config_)),
+      door_listener_(std::move(opened.door)),
+      door_url_(door_listener_ ? "ucx://" + door_listener_->address : ""),
       functions_(
           {*store_, inspector_, table_, clock_, control_},
           {.versions_per_function = config_.versions_per_function, .versions = most_versions()}),
@@ -279,6 +314,7 @@ void Gateway::Objects::run_control() {
   functions_.adopt_thread();
   async_->adopt_thread();
   inspector_.start();
+  if (door_listener_) door_.start(std::move(door_listener_->socket));
   control_tick();
   const auto guard = boost::asio::make_work_guard(control_io_);
   control_io_.run();
@@ -316,6 +352,7 @@ std::string Gateway::Objects::announcement() const {
   return nlohmann::ordered_json{{"pid", ::getpid()},
                                 {"version", ORCHID_VERSION},
                                 {"urls", urls_},
+                                {"door", door_url_},
                                 {"socket", config_.socket.string()},
                                 {"state", config_.state.string()},
                                 {"token_file", (config_.state / "token").string()}}
@@ -335,12 +372,14 @@ void Gateway::Objects::stop() {
   stopped.get_future().wait_for(capacity_stops_within);
   on_control_and_wait([this] {
     inspector_.stop();
+    door_.stop();
     control_timer_.cancel();
   });
   control_io_.stop();
   control_thread_.join();
   store_->stop();
   ::unlink(config_.socket.c_str());
+  if (!door_url_.empty()) ::unlink(door_socket(config_).c_str());
 }
 
 }  // namespace orchid::gateway

@@ -22,6 +22,7 @@ struct UpArguments {
   unsigned port = 0;
   std::vector<std::string> listen;
   std::string lane_listen;
+  std::string door;
 };
 
 std::vector<std::string> listen_addresses(const UpArguments& arguments) {
@@ -54,11 +55,8 @@ Failure runs_already(const fs::path& runtime) {
 }
 
 Document document_of(const GatewayFile& file) {
-  return {{"addresses", file.addresses},
-          {"socket", file.socket},
-          {"token_file", file.token_file},
-          {"state", file.state},
-          {"pid", file.pid}};
+  return {{"addresses", file.addresses},   {"door", file.door},   {"socket", file.socket},
+          {"token_file", file.token_file}, {"state", file.state}, {"pid", file.pid}};
 }
 
 /// What a shell must set to find this Orchid, when it is not where everybody looks.
@@ -90,6 +88,7 @@ ExitStatus run_up(Shell& shell, const UpArguments& arguments) {
             if (shell.json) return print_document(shell, document_of(file));
             std::string text =
                 "Orchid is up:  " + file.addresses.front() + "\n" + finding_advice(runtime, file);
+            if (!file.door.empty()) text += "over UCX:  " + file.door + "\n";
             shell.print(text + "stop it with Ctrl-C\n");
           },
       .trouble = [&shell](const std::string& line) { shell.note("orchid up: " + line); }};
@@ -97,7 +96,8 @@ ExitStatus run_up(Shell& shell, const UpArguments& arguments) {
                                         .runtime = *runtime,
                                         .state = *state,
                                         .listen = listen_addresses(arguments),
-                                        .lane_listen = arguments.lane_listen},
+                                        .lane_listen = arguments.lane_listen,
+                                        .door = arguments.door},
                                        events);
   if (!supervisor) return shell.report(supervisor.error());
   if (const auto ended = supervisor->run(); !ended) return shell.report(ended.error());
@@ -129,6 +129,9 @@ void add_up(CLI::App& app, Shell& shell) {
       "--lane-listen", arguments->lane_listen,
       "IP:PORT of this machine where programs on other hosts reach leased workers "
       "directly; port 0: any free one (otherwise only programs of this machine do)");
+  command->add_option("--door", arguments->door,
+                      "IP:PORT where clients come in over UCX, as ucx://IP:PORT; only in a network "
+                      "that you trust (otherwise none)");
   command->callback([&shell, arguments] { shell.status = run_up(shell, *arguments); });
 }
 

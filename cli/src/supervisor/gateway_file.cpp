@@ -28,9 +28,13 @@ bool is_trusted(const std::filesystem::path& path) {
 }  // namespace
 
 Result<void> write_gateway_file(const std::filesystem::path& runtime, const GatewayFile& file) {
-  const json document = {{"addresses", file.addresses},   {"socket", file.socket},
-                         {"token_file", file.token_file}, {"state", file.state},
-                         {"version", file.version},       {"pid", file.pid}};
+  const json document = {{"addresses", file.addresses},
+                         {"door", file.door},
+                         {"socket", file.socket},
+                         {"token_file", file.token_file},
+                         {"state", file.state},
+                         {"version", file.version},
+                         {"pid", file.pid}};
   const std::string text = document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
   return write_file_atomically(file_in(runtime), as_bytes(text));
 }
@@ -44,6 +48,7 @@ Result<GatewayFile> read_gateway_file(const std::filesystem::path& runtime) {
   const json document = json::parse(as_text(*content), nullptr, /*allow_exceptions=*/false);
   try {
     return GatewayFile{.addresses = document.at("addresses").get<std::vector<std::string>>(),
+                       .door = document.value("door", ""),
                        .socket = document.value("socket", ""),
                        .token_file = document.value("token_file", ""),
                        .state = document.value("state", ""),
@@ -79,7 +84,9 @@ Result<GatewayFile> find_clients_gateway_file(const std::string& gateway,
   while (address.ends_with('/')) address.pop_back();
   for (const auto& place : places) {
     auto file = read_gateway_file(place);
-    if (file && std::ranges::find(file->addresses, address) != file->addresses.end()) return file;
+    if (file && (file->door == address ||
+                 std::ranges::find(file->addresses, address) != file->addresses.end()))
+      return file;
   }
   return fail(ErrorCode::not_found, "the gateway at " + address +
                                         " was not started here, or with another --runtime; its "

@@ -11,6 +11,7 @@ namespace orchid::cli {
 
 struct GatewayFile {
   std::vector<std::string> addresses;  // "http://127.0.0.1:41523", the one for people first
+  std::string door = {};               // "ucx://192.0.2.7:4711"; empty: none
   std::string socket;
   std::string token_file;
   std::string state;

@@ -56,6 +56,7 @@ std::optional<GatewayReady> parse_gateway_ready(std::string_view text) {
   const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   try {
     GatewayReady ready{.urls = document.at("urls").get<std::vector<std::string>>(),
+                       .door = document.value("door", ""),
                        .token_file = document.at("token_file").get<std::string>()};
     std::erase_if(ready.urls, [](const std::string& url) { return !url.starts_with("http"); });
     if (ready.urls.empty()) return std::nullopt;
@@ -88,6 +89,7 @@ Supervisor::Supervisor(SupervisorOptions options, SupervisorEvents events, Notif
       notify_(std::move(notify)),
       signals_(std::move(signals)),
       listen_(options_.listen),
+      door_(options_.door),
       health_(options_.runtime / "gateway.sock"),
       last_round_(steady_clock::now()),
       gateway_{.name = "orchid-gateway",
@@ -154,6 +156,7 @@ Result<ProgramStart> Supervisor::gateway_start() {
   if (!listen_.empty())
     program.arguments.insert(program.arguments.end(),
                              {"--listen", fmt::format("{}", fmt::join(listen_, ","))});
+  if (!door_.empty()) program.arguments.insert(program.arguments.end(), {"--door-listen", door_});
   return program;
 }
 
@@ -269,7 +272,10 @@ Result<void> Supervisor::reap(Child& child, MonotonicTime now) {
   if (WIFEXITED(*wait_status) && !child.was_ever_ready)
     return fail(with_advice(child.name, "could not start (" + how + ")"));
   // A gateway that fails before it is ready may have found its old port taken.
-  if (&child == &gateway_ && !child.ready) listen_ = options_.listen;
+  if (&child == &gateway_ && !child.ready) {
+    listen_ = options_.listen;
+    door_ = options_.door;
+  }
   child.ready = false;
   child.stopped_since.reset();
   child.liveness = Liveness(options_.longest_silence);
@@ -316,6 +322,7 @@ Result<void> Supervisor::announce_when_ready() {
   const std::vector<std::string>& urls = gateway_ready_.urls;
   if (!gateway_.ready || !executor_.ready || urls.empty() || urls == announced_) return {};
   const GatewayFile file{.addresses = urls,
+                         .door = gateway_ready_.door,
                          .socket = options_.runtime / "gateway.sock",
                          .token_file = gateway_ready_.token_file,
                          .state = options_.state,
@@ -326,6 +333,7 @@ Result<void> Supervisor::announce_when_ready() {
   announced_ = urls;
   listen_.clear();  // a restarted gateway is found where the first one was
   for (const std::string& address : urls) listen_.push_back(listen_address_of(address));
+  if (!gateway_ready_.door.empty()) door_ = listen_address_of(gateway_ready_.door);
   events_.ready(file);
   return {};
 }

@@ -25,6 +25,7 @@ struct SupervisorOptions {
   std::filesystem::path state;                  // exists, private
   std::vector<std::string> listen;              // ADDRESS:PORT; port 0: the kernel chooses
   std::string lane_listen;                      // IP:PORT for direct calls of other hosts, or empty
+  std::string door = {};                        // the same, for clients over UCX; empty: none
   std::chrono::seconds longest_silence{10};     // of a child, until it is killed and started again
   std::chrono::milliseconds longest_stop{500};  // of a child that a signal has stopped, the same
   std::chrono::seconds longest_start{60};       // of a child, until it is ready
@@ -41,6 +42,7 @@ struct SupervisorEvents {
 /// What a gateway writes to its --ready-fd: one line of JSON. Nothing: not (yet) that.
 struct GatewayReady {
   std::vector<std::string> urls;
+  std::string door = {};  // "ucx://…"; empty: none
   std::string token_file;
 };
 [[nodiscard]] std::optional<GatewayReady> parse_gateway_ready(std::string_view text);
@@ -98,6 +100,7 @@ class Supervisor {
   std::string ready_text_;
   GatewayReady gateway_ready_;          // of the running gateway; no URLs: not ready yet
   std::vector<std::string> listen_;     // what the next gateway is told
+  std::string door_;                    // the same
   std::vector<std::string> announced_;  // addresses that gateway.json has
   HealthProbe health_;
   MonotonicTime last_round_;

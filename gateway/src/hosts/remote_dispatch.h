@@ -2,14 +2,11 @@
 // other hosts.
 #pragma once
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <filesystem>
 #include <memory>
-#include <optional>
 
-#include "foundation/unique_fd.h"
-#include "processes/server_process.h"
+#include "processes/kept_process.h"
 
 namespace orchid::gateway {
 
@@ -31,16 +28,9 @@ class RemoteDispatch {
   [[nodiscard]] const std::filesystem::path& socket() const { return options_.socket; }
 
  private:
-  void launch();
-  void watch();
-  void launch_later();
-
-  boost::asio::io_context& control_;
   Options options_;
-  UniqueFd listener_;
-  std::optional<ServerProcess> process_;
-  boost::asio::posix::stream_descriptor end_;  // of the process
-  boost::asio::steady_timer timer_;
+  KeptProcess process_;
+  boost::asio::steady_timer timer_;  // until the socket is tried again
   bool wanted_ = false;
   std::shared_ptr<char> alive_ =
       std::make_shared<char>();  // its weak pointers tell callbacks whether we are still here

@@ -16,7 +16,7 @@ constexpr std::chrono::milliseconds tick_interval{100};
 // Looks at the lanes between two looks at the sockets, while an answer is due: the former cost
 // nanoseconds, the latter a system call.
 constexpr int looks_at_lanes = 32;
-// Connections over the Unix socket beyond the limit for all.
+// Connections over its users' Unix socket beyond the limit for all.
 constexpr std::size_t kept_for_local = 256;
 }  // namespace
 
@@ -45,7 +45,8 @@ void HttpThread::add(AcceptedConnection connection) {
   owner_.assert_current();
   if (drained_by_) return;
   // Anybody on this machine can connect to a TCP port, but only its users to the Unix socket.
-  const bool is_local = connection.family == AF_UNIX;
+  // Behind the door there may be anybody.
+  const bool is_local = connection.peer_uid.has_value();
   if (sessions_.size() >= options_.connections + (is_local ? kept_for_local : 0)) {
     log::warn("event=connection_refused reason=\"{} connections are open\"", sessions_.size());
     return;

@@ -20,7 +20,7 @@ namespace orchid::gateway {
 struct AcceptedConnection {
   UniqueFd socket;  // non-blocking
   int family = 0;
-  std::optional<uid_t> peer_uid;  // of a Unix socket
+  std::optional<uid_t> peer_uid;  // of a Unix socket where that counts
 };
 
 /// Owns the sessions. `run` is the thread's whole life; what other threads may call says so.

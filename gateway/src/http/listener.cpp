@@ -14,6 +14,7 @@ constexpr std::chrono::milliseconds pause_when_full{100};
 
 Listener::Listener(boost::asio::io_context& io, ListeningSocket socket, Take take)
     : family_(socket.family),
+      trusts_uid_(socket.trusts_uid),
       socket_(io, socket.socket.release()),
       pause_(io),
       take_(std::move(take)) {}
@@ -51,7 +52,7 @@ void Listener::accept_all() {
       });
       return;
     }
-    if (family_ == AF_UNIX) {
+    if (trusts_uid_) {
       auto peer = peer_credentials(connection.socket.get());
       if (!peer) continue;
       connection.peer_uid = peer->uid;

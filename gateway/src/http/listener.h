@@ -23,6 +23,7 @@ class Listener {
   void wait();
   void accept_all();
   int family_;
+  bool trusts_uid_;
   boost::asio::posix::stream_descriptor socket_;
   boost::asio::steady_timer pause_;
   Take take_;

@@ -98,10 +98,10 @@ Result<ListeningSocket> listen_tcp(std::string_view address) {
   }
   auto url = url_of(socket.get());
   if (!url) return fail(std::move(url.error()));
-  return ListeningSocket{std::move(socket), chosen.ai_family, std::move(*url)};
+  return ListeningSocket{std::move(socket), chosen.ai_family, false, std::move(*url)};
 }
 
-Result<ListeningSocket> listen_unix(const std::filesystem::path& path) {
+Result<ListeningSocket> listen_unix(const std::filesystem::path& path, UnixPeers peers) {
   auto fitted = fit_socket_path(path);
   if (!fitted) return fail(std::move(fitted.error()));
   sockaddr_un address{};
@@ -116,7 +116,8 @@ Result<ListeningSocket> listen_unix(const std::filesystem::path& path) {
   ::umask(previous);
   if (bound != 0 || ::listen(socket.get(), backlog) != 0)
     return fail_errno("listen on " + path.string());
-  return ListeningSocket{std::move(socket), AF_UNIX, "unix:" + path.string()};
+  return ListeningSocket{std::move(socket), AF_UNIX, peers == UnixPeers::by_uid,
+                         "unix:" + path.string()};
 }
 
 }  // namespace orchid::gateway

@@ -16,6 +16,13 @@ namespace {
 using Time = std::chrono::steady_clock::time_point;
 using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
+// A host that vanishes says nothing: so its silence is noticed, of an idle connection by probes, of
+// one with bytes under way by their missing acknowledgement, both within this time.
+constexpr int idle_before_probe_s = 2;
+constexpr int probe_interval_s = 1;
+constexpr int probes = 4;
+constexpr unsigned longest_silence_ms = 6'000;
+
 struct Endpoint {
   std::string host;
   std::string port;
@@ -88,6 +95,10 @@ Result<TcpListener> listen_tcp(const std::string& address) {
   TcpListener listener{.host = parts.host};
   listener.socket.reset(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener.socket) return fail_errno("socket");
+  // Who is started again at the same port need not wait until the last one's connections are
+  // forgotten.
+  const int on = 1;
+  ::setsockopt(listener.socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (::bind(listener.socket.get(), found->ai_addr, found->ai_addrlen) != 0)
     return fail(system_failure(ErrorCode::bad_configuration, "listening at " + address, errno));
   sockaddr_storage bound{};
@@ -119,6 +130,18 @@ Result<UniqueFd> connect_tcp(const std::string& address, Time deadline, HostName
     last = std::move(socket.error());
   }
   return fail(std::move(last).while_doing("connecting to " + address));
+}
+
+void notice_silence(int socket) {
+  const auto set = [socket](int level, int option, auto value) {
+    (void)::setsockopt(socket, level, option, &value, sizeof(value));
+  };
+  set(IPPROTO_TCP, TCP_NODELAY, 1);  // packets answer each other: none waits for a fuller segment
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, idle_before_probe_s);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, probe_interval_s);
+  set(IPPROTO_TCP, TCP_KEEPCNT, probes);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, longest_silence_ms);
 }
 
 bool has_ipv6_loopback() {

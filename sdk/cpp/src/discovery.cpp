@@ -30,6 +30,7 @@ std::string trimmed(std::string text) {
 struct GatewayFile {
   std::filesystem::path path;
   std::vector<std::string> addresses;
+  std::string door;  // "ucx://…"; empty: none
   std::string socket;
   std::string token_file;
 };
@@ -53,6 +54,7 @@ std::optional<GatewayFile> read_gateway_file(const std::filesystem::path& path, 
   GatewayFile file{.path = path};
   try {
     file.addresses = document.at("addresses").get<std::vector<std::string>>();
+    file.door = document.value("door", "");
     file.socket = document.value("socket", "");
     file.token_file = document.value("token_file", "");
   } catch (const json::exception&) {
@@ -89,10 +91,15 @@ Endpoint parse_address(std::string address, const Endpoint& base) {
   } else if (address.starts_with("http://") || address.starts_with("https://")) {
     endpoint.base_url = address;
     return endpoint;
+  } else if (address.starts_with("ucx://") && address.rfind(':') > 6) {
+    endpoint.base_url = address;
+    endpoint.door = address.substr(6);
+    return endpoint;
   }
   throw Error({.kind = ErrorKind::bad_configuration,
                .message = "'" + address + "' is no address of a gateway",
-               .hint = "write http://host:port, https://host:port or unix:/absolute/path"});
+               .hint = "write http://host:port, https://host:port, ucx://host:port or "
+                       "unix:/absolute/path"});
 }
 
 Error nothing_found(const Surroundings& surroundings) {
@@ -139,7 +146,8 @@ Endpoint find_gateway(const ClientOptions& options, const Surroundings& surround
     if (!endpoint.token.empty() || !endpoint.socket.empty()) return endpoint;
     // The token of our own gateway goes to no other one.
     const auto file = find_gateway_file(surroundings);
-    if (file && std::ranges::find(file->addresses, endpoint.base_url) != file->addresses.end())
+    if (file && (file->door == endpoint.base_url ||
+                 std::ranges::find(file->addresses, endpoint.base_url) != file->addresses.end()))
       endpoint.token = token_of(*file);
     return endpoint;
   }

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "http/connection_pool.h"
+#include "http/http_exchange.h"
 #include "orchid/client.h"
 
 namespace orchid::sdk {

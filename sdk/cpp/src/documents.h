@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "http/connection_pool.h"
+#include "http/http_exchange.h"
 #include "orchid/client.h"
 
 namespace orchid::sdk {

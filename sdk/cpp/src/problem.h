@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "http/connection_pool.h"
+#include "http/http_exchange.h"
 #include "orchid/error.h"
 #include "orchid/invocation.h"
 

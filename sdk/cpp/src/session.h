@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "http/connection_pool.h"
+#include "http/http_exchange.h"
 #include "orchid/client.h"
 
 namespace orchid::sdk {
@@ -16,13 +16,14 @@ struct LeaseThreads;
 /// Any thread. All functions throw `orchid::Error`.
 class Session {
  public:
-  explicit Session(Endpoint endpoint) : pool_(std::move(endpoint)) {}
+  /// Throws what the way to the endpoint throws when it is made.
+  explicit Session(Endpoint endpoint);
 
   /// An answer below 400; others are thrown as Errors.
   [[nodiscard]] HttpResponse request(const HttpRequest& request);
   [[nodiscard]] HttpResponse get(std::string target,
                                  std::chrono::milliseconds timeout = default_timeout);
-  [[nodiscard]] const Endpoint& endpoint() const { return pool_.endpoint(); }
+  [[nodiscard]] const Endpoint& endpoint() const { return exchange_->endpoint(); }
 
   /// Of all leases that are held now; made when there are none.
   [[nodiscard]] std::shared_ptr<LeaseThreads> lease_threads();
@@ -34,7 +35,7 @@ class Session {
   static constexpr std::chrono::milliseconds longest_answer{180'000};
 
  private:
-  ConnectionPool pool_;
+  std::unique_ptr<HttpExchange> exchange_;
   std::mutex mutex_;
   std::weak_ptr<LeaseThreads> lease_threads_;  // guarded by mutex_; the leases keep them
 };

@@ -27,6 +27,7 @@ class GatewayProcess {
   [[nodiscard]] std::string url(std::size_t i = 0) const { return ready_["urls"][i]; }
   [[nodiscard]] std::size_t url_count() const { return ready_["urls"].size(); }
   [[nodiscard]] std::filesystem::path socket() const { return ready_["socket"].get<std::string>(); }
+  [[nodiscard]] std::string door() const { return ready_["door"]; }
   [[nodiscard]] const std::filesystem::path& state() const { return state_; }
   [[nodiscard]] std::string token() const;
   [[nodiscard]] pid_t pid() const { return pid_; }

@@ -65,6 +65,12 @@ TEST_CASE("what is wrong in the configuration is named") {
   const Ended name = start_with("listen = [\"no-such-host.invalid:0\"]\n");
   CHECK(name.status == 3);
   CHECK(name.errors.find("no-such-host.invalid") != std::string::npos);
+  const Ended door = start_with("[door]\nlisten = \"nowhere\"\n");
+  CHECK(door.status == 3);
+  CHECK(door.errors.find("door_listen") != std::string::npos);
+  CHECK(start_with("[door]\nlitsen = \"127.0.0.1:0\"\n").errors.find("door_litsen") !=
+        std::string::npos);
+  CHECK(start_with("[door.more]\nlisten = \"127.0.0.1:0\"\n").status == 2);
   CHECK(run_to_end({ORCHID_GATEWAY, "--no-such-flag"}).status == 2);
   std::filesystem::remove(file);
   std::filesystem::remove_all(state);
@@ -78,6 +84,31 @@ TEST_CASE("a state directory that others may write to is refused") {
   CHECK(ended.status == 3);
   CHECK(ended.errors.find(state.string()) != std::string::npos);
   std::filesystem::remove_all(state);
+}
+
+TEST_CASE("a gateway with a door announces it, and knows nobody at its socket by the uid") {
+  const auto file = std::filesystem::temp_directory_path() / ("orchid-door-" + random_hex(6));
+  std::ofstream(file) << "[door]\nlisten = \"127.0.0.1:0\"\nclients = 7\n";
+  {
+    GatewayProcess gateway({"--config", file.string()});
+    CHECK(gateway.door().starts_with("ucx://127.0.0.1:"));
+    const auto ask_at = [](const std::filesystem::path& socket, const Ask& ask) {
+      HttpConnection connection = HttpConnection::to_socket(socket);
+      connection.send(request_text(ask));
+      return connection.receive().status;
+    };
+    const auto socket = gateway.state() / "door.sock";
+    CHECK(ask_at(gateway.socket(), {.path = "/v1/functions"}) == 200);
+    CHECK(ask_at(socket, {.path = "/v1/functions"}) == 401);
+    CHECK(ask_at(socket, {.path = "/v1/functions", .token = gateway.token()}) == 200);
+    CHECK(ask_at(socket, {.path = "/healthz"}) == 200);
+    CHECK(gateway.stop() == 0);
+    CHECK_FALSE(std::filesystem::exists(socket));
+  }
+  std::filesystem::remove(file);
+  GatewayProcess without;
+  CHECK(without.door().empty());
+  CHECK_FALSE(std::filesystem::exists(without.state() / "door.sock"));
 }
 
 TEST_CASE("a socket path that is too long for the kernel works") {

@@ -97,4 +97,8 @@ Result<void> HostNamespaces::unplug(unsigned host) {
   return run("ip link set " + name(host) + " down");
 }
 
+Result<void> HostNamespaces::plug(unsigned host) {
+  return run("ip link set " + name(host) + " up");
+}
+
 }  // namespace orchid::tests

@@ -31,6 +31,7 @@ class HostNamespaces {
   [[nodiscard]] std::vector<std::string> entry(unsigned host) const;
   /// Pulls the cable: both sides go on, and hear nothing of each other.
   [[nodiscard]] static Result<void> unplug(unsigned host);
+  [[nodiscard]] static Result<void> plug(unsigned host);
 
  private:
   explicit HostNamespaces(std::vector<pid_t> keepers) : keepers_(std::move(keepers)) {}

@@ -6,6 +6,7 @@
 #include <optional>
 #include <thread>
 
+#include "command.h"
 #include "foundation/files.h"
 #include "harness/child_process.h"
 #include "harness/machine.h"
@@ -44,15 +45,17 @@ class Site {
   Site() {
     const auto state = directory_.path() / "gateway";
     const auto ready = directory_.path() / "ready";
-    gateway_ =
-        start({"sh", "-c",
-               std::string("exec ") + PROGRAMS + "/orchid-gateway --state " + state.string() +
-                   " --compiler " + PROGRAMS + "/orchid-compiler --listen " + HostNamespaces::here +
-                   ":0 --ready-fd 5 5> " + ready.string()},
-              "gateway");
+    gateway_ = start(
+        {"sh", "-c",
+         std::string("exec ") + PROGRAMS + "/orchid-gateway --state " + state.string() +
+             " --compiler " + PROGRAMS + "/orchid-compiler --listen " + HostNamespaces::here +
+             ":0 --door-listen " + HostNamespaces::here + ":0 --ready-fd 5 5> " + ready.string()},
+        "gateway");
     REQUIRE(
         eventually([&] { return text_of(ready).find('\n') != std::string::npos; }, seconds(20)));
-    address_ = nlohmann::json::parse(text_of(ready)).at("urls").at(0).get<std::string>();
+    const auto told = nlohmann::json::parse(text_of(ready));
+    address_ = told.at("urls").at(0).get<std::string>();
+    door_ = told.at("door").get<std::string>();
     for (const auto& entry : std::filesystem::recursive_directory_iterator(state))
       if (entry.path().filename() == "token") token_file_ = entry.path();
     REQUIRE_FALSE(token_file_.empty());
@@ -60,10 +63,17 @@ class Site {
     REQUIRE(eventually([&] { return host_count() == 2; }, seconds(30)));
   }
 
-  [[nodiscard]] Client client() const {
-    std::string token = text_of(token_file_);
-    token.erase(token.find_last_not_of("\r\n") + 1);
-    return Client({.gateway = address_, .token = token});
+  [[nodiscard]] Client client() const { return Client({.gateway = address_, .token = token()}); }
+
+  /// `orchid WORDS…` on a host, which comes in through the gateway's door.
+  [[nodiscard]] CommandResult through_the_door(unsigned host, std::vector<std::string> words,
+                                               std::string input = {}) const {
+    std::vector<std::string> command = hosts->entry(host);
+    command.emplace_back(PROGRAMS "/orchid");
+    command.insert(command.end(), words.begin(), words.end());
+    return run({.words = std::move(command),
+                .environment = {"ORCHID_GATEWAY=" + door_, "ORCHID_TOKEN=" + token()},
+                .input = std::move(input)});
   }
 
   /// Those of the gateway that run this program.
@@ -76,6 +86,11 @@ class Site {
   }
 
  private:
+  [[nodiscard]] std::string token() const {
+    std::string token = text_of(token_file_);
+    token.erase(token.find_last_not_of("\r\n") + 1);
+    return token;
+  }
   [[nodiscard]] std::size_t host_count() const {
     try {
       return nlohmann::json::parse(client().get("/v1/hosts")).at("hosts").size();
@@ -105,6 +120,7 @@ class Site {
 
   TemporaryDirectory directory_;
   std::string address_;
+  std::string door_;
   std::filesystem::path token_file_;
   std::optional<ChildProcess> gateway_;
   std::vector<ChildProcess> executors_;
@@ -158,6 +174,25 @@ TEST_CASE("HTTP calls run on workers of other hosts, and end as they would here"
         }
       },
       seconds(30)));
+}
+
+TEST_CASE("a program on another host comes in through the door") {
+  if (!hosts) return;
+  Site site;
+  const auto deployed = site.through_the_door(1, {"deploy", EXAMPLES "/echo.bc"});
+  CHECK_MESSAGE(deployed.status == 0, deployed.err);
+  CHECK(site.through_the_door(1, {"invoke", "echo"}, "from afar").out == "from afar");
+  const std::string large(20 << 20, 'x');
+  CHECK(site.through_the_door(0, {"invoke", "echo"}, large).out == large);
+  // A host that vanishes in the middle of a connection is noticed, and its process at the door
+  // ends.
+  site.client().deploy("sleeps", module_bytes("sleeps"));
+  std::thread cut_off([&] { (void)site.through_the_door(1, {"invoke", "sleeps"}, "60000"); });
+  CHECK(eventually([&] { return site.processes("orchid-door").size() == 2; }, seconds(20)));
+  CHECK(HostNamespaces::unplug(1).has_value());
+  CHECK(eventually([&] { return site.processes("orchid-door").size() == 1; }, seconds(20)));
+  cut_off.join();
+  CHECK(HostNamespaces::plug(1).has_value());
 }
 
 TEST_CASE("calls go on when a host is lost, and its worker is replaced") {

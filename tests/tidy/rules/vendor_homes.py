@@ -17,7 +17,7 @@ HOMES = [
     (r"boost/", r"gateway/|executor/agent/|benchmarks/"),
     (r"curl/", r"sdk/cpp/src/http"),
     (r"sqlite3\.h$", r"gateway/src/store/"),
-    (r"seccomp\.h$|linux/(seccomp|landlock)\.h$", r"executor/sandbox/"),
+    (r"seccomp\.h$|linux/(seccomp|landlock)\.h$", r"libs/sandbox/"),
     (r"slurm/slurm(db)?\.h$", r"scheduler-plugin/slurm/"),
     (r"slurm/spank\.h$", r"scheduler-plugin/spank/"),
 ]
@@ -49,5 +49,5 @@ BAD = [
 GOOD = [
     {"executor/compiler/src/jit/a.cpp": "#include <llvm/IR/Module.h>\n", "executor/worker/jit/a.cpp": "#include <llvm/IR/Module.h>\n"},
     {"gateway/src/store/a.cpp": "#include <sqlite3.h>\n", "libs/transport/src/ucx/a.cpp": "#include <ucp/api/ucp.h>\n"},
-    {"executor/sandbox/src/a.cpp": "#include <seccomp.h>\n"},
+    {"libs/sandbox/src/a.cpp": "#include <seccomp.h>\n"},
 ]

@@ -52,6 +52,7 @@ TEST_CASE(
 TEST_CASE("gateway.json comes back as it was written, readable by its owner only") {
   const Scratch scratch;
   const GatewayFile file{.addresses = {"http://127.0.0.1:1", "http://[::1]:2"},
+                         .door = "ucx://127.0.0.1:3",
                          .socket = "/run/s",
                          .token_file = "/state/token",
                          .state = "/state",
@@ -64,6 +65,7 @@ TEST_CASE("gateway.json comes back as it was written, readable by its owner only
   const auto back = find_gateway_file({"/nonexistent", scratch.path()});
   REQUIRE(back.has_value());
   CHECK(back->addresses == file.addresses);
+  CHECK(back->door == file.door);
   CHECK(back->token_file == "/state/token");
   CHECK(back->pid == 42);
   remove_gateway_file(scratch.path());

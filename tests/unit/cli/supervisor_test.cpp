@@ -124,6 +124,11 @@ TEST_CASE("the gateway's line is read, and what is none is not") {
   REQUIRE(ready.has_value());
   CHECK(ready->urls == std::vector<std::string>{"http://127.0.0.1:1"});
   CHECK(ready->token_file == "/t");
+  CHECK(ready->door.empty());
+  const auto with_door = parse_gateway_ready(
+      R"({"urls":["http://127.0.0.1:1"],"door":"ucx://127.0.0.1:2","token_file":"/t"})");
+  REQUIRE(with_door.has_value());
+  CHECK(with_door->door == "ucx://127.0.0.1:2");
   for (const char* text :
        {"", "x", "{}", R"({"urls":[],"token_file":"/t"})", R"({"urls":["http://a:1"]})"})
     CHECK_FALSE(parse_gateway_ready(text).has_value());
@@ -132,6 +137,7 @@ TEST_CASE("the gateway's line is read, and what is none is not") {
 TEST_CASE("an address is listened on again as it was announced") {
   CHECK(listen_address_of("http://127.0.0.1:41523") == "127.0.0.1:41523");
   CHECK(listen_address_of("http://[::1]:80/") == "[::1]:80");
+  CHECK(listen_address_of("ucx://192.0.2.7:4711") == "192.0.2.7:4711");
 }
 
 TEST_CASE(

@@ -30,7 +30,8 @@ class Desk {
   void write_gateway_file() const {
     std::ofstream(gateway_file())
         << R"({"addresses":["http://127.0.0.1:4000","http://[::1]:4001"],)"
-        << R"("socket":"/run/gateway.sock","token_file":")" << token_file().string() << "\"}";
+        << R"("door":"ucx://127.0.0.1:4002","socket":"/run/gateway.sock","token_file":")"
+        << token_file().string() << "\"}";
     std::ofstream(token_file()) << "orc_secret\n";
   }
   [[nodiscard]] Surroundings surroundings() const {
@@ -126,6 +127,19 @@ TEST_CASE("what cannot be an address, and what is damaged, is told with what to 
   }
   std::ofstream(desk.gateway_file()) << "{\"addresses\":";
   CHECK(desk.failure() == ErrorKind::bad_configuration);
+}
+
+TEST_CASE("the door of our own gateway gets its token, another one does not") {
+  Desk desk;
+  desk.write_gateway_file();
+  const Endpoint own = find_gateway({.gateway = "ucx://127.0.0.1:4002"}, desk.surroundings());
+  CHECK(own.door == "127.0.0.1:4002");
+  CHECK(own.describe() == "ucx://127.0.0.1:4002");
+  CHECK(own.token == "orc_secret");
+  const Endpoint other =
+      find_gateway({.gateway = "ucx://[2001:db8::7]:4002/"}, desk.surroundings());
+  CHECK(other.door == "[2001:db8::7]:4002");
+  CHECK(other.token.empty());
 }
 
 TEST_CASE("without a variable for it, the file is looked for in /tmp under the user's number") {

@@ -26,6 +26,9 @@ enum class HostNames : std::uint8_t { looked_up, refused };
                                            std::chrono::steady_clock::time_point deadline,
                                            HostNames names);
 
+/// A connection whose other host vanishes ends after 6 s, also when nothing is under way.
+void notice_silence(int socket);
+
 /// Whether this machine has ::1.
 [[nodiscard]] bool has_ipv6_loopback();
 

@@ -1,8 +1,6 @@
 #include "transport/secure_channel.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -27,25 +25,6 @@ static_assert(sizeof(PacketHead) == 16);
 
 constexpr std::size_t read_bytes = 64 * 1024;
 constexpr std::size_t queue_limit = 256 * 1024 * 1024;
-
-// A host that vanishes says nothing: so its silence is noticed, of an idle connection by probes, of
-// one with bytes under way by their missing acknowledgement, both within this time.
-constexpr int idle_before_probe_s = 2;
-constexpr int probe_interval_s = 1;
-constexpr int probes = 4;
-constexpr unsigned longest_silence_ms = 6'000;
-
-void configure(int socket) {
-  const auto set = [socket](int level, int option, auto value) {
-    (void)::setsockopt(socket, level, option, &value, sizeof(value));
-  };
-  set(IPPROTO_TCP, TCP_NODELAY, 1);  // packets answer each other: none waits for a fuller segment
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, idle_before_probe_s);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, probe_interval_s);
-  set(IPPROTO_TCP, TCP_KEEPCNT, probes);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, longest_silence_ms);
-}
 
 }  // namespace
 
@@ -146,7 +125,7 @@ Result<SecureChannel> SecureChannel::connect(const Peer& peer,
                                              std::chrono::steady_clock::time_point deadline) {
   auto socket = connect_tcp(peer.address, deadline, HostNames::looked_up);
   if (!socket) return fail(std::move(socket.error()));
-  configure(socket->get());
+  notice_silence(socket->get());
   auto tls = TlsSession::connect(std::move(*socket), peer.identity, peer.secret);
   if (!tls) return fail(std::move(tls.error()));
   auto state = std::make_unique<State>(std::move(*tls));
@@ -155,7 +134,7 @@ Result<SecureChannel> SecureChannel::connect(const Peer& peer,
 }
 
 Result<SecureChannel> SecureChannel::accept(UniqueFd socket, FindSecret find_secret) {
-  configure(socket.get());
+  notice_silence(socket.get());
   if (::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) | O_NONBLOCK) != 0)
     return fail_errno("making a socket non-blocking");
   auto tls = TlsSession::accept(std::move(socket), std::move(find_secret));

@@ -4,19 +4,12 @@
 
 #include "protocol/limits.h"
 #include "transport/ucx_lane.h"
+#include "ucx_context.h"
 
 namespace orchid::sdk {
 namespace {
 
 constexpr std::size_t lane_descriptor_count = 3;
-
-/// UCX in this process: made for the first connection to another host, never before, and never
-/// destroyed, since an Output that is kept until the end of the program has a lane behind it.
-Result<transport::UcxContext*> ucx_context() {
-  static auto* const context = new Result<transport::UcxContext>(transport::UcxContext::create({}));
-  if (!*context) return fail(context->error());
-  return &**context;
-}
 
 OpenedLane with_limits(std::unique_ptr<transport::LaneClient> client, const LaneClaimed& claimed) {
   return {.client = std::move(client),
@@ -78,7 +71,7 @@ Result<OpenedLane> open_remote_lane(const GrantedWorker& worker, const LaneClaim
     return fail(ErrorCode::bad_request, "the executor sent a lane without its address");
   const auto key = transport::parse_connection_key(claimed.key);
   if (!key) return fail(key.error());
-  auto context = ucx_context();
+  auto context = shared_ucx_context();
   if (!context) return fail(std::move(context.error()));
   auto client = transport::UcxLaneClient::connect(
       **context,

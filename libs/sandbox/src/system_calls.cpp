@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,7 +14,7 @@
 #include <memory>
 #include <string>
 
-namespace orchid::executor {
+namespace orchid {
 namespace {
 
 struct FilterDeleter {
@@ -124,23 +125,18 @@ constexpr std::array only_at_birth{
     SCMP_SYS(munlock),
 };
 
-/// To get into the network; gone in the second stage.
-constexpr std::array to_connect{
-    SCMP_SYS(socket),
-    SCMP_SYS(bind),
-    SCMP_SYS(listen),
-    SCMP_SYS(accept4),
-    SCMP_SYS(accept),
-    SCMP_SYS(connect),
-    SCMP_SYS(getsockname),
-    SCMP_SYS(getpeername),
-    SCMP_SYS(setsockopt),
-    SCMP_SYS(ioctl),
-    SCMP_SYS(memfd_create),
-    SCMP_SYS(ftruncate),
-    SCMP_SYS(sched_getscheduler),
+/// To be reached from the network; gone in the second stage.
+constexpr std::array to_listen{
+    SCMP_SYS(bind),         SCMP_SYS(listen),      SCMP_SYS(accept4),
+    SCMP_SYS(accept),       SCMP_SYS(getsockname), SCMP_SYS(getpeername),
+    SCMP_SYS(setsockopt),   SCMP_SYS(ioctl),       SCMP_SYS(sched_getscheduler),
     SCMP_SYS(epoll_create),
-    SCMP_SYS(socketpair),
+};
+
+/// To reach others as well; gone in the second stage.
+constexpr std::array to_connect{
+    SCMP_SYS(socket),    SCMP_SYS(connect),    SCMP_SYS(memfd_create),
+    SCMP_SYS(ftruncate), SCMP_SYS(socketpair),
 };
 
 /// To speak over connections that are there.
@@ -203,6 +199,20 @@ void add_descriptor_rules(Rules& rules, const ConfinementOptions& options, Filte
     rules.allow_if(SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, command));
 }
 
+void add_network_rules(Rules& rules, SandboxRole role, FilterStage stage) {
+  if (!speaks_ucx(role)) return;
+  for (const int call : to_speak) rules.allow(call);
+  if (stage != FilterStage::birth) return;
+  for (const int call : to_listen) rules.allow(call);
+  if (role == SandboxRole::remote_worker)
+    for (const int call : to_connect) rules.allow(call);
+  // Whoever takes a door over must not reach the sockets of its user's other processes, which would
+  // take it for that user.
+  if (role == SandboxRole::door)
+    for (const unsigned long family : {AF_INET, AF_INET6, AF_NETLINK})
+      rules.allow_if(SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, family));
+}
+
 void add_process_rules(Rules& rules) {
   // glibc asks clone3 first, whose flags a filter cannot read; ENOSYS makes it take clone. Threads,
   // but no processes.
@@ -230,15 +240,11 @@ Result<void> install_filter(const ConfinementOptions& options, FilterStage stage
     for (const int call : of_paths) rules.allow(call);
   if (role == SandboxRole::compiler)
     for (const int call : compiler_too) rules.allow(call);
-  if (role == SandboxRole::remote_worker) {
-    for (const int call : to_speak) rules.allow(call);
-    if (stage == FilterStage::birth)
-      for (const int call : to_connect) rules.allow(call);
-  }
   // With PR_SET_VMA an allocator names its mappings; everything else of prctl is for the birth.
   if (stage == FilterStage::user_code)
     rules.allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, 0x53564d41));
   if (stage == FilterStage::user_code) rules.allow_if(SCMP_SYS(prlimit64), SCMP_A2(SCMP_CMP_EQ, 0));
+  add_network_rules(rules, role, stage);
   add_memory_rules(rules, role, stage);
   add_descriptor_rules(rules, options, stage);
   add_process_rules(rules);
@@ -252,4 +258,4 @@ Result<void> install_filter(const ConfinementOptions& options, FilterStage stage
   return {};
 }
 
-}  // namespace orchid::executor
+}  // namespace orchid

@@ -8,14 +8,15 @@
 #include "foundation/result.h"
 #include "foundation/units.h"
 
-namespace orchid::executor {
+namespace orchid {
 
 /// A worker's own descriptors are numbered from 0 up to this.
 constexpr int worker_descriptor_count = 8;
 
 /// A remote worker speaks to a client of another host: up to the second stage it may open
-/// connections and look at /proc and /sys, where UCX finds the network's devices.
-enum class SandboxRole { worker, remote_worker, compiler };
+/// connections and look at /proc and /sys, where UCX finds the network's devices. A door does the
+/// same, but never connects to anybody, and has no sockets but those of the network.
+enum class SandboxRole { worker, remote_worker, compiler, door };
 
 struct ConfinementOptions {
   SandboxRole role;
@@ -47,4 +48,4 @@ struct SandboxSupport {
 };
 [[nodiscard]] SandboxSupport probe_sandbox_support();
 
-}  // namespace orchid::executor
+}  // namespace orchid

@@ -3,7 +3,12 @@
 #include "foundation/result.h"
 #include "sandbox/confinement.h"
 
-namespace orchid::executor {
+namespace orchid {
+
+/// Whether processes of this role have a UCX lane, which they make between the two stages.
+[[nodiscard]] constexpr bool speaks_ucx(SandboxRole role) {
+  return role == SandboxRole::remote_worker || role == SandboxRole::door;
+}
 
 enum class FilterStage { birth, user_code };
 
@@ -12,4 +17,4 @@ enum class FilterStage { birth, user_code };
 /// lets it. Errors: `system`, `unsupported`.
 [[nodiscard]] Result<void> install_filter(const ConfinementOptions& options, FilterStage stage);
 
-}  // namespace orchid::executor
+}  // namespace orchid

@@ -9,7 +9,7 @@
 
 #include "foundation/unique_fd.h"
 
-namespace orchid::executor {
+namespace orchid {
 namespace {
 
 // Debian 12's <linux/landlock.h> ends before ABI 4, so the kernel's stable numbers are stated here.
@@ -28,7 +28,8 @@ constexpr std::uint64_t fs_abi_1 = (1ULL << 13) - 1;
 constexpr std::uint64_t fs_refer = 1ULL << 13;     // ABI 2
 constexpr std::uint64_t fs_truncate = 1ULL << 14;  // ABI 3
 constexpr std::uint64_t fs_ioctl = 1ULL << 15;     // ABI 5
-constexpr std::uint64_t net_bind_connect = 3;      // ABI 4
+constexpr std::uint64_t net_bind = 1;              // ABI 4
+constexpr std::uint64_t net_connect = 2;           // ABI 4
 constexpr std::uint64_t scope_socket_signal = 3;   // ABI 6
 constexpr unsigned version_flag = 1;
 constexpr int rule_path_beneath = 1;
@@ -37,7 +38,8 @@ RulesetAttributes attributes_of(int abi, NetworkAccess network) {
   RulesetAttributes attributes{fs_abi_1, 0, 0};
   if (abi >= 2) attributes.handled_access_fs |= fs_refer;
   if (abi >= 3) attributes.handled_access_fs |= fs_truncate;
-  if (abi >= 4 && network == NetworkAccess::none) attributes.handled_access_net = net_bind_connect;
+  if (abi >= 4 && network != NetworkAccess::tcp) attributes.handled_access_net = net_connect;
+  if (abi >= 4 && network == NetworkAccess::none) attributes.handled_access_net |= net_bind;
   if (abi >= 5) attributes.handled_access_fs |= fs_ioctl;
   if (abi >= 6) attributes.scoped = scope_socket_signal;
   return attributes;
@@ -75,4 +77,4 @@ Result<void> enter_landlock(const std::vector<std::filesystem::path>& readable,
   return {};
 }
 
-}  // namespace orchid::executor
+}  // namespace orchid

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,14 +17,17 @@
 #include <thread>
 #include <vector>
 
-namespace orchid::executor {
+namespace orchid {
 namespace {
 
 const std::vector<std::filesystem::path> licenses{"/usr/share/common-licenses"};
 
+enum class Stages { first, both };
+
 /// Runs `body` in a confined child; its result is the exit status.
 int in_sandbox(SandboxRole role, const std::function<int()>& body,
-               const std::vector<std::filesystem::path>& readable = {}) {
+               const std::vector<std::filesystem::path>& readable = {},
+               Stages stages = Stages::both) {
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid == 0) {
@@ -35,7 +39,8 @@ int in_sandbox(SandboxRole role, const std::function<int()>& body,
                                .keep_descriptors = {},
                                .readable_paths = readable};
     for (int fd = 0; fd < worker_descriptor_count; ++fd) options.keep_descriptors.push_back(fd);
-    if (!confine(options) || !confine_further(options)) ::_exit(99);
+    if (!confine(options)) ::_exit(99);
+    if (stages == Stages::both && !confine_further(options)) ::_exit(99);
     ::_exit(body());
   }
   int status = 0;
@@ -125,6 +130,31 @@ TEST_CASE("a confined compiler makes memory files, and opens nothing") {
                    [] { return refused(::socket(AF_UNIX, SOCK_STREAM, 0)); }) == 0);
 }
 
+TEST_CASE("a door listens before its second stage, and reaches nobody in either") {
+  const auto connects = [](int family) {
+    sockaddr_storage address{};
+    address.ss_family = static_cast<sa_family_t>(family);
+    const int fd = ::socket(family, SOCK_STREAM, 0);
+    return fd < 0 || ::connect(fd, reinterpret_cast<const sockaddr*>(&address),
+                               sizeof(sockaddr_in)) < 0
+               ? errno
+               : 0;
+  };
+  const auto listens = [] {
+    const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+    return fd >= 0 && ::listen(fd, 1) == 0 ? 0 : 1;
+  };
+  CHECK(in_sandbox(SandboxRole::door, listens, {}, Stages::first) == 0);
+  CHECK(
+      in_sandbox(SandboxRole::door, [&] { return connects(AF_INET); }, {}, Stages::first) == EPERM);
+  CHECK(
+      in_sandbox(SandboxRole::door, [&] { return connects(AF_UNIX); }, {}, Stages::first) == EPERM);
+  CHECK(in_sandbox(SandboxRole::door, [&] { return connects(AF_INET); }) == EPERM);
+  CHECK(in_sandbox(SandboxRole::door, listens) == 1);
+  CHECK(in_sandbox(SandboxRole::door,
+                   [] { return refused(::open("/proc/self/maps", O_RDONLY)); }) == 0);
+}
+
 TEST_CASE("a process whose parent has gone is not confined but ends") {
   const pid_t pid = ::fork();
   if (pid == 0) {
@@ -139,4 +169,4 @@ TEST_CASE("a process whose parent has gone is not confined but ends") {
   CHECK(WEXITSTATUS(status) == 0);
 }
 
-}  // namespace orchid::executor
+}  // namespace orchid

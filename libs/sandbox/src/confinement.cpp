@@ -16,7 +16,7 @@
 #include "landlock.h"
 #include "system_calls.h"
 
-namespace orchid::executor {
+namespace orchid {
 namespace {
 
 Result<void> close_all_but(const std::vector<int>& keep) {
@@ -82,11 +82,11 @@ Result<void> drop_capabilities() {
 
 Result<void> restrict_files(const ConfinementOptions& options, SandboxRole role) {
   if (landlock_abi() == 0) return {};
-  if (role != SandboxRole::remote_worker)
-    return enter_landlock(options.readable_paths, NetworkAccess::none);
+  if (!speaks_ucx(role)) return enter_landlock(options.readable_paths, NetworkAccess::none);
   auto readable = options.readable_paths;
   readable.insert(readable.end(), {"/proc", "/sys"});
-  return enter_landlock(readable, NetworkAccess::tcp);
+  return enter_landlock(
+      readable, role == SandboxRole::door ? NetworkAccess::incoming_tcp : NetworkAccess::tcp);
 }
 
 }  // namespace
@@ -104,7 +104,7 @@ Result<void> confine(const ConfinementOptions& options) {
 
 Result<void> confine_further(const ConfinementOptions& options) {
   // What it needed to get into the network ends here, as for any other worker.
-  if (options.role == SandboxRole::remote_worker)
+  if (speaks_ucx(options.role))
     if (auto done = restrict_files(options, SandboxRole::worker); !done) return done;
   return install_filter(options, FilterStage::user_code);
 }
@@ -123,7 +123,7 @@ SandboxSupport probe_sandbox_support() {
   return support;
 }
 
-}  // namespace orchid::executor
+}  // namespace orchid
 
 #if defined(ORCHID_SANITIZED)
 // Leak checking starts a process, which the sandbox forbids. LLVM's library is not instrumented: it

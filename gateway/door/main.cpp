@@ -1,0 +1,57 @@
+// orchid-door: where clients reach a gateway over UCX, `ucx://host:port`; started by
+// orchid-gateway only, which must not speak UCX.
+//
+// The process that accepts connections speaks no UCX either, and has one thread. Each client gets a
+// process of its own, which is confined before it hears a byte of the client's token (src/guest.h).
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "foundation/files.h"
+#include "foundation/log.h"
+#include "src/reception.h"
+
+namespace {
+
+bool read_number(std::string_view text, auto& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace orchid;
+  occupy_standard_descriptors();
+  log::configure("orchid-door", LogLevel::info);
+  int listener = -1;
+  door::ReceptionOptions options;
+  const bool told = argc == 7 && std::string_view(argv[1]) == "--listen" &&
+                    read_number(argv[2], listener) && std::string_view(argv[3]) == "--gateway" &&
+                    std::string_view(argv[5]) == "--clients" &&
+                    read_number(argv[6], options.clients) && options.clients > 0;
+  if (!told) {
+    std::fputs(
+        "orchid-door is started by orchid-gateway, with --listen and a socket's number, --gateway "
+        "and a socket's path, and --clients and how many there may be\n",
+        stderr);
+    return 2;
+  }
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() == 1) return 1;
+  std::signal(SIGPIPE, SIG_IGN);
+  // Read by UCX when it is mapped; there is one thread, and it stays so.
+  for (const auto& [name, value] :
+       {std::pair{"UCX_MEM_EVENTS", "n"}, std::pair{"UCX_ERROR_SIGNALS", ""},
+        std::pair{"UCX_HANDLE_ERRORS", "none"}, std::pair{"UCX_LOG_LEVEL", "fatal"}})
+    ::setenv(name, value, 1);
+  options.gateway = argv[4];
+  const Failure end = door::Reception(listener, std::move(options)).run();
+  log::error("event=ended reason=\"{}\"", end.message);
+  return 3;
+}

@@ -1,0 +1,49 @@
+// processes/kept_process.h: a program beside the gateway that is started again when it ends.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "foundation/unique_fd.h"
+#include "processes/server_process.h"
+
+namespace orchid::gateway {
+
+/// Owned by the thread of the io_context that it is given.
+class KeptProcess {
+ public:
+  struct Options {
+    std::string name;  // for the log
+    std::filesystem::path program;
+    std::vector<std::string> arguments;
+  };
+  KeptProcess(boost::asio::io_context& io, Options options);
+  KeptProcess(const KeptProcess&) = delete;
+  KeptProcess& operator=(const KeptProcess&) = delete;
+
+  /// `socket` is kept over the process's end: who connects meanwhile waits for the next one.
+  void start(UniqueFd socket);
+  void stop();
+  [[nodiscard]] bool is_wanted() const { return wanted_; }
+
+ private:
+  void launch();
+  void watch();
+  void launch_later();
+
+  Options options_;
+  UniqueFd socket_;
+  std::optional<ServerProcess> process_;
+  boost::asio::posix::stream_descriptor end_;  // of the process
+  boost::asio::steady_timer timer_;
+  bool wanted_ = false;
+  std::shared_ptr<char> alive_ =
+      std::make_shared<char>();  // its weak pointers tell callbacks whether we are still here
+};
+
+}  // namespace orchid::gateway

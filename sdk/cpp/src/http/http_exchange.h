@@ -1,0 +1,60 @@
+// http/http_exchange.h: requests and answers, whatever carries them.
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace orchid::sdk {
+
+/// Where requests go: over `socket` when it is set, through `door` when that is, else to
+/// `base_url`.
+struct Endpoint {
+  std::string base_url;  // "http://127.0.0.1:8080", without a slash at the end
+  std::string door;      // "host:port" of an orchid-door, when base_url is "ucx://host:port"
+  std::string socket;    // path of a Unix socket
+  std::string token;     // empty: none is sent
+  std::chrono::milliseconds connect_timeout{5000};
+  [[nodiscard]] std::string describe() const {
+    return socket.empty() ? base_url : "unix:" + socket;
+  }
+};
+
+struct HttpRequest {
+  std::string method = "GET";
+  std::string target;                // path and query
+  std::vector<std::string> headers;  // "Name: value"
+  std::span<const std::byte> body;
+  std::chrono::milliseconds timeout{60'000};  // for the whole exchange
+};
+
+struct HttpResponse {
+  int status = 0;
+  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
+  std::vector<std::byte> body;
+  /// Empty when there is no such header. `name` in lower case.
+  [[nodiscard]] std::string_view header(std::string_view name) const;
+  [[nodiscard]] std::string_view text() const {
+    return {reinterpret_cast<const char*>(body.data()), body.size()};
+  }
+};
+
+/// Any thread.
+class HttpExchange {
+ public:
+  virtual ~HttpExchange() = default;
+  HttpExchange(const HttpExchange&) = delete;
+  HttpExchange& operator=(const HttpExchange&) = delete;
+  /// Any complete answer, whatever its status. Throws `orchid::Error`: `unreachable`, `timed_out`,
+  /// `unsupported`.
+  [[nodiscard]] virtual HttpResponse perform(const HttpRequest& request) = 0;
+  [[nodiscard]] virtual const Endpoint& endpoint() const = 0;
+
+ protected:
+  HttpExchange() = default;
+};
+
+}  // namespace orchid::sdk
