@@ -24,7 +24,8 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, O
       workers_(io, children_, options_.workers),
       compiler_(io, children_, options_.compiler,
                 [this](const CompilerReady& target) { compiler_ready(target); }),
-      code_(io, compiler_, store_),
+      improver_(io, children_, improver_options(options_.compiler), [](const CompilerReady&) {}),
+      code_(io, compiler_, improver_, store_),
       services_{io,
                 workers_,
                 code_,
@@ -42,6 +43,7 @@ void Agent::start() {
   log::info("event=starting host={} cores={} memory=\"{}\"", host_.hostname, host_.cores.size(),
             to_string(host_.memory));
   compiler_.start();
+  improver_.start();
   workers_.start();
   tick();
 }
@@ -129,7 +131,8 @@ void Agent::report_capacity() {
                         .workers_ready = static_cast<std::uint32_t>(workers_.ready()),
                         .counters = counters_};
   report.counters["births"] = workers_.births();
-  report.counters["compiler_restarts"] = compiler_.restarts();
+  report.counters["compiler_restarts"] = compiler_.restarts() + improver_.restarts();
+  report.counters["code_improved"] = code_.improved();
   reported_ready_ = workers_.ready();
   gateway_->send(std::move(report));
 }

@@ -65,6 +65,7 @@ class Agent {
   LeaseTable leases_;
   WorkerPool workers_;
   CompilerProcess compiler_;
+  CompilerProcess improver_;
   CodeService code_;
   std::map<std::string, std::uint64_t> counters_;
   LaneServices services_;

@@ -201,7 +201,7 @@ void WorkerPool::from_worker(std::uint64_t id, Packet& packet) {
   if (const auto* unfit = message ? std::get_if<WorkerUnfit>(&*message) : nullptr;
       unfit != nullptr && (unborn_.contains(id) || worker->awaits_client()))
     return log::error("event=worker_unfit worker={} reason=\"{}\"", id, unfit->message);
-  if (message && worker->answer_load(*message)) return;
+  if (message && worker->take_answer(*message)) return;
   // User code has found the socket. It has one sandbox to spoil, and no more of our time.
   log::warn("event=worker_sent_nonsense worker={}", id);
   worker->kill(KillReason::nonsense);

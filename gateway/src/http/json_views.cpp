@@ -67,6 +67,8 @@ double milliseconds(std::chrono::nanoseconds time) {
   return static_cast<double>(time.count()) / 1e6;
 }
 
+std::string_view tier_of(const CallTimings& timings) { return timings.quick_code ? "quick" : "o3"; }
+
 Json describe_invocation(const InvocationView& view) {
   const InvocationRecord& record = view.record;
   Json json{{"id", record.id},
@@ -91,6 +93,7 @@ Json describe_invocation(const InvocationView& view) {
                         {"compile", milliseconds(record.timings.compile)},
                         {"link", milliseconds(record.timings.link)},
                         {"run", milliseconds(record.timings.run)}};
+  json["tier"] = tier_of(record.timings);
   return json;
 }
 
@@ -148,11 +151,11 @@ std::string invocation_list_json(const std::vector<InvocationView>& views) {
 std::string server_timing(const CallTimings& t) {
   std::string text;
   text.reserve(128);
-  fmt::format_to(
-      std::back_inserter(text),
-      "queue;dur={:.3f}, place;dur={:.3f}, compile;dur={:.3f}, link;dur={:.3f}, run;dur={:.3f}",
-      milliseconds(t.queue), milliseconds(t.place), milliseconds(t.compile), milliseconds(t.link),
-      milliseconds(t.run));
+  fmt::format_to(std::back_inserter(text),
+                 "queue;dur={:.3f}, place;dur={:.3f}, compile;dur={:.3f}, link;dur={:.3f}, "
+                 "run;dur={:.3f};desc={}",
+                 milliseconds(t.queue), milliseconds(t.place), milliseconds(t.compile),
+                 milliseconds(t.link), milliseconds(t.run), tier_of(t));
   return text;
 }
 

@@ -55,6 +55,7 @@ struct CallTimings {
   std::chrono::microseconds compile{0};
   std::chrono::microseconds link{0};
   std::chrono::nanoseconds run{0};  // inside the function
+  bool quick_code = false;          // which ran before the best code for the host was there
 };
 
 struct CallResult {

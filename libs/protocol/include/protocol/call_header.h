@@ -14,6 +14,7 @@ constexpr std::uint64_t inline_payload = ~std::uint64_t{0};
 constexpr std::uint8_t call_header_version = 1;
 constexpr std::uint16_t flag_message = 1;  // the payload is the failure's message
 constexpr std::uint16_t flag_log = 2;      // a log follows the payload
+constexpr std::uint16_t flag_quick = 4;    // code of the tier `quick` has run
 
 struct CallHeader {
   std::uint64_t request_id = 0;
