@@ -24,7 +24,8 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, O
       workers_(io, children_, options_.workers),
       compiler_(io, children_, options_.compiler,
                 [this](const CompilerReady& target) { compiler_ready(target); }),
-      code_(io, compiler_, store_),
+      improver_(io, children_, improver_options(options_.compiler), [](const CompilerReady&) {}),
+      code_(io, compiler_, improver_, store_),
       services_{io,
                 workers_,
                 code_,
@@ -42,6 +43,7 @@ void Agent::start() {
   log::info("event=starting host={} cores={} memory=\"{}\"", host_.hostname, host_.cores.size(),
             to_string(host_.memory));
   compiler_.start();
+  improver_.start();
   workers_.start();
   tick();
 }
@@ -129,8 +131,10 @@ void Agent::report_capacity() {
                         .workers_ready = static_cast<std::uint32_t>(workers_.ready()),
                         .counters = counters_};
   report.counters["births"] = workers_.births();
-  report.counters["compiler_restarts"] = compiler_.restarts();
+  report.counters["compiler_restarts"] = compiler_.restarts() + improver_.restarts();
+  report.counters["code_improved"] = code_.improved();
   reported_ready_ = workers_.ready();
+  reported_improved_ = code_.improved();
   gateway_->send(std::move(report));
 }
 
@@ -150,7 +154,8 @@ void Agent::end_overdue_leases() {
 void Agent::tick() {
   notice_.alive();
   end_overdue_leases();
-  if (workers_.ready() != reported_ready_) report_capacity();
+  if (workers_.ready() != reported_ready_ || code_.improved() != reported_improved_)
+    report_capacity();
   timer_.expires_after(tick_interval);
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) tick();

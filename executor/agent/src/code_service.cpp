@@ -1,5 +1,7 @@
 #include "code_service.h"
 
+#include <fcntl.h>
+
 #include <boost/asio/post.hpp>
 #include <utility>
 
@@ -25,11 +27,11 @@ bool CodeService::find(const std::string& digest, const Done& done) {
 bool CodeService::find_in_memory(const std::string& digest, const Done& done) {
   if (const auto known = memory_.find(digest); known != memory_.end()) {
     recency_.splice(recency_.begin(), recency_, known->second.place);
-    done(Object{known->second.file, CodeSource::memory, {}});
+    done(Object{known->second.file, CodeSource::memory, {}, known->second.tier});
     return true;
   }
-  if (const auto flight = waiting_.find(digest); flight != waiting_.end()) {
-    flight->second.push_back(done);
+  if (const auto flight = flights_.find(digest); flight != flights_.end()) {
+    flight->second.waiting.push_back(done);
     return true;
   }
   return false;
@@ -43,7 +45,7 @@ bool CodeService::find_on_disk(const std::string& digest, const Done& done) {
   auto file = make_sealed_memory("orchid-object", *stored);
   if (!file) return false;
   auto shared = std::make_shared<const UniqueFd>(std::move(*file));
-  remember(digest, shared);
+  remember(digest, shared, CompileTier::o3);
   done(Object{std::move(shared), CodeSource::disk, {}});
   return true;
 }
@@ -58,17 +60,22 @@ void CodeService::compile(const std::string& digest, UniqueFd module, Done done)
   }
   // Another client may have sent it meanwhile.
   if (find_in_memory(digest, done)) return;
-  waiting_[digest].push_back(std::move(done));
-  compiler_.compile(std::move(module), CompileTier::o3,
+  UniqueFd copy(::fcntl(module.get(), F_DUPFD_CLOEXEC, 0));
+  const bool busy = improver_.queued() >= most_improvements;
+  const auto tier = copy && !busy ? CompileTier::quick : CompileTier::o3;
+  flights_[digest] = {std::move(copy), {}};
+  flights_[digest].waiting.push_back(std::move(done));
+  compiler_.compile(std::move(module), tier,
                     [this, digest](Result<CompilerProcess::Compiled> result) {
                       compiled(digest, std::move(result));
                     });
 }
 
 void CodeService::compiled(const std::string& digest, Result<CompilerProcess::Compiled> result) {
-  auto flight = waiting_.extract(digest);
+  auto flight = flights_.extract(digest);
+  const std::vector<Done>& waiting = flight.mapped().waiting;
   if (!result) {
-    for (const Done& done : flight.mapped()) done(fail(result.error()));
+    for (const Done& done : waiting) done(fail(result.error()));
     return;
   }
   auto file = std::make_shared<const UniqueFd>(std::move(result->object));
@@ -76,14 +83,44 @@ void CodeService::compiled(const std::string& digest, Result<CompilerProcess::Co
   // ends up in this tenant's workers alone.
   const auto mapped = MappedFile::map(file->get(), {.limit = largest_object});
   if (!mapped) {
-    for (const Done& done : flight.mapped()) done(fail(mapped.error()));
+    for (const Done& done : waiting) done(fail(mapped.error()));
     return;
   }
-  remember(digest, file);
-  for (const Done& done : flight.mapped())
-    done(Object{file, CodeSource::compiled, result->duration});
+  remember(digest, file, result->tier);
+  const bool quick = result->tier == CompileTier::quick;
+  if (quick) improvements_.try_emplace(digest);
+  for (const Done& done : waiting)
+    done(Object{file, CodeSource::compiled, result->duration, result->tier});
   // The call that waits for the code need not wait for the disk.
-  boost::asio::post(io_, [this, digest, file] { keep(digest, *file); });
+  if (!quick) return boost::asio::post(io_, [this, digest, file] { keep(digest, *file); });
+  improver_.compile(std::move(flight.mapped().module), CompileTier::o3,
+                    [this, digest](Result<CompilerProcess::Compiled> better) {
+                      improved(digest, std::move(better));
+                    });
+}
+
+void CodeService::improved(const std::string& digest, Result<CompilerProcess::Compiled> result) {
+  const auto waiting = improvements_.extract(digest);
+  if (result)
+    if (const auto mapped = MappedFile::map(result->object.get(), {.limit = largest_object});
+        !mapped)
+      result = fail(mapped.error());
+  if (!result)
+    return log::warn("event=code_stays_quick module={} reason=\"{}\"", short_digest(digest),
+                     result.error().message);
+  ++improved_;
+  const auto file = std::make_shared<const UniqueFd>(std::move(result->object));
+  remember(digest, file, CompileTier::o3);
+  if (!waiting.empty())
+    for (const Better& better : waiting.mapped()) better(*file);
+  keep(digest, *file);
+}
+
+void CodeService::when_better(const std::string& digest, Better better) {
+  if (const auto making = improvements_.find(digest); making != improvements_.end())
+    return making->second.push_back(std::move(better));
+  const auto known = memory_.find(digest);
+  if (known != memory_.end() && known->second.tier == CompileTier::o3) better(*known->second.file);
 }
 
 void CodeService::keep(const std::string& digest, const UniqueFd& file) {
@@ -95,9 +132,15 @@ void CodeService::keep(const std::string& digest, const UniqueFd& file) {
               stored.error().message);
 }
 
-void CodeService::remember(const std::string& digest, std::shared_ptr<const UniqueFd> file) {
+void CodeService::remember(const std::string& digest, std::shared_ptr<const UniqueFd> file,
+                           CompileTier tier) {
+  if (const auto known = memory_.find(digest); known != memory_.end()) {
+    known->second.file = std::move(file);
+    known->second.tier = tier;
+    return;
+  }
   recency_.push_front(digest);
-  memory_[digest] = {std::move(file), recency_.begin()};
+  memory_[digest] = {std::move(file), tier, recency_.begin()};
   if (memory_.size() <= objects_in_memory) return;
   memory_.erase(recency_.back());
   recency_.pop_back();

@@ -1,6 +1,7 @@
 #include "compiler_process.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <utility>
@@ -11,7 +12,16 @@ namespace orchid::executor {
 namespace {
 constexpr std::chrono::milliseconds longest_retry{5000};
 constexpr unsigned attempt_limit = 2;
+/// A sixth of the share that a process of ours has which wants the same core.
+constexpr int improver_nice = 8;
+constexpr int improver_patience = 6;
 }  // namespace
+
+CompilerProcess::Options improver_options(CompilerProcess::Options compiler) {
+  compiler.nice = improver_nice;
+  compiler.time_limit *= improver_patience;
+  return compiler;
+}
 
 CompilerProcess::CompilerProcess(boost::asio::io_context& io, ChildWatch& children, Options options,
                                  std::function<void(const CompilerReady&)> on_ready)
@@ -35,6 +45,9 @@ void CompilerProcess::start() {
     return ended({});
   }
   pid_ = started->pid;
+  if (options_.nice != 0)
+    ::setpriority(PRIO_PROCESS, static_cast<id_t>(pid_),
+                  ::getpriority(PRIO_PROCESS, 0) + options_.nice);
   children_.watch(pid_, [this](const ChildEvent& event) { ended(event); });
   channel_ = std::make_unique<PacketChannel>(
       io_, std::move(started->control),
@@ -117,7 +130,7 @@ void CompilerProcess::from_compiler(Packet& packet) {
   } else if (const auto* object = std::get_if<CompiledObject>(&*message);
              object != nullptr && busy_ && packet.descriptors.size() == 1) {
     retry_ = std::chrono::milliseconds(50);
-    finish(Compiled{std::move(packet.descriptors.front()), object->compile_us});
+    finish(Compiled{std::move(packet.descriptors.front()), object->tier, object->compile_us});
   } else if (const auto* failed = std::get_if<CompileFailed>(&*message);
              failed != nullptr && busy_) {
     finish(fail(failed->code, failed->message));

@@ -24,9 +24,11 @@ class CompilerProcess {
     std::filesystem::path program;
     std::chrono::milliseconds time_limit{30'000};  // of one compilation
     std::chrono::milliseconds start_limit{10'000};
+    int nice = 0;  // added to our own
   };
   struct Compiled {
     UniqueFd object;  // a sealed memory file
+    CompileTier tier = CompileTier::o3;
     std::chrono::microseconds duration{0};
   };
   using Done = std::function<void(Result<Compiled>)>;
@@ -44,6 +46,7 @@ class CompilerProcess {
   void compile(UniqueFd module, CompileTier tier, Done done);
   [[nodiscard]] const std::optional<CompilerReady>& target() const { return target_; }
   [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] std::size_t queued() const { return jobs_.size(); }
   [[nodiscard]] std::uint64_t restarts() const { return restarts_; }
 
  private:
@@ -76,5 +79,9 @@ class CompilerProcess {
   boost::asio::steady_timer timer_;
   boost::asio::steady_timer retry_timer_;
 };
+
+/// Of the process that makes the best code behind calls that run quick code: it gives way to them,
+/// and so may take longer.
+[[nodiscard]] CompilerProcess::Options improver_options(CompilerProcess::Options compiler);
 
 }  // namespace orchid::executor

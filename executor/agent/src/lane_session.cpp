@@ -181,16 +181,26 @@ void LaneSession::load(const std::string& digest, const Result<CodeService::Obje
   if (!object) return send(LaneRejected{digest, object.error().code, object.error().message});
   if (worker_ == nullptr)
     return send(LaneRejected{digest, ErrorCode::no_capacity, "the worker is being replaced"});
-  worker_->load(digest, object->file->get(),
+  worker_->load(digest, object->file->get(), object->tier,
                 [weak = weak_from_this(), digest, from = *object](const Result<WorkerSlot>& slot,
                                                                   std::chrono::microseconds link) {
                   const auto self = weak.lock();
                   if (self == nullptr) return;
                   if (slot)
-                    self->send_slot(digest, *slot, from, link);
+                    self->loaded(digest, from, *slot, link);
                   else
                     self->send(LaneRejected{digest, slot.error().code, slot.error().message});
                 });
+}
+
+void LaneSession::loaded(const std::string& digest, const CodeService::Object& object,
+                         const WorkerSlot& slot, std::chrono::microseconds link) {
+  send_slot(digest, slot, object, link);
+  if (object.tier != CompileTier::quick) return;
+  services_.code.when_better(digest, [weak = weak_from_this(), digest](const UniqueFd& better) {
+    const auto self = weak.lock();
+    if (self != nullptr && self->worker_ != nullptr) self->worker_->improve(digest, better.get());
+  });
 }
 
 void LaneSession::send_slot(const std::string& digest, const WorkerSlot& slot,

@@ -62,6 +62,8 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void announce(const std::string& digest);
   void provide(const std::string& digest, UniqueFd module);
   void load(const std::string& digest, const Result<CodeService::Object>& object);
+  void loaded(const std::string& digest, const CodeService::Object& object, const WorkerSlot& slot,
+              std::chrono::microseconds link);
   void send_slot(const std::string& digest, const WorkerSlot& slot,
                  const CodeService::Object& object, std::chrono::microseconds link);
   void send(const LaneMessage& message, const std::vector<int>& descriptors = {});

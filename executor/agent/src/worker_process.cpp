@@ -15,6 +15,7 @@
 
 #include "foundation/files.h"
 #include "foundation/log.h"
+#include "protocol/digest.h"
 #include "protocol/limits.h"
 
 namespace orchid::executor {
@@ -116,14 +117,34 @@ std::uint32_t WorkerProcess::choose_slot() {
       std::ranges::min_element(slots_, {}, [](const auto& s) { return s.second.last_use; });
   const std::uint32_t slot = oldest->second.slot;
   tell(Unload{slot});
+  improvements_.erase(slot);
   slots_.erase(oldest);
   return slot;
 }
 
-void WorkerProcess::load(const std::string& digest, int object, LoadDone done) {
+void WorkerProcess::load(const std::string& digest, int object, CompileTier tier, LoadDone done) {
   const std::uint32_t slot = choose_slot();
-  loads_[slot] = {digest, std::move(done)};
-  tell(Load{slot, next_generation_++}, {object});
+  loads_[slot] = {digest, tier, std::move(done)};
+  tell(Load{slot, next_generation_++, tier == CompileTier::quick}, {object});
+}
+
+void WorkerProcess::improve(const std::string& digest, int object) {
+  const auto found = slots_.find(digest);
+  if (found == slots_.end() || found->second.tier != CompileTier::quick) return;
+  found->second.tier = CompileTier::o3;
+  improvements_[found->second.slot] = digest;
+  tell(Improve{found->second.slot, found->second.generation}, {object});
+}
+
+bool WorkerProcess::take_answer(const WorkerMessage& message) {
+  const auto* improved = std::get_if<Improved>(&message);
+  if (improved == nullptr) return answer_load(message);
+  const auto answered = improvements_.extract(improved->slot);
+  if (answered.empty()) return false;
+  if (!improved->message.empty())
+    log::warn("event=code_not_improved worker={} module={} reason=\"{}\"", id_,
+              short_digest(answered.mapped()), improved->message);
+  return true;
 }
 
 bool WorkerProcess::answer_load(const WorkerMessage& message) {
@@ -134,7 +155,8 @@ bool WorkerProcess::answer_load(const WorkerMessage& message) {
   if (pending.empty()) return false;
   ++loads_answered_;
   if (loaded != nullptr) {
-    WorkerSlot slot{loaded->slot, loaded->generation, loaded->entries, ++uses_};
+    WorkerSlot slot{loaded->slot, loaded->generation, loaded->entries, ++uses_,
+                    pending.mapped().tier};
     slots_[pending.mapped().digest] = slot;
     pending.mapped().done(std::move(slot), std::chrono::microseconds(loaded->link_us));
   } else {

@@ -15,6 +15,7 @@
 #include "foundation/tick_clock.h"
 #include "foundation/unique_fd.h"
 #include "packet_channel.h"
+#include "protocol/compiler_messages.h"
 #include "protocol/lane_messages.h"
 #include "transport/local_lane.h"
 #include "worker/messages.h"
@@ -59,6 +60,7 @@ struct WorkerSlot {
   std::uint32_t generation = 0;
   std::vector<std::string> entries;
   std::uint64_t last_use = 0;
+  CompileTier tier = CompileTier::o3;
 };
 
 /// Owned by the agent's thread.
@@ -98,9 +100,12 @@ class WorkerProcess {
 
   [[nodiscard]] const WorkerSlot* find_slot(const std::string& digest);
   /// Asks the worker to link `object`; `done` follows with its slot, or why not.
-  void load(const std::string& digest, int object, LoadDone done);
-  /// False: it is no answer to a load that was asked for.
-  [[nodiscard]] bool answer_load(const WorkerMessage& message);
+  void load(const std::string& digest, int object, CompileTier tier, LoadDone done);
+  /// Hands it the best code of a module that it has as quick code, if it has; it takes it between
+  /// two calls, under the same slot and generation.
+  void improve(const std::string& digest, int object);
+  /// False: it is no answer to something that was asked for.
+  [[nodiscard]] bool take_answer(const WorkerMessage& message);
   [[nodiscard]] bool is_loading() const { return !loads_.empty(); }
   [[nodiscard]] std::uint64_t loads_answered() const { return loads_answered_; }
   void fail_loads(const std::string& why);  // the process has ended
@@ -125,8 +130,10 @@ class WorkerProcess {
  private:
   struct PendingLoad {
     std::string digest;
+    CompileTier tier;
     LoadDone done;
   };
+  [[nodiscard]] bool answer_load(const WorkerMessage& message);
   [[nodiscard]] std::uint32_t choose_slot();
   [[nodiscard]] std::string last_place() const;
   [[nodiscard]] std::string describe_signal(int number) const;
@@ -143,6 +150,7 @@ class WorkerProcess {
   std::unique_ptr<PacketChannel> control_;
   std::unordered_map<std::string, WorkerSlot> slots_;  // by digest
   std::unordered_map<std::uint32_t, PendingLoad> loads_;
+  std::unordered_map<std::uint32_t, std::string> improvements_;  // digest, by slot; unanswered
   std::uint32_t next_slot_ = 0;
   std::uint32_t next_generation_ = 1;
   std::uint64_t uses_ = 0;

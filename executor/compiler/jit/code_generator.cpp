@@ -9,10 +9,16 @@
 #include <llvm/IR/PassManager.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/raw_ostream.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 #include "jit/bitcode.h"
 #include "jit/diagnostics.h"
 #include "jit/host_target.h"
+#include "jit/module_state.h"
 #include "jit/retarget.h"
 #include "jit/warm_up.h"
 
@@ -22,27 +28,59 @@ namespace {
 // Part of every cached object's key: raise the number with any change to what happens to a module
 // here or in retarget.cpp.
 constexpr std::string_view pipeline_name =
-    "orchid-1 internalize default-passes(loop-vectorize,slp-vectorize) pic small-code-model "
-    "emulated-tls init-array probe-stack uwtable";
+    "orchid-2 internalize globaldce default-passes(loop-vectorize,slp-vectorize) pic "
+    "small-code-model emulated-tls init-array probe-stack uwtable";
+
+/// Runs passes over one module.
+class Optimiser {
+ public:
+  Optimiser(llvm::TargetMachine* machine, const llvm::PipelineTuningOptions& tuning)
+      : builder_(machine, tuning) {
+    builder_.registerModuleAnalyses(modules_);
+    builder_.registerCGSCCAnalyses(components_);
+    builder_.registerFunctionAnalyses(functions_);
+    builder_.registerLoopAnalyses(loops_);
+    builder_.crossRegisterProxies(loops_, functions_, components_, modules_);
+  }
+  llvm::PassBuilder& builder() { return builder_; }
+  void run(llvm::Module& code, llvm::ModulePassManager passes) { passes.run(code, modules_); }
+
+ private:
+  llvm::LoopAnalysisManager loops_;
+  llvm::FunctionAnalysisManager functions_;
+  llvm::CGSCCAnalysisManager components_;
+  llvm::ModuleAnalysisManager modules_;
+  llvm::PassBuilder builder_;
+};
+
+void drop_unused(llvm::Module& code) {
+  llvm::ModulePassManager passes;
+  passes.addPass(llvm::GlobalDCEPass());
+  Optimiser(nullptr, {}).run(code, std::move(passes));
+}
+
+/// What has to happen to any module, and little more: modules come simplified, and each pass costs
+/// the first call its time. No pass of either tier may change what floating-point code computes.
+llvm::ModulePassManager quick_passes(llvm::PassBuilder& builder) {
+  llvm::FunctionPassManager simplify;
+  simplify.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  simplify.addPass(llvm::EarlyCSEPass());
+  simplify.addPass(llvm::InstCombinePass());
+  simplify.addPass(llvm::SimplifyCFGPass());
+  llvm::ModulePassManager passes = builder.buildO0DefaultPipeline(llvm::OptimizationLevel::O0);
+  passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(simplify)));
+  return passes;
+}
 
 void optimise(llvm::Module& code, llvm::TargetMachine& machine, CompileTier tier) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = tier == CompileTier::o3;
   tuning.SLPVectorization = tier == CompileTier::o3;
   tuning.LoopInterleaving = tier == CompileTier::o3;
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine, tuning);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  const auto level =
-      tier == CompileTier::o3 ? llvm::OptimizationLevel::O3 : llvm::OptimizationLevel::O1;
-  builder.buildPerModuleDefaultPipeline(level).run(code, modules);
+  Optimiser optimiser(&machine, tuning);
+  optimiser.run(code, tier == CompileTier::o3 ? optimiser.builder().buildPerModuleDefaultPipeline(
+                                                    llvm::OptimizationLevel::O3)
+                                              : quick_passes(optimiser.builder()));
 }
 
 Result<std::vector<std::byte>> emit_object(llvm::Module& code, llvm::TargetMachine& machine) {
@@ -77,12 +115,13 @@ class HostCodeGenerator final : public CodeGenerator {
       llvm::LLVMContext context;
       diagnostics.attach(context);
       const auto code = make_warm_up_module(context);
-      if (code != nullptr) static_cast<void>(translate(*code, tier));
+      if (code == nullptr) continue;
+      retarget(*code, host_);
+      static_cast<void>(make_object(*code, tier));
     }
   }
 
-  Result<std::vector<std::byte>> compile(std::span<const std::byte> module,
-                                         CompileTier tier) override {
+  Result<Object> compile(std::span<const std::byte> module, CompileTier tier) override {
     Diagnostics diagnostics;
     llvm::LLVMContext context;
     context.setDiscardValueNames(true);
@@ -94,15 +133,19 @@ class HostCodeGenerator final : public CodeGenerator {
     std::vector<std::string> problems = find_code_problems(code, host_);
     if (entry_functions(code).empty()) problems.emplace_back("the module has no entry");
     if (!problems.empty()) return reject(join(problems));
-    auto object = translate(code, tier);
+    retarget(code, host_);
+    drop_unused(code);
+    if (tier == CompileTier::quick && keeps_state(code)) tier = CompileTier::o3;
+    auto object = make_object(code, tier);
     if (auto compiled = diagnostics.result(); !compiled) return fail(std::move(compiled.error()));
-    return object;
+    if (!object) return fail(std::move(object.error()));
+    return Object{.bytes = std::move(*object), .tier = tier};
   }
 
  private:
-  Result<std::vector<std::byte>> translate(llvm::Module& code, CompileTier tier) {
+  /// `code` has been retargeted.
+  Result<std::vector<std::byte>> make_object(llvm::Module& code, CompileTier tier) {
     llvm::TargetMachine& machine = tier == CompileTier::quick ? *quick_ : *o3_;
-    retarget(code, host_);
     optimise(code, machine, tier);
     return emit_object(code, machine);
   }

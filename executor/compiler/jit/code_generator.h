@@ -31,10 +31,14 @@ class CodeGenerator {
   [[nodiscard]] virtual CompilerReady description() const = 0;
   /// Compiles a small module with each tier, so that a confined process has everything loaded.
   virtual void warm_up() = 0;
-  /// A relocatable ELF object with the entries exported. Errors: `module_rejected`, with what is
-  /// wrong.
-  [[nodiscard]] virtual Result<std::vector<std::byte>> compile(std::span<const std::byte> module,
-                                                               CompileTier tier) = 0;
+  struct Object {
+    std::vector<std::byte> bytes;  // relocatable ELF with the entries exported
+    CompileTier tier = CompileTier::o3;
+  };
+  /// Quick code is made only of modules that keep nothing between calls, so that it can be
+  /// replaced; the others get `o3` at once. Errors: `module_rejected`, with what is wrong.
+  [[nodiscard]] virtual Result<Object> compile(std::span<const std::byte> module,
+                                               CompileTier tier) = 0;
 };
 
 }  // namespace orchid::executor

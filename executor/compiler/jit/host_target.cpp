@@ -50,7 +50,7 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const HostTarge
   options.EmulatedTLS = true;
   options.UseInitArray = true;
   const auto level =
-      tier == CompileTier::quick ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Aggressive;
+      tier == CompileTier::quick ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Aggressive;
   std::unique_ptr<llvm::TargetMachine> machine(
       target->createTargetMachine(host.triple.str(), host.cpu, host.features, options,
                                   llvm::Reloc::PIC_, llvm::CodeModel::Small, level, true));

@@ -75,26 +75,29 @@ class CompileServer {
         .message = "compiling the module takes more than " + to_string(compile_memory) +
                    " of memory; split it into smaller modules"});
     const auto start = std::chrono::steady_clock::now();
-    const auto object = compile(packet.descriptors[0].get(), request->tier);
+    auto tier = request->tier;
+    const auto object = compile(packet.descriptors[0].get(), tier);
     const auto took = std::chrono::duration_cast<std::chrono::microseconds>(
         std::chrono::steady_clock::now() - start);
     if (!object) return send_failure(request->id, object.error());
     return send_packet(running_.socket,
-                       encode(CompiledObject{.id = request->id, .compile_us = took}),
+                       encode(CompiledObject{.id = request->id, .tier = tier, .compile_us = took}),
                        {object->get()})
         .has_value();
   }
 
-  Result<UniqueFd> compile(int module, CompileTier tier) {
+  /// `tier`: what is wanted, then what was made.
+  Result<UniqueFd> compile(int module, CompileTier& tier) {
     const auto mapped = MappedFile::map(module, {.limit = limits::module_size});
     if (!mapped) return fail(Failure(mapped.error()).while_doing("reading the module"));
     const auto object = generator_.compile(mapped->bytes(), tier);
     if (!object) return fail(object.error());
-    if (object->size() > limits::object_size.value)
+    tier = object->tier;
+    if (object->bytes.size() > limits::object_size.value)
       return fail(ErrorCode::module_rejected,
-                  "the module's code and data are " + to_string(ByteCount{object->size()}) +
+                  "the module's code and data are " + to_string(ByteCount{object->bytes.size()}) +
                       " when compiled; at most " + to_string(limits::object_size) + " are allowed");
-    return make_sealed_memory("orchid-object", *object);
+    return make_sealed_memory("orchid-object", object->bytes);
   }
 
   bool send_failure(std::uint64_t id, const Failure& failure) {

@@ -64,6 +64,8 @@ class JitLinkedModule final : public LinkedModule {
     parts_.initialisers.clear();
   }
 
+  bool has_initialisers() const override { return !parts_.initialisers.empty(); }
+
   const char* function_at(std::uintptr_t address, std::uintptr_t& distance) const override {
     const auto after = std::ranges::upper_bound(parts_.functions, address, {}, &NamedRange::start);
     if (after == parts_.functions.begin()) return nullptr;

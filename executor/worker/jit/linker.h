@@ -31,6 +31,7 @@ class LinkedModule {
   [[nodiscard]] virtual std::span<const Entry> entries() const = 0;
   /// Runs what has to run once before the first call: static initialisers.
   virtual void initialise() = 0;
+  [[nodiscard]] virtual bool has_initialisers() const = 0;  // that have not run
   /// The function around `address`, or null; safe in a signal handler. Writes the distance from its
   /// start.
   [[nodiscard]] virtual const char* function_at(std::uintptr_t address,

@@ -31,6 +31,12 @@ void* resolve(std::string_view name) {
   return find_runtime_symbol(std::string(name));
 }
 
+Result<std::unique_ptr<LinkedModule>> link_object(int object) {
+  const auto mapped = MappedFile::map(object, {.limit = 1_GiB});
+  if (!mapped) return fail(mapped.error());
+  return link(mapped->bytes(), "orchid_entry_", resolve);
+}
+
 /// "std::out_of_range: index 7" for what escaped from the entry.
 std::string describe_current_exception() {
   const std::type_info* type = abi::__cxa_current_exception_type();
@@ -118,6 +124,9 @@ void CallLoop::obey(const WorkerMessage& message, std::vector<UniqueFd>& descrip
   } else if (const auto* object = std::get_if<Load>(&message);
              object != nullptr && descriptors.size() == 1) {
     load(*object, descriptors.front().get());
+  } else if (const auto* better = std::get_if<Improve>(&message);
+             better != nullptr && descriptors.size() == 1) {
+    improve(*better, descriptors.front().get());
   } else if (const auto* old = std::get_if<Unload>(&message);
              old != nullptr && old->slot < slots_.size()) {
     slots_[old->slot] = {};
@@ -129,14 +138,11 @@ void CallLoop::load(const Load& message, int object) {
   const auto refuse = [&](std::string why) { report(LoadFailed{message.slot, std::move(why)}); };
   if (message.slot >= slot_limit) return refuse("a worker holds at most 1024 modules");
   const auto start = std::chrono::steady_clock::now();
-  auto mapped = MappedFile::map(object, {.limit = 1_GiB});
-  if (!mapped) return refuse(mapped.error().message);
-  auto linked = link(mapped->bytes(), "orchid_entry_", resolve);
+  auto linked = link_object(object);
   if (!linked) return refuse(linked.error().message);
   if (slots_.size() <= message.slot) slots_.resize(message.slot + 1);
   Slot& slot = slots_[message.slot];
-  slot.generation = message.generation;
-  slot.entries.clear();
+  slot = {.generation = message.generation, .quick = message.quick};
   Loaded report_of{.slot = message.slot, .generation = message.generation};
   for (const auto& [name, address] : (*linked)->entries()) {
     slot.entries.push_back(reinterpret_cast<EntryFunction>(address));
@@ -155,6 +161,28 @@ void CallLoop::load(const Load& message, int object) {
       std::chrono::steady_clock::now() - start);
   report_of.link_us = static_cast<std::uint64_t>(took.count());
   report(report_of);
+}
+
+/// Between two calls, for a module without state: the next call of the slot runs the new code.
+void CallLoop::improve(const Improve& message, int object) {
+  if (message.slot >= slots_.size() || slots_[message.slot].generation != message.generation ||
+      !slots_[message.slot].quick)
+    return;
+  Slot& slot = slots_[message.slot];
+  std::unique_ptr<LinkedModule>& code = parts_.code[message.slot];
+  const auto refuse = [&](std::string why) { report(Improved{message.slot, std::move(why)}); };
+  auto linked = link_object(object);
+  if (!linked) return refuse(linked.error().message);
+  if ((*linked)->has_initialisers()) return refuse("the new code has static initialisers");
+  if (!std::ranges::equal((*linked)->entries(), code->entries(), {}, &LinkedModule::Entry::name,
+                          &LinkedModule::Entry::name))
+    return refuse("the new code has other entries");
+  std::ranges::transform((*linked)->entries(), slot.entries.begin(), [](const auto& entry) {
+    return reinterpret_cast<EntryFunction>(entry.address);
+  });
+  slot.quick = false;
+  slot.replaced = std::exchange(code, std::move(*linked));
+  report(Improved{message.slot, {}});
 }
 
 void CallLoop::execute(const transport::LaneRequest& request) {
@@ -192,7 +220,7 @@ void CallLoop::execute(const transport::LaneRequest& request) {
   parts_.log.begin(header.request_id);
   page.state.store(pack_state(number_, RunState::running), std::memory_order_release);
   const Verdict verdict = run_entry(slots_[header.slot].entries[header.entry], call, request.input);
-  finish(call, verdict);
+  finish(request, call, verdict);
 }
 
 CallLoop::Verdict CallLoop::run_entry(EntryFunction entry, orchid_call& call,
@@ -225,7 +253,8 @@ CallLoop::Verdict CallLoop::verdict_of(std::int32_t status, const orchid_call& c
   return {status == ORCHID_BAD_ARGUMENTS ? Outcome::bad_request : Outcome::function_error, message};
 }
 
-void CallLoop::finish(const orchid_call& call, const Verdict& verdict) {
+void CallLoop::finish(const transport::LaneRequest& request, const orchid_call& call,
+                      const Verdict& verdict) {
   last_end_ = ticks_now();
   const auto run_time = parts_.rate.duration(last_end_ - call.started_ticks);
   const std::string spoiled = parts_.hygiene.restore_after_call(run_time);
@@ -235,8 +264,10 @@ void CallLoop::finish(const orchid_call& call, const Verdict& verdict) {
     while (true)
       ::pause();  // the agent was first: it has promised another outcome and is about to kill us
   page.calls.store(number_, std::memory_order_relaxed);
-  transport::LaneWorker::Answer answer{
-      .outcome = verdict.outcome, .run_time = run_time, .message = verdict.message};
+  transport::LaneWorker::Answer answer{.outcome = verdict.outcome,
+                                       .run_time = run_time,
+                                       .message = verdict.message,
+                                       .quick_code = slots_[request.header.slot].quick};
   if (!parts_.log.empty()) {
     answer.log = parts_.log.text();
     answer.log_dropped = parts_.log.dropped();

@@ -42,6 +42,9 @@ class CallLoop {
   struct Slot {
     std::uint32_t generation = 0;  // 0: empty
     std::vector<EntryFunction> entries;
+    bool quick = false;
+    /// Code that was replaced: something that a call has left behind may still point to it.
+    std::unique_ptr<LinkedModule> replaced;
   };
   struct Verdict {
     Outcome outcome = Outcome::ok;
@@ -52,11 +55,13 @@ class CallLoop {
   void obey_control();
   void obey(const WorkerMessage& message, std::vector<UniqueFd>& descriptors);
   void load(const Load& message, int object);
+  void improve(const Improve& message, int object);
   void execute(const transport::LaneRequest& request);
   [[nodiscard]] Verdict run_entry(EntryFunction entry, orchid_call& call,
                                   std::span<std::byte> input);
   [[nodiscard]] Verdict verdict_of(std::int32_t status, const orchid_call& call);
-  void finish(const orchid_call& call, const Verdict& verdict);
+  void finish(const transport::LaneRequest& request, const orchid_call& call,
+              const Verdict& verdict);
   [[noreturn]] void end(LastWords words, std::string_view why);
   void report(const WorkerMessage& message);
 

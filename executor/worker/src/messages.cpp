@@ -38,7 +38,13 @@ struct Encoder {
     return {{"type", "assign"}, {"spin_us", m.spin_us}, {"output_limit", m.output_limit}};
   }
   Json operator()(const Load& m) const {
-    return {{"type", "load"}, {"slot", m.slot}, {"generation", m.generation}};
+    return {{"type", "load"}, {"slot", m.slot}, {"generation", m.generation}, {"quick", m.quick}};
+  }
+  Json operator()(const Improve& m) const {
+    return {{"type", "improve"}, {"slot", m.slot}, {"generation", m.generation}};
+  }
+  Json operator()(const Improved& m) const {
+    return {{"type", "improved"}, {"slot", m.slot}, {"message", m.message}};
   }
   Json operator()(const Unload& m) const { return {{"type", "unload"}, {"slot", m.slot}}; }
   Json operator()(const Loaded& m) const {
@@ -79,7 +85,12 @@ Result<WorkerMessage> from_json(const Json& json) {
   if (type == "worker_unfit") return WorkerUnfit{.message = json.at("message")};
   if (type == "assign")
     return Assign{.spin_us = json.at("spin_us"), .output_limit = json.at("output_limit")};
-  if (type == "load") return Load{.slot = json.at("slot"), .generation = json.at("generation")};
+  if (type == "load")
+    return Load{
+        .slot = json.at("slot"), .generation = json.at("generation"), .quick = json.at("quick")};
+  if (type == "improve")
+    return Improve{.slot = json.at("slot"), .generation = json.at("generation")};
+  if (type == "improved") return Improved{.slot = json.at("slot"), .message = json.at("message")};
   if (type == "unload") return Unload{.slot = json.at("slot")};
   if (type == "loaded")
     return Loaded{.slot = json.at("slot"),

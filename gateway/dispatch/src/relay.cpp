@@ -216,7 +216,8 @@ Result<void> Relay::answer(const LaneResponse& response) {
                                        .outcome = response.outcome,
                                        .run_time = response.run_time,
                                        .log = response.log,
-                                       .log_dropped = response.log_dropped};
+                                       .log_dropped = response.log_dropped,
+                                       .quick_code = response.quick_code};
   const std::string_view text(reinterpret_cast<const char*>(response.payload.data()),
                               response.payload.size());
   if (response.payload_is_message) {

@@ -32,6 +32,11 @@ Json describe_calls(const CallCounts& counts) {
           {"replacement_delay_ms", counts.replacement_delay().count()}};
 }
 
+/// Null: none.
+Json describe_limit(const std::shared_ptr<ConcurrencyGate>& gate) {
+  return gate == nullptr || gate->limit() == 0 ? Json() : Json(gate->limit());
+}
+
 Json describe_version(const DeployedVersion& deployed) {
   const module::Manifest& manifest = deployed.version->manifest;
   Json entries = Json::array();
@@ -53,6 +58,7 @@ Json describe_version(const DeployedVersion& deployed) {
           {"targets", targets},
           {"undefined", manifest.undefined},
           {"effects", manifest.effects},
+          {"concurrency", describe_limit(deployed.version->gate)},
           {"calls", describe_calls(deployed.version->calls)}};
 }
 
@@ -66,6 +72,8 @@ Json describe_function(const Function& function, const DeployedVersion& version)
 double milliseconds(std::chrono::nanoseconds time) {
   return static_cast<double>(time.count()) / 1e6;
 }
+
+std::string_view tier_of(const CallTimings& timings) { return timings.quick_code ? "quick" : "o3"; }
 
 Json describe_invocation(const InvocationView& view) {
   const InvocationRecord& record = view.record;
@@ -91,6 +99,7 @@ Json describe_invocation(const InvocationView& view) {
                         {"compile", milliseconds(record.timings.compile)},
                         {"link", milliseconds(record.timings.link)},
                         {"run", milliseconds(record.timings.run)}};
+  json["tier"] = tier_of(record.timings);
   return json;
 }
 
@@ -148,11 +157,11 @@ std::string invocation_list_json(const std::vector<InvocationView>& views) {
 std::string server_timing(const CallTimings& t) {
   std::string text;
   text.reserve(128);
-  fmt::format_to(
-      std::back_inserter(text),
-      "queue;dur={:.3f}, place;dur={:.3f}, compile;dur={:.3f}, link;dur={:.3f}, run;dur={:.3f}",
-      milliseconds(t.queue), milliseconds(t.place), milliseconds(t.compile), milliseconds(t.link),
-      milliseconds(t.run));
+  fmt::format_to(std::back_inserter(text),
+                 "queue;dur={:.3f}, place;dur={:.3f}, compile;dur={:.3f}, link;dur={:.3f}, "
+                 "run;dur={:.3f};desc={}",
+                 milliseconds(t.queue), milliseconds(t.place), milliseconds(t.compile),
+                 milliseconds(t.link), milliseconds(t.run), tier_of(t));
   return text;
 }
 

@@ -128,6 +128,7 @@ CallResult Dispatcher::make_result(const DispatchCall& call, const EndPtr& end,
   result.attempt = call.attempt;
   result.timings = call.timings;
   result.timings.run = response.run_time;
+  result.timings.quick_code = response.quick_code;
   result.log = std::string(response.log);
   result.log_dropped = response.log_dropped;
   if (response.payload_is_message) {

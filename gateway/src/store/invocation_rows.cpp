@@ -14,11 +14,13 @@ namespace {
   "id, tenant, function, digest, entry, idempotency_key, at_most_once, accepted, deadline, " \
   "state, attempts, outcome, message, node, finished, timings, output_size, log_dropped"
 
-/// Five numbers, in microseconds but for the last, which is in nanoseconds.
+/// Six numbers: microseconds, the fifth nanoseconds, the sixth 1 for quick code (older rows have
+/// none).
 std::string pack_timings(const CallTimings& t) {
   std::string text;
   for (const std::int64_t part :
-       {t.queue.count(), t.place.count(), t.compile.count(), t.link.count(), t.run.count()}) {
+       {t.queue.count(), t.place.count(), t.compile.count(), t.link.count(), t.run.count(),
+        static_cast<std::int64_t>(t.quick_code)}) {
     if (!text.empty()) text += ' ';
     text += std::to_string(part);
   }
@@ -26,7 +28,7 @@ std::string pack_timings(const CallTimings& t) {
 }
 
 CallTimings unpack_timings(const std::string& text) {
-  std::array<std::int64_t, 5> parts{};
+  std::array<std::int64_t, 6> parts{};
   const char* at = text.data();
   const char* const end = at + text.size();
   for (std::int64_t& part : parts) {
@@ -34,8 +36,12 @@ CallTimings unpack_timings(const std::string& text) {
     if (at < end) ++at;
   }
   using std::chrono::microseconds;
-  return {microseconds(parts[0]), microseconds(parts[1]), microseconds(parts[2]),
-          microseconds(parts[3]), std::chrono::nanoseconds(parts[4])};
+  return {microseconds(parts[0]),
+          microseconds(parts[1]),
+          microseconds(parts[2]),
+          microseconds(parts[3]),
+          std::chrono::nanoseconds(parts[4]),
+          parts[5] != 0};
 }
 
 std::optional<std::int64_t> optional_integer(const Statement& row, int column) {

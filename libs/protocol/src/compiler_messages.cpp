@@ -16,7 +16,10 @@ Json to_json(const CompilerReady& m) {
           {"features", m.features}, {"llvm", m.llvm},     {"pipeline", m.pipeline}};
 }
 Json to_json(const CompiledObject& m) {
-  return {{"type", "object"}, {"id", m.id}, {"compile_us", m.compile_us.count()}};
+  return {{"type", "object"},
+          {"id", m.id},
+          {"tier", to_string(m.tier)},
+          {"compile_us", m.compile_us.count()}};
 }
 Json to_json(const CompileFailed& m) {
   return {{"type", "failed"}, {"id", m.id}, {"code", to_string(m.code)}, {"message", m.message}};
@@ -61,7 +64,9 @@ Result<CompilerMessage> parse_compiler_message(std::string_view text) {
   if (type == "inspect") return f.finish<CompilerMessage>(InspectRequest{.id = id});
   if (type == "object")
     return f.finish<CompilerMessage>(CompiledObject{
-        .id = id, .compile_us = std::chrono::microseconds(f.number<std::int64_t>("compile_us"))});
+        .id = id,
+        .tier = f.parsed("tier", parse_compile_tier),
+        .compile_us = std::chrono::microseconds(f.number<std::int64_t>("compile_us"))});
   if (type == "manifest")
     return f.finish<CompilerMessage>(
         InspectedManifest{.id = id, .manifest = dump_json(f.raw("manifest"))});

@@ -22,6 +22,7 @@ namespace orchid::transport {
   header.kind = static_cast<std::uint8_t>(answer.kind);
   header.status = static_cast<std::uint8_t>(answer.outcome);
   if (!answer.message.empty()) header.flags |= flag_message;
+  if (answer.quick_code) header.flags |= flag_quick;
   return header;
 }
 
@@ -93,6 +94,7 @@ template <typename Place>
   response.kind = static_cast<ResponseKind>(header.kind);
   response.outcome = static_cast<Outcome>(header.status);
   response.payload_is_message = (header.flags & flag_message) != 0;
+  response.quick_code = (header.flags & flag_quick) != 0;
   response.run_time = std::chrono::nanoseconds(header.deadline_ns);
   return nullptr;
 }

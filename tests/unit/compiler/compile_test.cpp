@@ -61,6 +61,7 @@ class Server : public CompilerProcess {
     const auto& object = std::get<CompiledObject>(reply.message);
     CHECK(object.id == last_id_);
     CHECK(object.compile_us.count() > 0);
+    made = object.tier;
     return std::move(reply.object);
   }
 
@@ -75,6 +76,7 @@ class Server : public CompilerProcess {
   }
 
   CompilerReady ready;
+  CompileTier made = CompileTier::o3;  // by the last `compile`
 
  private:
   std::uint64_t last_id_ = 0;
@@ -132,6 +134,37 @@ TEST_CASE("code that was vectorised for the generic x86-64 still gets the host's
   }
   const ObjectFile object(server.compile("saxpy.bc"));
   CHECK(contains(object.disassemble(), "vfmadd"));
+}
+
+TEST_CASE("only a module that keeps nothing between calls gets quick code") {
+  Server server;
+  for (const char* stateless : {"saxpy.bc", "saxpy_built.bc", "big_frame.bc", "constants.bc"}) {
+    CAPTURE(stateless);
+    (void)server.compile(stateless, CompileTier::quick);
+    CHECK(server.made == CompileTier::quick);
+    (void)server.compile(stateless, CompileTier::o3);
+    CHECK(server.made == CompileTier::o3);
+  }
+  for (const char* stateful :
+       {"thread_local.bc", "throws.bc", "host_data.bc", "keeps_pointer.bc"}) {
+    CAPTURE(stateful);
+    const Bytes quick = server.compile(stateful, CompileTier::quick);
+    CHECK(server.made == CompileTier::o3);
+    CHECK(quick == server.compile(stateful, CompileTier::o3));
+  }
+}
+
+TEST_CASE("both tiers fuse the same multiplications and additions, so that results are equal") {
+  Server server;
+  if (!server.host_has("fma")) {
+    MESSAGE("skipped: this host has no FMA");
+    return;
+  }
+  for (const CompileTier tier : {CompileTier::o3, CompileTier::quick}) {
+    const std::string code = ObjectFile(server.compile("saxpy_built.bc", tier)).disassemble();
+    CHECK(contains(code, "vfmadd"));
+    CHECK_FALSE(contains(code, "vmulss"));
+  }
 }
 
 TEST_CASE("a frame of many pages touches each of them") {

@@ -18,7 +18,9 @@ TEST_CASE("each message survives its text") {
                                             WorkerReady{},
                                             WorkerUnfit{"why"},
                                             Assign{5},
-                                            Load{1, 2},
+                                            Load{1, 2, true},
+                                            Improve{1, 2},
+                                            Improved{1, "why"},
                                             Unload{1},
                                             Loaded{1, 2, {"a", "b"}, 3},
                                             LoadFailed{1, "bad \xff byte"}};

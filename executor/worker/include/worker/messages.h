@@ -64,6 +64,17 @@ struct Assign {
 struct Load {
   std::uint32_t slot = 0;
   std::uint32_t generation = 0;
+  bool quick = false;  // it is of that tier
+};
+/// Agent to worker: better code of the module that is there. Descriptor: as with `Load`. Answered
+/// by `Improved`; not if the slot holds something else by then.
+struct Improve {
+  std::uint32_t slot = 0;
+  std::uint32_t generation = 0;
+};
+struct Improved {
+  std::uint32_t slot = 0;
+  std::string message;  // why the old code stays; empty: it does not
 };
 struct Unload {
   std::uint32_t slot = 0;
@@ -81,7 +92,7 @@ struct LoadFailed {
 
 using WorkerMessage =
     std::variant<Birth, Born, BirthFailed, ZygoteReady, Proceed, WorkerReady, WorkerListening,
-                 WorkerUnfit, Assign, Load, Unload, Loaded, LoadFailed>;
+                 WorkerUnfit, Assign, Load, Improve, Unload, Loaded, LoadFailed, Improved>;
 
 [[nodiscard]] std::string encode(const WorkerMessage& message);
 /// Errors: `bad_request`.

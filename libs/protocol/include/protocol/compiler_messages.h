@@ -13,7 +13,8 @@
 
 namespace orchid {
 
-/// quick: usable code soon. o3: the best code for this host.
+/// quick: usable code soon, for modules whose code can be replaced later. o3: the best code for
+/// this host.
 enum class CompileTier : std::uint8_t { quick, o3 };
 [[nodiscard]] std::string_view to_string(CompileTier tier);
 [[nodiscard]] std::optional<CompileTier> parse_compile_tier(std::string_view name);
@@ -44,6 +45,8 @@ struct CompilerReady {
 /// Comes with one descriptor: the object as a sealed memory file.
 struct CompiledObject {
   std::uint64_t id = 0;
+  /// What it is: o3 also when quick was asked for, and the module keeps state between calls.
+  CompileTier tier = CompileTier::o3;
   std::chrono::microseconds compile_us{0};
 };
 

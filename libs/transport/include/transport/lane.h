@@ -39,6 +39,7 @@ struct LaneResponse {
   ResponseKind kind = ResponseKind::reply;
   Outcome outcome = Outcome::ok;
   bool payload_is_message = false;
+  bool quick_code = false;  // it ran before the best code for the host was there
   std::chrono::nanoseconds run_time{0};
   std::span<const std::byte> payload;
   std::string_view log;           // may be marked as cut by `log_dropped`
@@ -119,6 +120,7 @@ class LaneWorker {
     std::string_view message;  // instead of the output, when not empty
     std::string_view log;
     std::uint64_t log_dropped = 0;
+    bool quick_code = false;
   };
   /// Publishes the answer to the oldest unanswered request with the current output. Errors:
   /// `bad_request`, `unreachable`.
