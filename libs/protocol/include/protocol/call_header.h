@@ -26,7 +26,7 @@ constexpr std::uint16_t flag_log = 2;      // a log follows the payload
 constexpr std::uint16_t flag_stream = 4;   // request: the call is a stream, this its first chunk
 constexpr std::uint16_t flag_last = 8;     // request: no input follows
 constexpr std::uint16_t request_flags = flag_stream | flag_last;
-constexpr std::uint16_t flag_quick = 4;    // answer: code of the tier `quick` has run
+constexpr std::uint16_t flag_quick = 4;  // answer: code of the tier `quick` has run
 
 struct CallHeader {
   std::uint64_t request_id = 0;
