@@ -82,8 +82,9 @@ int run(Bench& bench) {
     std::fputs("stream_chunks needs two cores\n", stderr);
     return 3;
   }
-  if (auto pinned = pin_this_thread(cores[0]); !pinned) return 3;
   tests::LocalExecutor executor({.programs = PROGRAMS, .remote = true});
+  // After the executor's start: workers would inherit it.
+  if (auto pinned = pin_this_thread(cores[0]); !pinned) return 3;
   const auto source = std::make_shared<tests::ExecutorSource>(executor);
   const auto module =
       tests::module_bytes(std::filesystem::path(TEST_FUNCTIONS) / "streams_echo.bc");
