@@ -73,8 +73,7 @@ Result<void> await_connection(int socket, Time deadline) {
 Result<UniqueFd> connect_to(const addrinfo& target, Time deadline) {
   UniqueFd socket(::socket(target.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return fail_errno("socket");
-  const int on = 1;
-  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  send_at_once(socket.get());
   if (::connect(socket.get(), target.ai_addr, target.ai_addrlen) == 0) return socket;
   if (errno != EINPROGRESS && errno != EINTR)
     return fail(system_failure(ErrorCode::unreachable, "connect", errno));
@@ -132,11 +131,15 @@ Result<UniqueFd> connect_tcp(const std::string& address, Time deadline, HostName
   return fail(std::move(last).while_doing("connecting to " + address));
 }
 
-void notice_silence(int socket) {
+void send_at_once(int socket) {
+  const int on = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+void end_when_silent(int socket) {
   const auto set = [socket](int level, int option, auto value) {
     (void)::setsockopt(socket, level, option, &value, sizeof(value));
   };
-  set(IPPROTO_TCP, TCP_NODELAY, 1);  // packets answer each other: none waits for a fuller segment
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, idle_before_probe_s);
   set(IPPROTO_TCP, TCP_KEEPINTVL, probe_interval_s);

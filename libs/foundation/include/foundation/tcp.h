@@ -20,14 +20,18 @@ struct TcpListener {
 [[nodiscard]] Result<TcpListener> listen_tcp(const std::string& address);
 
 enum class HostNames : std::uint8_t { looked_up, refused };
-/// The socket is non-blocking, and sends small packets at once. Errors: `bad_request` (no such
-/// form, or a name where only numbers are taken), `unreachable`, `timed_out`, `system`.
+/// The socket is non-blocking, and sends small packets at once (`send_at_once`). Errors:
+/// `bad_request` (no such form, or a name where only numbers are taken), `unreachable`,
+/// `timed_out`, `system`.
 [[nodiscard]] Result<UniqueFd> connect_tcp(const std::string& address,
                                            std::chrono::steady_clock::time_point deadline,
                                            HostNames names);
 
-/// A connection whose other host vanishes ends after 6 s, also when nothing is under way.
-void notice_silence(int socket);
+/// No packet waits for a fuller segment.
+void send_at_once(int socket);
+/// A connection whose other host vanishes, which says nothing then, fails with ETIMEDOUT after 6 s,
+/// also when nothing is under way.
+void end_when_silent(int socket);
 
 /// Whether this machine has ::1.
 [[nodiscard]] bool has_ipv6_loopback();

@@ -125,7 +125,7 @@ Result<SecureChannel> SecureChannel::connect(const Peer& peer,
                                              std::chrono::steady_clock::time_point deadline) {
   auto socket = connect_tcp(peer.address, deadline, HostNames::looked_up);
   if (!socket) return fail(std::move(socket.error()));
-  notice_silence(socket->get());
+  end_when_silent(socket->get());
   auto tls = TlsSession::connect(std::move(*socket), peer.identity, peer.secret);
   if (!tls) return fail(std::move(tls.error()));
   auto state = std::make_unique<State>(std::move(*tls));
@@ -134,7 +134,8 @@ Result<SecureChannel> SecureChannel::connect(const Peer& peer,
 }
 
 Result<SecureChannel> SecureChannel::accept(UniqueFd socket, FindSecret find_secret) {
-  notice_silence(socket.get());
+  send_at_once(socket.get());
+  end_when_silent(socket.get());
   if (::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) | O_NONBLOCK) != 0)
     return fail_errno("making a socket non-blocking");
   auto tls = TlsSession::accept(std::move(socket), std::move(find_secret));

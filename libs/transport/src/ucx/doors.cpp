@@ -22,6 +22,7 @@
 #include <string>
 #include <string_view>
 
+#include "foundation/tcp.h"
 #include "foundation/unique_fd.h"
 
 namespace orchid::transport {
@@ -170,6 +171,8 @@ Result<std::vector<SocketPair>> Doors::connections(
     if (!socket.listens && (contains(ours, socket.names.local.port) ||
                             contains(peer_ports, socket.names.remote.port))) {
       ::fcntl(socket.fd, F_SETFD, FD_CLOEXEC);
+      end_when_silent(
+          socket.fd);  // UCX probes an idle connection, and waits for ever on a busy one
       found.push_back(socket.names);
     }
   return found;

@@ -121,7 +121,7 @@ std::unique_ptr<DoorConnection> DoorConnection::open(const Endpoint& endpoint, D
   auto connected = connect_tcp(endpoint.door, deadline, HostNames::looked_up);
   if (!connected) throw_unreachable(endpoint, connected.error().message);
   UniqueFd control = std::move(*connected);
-  notice_silence(control.get());
+  end_when_silent(control.get());
   greet(control.get(), endpoint);
   const DoorWelcome welcome = read_welcome(control.get(), endpoint, deadline);
   auto lane = transport::UcxLaneClient::connect(

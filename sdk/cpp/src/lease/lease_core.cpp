@@ -88,7 +88,7 @@ WorkerLane* LeaseCore::take_idle_lane(const DirectCall& call) {
     if (index == count) index = 0;
     WorkerLane* lane = lanes_[index].load(std::memory_order_relaxed);
     if (!lane->looks_idle() || !lane->try_drive()) continue;
-    if (lane->is_empty() && lane->turn_of(call) == Turn::now) {
+    if (lane->is_empty() && lane->accepts(call)) {
       usual_lane = index;
       return lane;
     }

@@ -82,6 +82,8 @@ class WorkerLane {
   /// Connects and claims; to another host by and by.
   void open(std::string_view lane);
   /// Whether a call of this code could be sent now.
+  [[nodiscard]] bool accepts(const DirectCall& call) const { return turn_of(call) == Turn::now; }
+  /// The same, and whether it helps to wait until the lane is empty.
   [[nodiscard]] Turn turn_of(const DirectCall& call) const;
   /// False: there is no room now. What can never be sent is ended.
   [[nodiscard]] bool send(DirectCall& call);
