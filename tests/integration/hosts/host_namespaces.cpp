@@ -21,6 +21,13 @@ Result<void> run(const std::string& command) {
   return {};
 }
 
+/// A command that waits for a cable: the kernel tells some time later that it is plugged in; before
+/// that UCX does not use it.
+std::string wait_for_link(const std::string& device) {
+  return "sh -c 'for i in $(seq 500); do grep -q up /sys/class/net/" + device +
+         "/operstate && exit 0; sleep 0.01; done; exit 1'";
+}
+
 /// Into a network namespace of our own. UCX looks for devices in /sys, which shows those of the
 /// namespace that mounted it.
 bool isolate() {
@@ -55,11 +62,6 @@ Result<pid_t> start_keeper(const std::string& name) {
 Result<HostNamespaces> HostNamespaces::create(unsigned hosts) {
   if (!isolate()) return fail(ErrorCode::unsupported, "no network namespace of our own");
   HostNamespaces made{{}};
-  // The kernel tells some time later that a cable is plugged in; before that UCX does not use it.
-  const auto wait_for = [](const std::string& device) {
-    return "sh -c 'for i in $(seq 500); do grep -q up /sys/class/net/" + device +
-           "/operstate && exit 0; sleep 0.01; done; exit 1'";
-  };
   std::vector<std::string> commands{"ip link set lo up", "ip link add bridge0 type bridge",
                                     "ip addr add " + std::string(here) + "/24 dev bridge0",
                                     "ip link set bridge0 up"};
@@ -73,10 +75,10 @@ Result<HostNamespaces> HostNamespaces::create(unsigned hosts) {
          {"ip link add " + name(host) + " type veth peer name link0 netns " + pid,
           "ip link set " + name(host) + " master bridge0 up", there + "ip link set lo up",
           there + "ip addr add " + address(host) + "/24 dev link0", there + "ip link set link0 up",
-          there + wait_for("link0")})
+          there + wait_for_link("link0")})
       commands.push_back(command);
   }
-  commands.push_back(wait_for("bridge0"));
+  commands.push_back(wait_for_link("bridge0"));
   for (const std::string& command : commands)
     if (auto done = run(command); !done) return fail(std::move(done.error()));
   return made;
@@ -95,6 +97,11 @@ std::vector<std::string> HostNamespaces::entry(unsigned host) const {
 
 Result<void> HostNamespaces::unplug(unsigned host) {
   return run("ip link set " + name(host) + " down");
+}
+
+Result<void> HostNamespaces::plug_in(unsigned host) const {
+  if (auto done = run("ip link set " + name(host) + " up"); !done) return done;
+  return run("nsenter -t " + process(host) + " -n -m " + wait_for_link("link0"));
 }
 
 }  // namespace orchid::tests

@@ -29,8 +29,14 @@ class HostNamespaces {
   [[nodiscard]] static std::string name(unsigned host) { return "host" + std::to_string(host); }
   /// Before the words of a command that shall run there.
   [[nodiscard]] std::vector<std::string> entry(unsigned host) const;
+  /// Of a process that lives there.
+  [[nodiscard]] std::string process(unsigned host) const {
+    return std::to_string(keepers_.at(host));
+  }
   /// Pulls the cable: both sides go on, and hear nothing of each other.
   [[nodiscard]] static Result<void> unplug(unsigned host);
+  /// Puts it in again, and returns when packets go through.
+  [[nodiscard]] Result<void> plug_in(unsigned host) const;
 
  private:
   explicit HostNamespaces(std::vector<pid_t> keepers) : keepers_(std::move(keepers)) {}

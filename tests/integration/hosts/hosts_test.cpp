@@ -2,125 +2,12 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <thread>
-
-#include "foundation/files.h"
-#include "harness/child_process.h"
-#include "harness/machine.h"
-#include "host_namespaces.h"
-#include "local_executor.h"
-#include "orchid/client.h"
+#include "site.h"
 
 namespace orchid::tests {
 
-extern std::optional<HostNamespaces> hosts;  // of main.cpp
-
-namespace {
-
-using bench::ChildProcess;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-template <typename Condition>
-bool eventually(Condition condition, seconds patience) {
-  const auto give_up = std::chrono::steady_clock::now() + patience;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > give_up) return false;
-    std::this_thread::sleep_for(milliseconds(20));
-  }
-  return true;
-}
-
-std::string text_of(const std::filesystem::path& path) {
-  const auto content = read_file(path, 1_MiB);
-  return content ? std::string(as_text(*content)) : std::string();
-}
-
-/// The programs by hand, as a site's service files start them.
-class Site {
- public:
-  Site() {
-    const auto state = directory_.path() / "gateway";
-    const auto ready = directory_.path() / "ready";
-    gateway_ =
-        start({"sh", "-c",
-               std::string("exec ") + PROGRAMS + "/orchid-gateway --state " + state.string() +
-                   " --compiler " + PROGRAMS + "/orchid-compiler --listen " + HostNamespaces::here +
-                   ":0 --ready-fd 5 5> " + ready.string()},
-              "gateway");
-    REQUIRE(
-        eventually([&] { return text_of(ready).find('\n') != std::string::npos; }, seconds(20)));
-    address_ = nlohmann::json::parse(text_of(ready)).at("urls").at(0).get<std::string>();
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(state))
-      if (entry.path().filename() == "token") token_file_ = entry.path();
-    REQUIRE_FALSE(token_file_.empty());
-    for (unsigned host = 0; host < 2; ++host) executors_.push_back(start_executor(host));
-    REQUIRE(eventually([&] { return host_count() == 2; }, seconds(30)));
-  }
-
-  [[nodiscard]] Client client() const {
-    std::string token = text_of(token_file_);
-    token.erase(token.find_last_not_of("\r\n") + 1);
-    return Client({.gateway = address_, .token = token});
-  }
-
-  /// Those of the gateway that run this program.
-  [[nodiscard]] std::vector<pid_t> processes(const std::string& program) const {
-    std::vector<pid_t> found;
-    for (const pid_t pid : bench::process_tree(gateway_->pid()))
-      if (text_of("/proc/" + std::to_string(pid) + "/cmdline").find(program) != std::string::npos)
-        found.push_back(pid);
-    return found;
-  }
-
- private:
-  [[nodiscard]] std::size_t host_count() const {
-    try {
-      return nlohmann::json::parse(client().get("/v1/hosts")).at("hosts").size();
-    } catch (const Error&) {
-      return 0;
-    }
-  }
-  [[nodiscard]] ChildProcess start(const std::vector<std::string>& command,
-                                   const std::string& name) const {
-    auto child = ChildProcess::start(
-        {.command = command, .output_file = directory_.path() / (name + ".log")});
-    REQUIRE_MESSAGE(child.has_value(), name);
-    return std::move(*child);
-  }
-  [[nodiscard]] ChildProcess start_executor(unsigned host) const {
-    const std::string name = HostNamespaces::name(host);
-    std::vector<std::string> command = hosts->entry(host);
-    for (const std::string& word : std::vector<std::string>{
-             PROGRAMS "/orchid-executor", "--gateway", address_.substr(address_.rfind('/') + 1),
-             "--token-file", token_file_.string(), "--runtime",
-             (directory_.path() / (name + "-run")).string(), "--state",
-             (directory_.path() / (name + "-state")).string(), "--host-id", name, "--lane-listen",
-             HostNamespaces::address(host) + ":0"})
-      command.push_back(word);
-    return start(command, name);
-  }
-
-  TemporaryDirectory directory_;
-  std::string address_;
-  std::filesystem::path token_file_;
-  std::optional<ChildProcess> gateway_;
-  std::vector<ChildProcess> executors_;
-};
-
-std::vector<std::byte> module_bytes_of(const std::filesystem::path& file) {
-  auto bytes = read_file(file, 64_MiB);
-  REQUIRE(bytes.has_value());
-  return std::move(*bytes);
-}
-
-std::vector<std::byte> module_bytes(const std::string& name) {
-  return module_bytes_of(std::filesystem::path(FUNCTIONS) / (name + ".bc"));
-}
-
-}  // namespace
 
 TEST_CASE("HTTP calls run on workers of other hosts, and end as they would here") {
   if (!hosts) return;
@@ -183,7 +70,7 @@ TEST_CASE("calls go on when a host is lost, and its worker is replaced") {
   round();
   const ReplyFuture long_one = sleeps.async("1000");
   const ReplyFuture long_two = sleeps.async("1000");
-  REQUIRE(HostNamespaces::unplug(0).has_value());
+  const Unplugged lost(0);
   const auto start = std::chrono::steady_clock::now();
   CHECK(long_one.get().text() == "1000");
   CHECK(long_two.get().text() == "1000");

@@ -12,6 +12,7 @@
 #include "foundation/files.h"
 #include "protocol/limits.h"
 #include "secure/tls_session.h"
+#include "tcp_silence.h"
 
 namespace orchid::transport {
 namespace {
@@ -42,23 +43,10 @@ std::optional<HostAndPort> split_address(const std::string& address) {
   return parts;
 }
 
-// A host that vanishes says nothing: so its silence is noticed, of an idle connection by probes, of
-// one with bytes under way by their missing acknowledgement, both within this time.
-constexpr int idle_before_probe_s = 2;
-constexpr int probe_interval_s = 1;
-constexpr int probes = 4;
-constexpr unsigned longest_silence_ms = 6'000;
-
 void configure(int socket) {
-  const auto set = [socket](int level, int option, auto value) {
-    (void)::setsockopt(socket, level, option, &value, sizeof(value));
-  };
-  set(IPPROTO_TCP, TCP_NODELAY, 1);  // packets answer each other: none waits for a fuller segment
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, idle_before_probe_s);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, probe_interval_s);
-  set(IPPROTO_TCP, TCP_KEEPCNT, probes);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, longest_silence_ms);
+  const int on = 1;  // packets answer each other: none waits for a fuller segment
+  (void)::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  end_when_silent(socket);
 }
 
 Result<void> await_connection(int socket, std::chrono::steady_clock::time_point deadline) {

@@ -23,6 +23,7 @@
 #include <string_view>
 
 #include "foundation/unique_fd.h"
+#include "tcp_silence.h"
 
 namespace orchid::transport {
 namespace {
@@ -170,6 +171,8 @@ Result<std::vector<SocketPair>> Doors::connections(
     if (!socket.listens && (contains(ours, socket.names.local.port) ||
                             contains(peer_ports, socket.names.remote.port))) {
       ::fcntl(socket.fd, F_SETFD, FD_CLOEXEC);
+      // UCX's own probes did not notice a pulled cable within 20 s.
+      end_when_silent(socket.fd);
       found.push_back(socket.names);
     }
   return found;

@@ -45,7 +45,8 @@ class Doors {
   [[nodiscard]] Result<void> opened(std::span<const std::byte> worker_address);
 
   [[nodiscard]] std::vector<std::uint16_t> ports() const;
-  /// The connections that came in through our doors, or go to one of the peer's ports.
+  /// The connections that came in through our doors, or go to one of the peer's ports. From now on
+  /// they fail when the other host falls silent.
   [[nodiscard]] Result<std::vector<SocketPair>> connections(
       std::span<const std::uint16_t> peer_ports) const;
   /// Puts a descriptor that nothing ever happens to in the place of each listening socket.

@@ -1,0 +1,104 @@
+#include "site.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "foundation/files.h"
+#include "harness/machine.h"
+
+namespace orchid::tests {
+namespace {
+
+using bench::ChildProcess;
+using std::chrono::seconds;
+
+std::string text_of(const std::filesystem::path& path) {
+  const auto content = read_file(path, 1_MiB);
+  return content ? std::string(as_text(*content)) : std::string();
+}
+
+void append(std::vector<std::string>& words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+Unplugged::Unplugged(unsigned host) : host_(host) {
+  REQUIRE(HostNamespaces::unplug(host).has_value());
+}
+
+Unplugged::~Unplugged() { CHECK(hosts->plug_in(host_).has_value()); }
+
+std::vector<std::byte> module_bytes_of(const std::filesystem::path& file) {
+  auto bytes = read_file(file, 64_MiB);
+  REQUIRE(bytes.has_value());
+  return std::move(*bytes);
+}
+
+std::vector<std::byte> module_bytes(const std::string& name) {
+  return module_bytes_of(std::filesystem::path(FUNCTIONS) / (name + ".bc"));
+}
+
+Site::Site(const Options& options) {
+  const auto state = directory_.path() / "gateway";
+  const auto ready = directory_.path() / "ready";
+  std::string flags;
+  for (const std::string& flag : options.gateway_flags) flags += " " + flag;
+  gateway_ = start({"sh", "-c",
+                    std::string("exec ") + PROGRAMS + "/orchid-gateway --state " + state.string() +
+                        " --compiler " + PROGRAMS + "/orchid-compiler --listen " +
+                        HostNamespaces::here + ":0 --ready-fd 5" + flags + " 5> " + ready.string()},
+                   "gateway");
+  REQUIRE(eventually([&] { return text_of(ready).find('\n') != std::string::npos; }, seconds(20)));
+  address_ = nlohmann::json::parse(text_of(ready)).at("urls").at(0).get<std::string>();
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(state))
+    if (entry.path().filename() == "token") token_file_ = entry.path();
+  REQUIRE_FALSE(token_file_.empty());
+  for (unsigned host = 0; host < host_count; ++host)
+    executors_.push_back(start_executor(host, options.executor_wrappers.at(host)));
+  REQUIRE(eventually([&] { return hosts_there() == host_count; }, seconds(30)));
+}
+
+Client Site::client() const {
+  std::string token = text_of(token_file_);
+  token.erase(token.find_last_not_of("\r\n") + 1);
+  return Client({.gateway = address_, .token = token});
+}
+
+std::vector<pid_t> Site::processes(const std::string& program) const {
+  std::vector<pid_t> found;
+  for (const pid_t pid : bench::process_tree(gateway_->pid()))
+    if (text_of("/proc/" + std::to_string(pid) + "/cmdline").find(program) != std::string::npos)
+      found.push_back(pid);
+  return found;
+}
+
+std::size_t Site::hosts_there() const {
+  try {
+    return nlohmann::json::parse(client().get("/v1/hosts")).at("hosts").size();
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
+ChildProcess Site::start(const std::vector<std::string>& command, const std::string& name) const {
+  auto child =
+      ChildProcess::start({.command = command, .output_file = directory_.path() / (name + ".log")});
+  REQUIRE_MESSAGE(child.has_value(), name);
+  return std::move(*child);
+}
+
+ChildProcess Site::start_executor(unsigned host, const std::vector<std::string>& wrapper) const {
+  const std::string name = HostNamespaces::name(host);
+  std::vector<std::string> command = hosts->entry(host);
+  append(command, wrapper);
+  append(command, {PROGRAMS "/orchid-executor", "--gateway",
+                   address_.substr(address_.rfind('/') + 1), "--token-file", token_file_.string(),
+                   "--runtime", (directory_.path() / (name + "-run")).string(), "--state",
+                   (directory_.path() / (name + "-state")).string(), "--host-id", name,
+                   "--lane-listen", HostNamespaces::address(host) + ":0"});
+  return start(command, name);
+}
+
+}  // namespace orchid::tests
