@@ -134,6 +134,7 @@ void Agent::report_capacity() {
   report.counters["compiler_restarts"] = compiler_.restarts() + improver_.restarts();
   report.counters["code_improved"] = code_.improved();
   reported_ready_ = workers_.ready();
+  reported_improved_ = code_.improved();
   gateway_->send(std::move(report));
 }
 
@@ -153,7 +154,8 @@ void Agent::end_overdue_leases() {
 void Agent::tick() {
   notice_.alive();
   end_overdue_leases();
-  if (workers_.ready() != reported_ready_) report_capacity();
+  if (workers_.ready() != reported_ready_ || code_.improved() != reported_improved_)
+    report_capacity();
   timer_.expires_after(tick_interval);
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) tick();

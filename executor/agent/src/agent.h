@@ -73,6 +73,7 @@ class Agent {
   std::unique_ptr<ControlClient>
       gateway_;  // from the compiler's first report on, which says what this host runs
   std::size_t reported_ready_ = 0;  // workers, as the gateway was last told
+  std::uint64_t reported_improved_ = 0;
   boost::asio::steady_timer timer_;
 };
 

@@ -37,7 +37,7 @@ class CodeService {
   using Done = std::function<void(Result<Object>)>;
   static constexpr std::size_t objects_in_memory = 256;
   /// So many modules may wait for better code; while they do, others get it at once.
-  static constexpr std::size_t most_improvements = 128;
+  static constexpr std::size_t most_improvements = 512;
 
   /// All outlive it.
   CodeService(boost::asio::io_context& io, CompilerProcess& compiler, CompilerProcess& improver,

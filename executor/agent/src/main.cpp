@@ -1,4 +1,7 @@
 // orchid-executor: the agent of one host and owner.
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
@@ -14,6 +17,16 @@
 
 namespace orchid::executor {
 namespace {
+
+/// Objects in memory, modules that wait for better code, and eight for each worker.
+void raise_descriptor_limit() {
+  constexpr rlim_t enough = 8192;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= enough) return;
+  limit.rlim_cur = std::min(enough, limit.rlim_max);
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0)
+    log::warn("event=descriptor_limit reason=\"cannot raise it\"");
+}
 
 int print_sandbox_support() {
   const SandboxSupport support = probe_sandbox_support();
@@ -39,6 +52,7 @@ Result<std::string> read_token(const std::filesystem::path& path) {
 }
 
 Result<void> serve(const Configuration& c) {
+  raise_descriptor_limit();
   auto address = GatewayAddress::parse(c.gateway);
   if (!address) return fail(std::move(address.error()));
   auto token = read_token(c.token_file);

@@ -12,10 +12,15 @@
 namespace orchid::executor {
 namespace {
 constexpr std::chrono::milliseconds longest_retry{5000};
-}
+constexpr std::chrono::milliseconds birth_pause{3};
+}  // namespace
 
 WorkerPool::WorkerPool(boost::asio::io_context& io, ChildWatch& children, Options options)
-    : io_(io), children_(children), options_(std::move(options)), retry_timer_(io) {}
+    : io_(io),
+      children_(children),
+      options_(std::move(options)),
+      retry_timer_(io),
+      fill_timer_(io) {}
 
 WorkerPool::~WorkerPool() {
   for (auto& [id, worker] : alive_) {
@@ -226,8 +231,20 @@ void WorkerPool::take(Taken taken) {
   std::shared_ptr<WorkerProcess> worker = std::move(ready_.front());
   ready_.pop_front();
   taken(std::move(worker));
-  // After the caller's own work, so that the fork does not delay it.
-  boost::asio::post(io_, [this] { fill(); });
+  fill_later();
+}
+
+/// A birth takes a core a millisecond. While a spare worker is left, it gives way to what whoever
+/// has just taken one, or lost one, does next.
+void WorkerPool::fill_later() {
+  if (ready_.empty() || !waiting_.empty()) return boost::asio::post(io_, [this] { fill(); });
+  if (std::exchange(fills_later_, true)) return;
+  fill_timer_.expires_after(birth_pause);
+  fill_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    fills_later_ = false;
+    fill();
+  });
 }
 
 void WorkerPool::worker_event(const std::shared_ptr<WorkerProcess>& worker,
@@ -246,7 +263,7 @@ void WorkerPool::worker_event(const std::shared_ptr<WorkerProcess>& worker,
   if (newborn)
     retry_later();  // something is wrong with births: not at full speed
   else
-    fill();
+    fill_later();
 }
 
 }  // namespace orchid::executor

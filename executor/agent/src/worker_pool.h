@@ -66,6 +66,7 @@ class WorkerPool {
   void from_zygote(Packet& packet);
   void from_worker(std::uint64_t id, Packet& packet);
   void fill();
+  void fill_later();
   [[nodiscard]] Result<void> request_birth(Taken remote);
   void bear_remote();
   void born(const Born& message, Packet& packet);
@@ -81,6 +82,8 @@ class WorkerPool {
   bool zygote_ready_ = false;
   std::chrono::milliseconds retry_{50};
   boost::asio::steady_timer retry_timer_;
+  boost::asio::steady_timer fill_timer_;
+  bool fills_later_ = false;
   std::unordered_map<std::uint64_t, Unborn> unborn_;  // asked for, not yet ready
   std::unordered_map<std::uint64_t, std::shared_ptr<WorkerProcess>> alive_;
   std::deque<std::shared_ptr<WorkerProcess>> ready_;

@@ -27,18 +27,42 @@ namespace orchid {
 #endif
 }
 
+/// One moment on both clocks.
+struct TickMark {
+  std::chrono::steady_clock::time_point time;
+  std::uint64_t ticks = 0;
+  /// Reads them again when something came in between.
+  [[nodiscard]] static TickMark now() {
+    TickMark best;
+    std::uint64_t closest = ~std::uint64_t{0};
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      const std::uint64_t before = ticks_now();
+      const auto time = std::chrono::steady_clock::now();
+      const std::uint64_t after = ticks_now();
+      if (after - before >= closest) continue;
+      closest = after - before;
+      best = {time, before + closest / 2};
+    }
+    return best;
+  }
+};
+
 /// Converts ticks to time. A value; measured once, then copied.
 class TickRate {
  public:
   /// Compares the counter with CLOCK_MONOTONIC for 2 ms; good to about 0.1 %.
   [[nodiscard]] static TickRate measure() {
-    const auto start = std::chrono::steady_clock::now();
-    const std::uint64_t first = ticks_now();
-    auto now = start;
-    while (now - start < std::chrono::milliseconds(2)) now = std::chrono::steady_clock::now();
-    const std::uint64_t last = ticks_now();
-    return TickRate(std::chrono::duration<double, std::nano>(now - start).count() /
-                    static_cast<double>(last - first));
+    return since(TickMark::now(), std::chrono::milliseconds(2));
+  }
+  /// The same over a time that has been used for something else; waits for what is missing of
+  /// `least`.
+  [[nodiscard]] static TickRate since(
+      const TickMark& start,
+      std::chrono::steady_clock::duration least = std::chrono::microseconds(200)) {
+    TickMark now = TickMark::now();
+    while (now.time - start.time < least) now = TickMark::now();
+    return TickRate(std::chrono::duration<double, std::nano>(now.time - start.time).count() /
+                    static_cast<double>(now.ticks - start.ticks));
   }
   [[nodiscard]] std::chrono::nanoseconds duration(std::uint64_t ticks) const {
     return std::chrono::nanoseconds(

@@ -103,6 +103,8 @@ void UcxLaneListener::State::admit_pending() {
   for (;;) {
     UniqueFd socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) return;
+    const int on = 1;  // small messages answer each other: none waits for an acknowledgement
+    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     if (pending_.size() >= options_.pending_peers) pending_.pop_front();
     pending_.push_back({.socket = std::move(socket),
                         .deadline = std::chrono::steady_clock::now() + options_.hello_timeout});

@@ -38,12 +38,14 @@ void check(const LeaseOptions& options) {
 
 Lease Client::lease(const LeaseOptions& options) {
   check(options);
+  const TickMark began = TickMark::now();
   sdk::LeaseGrant grant = sdk::request_lease(*session_, options);
   auto source = std::make_shared<sdk::GatewayLease>(session_, grant.id);
   return sdk::LeaseAccess::lease(sdk::LeaseCore::open({.options = options,
                                                        .grant = std::move(grant),
                                                        .source = std::move(source),
-                                                       .threads = session_->lease_threads()}));
+                                                       .threads = session_->lease_threads(),
+                                                       .began = began}));
 }
 
 Lease& Lease::operator=(Lease&& other) noexcept {

@@ -38,6 +38,7 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
     LeaseGrant grant;
     std::shared_ptr<LeaseSource> source;    // shared: with the keeper, while it asks
     std::shared_ptr<LeaseThreads> threads;  // shared by all leases of a Client
+    TickMark began = TickMark::now();       // what follows measures the clock
   };
   /// Connects to the granted workers and waits until enough of them are there. Throws
   /// `orchid::Error`, and has released the lease then.

@@ -32,7 +32,7 @@ LeaseCore::LeaseCore(Terms terms)
       cores_per_worker_(terms.grant.cores_per_worker),
       memory_(terms.grant.memory),
       source_(std::move(terms.source)),
-      rate_(TickRate::measure()),
+      rate_(TickRate::since(terms.began)),
       ticks_{.alone = rate_.ticks(spin_alone),
              .spin = options_.wait == Wait::blocking ? 0 : rate_.ticks(adaptive_spin),
              .socket = rate_.ticks(socket_interval)},
