@@ -205,7 +205,7 @@ void Gateway::Objects::build_async() {
   std::vector<RunnerPort> runners;
   for (unsigned i = 0; i < config_.http_threads; ++i) {
     units_.push_back(std::make_unique<HttpUnit>(i, clock_, capacity_));
-    runners.push_back({units_.back()->poster(), &units_.back()->dispatcher()});
+    runners.push_back({units_.back()->poster(), &units_.back()->runner()});
   }
   async_ = std::make_unique<AsyncInvocations>(
       AsyncInvocations::Parts{*store_, clock_, control_, std::move(runners),
@@ -299,7 +299,7 @@ void Gateway::Objects::run_http(HttpUnit& unit) {
   // What the dispatcher cancels now is no outcome of an asynchronous invocation: that runs again
   // after the next start.
   on_control_and_wait([this] { async_->stop(); });
-  unit.dispatcher().stop();
+  unit.stop_calls();
   unit.thread().finish(last_answers_within);
 }
 

@@ -10,7 +10,14 @@ std::size_t share(std::size_t total, unsigned threads) { return (total + threads
 }  // namespace
 
 HttpUnit::HttpUnit(std::size_t index, const Clock& clock, CapacityControl& capacity)
-    : index_(index), dispatcher_(io_, clock, capacity, {.id = HolderId{index + 1}}) {}
+    : index_(index),
+      dispatcher_(io_, clock, capacity, {.id = HolderId{index + 1}}),
+      limited_(dispatcher_, clock, poster()) {}
+
+void HttpUnit::stop_calls() {
+  limited_.stop();
+  dispatcher_.stop();
+}
 
 Poster HttpUnit::poster() {
   return [&io = io_](Task task) { boost::asio::post(io, std::move(task)); };
@@ -21,7 +28,7 @@ void HttpUnit::complete(const SharedParts& shared) {
   const InvocationDefaults defaults{
       .deadline = config.deadline, .async_deadline = config.async_deadline, .wait = config.wait};
   calls_ = std::make_unique<SyncCalls>(
-      SyncCalls::Parts{dispatcher_, shared.async, shared.clock, poster(), shared.control},
+      SyncCalls::Parts{limited_, shared.async, shared.clock, poster(), shared.control},
       SyncCalls::Options{.home = static_cast<InvocationHome>(index_ + 1),
                          .in_flight = share(config.in_flight, config.http_threads),
                          .recent = {}});
@@ -37,8 +44,12 @@ void HttpUnit::complete(const SharedParts& shared) {
                                             PeerIdentity identity) {
                 capacity.accept(std::move(socket), std::move(request), std::move(identity));
               },
-          .sweep = [this] { calls_->sweep(); },
-          .is_idle = [this] { return dispatcher_.live_calls() == 0; }},
+          .sweep =
+              [this] {
+                calls_->sweep();
+                limited_.sweep();
+              },
+          .is_idle = [this] { return dispatcher_.live_calls() == 0 && limited_.waiting() == 0; }},
       HttpThread::Options{.limits = {.header_bytes = config.header_bytes,
                                      .header_time = config.header_time,
                                      .body_time = config.body_time,

@@ -14,6 +14,7 @@
 #include "http/result_routes.h"
 #include "http/system_routes.h"
 #include "invocations/dispatcher.h"
+#include "invocations/limited_runner.h"
 #include "invocations/sync_calls.h"
 #include "leases/capacity_control.h"
 
@@ -45,7 +46,10 @@ class HttpUnit {
 
   [[nodiscard]] boost::asio::io_context& io() { return io_; }
   [[nodiscard]] Poster poster();
+  [[nodiscard]] CallRunner& runner() { return limited_; }
   [[nodiscard]] Dispatcher& dispatcher() { return dispatcher_; }
+  /// Ends what still waits or runs with `cancelled`, and gives the workers back.
+  void stop_calls();
   [[nodiscard]] SyncCalls& calls() { return *calls_; }
   [[nodiscard]] HttpThread& thread() { return *thread_; }
   /// The thread's body, up to the end of the drain.
@@ -55,6 +59,7 @@ class HttpUnit {
   std::size_t index_;
   boost::asio::io_context io_{1};  // one thread runs it
   Dispatcher dispatcher_;
+  LimitedRunner limited_;
   std::unique_ptr<SyncCalls> calls_;
   std::unique_ptr<FunctionRoutes> function_routes_;
   std::unique_ptr<InvocationRoutes> invocation_routes_;

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "commands/commands.h"
 #include "foundation/units.h"
@@ -16,6 +17,7 @@ struct DeployArguments {
   std::string file;
   std::string name;
   std::string if_match;
+  std::optional<unsigned> concurrency;
 };
 
 ExitStatus run_deploy(Shell& shell, DeployArguments arguments) {
@@ -30,7 +32,8 @@ ExitStatus run_deploy(Shell& shell, DeployArguments arguments) {
   const auto module = read_input_file(arguments.file);
   if (!module) return shell.report(module.error());
   const FunctionInfo info =
-      shell.client().deploy(arguments.name, *module, {.if_match = arguments.if_match});
+      shell.client().deploy(arguments.name, *module,
+                            {.if_match = arguments.if_match, .concurrency = arguments.concurrency});
   if (shell.json) {
     shell.print_line(info.json);
     return ExitStatus::ok;
@@ -49,6 +52,7 @@ void add_deploy(CLI::App& app, Shell& shell) {
   auto* command =
       add_command(app, shell, "deploy", "Make a module callable under a name",
                   "  orchid deploy saxpy.orc\n  orchid deploy saxpy.orc --name fast-saxpy\n"
+                  "  orchid deploy saxpy.orc --concurrency 4       (at most 4 calls at once)\n"
                   "  orchid deploy saxpy.orc --if-match sha256:…   (only over that version)");
   auto arguments = std::make_shared<DeployArguments>();
   command->add_option("FILE", arguments->file, "a module: .orc from 'orchid build', or bitcode")
@@ -56,6 +60,8 @@ void add_deploy(CLI::App& app, Shell& shell) {
   command->add_option("--name", arguments->name, "the function's name (otherwise the file's)");
   command->add_option("--if-match", arguments->if_match,
                       "deploy only when this digest is the current version");
+  command->add_option("--concurrency", arguments->concurrency,
+                      "so many calls run at once, others wait; 0: no limit (otherwise as it was)");
   command->callback([&shell, arguments] { shell.status = run_deploy(shell, *arguments); });
 }
 

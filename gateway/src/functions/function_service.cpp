@@ -49,6 +49,8 @@ std::map<std::string, std::shared_ptr<const FunctionVersion>> FunctionService::r
     version->digest = record.digest;
     version->manifest = std::move(*manifest);
     version->module = std::move(*module);
+    version->gate = gate_of(record.tenant, record.function);
+    version->gate->set_limit(record.concurrency);
     if (record.deleted) {
       kept[record.digest] = std::move(version);
     } else {
@@ -94,13 +96,40 @@ void FunctionService::begin(const std::shared_ptr<Deploying>& deploy) {
   auto same =
       registry_.find_same(request.tenant, request.name, deploy->digest, request.precondition);
   if (!same) return end(deploy, fail(std::move(same.error())));
-  if (*same != nullptr) return end(deploy, Deployment{.created = false, .version = **same});
+  if (*same != nullptr) return same_bytes(deploy, **same);
   auto module = make_sealed_memory("orchid-module", request.module);
   if (!module) return end(deploy, fail(std::move(module.error())));
   deploy->module = std::make_shared<UniqueFd>(std::move(*module));
   parts_.inspector.inspect(deploy->module, [this, deploy](Result<module::Manifest> manifest) {
     inspected(deploy, std::move(manifest));
   });
+}
+
+std::shared_ptr<ConcurrencyGate> FunctionService::gate_of(uid_t tenant,
+                                                          const std::string& name) const {
+  const Function* function = registry_.table()->find(tenant, name);
+  return function != nullptr ? function->newest().version->gate : ConcurrencyGate::create(0);
+}
+
+/// Nothing to deploy; at most another limit to keep.
+void FunctionService::same_bytes(const std::shared_ptr<Deploying>& deploy,
+                                 const DeployedVersion& version) {
+  const auto& wanted = deploy->request.concurrency;
+  const auto gate = version.version->gate;
+  if (!wanted || *wanted == gate->limit())
+    return end(deploy, Deployment{.created = false, .version = version});
+  AuditRecord audit{.at = now(),
+                    .tenant = deploy->request.tenant,
+                    .action = "limit",
+                    .subject = deploy->request.name,
+                    .detail = "concurrency " + std::to_string(*wanted)};
+  parts_.store.set_concurrency(
+      deploy->request.tenant, deploy->request.name, *wanted, std::move(audit),
+      on_thread<void>(parts_.control, [this, deploy, version, gate](Result<void> result) {
+        if (!result) return end(deploy, fail(std::move(result.error())));
+        gate->set_limit(*deploy->request.concurrency);
+        end(deploy, Deployment{.created = false, .version = version});
+      }));
 }
 
 void FunctionService::inspected(const std::shared_ptr<Deploying>& deploy,
@@ -115,6 +144,7 @@ void FunctionService::inspected(const std::shared_ptr<Deploying>& deploy,
   deploy->version->digest = deploy->digest;
   deploy->version->manifest = std::move(*checked);
   deploy->version->module = std::move(*deploy->module);
+  deploy->version->gate = gate_of(request.tenant, request.name);
   if (request.accepted) request.accepted(deploy->version);
   deploy->created = now();
   VersionRecord record{.tenant = request.tenant,
@@ -123,6 +153,7 @@ void FunctionService::inspected(const std::shared_ptr<Deploying>& deploy,
                        .manifest = module::to_json(deploy->version->manifest),
                        .created = deploy->created,
                        .deleted = false,
+                       .concurrency = request.concurrency.value_or(deploy->version->gate->limit()),
                        .module = {}};
   AuditRecord audit{.at = deploy->created,
                     .tenant = request.tenant,
@@ -138,6 +169,7 @@ void FunctionService::inspected(const std::shared_ptr<Deploying>& deploy,
 
 void FunctionService::stored(const std::shared_ptr<Deploying>& deploy, Result<void> result) {
   if (!result) return end(deploy, fail(std::move(result.error())));
+  if (deploy->request.concurrency) deploy->version->gate->set_limit(*deploy->request.concurrency);
   registry_.put(deploy->request.tenant, deploy->version, deploy->created);
   parts_.table.publish(registry_.table());
   log::info("event=deployed function={} version={} entries={}", deploy->request.name,

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -25,6 +26,7 @@ struct DeployRequest {
   std::string name;
   std::vector<std::byte> module;
   Precondition precondition;
+  std::optional<unsigned> concurrency = std::nullopt;  // 0: no limit; nothing: as it was
   /// Called when the module has been found good, while it is being stored, so that a worker can get
   /// ready for the first call meanwhile. May be empty.
   std::function<void(std::shared_ptr<const FunctionVersion>)> accepted;
@@ -68,6 +70,9 @@ class FunctionService {
   void in_turn(const Name& name, Task change);
   void next_change(const Name& name);
   void begin(const std::shared_ptr<Deploying>& deploy);
+  void same_bytes(const std::shared_ptr<Deploying>& deploy, const DeployedVersion& version);
+  [[nodiscard]] std::shared_ptr<ConcurrencyGate> gate_of(uid_t tenant,
+                                                         const std::string& name) const;
   void inspected(const std::shared_ptr<Deploying>& deploy, Result<module::Manifest> manifest);
   void stored(const std::shared_ptr<Deploying>& deploy, Result<void> result);
   void end(const std::shared_ptr<Deploying>& deploy, Result<Deployment> result);

@@ -49,10 +49,13 @@ void FunctionRoutes::put(Request& request, const Reply& reply) {
   if (!precondition) return reply.send(refuse(precondition.error(), name));
   if (auto checked = check_function_name(name); !checked)
     return reply.send(refuse(checked.error(), ""));
+  auto concurrency = parse_concurrency(request);
+  if (!concurrency) return reply.send(refuse(concurrency.error(), name));
   DeployRequest deploy{.tenant = request.identity.tenant.uid,
                        .name = name,
                        .module = std::move(request.body),
                        .precondition = std::move(*precondition),
+                       .concurrency = *concurrency,
                        .accepted = [&runner = parts_.runner, here = parts_.here](
                                        std::shared_ptr<const FunctionVersion> version) {
                          here([&runner, version = std::move(version)] { runner.expect(version); });

@@ -32,6 +32,11 @@ Json describe_calls(const CallCounts& counts) {
           {"replacement_delay_ms", counts.replacement_delay().count()}};
 }
 
+/// Null: none.
+Json describe_limit(const std::shared_ptr<ConcurrencyGate>& gate) {
+  return gate == nullptr || gate->limit() == 0 ? Json() : Json(gate->limit());
+}
+
 Json describe_version(const DeployedVersion& deployed) {
   const module::Manifest& manifest = deployed.version->manifest;
   Json entries = Json::array();
@@ -53,6 +58,7 @@ Json describe_version(const DeployedVersion& deployed) {
           {"targets", targets},
           {"undefined", manifest.undefined},
           {"effects", manifest.effects},
+          {"concurrency", describe_limit(deployed.version->gate)},
           {"calls", describe_calls(deployed.version->calls)}};
 }
 

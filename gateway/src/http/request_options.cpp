@@ -97,6 +97,14 @@ Result<Precondition> parse_precondition(const Request& request) {
   return precondition;
 }
 
+Result<std::optional<unsigned>> parse_concurrency(const Request& request) {
+  const std::string text = query_parameter(request.query, "concurrency");
+  if (text.empty()) return std::optional<unsigned>{};
+  auto number = parse_number(text, {"concurrency", 0, ConcurrencyGate::most});
+  if (!number) return fail(std::move(number.error()));
+  return std::optional(static_cast<unsigned>(*number));
+}
+
 Result<InvocationOptions> parse_invocation_options(const Request& request,
                                                    const InvocationDefaults& defaults) {
   InvocationOptions options;

@@ -33,6 +33,10 @@ struct NumberRange {
 /// If-Match and If-None-Match. Errors: `bad_request`.
 [[nodiscard]] Result<Precondition> parse_precondition(const Request& request);
 
+/// The query parameter `concurrency`: how many calls of a function may run at once. Nothing: it is
+/// not there. Errors: `bad_request`.
+[[nodiscard]] Result<std::optional<unsigned>> parse_concurrency(const Request& request);
+
 struct InvocationOptions {
   std::chrono::milliseconds deadline;  // from acceptance
   std::chrono::milliseconds wait;      // of the caller; at least `deadline`: to the end

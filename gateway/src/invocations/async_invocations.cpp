@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "foundation/files.h"
 #include "foundation/log.h"
@@ -137,7 +138,28 @@ void AsyncInvocations::drain() {
 
 void AsyncInvocations::pump() {
   if (draining_ || !parts_.has_supply()) return;
-  while (BookedInvocation* next = book_.start_next(parts_.clock.now())) start(*next);
+  while (BookedInvocation* next = book_.start_next(parts_.clock.now()))
+    if (pass_gate(*next)) start(*next);
+}
+
+/// False: it waits aside, since its function has as many calls running as it may.
+bool AsyncInvocations::pass_gate(BookedInvocation& invocation) {
+  const auto& gate = invocation.version->gate;
+  if (gate == nullptr || gate->limit() == 0 || invocation.gate_place != nullptr) return true;
+  auto entered = gate->enter(
+      ConcurrencyGate::Kind::asynchronous,
+      [this, control = parts_.control, id = invocation.record.id](ConcurrencyGate::Place place) {
+        control([this, id, place = std::move(place)]() mutable {
+          book_.let_in(id, std::move(place));
+          pump();
+        });
+      });
+  if (entered.place == nullptr) {
+    book_.hold(invocation);
+    return false;
+  }
+  invocation.gate_place = std::move(entered.place);
+  return true;
 }
 
 void AsyncInvocations::start(BookedInvocation& invocation) {
@@ -181,7 +203,8 @@ void AsyncInvocations::hand_over(BookedInvocation& invocation, Payload input) {
             .input = std::move(input),
             .accepted = now,
             .deadline = now + left,
-            .at_most_once = invocation.record.at_most_once};
+            .at_most_once = invocation.record.at_most_once,
+            .place = std::exchange(invocation.gate_place, nullptr)};
   const RunnerPort& port = parts_.runners[invocation.runner];
   port.post([this, runner = port.runner, control = parts_.control,
              call = std::move(call)]() mutable {

@@ -102,6 +102,7 @@ class AsyncInvocations {
   };
   void accepted(InvocationRecord record, AsyncSubmission submission);
   void pump();
+  [[nodiscard]] bool pass_gate(BookedInvocation& invocation);
   void start(BookedInvocation& invocation);
   void input_read(const std::string& id, Result<std::vector<std::byte>> input);
   void hand_over(BookedInvocation& invocation, Payload input);

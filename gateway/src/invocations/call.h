@@ -11,6 +11,7 @@
 #include "foundation/clock.h"
 #include "foundation/unique_fd.h"
 #include "invocations/call_counts.h"
+#include "invocations/concurrency_gate.h"
 #include "module/manifest.h"
 #include "protocol/outcome.h"
 #include "protocol/running_log.h"
@@ -24,7 +25,9 @@ struct FunctionVersion {
   std::string digest;
   module::Manifest manifest;
   UniqueFd module;           // a sealed memory file
-  mutable CallCounts calls;  // the one thing that changes
+  mutable CallCounts calls;  // changes
+  /// Of the function, shared by its versions; may be null. Changes.
+  std::shared_ptr<ConcurrencyGate> gate = nullptr;
 };
 
 /// Bytes and what keeps them alive: a vector, or a buffer of a lane.
@@ -45,6 +48,7 @@ struct Call {
   MonotonicTime accepted;
   MonotonicTime deadline;
   bool at_most_once = false;
+  ConcurrencyGate::Place place = nullptr;  // at the function's gate; null: not yet, or no limit
 };
 
 /// Where the time went; each part is zero when it did not happen. Sums to the whole less what HTTP

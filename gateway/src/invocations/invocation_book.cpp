@@ -11,7 +11,7 @@ InvocationBook::InvocationBook(Limits limits, std::size_t runners)
 }
 
 Result<void> InvocationBook::check_room(std::size_t on_the_way) const {
-  if (queue_.size() + on_the_way < limits_.queued) return {};
+  if (queued_count() + on_the_way < limits_.queued) return {};
   return fail(ErrorCode::quota,
               std::to_string(limits_.queued) +
                   " asynchronous invocations are waiting already: try again later");
@@ -21,12 +21,12 @@ void InvocationBook::enter_queue(BookedInvocation& invocation) {
   if (invocation.place == 0) invocation.place = next_place_++;
   invocation.state = InvocationState::queued;
   invocation.record.state = StoredState::queued;
-  queue_.emplace(invocation.place, &invocation);
+  (invocation.held ? held_ : queue_).emplace(invocation.place, &invocation);
   deadlines_.emplace(invocation.record.deadline, invocation.place);
 }
 
 void InvocationBook::leave_queue(const BookedInvocation& invocation) {
-  queue_.erase(invocation.place);
+  (invocation.held ? held_ : queue_).erase(invocation.place);
   deadlines_.erase({invocation.record.deadline, invocation.place});
 }
 
@@ -55,6 +55,23 @@ BookedInvocation* InvocationBook::start_next(MonotonicTime now) {
   invocation.state = InvocationState::starting;
   invocation.record.state = StoredState::started;
   return &invocation;
+}
+
+void InvocationBook::hold(BookedInvocation& invocation) {
+  assert(invocation.state == InvocationState::starting);
+  leave_slot(invocation);
+  invocation.held = true;
+  enter_queue(invocation);
+}
+
+void InvocationBook::let_in(const std::string& id, ConcurrencyGate::Place place) {
+  BookedInvocation* invocation = find(id);
+  if (invocation == nullptr || invocation->state != InvocationState::queued || !invocation->held)
+    return;
+  leave_queue(*invocation);
+  invocation->held = false;
+  invocation->gate_place = std::move(place);
+  enter_queue(*invocation);
 }
 
 bool InvocationBook::hand_over(BookedInvocation& invocation) {
@@ -115,7 +132,8 @@ std::vector<BookedInvocation*> InvocationBook::expired(UnixMillis wall_now) {
   std::vector<BookedInvocation*> late;
   for (const auto& [deadline, place] : deadlines_) {
     if (deadline > wall_now) break;
-    late.push_back(queue_.at(place));
+    const auto queued = queue_.find(place);
+    late.push_back(queued != queue_.end() ? queued->second : held_.at(place));
   }
   return late;
 }

@@ -38,6 +38,8 @@ struct BookedInvocation {
   bool cancel_requested = false;  // noticed at the next step
   bool extra = false;             // a synchronous call that went on: it holds no slot
   std::uint64_t place = 0;        // in the queue; kept when it comes back
+  bool held = false;              // queued, but its function has as many running as it may
+  ConcurrencyGate::Place gate_place = nullptr;  // once it may run
 };
 
 /// Owned by the control thread.
@@ -57,6 +59,10 @@ class InvocationBook {
   void adopt_running(BookedInvocation invocation, std::size_t runner);
   /// The oldest queued one, given a slot of the least busy runner; null when none can start now.
   [[nodiscard]] BookedInvocation* start_next(MonotonicTime now);
+  /// Back from `starting`: it waits aside, in nobody's way, until it is let in.
+  void hold(BookedInvocation& invocation);
+  /// It may run now. Nothing happens when it does not wait any more.
+  void let_in(const std::string& id, ConcurrencyGate::Place place);
   /// False: it was cancelled meanwhile, and is to be ended.
   [[nodiscard]] bool hand_over(BookedInvocation& invocation);
 
@@ -75,8 +81,8 @@ class InvocationBook {
 
   [[nodiscard]] BookedInvocation* find(const std::string& id);
   [[nodiscard]] const BookedInvocation* find(uid_t tenant, const std::string& id) const;
-  [[nodiscard]] std::size_t queued_count() const { return queue_.size(); }
-  [[nodiscard]] std::size_t running_count() const { return invocations_.size() - queue_.size(); }
+  [[nodiscard]] std::size_t queued_count() const { return queue_.size() + held_.size(); }
+  [[nodiscard]] std::size_t running_count() const { return invocations_.size() - queued_count(); }
 
  private:
   void enter_queue(BookedInvocation& invocation);
@@ -86,7 +92,8 @@ class InvocationBook {
   Limits limits_;
   std::unordered_map<std::string, BookedInvocation> invocations_;
   std::map<std::uint64_t, BookedInvocation*> queue_;          // by place
-  std::set<std::pair<UnixMillis, std::uint64_t>> deadlines_;  // of those in the queue, with place
+  std::map<std::uint64_t, BookedInvocation*> held_;           // the same
+  std::set<std::pair<UnixMillis, std::uint64_t>> deadlines_;  // of those in both, with place
   std::vector<std::size_t> busy_;                             // slots in use, for each runner
   std::uint64_t next_place_ = 1;
   MonotonicTime paused_until_{};

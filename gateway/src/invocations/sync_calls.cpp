@@ -20,6 +20,10 @@ Result<std::uint64_t> SyncCalls::start(SyncRequest request, Answer answer) {
     return fail(ErrorCode::no_capacity,
                 std::to_string(options_.in_flight) +
                     " calls are in flight on this thread of the gateway: try again later");
+  if (const auto& gate = request.version->gate; gate != nullptr && gate->is_crowded())
+    return fail(ErrorCode::quota,
+                "'" + request.version->function + "' has its " + std::to_string(gate->limit()) +
+                    " concurrent calls running and many more waiting: try again later");
   const std::uint64_t number = ids_.next();
   Live& live = live_[number];
   live.request = std::move(request);

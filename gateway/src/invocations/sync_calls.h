@@ -55,7 +55,8 @@ class SyncCalls {
 
   using Answer = std::function<void(SyncAnswer)>;
   /// The call's number; `answer` is called once, perhaps before this returns, unless the caller
-  /// goes away. Errors: `no_capacity` (too many are in flight; `answer` is not called).
+  /// goes away. Errors, when `answer` is not called: `no_capacity` (too many are in flight),
+  /// `quota` (too many of this function wait already).
   [[nodiscard]] Result<std::uint64_t> start(SyncRequest request, Answer answer);
   /// Nobody waits for the answer any more: stops the call, unless it has become asynchronous.
   void caller_gone(std::uint64_t number);

@@ -10,6 +10,10 @@ Result<void> write_version(Database& database, const VersionRecord& version) {
           .bind(version.created)
           .run();
   if (!named) return named;
+  if (auto limited =
+          write_concurrency(database, version.tenant, version.function, version.concurrency);
+      !limited)
+    return limited;
   auto removed =
       database
           .prepare("DELETE FROM function_versions WHERE tenant = ? AND function = ? AND digest = ?")
@@ -27,6 +31,15 @@ Result<void> write_version(Database& database, const VersionRecord& version) {
       .bind(version.digest)
       .bind(version.manifest)
       .bind(version.created)
+      .run();
+}
+
+Result<void> write_concurrency(Database& database, uid_t tenant, const std::string& function,
+                               unsigned concurrency) {
+  return database.prepare("UPDATE functions SET concurrency = ? WHERE tenant = ? AND name = ?")
+      .bind(std::int64_t{concurrency})
+      .bind(std::int64_t{tenant})
+      .bind(function)
       .run();
 }
 
@@ -65,8 +78,9 @@ Result<void> mark_version_deleted(Database& database, uid_t tenant, const std::s
 Result<std::vector<VersionRecord>> read_versions(Database& database) {
   std::vector<VersionRecord> versions;
   Statement select = database.prepare(
-      "SELECT tenant, function, digest, manifest, created, deleted FROM function_versions ORDER BY "
-      "sequence");
+      "SELECT v.tenant, v.function, v.digest, v.manifest, v.created, v.deleted, "
+      "coalesce(f.concurrency, 0) FROM function_versions AS v LEFT JOIN functions AS f ON f.tenant "
+      "= v.tenant AND f.name = v.function ORDER BY v.sequence");
   while (true) {
     auto row = select.step();
     if (!row) return fail(std::move(row.error()));
@@ -77,6 +91,7 @@ Result<std::vector<VersionRecord>> read_versions(Database& database) {
                         .manifest = select.text(3),
                         .created = select.integer(4),
                         .deleted = !select.is_null(5),
+                        .concurrency = static_cast<unsigned>(select.integer(6)),
                         .module = {}});
   }
 }

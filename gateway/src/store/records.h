@@ -28,6 +28,7 @@ struct VersionRecord {
   std::string manifest;  // JSON
   UnixMillis created = 0;
   bool deleted = false;           // kept only for the calls that still need it
+  unsigned concurrency = 0;       // of the function: calls at once; 0: no limit
   std::vector<std::byte> module;  // filled when the store is loaded
 };
 

@@ -5,7 +5,7 @@
 namespace orchid::gateway {
 namespace {
 
-constexpr std::int64_t schema_version = 1;
+constexpr std::int64_t schema_version = 2;
 
 // Times are milliseconds since 1970. A payload is its content, or the digest of a spool file.
 constexpr const char* tables = R"sql(
@@ -14,7 +14,8 @@ CREATE TABLE tokens (
   hash TEXT PRIMARY KEY, tenant INTEGER NOT NULL, tenant_name TEXT NOT NULL, label TEXT NOT NULL, created INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE functions (
-  tenant INTEGER NOT NULL, name TEXT NOT NULL, created INTEGER NOT NULL, PRIMARY KEY (tenant, name)
+  tenant INTEGER NOT NULL, name TEXT NOT NULL, created INTEGER NOT NULL, concurrency INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (tenant, name)
 ) WITHOUT ROWID;
 CREATE TABLE function_versions (
   sequence INTEGER PRIMARY KEY AUTOINCREMENT, tenant INTEGER NOT NULL, function TEXT NOT NULL, digest TEXT NOT NULL,
@@ -39,6 +40,9 @@ CREATE TABLE audit (
   detail TEXT NOT NULL
 );
 )sql";
+// What layout 1 did not have.
+constexpr const char* second_layout =
+    "ALTER TABLE functions ADD COLUMN concurrency INTEGER NOT NULL DEFAULT 0";
 
 Result<std::int64_t> read_version(Database& database) {
   Statement statement = database.prepare("PRAGMA user_version");
@@ -57,13 +61,13 @@ Result<void> prepare_schema(Database& database) {
   auto version = read_version(database);
   if (!version) return fail(std::move(version.error()));
   if (*version == schema_version) return {};
-  if (*version != 0)
+  if (*version > schema_version || *version < 0)
     return fail(ErrorCode::bad_configuration,
                 "the state file has layout " + std::to_string(*version) +
                     ", and this gateway knows layout " + std::to_string(schema_version) +
                     ": start the newer orchid-gateway that wrote it");
   if (auto begun = database.execute("BEGIN IMMEDIATE"); !begun) return begun;
-  if (auto made = database.execute(tables); !made) return made;
+  if (auto made = database.execute(*version == 0 ? tables : second_layout); !made) return made;
   const std::string stamp = "PRAGMA user_version=" + std::to_string(schema_version);
   if (auto stamped = database.execute(stamp.c_str()); !stamped) return stamped;
   return database.execute("COMMIT");

@@ -211,6 +211,18 @@ void Store::delete_function(uid_t tenant, std::string function, AuditRecord audi
       std::move(done));
 }
 
+void Store::set_concurrency(uid_t tenant, std::string function, unsigned concurrency,
+                            AuditRecord audit, Completion<void> done) {
+  submit<void>(
+      [tenant, function = std::move(function), concurrency,
+       audit = std::move(audit)](Store& store) -> Result<void> {
+        auto written = write_concurrency(*store.database_, tenant, function, concurrency);
+        if (!written) return written;
+        return insert_audit(*store.database_, audit);
+      },
+      std::move(done));
+}
+
 /// Not at once: a call that was accepted just before may not have its row yet.
 Result<void> Store::drop_versions_deleted_long_before(UnixMillis now) {
   auto dropped = drop_deleted_versions(*database_, now - keep_deleted_for.count());

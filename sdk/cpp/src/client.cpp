@@ -69,8 +69,10 @@ Client::Client(ClientOptions options)
 
 FunctionInfo Client::deploy(std::string_view name, std::span<const std::byte> module,
                             const DeployOptions& options) {
+  const std::string limit =
+      options.concurrency ? "?concurrency=" + std::to_string(*options.concurrency) : "";
   sdk::HttpRequest request{.method = "PUT",
-                           .target = function_path(name),
+                           .target = function_path(name) + limit,
                            .headers = {"Content-Type: application/octet-stream"},
                            .body = module,
                            .timeout = undated_answer};

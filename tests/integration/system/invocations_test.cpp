@@ -66,6 +66,65 @@ TEST_CASE_FIXTURE(SystemFixture, "the documented description of the API is serve
   CHECK(Json::parse(http("GET", "/v1/limits").body).is_object());
 }
 
+TEST_CASE_FIXTURE(SystemFixture, "a function with a concurrency limit runs its calls one by one") {
+  const auto deployed = orchid(
+      {"deploy", std::string(FUNCTIONS) + "/sleeps.bc", "--name", "sleeps", "--concurrency", "1"});
+  REQUIRE_MESSAGE(deployed.status == 0, deployed.err);
+  CHECK(Json::parse(orchid({"describe", "sleeps", "--json"}).out).at("concurrency") == 1);
+  const auto start = std::chrono::steady_clock::now();
+  const auto submitted = orchid({"invoke", "sleeps", "--async"}, "300");
+  REQUIRE_MESSAGE(submitted.status == 0, submitted.err);
+  auto first = std::async(std::launch::async, [&] { return orchid({"invoke", "sleeps"}, "300"); });
+  CHECK(orchid({"invoke", "sleeps"}, "300").out == "300");
+  CHECK(first.get().out == "300");
+  std::string id = submitted.out;
+  id.erase(id.find_last_not_of('\n') + 1);
+  CHECK(orchid({"wait", id}).status == 0);
+  CHECK(std::chrono::steady_clock::now() - start >= std::chrono::milliseconds(900));
+  // Another limit is no new version.
+  const auto version = Json::parse(orchid({"describe", "sleeps", "--json"}).out);
+  CHECK(http("PUT", "/v1/functions/sleeps?concurrency=none", "").status == 400);
+  REQUIRE(orchid({"deploy", std::string(FUNCTIONS) + "/sleeps.bc", "--name", "sleeps",
+                  "--concurrency", "0"})
+              .status == 0);
+  const auto lifted = Json::parse(orchid({"describe", "sleeps", "--json"}).out);
+  CHECK(lifted.at("concurrency").is_null());
+  CHECK(lifted.at("versions") == version.at("versions"));
+}
+
+TEST_CASE_FIXTURE(SystemFixture, "callers beyond what may wait for a limited function get 429") {
+  REQUIRE(orchid({"deploy", std::string(FUNCTIONS) + "/sleeps.bc", "--name", "sleeps",
+                  "--concurrency", "1"})
+              .status == 0);
+  std::vector<std::future<Http>> calls;
+  for (int i = 0; i < 40; ++i)
+    calls.push_back(std::async(std::launch::async, [this] {
+      return http("POST", "/v1/functions/sleeps/invocations", "300");
+    }));
+  int answered = 0;
+  int refused = 0;
+  for (auto& call : calls) {
+    const Http answer = call.get();
+    if (answer.status == 429) {
+      ++refused;
+      CHECK(contains(answer.headers, "Retry-After: "));
+    } else {
+      CHECK(answer.status == 200);
+      ++answered;
+    }
+  }
+  CHECK(refused > 0);
+  CHECK(answered > 16);
+}
+
+TEST_CASE_FIXTURE(SystemFixture, "which code ran is told with each call") {
+  deploy("counts_calls");
+  const Http answer = http("POST", "/v1/functions/counts_calls/invocations", "");
+  REQUIRE(answer.status == 200);
+  // It keeps a count, and so has its best code from the start.
+  CHECK(contains(answer.headers, ";desc=o3"));
+}
+
 TEST_CASE_FIXTURE(SystemFixture, "a thousand calls through the gateway start no process") {
   deploy("counts_calls");
   auto sdk = client();

@@ -110,6 +110,39 @@ TEST_CASE_FIXTURE(Fixture, "the same bytes again are answered without inspection
   CHECK(inspector.waiting.empty());
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "a concurrency limit is kept, changed without a new version, and lifted") {
+  const auto limit_of = [this](std::string_view module, std::optional<unsigned> wanted,
+                               bool inspects) {
+    const auto bytes = as_bytes(module);
+    const std::size_t before = deployed.size();
+    service->deploy({.tenant = 1,
+                     .name = "f",
+                     .module = {bytes.begin(), bytes.end()},
+                     .precondition = {},
+                     .concurrency = wanted},
+                    [this](Result<Deployment> result) { deployed.push_back(std::move(result)); });
+    if (inspects) inspector.accept();
+    wait_for(before + 1);
+    REQUIRE(deployed.back().has_value());
+    CHECK(deployed.back()->created == inspects);
+    return deployed.back()->version.version->gate->limit();
+  };
+  CHECK(limit_of("one", 4, true) == 4);
+  CHECK(limit_of("one", std::nullopt, false) == 4);
+  CHECK(limit_of("one", 7, false) == 7);
+  CHECK(limit_of("two", std::nullopt, true) == 7);
+  const auto gate = deployed.back()->version.version->gate;
+  CHECK(gate == deployed.front()->version.version->gate);  // of the function, not of a version
+  deployed.clear();
+  open();
+  CHECK(limit_of("two", std::nullopt, false) == 7);
+  CHECK(limit_of("two", 0, false) == 0);
+  deployed.clear();
+  open();
+  CHECK(limit_of("two", std::nullopt, false) == 0);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a rejected module leaves nothing behind") {
   deploy("f", "x");
   inspector.answer(fail(ErrorCode::module_rejected, "three reasons"));

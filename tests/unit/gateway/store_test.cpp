@@ -4,6 +4,7 @@
 
 #include "gateway_fakes.h"
 #include "protocol/digest.h"
+#include "store/database.h"
 
 namespace orchid::gateway {
 namespace {
@@ -85,6 +86,25 @@ TEST_CASE_FIXTURE(Fixture,
 TEST_CASE_FIXTURE(Fixture, "each start has a new epoch") {
   const auto first = open().epoch;
   CHECK(open().epoch == first + 1);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "a state file of the first layout is taken over, one of a later is refused") {
+  const auto set_layout = [this](const char* sql) {
+    store.reset();
+    auto database = Database::open(directory.path() / "orchid.db");
+    REQUIRE(database.has_value());
+    REQUIRE((*database)->execute(sql).has_value());
+  };
+  set_layout("ALTER TABLE functions DROP COLUMN concurrency; PRAGMA user_version=1");
+  (void)open();
+  std::optional<Result<void>> done;
+  store->set_concurrency(1, "f", 3, {.at = 1, .tenant = 1, .action = "limit"}, into(done));
+  CHECK(wait(done).has_value());
+  set_layout("PRAGMA user_version=3");
+  const auto refused = Store::open(directory.path());
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == ErrorCode::bad_configuration);
 }
 
 TEST_CASE_FIXTURE(Fixture, "tokens survive a restart") {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -57,6 +58,9 @@ struct InvokeOptions {
 
 struct DeployOptions {
   std::string if_match;  // deploy only when this is the current version
+  /// So many invocations run at once, others wait; 0: as many as there are workers. Not given: as
+  /// it was.
+  std::optional<unsigned> concurrency{};
 };
 
 /// Any thread may use one Client at any time; connections are kept and shared. All members throw
