@@ -115,8 +115,8 @@ class ControlClient::Link : public std::enable_shared_from_this<Link> {
     if (owner_ == nullptr) return;
     if (error) return failed(error.message());
     deadline_.cancel();
-    // Small messages answer each other: none waits for an acknowledgement. A Unix socket has no such
-    // option, and needs none.
+    // Small messages answer each other: none waits for an acknowledgement. A Unix socket has no
+    // such option, and needs none.
     const int on = 1;
     ::setsockopt(socket_.next_layer().native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     socket_.set_option(
