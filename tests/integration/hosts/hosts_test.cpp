@@ -51,7 +51,7 @@ TEST_CASE("HTTP calls run on workers of other hosts, and end as they would here"
 
 TEST_CASE("a program on another host comes in through the door") {
   if (!hosts) return;
-  Site site({.gateway_flags = {"--door-listen", HostNamespaces::here + ":0"}});
+  Site site({.gateway_flags = {"--door-listen", std::string(HostNamespaces::here) + ":0"}});
   const auto deployed = site.through_the_door(1, {"deploy", EXAMPLES "/echo.bc"});
   CHECK_MESSAGE(deployed.status == 0, deployed.err);
   CHECK(site.through_the_door(1, {"invoke", "echo"}, "from afar").out == "from afar");
