@@ -103,6 +103,8 @@ void LaneSession::take_worker() {
 
 void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   worker_ = std::move(worker);
+  loading_since_.reset();  // what its predecessor spent on a load is not its fault
+  loads_answered_ = 0;
   services_.workers.on_end(*worker_, [weak = weak_from_this()](const ChildEvent& event) {
     if (const auto self = weak.lock()) self->worker_ended(event);
   });
