@@ -37,7 +37,7 @@ using std::chrono::steady_clock;
 using transport::UcxLaneWorker;
 
 constexpr seconds token_time{3};
-constexpr seconds check_time{5};  // for the gateway to look at the token
+constexpr seconds check_time{4};  // for the gateway to look at the token; a client waits 5 s
 constexpr seconds lane_time{10};
 constexpr std::chrono::minutes idle_time{5};
 constexpr std::chrono::microseconds spin{50};

@@ -28,7 +28,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 /// A client that was taken over must not fill the gateway with connections.
-constexpr milliseconds between_connections{250};
+constexpr milliseconds between_connections{50};
 
 std::array<std::byte, 16> address_of(const sockaddr_storage& storage) {
   std::array<std::byte, 16> address{};
@@ -104,8 +104,10 @@ Result<void> Reception::wait() {
     entries.push_back({.fd = silent.socket.get(), .events = POLLIN, .revents = 0});
     due = std::min(due, silent.due);
   }
-  for (const Client& client : clients_)
+  for (const Client& client : clients_) {
     entries.push_back({.fd = client.channel.get(), .events = POLLIN, .revents = 0});
+    if (client.wants_connection) due = std::min(due, client.next_connection);
+  }
   int timeout = -1;
   if (due != MonotonicTime::max())
     timeout = static_cast<int>(std::clamp<std::int64_t>(
@@ -233,19 +235,22 @@ void Reception::hear_clients() {
 bool Reception::hear(Client& client) {
   auto packet = receive_packet(client.channel.get(), false);
   if (!packet) return false;
-  if (!*packet) return true;
-  if ((*packet)->text == guest_wants_gateway) return give_connection(client);
-  if ((*packet)->text != guest_admitted || client.admitted) return false;
-  client.admitted = true;
-  return true;
+  if (*packet && (*packet)->text == guest_wants_gateway) {
+    client.wants_connection = true;
+  } else if (*packet && (*packet)->text == guest_admitted && !client.admitted) {
+    client.admitted = true;
+  } else if (*packet) {
+    return false;
+  }
+  return !client.wants_connection || steady_clock::now() < client.next_connection ||
+         give_connection(client);
 }
 
-bool Reception::give_connection(Client& client) {
-  const MonotonicTime now = steady_clock::now();
-  const bool too_soon = now < client.next_connection;
-  auto gateway = too_soon ? Result<UniqueFd>(UniqueFd()) : connect_to_gateway(options_.gateway);
-  if (too_soon || !gateway) return send_packet(client.channel.get(), gateway_is_gone).has_value();
-  client.next_connection = now + between_connections;
+bool Reception::give_connection(Client& client) const {
+  client.wants_connection = false;
+  client.next_connection = steady_clock::now() + between_connections;
+  auto gateway = connect_to_gateway(options_.gateway);
+  if (!gateway) return send_packet(client.channel.get(), gateway_is_gone).has_value();
   return send_packet(client.channel.get(), gateway_comes, {gateway->get()}).has_value();
 }
 

@@ -47,7 +47,8 @@ class Reception {
     UniqueFd channel;
     Address address{};
     bool admitted = false;
-    MonotonicTime next_connection;  // not before it does it get another one to the gateway
+    bool wants_connection = false;  // another one to the gateway
+    MonotonicTime next_connection;  // not before it does it get one
   };
   [[nodiscard]] Result<void> wait();
   [[nodiscard]] Result<void> accept_all();
@@ -58,7 +59,7 @@ class Reception {
   void start(Silent& silent, const DoorHello& hello);
   void hear_clients();
   [[nodiscard]] bool hear(Client& client);
-  [[nodiscard]] bool give_connection(Client& client);
+  [[nodiscard]] bool give_connection(Client& client) const;
   static void end(const Client& client);
 
   UniqueFd listener_;
