@@ -51,6 +51,7 @@ struct DirectCall {
   std::uint16_t entry = 0;
   Destination destination = Destination::own_memory;
   bool at_most_once = false;
+  bool follows = false;  // waits in a lane behind one other call, however long that lasts
   std::span<const std::byte> input;
   std::span<std::byte> room;                 // for `callers_memory`
   std::chrono::nanoseconds deadline{0};      // from the start of the call

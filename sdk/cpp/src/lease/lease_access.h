@@ -7,6 +7,11 @@
 
 namespace orchid::sdk {
 
+enum class AsyncUse : std::uint8_t {
+  future,
+  piece,  // of a range: it may wait behind another one in a lane, and its output is read in place
+};
+
 struct LeaseAccess {
   static Lease lease(std::shared_ptr<LeaseCore> core) { return Lease(std::move(core)); }
   static const LeaseCore& core_of(const Lease& lease) { return *lease.core_; }
@@ -34,7 +39,9 @@ struct LeaseAccess {
   static std::shared_ptr<AsyncCall> start(const LeasedFunction& function,
                                           std::span<const std::byte> input,
                                           std::unique_ptr<LaneRoom> home,
-                                          const CallOptions& options);
+                                          const CallOptions& options, AsyncUse use);
+  /// Waits for a piece. Throws why there is no output.
+  static Output output_of(AsyncCall& piece);
   /// The question of a call, but for its input.
   static void ask(DirectCall& call, const LeasedFunction& function, const CallOptions& options);
 };

@@ -62,13 +62,15 @@ void LeaseAccess::ask(DirectCall& call, const LeasedFunction& function,
 std::shared_ptr<AsyncCall> LeaseAccess::start(const LeasedFunction& function,
                                               std::span<const std::byte> input,
                                               std::unique_ptr<LaneRoom> home,
-                                              const CallOptions& options) {
+                                              const CallOptions& options, AsyncUse use) {
   auto async = std::make_shared<AsyncCall>();
   async->function = function.name_;
   async->core = function.core_;
   async->code = function.code_;
   DirectCall& call = async->call;
   ask(call, function, options);
+  call.follows = use == AsyncUse::piece;
+  call.destination = use == AsyncUse::piece ? Destination::in_place : Destination::own_memory;
   if (home != nullptr) {
     async->home = std::move(home);
     call.home = async->home.get();
@@ -83,6 +85,12 @@ std::shared_ptr<AsyncCall> LeaseAccess::start(const LeasedFunction& function,
     });
   async->core->start(async);
   return async;
+}
+
+Output LeaseAccess::output_of(AsyncCall& piece) {
+  piece.core->wait(piece.call, MonotonicTime::max());
+  if (piece.call.error != nullptr) throw_error(piece.call, piece.function);
+  return output(std::move(piece.call.held));
 }
 
 }  // namespace sdk
@@ -172,7 +180,8 @@ Output LeasedFunction::invoke_in_place(Buffer input, const CallOptions& options)
 
 ReplyFuture LeasedFunction::async(std::span<const std::byte> input,
                                   const CallOptions& options) const {
-  return LeaseAccess::future(LeaseAccess::start(*this, input, nullptr, options));
+  return LeaseAccess::future(
+      LeaseAccess::start(*this, input, nullptr, options, sdk::AsyncUse::future));
 }
 
 ReplyFuture LeasedFunction::async(std::string_view input, const CallOptions& options) const {
@@ -180,7 +189,8 @@ ReplyFuture LeasedFunction::async(std::string_view input, const CallOptions& opt
 }
 
 ReplyFuture LeasedFunction::async(Buffer input, const CallOptions& options) const {
-  return LeaseAccess::future(LeaseAccess::start(*this, {}, LeaseAccess::room_of(input), options));
+  return LeaseAccess::future(
+      LeaseAccess::start(*this, {}, LeaseAccess::room_of(input), options, sdk::AsyncUse::future));
 }
 
 void ReplyFuture::wait() const { call_->core->wait(call_->call, MonotonicTime::max()); }

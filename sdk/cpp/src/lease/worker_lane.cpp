@@ -73,6 +73,7 @@ Turn WorkerLane::turn_of(const DirectCall& call) const {
   const unsigned number = call.code->number;
   if (number >= slots_.size() || slots_[number].state != SlotState::ready) return Turn::never;
   if (call.home != nullptr && call.home->end != end_ && !call.home->end->gone()) return Turn::never;
+  if (call.follows && tail_ - head_ == 1) return Turn::now;
   return turn_behind(
       tail_ - head_, call.at_most_once,
       {.of_call = slots_[number].usual_run, .of_last = slots_[last_code_].usual_run});

@@ -1,6 +1,7 @@
 #include "offload/offload_crew.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <utility>
 
@@ -13,7 +14,8 @@ constexpr milliseconds first_pause{50};
 constexpr milliseconds longest_pause{2000};
 /// So often it is looked whether a lease has grown.
 constexpr milliseconds growth_look{200};
-constexpr unsigned calls_per_worker = 2;
+/// One is computed while the next one is on its way.
+constexpr unsigned pieces_per_worker = 2;
 
 }  // namespace
 
@@ -78,7 +80,7 @@ void OffloadCrew::recruit() {
 void OffloadCrew::lead(Team& team) {
   while (true) {
     // Not under the lock: the lease has its own.
-    const std::size_t wanted = std::size_t{calls_per_worker} * team.recruited.lease.workers();
+    const std::size_t wanted = team.recruited.lease.workers();
     while (team.calls.size() < wanted)
       team.calls.emplace_back([this, &team] { call_workers(team); });
     std::unique_lock lock(mutex_);
@@ -102,13 +104,13 @@ std::shared_ptr<OffloadRun> OffloadCrew::await_run(const Team& team, const Offlo
 void OffloadCrew::call_workers(Team& team) {
   {
     const std::lock_guard lock(mutex_);
-    ++callers_;
+    callers_ += pieces_per_worker;
   }
   std::shared_ptr<OffloadRun> run;
   while ((run = await_run(team, run.get())) != nullptr && serve(team, *run)) {
   }
   const std::lock_guard lock(mutex_);
-  --callers_;
+  callers_ -= pieces_per_worker;
 }
 
 /// False: the lease has ended.
@@ -117,8 +119,9 @@ bool OffloadCrew::serve(Team& team, OffloadRun& run) {
   try {
     Lease& lease = team.recruited.lease;
     const LeasedFunction function = lease.function(run.function());
-    const ParticipantId participant = run.join(team.recruited.kind);
-    parting = run.work_there(participant, lease, function);
+    std::array<ParticipantId, pieces_per_worker> participants{};
+    for (ParticipantId& one : participants) one = run.join(team.recruited.kind);
+    parting = run.work_there(participants, lease, function);
   } catch (const Error& error) {  // no worker loads this module: others may
     if (error.kind() == ErrorKind::lease_ended) parting = OffloadRun::Parting::worker_gone;
   }

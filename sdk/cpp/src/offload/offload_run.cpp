@@ -2,7 +2,10 @@
 
 #include <time.h>
 
+#include <deque>
 #include <utility>
+
+#include "lease/lease_access.h"
 
 namespace orchid::sdk {
 namespace {
@@ -82,6 +85,12 @@ std::optional<OffloadRun::Assignment> OffloadRun::next_assignment(ParticipantId 
       changed_.wait(lock);
   }
   return std::nullopt;
+}
+
+std::optional<OffloadRun::Assignment> OffloadRun::assignment_now(ParticipantId participant) {
+  const std::lock_guard lock(mutex_);
+  if (over_) return std::nullopt;
+  return schedule_.next(participant, now());
 }
 
 void OffloadRun::fail(std::exception_ptr why) {
@@ -171,12 +180,14 @@ std::optional<OffloadRun::Input> OffloadRun::prepare(Assignment& assignment, Lea
   }
 }
 
-Output OffloadRun::call(Assignment& assignment, Lease& lease, const LeasedFunction& function) {
+std::shared_ptr<AsyncCall> OffloadRun::send(Assignment& assignment, Lease& lease,
+                                            const LeasedFunction& function) {
   auto input = prepare(assignment, lease);
   if (!input)
     throw Error({.kind = ErrorKind::too_large, .message = "the input of one item fits no lane"});
-  if (input->buffer) return function.invoke_in_place(std::move(*input->buffer), call_options_);
-  return function.invoke_in_place(input->bytes, call_options_);
+  return LeaseAccess::start(function, input->bytes,
+                            input->buffer ? LeaseAccess::room_of(*input->buffer) : nullptr,
+                            call_options_, AsyncUse::piece);
 }
 
 void OffloadRun::take_answer(const Assignment& assignment, Output output) {
@@ -222,20 +233,41 @@ OffloadRun::Parting OffloadRun::give_back(AssignmentId assignment, const Error& 
   return parting;
 }
 
-OffloadRun::Parting OffloadRun::work_there(ParticipantId participant, Lease& lease,
-                                           const LeasedFunction& function) {
+OffloadRun::Parting OffloadRun::work_there(std::span<const ParticipantId> participants,
+                                           Lease& lease, const LeasedFunction& function) {
   unsigned failures = 0;
-  while (auto assignment = next_assignment(participant)) {
+  Parting parting = Parting::run_over;
+  std::deque<Sent> sent;
+  std::vector<ParticipantId> idle(participants.begin(), participants.end());
+  const auto failed = [&](AssignmentId assignment, const Error& error) {
+    const Parting why = give_back(assignment, error);
+    if (why == Parting::worker_gone || (why == Parting::useless && ++failures == most_failures))
+      parting = why;
+  };
+  while (parting == Parting::run_over || !sent.empty()) {
+    while (parting == Parting::run_over && !idle.empty()) {
+      auto assignment = sent.empty() ? next_assignment(idle.back()) : assignment_now(idle.back());
+      if (!assignment) break;
+      try {
+        auto call = send(*assignment, lease, function);
+        sent.push_back({idle.back(), *assignment, std::move(call)});
+        idle.pop_back();
+      } catch (const Error& error) {
+        failed(assignment->id, error);
+      }
+    }
+    if (sent.empty()) return parting;
+    const Sent first = std::move(sent.front());
+    sent.pop_front();
+    idle.push_back(first.participant);
     try {
-      take_answer(*assignment, call(*assignment, lease, function));
+      take_answer(first.assignment, LeaseAccess::output_of(*first.call));
       failures = 0;
     } catch (const Error& error) {
-      const Parting parting = give_back(assignment->id, error);
-      if (parting == Parting::worker_gone) return parting;
-      if (parting == Parting::useless && ++failures == most_failures) return parting;
+      failed(first.assignment.id, error);
     }
   }
-  return Parting::run_over;
+  return parting;
 }
 
 }  // namespace orchid::sdk

@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <stop_token>
 #include <vector>
 
@@ -33,8 +35,9 @@ class OffloadRun {
 
   // A thread of a worker.
   enum class Parting : std::uint8_t { run_over, useless, worker_gone };
+  /// Each participant has one piece at a time, so that the worker finds the next one in its lane.
   /// Until there is nothing more for this thread, or its lease has ended.
-  [[nodiscard]] Parting work_there(ParticipantId participant, Lease& lease,
+  [[nodiscard]] Parting work_there(std::span<const ParticipantId> participants, Lease& lease,
                                    const LeasedFunction& function);
   [[nodiscard]] const EmbeddedFunction& function() const { return function_; }
   /// For the next run.
@@ -44,13 +47,22 @@ class OffloadRun {
   using Assignment = PieceSchedule::Assignment;
   class Visit;
   struct Input;
+  /// A piece that a worker has.
+  struct Sent {
+    ParticipantId participant;
+    Assignment assignment;
+    std::shared_ptr<AsyncCall> call;
+  };
 
   [[nodiscard]] static PieceSchedule::Time now();
   [[nodiscard]] std::optional<Assignment> next_assignment(ParticipantId participant);
+  /// The same without waiting.
+  [[nodiscard]] std::optional<Assignment> assignment_now(ParticipantId participant);
   void count_result(AssignmentId assignment, PieceSchedule::Time busy, OffloadWork::Apply apply);
   void fail(std::exception_ptr why);
   [[nodiscard]] std::optional<Input> prepare(Assignment& assignment, Lease& lease);
-  [[nodiscard]] Output call(Assignment& assignment, Lease& lease, const LeasedFunction& function);
+  [[nodiscard]] std::shared_ptr<AsyncCall> send(Assignment& assignment, Lease& lease,
+                                                const LeasedFunction& function);
   void take_answer(const Assignment& assignment, Output output);
   [[nodiscard]] Parting give_back(AssignmentId assignment, const Error& why);
 
