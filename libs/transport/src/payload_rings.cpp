@@ -6,25 +6,6 @@
 #include "foundation/units.h"
 
 namespace orchid::transport {
-namespace {
-
-/// Above this part of the slab a new piece goes back to its start as soon as there is room before
-/// the oldest one: with something always in use the head would else walk through the whole slab,
-/// and leave memory behind that nobody reads again.
-constexpr std::uint64_t warm_part = 1024;
-
-/// Whether `length` bytes at `head` had better go to the start of the next lap.
-bool turns_early(std::uint64_t head, std::uint64_t tail, std::uint64_t length,
-                 std::uint64_t capacity) {
-  return head % capacity >= capacity / warm_part && head / capacity == tail / capacity &&
-         length <= tail % capacity;
-}
-
-std::uint64_t next_lap(std::uint64_t position, std::uint64_t capacity) {
-  return (position / capacity + 1) * capacity;
-}
-
-}  // namespace
 
 Result<std::uint64_t> PieceRing::allocate(std::size_t size) {
   const std::uint64_t capacity = slab_.size();
@@ -35,8 +16,8 @@ Result<std::uint64_t> PieceRing::allocate(std::size_t size) {
   if (empty()) head_ = 0;  // stay on the pages that are warm
   const std::uint64_t tail = empty() ? 0 : pieces_[first_ % limit].position;
   std::uint64_t position = head_;
-  if (position % capacity + length > capacity || turns_early(position, tail, length, capacity))
-    position = next_lap(position, capacity);  // no piece wraps around
+  if (position % capacity + length > capacity)
+    position = (position / capacity + 1) * capacity;  // no piece wraps around
   if (next_ - first_ == limit || position + length - tail > capacity)
     return fail(ErrorCode::no_capacity, "the lane's room for inputs is full");
   pieces_[next_ % limit] = {position, position + length, false};
@@ -70,11 +51,8 @@ bool OutputRing::fits(std::uint64_t position, std::size_t size) const {
 /// Where it is, at the head, or at the start of the slab; nothing if it is full.
 std::optional<std::uint64_t> OutputRing::find_position(std::size_t size) const {
   const std::uint64_t position = placed_ ? position_ : head_;
-  const std::uint64_t wrapped = next_lap(position, slab_.size());
-  if (!placed_ &&
-      turns_early(position, tail_, align_to_line(std::max<std::uint64_t>(size, 1)), slab_.size()))
-    return wrapped;
   if (fits(position, size)) return position;
+  const std::uint64_t wrapped = (position / slab_.size() + 1) * slab_.size();
   if (fits(wrapped, size)) return wrapped;
   return std::nullopt;
 }

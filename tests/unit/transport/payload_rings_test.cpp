@@ -124,29 +124,4 @@ TEST_CASE("outputs never overlap, and a client that keeps them all is never over
   }
 }
 
-TEST_CASE("a window that is never empty stays in the memory that it has touched") {
-  constexpr std::size_t large_slab = 64 << 20;
-  constexpr std::size_t size = 100'000;
-  constexpr std::size_t window = 16;
-  std::vector<std::byte> memory(large_slab);
-  PieceRing pieces(memory);
-  OutputRing outputs(memory);
-  std::deque<std::uint64_t> open;
-  std::uint64_t highest = 0;
-  for (std::uint64_t i = 0; i < 5000; ++i) {
-    const auto piece = pieces.allocate(size);
-    REQUIRE(piece.has_value());
-    open.push_back(*piece);
-    outputs.begin();
-    REQUIRE(outputs.place(size, nullptr, 0));
-    highest = std::max({highest, pieces.offset_of(*piece) + size, outputs.offset() + size});
-    outputs.publish(size, i);
-    if (open.size() < window) continue;
-    pieces.free(open.front());
-    open.pop_front();
-    outputs.free_oldest();
-  }
-  CHECK(highest <= 3 * window * size);
-}
-
 }  // namespace orchid::transport
