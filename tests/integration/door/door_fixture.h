@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "clear_error.h"
 #include "command.h"
 #include "foundation/files.h"
 #include "local_orchid.h"
@@ -24,17 +25,6 @@ bool eventually(Condition condition, std::chrono::seconds patience = std::chrono
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return true;
-}
-
-template <typename Work>
-Error error_of(Work work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error;
-  }
-  FAIL("no error was thrown");
-  return Error({});
 }
 
 class DoorFixture {

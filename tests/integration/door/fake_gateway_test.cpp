@@ -11,8 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "clear_error.h"
 #include "fake_gateway.h"
-#include "foundation/sockets.h"
+#include "foundation/tcp.h"
 #include "orchid/client.h"
 
 namespace orchid::tests {
@@ -66,17 +67,6 @@ class Door {
   pid_t pid_ = -1;
 };
 
-template <typename Work>
-Error error_at(Work work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error;
-  }
-  FAIL("no error was thrown");
-  return Error({});
-}
-
 }  // namespace
 
 TEST_CASE("requests and answers go through the door as they are") {
@@ -100,7 +90,7 @@ TEST_CASE("requests and answers go through the door as they are") {
 
 TEST_CASE("the gateway's refusal of a token is the client's answer") {
   Door door([](const FakeRequest&) { return FakeAnswer{}; });
-  const Error error = error_at([&] { (void)door.client("orc_other").get("/v1/functions"); });
+  const Error error = error_of([&] { (void)door.client("orc_other").get("/v1/functions"); });
   CHECK(error.kind() == ErrorKind::unauthenticated);
   CHECK(error.message() == "says the gateway");
   CHECK(door.gateway->requests().size() == 1);
@@ -112,7 +102,7 @@ TEST_CASE("a gateway that goes away is unreachable, and what it may have done is
   });
   Client client = door.client();
   CHECK(client.get("/v1/functions") == "{}");
-  const Error lost = error_at([&] { (void)client.invoke("f", "input"); });
+  const Error lost = error_of([&] { (void)client.invoke("f", "input"); });
   CHECK(lost.kind() == ErrorKind::unreachable);
   CHECK(lost.http_status() == 0);
   CHECK_FALSE(lost.retryable());
@@ -124,11 +114,11 @@ TEST_CASE("a gateway that goes away is unreachable, and what it may have done is
   CHECK(client.get("/v1/functions") == "{}");
 
   door.gateway.reset();
-  const Error gone = error_at([&] { (void)client.invoke("f", "input"); });
+  const Error gone = error_of([&] { (void)client.invoke("f", "input"); });
   CHECK(gone.kind() == ErrorKind::unreachable);
   CHECK(gone.retryable());
   CHECK(gone.message().find("does not answer") != std::string::npos);
-  const Error kept_out = error_at([&] { (void)door.client().get("/v1/functions"); });
+  const Error kept_out = error_of([&] { (void)door.client().get("/v1/functions"); });
   CHECK(kept_out.kind() == ErrorKind::unreachable);
 }
 
@@ -139,7 +129,7 @@ TEST_CASE("a door has so many places, and says so when they are taken") {
     clients.push_back(door.client());
     CHECK(clients.back().get("/v1/functions") == "{}");
   }
-  const Error full = error_at([&] { (void)door.client().get("/v1/functions"); });
+  const Error full = error_of([&] { (void)door.client().get("/v1/functions"); });
   CHECK(full.kind() == ErrorKind::no_capacity);
   CHECK(full.retryable());
 }

@@ -14,17 +14,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-template <typename Work>
-Error error_of(Work work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error;
-  }
-  FAIL("no error was thrown");
-  return Error({});
-}
-
 std::string time_namespace(pid_t process) {
   const std::string link =
       process == 0 ? "/proc/self/ns/time" : "/proc/" + std::to_string(process) + "/ns/time";

@@ -19,17 +19,6 @@ inline std::filesystem::path example(const std::string& name) {
   return std::filesystem::path(EXAMPLES) / (name + ".bc");
 }
 
-template <typename Work>
-Error error_of(Work work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error;
-  }
-  FAIL("no error was thrown");
-  return Error({});
-}
-
 /// The lane that this run of the tests goes over: --lane=ucx, else the local one.
 [[nodiscard]] LaneKind lane_under_test();
 [[nodiscard]] inline LocalExecutor::Options executor_options() {

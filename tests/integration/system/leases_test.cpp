@@ -15,17 +15,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-template <typename Work>
-Error error_of(Work work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error;
-  }
-  FAIL("no error was thrown");
-  return Error({});
-}
-
 /// Waits for `condition`, and looks at it seldom enough for a request each time.
 template <typename Condition>
 bool eventually(Condition condition, seconds patience = seconds(20)) {

@@ -5,12 +5,14 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "clear_error.h"
 #include "fake_gateway.h"
 
 namespace orchid {
 namespace {
 
 using std::chrono::milliseconds;
+using tests::error_of;
 using tests::FakeAnswer;
 using tests::FakeGateway;
 using tests::FakeRequest;
@@ -20,17 +22,6 @@ constexpr auto dot_document = R"json({"name":"dot","version":"sha256:aa","entrie
 
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
-}
-
-template <typename Work>
-Error error_of(Work work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error;
-  }
-  FAIL("no error was thrown");
-  return Error({});
 }
 
 std::string text_of(const std::vector<std::byte>& bytes) {

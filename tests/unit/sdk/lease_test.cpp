@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "c_program.h"
+#include "clear_error.h"
 #include "fake_executor.h"
 #include "fake_gateway.h"
 #include "orchid/client.h"
@@ -17,21 +18,11 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using tests::error_of;
 using tests::FakeAnswer;
 using tests::FakeExecutor;
 using tests::FakeGateway;
 using tests::FakeRequest;
-
-template <typename Work>
-Error error_of(Work work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error;
-  }
-  FAIL("no error was thrown");
-  return Error({});
-}
 
 /// A gateway that grants one worker of a fake executor.
 struct Site {
