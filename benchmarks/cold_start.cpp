@@ -9,6 +9,7 @@
 #include <exception>
 #include <fstream>
 
+#include "first_call.h"
 #include "foundation/files.h"
 #include "harness/bench.h"
 #include "local_orchid.h"
@@ -59,11 +60,6 @@ Result<std::deque<std::vector<std::byte>>> make_modules(int count) {
   return modules;
 }
 
-double milliseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-      .count();
-}
-
 /// From the request for a lease to the first result.
 void measure_lease(Bench& bench, Client& client, std::deque<std::vector<std::byte>>& modules) {
   client.deploy("warm", modules.front());
@@ -72,14 +68,7 @@ void measure_lease(Bench& bench, Client& client, std::deque<std::vector<std::byt
   bench.measure({.row = "lease + first direct call, code cached",
                  .unit = "ms",
                  .round = [&]() -> Result<std::vector<double>> {
-                   std::vector<double> values;
-                   for (int i = 0; i < calls_per_round; ++i) {
-                     const auto start = std::chrono::steady_clock::now();
-                     Lease lease = client.lease();
-                     (void)lease.function("warm").invoke("input");
-                     values.push_back(milliseconds_since(start));
-                   }
-                   return values;
+                   return lease_and_call(client, "warm", calls_per_round);
                  },
                  .promises = {{Statistic::p50, {Target::Direction::at_most, 2}}}});
 }

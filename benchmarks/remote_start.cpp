@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "first_call.h"
 #include "foundation/files.h"
 #include "harness/bench.h"
 #include "harness/child_process.h"
@@ -130,16 +131,7 @@ int run(Bench& bench) {
   bench.measure({.row = "lease on another host + first direct call, code cached",
                  .unit = "ms",
                  .round = [&]() -> Result<std::vector<double>> {
-                   std::vector<double> values;
-                   for (int i = 0; i < calls_per_round; ++i) {
-                     const auto start = std::chrono::steady_clock::now();
-                     Lease lease = client.lease();
-                     (void)lease.function("echo").invoke("input");
-                     values.push_back(std::chrono::duration<double, std::milli>(
-                                          std::chrono::steady_clock::now() - start)
-                                          .count());
-                   }
-                   return values;
+                   return lease_and_call(client, "echo", calls_per_round);
                  },
                  .promises = {{Statistic::p50, {Target::Direction::at_most, 10}}}});
   return bench.report();

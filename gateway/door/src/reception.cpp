@@ -4,7 +4,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -39,20 +38,6 @@ std::array<std::byte, 16> address_of(const sockaddr_storage& storage) {
     std::memcpy(address.data(), &reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr, 16);
   }
   return address;
-}
-
-/// Does not wait: a gateway that accepts nobody counts as gone.
-Result<UniqueFd> connect_to_gateway(const std::filesystem::path& path) {
-  auto fitted = fit_socket_path(path);
-  if (!fitted) return fail(std::move(fitted.error()));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, fitted->path.data(), fitted->path.size());
-  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) return fail_errno("socket");
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
-    return fail(system_failure(ErrorCode::unreachable, "connect to the gateway", errno));
-  return socket;
 }
 
 /// The peer's last bytes are read first, since the kernel throws ours away otherwise.
@@ -202,7 +187,7 @@ void Reception::take_in(Silent& silent, const DoorHello& hello) {
 void Reception::start(Silent& silent, const DoorHello& hello) {
   auto channel = make_packet_pair();
   if (!channel) return log::error("event=no_client reason=\"{}\"", channel.error().message);
-  auto gateway = connect_to_gateway(options_.gateway);
+  auto gateway = connect_stream_at_once(options_.gateway);
   keep_alive(silent.socket.get());
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
@@ -249,7 +234,7 @@ bool Reception::hear(Client& client) {
 bool Reception::give_connection(Client& client) const {
   client.wants_connection = false;
   client.next_connection = steady_clock::now() + between_connections;
-  auto gateway = connect_to_gateway(options_.gateway);
+  auto gateway = connect_stream_at_once(options_.gateway);
   if (!gateway) return send_packet(client.channel.get(), gateway_is_gone).has_value();
   return send_packet(client.channel.get(), gateway_comes, {gateway->get()}).has_value();
 }

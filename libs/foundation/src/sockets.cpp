@@ -84,6 +84,10 @@ Result<UniqueFd> connect_packets_at_once(const std::filesystem::path& path) {
   return connect_with(path, SOCK_SEQPACKET | SOCK_NONBLOCK);
 }
 
+Result<UniqueFd> connect_stream_at_once(const std::filesystem::path& path) {
+  return connect_with(path, SOCK_STREAM | SOCK_NONBLOCK);
+}
+
 Result<void> send_packet(int socket, std::string_view text, const std::vector<int>& descriptors) {
   if (text.size() > max_packet_bytes || descriptors.size() > max_packet_descriptors)
     return fail(ErrorCode::too_large,

@@ -34,6 +34,8 @@ constexpr std::size_t max_packet_descriptors = 8;
 /// The same for threads that must not block: a listener that accepts nobody gets `unreachable`. The
 /// socket is non-blocking.
 [[nodiscard]] Result<UniqueFd> connect_packets_at_once(const std::filesystem::path& path);
+/// The same to a SOCK_STREAM listener.
+[[nodiscard]] Result<UniqueFd> connect_stream_at_once(const std::filesystem::path& path);
 
 /// Sends one packet; does not block: a peer that lets 128 KiB pile up gets `unreachable`.
 [[nodiscard]] Result<void> send_packet(int socket, std::string_view text,

@@ -46,8 +46,6 @@ struct LeaseAccess {
   static void ask(DirectCall& call, const LeasedFunction& function, const CallOptions& options);
 };
 
-/// Of a call; without one that of all calls.
-[[nodiscard]] std::chrono::nanoseconds deadline_of(const CallOptions& options);
 [[noreturn]] void throw_error(DirectCall& call, const std::string& function);
 [[nodiscard]] Reply reply_of(DirectCall& call, const std::string& function);
 

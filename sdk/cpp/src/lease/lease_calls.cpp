@@ -7,13 +7,12 @@
 
 namespace orchid {
 namespace sdk {
+namespace {
 
 std::chrono::nanoseconds deadline_of(const CallOptions& options) {
   if (options.deadline.count() <= 0) return limits::default_deadline;
   return std::min<std::chrono::nanoseconds>(options.deadline, limits::longest_deadline);
 }
-
-namespace {
 
 /// Runs a call that its caller waits for.
 void run_call(LeaseCore& core, DirectCall& call, const CallOptions& options,

@@ -234,10 +234,8 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 Stream LeasedFunction::stream(const CallOptions& options) const {
   auto stream = std::make_shared<sdk::LaneStream>();
   stream->code = code_;
-  stream->call.code = code_.get();
-  stream->call.entry = entry_;
+  sdk::LeaseAccess::ask(stream->call, *this, options);
   stream->call.at_most_once = true;
-  stream->call.deadline = sdk::deadline_of(options);
   stream->call.stream = stream.get();
   auto owner = std::make_unique<sdk::StreamOwner>(core_, std::move(stream), name_);
   owner->begin(options.stop);

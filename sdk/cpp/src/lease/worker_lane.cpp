@@ -296,11 +296,7 @@ void WorkerLane::take_answer(const transport::LaneResponse& response) {
 bool WorkerLane::fill(DirectCall& call, const transport::LaneResponse& response) {
   call.run_time = response.run_time;
   if (response.outcome != Outcome::ok) {
-    const auto kind = parse_error_kind(to_string(response.outcome)).value_or(ErrorKind::internal);
-    call.error = std::make_unique<Error::Details>(
-        failure_of(call, kind,
-                   response.payload_is_message ? std::string(as_text(response.payload))
-                                               : std::string(to_string(response.outcome))));
+    set_error(call, response);
     return false;
   }
   auto& usual = slots_[call.code->number].usual_run;
@@ -328,6 +324,15 @@ bool WorkerLane::fill(DirectCall& call, const transport::LaneResponse& response)
       return true;
   }
   return false;
+}
+
+/// What the worker says of a call that was not ok.
+void WorkerLane::set_error(DirectCall& call, const transport::LaneResponse& response) const {
+  const auto kind = parse_error_kind(to_string(response.outcome)).value_or(ErrorKind::internal);
+  call.error = std::make_unique<Error::Details>(
+      failure_of(call, kind,
+                 response.payload_is_message ? std::string(as_text(response.payload))
+                                             : std::string(to_string(response.outcome))));
 }
 
 void WorkerLane::finish(DirectCall& call) {

@@ -140,6 +140,7 @@ class WorkerLane {
   void take_answer(const transport::LaneResponse& response);
   /// True: the answer is held, and not to be released.
   [[nodiscard]] bool fill(DirectCall& call, const transport::LaneResponse& response);
+  void set_error(DirectCall& call, const transport::LaneResponse& response) const;
   void finish(DirectCall& call);
   void pump();
   void obey_callers();

@@ -98,11 +98,7 @@ void WorkerLane::end_stream(const transport::LaneResponse& response) {
     if (!stream_->keep(response)) end_->client->release(response);
     return forget_stream();
   }
-  const auto kind = parse_error_kind(to_string(response.outcome)).value_or(ErrorKind::internal);
-  call.error = std::make_unique<Error::Details>(
-      failure_of(call, kind,
-                 response.payload_is_message ? std::string(as_text(response.payload))
-                                             : std::string(to_string(response.outcome))));
+  set_error(call, response);
   end_->client->release(response);
   forget_stream();
 }

@@ -1,0 +1,29 @@
+// first_call.h: what a program waits for that has nothing yet.
+#pragma once
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "orchid/client.h"
+#include "orchid/lease.h"
+
+namespace orchid::bench {
+
+inline double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+/// From the request for a lease to the first result, in milliseconds, `times` times.
+inline std::vector<double> lease_and_call(Client& client, const std::string& function, int times) {
+  std::vector<double> values;
+  for (int i = 0; i < times; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    Lease lease = client.lease();
+    (void)lease.function(function).invoke("input");
+    values.push_back(milliseconds_since(start));
+  }
+  return values;
+}
+
+}  // namespace orchid::bench
