@@ -179,10 +179,10 @@ Child Child::start_worker(Life life, const std::string& place) {
   return child;
 }
 
-Child Child::start_client(Life life, const Child& worker) {
+Child Child::start_client(Life life, const Child& worker, const std::string& via) {
   Child child;
   Order order{.life = life, .key = worker.key_};
-  worker.address_.copy(order.address, sizeof(order.address) - 1);
+  (via.empty() ? worker.address_ : via).copy(order.address, sizeof(order.address) - 1);
   child.pid_ = fork_server.start(order);
   return child;
 }

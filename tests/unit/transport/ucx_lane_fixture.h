@@ -140,7 +140,9 @@ class Child {
   };
   using Life = void (*)(const Job&);
   [[nodiscard]] static Child start_worker(Life life, const std::string& place = {});
-  [[nodiscard]] static Child start_client(Life life, const Child& worker);
+  /// `via`: the address to take in place of the worker's own.
+  [[nodiscard]] static Child start_client(Life life, const Child& worker,
+                                          const std::string& via = {});
   Child() = default;
   Child(Child&& other) noexcept
       : pid_(std::exchange(other.pid_, -1)), address_(other.address_), key_(other.key_) {}

@@ -76,6 +76,23 @@ const BIO_METHOD* socket_method() {
   return method;
 }
 
+/// What all connections of this process have in common; null if OpenSSL cannot do it. Making it
+/// takes longer than a handshake.
+SSL_CTX* shared_context() {
+  static SSL_CTX* const context = [] {
+    SSL_CTX* made = SSL_CTX_new(TLS_method());
+    // Without a certificate the shared secret is the only way in. Tickets would be another.
+    if (made == nullptr || SSL_CTX_set_min_proto_version(made, TLS1_3_VERSION) != 1 ||
+        SSL_CTX_set_ciphersuites(made, "TLS_AES_128_GCM_SHA256") != 1 ||
+        SSL_CTX_set_num_tickets(made, 0) != 1) {
+      SSL_CTX_free(made);
+      made = nullptr;
+    }
+    return made;
+  }();
+  return context;
+}
+
 BIO* make_socket_bio(int* socket) {
   const BIO_METHOD* method = socket_method();
   BIO* bio = method == nullptr ? nullptr : BIO_new(method);
@@ -94,7 +111,6 @@ TlsSession::TlsSession(UniqueFd socket, SecureChannel::FindSecret find_secret, s
       find_secret_(std::move(find_secret)),
       identity_(std::move(identity)),
       secret_(std::move(secret)),
-      context_(SSL_CTX_new(TLS_method()), SSL_CTX_free),
       ssl_(nullptr, SSL_free) {}
 
 TlsSession::~TlsSession() = default;
@@ -116,17 +132,8 @@ Result<std::unique_ptr<TlsSession>> TlsSession::connect(UniqueFd socket, std::st
 }
 
 Result<void> TlsSession::start(bool accepts) {
-  SSL_CTX* context = context_.get();
-  // Without a certificate the shared secret is the only way in. Tickets would be another.
-  if (context == nullptr || SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) != 1 ||
-      SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256") != 1 ||
-      SSL_CTX_set_num_tickets(context, 0) != 1)
-    return fail(ErrorCode::unsupported, "OpenSSL cannot do TLS 1.3 here");
-  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  if (accepts)
-    SSL_CTX_set_psk_server_callback(context, server_secret);
-  else
-    SSL_CTX_set_psk_client_callback(context, client_secret);
+  SSL_CTX* context = shared_context();
+  if (context == nullptr) return fail(ErrorCode::unsupported, "OpenSSL cannot do TLS 1.3 here");
   ssl_.reset(SSL_new(context));
   BIO* bio = make_socket_bio(&socket_number_);
   if (!ssl_ || bio == nullptr || SSL_set_app_data(ssl_.get(), this) != 1) {
@@ -134,10 +141,14 @@ Result<void> TlsSession::start(bool accepts) {
     return fail(ErrorCode::system, "no memory for a TLS connection");
   }
   SSL_set_bio(ssl_.get(), bio, bio);  // owned by the connection from now on
-  if (accepts)
+  SSL_set_mode(ssl_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  if (accepts) {
+    SSL_set_psk_server_callback(ssl_.get(), server_secret);
     SSL_set_accept_state(ssl_.get());
-  else
+  } else {
+    SSL_set_psk_client_callback(ssl_.get(), client_secret);
     SSL_set_connect_state(ssl_.get());
+  }
   return {};
 }
 

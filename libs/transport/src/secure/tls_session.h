@@ -59,7 +59,6 @@ class TlsSession {
   std::string secret_;
   bool greeted_ = false;
   bool wants_to_write_ = false;
-  std::unique_ptr<ssl_ctx_st, void (*)(ssl_ctx_st*)> context_;
   std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl_;
 };
 

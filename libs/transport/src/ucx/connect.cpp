@@ -19,8 +19,7 @@ Result<Welcome> read_welcome(Door& door, const LaneGeometry& largest) {
     return fail(ErrorCode::unsupported,
                 "the worker speaks version " + std::to_string(welcome.version) +
                     " of the lane, this client version " + std::to_string(lane_version));
-  if (welcome.notice_size > largest_notice || welcome.request_bytes < 4096 ||
-      welcome.response_bytes < 4096)
+  if (welcome.request_bytes < 4096 || welcome.response_bytes < 4096)
     return fail(ErrorCode::bad_request, "a welcome out of range");
   if (welcome.request_bytes > largest.request_bytes.value ||
       welcome.response_bytes > largest.response_bytes.value)
@@ -35,19 +34,15 @@ Result<UcxLaneClient> UcxLaneClient::connect(UcxContext& context, const Options&
   auto socket = connect_tcp(options.address, options.deadline, HostNames::refused);
   if (!socket) return fail(std::move(socket.error()));
   Door door(std::move(*socket), options.deadline);
+  const Hello hello{.version = lane_version, .key = options.key};
+  if (auto sent = door.write(bytes_of(hello)); !sent) return fail(std::move(sent.error()));
   auto open = open_link(context, options.key);
   if (!open) return fail(std::move(open.error()));
-  const auto notice = encode({open->doors.ports(), open->link->address()});
-  const Hello hello{.version = lane_version,
-                    .notice_size = static_cast<std::uint32_t>(notice.size()),
-                    .key = options.key};
-  if (auto sent = door.write(bytes_of(hello)); !sent) return fail(std::move(sent.error()));
-  if (auto sent = door.write(notice); !sent) return fail(std::move(sent.error()));
+  if (auto sent = door.write_notice({open->doors.ports(), open->link->address()}); !sent)
+    return fail(std::move(sent.error()));
   auto welcome = read_welcome(door, options.largest);
   if (!welcome) return fail(std::move(welcome.error()));
-  std::vector<std::byte> bytes(welcome->notice_size);
-  if (auto got = door.read(bytes); !got) return fail(std::move(got.error()));
-  auto peer = decode_notice(bytes);
+  auto peer = door.read_notice();
   if (!peer) return fail(std::move(peer.error()));
 
   auto requests = Slab::map(welcome->request_bytes);

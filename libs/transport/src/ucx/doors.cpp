@@ -9,8 +9,10 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -73,11 +75,18 @@ struct Watch {
   int epoll = -1;
   epoll_event event{};
 };
+bool is_epoll(const char* descriptor) {
+  std::array<char, 64> target{};
+  const std::string link = std::string("/proc/self/fd/") + descriptor;
+  return ::readlink(link.c_str(), target.data(), target.size() - 1) > 0 &&
+         std::string_view(target.data()) == "anon_inode:[eventpoll]";
+}
 std::vector<Watch> watches_of(int fd) {
   std::vector<Watch> watches;
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc/self/fdinfo"), ::closedir);
   if (!directory) return watches;
   while (const dirent* entry = ::readdir(directory.get())) {
+    if (!is_epoll(entry->d_name)) continue;
     std::ifstream file(std::string("/proc/self/fdinfo/") + entry->d_name);
     for (std::string line; std::getline(file, line);) {
       int target = -1;

@@ -95,6 +95,22 @@ bool Door::readable() const {
   return ::poll(&entry, 1, 0) > 0;
 }
 
+Result<void> Door::write_notice(const Notice& notice) {
+  const auto bytes = encode(notice);
+  const auto size = static_cast<std::uint32_t>(bytes.size());
+  if (auto written = write(bytes_of(size)); !written) return written;
+  return write(bytes);
+}
+
+Result<Notice> Door::read_notice() {
+  std::uint32_t size = 0;
+  if (auto got = read(writable_bytes_of(size)); !got) return fail(std::move(got.error()));
+  if (size > largest_notice) return fail(ErrorCode::bad_request, "a notice that is too long");
+  std::vector<std::byte> bytes(size);
+  if (auto got = read(bytes); !got) return fail(std::move(got.error()));
+  return decode_notice(bytes);
+}
+
 Result<void> Door::write_connections(std::span<const SocketPair> pairs) {
   const auto count = static_cast<std::uint16_t>(std::min(pairs.size(), largest_list));
   if (auto written = write(bytes_of(count)); !written) return written;
@@ -122,7 +138,7 @@ Result<void> meet(Door& door, UcxLink& link) {
   std::byte sign{1};
   if (auto written = door.write(bytes_of(sign)); !written) return written;
   while (!door.readable()) {
-    link.progress();
+    link.progress_or_yield();
     if (link.failure()) return fail(*link.failure());
     if (std::chrono::steady_clock::now() > door.deadline())
       return fail(ErrorCode::timed_out, "the other host did not complete the connection in time");

@@ -19,12 +19,12 @@ namespace orchid::transport {
 constexpr std::array<char, 8> hello_magic{'O', 'R', 'C', 'H', 'L', 'A', 'N', 'E'};
 constexpr std::size_t largest_notice = 16 * 1024;
 
-/// Client to worker, first. All integers of this file are little-endian.
+/// Client to worker, first and at once: both ends start their UCX then, side by side. All integers
+/// of this file are little-endian.
 struct Hello {
   std::array<char, 8> magic = hello_magic;
   std::uint16_t version = 1;
-  std::uint16_t reserved = 0;
-  std::uint32_t notice_size = 0;  // of the notice that follows
+  std::array<std::uint16_t, 3> reserved{};
   ConnectionKey key{};
 };
 static_assert(sizeof(Hello) == 32);
@@ -33,19 +33,19 @@ static_assert(sizeof(Hello) == 32);
 struct Welcome {
   std::array<char, 8> magic = hello_magic;
   std::uint16_t version = 1;  // the worker's; nothing follows when it is not the client's
-  std::uint16_t reserved = 0;
-  std::uint32_t notice_size = 0;
+  std::array<std::uint16_t, 3> reserved{};
   std::uint64_t request_bytes = 0;
   std::uint64_t response_bytes = 0;
 };
 static_assert(sizeof(Welcome) == 32);
 
-/// Where to reach an end's UCX: its ports, then its worker address.
+/// Where to reach an end's UCX: its ports, then its worker address. Each end sends its own when its
+/// UCX listens, behind its hello or welcome, with its length in 4 bytes before it.
 struct Notice {
   std::vector<std::uint16_t> ports;
   std::vector<std::byte> address;
 };
-[[nodiscard]] std::vector<std::byte> encode(const Notice& notice);
+[[nodiscard]] std::vector<std::byte> encode(const Notice& notice);  // without the length
 /// Errors: `bad_request`.
 [[nodiscard]] Result<Notice> decode_notice(std::span<const std::byte> bytes);
 
@@ -57,6 +57,8 @@ class Door {
   [[nodiscard]] Result<void> read(std::span<std::byte> bytes);
   /// Whether `read` would not wait.
   [[nodiscard]] bool readable() const;
+  [[nodiscard]] Result<void> write_notice(const Notice& notice);
+  [[nodiscard]] Result<Notice> read_notice();
   /// The connections of an end, when UCX has made them all; each end keeps only what is in the
   /// other's list.
   [[nodiscard]] Result<void> write_connections(std::span<const SocketPair> pairs);

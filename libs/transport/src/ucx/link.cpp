@@ -1,5 +1,7 @@
 #include "ucx/link.h"
 
+#include <sched.h>
+
 #include <cstring>
 #include <string>
 #include <utility>
@@ -68,7 +70,7 @@ Result<void> UcxLink::connect(std::span<const std::byte> peer) {
 
 Result<void> UcxLink::wait_for_peer(LaneDeadline deadline) {
   while (!failure_ && !peer_ready_) {
-    progress();
+    progress_or_yield();
     if (std::chrono::steady_clock::now() > deadline)
       fail_with({ErrorCode::timed_out, "the other host's UCX did not connect in time"});
   }
@@ -84,7 +86,7 @@ Result<void> UcxLink::complete(LaneDeadline deadline) {
   if (UCS_PTR_IS_ERR(flush))
     fail_with(ucx_.failure(ErrorCode::unreachable, "flush", UCS_PTR_STATUS(flush)));
   while (!failure_ && !(peer_ready_ && flushed)) {
-    progress();
+    progress_or_yield();
     if (!flushed && ucx_.request_check_status(flush) != UCS_INPROGRESS) flushed = true;
     if (std::chrono::steady_clock::now() > deadline)
       fail_with({ErrorCode::timed_out, "the other host did not complete the connection in time"});
@@ -290,6 +292,10 @@ void UcxLink::pump() {
     if (waiting.parcel.pending != nullptr) --*waiting.parcel.pending;
     ++outbox_first_;
   }
+}
+
+void UcxLink::progress_or_yield() {
+  if (!progress()) ::sched_yield();
 }
 
 bool UcxLink::progress() {

@@ -69,6 +69,8 @@ class UcxLink {
 
   /// Lets UCX work, and sends on what waits. False: there was nothing to do.
   bool progress();
+  /// While a connection is made: UCX's own thread, which accepts it, may need this core.
+  void progress_or_yield();
   /// Why the link is of no use any more.
   [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
   void fail_with(Failure failure);

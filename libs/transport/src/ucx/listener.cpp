@@ -47,15 +47,11 @@ class UcxLaneListener::State {
   [[nodiscard]] Result<UcxLaneWorker> accept(LaneDeadline deadline, int stop);
 
  private:
-  struct Guest {
-    UniqueFd socket;
-    std::uint32_t notice_size = 0;
-  };
-  [[nodiscard]] Result<Guest> wait_for_guest(LaneDeadline deadline, int stop);
+  [[nodiscard]] Result<UniqueFd> wait_for_guest(LaneDeadline deadline, int stop);
   void admit_pending();
-  [[nodiscard]] std::optional<Guest> read_hellos();
-  [[nodiscard]] std::optional<Guest> check(Pending& pending);
-  [[nodiscard]] Result<UcxLaneWorker> welcome(Guest guest);
+  [[nodiscard]] std::optional<UniqueFd> read_hellos();
+  [[nodiscard]] std::optional<UniqueFd> check(Pending& pending);
+  [[nodiscard]] Result<UcxLaneWorker> welcome(UniqueFd guest);
 
   UcxContext& context_;
   Options options_;
@@ -77,7 +73,7 @@ void UcxLaneListener::State::admit_pending() {
 }
 
 /// A complete hello: with the right key and version its sender is let in.
-std::optional<UcxLaneListener::State::Guest> UcxLaneListener::State::check(Pending& pending) {
+std::optional<UniqueFd> UcxLaneListener::State::check(Pending& pending) {
   Hello hello;
   std::memcpy(&hello, pending.bytes.data(), sizeof(hello));
   if (hello.magic != hello_magic || !same_key(hello.key, options_.key)) return std::nullopt;
@@ -87,11 +83,10 @@ std::optional<UcxLaneListener::State::Guest> UcxLaneListener::State::check(Pendi
         ::send(pending.socket.get(), &refusal, sizeof(refusal), MSG_NOSIGNAL);
     return std::nullopt;
   }
-  if (hello.notice_size > largest_notice) return std::nullopt;
-  return Guest{std::move(pending.socket), hello.notice_size};
+  return std::move(pending.socket);
 }
 
-std::optional<UcxLaneListener::State::Guest> UcxLaneListener::State::read_hellos() {
+std::optional<UniqueFd> UcxLaneListener::State::read_hellos() {
   const auto now = std::chrono::steady_clock::now();
   for (auto it = pending_.begin(); it != pending_.end();) {
     Pending& pending = *it;
@@ -110,8 +105,7 @@ std::optional<UcxLaneListener::State::Guest> UcxLaneListener::State::read_hellos
   return std::nullopt;
 }
 
-Result<UcxLaneListener::State::Guest> UcxLaneListener::State::wait_for_guest(LaneDeadline deadline,
-                                                                             int stop) {
+Result<UniqueFd> UcxLaneListener::State::wait_for_guest(LaneDeadline deadline, int stop) {
   for (;;) {
     std::vector<pollfd> entries{{.fd = socket_.get(), .events = POLLIN, .revents = 0},
                                 {.fd = stop, .events = POLLIN, .revents = 0}};
@@ -134,25 +128,22 @@ Result<UcxLaneListener::State::Guest> UcxLaneListener::State::wait_for_guest(Lan
 }
 
 /// Only now does UCX listen, for as long as this function runs.
-Result<UcxLaneWorker> UcxLaneListener::State::welcome(Guest guest) {
-  Door door(std::move(guest.socket), std::chrono::steady_clock::now() + options_.hello_timeout);
-  std::vector<std::byte> bytes(guest.notice_size);
-  if (auto got = door.read(bytes); !got) return fail(std::move(got.error()));
-  auto peer = decode_notice(bytes);
-  if (!peer) return fail(std::move(peer.error()));
+Result<UcxLaneWorker> UcxLaneListener::State::welcome(UniqueFd guest) {
+  Door door(std::move(guest), std::chrono::steady_clock::now() + options_.hello_timeout);
   auto requests = Slab::map(options_.geometry.request_bytes.value);
   if (!requests) return fail(std::move(requests.error()));
   auto responses = Slab::map(options_.geometry.response_bytes.value);
   if (!responses) return fail(std::move(responses.error()));
   auto open = open_link(context_, options_.key);
   if (!open) return fail(std::move(open.error()));
-  const auto notice = encode({open->doors.ports(), open->link->address()});
   const Welcome answer{.version = lane_version,
-                       .notice_size = static_cast<std::uint32_t>(notice.size()),
                        .request_bytes = options_.geometry.request_bytes.value,
                        .response_bytes = options_.geometry.response_bytes.value};
   if (auto sent = door.write(bytes_of(answer)); !sent) return fail(std::move(sent.error()));
-  if (auto sent = door.write(notice); !sent) return fail(std::move(sent.error()));
+  if (auto sent = door.write_notice({open->doors.ports(), open->link->address()}); !sent)
+    return fail(std::move(sent.error()));
+  auto peer = door.read_notice();
+  if (!peer) return fail(std::move(peer.error()));
   if (auto done = open->link->wait_for_peer(door.deadline()); !done)
     return fail(std::move(done.error()));
   if (auto done = wire_up(door, *open->link, open->doors, *peer); !done)
