@@ -103,6 +103,7 @@ void LaneSession::take_worker() {
 
 void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   worker_ = std::move(worker);
+  connected_by_ = std::chrono::steady_clock::now() + limits::lease_claim;
   loading_since_.reset();  // what its predecessor spent on a load is not its fault
   loads_answered_ = 0;
   services_.workers.on_end(*worker_, [weak = weak_from_this()](const ChildEvent& event) {
@@ -231,6 +232,12 @@ void LaneSession::watch_loads(MonotonicTime now, bool running) {
 void LaneSession::watch(MonotonicTime now) {
   if (!lease_ && now >= claim_by_) return refuse({ErrorCode::timed_out, "no claim came"});
   if (worker_ == nullptr) return;
+  if (worker_->awaits_client() && now >= connected_by_) {
+    if (worker_->kill_reason() == KillReason::none)
+      log::warn("event=client_did_not_connect lease={} worker={}", to_string(*lease_),
+                worker_->id());
+    return worker_->kill(KillReason::no_client);
+  }
   StatusPage& page = worker_->page();
   const std::uint64_t word = page.state.load(std::memory_order_acquire);
   watch_loads(now, run_state_of(word) == RunState::running);

@@ -79,6 +79,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   std::optional<ClientTerms> client_terms_;
   ByteCount memory_;
   std::shared_ptr<WorkerProcess> worker_;
+  MonotonicTime connected_by_;  // the client of another host, to that worker
   bool over_ = false;
   /// Requests that are to be cancelled, and when to kill: once the function has been asked to stop.
   std::map<std::uint64_t, std::optional<MonotonicTime>> cancellations_;

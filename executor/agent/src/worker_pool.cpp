@@ -100,33 +100,25 @@ void WorkerPool::set_spare(std::size_t spare) {
 
 void WorkerPool::fill() {
   if (!zygote_ready_) return;
-  bear_remote();
-  const auto coming = static_cast<std::size_t>(
-      std::ranges::count_if(unborn_, [](const auto& item) { return !item.second.taken; }));
-  for (std::size_t have = ready_.size() + coming; have < options_.spare + waiting_.size(); ++have) {
-    if (auto asked = request_birth(nullptr); !asked) {
-      log::error("event=birth_failed reason=\"{}\"", asked.error().message);
-      return retry_later();
-    }
-  }
+  const std::size_t spare_remote = options_.remote_address.empty() ? 0 : options_.spare_remote;
+  auto asked = request_births(true, spare_remote + remote_.waiting.size());
+  if (asked) asked = request_births(false, options_.spare + local_.waiting.size());
+  if (asked) return;
+  log::error("event=birth_failed reason=\"{}\"", asked.error().message);
+  retry_later();
 }
 
-void WorkerPool::bear_remote() {
-  while (!waiting_remote_.empty()) {
-    if (auto asked = request_birth(waiting_remote_.front()); !asked) {
-      log::error("event=birth_failed reason=\"{}\"", asked.error().message);
-      return retry_later();
-    }
-    waiting_remote_.pop_front();
-  }
+/// So many of a kind are to be ready or on their way.
+Result<void> WorkerPool::request_births(bool remote, std::size_t wanted) {
+  const auto coming = static_cast<std::size_t>(std::ranges::count_if(
+      unborn_, [remote](const auto& item) { return item.second.remote == remote; }));
+  const Kind& kind = remote ? remote_ : local_;
+  for (std::size_t have = kind.ready.size() + coming; have < wanted; ++have)
+    if (auto asked = request_birth(remote); !asked) return asked;
+  return {};
 }
 
-void WorkerPool::take_remote(Taken taken) {
-  waiting_remote_.push_back(std::move(taken));
-  if (zygote_ready_) bear_remote();
-}
-
-Result<void> WorkerPool::request_birth(Taken remote) {
+Result<void> WorkerPool::request_birth(bool remote) {
   auto page = StatusPageMapping::create();
   if (!page) return fail(std::move(page.error()));
   auto lane = transport::make_lane(options_.geometry);
@@ -160,8 +152,8 @@ Result<void> WorkerPool::request_birth(Taken remote) {
     else if (zygote_pid_ > 0)
       ::kill(zygote_pid_, SIGKILL);  // it does not answer: a fresh one is started
   });
-  unborn_.emplace(id, Unborn{std::move(worker), std::move(control->first), std::move(deadline),
-                             std::move(remote)});
+  unborn_.emplace(
+      id, Unborn{std::move(worker), std::move(control->first), std::move(deadline), remote});
   return {};
 }
 
@@ -193,15 +185,14 @@ void WorkerPool::from_worker(std::uint64_t id, Packet& packet) {
   const std::shared_ptr<WorkerProcess> worker = found->second;
   const auto message = parse_worker_message(packet.text);
   if (message && std::holds_alternative<WorkerReady>(*message)) {
-    if (unborn_.erase(id) != 0) return ready(worker);
-    if (worker->client_connected()) return;
+    if (unborn_.erase(id) != 0) return ready(local_, worker);
+    if (worker->client_connected()) return fill_later();
   }
   if (const auto* listening = message ? std::get_if<WorkerListening>(&*message) : nullptr;
       listening != nullptr && unborn_.contains(id)) {
-    const Taken taken = std::move(unborn_.extract(id).mapped().taken);
+    unborn_.erase(id);
     worker->set_remote_lane({.port = listening->port, .key = worker->remote_lane().key});
-    retry_ = std::chrono::milliseconds(50);
-    return taken(worker);
+    return ready(remote_, worker);
   }
   if (const auto* unfit = message ? std::get_if<WorkerUnfit>(&*message) : nullptr;
       unfit != nullptr && (unborn_.contains(id) || worker->awaits_client()))
@@ -212,32 +203,34 @@ void WorkerPool::from_worker(std::uint64_t id, Packet& packet) {
   worker->kill(KillReason::nonsense);
 }
 
-void WorkerPool::ready(const std::shared_ptr<WorkerProcess>& worker) {
+void WorkerPool::ready(Kind& kind, const std::shared_ptr<WorkerProcess>& worker) {
   retry_ = std::chrono::milliseconds(50);
-  if (waiting_.empty()) {
-    ready_.push_back(worker);
+  if (kind.waiting.empty()) {
+    kind.ready.push_back(worker);
     return;
   }
-  Taken taken = std::move(waiting_.front());
-  waiting_.pop_front();
+  Taken taken = std::move(kind.waiting.front());
+  kind.waiting.pop_front();
   taken(worker);
 }
 
-void WorkerPool::take(Taken taken) {
-  if (ready_.empty()) {
-    waiting_.push_back(std::move(taken));
+void WorkerPool::take(Kind& kind, Taken taken) {
+  if (kind.ready.empty()) {
+    kind.waiting.push_back(std::move(taken));
     return fill();
   }
-  std::shared_ptr<WorkerProcess> worker = std::move(ready_.front());
-  ready_.pop_front();
+  std::shared_ptr<WorkerProcess> worker = std::move(kind.ready.front());
+  kind.ready.pop_front();
   taken(std::move(worker));
-  fill_later();
+  // UCX keeps two cores busy while a client connects: births come behind that.
+  if (&kind != &remote_) fill_later();
 }
 
 /// A birth takes a core a millisecond. While a spare worker is left, it gives way to what whoever
 /// has just taken one, or lost one, does next.
 void WorkerPool::fill_later() {
-  if (ready_.empty() || !waiting_.empty()) return boost::asio::post(io_, [this] { fill(); });
+  if (local_.ready.empty() || !local_.waiting.empty() || !remote_.waiting.empty())
+    return boost::asio::post(io_, [this] { fill(); });
   if (std::exchange(fills_later_, true)) return;
   fill_timer_.expires_after(birth_pause);
   fill_timer_.async_wait([this](const boost::system::error_code& error) {
@@ -256,7 +249,7 @@ void WorkerPool::worker_event(const std::shared_ptr<WorkerProcess>& worker,
   }
   alive_.erase(worker->id());
   const bool newborn = unborn_.erase(worker->id()) != 0;
-  const bool spare = std::erase(ready_, worker) != 0;
+  const bool spare = std::erase(local_.ready, worker) + std::erase(remote_.ready, worker) != 0;
   if (newborn || spare)
     log::warn("event=spare_worker_lost worker={} what=\"{}\"", worker->id(), describe(event));
   if (auto handler = end_handlers_.extract(worker->id()); !handler.empty()) handler.mapped()(event);

@@ -18,7 +18,8 @@
 
 namespace orchid::executor {
 
-/// Owned by the agent's thread.
+/// Owned by the agent's thread. Workers come in two kinds: for clients of this host, and for
+/// clients of others, whose network connection takes longest to set up.
 class WorkerPool {
  public:
   struct Options {
@@ -28,6 +29,7 @@ class WorkerPool {
     transport::LaneGeometry geometry;
     std::vector<std::string> readable_paths;
     std::string remote_address;  // the IP address that workers for clients of other hosts listen on
+    std::size_t spare_remote = 1;  // such workers that are kept listening, if there is an address
     std::chrono::milliseconds birth_deadline{5000};
   };
   using EndHandler = std::function<void(ChildEvent)>;
@@ -40,9 +42,10 @@ class WorkerPool {
   void start();
   /// The next ready worker, as soon as there is one; calls back at once if there is one now.
   using Taken = std::function<void(std::shared_ptr<WorkerProcess>)>;
-  void take(Taken taken);
-  /// A new worker that waits for a client of another host, at its `remote_lane`.
-  void take_remote(Taken taken);
+  void take(Taken taken) { take(local_, std::move(taken)); }
+  /// A worker that waits for a client of another host, at its `remote_lane`. Without a limit: who
+  /// takes it ends it when nobody comes.
+  void take_remote(Taken taken) { take(remote_, std::move(taken)); }
   /// Is called once when that worker's process has ended. Its owner keeps the object as long as it
   /// likes.
   void on_end(const WorkerProcess& worker, EndHandler handler) {
@@ -50,7 +53,7 @@ class WorkerPool {
   }
 
   void set_spare(std::size_t spare);
-  [[nodiscard]] std::size_t ready() const { return ready_.size(); }
+  [[nodiscard]] std::size_t ready() const { return local_.ready.size(); }
   [[nodiscard]] std::uint64_t births() const { return births_; }
   [[nodiscard]] pid_t zygote_pid() const { return zygote_pid_; }
 
@@ -59,7 +62,7 @@ class WorkerPool {
     std::shared_ptr<WorkerProcess> worker;
     UniqueFd control;  // our end
     std::unique_ptr<boost::asio::steady_timer> deadline;
-    Taken taken;  // of a worker for a client of another host
+    bool remote = false;  // for a client of another host
   };
   void start_zygote();
   void zygote_ended(const ChildEvent& event);
@@ -67,10 +70,16 @@ class WorkerPool {
   void from_worker(std::uint64_t id, Packet& packet);
   void fill();
   void fill_later();
-  [[nodiscard]] Result<void> request_birth(Taken remote);
-  void bear_remote();
+  [[nodiscard]] Result<void> request_birth(bool remote);
+  [[nodiscard]] Result<void> request_births(bool remote, std::size_t wanted);
   void born(const Born& message, Packet& packet);
-  void ready(const std::shared_ptr<WorkerProcess>& worker);
+  /// Its first taker may have been waiting.
+  struct Kind {
+    std::deque<std::shared_ptr<WorkerProcess>> ready;
+    std::deque<Taken> waiting;
+  };
+  void ready(Kind& kind, const std::shared_ptr<WorkerProcess>& worker);
+  void take(Kind& kind, Taken taken);
   void worker_event(const std::shared_ptr<WorkerProcess>& worker, const ChildEvent& event);
   void retry_later();
 
@@ -86,9 +95,8 @@ class WorkerPool {
   bool fills_later_ = false;
   std::unordered_map<std::uint64_t, Unborn> unborn_;  // asked for, not yet ready
   std::unordered_map<std::uint64_t, std::shared_ptr<WorkerProcess>> alive_;
-  std::deque<std::shared_ptr<WorkerProcess>> ready_;
-  std::deque<Taken> waiting_;
-  std::deque<Taken> waiting_remote_;  // for the zygote
+  Kind local_;
+  Kind remote_;
   std::unordered_map<std::uint64_t, EndHandler> end_handlers_;
   std::uint64_t next_id_ = 1;
   std::uint64_t births_ = 0;

@@ -49,6 +49,8 @@ std::string_view message_of(KillReason reason) {
       return "somebody stopped the worker process (SIGSTOP); it was replaced";
     case KillReason::unresponsive:
       return "the worker did not answer; it was replaced";
+    case KillReason::no_client:
+      return "the client did not connect to its worker; it was replaced";
     case KillReason::load:
       return "loading a module did not end; the worker was replaced";
     case KillReason::threads:

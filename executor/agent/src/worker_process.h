@@ -49,9 +49,10 @@ enum class KillReason {
   released,
   unresponsive,
   stopped,
-  load,      // loading a module did not end
-  threads,   // it has too many
-  nonsense,  // it sent what no worker sends: user code did
+  no_client,  // nobody came to a worker that waits for a client of another host
+  load,       // loading a module did not end
+  threads,    // it has too many
+  nonsense,   // it sent what no worker sends: user code did
 };
 
 /// A module as this worker has it.

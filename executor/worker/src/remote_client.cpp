@@ -3,7 +3,6 @@
 #include <chrono>
 
 #include "foundation/sockets.h"
-#include "protocol/limits.h"
 
 namespace orchid::executor {
 Result<transport::UcxLaneWorker> await_remote_client(const RemoteLane& remote,
@@ -21,7 +20,7 @@ Result<transport::UcxLaneWorker> await_remote_client(const RemoteLane& remote,
   const WorkerListening listening{.port = static_cast<std::uint16_t>(listener->port())};
   if (auto told = send_packet(control, encode(listening)); !told)
     return fail(std::move(told.error()));
-  return listener->accept(std::chrono::steady_clock::now() + limits::lease_claim);
+  return listener->accept(std::chrono::steady_clock::time_point::max());
 }
 
 }  // namespace orchid::executor

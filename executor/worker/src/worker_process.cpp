@@ -7,8 +7,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
+#include <filesystem>
+#include <string>
 
 #include "call_log.h"
 #include "call_loop.h"
@@ -70,13 +74,20 @@ void number_descriptors(const BirthDescriptors& descriptors) {
   for (std::size_t i = 0; i < sources.size(); ++i) ::dup2(sources[i], static_cast<int>(i));
 }
 
-/// One more than the highest number in use.
+/// One more than the highest number in use; the limit, if /proc does not tell.
 int end_of_descriptors() {
+  int end = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
+    int fd = -1;
+    const std::string name = entry.path().filename();
+    std::from_chars(name.data(), name.data() + name.size(), fd);
+    end = std::max(end, fd + 1);
+  }
+  if (end != 0) return end;
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
-  int end = static_cast<int>(limit.rlim_cur);
-  while (end > 0 && ::fcntl(end - 1, F_GETFD) < 0) --end;
-  return end;
+  return static_cast<int>(limit.rlim_cur);
 }
 
 void bind_to(std::int32_t core) {

@@ -1,8 +1,11 @@
 // Processes that are killed or stopped from outside: the call gets its outcome, and the executor
 // heals by itself.
+#include <poll.h>
 #include <signal.h>
 
 #include "executor_fixture.h"
+#include "protocol/limits.h"
+#include "transport/secure_channel.h"
 
 namespace orchid::tests {
 
@@ -109,6 +112,37 @@ TEST_CASE("a wrong secret, an unknown lease, a second claim and nonsense are ref
         ErrorCode::denied);
   CHECK(refused("{") == ErrorCode::bad_request);
   CHECK(refused(R"({"type":"claimed"})") == ErrorCode::bad_request);
+}
+
+TEST_CASE("a worker to which no client of another host comes is replaced") {
+  if (lane_under_test() != LaneKind::ucx) return;  // within a host there is nothing to connect to
+  LocalExecutor executor({.programs = PROGRAMS, .remote = true});
+  const auto lease = executor.open_lease();
+  const auto give_up = std::chrono::steady_clock::now() + 2 * limits::lease_claim;
+  auto channel = transport::SecureChannel::connect({.address = executor.lane_address(),
+                                                    .identity = to_string(lease.id),
+                                                    .secret = lease.secret},
+                                                   give_up)
+                     .value();
+  const auto next = [&] {
+    for (;;) {
+      if (auto packet = channel.receive().value()) return parse_lane_message(packet->text).value();
+      REQUIRE(std::chrono::steady_clock::now() < give_up);
+      pollfd wait{.fd = channel.descriptor(), .events = POLLIN, .revents = 0};
+      (void)::poll(&wait, 1, 1000);
+    }
+  };
+  REQUIRE(
+      channel.send(encode(LaneMessage(LaneClaim{.lease = lease.id, .secret = lease.secret})), {})
+          .has_value());
+  const LaneMessage first = next();
+  REQUIRE(std::holds_alternative<LaneClaimed>(first));
+  const LaneMessage ended = next();
+  REQUIRE(std::holds_alternative<LaneEnded>(ended));
+  CHECK(contains(std::get<LaneEnded>(ended).message, "did not connect"));
+  const LaneMessage second = next();
+  REQUIRE(std::holds_alternative<LaneClaimed>(second));
+  CHECK(std::get<LaneClaimed>(second).pid != std::get<LaneClaimed>(first).pid);
 }
 
 }  // namespace orchid::tests
