@@ -19,6 +19,8 @@
 namespace orchid::bench {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr int calls_per_round = 5;
 
 constexpr const char* source = R"(
@@ -68,9 +70,15 @@ void measure_lease(Bench& bench, Client& client, std::deque<std::vector<std::byt
   bench.measure({.row = "lease + first direct call, code cached",
                  .unit = "ms",
                  .round = [&]() -> Result<std::vector<double>> {
-                   return lease_and_call(client, "warm", calls_per_round);
+                   return lease_and_call(client, "warm", calls_per_round, 50ms);
                  },
                  .promises = {{Statistic::p50, {Target::Direction::at_most, 2}}}});
+  bench.measure({.row = "the same, each right after the one before",
+                 .unit = "ms",
+                 .round = [&]() -> Result<std::vector<double>> {
+                   return lease_and_call(client, "warm", calls_per_round, 0ms);
+                 },
+                 .promises = {}});
 }
 
 /// A new module over a lease that is there.
