@@ -9,7 +9,7 @@
 #include "protocol/call_header.h"
 #include "protocol/limits.h"
 #include "transport/lane.h"
-#include "transport/payload_rings.h"
+#include "transport/payload_rooms.h"
 
 namespace orchid::transport {
 
@@ -39,7 +39,7 @@ namespace orchid::transport {
 template <typename Place>
 [[nodiscard]] std::optional<std::uint64_t> append_log(const LaneWorker::Answer& answer,
                                                       std::size_t payload,
-                                                      const OutputRing& outputs, Place place) {
+                                                      const OutputRooms& outputs, Place place) {
   const std::uint64_t start = align_to_line(payload);
   std::string_view text = answer.log.substr(0, limits::log_size.value);
   std::uint64_t dropped = answer.log_dropped + (answer.log.size() - text.size());

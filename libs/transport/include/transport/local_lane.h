@@ -18,7 +18,7 @@
 #include "protocol/running_log.h"
 #include "transport/lane.h"
 #include "transport/lane_layout.h"
-#include "transport/payload_rings.h"
+#include "transport/payload_rooms.h"
 
 namespace orchid::transport {
 
@@ -109,7 +109,7 @@ class LocalLaneClient final : public LaneClient {
   std::array<bool, ring_entries> released_{};
   std::array<bool, ring_entries> of_streams_{};  // requests that may be answered by chunks
   std::array<std::uint64_t, ring_entries> pieces_of_requests_{};  // `none`: inline
-  PieceRing pieces_;                                              // of the request slab
+  InputRooms pieces_;                                             // of the request slab
 };
 
 /// The worker's end.
@@ -141,7 +141,7 @@ class LocalLaneWorker final : public LaneWorker {
   LaneMemory memory_;
   std::uint64_t next_ = 0;  // number of the call that is taken or answered next
   bool taken_ = false;      // call `next_` is being worked on
-  OutputRing outputs_;      // of the response slab
+  OutputRooms outputs_;     // of the response slab
   std::size_t output_size_ = 0;
   alignas(64) std::array<std::byte, inline_bytes> inline_output_{};
 };

@@ -41,7 +41,7 @@ Result<std::span<std::byte>> LocalLaneClient::allocate(std::size_t size) {
 }
 
 void LocalLaneClient::abandon(std::span<const std::byte> room) {
-  if (const auto piece = pieces_.find(room); piece != PieceRing::none) pieces_.free(piece);
+  if (const auto piece = pieces_.find(room); piece != InputRooms::none) pieces_.free(piece);
 }
 
 Result<std::uint64_t> LocalLaneClient::send(const LaneCall& call) {
@@ -58,12 +58,12 @@ Result<std::uint64_t> LocalLaneClient::send(const LaneCall& call) {
   header.entry = call.entry;
   header.flags = call.flags;
   header.kind = static_cast<std::uint8_t>(call.kind);
-  std::uint64_t piece = PieceRing::none;
+  std::uint64_t piece = InputRooms::none;
   if (call.input.size() <= inline_bytes) {
     if (!call.input.empty()) std::memcpy(entry.payload, call.input.data(), call.input.size());
   } else {
     piece = pieces_.find(call.input);
-    if (piece == PieceRing::none) {
+    if (piece == InputRooms::none) {
       auto made = pieces_.allocate(call.input.size());
       if (!made) return fail(std::move(made.error()));
       piece = *made;
@@ -134,7 +134,7 @@ void LocalLaneClient::release(const LaneResponse& response) {
   const std::uint64_t number = response.ticket;
   const auto mark = static_cast<std::uint8_t>(number / ring_entries + 1);
   memory_.released()[number % ring_entries].store(mark, std::memory_order_release);
-  if (const auto piece = pieces_of_requests_[number % ring_entries]; piece != PieceRing::none)
+  if (const auto piece = pieces_of_requests_[number % ring_entries]; piece != InputRooms::none)
     pieces_.free(piece);
   released_[number % ring_entries] = true;
   while (oldest_unreleased_ != next_response_ && released_[oldest_unreleased_ % ring_entries])

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "transport/payload_rings.h"
+#include "transport/payload_rooms.h"
 #include "transport/ucx_lane.h"
 #include "ucx/inbox.h"
 #include "ucx/link.h"
@@ -31,8 +31,8 @@ class UcxLaneClient::State final : public FrameSink {
 
  private:
   struct Call {
-    std::uint64_t piece = PieceRing::none;  // of the request slab, where its input lies
-    std::uint32_t pending = 0;              // sends of it that are not complete
+    std::uint64_t piece = InputRooms::none;  // of the request slab, where its input lies
+    std::uint32_t pending = 0;               // sends of it that are not complete
     bool released = false;
     bool of_stream = false;  // it may be answered by a chunk
   };
@@ -41,7 +41,7 @@ class UcxLaneClient::State final : public FrameSink {
   Slab requests_;
   Slab responses_;  // the image of the worker's
   std::unique_ptr<UcxLink> link_;
-  PieceRing pieces_;
+  InputRooms pieces_;
   Inbox inbox_;
   std::array<Call, ring_entries> calls_{};
   std::uint64_t next_request_ = 0;
@@ -73,7 +73,7 @@ class UcxLaneWorker::State final : public FrameSink {
   Slab responses_;
   std::unique_ptr<UcxLink> link_;
   Inbox inbox_;
-  OutputRing outputs_;
+  OutputRooms outputs_;
   std::array<std::uint32_t, ring_entries> pending_{};  // sends of each answer that are not complete
   std::uint64_t next_ = 0;                             // the call that is taken or answered next
   std::uint64_t released_ = 0;                         // answers before it are the worker's again

@@ -42,7 +42,7 @@ Result<std::span<std::byte>> UcxLaneClient::State::allocate(std::size_t size) {
 }
 
 void UcxLaneClient::State::abandon(std::span<const std::byte> room) {
-  if (const auto piece = pieces_.find(room); piece != PieceRing::none) pieces_.free(piece);
+  if (const auto piece = pieces_.find(room); piece != InputRooms::none) pieces_.free(piece);
 }
 
 Result<std::uint64_t> UcxLaneClient::State::send(const LaneCall& call) {
@@ -62,10 +62,10 @@ Result<std::uint64_t> UcxLaneClient::State::send(const LaneCall& call) {
   frame.header.flags = call.flags;
   frame.header.kind = static_cast<std::uint8_t>(call.kind);
   std::span<const std::byte> bytes = call.input;
-  std::uint64_t piece = PieceRing::none;
+  std::uint64_t piece = InputRooms::none;
   if (call.input.size() > inline_bytes) {
     piece = pieces_.find(call.input);
-    if (piece == PieceRing::none) {
+    if (piece == InputRooms::none) {
       auto made = pieces_.allocate(call.input.size());
       if (!made) return fail(std::move(made.error()));
       piece = *made;
@@ -116,8 +116,8 @@ Result<LaneResponse> UcxLaneClient::State::read_response(const LaneEntry& entry)
 void UcxLaneClient::State::release(const LaneResponse& response) {
   const std::uint64_t number = response.ticket;
   Call& call = calls_[number % ring_entries];
-  if (call.piece != PieceRing::none) pieces_.free(call.piece);
-  call.piece = PieceRing::none;
+  if (call.piece != InputRooms::none) pieces_.free(call.piece);
+  call.piece = InputRooms::none;
   call.released = true;
   told_bytes_ += response.payload.size() + response.log.size();
   while (oldest_unreleased_ != next_response_ && calls_[oldest_unreleased_ % ring_entries].released)

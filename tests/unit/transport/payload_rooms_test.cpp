@@ -1,5 +1,5 @@
 // The credit of a lane: who may write where, under any order of sending, answering and releasing.
-#include "transport/payload_rings.h"
+#include "transport/payload_rooms.h"
 
 #include <doctest/doctest.h>
 
@@ -48,7 +48,7 @@ TEST_CASE("inputs never overlap or leave the slab, in any order of making and gi
   for (std::uint64_t seed = 0; seed < 10'000; ++seed) {
     CAPTURE(seed);
     Random random(seed);
-    PieceRing pieces(memory);
+    InputRooms pieces(memory);
     std::vector<Use> uses;
     for (int step = 0; step < 60; ++step) {
       if (random() % 5 < 3) {
@@ -75,7 +75,7 @@ TEST_CASE("outputs never overlap, and a client that keeps them all is never over
   for (std::uint64_t seed = 0; seed < 10'000; ++seed) {
     CAPTURE(seed);
     Random random(seed);
-    OutputRing outputs(memory);
+    OutputRooms outputs(memory);
     std::deque<Use> published;  // oldest first, until it and all before it are released
     std::vector<bool> released;
     const auto in_use = [&] {
@@ -122,6 +122,69 @@ TEST_CASE("outputs never overlap, and a client that keeps them all is never over
       REQUIRE(outputs.used() <= slab_size);
     }
   }
+}
+
+TEST_CASE("a pipeline stays on a few warm pages of a large slab") {
+  std::vector<std::byte> memory(64 << 20);
+  struct Pipeline {
+    std::size_t depth;
+    std::size_t size;
+    std::uint64_t within;  // bytes from the start of the slab
+  };
+  for (const Pipeline& pipeline : {Pipeline{64, 1000, 512 << 10}, Pipeline{8, 1 << 20, 9 << 20},
+                                   Pipeline{1, 4 << 20, 4 << 20}}) {
+    CAPTURE(pipeline.size);
+    InputRooms inputs(memory);
+    OutputRooms outputs(memory);
+    std::deque<std::uint64_t> in_flight;
+    std::uint64_t end = 0;
+    for (std::uint64_t call = 0; call < 10'000; ++call) {
+      if (in_flight.size() == pipeline.depth) {
+        inputs.free(in_flight.front());
+        in_flight.pop_front();
+        outputs.free_oldest();
+      }
+      in_flight.push_back(inputs.allocate(pipeline.size).value());
+      end = std::max(end, inputs.offset_of(in_flight.back()) + pipeline.size);
+      outputs.begin();
+      REQUIRE(outputs.place(pipeline.size, nullptr, 0));
+      end = std::max(end, outputs.offset() + pipeline.size);
+      outputs.publish(pipeline.size, call);
+    }
+    CHECK(end <= pipeline.within);
+  }
+}
+
+TEST_CASE("what is given back between others is used again") {
+  std::vector<std::byte> memory(1 << 20);
+  InputRooms inputs(memory);
+  std::vector<std::uint64_t> pieces;
+  for (int i = 0; i < 4; ++i) pieces.push_back(inputs.allocate(256 << 10).value());
+  CHECK(inputs.allocate(1).error().code == ErrorCode::no_capacity);
+  const std::uint64_t gap = inputs.offset_of(pieces[2]);
+  inputs.free(pieces[2]);
+  CHECK(inputs.offset_of(inputs.allocate(256 << 10).value()) == gap);
+}
+
+TEST_CASE("an output that grows stays where it is if it can, and is whole if it cannot") {
+  std::vector<std::byte> memory(1 << 20);
+  OutputRooms outputs(memory);
+  outputs.begin();
+  REQUIRE(outputs.place(256 << 10, nullptr, 0));
+  outputs.publish(256 << 10, 0);
+  outputs.begin();
+  REQUIRE(outputs.place(100, nullptr, 0));
+  const std::uint64_t start = outputs.offset();
+  std::ranges::fill(std::span(outputs.data(), 100), std::byte{42});
+  REQUIRE(outputs.place(512 << 10, nullptr, 100));
+  CHECK(outputs.offset() == start);
+  CHECK_FALSE(outputs.place(800 << 10, nullptr, 100));
+  CHECK(outputs.offset() == start);
+  outputs.free_oldest();
+  REQUIRE(outputs.place(1 << 20, nullptr, 100));  // from its old place to one that overlaps it
+  CHECK(outputs.offset() == 0);
+  const std::span kept(outputs.data(), 100);
+  CHECK(std::ranges::all_of(kept, [](std::byte b) { return b == std::byte{42}; }));
 }
 
 }  // namespace orchid::transport
