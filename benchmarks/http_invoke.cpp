@@ -157,13 +157,13 @@ int run(Bench& bench) {
                  .round = ours,
                  .baseline = {"nginx, worker_processes 1, return 200", command, ""},
                  .baseline_round = [&] { return load(script, servers.nginx_url); },
-                 .promises = {{Statistic::p50, {Target::Direction::at_least, 0.3}}}});
+                 .promises = {{Statistic::p50, {Target::Direction::at_least, 0.4}}}});
   bench.compare({.row = "calls/s against an empty Beast server",
                  .unit = "1/s",
                  .round = ours,
                  .baseline = {"Beast, one thread, echoes the body", command, ""},
                  .baseline_round = [&] { return load(script, servers.empty_url); },
-                 .promises = {{Statistic::p50, {Target::Direction::at_least, 0.5}}}});
+                 .promises = {{Statistic::p50, {Target::Direction::at_least, 0.75}}}});
   bench.measure({.row = "processor time of a call, all processes",
                  .unit = "us",
                  .round = [&]() -> Result<std::vector<double>> {

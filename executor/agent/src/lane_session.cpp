@@ -83,6 +83,7 @@ void LaneSession::claim(const LaneClaim& message) {
   lease_ = message.lease;
   client_terms_ = (*terms)->client;
   memory_ = (*terms)->memory;
+  cores_ = (*terms)->cores_per_worker;
   take_worker();
 }
 
@@ -111,8 +112,9 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   });
   // The gateway's own leases take what a worker is born with.
   if (client_terms_) {
-    worker_->tell(
-        Assign{.spin_us = spin_of(client_terms_->wait), .output_limit = limits::direct_size.value});
+    worker_->tell(Assign{.spin_us = spin_of(client_terms_->wait),
+                         .output_limit = limits::direct_size.value,
+                         .cores = cores_});
     if (memory_.value != 0) worker_->limit_memory(memory_);
   }
   hand_over();

@@ -77,7 +77,8 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   MonotonicTime claim_by_;
   std::optional<LeaseId> lease_;
   std::optional<ClientTerms> client_terms_;
-  ByteCount memory_;
+  ByteCount memory_;         // of its worker
+  std::uint32_t cores_ = 1;  // of its worker
   std::shared_ptr<WorkerProcess> worker_;
   MonotonicTime connected_by_;  // the client of another host, to that worker
   bool over_ = false;

@@ -25,6 +25,7 @@ struct orchid_call {
   std::uint64_t started_ticks;
   std::uint64_t deadline_ns;
   std::int32_t core;
+  std::int32_t core_count;
   std::uint64_t output_limit;                      // bytes
   std::size_t output_size = 0;                     // of what was written and not sent
   orchid::executor::CallStream* stream = nullptr;  // null: it has one input and one output

@@ -121,6 +121,7 @@ void CallLoop::obey(const WorkerMessage& message, std::vector<UniqueFd>& descrip
     // Who asked for the least latency has the core to himself.
     if (assign->spin_us >= spin_for_ever_us) wait_.alone_ticks = wait_.spin_ticks;
     output_limit_ = ByteCount{assign->output_limit};
+    core_count_ = static_cast<std::int32_t>(assign->cores);
   } else if (const auto* object = std::get_if<Load>(&message);
              object != nullptr && descriptors.size() == 1) {
     load(*object, descriptors.front().get());
@@ -209,6 +210,7 @@ void CallLoop::execute(const transport::LaneRequest& request) {
                    .started_ticks = last_end_ != 0 ? last_end_ : ticks_now(),
                    .deadline_ns = header.deadline_ns,
                    .core = parts_.core,
+                   .core_count = core_count_,
                    .output_limit = streams ? std::min(output_limit_, limits::chunk_size).value
                                            : output_limit_.value,
                    .stream = streams ? &stream : nullptr,

@@ -71,6 +71,7 @@ class CallLoop {
   std::uint64_t last_end_ = 0;  // in ticks; a call that follows at once started then; 0: none does
   LaneWait wait_;
   ByteCount output_limit_ = limits::output_size;
+  std::int32_t core_count_ = 1;
   std::uint32_t attention_seen_ = 0;
   std::string fallback_message_;
   std::array<char, limits::message_size.value> message_{};

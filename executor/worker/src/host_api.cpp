@@ -78,6 +78,6 @@ std::int64_t orchid_time_left_ns(orchid_call* call) {
 
 std::uint64_t orchid_invocation_id(orchid_call* call) { return call->request_id; }
 std::int32_t orchid_core(orchid_call* call) { return call->core; }
-std::int32_t orchid_core_count(orchid_call*) { return 1; }
+std::int32_t orchid_core_count(orchid_call* call) { return call->core_count; }
 
 }  // extern "C"

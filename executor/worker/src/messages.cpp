@@ -35,7 +35,10 @@ struct Encoder {
     return {{"type", "worker_unfit"}, {"message", m.message}};
   }
   Json operator()(const Assign& m) const {
-    return {{"type", "assign"}, {"spin_us", m.spin_us}, {"output_limit", m.output_limit}};
+    return {{"type", "assign"},
+            {"spin_us", m.spin_us},
+            {"output_limit", m.output_limit},
+            {"cores", m.cores}};
   }
   Json operator()(const Load& m) const {
     return {{"type", "load"}, {"slot", m.slot}, {"generation", m.generation}, {"quick", m.quick}};
@@ -84,7 +87,9 @@ Result<WorkerMessage> from_json(const Json& json) {
   if (type == "worker_listening") return WorkerListening{.port = json.at("port")};
   if (type == "worker_unfit") return WorkerUnfit{.message = json.at("message")};
   if (type == "assign")
-    return Assign{.spin_us = json.at("spin_us"), .output_limit = json.at("output_limit")};
+    return Assign{.spin_us = json.at("spin_us"),
+                  .output_limit = json.at("output_limit"),
+                  .cores = json.at("cores")};
   if (type == "load")
     return Load{
         .slot = json.at("slot"), .generation = json.at("generation"), .quick = json.at("quick")};

@@ -58,7 +58,7 @@ TEST_CASE_FIXTURE(ExecutorFixture,
 
 TEST_CASE_FIXTURE(ExecutorFixture,
                   "after a kill the replacement is a worker that was there before it") {
-  if (lane_under_test() != LaneKind::local) return;  // those are born when they are asked for
+  if (lane_under_test() != LaneKind::local) return;  // of those one at most is kept ahead
   int made_before = 0;
   constexpr int kills = 21;
   for (int i = 0; i < kills; ++i) {
@@ -97,13 +97,25 @@ TEST_CASE_FIXTURE(ExecutorFixture, "globals live as long as the worker; initiali
 
 TEST_CASE_FIXTURE(ExecutorFixture,
                   "a call to a slot that holds nothing is answered need_code, and runs nothing") {
-  LaneSlot slot = worker.load(test_function("counts_calls"));
-  ++slot.generation;
-  (void)worker.start(slot, "");
-  std::optional<transport::LaneResponse> response;
-  while (!response) response = worker.lane().receive().value();
-  CHECK(response->kind == ResponseKind::need_code);
-  worker.lane().release(*response);
+  const LaneSlot slot = worker.load(test_function("counts_calls"));
+  const auto check_refused = [&](const LaneSlot& wrong, std::uint16_t entry) {
+    (void)worker.start(wrong, "", std::chrono::seconds(10), entry);
+    std::optional<transport::LaneResponse> response;
+    while (!response) response = worker.lane().receive().value();
+    CHECK(response->kind == ResponseKind::need_code);
+    worker.lane().release(*response);
+  };
+  LaneSlot wrong = slot;
+  ++wrong.generation;
+  check_refused(wrong, 0);
+  for (const std::uint32_t number : {slot.slot + 1, 1U << 16, ~0U}) {
+    wrong = slot;
+    wrong.slot = number;
+    check_refused(wrong, 0);
+  }
+  check_refused(slot, 1);
+  check_refused(slot, 0xffff);
+  CHECK(worker.call(slot, "").output == "1");
 }
 
 }  // namespace orchid::tests

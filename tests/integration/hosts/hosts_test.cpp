@@ -2,8 +2,12 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 #include <thread>
 
+#include "clear_error.h"
 #include "site.h"
 
 namespace orchid::tests {
@@ -108,6 +112,45 @@ TEST_CASE("calls go on when a host is lost, and its worker is replaced") {
       seconds(30)));
   CHECK(lease.capacity().nodes == std::vector<std::string>{HostNamespaces::name(1)});
   round();
+}
+
+TEST_CASE("direct calls go on without any gateway, and the lease with the next one") {
+  if (!hosts) return;
+  Site site;
+  Client client = site.client();
+  Lease lease = client.lease({.workers = 2, .duration = seconds(1)});
+  REQUIRE(lease.workers() == 2);
+  const LeasedFunction pid = lease.module(module_bytes("reports_pid")).function();
+  std::set<std::string> workers;
+  const auto call_for = [&](seconds time) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < end) {
+      const ReplyFuture one = pid.async("");
+      const ReplyFuture other = pid.async("");
+      workers.insert(std::string(one.get().text()));
+      workers.insert(std::string(other.get().text()));
+    }
+  };
+  call_for(seconds(1));
+  CHECK(workers.size() == 2);
+  site.stop_gateway();
+  call_for(seconds(6));  // six times as long as the lease would last by itself
+  CHECK(workers.size() == 2);
+  check_clear(error_of([&] { (void)lease.function("reports_pid"); }), ErrorKind::unreachable);
+  check_clear(error_of([&] { (void)client.lease({.workers = 1}); }), ErrorKind::unreachable);
+  site.start_gateway();
+  CHECK(eventually(
+      [&] {
+        try {
+          const auto held = nlohmann::json::parse(client.get("/v1/leases/" + lease.id()));
+          return held.at("state") == "open" && held.at("workers").size() == 2;
+        } catch (const Error&) {
+          return false;
+        }
+      },
+      seconds(30)));
+  call_for(seconds(3));  // and it is renewed
+  CHECK(workers.size() == 2);
 }
 
 }  // namespace orchid::tests

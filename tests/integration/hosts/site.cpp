@@ -41,25 +41,34 @@ std::vector<std::byte> module_bytes(const std::string& name) {
 }
 
 Site::Site(const Options& options) {
-  const auto state = directory_.path() / "gateway";
-  const auto ready = directory_.path() / "ready";
-  std::string flags;
-  for (const std::string& flag : options.gateway_flags) flags += " " + flag;
-  gateway_ = start({"sh", "-c",
-                    std::string("exec ") + PROGRAMS + "/orchid-gateway --state " + state.string() +
-                        " --compiler " + PROGRAMS + "/orchid-compiler --listen " +
-                        HostNamespaces::here + ":0 --ready-fd 5" + flags + " 5> " + ready.string()},
-                   "gateway");
-  REQUIRE(eventually([&] { return text_of(ready).find('\n') != std::string::npos; }, seconds(20)));
-  const auto told = nlohmann::json::parse(text_of(ready));
-  address_ = told.at("urls").at(0).get<std::string>();
-  door_ = told.value("door", "");
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(state))
+  for (const std::string& flag : options.gateway_flags) gateway_flags_ += " " + flag;
+  start_gateway();
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(directory_.path() / "gateway"))
     if (entry.path().filename() == "token") token_file_ = entry.path();
   REQUIRE_FALSE(token_file_.empty());
   for (unsigned host = 0; host < host_count; ++host)
     executors_.push_back(start_executor(host, options.executor_wrappers.at(host)));
   REQUIRE(eventually([&] { return hosts_there() == host_count; }, seconds(30)));
+}
+
+void Site::stop_gateway() { gateway_.reset(); }
+
+void Site::start_gateway() {
+  const auto ready = directory_.path() / "ready";
+  std::filesystem::remove(ready);
+  const std::string listen = address_.empty() ? std::string(HostNamespaces::here) + ":0"
+                                              : address_.substr(address_.rfind('/') + 1);
+  gateway_ = start({"sh", "-c",
+                    std::string("exec ") + PROGRAMS + "/orchid-gateway --state " +
+                        (directory_.path() / "gateway").string() + " --compiler " + PROGRAMS +
+                        "/orchid-compiler --listen " + listen + " --ready-fd 5" + gateway_flags_ +
+                        " 5> " + ready.string()},
+                   "gateway");
+  REQUIRE(eventually([&] { return text_of(ready).find('\n') != std::string::npos; }, seconds(20)));
+  const auto told = nlohmann::json::parse(text_of(ready));
+  address_ = told.at("urls").at(0).get<std::string>();
+  door_ = told.value("door", "");
 }
 
 std::string Site::token() const {

@@ -67,6 +67,9 @@ class Site {
                                                std::string input = {}) const;
   /// Those of the gateway that run this program.
   [[nodiscard]] std::vector<pid_t> processes(const std::string& program) const;
+  /// The gateway ends, as in a site's maintenance; and is there again, at the same address.
+  void stop_gateway();
+  void start_gateway();
   [[nodiscard]] pid_t executor(unsigned host) const { return executors_.at(host).pid(); }
 
  private:
@@ -78,6 +81,7 @@ class Site {
                                                    const std::vector<std::string>& wrapper) const;
 
   TemporaryDirectory directory_;
+  std::string gateway_flags_;
   std::string address_;
   std::string door_;  // empty: there is none
   std::filesystem::path token_file_;

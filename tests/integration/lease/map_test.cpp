@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <thread>
 
@@ -60,6 +61,35 @@ TEST_CASE_FIXTURE(LeaseFixture, "map starts a straggler again on an idle worker"
   const auto replies = lease.map(straggles, inputs);
   CHECK(replies.size() == 20);
   CHECK(std::chrono::steady_clock::now() - start < seconds(10));
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "map does not start again what may run once only") {
+  take({.workers = 2});
+  const LeasedFunction straggles = load("straggles_once");
+  const std::vector<std::vector<std::byte>> inputs(20);
+  CHECK(straggles.invoke("mark").text() == "1");
+  // The marked worker keeps its first call for 20 s.
+  const Error error = error_of(
+      [&] { (void)lease.map(straggles, inputs, {.deadline = seconds(2), .at_most_once = true}); });
+  check_clear(error, ErrorKind::deadline_exceeded);
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "map spreads its calls over the workers") {
+  take({.workers = 2});
+  const LeasedFunction sleeps = load("sleeps");
+  const LeasedFunction pid = load("reports_pid");
+  std::set<std::string> workers;
+  CHECK(eventually([&] {
+    for (const Reply& reply : lease.map(pid, std::vector<std::vector<std::byte>>(200)))
+      workers.insert(std::string(reply.text()));
+    return workers.size() == 2;
+  }));
+  // Ten calls of 200 ms each, on two workers: not one after the other.
+  const auto text = as_bytes(std::string_view("200"));
+  const Inputs inputs(10, std::vector<std::byte>(text.begin(), text.end()));
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(lease.map(sleeps, inputs).size() == 10);
+  CHECK(std::chrono::steady_clock::now() - start < milliseconds(1900));
 }
 
 TEST_CASE_FIXTURE(LeaseFixture, "map throws the first failure") {

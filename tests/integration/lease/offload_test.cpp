@@ -33,7 +33,7 @@ class FixtureWorkers final : public sdk::WorkerSource {
 
   [[nodiscard]] sdk::Recruits take() override {
     if (!state_->open) throw Error({.kind = ErrorKind::no_capacity, .message = "not now"});
-    Lease lease = take_lease(source_, {.workers = workers_});
+    Lease lease = take_lease(source_, over_lane_under_test({.workers = workers_}));
     {
       const std::lock_guard lock(state_->mutex);
       state_->pids = sdk::LeaseAccess::core_of(lease).worker_pids();
@@ -49,7 +49,7 @@ class FixtureWorkers final : public sdk::WorkerSource {
 };
 
 struct OffloadFixture {
-  LocalExecutor executor{{.programs = PROGRAMS, .spare = 3}};
+  LocalExecutor executor{executor_options()};
   std::shared_ptr<ExecutorSource> source = std::make_shared<ExecutorSource>(executor);
   std::shared_ptr<FixtureWorkers::State> state = std::make_shared<FixtureWorkers::State>();
   std::vector<double> inputs = std::vector<double>(400'000);

@@ -12,14 +12,6 @@
 namespace orchid::tests {
 namespace {
 
-/// A zombie has ended; its new parent just has not asked yet.
-bool is_running(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  const std::size_t name_end = text.rfind(')');
-  return name_end != std::string::npos && text.at(name_end + 2) != 'Z';
-}
-
 /// The programs where any user can run them: the build tree may lie in a private directory.
 struct ProgramsForAll {
   ProgramsForAll() {

@@ -4,6 +4,7 @@
 
 #include <future>
 
+#include "harness/machine.h"
 #include "system_fixture.h"
 
 namespace orchid::tests {
@@ -44,6 +45,28 @@ TEST_CASE_FIXTURE(SystemFixture, "whichever process is killed or stopped, calls 
       CHECK(works_again(*this));
     }
   }
+}
+
+TEST_CASE_FIXTURE(SystemFixture, "an executor that is killed leaves no process") {
+  deploy("sleeps");
+  auto running = std::async(std::launch::async, [&] {
+    return orchid({"invoke", "sleeps", "--deadline", "5s"}, "20000").status;
+  });
+  REQUIRE(wait_until_running(*this, "sleeps"));
+  const auto executors = wait_for(system(), "orchid-executor");
+  REQUIRE(executors.size() == 1);
+  std::vector<pid_t> children = bench::process_tree(executors.front());
+  std::erase(children, executors.front());
+  CHECK(children.size() >= 5);  // the zygote, two compilers, a busy worker and a spare one
+  ::kill(executors.front(), SIGKILL);
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  for (const pid_t child : children) {
+    CAPTURE(child);
+    while (is_running(child) && std::chrono::steady_clock::now() < give_up) {
+    }
+    CHECK_FALSE(is_running(child));
+  }
+  CHECK(running.get() != 0);
 }
 
 TEST_CASE_FIXTURE(

@@ -56,6 +56,22 @@ TEST_CASE_FIXTURE(SystemFixture, "a lease is taken, called, renewed and given ba
   CHECK(eventually([&] { return described(*this, id).is_null(); }));
 }
 
+TEST_CASE_FIXTURE(SystemFixture, "a worker has the cores and the memory that its lease states") {
+  deploy("reports_place");
+  deploy("allocates_new");
+  Client user = client();
+  Lease lease =
+      user.lease({.workers = 1, .cores_per_worker = 2, .memory = std::uint64_t{64} << 20});
+  const std::string place(lease.function("reports_place").invoke("").text());
+  CHECK_MESSAGE(contains(place, " -1 2 "), place);  // no core of its own, two in all
+  const auto start = std::chrono::steady_clock::now();
+  const Error error = error_of(
+      [&] { (void)lease.function("allocates_new").invoke("", {.deadline = seconds(20)}); });
+  check_clear(error, ErrorKind::limit_exceeded);
+  CHECK(std::chrono::steady_clock::now() - start < seconds(10));
+  CHECK(contains(error.hint(), "memory"));
+}
+
 TEST_CASE_FIXTURE(SystemFixture, "calls go on while the gateway is killed, on the same worker") {
   deploy("reports_pid");
   Client user = client();

@@ -36,6 +36,14 @@ inline std::string name_of(pid_t process) {
   return name;
 }
 
+/// A zombie has ended; its new parent just has not asked yet.
+inline bool is_running(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::size_t name_end = text.rfind(')');
+  return name_end != std::string::npos && text.at(name_end + 2) != 'Z';
+}
+
 inline std::vector<pid_t> processes_named(const LocalOrchid& orchid, const std::string& name) {
   std::vector<pid_t> found;
   for (const pid_t process : orchid.processes())

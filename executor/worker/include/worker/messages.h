@@ -59,6 +59,7 @@ struct WorkerUnfit {
 struct Assign {
   std::uint64_t spin_us = 0;  // how long to spin before blocking; 2^32 and more: for ever
   std::uint64_t output_limit = limits::output_size.value;  // bytes
+  std::uint32_t cores = 1;                                 // that its calls may use
 };
 /// Agent to worker. Descriptor: the object as a sealed memory file.
 struct Load {
