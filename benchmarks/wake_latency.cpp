@@ -1,12 +1,21 @@
 // benchmarks/wake_latency.cpp: what does a call cost that finds its worker asleep, against a raw
-// UCX wake-up on the same host, and what does a worker cost while it sleeps? (Between hosts:
-// remote_lane.)
+// UCX wake-up, and what does a worker cost while it sleeps?
 //
-// An adaptive lease, after 1 ms without calls. The differences to the raw wake-up are of the same
-// round.
-#include <cstdio>
-#include <thread>
+// An adaptive lease, after 1 ms without calls, on both lanes; the one between hosts over loopback.
+// The differences to the raw wake-up are of the same round.
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "foundation/sockets.h"
 #include "foundation/tick_clock.h"
 #include "harness/bench.h"
 #include "harness/machine.h"
@@ -19,8 +28,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* transports = "posix,self";
 constexpr int calls = 200;  // in one round
+
+struct Lane {
+  const char* name;
+  const char* transports;  // of the rival
+  const char* devices;
+};
 
 template <typename Call>
 Result<std::vector<double>> calls_after_sleep(const TickRate& rate, Call call) {
@@ -34,11 +48,73 @@ Result<std::vector<double>> calls_after_sleep(const TickRate& rate, Call call) {
   return values;
 }
 
+/// The rival, in a process that is forked before ours starts UCX: a fork of a process with UCX
+/// shares its events.
+class Rival {
+ public:
+  [[nodiscard]] static Result<Rival> start(const Lane& lane, int core) {
+    auto ends = make_packet_pair();
+    if (!ends) return fail(std::move(ends.error()));
+    const pid_t pid = ::fork();
+    if (pid < 0) return fail_errno("fork");
+    if (pid == 0) {
+      ends->first.reset();
+      serve(lane, core, ends->second.get());
+    }
+    return Rival(std::move(ends->first), pid);
+  }
+  Rival(Rival&& other) noexcept
+      : socket_(std::move(other.socket_)), pid_(std::exchange(other.pid_, -1)) {}
+  ~Rival() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+  [[nodiscard]] Result<std::vector<double>> round() const {
+    std::vector<double> values(calls);
+    const auto bytes = std::as_writable_bytes(std::span(values));
+    if (::send(socket_.get(), "?", 1, MSG_NOSIGNAL) != 1) return fail_errno("ask the rival");
+    if (::recv(socket_.get(), bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+      return fail(ErrorCode::internal, "the rival has failed");
+    return values;
+  }
+
+ private:
+  Rival(UniqueFd socket, pid_t pid) : socket_(std::move(socket)), pid_(pid) {}
+  [[noreturn]] static void serve(const Lane& lane, int core, int socket) {
+    const TickRate rate = TickRate::measure();
+    for (char question = 0; ::recv(socket, &question, 1, 0) == 1;) {
+      const auto values = measure(rate, lane, core);
+      if (!values) std::fprintf(stderr, "wake_latency: %s\n", values.error().message.c_str());
+      const auto bytes = values ? std::as_bytes(std::span(*values)) : std::span<const std::byte>();
+      if (::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL) < 1) break;
+    }
+    ::_exit(0);
+  }
+  [[nodiscard]] static Result<std::vector<double>> measure(const TickRate& rate, const Lane& lane,
+                                                           int core) {
+    auto echo = RawUcxEcho::start({.transports = lane.transports,
+                                   .server_core = core,
+                                   .devices = lane.devices,
+                                   .sleeps = true});
+    if (!echo) return fail(std::move(echo.error()));
+    for (int warm = 0; warm < 50; ++warm)
+      if (auto done = echo->round_trip(8); !done) return fail(std::move(done.error()));
+    return calls_after_sleep(rate, [&] { return echo->round_trip(8); });
+  }
+
+  UniqueFd socket_;
+  pid_t pid_;
+};
+
 struct Setup {
+  explicit Setup(const Lane& of) : lane(of) {}
+  const Lane& lane;
   TickRate rate = TickRate::measure();
-  tests::LocalExecutor executor{{.programs = PROGRAMS}};
+  tests::LocalExecutor executor{{.programs = PROGRAMS, .remote = true}};
   Lease lease = tests::take_lease(std::make_shared<tests::ExecutorSource>(executor),
-                                  {.workers = 1, .wait = Wait::adaptive});
+                                  {.workers = 1, .wait = Wait::adaptive, .lane = lane.name});
   LeasedFunction echo =
       lease.module(tests::module_bytes(std::filesystem::path(FUNCTIONS) / "echo.bc")).function();
 
@@ -50,20 +126,13 @@ struct Setup {
       return fail(ErrorCode::internal, "not an echo");
     });
   }
-  Result<std::vector<double>> raw(int core) const {
-    auto echo = RawUcxEcho::start({.transports = transports, .server_core = core, .sleeps = true});
-    if (!echo) return fail(std::move(echo.error()));
-    for (int warm = 0; warm < 50; ++warm)
-      if (auto done = echo->round_trip(8); !done) return fail(std::move(done.error()));
-    return calls_after_sleep(rate, [&] { return echo->round_trip(8); });
-  }
   /// Ours less raw.
-  Result<std::vector<double>> difference(double fraction, int core) {
+  Result<std::vector<double>> difference(double fraction, const Rival& rival) {
     auto mine = ours();
-    auto rival = raw(core);
+    auto raw = rival.round();
     if (!mine) return mine;
-    if (!rival) return rival;
-    return std::vector{percentile(*mine, fraction) - percentile(*rival, fraction)};
+    if (!raw) return raw;
+    return std::vector{percentile(*mine, fraction) - percentile(*raw, fraction)};
   }
   /// Per cent of a core that the worker uses in a second without calls.
   Result<std::vector<double>> idle_load() {
@@ -76,31 +145,47 @@ struct Setup {
   }
 };
 
+Result<void> measure(Bench& bench, const Lane& lane, const Rival& rival,
+                     const std::vector<int>& cores) {
+  Setup setup(lane);
+  for (const std::int64_t pid : sdk::LeaseAccess::core_of(setup.lease).worker_pids())
+    if (auto pinned = pin(pid, cores[1]); !pinned) return pinned;
+  const std::string over =
+      std::string(" over that of a raw UCX wake-up (") + lane.transports + "), lane " + lane.name;
+  const auto at_most = [](double bound) {
+    return std::vector<Promise>{{Statistic::p50, {Target::Direction::at_most, bound}}};
+  };
+  bench.measure({.row = "p50" + over,
+                 .unit = "us",
+                 .round = [&] { return setup.difference(0.5, rival); },
+                 .promises = at_most(5)});
+  bench.measure({.row = "p99" + over,
+                 .unit = "us",
+                 .round = [&] { return setup.difference(0.99, rival); },
+                 .promises = at_most(20)});
+  bench.measure({.row = std::string("a worker that waits, lane ") + lane.name,
+                 .unit = "% of a core",
+                 .round = [&] { return setup.idle_load(); },
+                 .promises = at_most(1)});
+  return {};
+}
+
 int run(Bench& bench) {
   const std::vector<int> cores = allowed_cores();
   if (cores.size() < 2) {
     std::fputs("wake_latency needs two cores\n", stderr);
     return 3;
   }
-  Setup setup;
-  for (const std::int64_t pid : sdk::LeaseAccess::core_of(setup.lease).worker_pids())
-    if (auto pinned = pin(pid, cores[1]); !pinned) return 3;
   if (auto pinned = pin_this_thread(cores[0]); !pinned) return 3;
-  const auto at_most = [](double bound) {
-    return std::vector<Promise>{{Statistic::p50, {Target::Direction::at_most, bound}}};
-  };
-  bench.measure({.row = "p50 over that of a raw UCX wake-up (posix,self)",
-                 .unit = "us",
-                 .round = [&] { return setup.difference(0.5, cores[1]); },
-                 .promises = at_most(5)});
-  bench.measure({.row = "p99 over that of a raw UCX wake-up (posix,self)",
-                 .unit = "us",
-                 .round = [&] { return setup.difference(0.99, cores[1]); },
-                 .promises = at_most(20)});
-  bench.measure({.row = "a worker that waits",
-                 .unit = "% of a core",
-                 .round = [&] { return setup.idle_load(); },
-                 .promises = at_most(1)});
+  const std::array lanes{Lane{"local", "posix,self", ""}, Lane{"ucx", "tcp,self", "lo"}};
+  std::vector<Rival> rivals;
+  for (const Lane& lane : lanes) {
+    auto rival = Rival::start(lane, cores[1]);
+    if (!rival) return 3;
+    rivals.push_back(std::move(*rival));
+  }
+  for (std::size_t i = 0; i < lanes.size(); ++i)
+    if (auto done = measure(bench, lanes[i], rivals[i], cores); !done) return 3;
   return bench.report();
 }
 

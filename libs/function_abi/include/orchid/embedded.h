@@ -31,9 +31,11 @@ using EmbeddedFunction = ::orchid_embedded_function;
   return std::as_bytes(std::span(function.module, function.module_end));
 }
 
-/// What ORCHID_DECLARE_FUNCTION says about a function; null: nothing.
+/// What ORCHID_DECLARE_FUNCTION says about a function: a pointer to it. Of others the type says
+/// that there is nothing: with -fsanitize=undefined GCC does not compare the address of an object
+/// in a constant expression.
 template <auto* Function>
-inline constexpr const EmbeddedFunction* embedded_twin = nullptr;
+inline constexpr std::nullptr_t embedded_twin = nullptr;
 
 /// The types that a caller sees: without a first `Call&` and without noexcept.
 template <typename F>
@@ -54,7 +56,7 @@ using SignatureOf = typename CallerTypes<std::remove_pointer_t<decltype(Function
 
 /// Whether ORCHID_DECLARE_FUNCTION has named it.
 template <auto* Function>
-inline constexpr bool is_embedded = embedded_twin<Function> != nullptr;
+inline constexpr bool is_embedded = !std::is_null_pointer_v<decltype(embedded_twin<Function>)>;
 
 /// The module and the entry of `Function`.
 template <auto* Function>
@@ -63,7 +65,7 @@ template <auto* Function>
                 "this function is not marked: write ORCHID_DECLARE_FUNCTION(name) after its "
                 "declaration, ORCHID_FUNCTION(name) after its definition, and give its file to "
                 "orchid_add_functions");
-  return *embedded_twin<Function>;
+  if constexpr (is_embedded<Function>) return *embedded_twin<Function>;
 }
 
 }  // namespace orchid

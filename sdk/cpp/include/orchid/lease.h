@@ -42,7 +42,7 @@ struct LeaseCode;
 /// How workers wait for calls and callers for answers.
 enum class Wait : std::uint8_t {
   hot,       // spin: the least latency; each waiting worker and caller fills a core
-  adaptive,  // spin for some 20 µs, then sleep
+  adaptive,  // spin for some 30 µs, then sleep
   blocking,  // sleep at once
 };
 
