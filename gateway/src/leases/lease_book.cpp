@@ -65,6 +65,12 @@ bool LeaseBook::adopt(const ExecutorId& executor, const LeaseHeld& held, HolderI
                       MonotonicTime now) {
   if (const auto known = leases_.find(held.lease); known != leases_.end())
     return known->second.executor == executor && known->second.state != LeaseState::closing;
+  // Another executor of the host may have got its cores while this one was not heard of.
+  const Executor* holds = hosts_.find(executor);
+  const std::size_t wanted = std::size_t{held.workers} * held.cores_per_worker;
+  if (holds == nullptr ||
+      cores_taken(holds->host.boot_id) + wanted > hosts_.host_cores(holds->host.boot_id))
+    return false;
   leases_.emplace(held.lease, Lease{.id = held.lease,
                                     .executor = executor,
                                     .holder = holder,

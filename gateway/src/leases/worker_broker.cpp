@@ -90,9 +90,10 @@ void WorkerBroker::take_over(const ExecutorId& id, const std::vector<Held>& held
                              MonotonicTime now) {
   for (const Held& found : held) {
     const bool is_new = leases_.find(found.lease.lease) == nullptr;
-    if (!leases_.adopt(id, found.lease, found.holder, now))
+    if (!leases_.adopt(id, found.lease, found.holder, now)) {
       actions_.emplace_back(SendToExecutor{id, CloseLease{found.lease.lease}});
-    else if (is_new)
+      if (is_new) actions_.emplace_back(TellLeaseEnded{found.holder, found.lease.lease, true});
+    } else if (is_new)
       if (const auto known = holders_.find(found.holder); known != holders_.end()) {
         Holder& holder = known->second;
         ++holder.held;

@@ -1,7 +1,10 @@
 // Random histories of clients' leases over several hosts: real broker, real client leases, and the
 // executors' real lease tables. Messages are delayed, lost with their connection, or said twice;
-// executors crash, gateways start anew, and an old one comes back. Whatever happens, the executors'
-// tables promise no core twice, and once it is quiet the gateway's book and the tables agree.
+// executors crash, gateways start anew or stay away for longer than leases last, and an old one
+// comes back. In half of the worlds two executors share each host's cores. Whatever happens, the
+// gateway's book promises no core of a host twice, nor an executor's table one of its own; and once
+// it is quiet the book and the tables agree. Two tables of one host know nothing of each other:
+// together they keep to its cores as long as the gateway has heard from both.
 #include <doctest/doctest.h>
 
 #include <deque>
@@ -36,9 +39,10 @@ struct ModelExecutor {
 
 class World {
  public:
-  explicit World(unsigned seed) : random_(seed) {
-    const unsigned count = 1 + random_() % 3;
-    for (unsigned i = 0; i < count; ++i) add_executor(i);
+  explicit World(unsigned seed) : random_(seed), always_in_touch_(seed % 4 == 1) {
+    const unsigned hosts = 1 + random_() % 3;
+    const unsigned per_host = 1 + seed % 2;
+    for (unsigned i = 0; i < hosts * per_host; ++i) add_executor(i / per_host, i % per_host);
     start_gateway();
   }
 
@@ -60,18 +64,18 @@ class World {
       claim(executor);
     else if (what < 78)
       give_back(executor);
-    else if (what < 82)
+    else if (what < 82 && !always_in_touch_)
       lose(executor);
     else if (what < 88)
       connect(executor, random_() % 2 == 0);
     else if (what < 90)
       crash(executor);
-    else if (what < 91)
+    else if (what < 91 && !always_in_touch_)
       restart_gateway();
     else if (what < 92)
       greet_by_old_gateway(executor);
     else if (what < 94)
-      now_ += seconds(random_() % 40);
+      now_ += random_() % 20 == 0 ? seconds(600 + random_() % 2'000) : seconds(random_() % 40);
     else
       tick();
     perform();
@@ -105,17 +109,18 @@ class World {
   }
 
  private:
-  void add_executor(unsigned index) {
+  /// Two executors of a host have some cores in common.
+  void add_executor(unsigned host, unsigned nth) {
     ModelExecutor executor;
     executor.description = {.id = ExecutorId("e" + std::to_string(next_executor_++)),
                             .owner = {.tenant = {tenant, "u"}, .peer_uid = {}},
-                            .host = {.boot_id = "host-" + std::to_string(index)},
+                            .host = {.boot_id = "host-" + std::to_string(host)},
                             .version = "1",
-                            .lane_socket = "/run/" + std::to_string(index),
+                            .lane_socket = "/run/" + std::to_string(2 * host + nth),
                             .lane_address = "n:1"};
     const std::uint32_t cores = 1 + random_() % 4;
     for (std::uint32_t core = 0; core < cores; ++core)
-      executor.description.host.cores.push_back(core);
+      executor.description.host.cores.push_back(core + nth);
     executor.table = executor::LeaseTable(cores);
     executors_.push_back(std::move(executor));
   }
@@ -128,6 +133,7 @@ class World {
     perform();
   }
   void restart_gateway() {
+    out_of_touch_ = true;
     for (ModelExecutor& executor : executors_) {
       executor.connected = false;
       executor.table.lose_gateway(now_);
@@ -144,22 +150,26 @@ class World {
     REQUIRE(old.has_value());
     if (resume && known) {
       broker_->executor_resumed(executor.description.id, now_);
-      return;
+      return perform();
     }
     executor.to_executor.clear();
     executor.to_gateway.clear();
     const auto held = executor.table.held_by_clients(now_);
     broker_->executor_joined(executor.description,
                              clients_->adopt(held, executor.description, now_), now_);
+    perform();
   }
   void lose(ModelExecutor& executor) {
     if (!executor.connected) return;
     executor.connected = false;
+    out_of_touch_ = true;
     executor.table.lose_gateway(now_);
     broker_->executor_lost(executor.description.id, now_);
   }
   void crash(ModelExecutor& executor) {
+    const bool before = out_of_touch_;
     lose(executor);
+    out_of_touch_ = before;
     perform();
     executor.table =
         executor::LeaseTable(static_cast<std::uint32_t>(executor.description.host.cores.size()));
@@ -275,6 +285,17 @@ class World {
       }
   }
   void check() const {
+    std::map<std::string, std::set<std::uint32_t>> cores;
+    std::map<std::string, std::size_t> taken_on;
+    for (const ModelExecutor& executor : executors_) {
+      const HostDescription& host = executor.description.host;
+      cores[host.boot_id].insert(host.cores.begin(), host.cores.end());
+      taken_on[host.boot_id] += executor.table.cores() - executor.table.cores_free();
+    }
+    for (const auto& [host, own] : cores) {
+      if (!out_of_touch_) REQUIRE(taken_on[host] <= own.size());
+      REQUIRE(broker_->leases().cores_taken(host) <= own.size());
+    }
     for (const ModelExecutor& executor : executors_) {
       std::size_t taken = 0;
       for (const LeaseHeld& held : executor.table.held_by_clients(now_))
@@ -285,6 +306,8 @@ class World {
   }
 
   std::mt19937 random_;
+  bool always_in_touch_;
+  bool out_of_touch_ = false;
   unsigned next_executor_ = 0;
   std::uint64_t epoch_ = 0;
   MonotonicTime now_{seconds(1'000)};

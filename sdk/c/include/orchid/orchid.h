@@ -70,7 +70,8 @@ void orchid_bytes_free(orchid_bytes* bytes);
 
 /* ---- through the gateway ---- */
 
-/* `gateway`: "http://host:port", "ucx://host:port" or "unix:/path"; NULL: the one that `orchid up` started. */
+/* `gateway`: "http://host:port", "ucx://host:port" or "unix:/path"; NULL: the one that `orchid up`
+ * started. */
 orchid_status orchid_client_open(const char* gateway, orchid_client** client);
 void orchid_client_free(orchid_client* client);
 orchid_status orchid_deploy(orchid_client* client, const char* name, const void* module,
