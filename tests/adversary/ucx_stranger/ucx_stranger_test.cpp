@@ -135,6 +135,8 @@ TEST_CASE("noise at the door does not keep the right client out") {
   Child worker = Child::start_worker(serve_asleep);
   const int port = port_of(worker);
   CHECK(listening_ports(worker.pid()) == std::vector{port});  // UCX does not listen yet
+  Child other_worker = Child::start_worker(serve_asleep);
+  Child other_client = Child::start_client(call_for_ever, other_worker);
   const auto silent = silent_connections(port, 1000);
   for (unsigned i = 0; i < 50; ++i) {
     const auto noise = silent_connections(port, 1);
@@ -148,20 +150,23 @@ TEST_CASE("noise at the door does not keep the right client out") {
   CHECK(canary_of(worker.pid()) == "untouched");
   UcxLaneClient client = worker.connect();
   check_lane(client);
+  // It ends when one of its calls goes wrong.
+  CHECK(other_client.is_running());
+  CHECK(other_worker.is_running());
 }
 
 TEST_CASE("a put by a stranger reaches no memory of a worker that serves") {
   Child worker = Child::start_worker(serve_asleep);
   const int door = port_of(worker);
-  std::atomic<bool> stop = false;
+  SlowRelay relay(door);
+  auto connecting = std::async(std::launch::async, [&] { return worker.connect(relay.address()); });
   std::set<int> seen;
-  std::thread watcher([&] {  // UCX's ports, while they are open
-    while (!stop)
-      for (const int port : listening_ports(worker.pid())) seen.insert(port);
-  });
-  UcxLaneClient client = worker.connect();
-  stop = true;
-  watcher.join();
+  for (const auto end = in(10s); seen.empty() && std::chrono::steady_clock::now() < end;)
+    for (const int port : listening_ports(worker.pid()))
+      if (port != door) seen.insert(port);  // UCX's
+  CHECK_FALSE(seen.empty());
+  relay.let_go();
+  UcxLaneClient client = connecting.get();
   seen.insert(door);
   for (const int port : seen)
     orchid::tests::put_by_force(port, reinterpret_cast<std::uint64_t>(canary.data()));

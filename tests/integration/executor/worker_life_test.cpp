@@ -1,4 +1,5 @@
 // Births: calls start no process, replacements wait for none.
+#include <sched.h>
 #include <signal.h>
 
 #include <filesystem>
@@ -87,6 +88,14 @@ TEST_CASE_FIXTURE(
   using Brake = executor::ReplacementBrake;
   CHECK(took.count() >= (crashes - Brake::burst - 1) / Brake::per_second - took.count());
   CHECK(executor.births() <= crashes + 4);
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a worker may run on the executor's cores, on all of them") {
+  cpu_set_t ours;
+  cpu_set_t its;
+  REQUIRE(::sched_getaffinity(0, sizeof(ours), &ours) == 0);
+  REQUIRE(::sched_getaffinity(worker.pid(), sizeof(its), &its) == 0);
+  CHECK(CPU_EQUAL(&ours, &its));
 }
 
 TEST_CASE_FIXTURE(ExecutorFixture, "globals live as long as the worker; initialisers run once") {

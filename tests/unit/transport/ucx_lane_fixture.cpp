@@ -187,9 +187,9 @@ Child Child::start_client(Life life, const Child& worker, const std::string& via
   return child;
 }
 
-UcxLaneClient Child::connect() const {
-  auto client =
-      UcxLaneClient::connect(context(), {.address = address_, .key = key_, .deadline = in(10s)});
+UcxLaneClient Child::connect(const std::string& via) const {
+  auto client = UcxLaneClient::connect(
+      context(), {.address = via.empty() ? address_ : via, .key = key_, .deadline = in(10s)});
   REQUIRE_MESSAGE(client.has_value(), client.error().message);
   return std::move(*client);
 }

@@ -147,7 +147,8 @@ class Child {
   Child(Child&& other) noexcept
       : pid_(std::exchange(other.pid_, -1)), address_(other.address_), key_(other.key_) {}
   ~Child() { kill(); }
-  [[nodiscard]] UcxLaneClient connect() const;
+  /// `via`: as with a client.
+  [[nodiscard]] UcxLaneClient connect(const std::string& via = {}) const;
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] const std::string& address() const { return address_; }
   [[nodiscard]] const ConnectionKey& key() const { return key_; }
