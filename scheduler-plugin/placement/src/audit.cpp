@@ -95,28 +95,4 @@ std::optional<std::string> Book::audit() const {
   return index_.audit(indexed);
 }
 
-std::optional<std::string> FreeIndex::audit(std::size_t expected) const {
-  std::size_t found = 0;
-  std::size_t with_core = 0;
-  for (ClassNumber host_class = 0; host_class < classes_.size(); ++host_class)
-    for (std::uint32_t gpus = 0; gpus < classes_[host_class].size(); ++gpus) {
-      const Level& level = classes_[host_class][gpus];
-      for (std::uint32_t cores = 0; cores < level.cells.size(); ++cores) {
-        const Cell& cell = level.cells[cores];
-        if (cell.empty() == level.present.contains(cores)) return "the index's bits are wrong";
-        found += cell.size();
-        with_core += cores > 0 ? cell.size() : 0;
-        for (const Entry& entry : cell) {
-          const auto at = find(entry.slot);
-          if (!at || at->host_class != host_class || std::min(at->gpus, most_gpus) != gpus ||
-              at->cores != cores || at->memory != entry.memory || at->until != entry.until)
-            return "a cell of the index has what belongs elsewhere";
-        }
-      }
-    }
-  if (found != expected || size_ != expected || by_watts_.size() != with_core)
-    return fmt::format("the index has {} of {} grants", found, expected);
-  return std::nullopt;
-}
-
 }  // namespace orchid::placement

@@ -34,41 +34,50 @@ struct LeaseEntry {
   std::vector<WorkerEntry> workers;
 };
 
-struct Slot {
-  Grant grant;
-  bool used = false;  // else the number waits for another grant
+/// A search reads the first line of many, which are seldom in a cache.
+struct alignas(64) Slot {
+  Reason unavailable = Reason::fits;  // why it is not in the index
+  bool used = false;                  // else the number waits for another grant
   HostNumber host = 0;
   ClassNumber host_class = 0;
-  Reason unavailable = Reason::fits;  // why it is not in the index
-  CoreSet usable;                     // granted, the host has them, and no other job
-  CoreSet usable_gpus;
-  std::optional<ByteCount> job_memory;  // of its own job, when Slurm lists it and counts memory
-  // What follows changes with each lease.
-  CoreSet free;
-  CoreSet free_gpus;
-  ByteCount placed;  // memory
+  CoreSet free;  // as `free_gpus`, `placed` and `memory_free`: changes with each lease
   ByteCount memory_free;
-  std::vector<DecisionId> leases;  // once for each worker
+  ByteCount placed;  // memory
+  CoreSet free_gpus;
+  CoreSet usable;  // granted, the host has them, and no other job
+  CoreSet usable_gpus;
+  std::vector<DecisionId> leases;       // once for each worker
+  std::optional<ByteCount> job_memory;  // of its own job, when Slurm lists it and counts memory
+  Grant grant;
 };
 
-struct HostEntry {
-  Host description;
+struct alignas(64) HostEntry {
+  CoreSet leased;
+  std::vector<SlotNumber> slots;
   bool used = false;
   bool lost = false;
   bool drained = false;
+  CoreSet leased_gpus;
+  std::vector<JobAllocation> jobs;
+  std::int64_t cores_since_report = 0;  // leased less closed
+  std::optional<double> watts;          // as reported
+  Host description;
   std::uint32_t architecture = 0;
   CoreSet features;
   CoreSet cores;
   CoreSet gpus;
   std::vector<CoreSet> numa_cores;                                  // by node
   std::vector<std::pair<std::uint32_t, std::uint32_t>> gpu_models;  // index, number of the model
-  std::vector<JobAllocation> jobs;
-  std::vector<SlotNumber> slots;
-  CoreSet leased;
-  CoreSet leased_gpus;
-  std::optional<double> watts;          // as reported
-  std::int64_t cores_since_report = 0;  // leased less closed
   [[nodiscard]] std::optional<double> expected_watts() const;
+};
+
+/// May throw as far as the standard library knows, and so makes its tables keep the hash of each
+/// entry: a look-up then touches no string but the one that it finds.
+struct TextHash {
+  template <typename Tag>
+  std::size_t operator()(const StrongId<Tag, std::string>& id) const {
+    return std::hash<std::string>{}(id.value());
+  }
 };
 
 /// What one event takes away, by lease.
@@ -156,11 +165,11 @@ class Book {
   FreeIndex index_;
   std::vector<HostEntry> hosts_;
   std::vector<HostNumber> unused_hosts_;
-  std::unordered_map<HostId, HostNumber> host_numbers_;
+  std::unordered_map<HostId, HostNumber, TextHash> host_numbers_;
   std::unordered_map<std::string, HostNumber> host_names_;
   std::vector<Slot> slots_;
   std::vector<SlotNumber> unused_slots_;
-  std::unordered_map<GrantId, SlotNumber> slot_numbers_;
+  std::unordered_map<GrantId, SlotNumber, TextHash> slot_numbers_;
   std::set<std::pair<MonotonicTime, SlotNumber>> ends_;  // of grants that have one
   std::unordered_map<DecisionId, LeaseEntry> leases_;
   std::array<std::size_t, reason_count> unavailable_{};

@@ -11,6 +11,8 @@ namespace orchid::placement {
 namespace {
 
 constexpr std::size_t most_chosen = 16;  // places that are explained one by one
+constexpr std::size_t examples = 6;
+constexpr std::size_t examples_before_another = 1;  // alternative, which may well be placed
 
 }  // namespace
 
@@ -82,7 +84,10 @@ bool Opening::try_alternative(std::uint32_t number) {
                  .placed = by_host_});
   const auto slot = search.run();
   if (!slot) {
-    explanation_.tallies.push_back(tally_of(options_.book, number, needs));
+    explanation_.tallies.push_back(tally_of(
+        options_.book, needs,
+        {.alternative = number,
+         .most_examples = number + 1 < needs_.size() ? examples_before_another : examples}));
     exhausted_[number] = true;
     return false;
   }

@@ -7,17 +7,22 @@
 namespace orchid::placement {
 namespace {
 
-// What the index cannot tell (a GPU's model, a little too little memory, power) is found out one by
-// one. After so many in vain the search is content with what it has; only if that is nothing does
-// it go on to the end.
-constexpr std::uint32_t misfits_at_first = 128;
-constexpr std::uint32_t misfits_by_watts = 256;
+// What the index cannot tell (a little too little memory, a little too short, power) is found out
+// one by one. After so many of a group in vain the search goes on with the next; only when nothing
+// is found at all are those looked at that were passed over.
+constexpr std::uint32_t misfits_in_group = 8;
+constexpr std::uint32_t misfits_by_watts = 64;
+constexpr std::uint32_t any_number = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
 
 Search::Search(const Options& options)
     : options_(options),
       order_(options.policy.order()),
+      wanted_{.gpus = options.needs.gpus,
+              .cores = options.needs.cores,
+              .memory = memory_level(options.needs.memory),
+              .until = options.needs.until},
       wanted_candidates_(std::clamp(options.policy.candidates(), 1U, Policy::most_candidates)) {
   const HostClasses& classes = options.book.classes();
   for (const auto* list : {&classes.shared(), &classes.owned_by(options.needs.tenant)})
@@ -31,51 +36,47 @@ std::optional<SlotNumber> Search::run() {
     if (options_.needs.host != Names::unknown) (void)offer_host(options_.needs.host, std::nullopt);
     return best_;
   }
+  if (!options_.book.index().may_have(classes_, wanted_)) return std::nullopt;
   if (order_ == Order::nearest_first && offer_near_hosts()) return best_;
   if (order_ == Order::least_watts) {
     visit_by_watts();
     if (best_) return best_;
   }
-  most_misfits_ = misfits_at_first;
-  visit_all();
-  if (best_ || !cut_short_) return best_;
-  most_misfits_ = std::numeric_limits<std::uint32_t>::max();
-  visit_all();
+  visit_all(misfits_in_group);
+  if (!best_ && skipped_) visit_all(any_number);
   return best_;
 }
 
-void Search::visit_all() {
+void Search::visit_all(std::uint32_t misfits_in_group) {
   misfits_ = 0;
-  cut_short_ = false;
-  const Needs& needs = options_.needs;
-  const FreeIndex::Wanted wanted{.gpus = needs.gpus,
-                                 .cores = needs.cores,
-                                 .memory = memory_level(needs.memory),
-                                 .until = needs.until};
-  (void)options_.book.index().visit(classes_, wanted, order_ == Order::most_free,
-                                    [this](SlotNumber slot) { return offer_listed(slot); });
+  (void)options_.book.index().visit(
+      classes_, wanted_, order_ == Order::most_free,
+      [&](SlotNumber slot) { return offer_listed(slot, misfits_in_group); });
 }
 
 void Search::visit_by_watts() {
-  misfits_ = 0;
-  most_misfits_ = misfits_by_watts;
-  (void)options_.book.index().visit_by_watts([this](SlotNumber number) {
-    const Slot& slot = options_.book.slot(number);
-    if (misfit(options_.book, slot, options_.needs) == Reason::fits) return offer_listed(number);
-    return ++misfits_ >= most_misfits_;
+  std::uint32_t misfits = 0;
+  (void)options_.book.index().visit_by_watts([&](SlotNumber number) {
+    if (misfit(options_.book, options_.book.slot(number), options_.needs) == Reason::fits &&
+        offer(number, std::nullopt))
+      return FreeIndex::Visit::stop;
+    return ++misfits < misfits_by_watts ? FreeIndex::Visit::next : FreeIndex::Visit::stop;
   });
 }
 
-/// True: enough was seen.
-bool Search::offer_listed(SlotNumber number) {
+FreeIndex::Visit Search::offer_listed(SlotNumber number, std::uint32_t most_misfits) {
   if (room_misfit(options_.book, options_.book.slot(number), options_.needs) == Reason::fits) {
     const std::uint32_t before = candidates_;
-    if (offer(number, std::nullopt)) return true;
-    if (candidates_ > before) return false;
+    if (offer(number, std::nullopt)) return FreeIndex::Visit::stop;
+    if (candidates_ > before) {
+      misfits_ = 0;
+      return FreeIndex::Visit::next;
+    }
   }
-  if (++misfits_ < most_misfits_) return false;
-  cut_short_ = true;
-  return true;
+  if (++misfits_ < most_misfits) return FreeIndex::Visit::next;
+  misfits_ = 0;
+  skipped_ = true;
+  return FreeIndex::Visit::leave_group;
 }
 
 /// The grants of one host, in the same order as those of all hosts.

@@ -28,22 +28,22 @@ class Search {
 
  private:
   bool offer(SlotNumber number, std::optional<std::uint32_t> near_rank);
-  bool offer_listed(SlotNumber number);
+  FreeIndex::Visit offer_listed(SlotNumber number, std::uint32_t most_misfits);
   bool offer_host(HostNumber number, std::optional<std::uint32_t> near_rank);
   bool offer_near_hosts();
-  void visit_all();
+  void visit_all(std::uint32_t misfits_in_group);
   void visit_by_watts();
   [[nodiscard]] Candidate candidate_of(const Slot& slot,
                                        std::optional<std::uint32_t> near_rank) const;
 
   const Options options_;
   Order order_;
+  FreeIndex::Wanted wanted_;
   std::vector<ClassNumber> classes_;  // that will do
   std::uint32_t wanted_candidates_;
   std::uint32_t candidates_ = 0;
-  std::uint32_t misfits_ = 0;
-  std::uint32_t most_misfits_ = 0;
-  bool cut_short_ = false;
+  std::uint32_t misfits_ = 0;  // in a row
+  bool skipped_ = false;
   std::optional<SlotNumber> best_;
   double best_score_ = 0;
 };

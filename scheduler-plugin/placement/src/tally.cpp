@@ -7,19 +7,31 @@ namespace orchid::placement {
 namespace {
 
 constexpr std::size_t most_examined = 64;
-constexpr std::size_t most_examples = 8;
 
 /// Collects one tally.
 class Counter {
  public:
-  Counter(const Book& book, const Needs& needs) : book_(book), needs_(needs) {}
+  Counter(const Book& book, const Needs& needs, const TallyOptions& options)
+      : book_(book), needs_(needs), options_(options) {}
 
   void add(Reason reason, std::size_t grants) {
     counts_[static_cast<std::size_t>(reason)] += grants;
   }
+  /// The first of some grants is an example of the reason, if there is none yet.
+  template <typename Each>
+  void add(Reason reason, std::size_t grants, const Each& each) {
+    add(reason, grants);
+    if (grants == 0 || examples_.size() >= options_.most_examples ||
+        shown_[static_cast<std::size_t>(reason)])
+      return;
+    (void)each([&](SlotNumber slot) {
+      example(reason, slot);
+      return FreeIndex::Visit::stop;
+    });
+  }
   /// The first of a reason becomes its example.
   void example(Reason reason, SlotNumber slot) {
-    if (examples_.size() >= most_examples) return;
+    if (examples_.size() >= options_.most_examples) return;
     bool& shown = shown_[static_cast<std::size_t>(reason)];
     if (shown) return;
     shown = true;
@@ -34,8 +46,9 @@ class Counter {
   }
   [[nodiscard]] bool may_examine() const { return examined_ < most_examined; }
 
-  Tally take(std::uint32_t alternative) {
-    Tally tally{.alternative = alternative, .counts = {}, .examples = std::move(examples_)};
+  Tally take() {
+    Tally tally{
+        .alternative = options_.alternative, .counts = {}, .examples = std::move(examples_)};
     for (std::size_t i = 0; i < counts_.size(); ++i)
       if (counts_[i] > 0) tally.counts.push_back({static_cast<Reason>(i), counts_[i]});
     std::ranges::stable_sort(tally.counts, [](const ReasonCount& left, const ReasonCount& right) {
@@ -47,41 +60,49 @@ class Counter {
  private:
   const Book& book_;
   const Needs& needs_;
+  const TallyOptions options_;
   std::array<std::size_t, reason_count> counts_{};
   std::array<bool, reason_count> shown_{};
   std::vector<HostReason> examples_;
   std::size_t examined_ = 0;
 };
 
-void count_cell(Counter& counter, const Needs& needs, std::uint32_t gpus, std::uint32_t cores,
-                const FreeIndex::Cell& cell) {
-  const Reason reason = cores < needs.cores                                 ? Reason::too_few_cores
-                        : gpus < std::min(needs.gpus, FreeIndex::most_gpus) ? Reason::too_few_gpus
-                                                                            : Reason::fits;
-  if (reason != Reason::fits) {
-    counter.add(reason, cell.size());
-    counter.example(reason, cell.begin()->slot);
-    return;
-  }
-  std::size_t left = cell.size();
-  for (const FreeIndex::Entry& entry : cell) {
-    if (!counter.may_examine()) break;
-    counter.examine(entry.slot);
+/// Grants of a class that will do, with so many free GPUs.
+void count_level(Counter& counter, const FreeIndex& index, const Needs& needs, ClassNumber number,
+                 std::uint32_t gpus) {
+  const std::size_t few = index.count(number, gpus, needs.cores);
+  counter.add(Reason::too_few_cores, few, [&](const auto& visitor) {
+    return index.visit_level(number, gpus, 0, needs.cores - 1, visitor);
+  });
+  const auto each = [&](const auto& visitor) {
+    return index.visit_level(number, gpus, needs.cores, CoreSet::limit, visitor);
+  };
+  std::size_t left = index.count(number, gpus) - few;
+  if (gpus < std::min(needs.gpus, FreeIndex::most_gpus))
+    return counter.add(Reason::too_few_gpus, left, each);
+  (void)each([&](SlotNumber slot) {
+    if (!counter.may_examine()) return FreeIndex::Visit::stop;
+    counter.examine(slot);
     --left;
-  }
+    return FreeIndex::Visit::next;
+  });
   counter.add(Reason::not_examined, left);
 }
 
 void count_classes(Counter& counter, const Book& book, const Needs& needs) {
+  const FreeIndex& index = book.index();
   for (ClassNumber number = 0; number < book.classes().end(); ++number) {
     if (!book.classes().in_use(number)) continue;
     const Reason reason = class_misfit(book.classes().at(number), needs);
-    book.index().for_each_cell(
-        number, [&](std::uint32_t gpus, std::uint32_t cores, const FreeIndex::Cell& cell) {
-          if (reason == Reason::fits) return count_cell(counter, needs, gpus, cores, cell);
-          counter.add(reason, cell.size());
-          counter.example(reason, cell.begin()->slot);
-        });
+    for (std::uint32_t gpus = 0; gpus < index.gpu_levels(number); ++gpus) {
+      if (reason == Reason::fits) {
+        count_level(counter, index, needs, number, gpus);
+        continue;
+      }
+      counter.add(reason, index.count(number, gpus), [&](const auto& visitor) {
+        return index.visit_level(number, gpus, 0, CoreSet::limit, visitor);
+      });
+    }
   }
 }
 
@@ -135,8 +156,8 @@ HostReason finding_of(const Book& book, const Slot& slot, const Needs& needs, Re
   return finding;
 }
 
-Tally tally_of(const Book& book, std::uint32_t alternative, const Needs& needs) {
-  Counter counter(book, needs);
+Tally tally_of(const Book& book, const Needs& needs, const TallyOptions& options) {
+  Counter counter(book, needs, options);
   if (needs.one_host) {
     std::size_t here = 0;
     if (needs.host != Names::unknown) {
@@ -147,13 +168,13 @@ Tally tally_of(const Book& book, std::uint32_t alternative, const Needs& needs) 
     std::size_t all = book.index().size();
     for (std::size_t i = 0; i < reason_count; ++i) all += book.unavailable(static_cast<Reason>(i));
     counter.add(Reason::other_host, all - here);
-    return counter.take(alternative);
+    return counter.take();
   }
   counter.add(Reason::no_grant, book.hosts_without_grant());
   for (const Reason reason : {Reason::host_lost, Reason::drained, Reason::job_not_running})
     counter.add(reason, book.unavailable(reason));
   count_classes(counter, book, needs);
-  return counter.take(alternative);
+  return counter.take();
 }
 
 }  // namespace orchid::placement
