@@ -13,7 +13,8 @@ MAY_INCLUDE = {
     "libs/transport": ["libs/foundation", "libs/protocol"],
     "libs/sandbox": ["libs/foundation"],
     "libs/function_abi": [],
-    "gateway": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module"],
+    "scheduler-plugin/placement": ["libs/foundation"],
+    "gateway": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module", "scheduler-plugin/placement"],
     "gateway/dispatch": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module", "sdk"],
     "gateway/door": ["libs/foundation", "libs/protocol", "libs/transport", "libs/sandbox"],
     "executor": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module", "libs/function_abi", "libs/sandbox"],
@@ -26,7 +27,7 @@ MAY_INCLUDE = {
 # Where the project's own header folders stand: the first folder of an #include, and the part it belongs to.
 HEADER_ROOTS = {
     "foundation": "libs/foundation", "protocol": "libs/protocol", "module": "libs/module", "transport": "libs/transport",
-    "sandbox": "libs/sandbox",
+    "sandbox": "libs/sandbox", "placement": "scheduler-plugin/placement",
     "orchid": None,  # function_abi and the SDK share it; the file decides
 }
 FUNCTION_ABI_HEADERS = ("orchid/embedded.h", "orchid/function.h", "orchid/function.hpp", "orchid/values.h")
@@ -81,6 +82,8 @@ def check(tree):
 
 
 BAD = [
+    {"scheduler-plugin/placement/src/a.cpp": '#include "protocol/outcome.h"\n'},
+    {"executor/agent/src/a.cpp": '#include "placement/host.h"\n'},
     {"libs/foundation/src/a.cpp": '#include "protocol/outcome.h"\n'},
     {"libs/protocol/src/a.cpp": '#include "transport/local_lane.h"\n'},
     {"gateway/src/http/a.cpp": '#include "sandbox/confinement.h"\n', "libs/sandbox/include/sandbox/confinement.h": ""},

@@ -1,0 +1,75 @@
+#include "needs.h"
+
+#include <algorithm>
+
+#include "book.h"
+
+namespace orchid::placement {
+
+Needs needs_of(const Book& book, const Request& request, const WorkerShape& shape,
+               MonotonicTime now) {
+  const Constraints& wanted = request.constraints;
+  Needs needs{.tenant = request.tenant,
+              .cores = shape.cores,
+              .memory = shape.memory,
+              .gpus = shape.gpus,
+              .kind = wanted.kind,
+              .now = now,
+              .watts_at_most = request.watts_at_most,
+              .one_host = !wanted.host.empty()};
+  // A grant whose end is now has ended, also for a request that does not say how long it needs.
+  const auto lifetime =
+      std::max<std::chrono::nanoseconds>(request.lifetime, std::chrono::nanoseconds(1));
+  needs.until = no_end - now <= lifetime ? no_end : now + lifetime;
+  if (!shape.gpu_model.empty() && shape.gpus > 0) needs.model = book.models().find(shape.gpu_model);
+  if (!wanted.architecture.empty())
+    needs.architecture = book.architectures().find(wanted.architecture);
+  for (const std::string& feature : wanted.features) {
+    const std::uint32_t number = book.features().find(feature);
+    if (number == Names::unknown)
+      needs.unknown_feature = feature;
+    else
+      needs.features.insert(number);
+  }
+  if (needs.one_host) needs.host = book.host_named(wanted.host).value_or(Names::unknown);
+  return needs;
+}
+
+namespace {
+
+Reason power_misfit(const HostEntry& host, const Needs& needs) {
+  const std::optional<double> cap = host.description.watts_at_most;
+  if (!needs.watts_at_most && !cap) return Reason::fits;
+  const std::optional<double> expected = host.expected_watts();
+  // A cap on a host that tells nothing cannot be kept; a request that insists cannot be met.
+  if (!expected) return needs.watts_at_most ? Reason::power_unknown : Reason::fits;
+  const double then = *expected + needs.cores * host.description.watts_per_core;
+  const bool within =
+      (!cap || then <= *cap) && (!needs.watts_at_most || then <= *needs.watts_at_most);
+  return within ? Reason::fits : Reason::too_much_power;
+}
+
+}  // namespace
+
+Reason room_misfit(const Book& book, const Slot& slot, const Needs& needs) {
+  if (slot.free.size() < needs.cores) return Reason::too_few_cores;
+  if (needs.gpus > 0) {
+    if (slot.free_gpus.size() < needs.gpus) return Reason::too_few_gpus;
+    if (needs.model && book.gpus_of_model(slot, *needs.model).size() < needs.gpus)
+      return Reason::wrong_gpu_model;
+  }
+  if (slot.grant.until < needs.until) return Reason::ends_too_soon;
+  if (slot.memory_free < needs.memory) return Reason::too_little_memory;
+  return power_misfit(book.host(slot.host), needs);
+}
+
+Reason misfit(const Book& book, const Slot& slot, const Needs& needs) {
+  if (slot.unavailable != Reason::fits) return slot.unavailable;
+  if (needs.one_host && needs.host != slot.host) return Reason::other_host;
+  if (const Reason reason = class_misfit(book.classes().at(slot.host_class), needs);
+      reason != Reason::fits)
+    return reason;
+  return room_misfit(book, slot, needs);
+}
+
+}  // namespace orchid::placement

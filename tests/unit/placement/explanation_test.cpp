@@ -1,0 +1,112 @@
+#include "placement/explanation.h"
+
+#include <algorithm>
+
+#include "small_cluster.h"
+
+namespace orchid::placement::tests {
+namespace {
+
+std::vector<std::string> said(const std::vector<HostReason>& findings) {
+  std::vector<std::string> lines;
+  for (const HostReason& finding : findings) lines.push_back(to_string(finding));
+  std::ranges::sort(lines);
+  return lines;
+}
+
+TEST_CASE("each host's reason is told with its numbers") {
+  SmallCluster cluster({});
+  Host arm = host_named("arm", 8);
+  arm.architecture = "aarch64";
+  cluster.add(arm);
+  Host bare = host_named("bare", 8);
+  bare.features.clear();
+  cluster.add(bare);
+  const auto add = [&](const std::string& name, auto change_grant) {
+    Host host = host_named(name, 8);
+    host.features = {"avx512"};
+    REQUIRE(cluster.placement.put_host(host, start).has_value());
+    Grant grant = whole(host, "g-" + name);
+    change_grant(grant);
+    REQUIRE(cluster.placement.put_grant(std::move(grant), start).has_value());
+  };
+  add("short", [](Grant& grant) { grant.until = start + seconds(40); });
+  add("private", [](Grant& grant) {
+    grant.users = GrantUsers::owner_only;
+    grant.owner = bob;
+  });
+  add("busy", [](Grant& grant) { grant.cores = {0, 1, 2}; });
+  add("lean", [](Grant& grant) { grant.memory = 1_GiB; });
+  add("drained", [](Grant&) {});
+  (void)cluster.placement.apply(
+      std::vector<HostAllocation>{{.host = HostId("boot-drained"), .drained = true, .jobs = {}}},
+      start);
+  add("away", [](Grant&) {});
+  REQUIRE(cluster.placement.lose_host(HostId("boot-away")).has_value());
+  REQUIRE(cluster.placement.put_host(host_named("empty", 8), start).has_value());
+
+  const Request request{
+      .tenant = alice,
+      .alternatives = {{.cores = 4, .memory = 2_GiB}},
+      .constraints = {.host = {}, .architecture = "x86_64", .kind = {}, .features = {"avx512"}},
+      .lifetime = seconds(60)};
+  CHECK(said(cluster.placement.consider(request, 0, start)) ==
+        std::vector<std::string>{
+            "arm: wrong architecture: aarch64 (grant g-arm)",
+            "away: host does not answer (grant g-away)",
+            "bare: lacks a feature (grant g-bare)",
+            "busy: too few cores free: 3 of 3 cores free, wanted 4 (grant g-busy)",
+            "drained: drained (grant g-drained)",
+            "empty: nothing granted",
+            "lean: too little memory free: 1 GiB of 1 GiB free, wanted 2 GiB (grant g-lean)",
+            "private: owner only (grant g-private)",
+            "short: grant ends too soon: 40 s left, wanted 60 s (grant g-short)",
+        });
+
+  CHECK(cluster.place(request).empty());
+  const Explanation why = cluster.placement.explain(cluster.last.id).value();
+  REQUIRE(why.tallies.size() == 1);
+  std::size_t counted = 0;
+  for (const ReasonCount& count : why.tallies[0].counts) counted += count.grants;
+  CHECK(counted == 9);
+  CHECK(why.tallies[0].examples.size() == 6);  // all but those that get no work at all
+  const std::string text = to_string(why);
+  CAPTURE(text);
+  CHECK(text.find("for example busy: too few cores free: 3 of 3 cores free, wanted 4") !=
+        std::string::npos);
+  CHECK(text.find("refused: no host has room: ") != std::string::npos);
+}
+
+TEST_CASE("a placed lease says where it went and what it found there") {
+  SmallCluster cluster({host_named("n1", 8)});
+  CHECK(cluster.place(2) == "n1");
+  CHECK(cluster.place(3) == "n1");
+  const Explanation why = cluster.placement.explain(cluster.last.id).value();
+  CHECK(why.policy == "pack");
+  CHECK(why.places == cluster.last.places);
+  REQUIRE(why.chosen.size() == 1);
+  CHECK(to_string(why.chosen[0]) == "n1: 6 of 8 cores free, wanted 3 (grant g-n1)");
+}
+
+TEST_CASE("only the newest decisions are remembered") {
+  Placement placement(make_pack_policy(), {.remembered_decisions = 2});
+  const DecisionId first = placement.open({.tenant = alice}, start).id;
+  CHECK(placement.explain(first)->refusal->message == "no host has room: no host is known");
+  const DecisionId second = placement.open({.tenant = alice}, start).id;
+  (void)placement.open({.tenant = alice}, start);
+  CHECK(placement.explain(first).error().code == ErrorCode::not_found);
+  CHECK(placement.explain(second).has_value());
+}
+
+TEST_CASE("with a named host, only that one is explained") {
+  SmallCluster cluster({host_named("n1", 2), host_named("n2", 8)});
+  const Request request{
+      .tenant = alice, .alternatives = {{.cores = 4}}, .constraints = {.host = "n1"}};
+  CHECK(cluster.place(request).empty());
+  CHECK(cluster.last.refusal->message == "no host has room: 1 another host, 1 too few cores free");
+  CHECK(cluster.place({.tenant = alice, .constraints = {.host = "n3"}}).empty());
+  CHECK(cluster.last.refusal->message == "no host has room: 2 another host");
+}
+
+}  // namespace
+}  // namespace orchid::placement::tests
