@@ -129,6 +129,7 @@ def slurmctld_can_be_lost_and_come_back():
     with started("--nodes", "1") as cluster:
         job = cluster.submit()
         cluster.wait_for_state(job, "RUNNING")
+        cluster.wait_until_saved(job)
         cluster.manage("stop", "slurmctld")
         expect("slurmctld" not in cluster_processes.daemons(cluster.configuration), "slurmctld is gone")
         cluster.manage("restart", "slurmctld")
