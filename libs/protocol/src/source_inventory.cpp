@@ -24,7 +24,8 @@ Result<bool> SourceInventory::apply(SourceUpdate update) {
     lost_ = true;
     return failure;
   };
-  if (!begins_anew && (lost_ || !(complete_ || !parts_.empty())))
+  const bool has_begun = complete_ || !parts_.empty();
+  if (!begins_anew && (lost_ || !has_begun))
     return refuse(misfit("is not a full one, and nothing is known that it could change"));
   if (last_sequence_ != 0 && update.sequence != last_sequence_ + 1) {
     const std::string expected = std::to_string(last_sequence_ + 1);
