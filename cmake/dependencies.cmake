@@ -12,6 +12,8 @@ find_package(toml11 REQUIRED)
 pkg_check_modules(SECCOMP REQUIRED IMPORTED_TARGET libseccomp)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(UCX REQUIRED IMPORTED_TARGET ucx)
+# Only its headers: the library is opened at run time. Without them orchid-slurm is not built.
+find_path(SLURM_INCLUDE_DIR slurm/slurm.h)
 if(ORCHID_TESTS)
   find_package(doctest REQUIRED)
 endif()

@@ -1,180 +1,161 @@
 #!/usr/bin/env python3
 """./dev cluster: a Slurm cluster on this machine: real munged, slurmctld and slurmd, in a directory of its own.
 
-Everything that it starts is listed in DIRECTORY/processes.json and ended by `down`; nothing else on the machine is
+Everything that it starts is ended by `down`, also when the script was killed in the middle; nothing else on the machine is
 touched, also when it runs a Slurm of its own: other ports, another munge key and socket, another spool.
 """
 import argparse
 import contextlib
-import json
+import fcntl
 import os
 import pathlib
-import pwd
-import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 
+import cluster_files
+import cluster_processes
+
 # By full path, and as the file that is behind it: started under another name Debian's slurmd ignores every Gres=.
-DAEMONS = {"munged": "/usr/sbin/munged", "slurmctld": "/usr/sbin/slurmctld", "slurmd": "/usr/sbin/slurmd"}
+PROGRAMS = {"munged": "/usr/sbin/munged", "slurmctld": "/usr/sbin/slurmctld", "slurmd": "/usr/sbin/slurmd",
+            "sinfo": "/usr/bin/sinfo", "scancel": "/usr/bin/scancel"}
 EXPECTED = {"munged": "munged", "slurmctld": "slurmctld-wlm", "slurmd": "slurmd-wlm"}
 PACKAGES = "munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins"
-# For scheduling alone any character device is a GPU.
-FAKE_GPUS = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"]
+MARK = "orchid-cluster"  # a file that says: this directory is ours to remove
 START_TIMEOUT_S = 60
-STOP_TIMEOUT_S = 20
+STOP_TIMEOUT_S = 10
+LOCK_TIMEOUT_S = 90
 COMMAND_TIMEOUT_S = 15
+START_ATTEMPTS = 3
+PORT_TAKEN = "Address already in use"
 
 
 class Failure(Exception):
     pass
 
 
+class PortTaken(Failure):
+    pass
+
+
 def check_programs():
-    for name, path in DAEMONS.items():
+    for name, path in PROGRAMS.items():
         if not os.path.exists(path):
             raise Failure(f"there is no {path}: apt-get install --no-install-recommends {PACKAGES}")
         real = os.path.basename(os.path.realpath(path))
-        if real != EXPECTED[name]:
+        if real != EXPECTED.get(name, real):
             raise Failure(f"{path} is {real}, not {EXPECTED[name]}: another package (slurm-wlm-emulator?) has taken its place; "
                           "remove it, or choose with update-alternatives")
-
-
-def free_ports(count):
-    """Ports that the kernel gives away now. Somebody may take one before the daemon does; `up` says so then."""
-    with contextlib.ExitStack() as keep:
-        sockets = [keep.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-
-
-def slurm_conf(directory, options, ports):
-    user = pwd.getpwuid(os.geteuid()).pw_name
-    gres = f" Gres=gpu:{options.gpus}" if options.gpus else ""
-    nodes = "\n".join(
-        f"NodeName=n{i + 1} NodeHostname=localhost NodeAddr=127.0.0.1 Port={ports[i + 1]} Sockets=1 CoresPerSocket={options.cores} "
-        f"ThreadsPerCore=1 RealMemory={options.memory}{gres}" for i in range(options.nodes))
-    every = f"n[1-{options.nodes}]"
-    return f"""ClusterName={options.name}
-SlurmctldHost=localhost(127.0.0.1)
-SlurmctldPort={ports[0]}
-SlurmUser={user}
-SlurmdUser={user}
-AuthType=auth/munge
-AuthInfo=socket={directory}/munge/socket
-CredType=cred/munge
-StateSaveLocation={directory}/state
-SlurmdSpoolDir={directory}/%n
-SlurmctldPidFile={directory}/slurmctld.pid
-SlurmdPidFile={directory}/%n.pid
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SwitchType=switch/none
-MpiDefault=none
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
-SlurmdParameters=config_overrides
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core_Memory
-DefMemPerCPU={max(1, options.memory // (2 * options.cores))}
-PreemptType=preempt/partition_prio
-PreemptMode=CANCEL
-SchedulerParameters=bf_interval=5,bf_resolution=10,sched_min_interval=100000
-ReturnToService=2
-SlurmdTimeout=15
-SlurmctldTimeout=15
-KillWait=5
-MinJobAge=30
-{"GresTypes=gpu" if options.gpus else ""}
-{nodes}
-PartitionName=batch Nodes={every} Default=YES PriorityTier=10 PreemptMode=OFF MaxTime=INFINITE State=UP
-PartitionName=idle Nodes={every} PriorityTier=1 PreemptMode=CANCEL GraceTime=0 MaxTime=INFINITE State=UP
-"""
-
-
-def gres_conf(options):
-    files = "\n".join(f"NodeName=n[1-{options.nodes}] Name=gpu File={device}" for device in FAKE_GPUS[:options.gpus])
-    return f"AutoDetect=off\n{files}\n"
 
 
 class Cluster:
     def __init__(self, directory):
         self.directory = pathlib.Path(directory).resolve()
-        self.record = self.directory / "processes.json"
+        self.configuration = self.directory / "slurm.conf"
+
+    @contextlib.contextmanager
+    def held(self):
+        """One command at a time works on a directory; another waits. The lock goes with its holder, however that ends."""
+        give_up = time.monotonic() + LOCK_TIMEOUT_S
+        while True:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            lock = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if self.directory.exists() and os.path.samestat(os.fstat(lock), os.stat(self.directory)):
+                    break  # and not one that was removed meanwhile
+            except BlockingIOError:
+                if time.monotonic() > give_up:
+                    raise Failure(f"another './dev cluster' has been working on {self.directory} for {LOCK_TIMEOUT_S} s") from None
+            os.close(lock)
+            time.sleep(0.05)
+        try:
+            yield
+        finally:
+            os.close(lock)
+
+    def check_is_ours(self):
+        if any(self.directory.iterdir()) and not (self.directory / MARK).exists():
+            raise Failure(f"{self.directory} has other files in it: choose an empty --directory, or one that is not there yet")
+
+    def clear(self):
+        """The mark goes last: what is left by one that was killed here is still known as ours."""
+        for entry in sorted(self.directory.iterdir(), key=lambda one: one.name == MARK):
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
 
     def environment(self):
-        return {**os.environ, "SLURM_CONF": str(self.directory / "slurm.conf")}
+        return {**os.environ, "SLURM_CONF": str(self.configuration)}
 
-    def processes(self):
-        """What was started and still is what was started: a number may belong to another process by now."""
-        try:
-            known = json.loads(self.record.read_text())
-        except FileNotFoundError:
-            return []
-        return [one for one in known if started_at(one["pid"]) == one["started"]]
-
-    def start(self, name, command, log):
-        with open(self.directory / log, "ab") as output:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
-                                       env=self.environment())
-        known = self.processes() + [{"name": name, "pid": process.pid, "started": started_at(process.pid), "log": log}]
-        self.record.write_text(json.dumps(known, indent=1))
-        return process
-
-    def prepare(self, options):
-        if options.gpus > len(FAKE_GPUS):
-            raise Failure(f"at most {len(FAKE_GPUS)} GPUs can be made up")
-        self.directory.mkdir(parents=True, exist_ok=True)
-        for folder in ["state", "munge", *[f"n{i + 1}" for i in range(options.nodes)]]:
-            (self.directory / folder).mkdir(exist_ok=True)
-        ports = free_ports(options.nodes + 1)
-        (self.directory / "slurm.conf").write_text(slurm_conf(self.directory, options, ports))
-        (self.directory / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nConstrainCores=no\nConstrainRAMSpace=no\n")
-        if options.gpus:
-            (self.directory / "gres.conf").write_text(gres_conf(options))
-        key = self.directory / "munge" / "key"
-        key.write_bytes(secrets.token_bytes(128))
-        key.chmod(0o400)
-
-    def start_munged(self):
+    def start(self, name):
+        """`name` is "munged", "slurmctld" or "slurmd NODE"."""
+        program, _, node = name.partition(" ")
         folder = self.directory / "munge"
-        self.start("munged", [DAEMONS["munged"], "--foreground", "--force", f"--key-file={folder}/key", f"--socket={folder}/socket",
-                              f"--pid-file={folder}/pid", f"--seed-file={folder}/seed", f"--log-file={folder}/log"], "munged.log")
-        wait_until(lambda: (folder / "socket").exists(), START_TIMEOUT_S, "munged has made no socket", self.directory / "munged.log")
+        arguments = {"munged": ["--foreground", "--force", f"--key-file={folder}/key", f"--socket={folder}/socket",
+                                f"--pid-file={folder}/pid", f"--seed-file={folder}/seed", f"--log-file={folder}/log"],
+                     "slurmctld": ["-D", "-f", str(self.configuration)],
+                     "slurmd": ["-D", "-N", node, "-f", str(self.configuration)]}[program]
+        with open(self.log(name), "ab") as output:
+            return subprocess.Popen([PROGRAMS[program], *arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                                    start_new_session=True, env=self.environment(), cwd=self.directory)
+
+    def log(self, name):
+        return self.directory / f"{name.rpartition(' ')[2]}.log"
 
     def up(self, options):
         check_programs()
-        if self.processes():
+        problem = cluster_files.problem_with(self.directory, options)
+        if problem:
+            raise Failure(problem)
+        self.check_is_ours()
+        if cluster_processes.of_cluster(self.configuration):
             raise Failure(f"a cluster runs in {self.directory} already; './dev cluster down' ends it")
-        shutil.rmtree(self.directory, ignore_errors=True)
-        self.prepare(options)
-        try:
-            self.start_munged()
-            self.start("slurmctld", [DAEMONS["slurmctld"], "-D", "-c", "-f", str(self.directory / "slurm.conf")], "slurmctld.log")
-            for i in range(options.nodes):
-                self.start(f"slurmd n{i + 1}", [DAEMONS["slurmd"], "-D", "-N", f"n{i + 1}", "-f", str(self.directory / "slurm.conf")],
-                           f"n{i + 1}.log")
-            self.wait_for_nodes(options.nodes)
-        except (Failure, KeyboardInterrupt):
-            self.end_processes()
-            raise
+        for attempt in range(START_ATTEMPTS):
+            try:
+                self.start_all(options)
+                break
+            except PortTaken:
+                self.end_processes()
+                if attempt == START_ATTEMPTS - 1:
+                    raise
+            except BaseException:
+                self.end_processes()
+                raise
         print(f"{options.nodes} nodes of {options.cores} cores are idle. For this shell:\n\n"
-              f"    export SLURM_CONF={self.directory}/slurm.conf\n\nPartitions: batch (default), idle (preempted by batch).")
+              f"    export SLURM_CONF={self.configuration}\n\nPartitions: batch (default), idle (preempted by batch).")
 
-    def wait_for_nodes(self, count):
-        def all_idle():
-            for one in json.loads(self.record.read_text()):
-                if started_at(one["pid"]) != one["started"]:
-                    raise Failure(f"{one['name']} has ended: {last_lines(self.directory / one['log'])}")
-            return self.node_states().count("idle") == count
-        wait_until(all_idle, START_TIMEOUT_S, "the nodes do not become idle", self.directory / "slurmctld.log")
+    def start_all(self, options):
+        self.clear()
+        (self.directory / MARK).touch()
+        cluster_files.write(self.directory, options)
+        names = ["munged", "slurmctld", *(f"slurmd {node}" for node in cluster_files.node_names(options))]
+        running = {}
+        socket = self.directory / "munge" / "socket"
+        for name in names:
+            running[name] = self.start(name)
+            if name == "munged":
+                self.wait_until(socket.exists, "munged has made no socket", running)
+        self.wait_until(lambda: self.node_states().count("idle") == options.nodes, "the nodes do not become idle", running)
 
-    def slurm(self, *command):
-        return subprocess.run(command, env=self.environment(), capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False)
+    def wait_until(self, condition, what, running):
+        give_up = time.monotonic() + START_TIMEOUT_S
+        while not condition():
+            for name, process in running.items():
+                if process.poll() is not None:
+                    said = last_lines(self.log(name))
+                    kind = PortTaken if PORT_TAKEN in said else Failure
+                    raise kind(f"{name} has ended: {said}\nIts files are in {self.directory}; './dev cluster down' removes them")
+            if time.monotonic() > give_up:
+                raise Failure(f"{what} within {START_TIMEOUT_S} s: {last_lines(self.log(list(running)[-1]))}")
+            time.sleep(0.05)
+
+    def slurm(self, name, *arguments):
+        return subprocess.run([PROGRAMS[name], *arguments], env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=COMMAND_TIMEOUT_S, check=False)
 
     def node_states(self):
         try:
@@ -184,64 +165,45 @@ class Cluster:
         return asked.stdout.split() if asked.returncode == 0 else []
 
     def status(self):
-        running = self.processes()
+        running = cluster_processes.daemons(self.configuration)
         if not running:
             print(f"no cluster runs in {self.directory}")
             return 1
-        for one in running:
-            print(f"{one['pid']:>8}  {one['name']:<12} {self.directory / one['log']}")
+        for name, pid in sorted(running.items()):
+            print(f"{pid:>8}  {name:<12} {self.log(name)}")
         print("nodes: " + (", ".join(self.node_states()) or "slurmctld does not answer"))
         return 0
 
+    def restart(self, name, stop_only):
+        """A daemon as after a crash: killed, and started again with the state that it has left."""
+        if not self.configuration.exists():
+            raise Failure(f"there is no cluster in {self.directory}")
+        known = ["munged", "slurmctld", *(f"slurmd {entry.stem}" for entry in self.directory.glob("n*.log"))]
+        if name not in known:
+            raise Failure(f"no daemon is called '{name}'; there are: {', '.join(sorted(known))}")
+        pid = cluster_processes.daemons(self.configuration).get(name)
+        if pid is not None:
+            started = cluster_processes.started_at(pid)
+            cluster_processes.send(pid, started, signal.SIGKILL)
+            wait_until(lambda: cluster_processes.started_at(pid) != started, STOP_TIMEOUT_S, f"{name} does not end")
+        if not stop_only:
+            self.start(name)
+            wait_until(lambda: name in cluster_processes.daemons(self.configuration), START_TIMEOUT_S, f"{name} does not start")
+
     def down(self):
-        if not self.directory.exists():
-            print(f"there is no cluster in {self.directory}")
-            return
-        if any(one["name"] == "slurmctld" for one in self.processes()):
+        self.check_is_ours()
+        if "slurmctld" in cluster_processes.daemons(self.configuration):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.slurm("scancel", "--full", "--signal=KILL", "--state=RUNNING")
                 self.slurm("scancel", "--state=PENDING")
         self.end_processes()
-        shutil.rmtree(self.directory, ignore_errors=True)
+        self.clear()
+        self.directory.rmdir()
 
     def end_processes(self):
-        """Steps outlive their slurmd: they are found by their spool."""
-        victims = {one["pid"]: one["started"] for one in self.processes()}
-        for sign in (signal.SIGTERM, signal.SIGKILL):
-            victims.update(self.steps())
-            for pid, started in victims.items():
-                if started_at(pid) == started:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, sign)
-            gone = lambda: not any(started_at(pid) == started for pid, started in victims.items()) and not self.steps()
-            with contextlib.suppress(Failure):
-                wait_until(gone, STOP_TIMEOUT_S, "", None)
-                return
-        raise Failure(f"these do not end: {sorted(pid for pid, started in victims.items() if started_at(pid) == started)}")
-
-    def steps(self):
-        """slurmstepd of this cluster's nodes, and what runs below them."""
-        found = {}
-        wanted = f"SLURM_CONF={self.directory}/slurm.conf".encode()
-        for entry in pathlib.Path("/proc").iterdir():
-            if not entry.name.isdigit() or int(entry.name) == os.getpid():
-                continue
-            with contextlib.suppress(OSError):
-                is_step = (entry / "comm").read_text().startswith("slurmstepd")
-                variables = (entry / "environ").read_bytes().split(b"\0")
-                in_job = any(v.startswith(b"SLURM_JOB_ID=") for v in variables)
-                if wanted in variables and (is_step or in_job):
-                    found[int(entry.name)] = started_at(int(entry.name))
-        return found
-
-
-def started_at(pid):
-    """In clock ticks since the machine's start, which with the number names a process; None: it is gone."""
-    try:
-        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    except OSError:
-        return None
-    return None if fields[0] in "ZX" else int(fields[19])
+        left = cluster_processes.end(self.configuration, STOP_TIMEOUT_S)
+        if left:
+            raise Failure(f"these do not end: {sorted(left)}")
 
 
 def last_lines(log):
@@ -250,39 +212,73 @@ def last_lines(log):
     return "there is no log"
 
 
-def wait_until(condition, seconds, what, log):
+def wait_until(condition, seconds, what):
     give_up = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > give_up:
-            raise Failure(f"{what} within {seconds} s: {last_lines(log)}" if log else what)
+            raise Failure(f"{what} within {seconds} s")
         time.sleep(0.05)
 
 
-def main():
+def arguments():
     parser = argparse.ArgumentParser(prog="./dev cluster", description="a Slurm cluster on this machine, for tests and for trying Orchid")
     parser.add_argument("--directory", default="build/cluster", help="where it lives (default: build/cluster)")
     commands = parser.add_subparsers(dest="command", required=True)
     up = commands.add_parser("up", help="start it, and wait until all nodes are idle")
     up.add_argument("--nodes", type=int, default=4)
     up.add_argument("--cores", type=int, default=4, help="of each node; they need not exist")
+    up.add_argument("--sockets", type=int, default=1, help="of each node")
+    up.add_argument("--threads", type=int, default=1, help="of each core")
     up.add_argument("--memory", type=int, default=4096, help="MiB of each node")
     up.add_argument("--gpus", type=int, default=0, help="of each node, made up, for scheduling")
+    up.add_argument("--dpus", type=int, default=0, help="how many nodes have the feature dpu: the last ones")
     up.add_argument("--name", default="orchid", help="of the cluster")
+    up.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="another line for slurm.conf; repeatable")
+    up.add_argument("--node-option", default="", metavar="TEXT", help="more for each node's line in slurm.conf")
     commands.add_parser("down", help="end it, its jobs too, and remove its directory")
     commands.add_parser("status", help="what runs; exit status 1: nothing")
-    options = parser.parse_args()
+    for name, text in [("stop", "kill one daemon"), ("restart", "kill one daemon and start it again")]:
+        one = commands.add_parser(name, help=f"{text}: munged, slurmctld, or 'slurmd n1'")
+        one.add_argument("daemon")
+    return parser.parse_args()
+
+
+def run(options):
     cluster = Cluster(options.directory)
-    try:
+    if options.command == "status":
+        return cluster.status()
+    if options.command == "down" and not cluster.directory.exists():
+        # Its processes may be there all the same, when somebody has removed the directory.
+        cluster.end_processes()
+        print(f"there is no cluster in {cluster.directory}")
+        return 0
+    with cluster.held():
         if options.command == "up":
             cluster.up(options)
         elif options.command == "down":
             cluster.down()
         else:
-            return cluster.status()
+            cluster.restart(options.daemon, stop_only=options.command == "stop")
+    return 0
+
+
+def main():
+    def interrupted(number, frame):
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupted)
+    try:
+        return run(arguments())
     except Failure as failure:
         print(f"cluster: {failure}", file=sys.stderr)
         return 1
-    return 0
+    except OSError as error:
+        print(f"cluster: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("cluster: interrupted; what had started is ended", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

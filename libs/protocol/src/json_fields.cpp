@@ -25,7 +25,9 @@ JsonFields JsonFields::object(const char* key) {
 
 std::vector<JsonFields> JsonFields::objects(const char* key) {
   std::vector<JsonFields> values;
-  for (const Json& item : raw(key)) {
+  const Json& items = raw(key);
+  if (items.is_object()) return fault<std::vector<JsonFields>>(key, "must be a list of objects");
+  for (const Json& item : items) {
     if (!item.is_object()) return fault<std::vector<JsonFields>>(key, "must be a list of objects");
     values.push_back({item, type_});
   }

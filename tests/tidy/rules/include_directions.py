@@ -18,6 +18,7 @@ MAY_INCLUDE = {
     "gateway/dispatch": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module", "sdk"],
     "gateway/door": ["libs/foundation", "libs/protocol", "libs/transport", "libs/sandbox"],
     "executor": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module", "libs/function_abi", "libs/sandbox"],
+    "scheduler-plugin/slurm": ["libs/foundation", "libs/protocol"],
     "sdk": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module", "libs/function_abi"],
     "cli": ["libs/foundation", "libs/protocol", "libs/module", "sdk"],
     "functions": ["libs/function_abi"],
@@ -91,6 +92,8 @@ BAD = [
     {"cli/src/a.cpp": '#include "transport/local_lane.h"\n'},
     {"sdk/cpp/src/a.cpp": '#include "harness/bench.h"\n'},
     {"functions/echo/echo.cpp": '#include "foundation/result.h"\n'},
+    {"scheduler-plugin/slurm/src/a.cpp": '#include "transport/local_lane.h"\n'},
+    {"gateway/src/hosts/a.cpp": '#include "slurm_client.h"\n', "scheduler-plugin/slurm/src/slurm_client.h": ""},
     {"functions/blackscholes/option_prices.cpp": '#include "orchid/offload.h"\n'},
     {"functions/blackscholes/offload/main.cpp": '#include "foundation/result.h"\n'},
 ]

@@ -18,7 +18,7 @@ HOMES = [
     (r"curl/", r"sdk/cpp/src/http"),
     (r"sqlite3\.h$", r"gateway/src/store/"),
     (r"seccomp\.h$|linux/(seccomp|landlock)\.h$", r"libs/sandbox/"),
-    (r"slurm/slurm(db)?\.h$", r"scheduler-plugin/slurm/"),
+    (r"slurm/(slurm|slurmdb|slurm_errno|slurm_version)\.h$", r"scheduler-plugin/slurm/src/libslurm/"),
     (r"slurm/spank\.h$", r"scheduler-plugin/spank/"),
 ]
 
@@ -45,9 +45,12 @@ BAD = [
     {"executor/worker/src/a.cpp": "#include <seccomp.h>\n"},
     {"executor/worker/src/a.cpp": "#include <linux/landlock.h>\n"},
     {"executor/worker/src/a.cpp": "#include <cuda.h>\n"},
+    {"scheduler-plugin/slurm/src/inventory.cpp": "#include <slurm/slurm.h>\n"},
+    {"gateway/src/hosts/a.cpp": "#include <slurm/slurm_errno.h>\n"},
 ]
 GOOD = [
     {"executor/compiler/src/jit/a.cpp": "#include <llvm/IR/Module.h>\n", "executor/worker/jit/a.cpp": "#include <llvm/IR/Module.h>\n"},
     {"gateway/src/store/a.cpp": "#include <sqlite3.h>\n", "libs/transport/src/ucx/a.cpp": "#include <ucp/api/ucp.h>\n"},
     {"libs/sandbox/src/a.cpp": "#include <seccomp.h>\n"},
+    {"scheduler-plugin/slurm/src/libslurm/client.cpp": "#include <slurm/slurm.h>\n"},
 ]

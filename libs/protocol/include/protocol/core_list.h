@@ -1,0 +1,32 @@
+// protocol/core_list.h: sets of small numbers (cores, GPUs) as people and batch systems write them:
+// "0-3,8".
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foundation/result.h"
+
+namespace orchid {
+
+/// Sorted, each number once.
+using CoreList = std::vector<std::uint32_t>;
+
+/// The largest number that a list may hold.
+constexpr std::uint32_t highest_core = 65'535;
+
+/// An empty text is the empty list; ranges may come in any order and overlap. Errors:
+/// `bad_request`.
+[[nodiscard]] Result<CoreList> parse_core_list(std::string_view text);
+/// The shortest such text. `list` is sorted, each number once.
+[[nodiscard]] std::string to_core_text(const CoreList& list);
+
+/// What is in `all` and not in `taken`.
+[[nodiscard]] CoreList without(const CoreList& all, const CoreList& taken);
+/// What is in at least one of them.
+[[nodiscard]] CoreList united(const CoreList& a, const CoreList& b);
+/// 0 … count-1.
+[[nodiscard]] CoreList first_numbers(std::uint32_t count);
+
+}  // namespace orchid

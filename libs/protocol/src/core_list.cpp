@@ -1,0 +1,76 @@
+#include "protocol/core_list.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <numeric>
+
+namespace orchid {
+namespace {
+
+bool read_number(std::string_view text, std::uint32_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size() && number <= highest_core;
+}
+
+}  // namespace
+
+Result<CoreList> parse_core_list(std::string_view text) {
+  CoreList list;
+  if (text.empty()) return list;
+  const std::string_view whole = text;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    const std::string_view range = text.substr(0, comma);
+    const std::size_t dash = range.find('-');
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;
+    const bool good =
+        read_number(range.substr(0, dash), first) &&
+        read_number(dash == std::string_view::npos ? range : range.substr(dash + 1), last) &&
+        first <= last;
+    // Overlapping ranges could ask for any amount of memory otherwise.
+    if (!good || list.size() + (last - first) > 2UL * highest_core)
+      return fail(ErrorCode::bad_request,
+                  "'" + std::string(whole.substr(0, 80)) + "' is no list of numbers like 0-3,8");
+    for (std::uint32_t number = first; number <= last; ++number) list.push_back(number);
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  std::ranges::sort(list);
+  list.erase(std::ranges::unique(list).begin(), list.end());
+  return list;
+}
+
+std::string to_core_text(const CoreList& list) {
+  std::string text;
+  for (std::size_t first = 0; first < list.size();) {
+    std::size_t last = first;
+    while (last + 1 < list.size() && list[last + 1] == list[last] + 1) ++last;
+    if (!text.empty()) text += ',';
+    text += std::to_string(list[first]);
+    if (last > first) text += '-' + std::to_string(list[last]);
+    first = last + 1;
+  }
+  return text;
+}
+
+CoreList without(const CoreList& all, const CoreList& taken) {
+  CoreList left;
+  std::ranges::set_difference(all, taken, std::back_inserter(left));
+  return left;
+}
+
+CoreList united(const CoreList& a, const CoreList& b) {
+  CoreList both;
+  std::ranges::set_union(a, b, std::back_inserter(both));
+  return both;
+}
+
+CoreList first_numbers(std::uint32_t count) {
+  CoreList list(count);
+  std::iota(list.begin(), list.end(), 0U);
+  return list;
+}
+
+}  // namespace orchid
