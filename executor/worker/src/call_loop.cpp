@@ -245,7 +245,8 @@ CallLoop::Verdict CallLoop::verdict_of(std::int32_t status, const orchid_call& c
   if ((refused & refused_output) != 0) {
     fallback_message_ = (call.stream == nullptr ? "the function's output is over the limit of "
                                                 : "a chunk of output is over the limit of ") +
-                        to_string(ByteCount{call.output_limit});
+                        to_string(ByteCount{call.output_limit}) +
+                        ", or the caller keeps too many answers";
     return {Outcome::limit_exceeded, fallback_message_};
   }
   if (message.empty()) {

@@ -1,5 +1,8 @@
 // The functions of orchid/function.h, as the worker offers them to user code.
+#include <sched.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <limits>
 
@@ -15,10 +18,31 @@ void orchid_call::set_message(std::string_view text) {
   std::memcpy(message->data(), text.data(), message_size);
 }
 
+namespace {
+
+/// A caller that has not read its last answers for so long keeps them.
+constexpr std::chrono::seconds patience_for_room{1};
+
+/// Answers that the caller has not given back yet may lie in the way. Null: they still do, or it is
+/// more than a call may answer.
+std::byte* room_for(orchid_call* call, std::size_t size) {
+  if (size > call->output_limit) return nullptr;
+  std::byte* room = call->lane.output(size);
+  const std::uint64_t start = room == nullptr ? orchid::ticks_now() : 0;
+  while (room == nullptr && orchid_should_stop(call) == 0 &&
+         call->rate.duration(orchid::ticks_now() - start) < patience_for_room) {
+    ::sched_yield();
+    room = call->lane.output(size);
+  }
+  return room;
+}
+
+}  // namespace
+
 extern "C" {
 
 void* orchid_output(orchid_call* call, std::size_t size) {
-  std::byte* room = size <= call->output_limit ? call->lane.output(size) : nullptr;
+  std::byte* room = room_for(call, size);
   if (room == nullptr)
     call->page.refused.fetch_or(refused_output, std::memory_order_relaxed);
   else

@@ -1,6 +1,7 @@
 #include <dirent.h>
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 
 #include "lease_fixture.h"
@@ -85,6 +86,27 @@ TEST_CASE_FIXTURE(LeaseFixture, "a GiB goes there and back") {
   REQUIRE(output.bytes().size() == std::size_t{1} << 30);
   CHECK(output.bytes().front() == std::byte{1});
   CHECK(output.bytes().back() == std::byte{2});
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "an output waits for room that answers take, not for ever") {
+  const LeasedFunction big = load("output_big");
+  const std::string size = std::to_string(600 << 20);
+  const auto input = as_bytes(std::string_view(size));
+  std::optional<Output> held = big.invoke_in_place(input);
+  CHECK(held->bytes().size() == 600 << 20);
+  const Error error = error_of([&] { (void)big.invoke_in_place(input); });
+  check_clear(error, ErrorKind::limit_exceeded);
+  CHECK(error.message().find("keeps too many answers") != std::string::npos);
+  // On one host the caller that waits has the lane to himself; nobody else gives anything back.
+  const bool beside = lane_under_test() == LaneKind::ucx;
+  std::thread gives_back([&] {
+    if (beside)
+      CHECK(eventually([&] { return sdk::LeaseAccess::core_of(lease).idle_workers() == 0; }));
+    held.reset();
+  });
+  if (!beside) gives_back.join();
+  CHECK(big.invoke_in_place(input).bytes().size() == 600 << 20);
+  if (beside) gives_back.join();
 }
 
 TEST_CASE_FIXTURE(LeaseFixture, "buffers are used up by a call, or given back") {

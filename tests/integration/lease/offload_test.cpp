@@ -121,7 +121,7 @@ TEST_CASE_FIXTURE(OffloadFixture, "workers that come later are taken") {
 }
 
 TEST_CASE_FIXTURE(OffloadFixture, "the end of all workers leaves the local threads") {
-  auto own = std::make_unique<LocalExecutor>(LocalExecutor::Options{.programs = PROGRAMS});
+  auto own = std::make_unique<LocalExecutor>(executor_options());
   source = std::make_shared<ExecutorSource>(*own);
   OffloadPool pool = this->pool(1);
   REQUIRE(eventually([&] { return pool.map<slow_roots>(inputs, outputs).worker_items > 0; }));

@@ -43,8 +43,9 @@ enum {
 
 /* Room for `size` bytes of output, aligned to 64 bytes. May be called again to grow or shrink the
  * output; what was written is kept, the address may change. Only the first `size` bytes of the last
- * call are sent back. NULL: over the limit of this connection (outcome limit_exceeded if the entry
- * then returns anything but ORCHID_OK). */
+ * call are sent back. NULL: over the limit of this connection, or its room is taken by answers that
+ * the caller keeps, and has been for a second (outcome limit_exceeded if the entry then returns
+ * anything but ORCHID_OK). */
 void* orchid_output(orchid_call* call, size_t size);
 
 /* Room for `size` bytes more behind what was written, not aligned; what was written before may
