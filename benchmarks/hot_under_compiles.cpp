@@ -20,6 +20,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "first_call.h"
 #include "foundation/files.h"
 #include "foundation/tick_clock.h"
 #include "harness/bench.h"
@@ -36,10 +37,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int cold_functions = 100;
 constexpr auto patience = 60s;
-
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 /// Black-Scholes, new each time: LLVM passes over a few bytes behind the end of a module.
 class NewModules {

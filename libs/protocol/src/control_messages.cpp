@@ -1,9 +1,9 @@
 #include "protocol/control_messages.h"
 
-#include <algorithm>
 #include <array>
 
 #include "json_fields.h"
+#include "name_list.h"
 
 namespace orchid {
 namespace {
@@ -12,14 +12,6 @@ using Json = nlohmann::json;
 
 constexpr std::array<std::string_view, 4> end_names{"released", "lapsed", "revoked", "expired"};
 constexpr std::array<std::string_view, 3> wait_names{"hot", "adaptive", "blocking"};
-
-template <typename Value, std::size_t count>
-std::optional<Value> find_name(const std::array<std::string_view, count>& names,
-                               std::string_view name) {
-  const auto* const found = std::ranges::find(names, name);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<Value>(found - names.begin());
-}
 
 Json to_json(const HostDescription& h) {
   return {{"boot_id", h.boot_id}, {"hostname", h.hostname},        {"architecture", h.architecture},

@@ -1,10 +1,10 @@
 // What sources and the gateway write. Reading is in source_parsing.cpp.
 #include "protocol/source_messages.h"
 
-#include <algorithm>
 #include <array>
 
 #include "json_fields.h"
+#include "name_list.h"
 
 namespace orchid {
 namespace {
@@ -15,14 +15,6 @@ constexpr std::array<std::string_view, 3> kind_names{"cpu", "gpu", "dpu"};
 constexpr std::array<std::string_view, 3> node_state_names{"usable", "planned", "unusable"};
 constexpr std::array<std::string_view, 4> job_state_names{"pending", "running", "suspended",
                                                           "completing"};
-
-template <typename Value, std::size_t count>
-std::optional<Value> find_name(const std::array<std::string_view, count>& names,
-                               std::string_view name) {
-  const auto* const found = std::ranges::find(names, name);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<Value>(found - names.begin());
-}
 
 Json to_json(const SourceNode& n) {
   Json json = {{"name", n.name},
