@@ -137,6 +137,7 @@ std::vector<LeaseHeld> LeaseTable::held_by_clients(MonotonicTime now) const {
                       .tenant = lease.terms.tenant,
                       .workers = lease.terms.workers,
                       .cores_per_worker = lease.terms.cores_per_worker,
+                      .core_ids = lease.terms.core_ids,
                       .memory = lease.terms.memory,
                       .client = *lease.terms.client};
     message.client.expires_in =

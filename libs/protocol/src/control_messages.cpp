@@ -1,5 +1,6 @@
 #include "protocol/control_messages.h"
 
+#include <algorithm>
 #include <array>
 
 #include "json_fields.h"
@@ -10,13 +11,26 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 4> end_names{"released", "lapsed", "revoked", "expired"};
+constexpr std::array<std::string_view, 5> end_names{"released", "lapsed", "revoked", "expired",
+                                                    "reclaimed"};
+constexpr std::array<std::string_view, 3> grant_names{"local", "pilot", "share"};
 constexpr std::array<std::string_view, 3> wait_names{"hot", "adaptive", "blocking"};
 
 Json to_json(const HostDescription& h) {
   return {{"boot_id", h.boot_id}, {"hostname", h.hostname},        {"architecture", h.architecture},
           {"cpu", h.cpu},         {"features", h.features},        {"cores", h.cores},
           {"kind", h.kind},       {"memory_bytes", h.memory.value}};
+}
+template <typename Message>
+void describe_offer(Json& json, const Message& m) {
+  if (m.ends_in) json["ends_in_ms"] = m.ends_in->count();
+  json["draining"] = m.draining;
+}
+Json to_json(const GrantTerms& g) {
+  Json json{
+      {"source", to_string(g.source)}, {"cluster", g.cluster}, {"job", g.job}, {"node", g.node}};
+  describe_offer(json, g);
+  return json;
 }
 Json to_json(const LeaseTenant& tenant) { return {{"uid", tenant.uid}, {"name", tenant.name}}; }
 Json to_json(const ClientTerms& terms) {
@@ -32,6 +46,7 @@ Json describe_lease(std::string_view type, const Message& m) {
           {"tenant", to_json(m.tenant)},
           {"workers", m.workers},
           {"cores_per_worker", m.cores_per_worker},
+          {"core_ids", m.core_ids},
           {"memory_bytes", m.memory.value}};
 }
 Json to_json(const LeaseHeld& m) {
@@ -47,6 +62,7 @@ Json to_json(const ControlHello& m) {
           {"version", m.version},
           {"executor", m.executor},
           {"host", to_json(m.host)},
+          {"grant", to_json(m.grant)},
           {"lane_socket", m.lane_socket},
           {"lane_address", m.lane_address},
           {"held", std::move(held)},
@@ -95,8 +111,40 @@ Json to_json(const CapacityReport& m) {
           {"workers_ready", m.workers_ready},
           {"counters", m.counters}};
 }
+Json to_json(const GrantChanged& m) {
+  Json json{{"type", "grant"}, {"cores", m.cores}};
+  describe_offer(json, m);
+  return json;
+}
 Json to_json(const ControlMessage& message) {
   return std::visit([](const auto& m) { return to_json(m); }, message);
+}
+
+template <typename Message>
+void parse_offer(JsonFields& f, Message& m) {
+  if (f.has("ends_in_ms"))
+    m.ends_in = std::chrono::milliseconds(f.number<std::uint32_t>("ends_in_ms"));
+  m.draining = f.flag("draining");
+}
+
+GrantTerms parse_grant_terms(JsonFields& f) {
+  GrantTerms g;
+  g.source = f.parsed("source", parse_grant_source);
+  g.cluster = f.text("cluster", 256);
+  g.job = f.number<std::uint64_t>("job");
+  g.node = f.text("node", 256);
+  parse_offer(f, g);
+  return g;
+}
+
+/// Sorted, each number once.
+CoreList parse_cores(JsonFields& f, const char* name) {
+  CoreList cores = f.numbers(name);
+  std::ranges::sort(cores);
+  if (std::ranges::adjacent_find(cores) != cores.end()) f.fault<int>(name, "names a core twice");
+  if (!cores.empty() && cores.back() > highest_core)
+    f.fault<int>(name, "names a core beyond 65535");
+  return cores;
 }
 
 HostDescription parse_host(JsonFields& f) {
@@ -106,7 +154,7 @@ HostDescription parse_host(JsonFields& f) {
   h.architecture = f.text("architecture", 64);
   h.cpu = f.text("cpu", 256);
   h.features = f.text("features");
-  h.cores = f.numbers("cores");
+  h.cores = parse_cores(f, "cores");
   h.memory = ByteCount{f.number<std::uint64_t>("memory_bytes")};
   h.kind = f.text("kind", 64);
   return h;
@@ -124,6 +172,9 @@ void parse_lease(JsonFields& f, Message& m) {
   m.memory = ByteCount{f.number<std::uint64_t>("memory_bytes")};
   if (m.workers == 0) f.fault<int>("workers", "must be at least 1");
   if (m.cores_per_worker == 0) f.fault<int>("cores_per_worker", "must be at least 1");
+  m.core_ids = parse_cores(f, "core_ids");
+  if (!m.core_ids.empty() && m.core_ids.size() != std::uint64_t{m.workers} * m.cores_per_worker)
+    f.fault<int>("core_ids", "must name as many cores as the workers have");
 }
 
 ClientTerms parse_client_terms(JsonFields& f) {
@@ -157,6 +208,9 @@ ControlHello parse_hello(JsonFields& f) {
   JsonFields host = f.object("host");
   m.host = parse_host(host);
   f.include(host);
+  JsonFields grant = f.object("grant");
+  m.grant = parse_grant_terms(grant);
+  f.include(grant);
   m.lane_socket = f.text("lane_socket", 4096);
   m.lane_address = f.text("lane_address", 512);
   for (JsonFields& lease : f.objects("held")) {
@@ -203,8 +257,16 @@ CapacityReport parse_capacity(JsonFields& f) {
   return m;
 }
 
+GrantChanged parse_grant_changed(JsonFields& f) {
+  GrantChanged m;
+  m.cores = parse_cores(f, "cores");
+  parse_offer(f, m);
+  return m;
+}
+
 std::optional<ControlMessage> parse_numbered(JsonFields& f) {
   const std::string& type = f.type();
+  if (type == "grant") return parse_grant_changed(f);
   if (type == "open_lease") return parse_open_lease(f);
   if (type == "renew_lease")
     return RenewLease{f.parsed("lease", parse_lease_id),
@@ -227,6 +289,14 @@ std::string_view to_string(LeaseEnd end) { return end_names[static_cast<std::siz
 
 std::optional<LeaseEnd> parse_lease_end(std::string_view name) {
   return find_name<LeaseEnd>(end_names, name);
+}
+
+std::string_view to_string(GrantSource source) {
+  return grant_names[static_cast<std::size_t>(source)];
+}
+
+std::optional<GrantSource> parse_grant_source(std::string_view name) {
+  return find_name<GrantSource>(grant_names, name);
 }
 
 std::string_view to_string(WaitMode mode) { return wait_names[static_cast<std::size_t>(mode)]; }

@@ -37,22 +37,32 @@ TEST_CASE("every numbered control message comes back as it was") {
                                        .tenant = {1000, "ada"},
                                        .workers = 3,
                                        .cores_per_worker = 2,
+                                       .core_ids = {0, 1, 2, 3, 8, 9},
                                        .memory = 1_GiB,
                                        .claim_within = std::chrono::milliseconds(1234)});
   CHECK(open.lease == LeaseId{2, 9});
   CHECK(open.tenant == LeaseTenant{1000, "ada"});
   CHECK(open.workers == 3);
   CHECK(open.cores_per_worker == 2);
+  CHECK(open.core_ids == CoreList{0, 1, 2, 3, 8, 9});
   CHECK(open.memory == 1_GiB);
   CHECK(open.claim_within.count() == 1234);
   CHECK_FALSE(open.client.has_value());
   const ClientTerms terms{{2, 4}, WaitMode::blocking, std::chrono::milliseconds(60'000)};
-  CHECK(numbered(OpenLease{.lease = {2, 9}, .secret = "s", .client = terms}).client == terms);
+  CHECK(numbered(OpenLease{.lease = {2, 9}, .secret = "s", .core_ids = {5}, .client = terms})
+            .client == terms);
   CHECK(numbered(RenewLease{{2, 9}, std::chrono::milliseconds(7)}).expires_in.count() == 7);
   CHECK(numbered(CloseLease{{2, 9}}).lease == LeaseId{2, 9});
   CHECK(numbered(LeaseOpened{{2, 9}, 3}).workers == 3);
   CHECK(numbered(LeaseRefused{{2, 9}, ErrorCode::no_capacity, "full"}).message == "full");
   CHECK(numbered(LeaseClosed{{2, 9}, LeaseEnd::lapsed}).reason == LeaseEnd::lapsed);
+  CHECK(numbered(LeaseClosed{{2, 9}, LeaseEnd::reclaimed}).reason == LeaseEnd::reclaimed);
+  const auto grant = numbered(
+      GrantChanged{.cores = {1, 7}, .ends_in = std::chrono::milliseconds(90), .draining = true});
+  CHECK(grant.cores == CoreList{1, 7});
+  CHECK(grant.ends_in == std::chrono::milliseconds(90));
+  CHECK(grant.draining);
+  CHECK_FALSE(numbered(GrantChanged{}).ends_in.has_value());
   const auto capacity =
       numbered(CapacityReport{.cores_free = 2, .workers_ready = 1, .counters = {{"calls", 7}}});
   CHECK(capacity.counters.at("calls") == 7);
@@ -69,21 +79,30 @@ TEST_CASE("hello and welcome come back as they were") {
                               .features = "+avx2",
                               .cores = {0, 3},
                               .memory = 8_GiB},
+                     .grant = {.source = GrantSource::pilot,
+                               .cluster = "fern",
+                               .job = 4711,
+                               .node = "n3",
+                               .ends_in = std::chrono::milliseconds(60'000),
+                               .draining = true},
                      .lane_socket = "/run/x",
                      .lane_address = "n1:4711",
                      .held = {{.lease = {1, 2},
                                .tenant = {7, "eve"},
                                .cores_per_worker = 2,
+                               .core_ids = {0, 3},
                                .client = {.client_lease = {1, 1}, .wait = WaitMode::hot}}},
                      .stream = "s-1",
                      .ack = 12};
   const auto back = plain(hello);
   CHECK(back.host.cores == std::vector<std::uint32_t>{0, 3});
   CHECK(back.host.memory == 8_GiB);
+  CHECK(back.grant == hello.grant);
   CHECK(back.lane_address == "n1:4711");
   REQUIRE(back.held.size() == 1);
   CHECK(back.held[0].tenant == LeaseTenant{7, "eve"});
   CHECK(back.held[0].cores_per_worker == 2);
+  CHECK(back.held[0].core_ids == CoreList{0, 3});
   CHECK(back.held[0].client == hello.held[0].client);
   CHECK(back.stream == "s-1");
   CHECK(back.ack == 12);
@@ -106,6 +125,13 @@ TEST_CASE("a bad control frame names its type and the field") {
   CHECK(message_of(R"({"type":"close_lease","seq":0,"ack":0,"lease":"l-1-1"})")
             .find("'seq' counts from 1") != std::string::npos);
   CHECK(message_of(R"({"type":"hello","protocol":[1]})").find("'protocol'") != std::string::npos);
+  CHECK(message_of(R"({"type":"grant","seq":1,"ack":0,"cores":[4,4],"draining":false})")
+            .find("'cores' names a core twice") != std::string::npos);
+  CHECK(message_of(R"({"type":"grant","seq":1,"ack":0,"cores":[65536],"draining":false})")
+            .find("'cores' names a core beyond") != std::string::npos);
+  CHECK(message_of(encode({.sequence = 1,
+                           .body = ControlMessage(OpenLease{.lease = {2, 9}, .core_ids = {1, 2}})}))
+            .find("'core_ids' must name as many cores") != std::string::npos);
   CHECK(message_of(R"({"type":"later"})").find("upgrade the older side") != std::string::npos);
   CHECK(parse_control_frame(std::string(2 << 20, ' ')).error().code == ErrorCode::too_large);
 }

@@ -13,6 +13,7 @@
 #include "foundation/error_code.h"
 #include "foundation/result.h"
 #include "foundation/units.h"
+#include "protocol/core_list.h"
 #include "protocol/lease_id.h"
 #include "protocol/limits.h"
 
@@ -28,9 +29,25 @@ struct HostDescription {
   std::string architecture;
   std::string cpu;
   std::string features;  // sorted
-  std::vector<std::uint32_t> cores;
+  CoreList cores;
   ByteCount memory;
   std::string kind = "cpu";
+};
+
+/// Who handed an executor its cores: the machine's owner who started it, a batch job whose only
+/// purpose that is, or one that does not use them.
+enum class GrantSource : std::uint8_t { local, pilot, share };
+[[nodiscard]] std::string_view to_string(GrantSource source);
+[[nodiscard]] std::optional<GrantSource> parse_grant_source(std::string_view name);
+
+struct GrantTerms {
+  GrantSource source = GrantSource::local;
+  std::string cluster;    // of the batch job; "" when there is none, or it has no name
+  std::uint64_t job = 0;  // 0: none
+  std::string node;       // what the batch system calls the host; "": as its hostname
+  std::optional<std::chrono::milliseconds> ends_in;  // nothing: no end is known
+  bool draining = false;                             // nothing new is to be placed there
+  friend bool operator==(const GrantTerms&, const GrantTerms&) = default;
 };
 
 struct LeaseTenant {
@@ -59,7 +76,8 @@ struct LeaseHeld {
   LeaseTenant tenant;
   std::uint32_t workers = 1;
   std::uint32_t cores_per_worker = 1;
-  ByteCount memory;  // per worker
+  CoreList core_ids;  // which ones
+  ByteCount memory;   // per worker
   ClientTerms client;
 };
 
@@ -72,6 +90,7 @@ struct ControlHello {
   std::string version;   // of the program, for people
   std::string executor;  // random for each process
   HostDescription host;
+  GrantTerms grant;
   std::string lane_socket;      // path
   std::string lane_address;     // "host:port" for clients of other hosts; empty: there is none
   std::vector<LeaseHeld> held;  // the gateway may be one that has never heard of them
@@ -104,6 +123,8 @@ struct OpenLease {
   LeaseTenant tenant;
   std::uint32_t workers = 1;
   std::uint32_t cores_per_worker = 1;
+  CoreList
+      core_ids;      // workers × cores_per_worker that the executor offers; no other lease has them
   ByteCount memory;  // per worker
   std::chrono::milliseconds claim_within{limits::lease_claim};
   std::optional<ClientTerms> client;
@@ -132,7 +153,8 @@ struct LeaseRefused {
   std::string message;
 };
 
-enum class LeaseEnd : std::uint8_t { released, lapsed, revoked, expired };
+/// reclaimed: its cores were taken back by their owner.
+enum class LeaseEnd : std::uint8_t { released, lapsed, revoked, expired, reclaimed };
 [[nodiscard]] std::string_view to_string(LeaseEnd end);
 [[nodiscard]] std::optional<LeaseEnd> parse_lease_end(std::string_view name);
 
@@ -147,9 +169,16 @@ struct CapacityReport {
   std::map<std::string, std::uint64_t> counters;
 };
 
+/// What the executor offers from now on. Leases on cores that are no longer named end.
+struct GrantChanged {
+  CoreList cores;
+  std::optional<std::chrono::milliseconds> ends_in;
+  bool draining = false;
+};
+
 /// The messages that a stream numbers, acknowledges and sends again after a broken connection.
 using ControlMessage = std::variant<OpenLease, RenewLease, CloseLease, LeaseOpened, LeaseRefused,
-                                    LeaseClosed, CapacityReport>;
+                                    LeaseClosed, CapacityReport, GrantChanged>;
 
 using ControlBody = std::variant<ControlHello, ControlWelcome, ControlRefused, ControlAck,
                                  ControlPing, ControlMessage>;
