@@ -179,6 +179,7 @@ void Book::classify(Slot& slot) {
   for (const auto& [index, model] : host.gpu_models)
     if (slot.grant.gpus.contains(index)) wanted.models.insert(model);
   if (slot.grant.users == GrantUsers::owner_only) wanted.owner = slot.grant.owner;
+  wanted.own_host_only = slot.grant.own_host_only;
   if (slot.used && classes_.at(slot.host_class) == wanted) return;
   const ClassNumber entered = classes_.enter(wanted);
   if (slot.used) {
@@ -238,6 +239,8 @@ Reason Book::availability(const HostEntry& host, const Slot& slot) const {
   if (host.drained) return Reason::drained;
   for (const JobAllocation& job : host.jobs)
     if (slot.grant.job == job.job && job.state != JobState::running) return Reason::job_not_running;
+  if (slot.grant.state == GrantState::draining) return Reason::grant_draining;
+  if (slot.grant.state == GrantState::silent) return Reason::grant_silent;
   return Reason::fits;
 }
 

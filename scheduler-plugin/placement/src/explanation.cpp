@@ -28,6 +28,12 @@ std::string_view to_string(Reason reason) {
       return "drained";
     case Reason::job_not_running:
       return "its job is not running";
+    case Reason::grant_draining:
+      return "ends soon";
+    case Reason::grant_silent:
+      return "its executor does not answer";
+    case Reason::unreachable:
+      return "reached from its own host only";
     case Reason::other_host:
       return "another host";
     case Reason::owner_only:

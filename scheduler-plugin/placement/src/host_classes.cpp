@@ -19,6 +19,7 @@ std::uint32_t Names::find(const std::string& name) const {
 
 Reason class_misfit(const HostClass& host_class, const Needs& needs) {
   if (host_class.owner && *host_class.owner != needs.tenant) return Reason::owner_only;
+  if (host_class.own_host_only && !needs.on_client_host) return Reason::unreachable;
   if (needs.architecture && *needs.architecture != host_class.architecture)
     return Reason::wrong_architecture;
   if (needs.kind && *needs.kind != host_class.kind) return Reason::wrong_kind;
@@ -33,9 +34,11 @@ Reason class_misfit(const HostClass& host_class, const Needs& needs) {
 namespace {
 
 std::string key_of(const HostClass& host_class) {
-  return fmt::format("{} {} {}; {}; {}", host_class.architecture, static_cast<int>(host_class.kind),
-                     to_string(host_class.features), to_string(host_class.models),
-                     host_class.owner ? std::to_string(host_class.owner->value()) : "");
+  return fmt::format("{} {} {}; {}; {}{}", host_class.architecture,
+                     static_cast<int>(host_class.kind), to_string(host_class.features),
+                     to_string(host_class.models),
+                     host_class.owner ? std::to_string(host_class.owner->value()) : "",
+                     host_class.own_host_only ? "; own host" : "");
 }
 
 }  // namespace

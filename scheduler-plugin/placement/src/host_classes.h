@@ -31,6 +31,7 @@ struct HostClass {
   CoreSet features;               // numbers of names
   CoreSet models;                 // of its GPUs
   std::optional<TenantId> owner;  // of grants that are for their owner only
+  bool own_host_only = false;     // for clients of the grant's host only
   friend bool operator==(const HostClass&, const HostClass&) = default;
 };
 

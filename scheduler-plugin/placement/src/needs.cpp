@@ -16,7 +16,7 @@ Needs needs_of(const Book& book, const Request& request, const WorkerShape& shap
               .kind = wanted.kind,
               .now = now,
               .watts_at_most = request.watts_at_most,
-              .one_host = !wanted.host.empty()};
+              .one_host = !wanted.host.empty() || wanted.client_host};
   // A grant whose end is now has ended, also for a request that does not say how long it needs.
   const auto lifetime =
       std::max<std::chrono::nanoseconds>(request.lifetime, std::chrono::nanoseconds(1));
@@ -31,7 +31,12 @@ Needs needs_of(const Book& book, const Request& request, const WorkerShape& shap
     else
       needs.features.insert(number);
   }
-  if (needs.one_host) needs.host = book.host_named(wanted.host).value_or(Names::unknown);
+  if (!wanted.host.empty()) needs.host = book.host_named(wanted.host).value_or(Names::unknown);
+  if (wanted.client_host) {
+    const HostNumber client = book.find_host(request.client).value_or(Names::unknown);
+    needs.host = wanted.host.empty() || needs.host == client ? client : Names::unknown;
+  }
+  needs.on_client_host = needs.one_host && book.find_host(request.client) == needs.host;
   return needs;
 }
 

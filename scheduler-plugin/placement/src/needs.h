@@ -27,6 +27,7 @@ struct Needs {
   std::optional<double> watts_at_most;
   bool one_host = false;
   HostNumber host = ~HostNumber{0};  // if `one_host`: that one; Names::unknown: there is none
+  bool on_client_host = false;       // `host` is the client's
 };
 
 class Book;

@@ -171,7 +171,8 @@ Tally tally_of(const Book& book, const Needs& needs, const TallyOptions& options
     return counter.take();
   }
   counter.add(Reason::no_grant, book.hosts_without_grant());
-  for (const Reason reason : {Reason::host_lost, Reason::drained, Reason::job_not_running})
+  for (const Reason reason : {Reason::host_lost, Reason::drained, Reason::job_not_running,
+                              Reason::grant_draining, Reason::grant_silent})
     counter.add(reason, book.unavailable(reason));
   count_classes(counter, book, needs);
   return counter.take();

@@ -58,6 +58,55 @@ TEST_CASE("cores of a job are its own share's, and nobody else's") {
   CHECK(cluster.place(1).empty());
 }
 
+TEST_CASE("a grant that drains or is silent keeps what it has and gets nothing new") {
+  const Host host = host_named("n1", 4);
+  SmallCluster cluster({host});
+  CHECK(cluster.place(1) == "n1");
+  const DecisionId there = cluster.last.id;
+  Grant grant = whole(host, "g-n1");
+  for (const auto& [state, reason] : {std::pair{GrantState::draining, Reason::grant_draining},
+                                      std::pair{GrantState::silent, Reason::grant_silent}}) {
+    grant.state = state;
+    const auto lost = cluster.placement.put_grant(grant, start);
+    REQUIRE(lost.has_value());
+    CHECK(lost->empty());
+    CHECK(cluster.place(1).empty());
+    CHECK(cluster.last.refusal->message.find(to_string(reason)) != std::string::npos);
+    CHECK(cluster.placement.find(there).has_value());
+  }
+  grant.state = GrantState::open;
+  REQUIRE(cluster.placement.put_grant(grant, start).has_value());
+  CHECK(cluster.place(1) == "n1");
+  CHECK_FALSE(cluster.placement.audit().has_value());
+}
+
+TEST_CASE("what only clients of a host can reach is placed for them, and for nobody else") {
+  const Host near = host_named("n1", 2);
+  const Host far = host_named("n2", 2);
+  SmallCluster cluster({near, far});
+  Grant grant = whole(near, "g-n1");
+  grant.own_host_only = true;
+  REQUIRE(cluster.placement.put_grant(grant, start).has_value());
+  Request request{.tenant = alice, .client = near.id};
+  for (int i = 0; i < 2; ++i) {
+    const Decision anywhere = cluster.placement.open(request, start);
+    REQUIRE(anywhere.placed());
+    CHECK(anywhere.places[0].host == far.id);
+  }
+  const Decision none = cluster.placement.open(request, start);
+  REQUIRE(none.refusal.has_value());
+  CHECK(none.refusal->message.find("reached from its own host only") != std::string::npos);
+  request.constraints.client_host = true;
+  CHECK(cluster.placement.open(request, start).places.at(0).host == near.id);
+  request.constraints.host = "n2";
+  CHECK_FALSE(cluster.placement.open(request, start).placed());
+  request.constraints.host = "n1";
+  CHECK(cluster.placement.open(request, start).placed());
+  request = {.tenant = alice, .client = HostId("elsewhere")};
+  request.constraints.client_host = true;
+  CHECK_FALSE(cluster.placement.open(request, start).placed());
+}
+
 TEST_CASE("workers on cores that Slurm gives away lose their place, the others keep it") {
   const Host host = host_named("n1", 4);
   SmallCluster cluster({host});

@@ -17,7 +17,10 @@ enum class Reason : std::uint8_t {
   host_lost,
   drained,
   job_not_running,  // the grant's own, a suspended pilot for example
+  grant_draining,
+  grant_silent,
   other_host,
+  unreachable,  // for a client of another host
   owner_only,
   wrong_architecture,
   wrong_kind,

@@ -21,6 +21,13 @@ constexpr MonotonicTime no_end = MonotonicTime::max();
 
 enum class GrantUsers : std::uint8_t { owner_only, everybody };
 
+/// What is in a grant that is not open stays there; nothing new comes.
+enum class GrantState : std::uint8_t {
+  open,
+  draining,  // it ends soon
+  silent,    // whoever makes its workers does not answer
+};
+
 /// Cores, memory and GPUs of one host, from one source. Grants of a host may name the same cores:
 /// each core is leased once at most, whoever hands it over. A worker lies within one grant, since
 /// it ends when its grant ends. A value.
@@ -34,7 +41,9 @@ struct Grant {
   ByteCount memory;
   CoreSet gpus;  // indices
   MonotonicTime until = no_end;
-  std::optional<JobId> job;  // of a pilot or a share: cores that Slurm gave to it are ours
+  GrantState state = GrantState::open;
+  bool own_host_only = false;  // its workers can be reached by clients of its host alone
+  std::optional<JobId> job;    // of a pilot or a share: cores that Slurm gave to it are ours
 };
 
 enum class JobState : std::uint8_t {

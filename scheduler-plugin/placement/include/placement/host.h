@@ -26,6 +26,7 @@ struct Gpu {
   std::uint32_t index = 0;  // below CoreSet::limit
   std::string model;
   std::uint32_t numa_node = 0;
+  friend bool operator==(const Gpu&, const Gpu&) = default;
 };
 
 /// What a host is. What of it may be used is said by grants. A value.

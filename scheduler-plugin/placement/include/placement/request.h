@@ -21,7 +21,8 @@ struct WorkerShape {
 
 /// What a host must be like. Empty: anything will do.
 struct Constraints {
-  std::string host;  // name
+  std::string host;          // name
+  bool client_host = false;  // that of the request's client
   std::string architecture;
   std::optional<HostKind> kind;
   std::vector<std::string> features;  // all of them
@@ -29,6 +30,9 @@ struct Constraints {
 
 struct Request {
   TenantId tenant;
+  /// Where its client runs, if that is known. Grants that only clients of their host can reach are
+  /// looked at when the constraints say `client_host`.
+  HostId client;
   std::uint32_t workers = 1;
   std::uint32_t at_least = 0;  // fewer than `workers` will do; 0: all or none
   /// In order of preference, for each worker by itself: "1 GPU, or else 4 cores".
