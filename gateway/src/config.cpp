@@ -135,6 +135,15 @@ std::vector<Setting> settings_of(Config& c) {
        number<std::size_t>(c.leased_workers, 0, 1'000'000)},
       {"versions_per_function", "versions kept of a function",
        number<std::size_t>(c.versions_per_function, 1, 1'000)},
+      {"placement_policy", "pack, spread, near, energy, or the path of a site's library",
+       text(c.placement_policy)},
+      {"placement_cores_per_user", "leased at a time; 0: no limit",
+       number(c.placement_cores_per_user, 0U, 1'000'000U)},
+      {"sources", "what tells of clusters: slurm, paths of programs; auto; none", list(c.sources)},
+      {"slurm_program", "path of orchid-slurm", path(c.slurm_program)},
+      {"slurm_requests_per_minute", "to slurmctld at most; 0: as orchid-slurm says",
+       number(c.slurm_requests_per_minute, 0U, 100'000U)},
+      {"slurm_interval", "between two looks at the cluster", duration(c.slurm_interval)},
       {"keep_finished", "how long outcomes of asynchronous calls are kept",
        duration(c.keep_finished, day)},
       {"deadline", "of a synchronous call that names none", duration(c.deadline, day)},
@@ -215,6 +224,7 @@ void fill_defaults(Config& config) {
   if (config.compiler.empty()) config.compiler = programs / "orchid-compiler";
   if (config.dispatch.empty()) config.dispatch = programs / "orchid-dispatch";
   if (config.door_program.empty()) config.door_program = programs / "orchid-door";
+  if (config.slurm_program.empty()) config.slurm_program = programs / "orchid-slurm";
 }
 
 }  // namespace

@@ -45,6 +45,15 @@ struct Config {
   std::size_t leased_workers =
       0;  // in a user's own leases together, to 1 000 000; 0: all there are
   std::size_t versions_per_function = 16;  // 1 to 1 000
+  // Tables [placement] and [slurm], with keys without the prefix.
+  std::string placement_policy = "spread";     // or pack, near, energy, the path of a library
+  std::uint32_t placement_cores_per_user = 0;  // leased at a time, to 1 000 000; 0: no limit
+  /// Programs that tell what a cluster has: "slurm" (orchid-slurm), paths of others; "auto": slurm
+  /// where Slurm is configured; "none".
+  std::vector<std::string> sources{"auto"};
+  std::filesystem::path slurm_program;          // default: orchid-slurm beside this program
+  std::uint32_t slurm_requests_per_minute = 0;  // to slurmctld; 0: orchid-slurm's own default
+  std::chrono::milliseconds slurm_interval{0};  // between two looks; 0: orchid-slurm's own default
   std::chrono::milliseconds keep_finished{24 *
                                           3'600'000};  // outcomes of asynchronous calls; up to 24h
   std::chrono::milliseconds deadline{60'000};  // of a synchronous call that names none; up to 24h

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "clusters/configured_sources.h"
 #include "foundation/clock.h"
 #include "foundation/files.h"
 #include "foundation/log.h"
@@ -24,6 +25,7 @@
 #include "http/listener.h"
 #include "http_unit.h"
 #include "invocations/async_invocations.h"
+#include "placement/policy_library.h"
 #include "processes/kept_process.h"
 #include "store/store.h"
 
@@ -125,6 +127,11 @@ void run_thread(std::string_view name, Body body) noexcept {
   }
 }
 
+/// One of ours by its name, or a site's by the path of its library.
+Result<std::unique_ptr<placement::Policy>> placement_policy(const std::string& name) {
+  return name.contains('/') ? placement::load_policy(name) : placement::make_policy(name);
+}
+
 }  // namespace
 
 /// All objects of the process, in the order in which they are built, and its threads.
@@ -137,6 +144,8 @@ class Gateway::Objects {
     std::vector<ListeningSocket> sockets;
     std::optional<TcpListener> door;
     std::string boot_id;
+    std::unique_ptr<placement::Policy> policy;
+    std::vector<CapacitySource::Options> sources;
   };
   Objects(Config config, Opened opened);
   void start();
@@ -202,6 +211,16 @@ Result<std::unique_ptr<Gateway>> Gateway::create(Config config) {
   auto boot_id = read_boot_id();
   if (!boot_id) return fail(std::move(boot_id.error()));
   opened.boot_id = std::move(*boot_id);
+  auto policy = placement_policy(config.placement_policy);
+  if (!policy) return fail(std::move(policy.error()).while_doing("placement_policy"));
+  opened.policy = std::move(*policy);
+  auto sources = configured_sources({.sources = config.sources,
+                                     .slurm_program = config.slurm_program,
+                                     .slurm_requests_per_minute = config.slurm_requests_per_minute,
+                                     .slurm_interval = config.slurm_interval},
+                                    slurm_is_configured());
+  if (!sources) return fail(std::move(sources.error()));
+  opened.sources = std::move(*sources);
   return std::unique_ptr<Gateway>(
       new Gateway(std::make_unique<Objects>(std::move(config), std::move(opened))));
 }
@@ -213,13 +232,17 @@ Gateway::Objects::Objects(Config config, Opened opened)
       tokens_(owner(), std::move(opened.state.tokens)),
       table_(std::make_shared<const FunctionTable>()),
       control_([this](Task task) { boost::asio::post(control_io_, std::move(task)); }),
-      capacity_(control_io_, clock_,
-                {.epoch = opened.state.epoch,
-                 .boot_id = opened.boot_id,
-                 .remote_dispatch = true,
-                 .worker_memory = config_.worker_memory},
-                config_.leased_workers,
-                {.program = config_.dispatch, .socket = config_.state / "dispatch.sock"}),
+      capacity_(
+          control_io_, clock_,
+          {.broker = {.epoch = opened.state.epoch,
+                      .boot_id = opened.boot_id,
+                      .remote_dispatch = true,
+                      .worker_memory = config_.worker_memory},
+           .policy = std::move(opened.policy),
+           .cores_per_user = config_.placement_cores_per_user,
+           .client_workers = config_.leased_workers,
+           .dispatch = {.program = config_.dispatch, .socket = config_.state / "dispatch.sock"},
+           .sources = std::move(opened.sources)}),
       inspector_(control_io_, clock_,
                  {.compiler = config_.compiler, .answer_within = config_.inspect_time}),
       door_(control_io_, door_options(config_)),
@@ -254,7 +277,8 @@ void Gateway::Objects::build_units() {
     return ControlStatus{.inspector_up = inspector_.is_up(),
                          .inspector_restarts = inspector_.restarts(),
                          .async_queued = async_->queued_count(),
-                         .async_running = async_->running_count()};
+                         .async_running = async_->running_count(),
+                         .more_metrics = capacity_.metrics()};
   };
   const SharedParts shared{config_, clock_,    started_, tokens_,        table_, functions_,
                            *async_, capacity_, control_, control_status, calls_, metrics_};

@@ -1,27 +1,28 @@
 #include "hosts/host_book.h"
 
+#include <utility>
+
 namespace orchid::gateway {
 namespace {
 
 bool replaces(const Executor& newer, const Executor& older) {
-  if (newer.id == older.id) return false;
-  const bool same_place =
-      newer.host.boot_id == older.host.boot_id && newer.owner.tenant.uid == older.owner.tenant.uid;
-  return same_place &&
-         (older.state == ExecutorState::lost || newer.lane_socket == older.lane_socket);
+  if (newer.id == older.id || newer.owner.tenant.uid != older.owner.tenant.uid) return false;
+  if (newer.lane_socket == older.lane_socket) return true;
+  return older.state == ExecutorState::lost && newer.grant.source == older.grant.source &&
+         newer.grant.cluster == older.grant.cluster && newer.grant.job == older.grant.job;
 }
 
 }  // namespace
 
 std::vector<ExecutorId> HostBook::join(Executor executor) {
   std::vector<ExecutorId> replaced;
-  std::erase_if(executors_, [&](const auto& entry) {
-    if (!replaces(executor, entry.second)) return false;
-    replaced.push_back(entry.first);
-    return true;
-  });
+  for (const Executor* older : of_host(executor.host.boot_id))
+    if (replaces(executor, *older)) replaced.push_back(older->id);
+  for (const ExecutorId& id : replaced) remove(id);
+  remove(executor.id);
   executor.state = ExecutorState::connected;
   const ExecutorId id = executor.id;
+  by_host_[executor.host.boot_id].insert(id);
   executors_.insert_or_assign(id, std::move(executor));
   return replaced;
 }
@@ -38,11 +39,47 @@ void HostBook::lose(const ExecutorId& id, MonotonicTime now) {
   found->second.lost_at = now;
 }
 
-void HostBook::remove(const ExecutorId& id) { executors_.erase(id); }
+void HostBook::remove(const ExecutorId& id) {
+  const auto found = executors_.find(id);
+  if (found == executors_.end()) return;
+  const auto host = by_host_.find(found->second.host.boot_id);
+  host->second.erase(id);
+  if (host->second.empty()) by_host_.erase(host);
+  refusing_.erase(id);
+  executors_.erase(found);
+}
 
 void HostBook::report(const ExecutorId& id, CapacityReport capacity) {
   if (const auto found = executors_.find(id); found != executors_.end())
     found->second.capacity = std::move(capacity);
+}
+
+void HostBook::change_grant(const ExecutorId& id, const GrantChanged& change, MonotonicTime now) {
+  const auto found = executors_.find(id);
+  if (found == executors_.end()) return;
+  Executor& executor = found->second;
+  executor.host.cores = change.cores;
+  executor.grant.ends_in = change.ends_in;
+  executor.grant.draining = change.draining;
+  executor.ends = change.ends_in ? now + *change.ends_in : MonotonicTime::max();
+}
+
+void HostBook::refuse_until(const ExecutorId& id, MonotonicTime time) {
+  const auto found = executors_.find(id);
+  if (found == executors_.end()) return;
+  found->second.refusing_until = time;
+  refusing_.insert(id);
+}
+
+std::vector<ExecutorId> HostBook::end_refusals(MonotonicTime time) {
+  std::vector<ExecutorId> ended;
+  for (const ExecutorId& id : refusing_)
+    if (executors_.at(id).refusing_until <= time) ended.push_back(id);
+  for (const ExecutorId& id : ended) {
+    executors_.at(id).refusing_until = {};
+    refusing_.erase(id);
+  }
+  return ended;
 }
 
 const Executor* HostBook::find(const ExecutorId& id) const {
@@ -50,11 +87,23 @@ const Executor* HostBook::find(const ExecutorId& id) const {
   return found == executors_.end() ? nullptr : &found->second;
 }
 
+std::vector<const Executor*> HostBook::of_host(const std::string& boot_id) const {
+  std::vector<const Executor*> found;
+  if (const auto host = by_host_.find(boot_id); host != by_host_.end())
+    for (const ExecutorId& id : host->second) found.push_back(&executors_.at(id));
+  return found;
+}
+
+std::vector<std::string> HostBook::boot_ids() const {
+  std::vector<std::string> ids;
+  for (const auto& [id, executors] : by_host_) ids.push_back(id);
+  return ids;
+}
+
 std::size_t HostBook::host_cores(const std::string& boot_id) const {
   std::set<std::uint32_t> cores;
-  for (const auto& [id, executor] : executors_)
-    if (executor.host.boot_id == boot_id)
-      cores.insert(executor.host.cores.begin(), executor.host.cores.end());
+  for (const Executor* executor : of_host(boot_id))
+    cores.insert(executor->host.cores.begin(), executor->host.cores.end());
   return cores.size();
 }
 

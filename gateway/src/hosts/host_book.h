@@ -29,34 +29,45 @@ struct Executor {
   ExecutorId id;
   PeerIdentity owner;
   HostDescription host;
+  GrantTerms grant;
+  MonotonicTime ends = MonotonicTime::max();  // its grant, by what it says
   std::string version;
   std::string lane_socket;
   std::string lane_address;  // empty: only for clients of its own host
   ExecutorState state = ExecutorState::connected;
   MonotonicTime lost_at;
-  CapacityReport capacity;  // as it last said
+  MonotonicTime refusing_until;  // it has just refused a lease; 0: it has not
+  CapacityReport capacity;       // as it last said
 };
 
 /// Owned by the control thread.
 class HostBook {
  public:
   /// Enters a process that connected for the first time, or again with a fresh stream. Returns
-  /// those that it replaces, which are no longer in the book: a lost one, or one with the same lane
-  /// socket, of the same owner on the same host.
+  /// those that it replaces, which are no longer in the book: of the same owner on the same host,
+  /// those with the same lane socket, and lost ones of the same job, or like it of none.
   std::vector<ExecutorId> join(Executor executor);
   void resume(const ExecutorId& id);
   void lose(const ExecutorId& id, MonotonicTime now);
   void remove(const ExecutorId& id);
   void report(const ExecutorId& id, CapacityReport capacity);
+  void change_grant(const ExecutorId& id, const GrantChanged& change, MonotonicTime now);
+  void refuse_until(const ExecutorId& id, MonotonicTime time);
 
   [[nodiscard]] const Executor* find(const ExecutorId& id) const;
   [[nodiscard]] const std::map<ExecutorId, Executor>& executors() const { return executors_; }
+  [[nodiscard]] std::vector<const Executor*> of_host(const std::string& boot_id) const;
+  [[nodiscard]] std::vector<std::string> boot_ids() const;
   /// Different cores that the host's executors offer together.
   [[nodiscard]] std::size_t host_cores(const std::string& boot_id) const;
   [[nodiscard]] std::vector<ExecutorId> lost_before(MonotonicTime time) const;
+  /// Those that have refused a lease, and whose pause is over at `time`; they are asked again.
+  [[nodiscard]] std::vector<ExecutorId> end_refusals(MonotonicTime time);
 
  private:
   std::map<ExecutorId, Executor> executors_;
+  std::map<std::string, std::set<ExecutorId>> by_host_;  // by boot id
+  std::set<ExecutorId> refusing_;
 };
 
 }  // namespace orchid::gateway

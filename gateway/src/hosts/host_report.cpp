@@ -1,5 +1,6 @@
 #include "hosts/host_report.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace orchid::gateway {
@@ -15,38 +16,62 @@ std::size_t leased_cores(const ExecutorId& executor, const LeaseBook& leases) {
   return cores;
 }
 
-Json executor_json(const Executor& executor, const LeaseBook& leases) {
+Json grant_json(const Executor& executor, MonotonicTime now) {
+  const GrantTerms& grant = executor.grant;
+  Json json{{"source", to_string(grant.source)}, {"draining", grant.draining}};
+  if (grant.job != 0) {
+    json["job"] = grant.job;
+    json["cluster"] = grant.cluster;
+  }
+  if (!grant.node.empty()) json["node"] = grant.node;
+  if (executor.ends != MonotonicTime::max())
+    json["ends_in_ms"] = std::max<std::int64_t>(
+        0, std::chrono::duration_cast<std::chrono::milliseconds>(executor.ends - now).count());
+  return json;
+}
+
+Json executor_json(const Executor& executor, const LeaseBook& leases, MonotonicTime now) {
   return {{"id", executor.id.value()},
           {"owner", executor.owner.tenant.name},
           {"version", executor.version},
           {"state", executor.state == ExecutorState::connected ? "connected" : "lost"},
+          {"grant", grant_json(executor, now)},
           {"cores", executor.host.cores},
           {"cores_leased", leased_cores(executor.id, leases)},
           {"workers_ready", executor.capacity.workers_ready},
           {"counters", executor.capacity.counters}};
 }
 
+Json host_json(const std::vector<const Executor*>& executors, const Capacity& capacity) {
+  const HostDescription& host = executors.front()->host;
+  Json json{{"boot_id", host.boot_id},           {"hostname", host.hostname},
+            {"architecture", host.architecture}, {"cpu", host.cpu},
+            {"memory_bytes", host.memory.value}, {"executors", Json::array()}};
+  const auto placed = capacity.placement().host(placement::HostId(host.boot_id));
+  if (!placed) return json;
+  json["name"] = placed->host.name;
+  json["kind"] = to_string(placed->host.kind);
+  json["features"] = placed->host.features;
+  json["drained"] = placed->drained;
+  json["cores"] = placed->host.cores.size();
+  json["cores_usable"] = placed->granted.size();
+  json["cores_leased"] = placed->leased.size();
+  return json;
+}
+
 }  // namespace
 
-std::string hosts_json(const HostBook& hosts, const LeaseBook& leases) {
-  std::map<std::string, Json> by_boot_id;
-  for (const auto& [id, executor] : hosts.executors()) {
-    const HostDescription& host = executor.host;
-    Json& entry = by_boot_id[host.boot_id];
-    if (entry.is_null())
-      entry = {{"boot_id", host.boot_id},
-               {"hostname", host.hostname},
-               {"architecture", host.architecture},
-               {"cpu", host.cpu},
-               {"memory_bytes", host.memory.value},
-               {"cores", hosts.host_cores(host.boot_id)},
-               {"cores_leased", leases.cores_taken(host.boot_id)},
-               {"executors", Json::array()}};
-    entry["executors"].push_back(executor_json(executor, leases));
-  }
+Json hosts_json(const HostBook& hosts, const LeaseBook& leases, const Capacity& capacity,
+                MonotonicTime now) {
   Json list = Json::array();
-  for (auto& [boot_id, entry] : by_boot_id) list.push_back(std::move(entry));
-  return Json{{"hosts", std::move(list)}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  for (const std::string& boot_id : hosts.boot_ids()) {
+    const auto executors = hosts.of_host(boot_id);
+    Json host = host_json(executors, capacity);
+    for (const Executor* executor : executors)
+      host["executors"].push_back(executor_json(*executor, leases, now));
+    list.push_back(std::move(host));
+  }
+  return list;
 }
 
 }  // namespace orchid::gateway

@@ -92,6 +92,7 @@ Json describe_invocation(const InvocationView& view) {
   json["outcome"] = record.outcome ? Json(to_string(*record.outcome)) : Json();
   if (!record.message.empty()) json["message"] = record.message;
   if (!record.node.empty()) json["node"] = record.node;
+  if (record.lease != LeaseId{}) json["lease"] = to_string(record.lease);
   json["output_size"] = record.output_size;
   json["log_dropped"] = record.log_dropped;
   json["timings_ms"] = {{"queue", milliseconds(record.timings.queue)},

@@ -5,6 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "http/request.h"
+#include "http/request_options.h"
+
 namespace orchid::gateway {
 namespace {
 
@@ -126,6 +129,19 @@ std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+void read_constraints(Document& document, WorkerTerms& terms) {
+  constexpr std::size_t most_features = 64;
+  terms.constraints.host = document.text("host");
+  terms.constraints.architecture = document.text("architecture");
+  terms.constraints.features = document.texts("features", most_features);
+  const std::string kind = document.text("kind");
+  terms.constraints.kind = parse_host_kind(kind);
+  if (!kind.empty() && !terms.constraints.kind)
+    document.note("'constraints.kind' must be cpu, gpu or dpu");
+  terms.lifetime = milliseconds(document.number<std::uint64_t>(
+      "lifetime_ms", 0, 0, static_cast<std::uint64_t>(ClientLeases::longest.count())));
+}
+
 }  // namespace
 
 Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body) {
@@ -148,10 +164,33 @@ Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body) 
   request.terms.boot_id = document.text("boot_id");
   request.terms.remote = true;
   Document constraints = document.object("constraints");
-  request.terms.host = constraints.text("host");
+  read_constraints(constraints, request.terms);
   document.include(constraints);
   if (auto good = document.finish(); !good) return fail(std::move(good.error()));
   return request;
+}
+
+Result<WorkerTerms> parse_placement_query(std::string_view query) {
+  WorkerTerms terms{.remote = true};
+  const auto number = [query](const char* name, std::uint64_t otherwise,
+                              std::uint64_t least) -> Result<std::uint64_t> {
+    const std::string text = query_parameter(query, name);
+    if (text.empty()) return otherwise;
+    return parse_number(text, {name, least, std::uint64_t{1} << 50});
+  };
+  const auto cores = number("cores", 1, 1);
+  if (!cores) return fail(cores.error());
+  const auto memory = number("memory_bytes", 0, 0);
+  if (!memory) return fail(memory.error());
+  terms.cores = static_cast<std::uint32_t>(std::min<std::uint64_t>(*cores, most_cores));
+  terms.memory = ByteCount{*memory};
+  terms.constraints.host = query_parameter(query, "host");
+  terms.constraints.architecture = query_parameter(query, "architecture");
+  const std::string kind = query_parameter(query, "kind");
+  terms.constraints.kind = parse_host_kind(kind);
+  if (!kind.empty() && !terms.constraints.kind)
+    return fail(ErrorCode::bad_request, "'kind' must be cpu, gpu or dpu");
+  return terms;
 }
 
 Result<ClientLeaseRenewal> parse_lease_renewal(std::span<const std::byte> body) {

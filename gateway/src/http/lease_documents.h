@@ -12,6 +12,10 @@ namespace orchid::gateway {
 /// Errors: `bad_request`, naming the field.
 [[nodiscard]] Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body);
 /// The duration that PATCH /v1/leases/ID asks for. Errors: `bad_request`.
+/// Of GET /v1/placement: `cores`, `memory_bytes`, `host`, `kind`, `architecture`; each may be left
+/// out. Errors: `bad_request`.
+[[nodiscard]] Result<WorkerTerms> parse_placement_query(std::string_view query);
+
 [[nodiscard]] Result<ClientLeaseRenewal> parse_lease_renewal(std::span<const std::byte> body);
 
 /// Only the owner of a lease who opens or renews it is shown the secrets.

@@ -30,6 +30,8 @@ void LeaseRoutes::add_to(Router& router) {
   router.add(Method::post, "/v1/leases", {.body = largest_document}, bind(&LeaseRoutes::open));
   router.add(Method::get, "/v1/leases", {}, bind(&LeaseRoutes::list));
   router.add(Method::get, "/v1/leases/{}", {}, bind(&LeaseRoutes::get));
+  router.add(Method::get, "/v1/leases/{}/placement", {}, bind(&LeaseRoutes::explain));
+  router.add(Method::get, "/v1/placement", {}, bind(&LeaseRoutes::consider));
   router.add(Method::patch, "/v1/leases/{}", {.body = largest_document}, bind(&LeaseRoutes::renew));
   router.add(Method::delete_, "/v1/leases/{}", {}, bind(&LeaseRoutes::close));
 }
@@ -65,6 +67,23 @@ void LeaseRoutes::get(Request& request, const Reply& reply) {
       [reply](const Result<ClientLeaseView>& lease) {
         reply.send(answer(200, lease, Secrets::hidden));
       });
+}
+
+void LeaseRoutes::explain(Request& request, const Reply& reply) {
+  parts_.capacity.explain(request.identity.tenant.uid, id_of(request), parts_.here,
+                          [reply](const Result<std::string>& text) {
+                            reply.send(text ? json_response(200, *text) : refuse(text.error()));
+                          });
+}
+
+void LeaseRoutes::consider(Request& request, const Reply& reply) {
+  auto terms = parse_placement_query(request.query);
+  if (!terms) return reply.send(refuse(terms.error()));
+  terms->tenant = {static_cast<std::uint32_t>(request.identity.tenant.uid),
+                   request.identity.tenant.name};
+  parts_.capacity.consider(std::move(*terms), parts_.here, [reply](std::string text) {
+    reply.send(json_response(200, std::move(text)));
+  });
 }
 
 void LeaseRoutes::renew(Request& request, const Reply& reply) {

@@ -21,6 +21,8 @@ class LeaseRoutes {
   void open(Request& request, const Reply& reply);
   void list(Request& request, const Reply& reply);
   void get(Request& request, const Reply& reply);
+  void explain(Request& request, const Reply& reply);
+  void consider(Request& request, const Reply& reply);
   void renew(Request& request, const Reply& reply);
   void close(Request& request, const Reply& reply);
   template <typename Answer>

@@ -88,8 +88,8 @@ void SystemRoutes::metrics(const Reply& reply) {
                              .inspector_restarts = status.inspector_restarts,
                              .uptime = std::chrono::duration_cast<std::chrono::seconds>(
                                  parts_.clock.now() - parts_.started)};
-    reply.send(
-        plain("text/plain; version=0.0.4; charset=utf-8", prometheus_text(parts_.metrics, gauges)));
+    reply.send(plain("text/plain; version=0.0.4; charset=utf-8",
+                     prometheus_text(parts_.metrics, gauges) + status.more_metrics));
   });
 }
 

@@ -21,6 +21,7 @@ struct ControlStatus {
   std::uint64_t inspector_restarts = 0;
   std::size_t async_queued = 0;
   std::size_t async_running = 0;
+  std::string more_metrics;  // Prometheus text of the control thread's own
 };
 
 /// Owned by its HTTP thread; outlives its router.

@@ -242,6 +242,7 @@ void AsyncInvocations::finish(BookedInvocation& invocation, CallResult result) {
   record.outcome = result.outcome;
   record.message = std::move(result.message);
   record.node = std::move(result.node);
+  record.lease = result.lease;
   record.attempts = std::max(record.attempts, result.attempt);
   record.finished = wall_now();
   record.timings = result.timings;

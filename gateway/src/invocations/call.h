@@ -13,6 +13,7 @@
 #include "invocations/call_counts.h"
 #include "invocations/concurrency_gate.h"
 #include "module/manifest.h"
+#include "protocol/lease_id.h"
 #include "protocol/outcome.h"
 #include "protocol/running_log.h"
 
@@ -66,6 +67,7 @@ struct CallResult {
   Outcome outcome = Outcome::ok;
   std::string message;   // one line: why it was not ok
   std::string node;      // host name; empty: it never reached one
+  LeaseId lease;         // of the worker that it reached; for `orchid explain`
   unsigned attempt = 0;  // 1: the first try
   Payload output;
   std::string log;

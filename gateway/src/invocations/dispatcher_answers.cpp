@@ -125,6 +125,7 @@ CallResult Dispatcher::make_result(const DispatchCall& call, const EndPtr& end,
   CallResult result;
   result.outcome = response.outcome;
   result.node = call.lane->grant().node;
+  result.lease = call.lane->grant().lease;
   result.attempt = call.attempt;
   result.timings = call.timings;
   result.timings.run = response.run_time;
@@ -189,6 +190,7 @@ void Dispatcher::end_call(DispatchCall& call, const EndPtr& end, const WorkerEnd
   result.message = what.message.empty() || outcome != what.outcome ? std::string(cause_of(outcome))
                                                                    : what.message;
   result.node = call.lane->grant().node;
+  result.lease = call.lane->grant().lease;
   result.attempt = call.attempt;
   result.timings = call.timings;
   if (end && what.started) {

@@ -285,7 +285,10 @@ void Dispatcher::finish_failed(DispatchCall& call, Outcome outcome, std::string 
   result.message = std::move(message);
   result.attempt = call.attempt;
   result.timings = call.timings;
-  if (call.lane != nullptr) result.node = call.lane->grant().node;
+  if (call.lane != nullptr) {
+    result.node = call.lane->grant().node;
+    result.lease = call.lane->grant().lease;
+  }
   finish(call, std::move(result));
 }
 
@@ -312,6 +315,7 @@ void Dispatcher::expire_call(DispatchCall& call, MonotonicTime now) {
   result.message = outcome == Outcome::cancelled ? "cancelled while it waited"
                                                  : "the deadline passed while it waited";
   result.node = lane.grant().node;
+  result.lease = lane.grant().lease;
   result.attempt = call.attempt;
   result.timings = call.timings;
   report(call, std::move(result));

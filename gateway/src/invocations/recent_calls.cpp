@@ -20,6 +20,7 @@ InvocationView view_of(const RecentCall& call) {
   record.outcome = call.outcome;
   record.message = call.message;
   record.node = call.node;
+  record.lease = call.lease;
   record.finished = call.finished;
   record.timings = call.timings;
   record.output_size = call.output_size;

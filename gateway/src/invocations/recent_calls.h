@@ -27,6 +27,7 @@ struct RecentCall {
   std::uint64_t log_dropped = 0;
   std::string message;
   std::string node;
+  LeaseId lease;
   std::string log;
 };
 

@@ -84,6 +84,7 @@ void SyncCalls::remember(std::uint64_t number, Live& live, const CallResult& res
                .log_dropped = result.log_dropped,
                .message = result.message,
                .node = result.node,
+               .lease = result.lease,
                .log = std::move(log)});
 }
 

@@ -1,9 +1,12 @@
 #include "leases/capacity_control.h"
 
 #include <boost/asio/post.hpp>
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "clusters/cluster_report.h"
 #include "hosts/host_report.h"
+#include "leases/placement_report.h"
 
 namespace orchid::gateway {
 
@@ -14,16 +17,19 @@ constexpr std::chrono::milliseconds tick_interval{100};
 }  // namespace
 
 CapacityControl::CapacityControl(boost::asio::io_context& control, const Clock& clock,
-                                 const WorkerBroker::Options& options, std::size_t client_workers,
-                                 RemoteDispatch::Options dispatch)
+                                 Options options)
     : control_(control),
       clock_(clock),
-      broker_(options),
-      clients_(broker_, client_workers),
-      boot_id_(options.boot_id),
-      dispatch_(control, std::move(dispatch)),
-      gate_(control, options.epoch, *this),
+      clusters_(control, clock, options.sources, [this] { clusters_changed(); }),
+      broker_(options.broker, {.policy = std::move(options.policy),
+                               .knowledge = &clusters_,
+                               .cores_per_user = options.cores_per_user}),
+      clients_(broker_, options.client_workers),
+      boot_id_(options.broker.boot_id),
+      dispatch_(control, std::move(options.dispatch)),
+      gate_(control, options.broker.epoch, *this),
       timer_(control) {
+  on_control([this] { clusters_.start(); });
   tick();
 }
 
@@ -72,11 +78,48 @@ void CapacityControl::give_back(HolderId dispatcher, LeaseId lease) {
 void CapacityControl::report_hosts(boost::asio::io_context& reply_to,
                                    std::function<void(std::string)> done) {
   on_control([this, &reply_to, done = std::move(done)]() mutable {
+    const MonotonicTime now = clock_.now();
+    const nlohmann::json report{
+        {"hosts", hosts_json(broker_.hosts(), broker_.leases(), broker_.capacity(), now)},
+        {"clusters", clusters_json(clusters_.states(), now)}};
     boost::asio::post(
-        reply_to, [done = std::move(done), text = hosts_json(broker_.hosts(), broker_.leases())] {
+        reply_to, [done = std::move(done),
+                   text = report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)] {
           done(text);
         });
   });
+}
+
+void CapacityControl::explain(uid_t tenant, LeaseId lease, boost::asio::io_context& reply_to,
+                              std::function<void(Result<std::string>)> done) {
+  on_control([this, tenant, lease, &reply_to, done = std::move(done)]() mutable {
+    auto explanations = broker_.explain(tenant, lease);
+    Result<std::string> answer =
+        explanations ? Result<std::string>(explanations_json(*explanations, clock_.now()))
+                     : fail(std::move(explanations.error()));
+    boost::asio::post(reply_to,
+                      [done = std::move(done), answer = std::move(answer)] { done(answer); });
+  });
+}
+
+void CapacityControl::consider(WorkerTerms terms, boost::asio::io_context& reply_to,
+                               std::function<void(std::string)> done) {
+  on_control([this, terms = std::move(terms), &reply_to, done = std::move(done)]() mutable {
+    if (terms.memory.value == 0) terms.memory = broker_.worker_memory();
+    if (terms.boot_id.empty()) terms.boot_id = boot_id_;
+    boost::asio::post(
+        reply_to, [done = std::move(done),
+                   text = findings_json(broker_.consider(terms, clock_.now()))] { done(text); });
+  });
+}
+
+std::string CapacityControl::metrics() const {
+  return clusters_metrics(clusters_.states(), clock_.now());
+}
+
+void CapacityControl::clusters_changed() {
+  broker_.clusters_changed(clock_.now());
+  perform();
 }
 
 void CapacityControl::open_lease(ClientLeaseRequest request, boost::asio::io_context& reply_to,
@@ -94,6 +137,7 @@ void CapacityControl::stop(std::function<void()> done) {
     timer_.cancel();
     gate_.stop();
     dispatch_.stop();
+    clusters_.stop();
     done();
   });
 }
@@ -164,12 +208,15 @@ void CapacityControl::tick() {
 
 void CapacityControl::executor_joined(const ControlHello& hello, const PeerIdentity& identity) {
   const MonotonicTime now = clock_.now();
-  const Executor executor{.id = ExecutorId(hello.executor),
-                          .owner = identity,
-                          .host = hello.host,
-                          .version = hello.version,
-                          .lane_socket = hello.lane_socket,
-                          .lane_address = hello.lane_address};
+  const Executor executor{
+      .id = ExecutorId(hello.executor),
+      .owner = identity,
+      .host = hello.host,
+      .grant = hello.grant,
+      .ends = hello.grant.ends_in ? now + *hello.grant.ends_in : MonotonicTime::max(),
+      .version = hello.version,
+      .lane_socket = hello.lane_socket,
+      .lane_address = hello.lane_address};
   if (executor.host.boot_id != boot_id_ && !executor.lane_address.empty() &&
       !dispatch_.socket().empty())
     dispatch_.start();

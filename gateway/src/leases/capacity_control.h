@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "clusters/clusters.h"
 #include "foundation/clock.h"
 #include "hosts/executor_gate.h"
 #include "hosts/remote_dispatch.h"
@@ -23,9 +24,15 @@ namespace orchid::gateway {
 /// io_contexts.
 class CapacityControl final : public WorkerSupply, private ExecutorEvents {
  public:
-  CapacityControl(boost::asio::io_context& control, const Clock& clock,
-                  const WorkerBroker::Options& options, std::size_t client_workers = 0,
-                  RemoteDispatch::Options dispatch = {});
+  struct Options {
+    WorkerBroker::Options broker;
+    std::unique_ptr<placement::Policy> policy;  // null: `spread`
+    std::uint32_t cores_per_user = 0;           // leased at a time; 0: no limit
+    std::size_t client_workers = 0;             // in a user's own leases together; 0: no limit
+    RemoteDispatch::Options dispatch;
+    std::vector<CapacitySource::Options> sources;
+  };
+  CapacityControl(boost::asio::io_context& control, const Clock& clock, Options options);
   ~CapacityControl() override;
 
   /// Any thread: a new connection of an executor; see ExecutorGate::accept.
@@ -43,8 +50,15 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
   void want_workers(HolderId dispatcher, unsigned total) override;  // any thread
   void give_back(HolderId dispatcher, LeaseId lease) override;      // any thread
 
-  /// Any thread: what GET /v1/hosts says, handed over on the thread that runs `reply_to`.
+  // Any thread; what is asked for is handed over on the thread that runs `reply_to`.
+  /// What GET /v1/hosts says.
   void report_hosts(boost::asio::io_context& reply_to, std::function<void(std::string)> done);
+  /// What GET /v1/leases/ID/placement says. Errors: `not_found`.
+  void explain(uid_t tenant, LeaseId lease, boost::asio::io_context& reply_to,
+               std::function<void(Result<std::string>)> done);
+  /// What GET /v1/placement says.
+  void consider(WorkerTerms terms, boost::asio::io_context& reply_to,
+                std::function<void(std::string)> done);
   // Clients' leases. Any thread; each answer comes on the thread that runs `reply_to`.
   void open_lease(ClientLeaseRequest request, boost::asio::io_context& reply_to,
                   ClientLeases::Opened done);
@@ -55,6 +69,8 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
 
   /// Control thread: whether an executor is connected that could give workers.
   [[nodiscard]] bool has_executor() const { return broker_.has_supply(); }
+  /// Control thread: the capacity sources' part of /metrics.
+  [[nodiscard]] std::string metrics() const;
   /// Any thread: closes the executors' connections and calls `done` on the control thread.
   /// Executors keep running and dial again.
   void stop(std::function<void()> done);
@@ -73,6 +89,7 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
   [[nodiscard]] bool tell_client(const BrokerAction& action);
   [[nodiscard]] WorkerGrant reachable(WorkerGrant grant) const;
   void tick();
+  void clusters_changed();
 
   void executor_joined(const ControlHello& hello, const PeerIdentity& identity) override;
   void executor_resumed(const ExecutorId& id) override;
@@ -81,6 +98,7 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
 
   boost::asio::io_context& control_;
   const Clock& clock_;
+  Clusters clusters_;
   WorkerBroker broker_;
   ClientLeases clients_;
   std::string boot_id_;

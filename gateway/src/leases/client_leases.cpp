@@ -94,9 +94,12 @@ void ClientLeases::settle(Leases::iterator found, MonotonicTime now) {
   }
   if (now < lease.give_up_at) return;
   const Opened done = std::exchange(lease.waiting, nullptr);
+  const std::string refusal = broker_.refusal_of(lease.holder);
   const std::string why = fmt::format(
-      "{} of {} workers came free in {} ms: ask for fewer, wait longer, or try again later", here,
-      lease.request.at_least, lease.request.within.count());
+      "{} of {} workers came free in {} ms{}: ask for fewer, wait longer, or try again later; "
+      "'orchid explain {}' says more",
+      here, lease.request.at_least, lease.request.within.count(),
+      refusal.empty() ? "" : " (" + refusal + ")", to_string(found->first));
   remove(found, now);
   done(fail(ErrorCode::no_capacity, why));
 }
@@ -182,8 +185,7 @@ std::vector<WorkerBroker::Held> ClientLeases::adopt(const std::vector<LeaseHeld>
       ClientLeaseRequest request{.terms = {.tenant = lease.tenant,
                                            .cores = lease.cores_per_worker,
                                            .memory = lease.memory,
-                                           .boot_id = executor.host.boot_id,
-                                           .host = {}},
+                                           .boot_id = executor.host.boot_id},
                                  .workers = 0,
                                  .wait = lease.client.wait};
       add(id, {.request = std::move(request),

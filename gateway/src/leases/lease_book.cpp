@@ -18,35 +18,33 @@ OpenLease Lease::open_message() const {
           .tenant = tenant,
           .workers = workers,
           .cores_per_worker = cores_per_worker,
+          .core_ids = core_ids,
           .memory = memory,
           .client = client};
 }
 
-Result<const Lease*> LeaseBook::open(const Request& request, MonotonicTime now) {
-  assert(request.workers > 0 && request.cores_per_worker > 0);
-  const Executor* executor = hosts_.find(request.executor);
-  if (executor == nullptr)
-    return fail(ErrorCode::not_found, "no executor '" + request.executor.value() + "'");
-  if (executor->state == ExecutorState::lost)
-    return fail(ErrorCode::unreachable,
-                "the executor on " + executor->host.hostname + " does not answer");
-  Lease lease{.id = {},
-              .executor = request.executor,
+LeaseBook::Opening LeaseBook::open(const Request& request, MonotonicTime now) {
+  assert(request.needs.cores > 0);
+  const placement::Decision decision = capacity_.place(request.needs, request.where, now);
+  if (decision.refusal)
+    return {decision.id, fail(decision.refusal->code, decision.refusal->message)};
+  const placement::Place& place = decision.places.front();
+  const Executor* executor = hosts_.find(ExecutorId(place.grant.value()));
+  assert(executor != nullptr && executor->state == ExecutorState::connected);
+  Lease lease{.id = next_id(),
+              .executor = executor->id,
               .holder = request.holder,
-              .tenant = request.tenant,
-              .workers = request.workers,
-              .cores_per_worker = request.cores_per_worker,
-              .memory = request.memory,
+              .tenant = request.needs.tenant,
+              .cores_per_worker = request.needs.cores,
+              .core_ids = place.cores.numbers(),
+              .memory = request.needs.memory,
               .client = request.client,
-              .secret = {},
-              .changed = now};
-  if (lease.cores() > cores_free(request.executor))
-    return fail(ErrorCode::no_capacity,
-                "all cores of " + executor->host.hostname + " are in use; try again");
-  lease.id = next_id();
-  lease.secret = random_hex(secret_bytes);
-  lease.unanswered_opens = 1;
-  return &leases_.emplace(lease.id, std::move(lease)).first->second;
+              .secret = random_hex(secret_bytes),
+              .changed = now,
+              .unanswered_opens = 1,
+              .placed = decision.id};
+  by_decision_.emplace(decision.id, lease.id);
+  return {decision.id, &leases_.emplace(lease.id, std::move(lease)).first->second};
 }
 
 LeaseBook::Opened LeaseBook::opened(const ExecutorId& executor, LeaseId id, MonotonicTime now) {
@@ -67,21 +65,23 @@ bool LeaseBook::adopt(const ExecutorId& executor, const LeaseHeld& held, HolderI
     return known->second.executor == executor && known->second.state != LeaseState::closing;
   // Another executor of the host may have got its cores while this one was not heard of.
   const Executor* holds = hosts_.find(executor);
-  const std::size_t wanted = std::size_t{held.workers} * held.cores_per_worker;
-  if (holds == nullptr ||
-      cores_taken(holds->host.boot_id) + wanted > hosts_.host_cores(holds->host.boot_id))
-    return false;
+  if (holds == nullptr) return false;
+  const auto placed = capacity_.adopt(*holds, held, now);
+  if (!placed) return false;
+  by_decision_.emplace(*placed, held.lease);
   leases_.emplace(held.lease, Lease{.id = held.lease,
                                     .executor = executor,
                                     .holder = holder,
                                     .tenant = held.tenant,
                                     .workers = held.workers,
                                     .cores_per_worker = held.cores_per_worker,
+                                    .core_ids = held.core_ids,
                                     .memory = held.memory,
                                     .client = held.client,
                                     .secret = {},
                                     .state = LeaseState::open,
-                                    .changed = now});
+                                    .changed = now,
+                                    .placed = *placed});
   return true;
 }
 
@@ -116,9 +116,34 @@ std::optional<LeaseBook::Ended> LeaseBook::end(std::map<LeaseId, Lease>::iterato
     lease.changed = now;
     return ended;
   }
+  free_cores(lease, now);
   Ended ended{.lease = std::move(lease)};
   leases_.erase(found);
   return ended;
+}
+
+void LeaseBook::free_cores(Lease& lease, MonotonicTime now) {
+  if (!lease.placed) return;
+  by_decision_.erase(*lease.placed);
+  capacity_.close(*lease.placed, now);
+  lease.placed.reset();
+}
+
+std::optional<Lease> LeaseBook::displace(const placement::Displaced& loss, MonotonicTime now) {
+  const auto known = by_decision_.find(loss.lease);
+  if (known == by_decision_.end()) return std::nullopt;
+  Lease& lease = leases_.at(known->second);
+  if (loss.closed) {
+    lease.placed.reset();
+    by_decision_.erase(known);
+  } else {
+    free_cores(lease, now);  // of several workers some have their place still: they go together
+  }
+  if (lease.state == LeaseState::closing) return std::nullopt;
+  Lease before = lease;
+  lease.state = LeaseState::closing;
+  lease.changed = now;
+  return before;
 }
 
 bool LeaseBook::close(LeaseId id, MonotonicTime now) {
@@ -129,13 +154,17 @@ bool LeaseBook::close(LeaseId id, MonotonicTime now) {
   return true;
 }
 
-std::vector<Lease> LeaseBook::drop_executor(const ExecutorId& executor) {
+std::vector<Lease> LeaseBook::drop_executor(const ExecutorId& executor, MonotonicTime now) {
   std::vector<Lease> dropped;
-  std::erase_if(leases_, [&](auto& entry) {
-    if (entry.second.executor != executor) return false;
-    dropped.push_back(std::move(entry.second));
-    return true;
-  });
+  for (auto at = leases_.begin(); at != leases_.end();) {
+    if (at->second.executor != executor) {
+      ++at;
+      continue;
+    }
+    free_cores(at->second, now);
+    dropped.push_back(std::move(at->second));
+    at = leases_.erase(at);
+  }
   return dropped;
 }
 
@@ -164,27 +193,6 @@ std::vector<LeaseId> LeaseBook::of_holder(HolderId holder) const {
   for (const auto& [id, lease] : leases_)
     if (lease.holder == holder) found.push_back(id);
   return found;
-}
-
-std::size_t LeaseBook::cores_free(const ExecutorId& id) const {
-  const Executor* executor = hosts_.find(id);
-  if (executor == nullptr || executor->state == ExecutorState::lost) return 0;
-  std::size_t taken = 0;
-  for (const auto& [lease_id, lease] : leases_)
-    if (lease.executor == id) taken += lease.cores();
-  const auto left = [](std::size_t all, std::size_t used) { return all > used ? all - used : 0; };
-  const std::string& boot_id = executor->host.boot_id;
-  return std::min(left(executor->host.cores.size(), taken),
-                  left(hosts_.host_cores(boot_id), cores_taken(boot_id)));
-}
-
-std::size_t LeaseBook::cores_taken(const std::string& boot_id) const {
-  std::size_t taken = 0;
-  for (const auto& [id, lease] : leases_) {
-    const Executor* executor = hosts_.find(lease.executor);
-    if (executor != nullptr && executor->host.boot_id == boot_id) taken += lease.cores();
-  }
-  return taken;
 }
 
 std::vector<LeaseId> LeaseBook::opening_since(MonotonicTime time) const {

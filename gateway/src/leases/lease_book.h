@@ -13,6 +13,7 @@
 
 #include "foundation/clock.h"
 #include "foundation/result.h"
+#include "hosts/capacity.h"
 #include "hosts/host_book.h"
 #include "protocol/control_messages.h"
 #include "protocol/lease_id.h"
@@ -35,36 +36,40 @@ struct Lease {
   LeaseTenant tenant;
   std::uint32_t workers = 1;
   std::uint32_t cores_per_worker = 1;
+  CoreList core_ids;
   ByteCount memory;                   // per worker
   std::optional<ClientTerms> client;  // of a client's lease
   std::string secret;                 // empty: it was opened by a gateway before this one
   LeaseState state = LeaseState::opening;
-  MonotonicTime changed;          // when it came into this state
-  bool closed_early = false;      // before the answer to an open_lease
-  unsigned unanswered_opens = 0;  // while there are any, it may yet be opened (again)
+  MonotonicTime changed;                        // when it came into this state
+  bool closed_early = false;                    // before the answer to an open_lease
+  unsigned unanswered_opens = 0;                // while there are any, it may yet be opened (again)
+  std::optional<placement::DecisionId> placed;  // nothing: its cores are others' already
   [[nodiscard]] std::size_t cores() const { return std::size_t{workers} * cores_per_worker; }
   [[nodiscard]] OpenLease open_message() const;
 };
 
-/// Owned by the control thread. `hosts` outlives it.
+/// Owned by the control thread. `hosts` and `capacity` outlive it.
 class LeaseBook {
  public:
-  LeaseBook(std::uint64_t epoch, const HostBook& hosts) : epoch_(epoch), hosts_(hosts) {}
+  LeaseBook(std::uint64_t epoch, const HostBook& hosts, Capacity& capacity)
+      : epoch_(epoch), hosts_(hosts), capacity_(capacity) {}
 
   struct Request {
-    ExecutorId executor;
     HolderId holder;
-    LeaseTenant tenant;
-    std::uint32_t workers = 1;
-    std::uint32_t cores_per_worker = 1;
-    ByteCount memory;
+    WorkerNeeds needs;
+    Capacity::Where where = Capacity::Where::anywhere;
     std::optional<ClientTerms> client;
+  };
+  struct Opening {
+    placement::DecisionId decision;  // says why
+    Result<const Lease*> lease;
   };
   /// The next unused id of this epoch.
   [[nodiscard]] LeaseId next_id() { return {.epoch = epoch_, .number = next_number_++}; }
-  /// Enters a lease that is to be asked for with its `open_message`. Errors: `not_found` (no such
-  /// executor), `unreachable` (lost), `no_capacity`.
-  [[nodiscard]] Result<const Lease*> open(const Request& request, MonotonicTime now);
+  /// Enters a lease of one worker that is to be asked for with its `open_message`. Errors:
+  /// `no_capacity`, `quota`.
+  [[nodiscard]] Opening open(const Request& request, MonotonicTime now);
 
   // What executors say. Repetitions change nothing.
   enum class Opened : std::uint8_t { now, before, unwanted };
@@ -87,7 +92,9 @@ class LeaseBook {
   /// Gives it up. True: the executor is to be told.
   bool close(LeaseId id, MonotonicTime now);
   /// The process is gone, and all its leases with it. Returns them.
-  std::vector<Lease> drop_executor(const ExecutorId& executor);
+  std::vector<Lease> drop_executor(const ExecutorId& executor, MonotonicTime now);
+  /// Its cores are somebody else's now. Returns what it was, unless it was closing; it is then.
+  std::optional<Lease> displace(const placement::Displaced& loss, MonotonicTime now);
   /// What to tell an executor of the same process whose stream began afresh: each lease, as it
   /// should be.
   [[nodiscard]] std::vector<ControlMessage> restate(const ExecutorId& executor);
@@ -95,10 +102,6 @@ class LeaseBook {
   [[nodiscard]] const Lease* find(LeaseId id) const;
   [[nodiscard]] std::vector<LeaseId> of_holder(HolderId holder) const;
   [[nodiscard]] const std::map<LeaseId, Lease>& leases() const { return leases_; }
-  /// Cores that may still be promised: the least of what the executor and its host have left. 0 for
-  /// a lost one.
-  [[nodiscard]] std::size_t cores_free(const ExecutorId& executor) const;
-  [[nodiscard]] std::size_t cores_taken(const std::string& boot_id) const;
   /// Asked for before `time`, and not answered yet.
   [[nodiscard]] std::vector<LeaseId> opening_since(MonotonicTime time) const;
   [[nodiscard]] std::size_t closing_count() const;
@@ -106,11 +109,14 @@ class LeaseBook {
  private:
   [[nodiscard]] std::optional<Ended> end(std::map<LeaseId, Lease>::iterator found,
                                          MonotonicTime now);
+  void free_cores(Lease& lease, MonotonicTime now);
 
   std::uint64_t epoch_;
   std::uint64_t next_number_ = 1;
   const HostBook& hosts_;
+  Capacity& capacity_;
   std::map<LeaseId, Lease> leases_;
+  std::map<placement::DecisionId, LeaseId> by_decision_;
 };
 
 }  // namespace orchid::gateway

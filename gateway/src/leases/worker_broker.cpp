@@ -8,15 +8,16 @@
 
 namespace orchid::gateway {
 
-WorkerBroker::WorkerBroker(Options options)
-    : options_(std::move(options)), leases_(options_.epoch, hosts_) {}
+WorkerBroker::WorkerBroker(Options options, Capacity::Options capacity)
+    : options_(std::move(options)),
+      capacity_(hosts_, std::move(capacity)),
+      leases_(options_.epoch, hosts_, capacity_) {}
 
 WorkerTerms WorkerBroker::dispatcher_terms(LeaseTenant tenant) const {
   return {.tenant = std::move(tenant),
           .memory = options_.worker_memory,
           .boot_id = options_.boot_id,
-          .remote = options_.remote_dispatch,
-          .host = {}};
+          .remote = options_.remote_dispatch};
 }
 
 void WorkerBroker::add_dispatcher(HolderId id, LeaseTenant tenant) {
@@ -74,8 +75,9 @@ void WorkerBroker::executor_joined(Executor executor, const std::vector<Held>& h
   const ExecutorId id = executor.id;
   log::info("event=executor_joined executor={} host={} cores={} version={}", id.value(),
             executor.host.hostname, executor.host.cores.size(), executor.version);
-  for (const ExecutorId& replaced : hosts_.join(std::move(executor))) drop_executor(replaced);
-  pause_until_.erase(id);
+  const std::string boot_id = executor.host.boot_id;
+  for (const ExecutorId& replaced : hosts_.join(std::move(executor))) drop_executor(replaced, now);
+  refresh_host(boot_id, now);
   take_over(id, held, now);
   for (ControlMessage& message : leases_.restate(id))
     actions_.emplace_back(SendToExecutor{id, std::move(message)});
@@ -112,6 +114,7 @@ void WorkerBroker::take_over(const ExecutorId& id, const std::vector<Held>& held
 
 void WorkerBroker::executor_resumed(const ExecutorId& id, MonotonicTime now) {
   hosts_.resume(id);
+  if (const Executor* executor = hosts_.find(id)) refresh_host(executor->host.boot_id, now);
   actions_.emplace_back(TellExecutorAnswers{id, true});
   tell_supply();
   plan(now);
@@ -122,6 +125,7 @@ void WorkerBroker::executor_lost(const ExecutorId& id, MonotonicTime now) {
   if (executor == nullptr) return;
   log::warn("event=executor_lost executor={} host={}", id.value(), executor->host.hostname);
   hosts_.lose(id, now);
+  refresh_host(executor->host.boot_id, now);
   actions_.emplace_back(TellExecutorAnswers{id, false});
   tell_supply();
   plan(now);
@@ -137,18 +141,29 @@ void WorkerBroker::executor_said(const ExecutorId& id, const ControlMessage& mes
       log::warn("event=lease_refused lease={} code={} message=\"{}\"", to_string(refused->lease),
                 to_string(refused->code), refused->message);
       lease_ended(id, *ended, true);
-      pause_until_[id] = now + options_.refusal_pause;
+      hosts_.refuse_until(id, now + options_.refusal_pause);
+      refresh_host(hosts_.find(id)->host.boot_id, now);
     }
   } else if (const auto* closed = std::get_if<LeaseClosed>(&message)) {
     if (const auto ended = leases_.closed(id, closed->lease, now)) {
       if (ended->lease.state != LeaseState::closing)
         log::info("event=lease_ended lease={} reason={}", to_string(closed->lease),
                   to_string(closed->reason));
-      lease_ended(id, *ended, false);
+      lease_ended(id, *ended, closed->reason == LeaseEnd::reclaimed);
     }
+  } else if (const auto* grant = std::get_if<GrantChanged>(&message)) {
+    log::info("event=grant_changed executor={} cores={} draining={}", id.value(),
+              grant->cores.size(), grant->draining);
+    hosts_.change_grant(id, *grant, now);
+    refresh_host(hosts_.find(id)->host.boot_id, now);
   } else if (const auto* capacity = std::get_if<CapacityReport>(&message)) {
     hosts_.report(id, *capacity);
   }
+  plan(now);
+}
+
+void WorkerBroker::clusters_changed(MonotonicTime now) {
+  displace(capacity_.refresh_all(now), now);
   plan(now);
 }
 
@@ -181,8 +196,26 @@ void WorkerBroker::tick(MonotonicTime now) {
     leases_.close(id, now);
     actions_.emplace_back(SendToExecutor{leases_.find(id)->executor, CloseLease{id}});
   }
-  std::erase_if(pause_until_, [now](const auto& entry) { return entry.second <= now; });
+  for (const ExecutorId& id : hosts_.end_refusals(now))
+    refresh_host(hosts_.find(id)->host.boot_id, now);
+  displace(capacity_.expire(now), now);
   plan(now);
+}
+
+/// What the host book says of a host becomes true for the placement.
+void WorkerBroker::refresh_host(const std::string& boot_id, MonotonicTime now) {
+  displace(capacity_.refresh(boot_id, now), now);
+}
+
+/// Leases that have lost their place end, and their holders get others.
+void WorkerBroker::displace(const Capacity::Losses& losses, MonotonicTime now) {
+  for (const placement::Displaced& loss : losses)
+    if (const auto lease = leases_.displace(loss, now)) {
+      log::info("event=lease_displaced lease={} executor={}", to_string(lease->id),
+                lease->executor.value());
+      end_for_holder(*lease, true);
+      actions_.emplace_back(SendToExecutor{lease->executor, CloseLease{lease->id}});
+    }
 }
 
 std::vector<BrokerAction> WorkerBroker::take_actions() { return std::exchange(actions_, {}); }
@@ -193,12 +226,14 @@ void WorkerBroker::plan(MonotonicTime now) {
   ask_back(now);
 }
 
-/// The poorest holder that wants more and can have it gets one. Among equals, the first one after
-/// the last that was served.
+/// The poorest holder of the poorest tenant that wants more and can have it gets one. Among equals,
+/// the first one after the last that was served.
 bool WorkerBroker::open_one(MonotonicTime now) {
-  std::vector<std::tuple<unsigned, bool, HolderId>> wanting;
+  std::vector<std::tuple<double, unsigned, bool, HolderId>> wanting;
   for (const auto& [id, holder] : holders_)
-    if (holder.unmet() > 0) wanting.emplace_back(holder.held, id <= last_served_, id);
+    if (holder.unmet() > 0 && holder.refused_at != capacity_.version())
+      wanting.emplace_back(capacity_.share(holder.terms.tenant, now), holder.held,
+                           id <= last_served_, id);
   std::ranges::sort(wanting);
   return std::ranges::any_of(wanting, [&](const auto& entry) {
     const HolderId id = std::get<HolderId>(entry);
@@ -207,49 +242,62 @@ bool WorkerBroker::open_one(MonotonicTime now) {
 }
 
 bool WorkerBroker::open_for(HolderId id, Holder& holder, MonotonicTime now) {
-  const auto executor = freest_executor(holder.terms, now);
-  if (!executor) return false;
-  auto client = holder.client;
-  if (client)
-    client->expires_in =
-        std::max(std::chrono::milliseconds(0),
-                 std::chrono::duration_cast<std::chrono::milliseconds>(holder.expires - now));
-  const auto lease = leases_.open({.executor = *executor,
-                                   .holder = id,
-                                   .tenant = holder.terms.tenant,
-                                   .cores_per_worker = holder.terms.cores,
-                                   .memory = holder.terms.memory,
-                                   .client = client},
-                                  now);
-  if (!lease) return false;
+  const Lease* lease = find_place(id, holder, now);
+  if (lease == nullptr) return false;
   ++holder.held;
   last_served_ = id;
-  actions_.emplace_back(SendToExecutor{*executor, (*lease)->open_message()});
+  actions_.emplace_back(SendToExecutor{lease->executor, lease->open_message()});
   return true;
 }
 
-std::optional<ExecutorId> WorkerBroker::freest_executor(const WorkerTerms& terms,
-                                                        MonotonicTime now) const {
-  std::optional<ExecutorId> best;
-  std::pair<bool, std::size_t> most{false, 0};  // on the holder's host, free cores
-  for (const auto& [id, executor] : hosts_.executors()) {
-    if (executor.state != ExecutorState::connected || !fits(executor, terms)) continue;
-    if (const auto pause = pause_until_.find(id);
-        pause != pause_until_.end() && now < pause->second)
-      continue;
-    const std::size_t free = leases_.cores_free(id);
-    const std::pair rank{executor.host.boot_id == terms.boot_id, free};
-    if (free < terms.cores || rank <= most) continue;
-    most = rank;
-    best = id;
-  }
-  return best;
+WorkerNeeds WorkerBroker::needs_of(const WorkerTerms& terms) {
+  return {.tenant = terms.tenant,
+          .cores = terms.cores,
+          .memory = terms.memory,
+          .boot_id = terms.boot_id,
+          .constraints = terms.constraints,
+          .lifetime = terms.lifetime};
 }
 
-bool WorkerBroker::fits(const Executor& executor, const WorkerTerms& terms) {
+/// A lease of one worker: on the holder's own host, or else anywhere that it can reach.
+const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime now) {
+  const WorkerTerms& terms = holder.terms;
+  LeaseBook::Request request{.holder = id,
+                             .needs = needs_of(terms),
+                             .where = Capacity::Where::client_host,
+                             .client = holder.client};
+  if (request.client)
+    request.client->expires_in =
+        std::max(std::chrono::milliseconds(0),
+                 std::chrono::duration_cast<std::chrono::milliseconds>(holder.expires - now));
+  LeaseBook::Opening opening = leases_.open(request, now);
+  if (!opening.lease && terms.remote) {
+    request.where = Capacity::Where::anywhere;
+    opening = leases_.open(request, now);
+  }
+  holder.decision = opening.decision;
+  if (holder.client) decisions_.note(holder.client->client_lease, opening.decision);
+  if (opening.lease) {
+    decisions_.note((*opening.lease)->id, opening.decision);
+    return *opening.lease;
+  }
+  holder.refused_at = capacity_.version();
+  return nullptr;
+}
+
+bool WorkerBroker::fits(const Executor& executor, const WorkerTerms& terms) const {
+  const placement::Constraints& wanted = terms.constraints;
   const bool reachable =
       executor.host.boot_id == terms.boot_id || (terms.remote && !executor.lane_address.empty());
-  return reachable && (terms.host.empty() || terms.host == executor.host.hostname);
+  if (!reachable) return false;
+  const auto host = capacity_.placement().host(placement::HostId(executor.host.boot_id));
+  if (!host) return false;
+  return (wanted.host.empty() || wanted.host == host->host.name) &&
+         (wanted.architecture.empty() || wanted.architecture == host->host.architecture) &&
+         (!wanted.kind || *wanted.kind == host->host.kind) &&
+         std::ranges::all_of(wanted.features, [&](const std::string& feature) {
+           return std::ranges::find(host->host.features, feature) != host->host.features.end();
+         });
 }
 
 std::size_t WorkerBroker::largest(const WorkerTerms& terms) const {
@@ -262,6 +310,40 @@ std::size_t WorkerBroker::largest(const WorkerTerms& terms) const {
   std::size_t total = 0;
   for (const auto& [host, workers] : by_host) total += workers;
   return total;
+}
+
+std::optional<placement::DecisionId> WorkerBroker::decision_for(HolderId id) const {
+  const auto found = holders_.find(id);
+  return found == holders_.end() ? std::nullopt : found->second.decision;
+}
+
+std::string WorkerBroker::refusal_of(HolderId id) const {
+  const auto decision = decision_for(id);
+  if (!decision) return {};
+  const auto explanation = capacity_.placement().explain(*decision);
+  return explanation && explanation->refusal ? explanation->refusal->message : std::string();
+}
+
+Result<std::vector<placement::Explanation>> WorkerBroker::explain(uid_t tenant,
+                                                                  LeaseId lease) const {
+  std::vector<placement::Explanation> explanations;
+  for (const placement::DecisionId decision : decisions_.find(lease))
+    if (auto one = capacity_.placement().explain(decision);
+        one && one->request.tenant == placement::TenantId(tenant))
+      explanations.push_back(std::move(*one));
+  if (!explanations.empty()) return explanations;
+  return fail(ErrorCode::not_found,
+              "no decision about lease " + to_string(lease) +
+                  " is remembered: only the newest are, and none from before the gateway's start");
+}
+
+std::vector<placement::HostReason> WorkerBroker::consider(const WorkerTerms& terms,
+                                                          MonotonicTime now) const {
+  const bool far = terms.remote;
+  return capacity_.placement().consider(
+      Capacity::request_of(needs_of(terms),
+                           far ? Capacity::Where::anywhere : Capacity::Where::client_host),
+      0, now);
 }
 
 unsigned WorkerBroker::held_by(HolderId id) const {
@@ -309,11 +391,8 @@ void WorkerBroker::ask_back(MonotonicTime now) {
   }
 }
 
-void WorkerBroker::drop_executor(const ExecutorId& id) {
-  for (const Lease& lease : leases_.drop_executor(id)) {
-    end_for_holder(lease, true);
-  }
-  pause_until_.erase(id);
+void WorkerBroker::drop_executor(const ExecutorId& id, MonotonicTime now) {
+  for (const Lease& lease : leases_.drop_executor(id, now)) end_for_holder(lease, true);
   actions_.emplace_back(ForgetExecutor{id});
   log::info("event=executor_gone executor={}", id.value());
   tell_supply();
@@ -336,8 +415,10 @@ void WorkerBroker::forget_lost(const ExecutorId& id, MonotonicTime now) {
     actions_.emplace_back(SendToExecutor{id, CloseLease{lease.id}});
   }
   if (has_leases) return;
+  const std::string boot_id = hosts_.find(id)->host.boot_id;
   hosts_.remove(id);
-  drop_executor(id);
+  drop_executor(id, now);
+  refresh_host(boot_id, now);
 }
 
 void WorkerBroker::lease_ended(const ExecutorId& id, const LeaseBook::Ended& ended, bool lost) {

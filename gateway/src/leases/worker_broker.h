@@ -1,9 +1,11 @@
 // leases/worker_broker.h: who gets the next free core. Plain decisions over plain data: no socket,
 // no thread; time is passed in, and what is to be done comes out as a list of actions.
 //
-// Workers are held by dispatchers, for the HTTP calls that they run, and by clients' leases.
-// Fairness: a free core goes to the holder with the fewest workers among those that want more. When
-// none is free, workers that a dispatcher does not want are asked back first, then one of the
+// Workers are held by dispatchers, for the HTTP calls that they run, and by clients' leases. Where
+// a worker goes is decided by the placement (hosts/capacity.h): on its holder's own host if there
+// is room, since it is nearest, else elsewhere. Fairness: a free core goes to the tenant that has
+// least for its weight among those that want more, and there to the holder with the fewest workers.
+// When none is free, workers that a dispatcher does not want are asked back first, then one of the
 // richest dispatcher's, if it would still not be poorer than who gets it. Clients keep what they
 // have.
 #pragma once
@@ -13,7 +15,9 @@
 #include <variant>
 #include <vector>
 
+#include "hosts/capacity.h"
 #include "hosts/host_book.h"
+#include "leases/decision_index.h"
 #include "leases/lease_book.h"
 #include "leases/worker_supply.h"
 
@@ -57,7 +61,8 @@ struct WorkerTerms {
   ByteCount memory;         // of each
   std::string boot_id;  // the holder's own host: its workers there are reached by the local lane
   bool remote = false;  // workers of other hosts too, where executors have an address
-  std::string host;     // only of the host with this name; empty: of any
+  placement::Constraints constraints{};
+  std::chrono::milliseconds lifetime{0};  // the worker's place lasts so much longer, at least
 };
 
 /// Owned by the control thread.
@@ -73,8 +78,8 @@ class WorkerBroker {
     std::chrono::milliseconds refusal_pause{100};
     std::chrono::milliseconds ask_back_again{1'000};
   };
-  explicit WorkerBroker(Options options);
-  WorkerBroker(const WorkerBroker&) = delete;  // the lease book borrows the host book
+  explicit WorkerBroker(Options options, Capacity::Options capacity = {});
+  WorkerBroker(const WorkerBroker&) = delete;  // the books borrow each other
   WorkerBroker& operator=(const WorkerBroker&) = delete;
 
   // Holders.
@@ -100,6 +105,8 @@ class WorkerBroker {
   void executor_resumed(const ExecutorId& id, MonotonicTime now);
   void executor_lost(const ExecutorId& id, MonotonicTime now);
   void executor_said(const ExecutorId& id, const ControlMessage& message, MonotonicTime now);
+  /// What is known of hosts from elsewhere has changed.
+  void clusters_changed(MonotonicTime now);
   void tick(MonotonicTime now);
 
   [[nodiscard]] ByteCount worker_memory() const { return options_.worker_memory; }
@@ -108,6 +115,17 @@ class WorkerBroker {
   [[nodiscard]] std::size_t largest(const WorkerTerms& terms) const;
   /// Leases that the holder has or that are on their way to it.
   [[nodiscard]] unsigned held_by(HolderId id) const;
+  /// The last decision for the holder; nothing before the first one.
+  [[nodiscard]] std::optional<placement::DecisionId> decision_for(HolderId id) const;
+  /// Why the last one refused; "" when it did not.
+  [[nodiscard]] std::string refusal_of(HolderId id) const;
+  /// Of a lease of one worker, or all those of a client's lease; the oldest first. Of this tenant
+  /// only. Errors: `not_found`: there is none, or it is forgotten.
+  [[nodiscard]] Result<std::vector<placement::Explanation>> explain(uid_t tenant,
+                                                                    LeaseId lease) const;
+  /// What would be said of each host now, of a worker with these terms.
+  [[nodiscard]] std::vector<placement::HostReason> consider(const WorkerTerms& terms,
+                                                            MonotonicTime now) const;
 
   /// What has to be done since the last time, in order.
   [[nodiscard]] std::vector<BrokerAction> take_actions();
@@ -116,6 +134,7 @@ class WorkerBroker {
   [[nodiscard]] bool has_supply() const { return supply_told_; }
   [[nodiscard]] const HostBook& hosts() const { return hosts_; }
   [[nodiscard]] const LeaseBook& leases() const { return leases_; }
+  [[nodiscard]] const Capacity& capacity() const { return capacity_; }
 
  private:
   struct Holder {
@@ -126,6 +145,9 @@ class WorkerBroker {
     unsigned held = 0;        // leases asked for or given, and not given back
     unsigned asked_back = 0;  // of those, asked back and not yet returned
     MonotonicTime asked_at;
+    std::uint64_t refused_at =
+        0;  // of the capacity's version: it is not asked again before that changes
+    std::optional<placement::DecisionId> decision;
     [[nodiscard]] unsigned unmet() const { return wanted > held ? wanted - held : 0; }
     /// What it could be asked for.
     [[nodiscard]] unsigned lasting() const {
@@ -135,15 +157,17 @@ class WorkerBroker {
   void plan(MonotonicTime now);
   [[nodiscard]] bool open_one(MonotonicTime now);
   [[nodiscard]] bool open_for(HolderId id, Holder& holder, MonotonicTime now);
+  [[nodiscard]] const Lease* find_place(HolderId id, Holder& holder, MonotonicTime now);
+  [[nodiscard]] static WorkerNeeds needs_of(const WorkerTerms& terms);
   void ask_back(MonotonicTime now);
   void opened(const ExecutorId& id, LeaseId lease, MonotonicTime now);
   void take_over(const ExecutorId& id, const std::vector<Held>& held, MonotonicTime now);
   [[nodiscard]] WorkerGrant grant_of(const Lease& lease) const;
-  [[nodiscard]] std::optional<ExecutorId> freest_executor(const WorkerTerms& terms,
-                                                          MonotonicTime now) const;
-  [[nodiscard]] static bool fits(const Executor& executor, const WorkerTerms& terms);
+  [[nodiscard]] bool fits(const Executor& executor, const WorkerTerms& terms) const;
   [[nodiscard]] WorkerTerms dispatcher_terms(LeaseTenant tenant) const;
-  void drop_executor(const ExecutorId& id);
+  void refresh_host(const std::string& boot_id, MonotonicTime now);
+  void displace(const Capacity::Losses& losses, MonotonicTime now);
+  void drop_executor(const ExecutorId& id, MonotonicTime now);
   void forget_lost(const ExecutorId& id, MonotonicTime now);
   void lease_ended(const ExecutorId& id, const LeaseBook::Ended& ended, bool lost);
   void end_for_holder(const Lease& lease, bool lost);
@@ -152,10 +176,11 @@ class WorkerBroker {
 
   Options options_;
   HostBook hosts_;
+  Capacity capacity_;
   LeaseBook leases_;
   std::map<HolderId, Holder> holders_;
-  std::map<ExecutorId, MonotonicTime> pause_until_;  // after a refusal
-  HolderId last_served_;                             // ties go to whoever comes after it
+  DecisionIndex decisions_;
+  HolderId last_served_;  // ties go to whoever comes after it
   bool supply_told_ = false;
   std::vector<BrokerAction> actions_;
 };

@@ -15,10 +15,10 @@ namespace orchid::gateway {
 namespace {
 
 Result<pid_t> spawn(const std::filesystem::path& program, std::vector<std::string> arguments,
-                    int socket) {
+                    std::span<const PassedDescriptor> descriptors) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, socket, server_socket_number);
+  for (const auto& [from, as] : descriptors) posix_spawn_file_actions_adddup2(&actions, from, as);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   // The gateway blocks the signals that end it; its child must not inherit that. A group of its
@@ -51,7 +51,14 @@ Result<pid_t> spawn(const std::filesystem::path& program, std::vector<std::strin
 
 Result<ServerProcess> ServerProcess::start(const std::filesystem::path& program,
                                            const std::vector<std::string>& arguments, int socket) {
-  auto pid = spawn(program, arguments, socket);
+  const PassedDescriptor one{.from = socket, .as = server_socket_number};
+  return start(program, arguments, std::span(&one, 1));
+}
+
+Result<ServerProcess> ServerProcess::start(const std::filesystem::path& program,
+                                           const std::vector<std::string>& arguments,
+                                           std::span<const PassedDescriptor> descriptors) {
+  auto pid = spawn(program, arguments, descriptors);
   if (!pid) return fail(std::move(pid.error()));
   UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
   if (!process) {

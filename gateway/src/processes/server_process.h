@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,11 +15,21 @@ namespace orchid::gateway {
 /// The number under which such a program finds the socket that it is given.
 constexpr int server_socket_number = 3;
 
+/// `from` of ours is `as` there.
+struct PassedDescriptor {
+  int from = -1;
+  int as = -1;
+};
+
 /// Owned by one thread. Ended, with its whole process group, when it is destroyed.
 class ServerProcess {
  public:
-  /// Starts `program` in a process group of its own, with `socket` as descriptor 3. Errors:
-  /// `unreachable` (no such program), `system`.
+  /// Starts `program` in a process group of its own. Errors: `unreachable` (no such program),
+  /// `system`.
+  [[nodiscard]] static Result<ServerProcess> start(const std::filesystem::path& program,
+                                                   const std::vector<std::string>& arguments,
+                                                   std::span<const PassedDescriptor> descriptors);
+  /// The same with one socket, as descriptor 3.
   [[nodiscard]] static Result<ServerProcess> start(const std::filesystem::path& program,
                                                    const std::vector<std::string>& arguments,
                                                    int socket);

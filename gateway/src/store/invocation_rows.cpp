@@ -12,7 +12,8 @@ namespace {
 
 #define ORCHID_INVOCATION_COLUMNS                                                            \
   "id, tenant, function, digest, entry, idempotency_key, at_most_once, accepted, deadline, " \
-  "state, attempts, outcome, message, node, finished, timings, output_size, log_dropped"
+  "state, attempts, outcome, message, node, finished, timings, output_size, log_dropped, "   \
+  "lease"
 
 /// Six numbers: microseconds, the fifth nanoseconds, the sixth 1 for quick code (older rows have
 /// none).
@@ -69,6 +70,7 @@ InvocationRecord read_row(const Statement& row) {
   record.timings = unpack_timings(row.text(15));
   record.output_size = static_cast<std::uint64_t>(row.integer(16));
   record.log_dropped = static_cast<std::uint64_t>(row.integer(17));
+  record.lease = parse_lease_id(row.text(18)).value_or(LeaseId{});
   return record;
 }
 
@@ -167,8 +169,8 @@ Result<void> mark_finished(Database& database, const InvocationRecord& record) {
       database
           .prepare(
               "UPDATE invocations SET state = ?, attempts = ?, outcome = ?, message = ?, node = ?, "
-              "finished = ?, timings = ?, output_size = ?, log_dropped = ? WHERE id = ? AND state "
-              "< 2")
+              "finished = ?, timings = ?, output_size = ?, log_dropped = ?, lease = ? WHERE id = ? "
+              "AND state < 2")
           .bind(number(StoredState::done))
           .bind(std::int64_t{record.attempts})
           .bind_optional(outcome)
@@ -178,6 +180,7 @@ Result<void> mark_finished(Database& database, const InvocationRecord& record) {
           .bind(pack_timings(record.timings))
           .bind(static_cast<std::int64_t>(record.output_size))
           .bind(static_cast<std::int64_t>(record.log_dropped))
+          .bind(record.lease == LeaseId{} ? std::string() : to_string(record.lease))
           .bind(record.id)
           .run();
   if (!updated) return updated;

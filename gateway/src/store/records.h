@@ -49,6 +49,8 @@ struct InvocationRecord {
   std::optional<Outcome> outcome;
   std::string message;
   std::string node;
+  LeaseId
+      lease;  // of the worker that ran it; epoch 0: it reached none, or an older gateway wrote it
   std::optional<UnixMillis> finished;
   CallTimings timings;
   std::uint64_t output_size = 0;

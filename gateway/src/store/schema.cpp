@@ -1,11 +1,12 @@
 #include "store/schema.h"
 
+#include <array>
 #include <string>
 
 namespace orchid::gateway {
 namespace {
 
-constexpr std::int64_t schema_version = 2;
+constexpr std::int64_t schema_version = 3;
 
 // Times are milliseconds since 1970. A payload is its content, or the digest of a spool file.
 constexpr const char* tables = R"sql(
@@ -25,7 +26,7 @@ CREATE TABLE invocations (
   id TEXT PRIMARY KEY, tenant INTEGER NOT NULL, function TEXT NOT NULL, digest TEXT NOT NULL, entry TEXT NOT NULL,
   idempotency_key TEXT, at_most_once INTEGER NOT NULL, accepted INTEGER NOT NULL, deadline INTEGER NOT NULL,
   state INTEGER NOT NULL, attempts INTEGER NOT NULL, outcome TEXT, message TEXT, node TEXT, finished INTEGER,
-  timings TEXT, output_size INTEGER, log_dropped INTEGER
+  timings TEXT, output_size INTEGER, log_dropped INTEGER, lease TEXT NOT NULL DEFAULT ''
 );
 CREATE UNIQUE INDEX invocations_by_key ON invocations (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX invocations_by_time ON invocations (tenant, accepted);
@@ -40,9 +41,17 @@ CREATE TABLE audit (
   detail TEXT NOT NULL
 );
 )sql";
-// What layout 1 did not have.
-constexpr const char* second_layout =
-    "ALTER TABLE functions ADD COLUMN concurrency INTEGER NOT NULL DEFAULT 0";
+// What each layout adds to the one before it; from the second on.
+constexpr std::array<const char*, schema_version - 1> additions{
+    "ALTER TABLE functions ADD COLUMN concurrency INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE invocations ADD COLUMN lease TEXT NOT NULL DEFAULT ''"};
+
+Result<void> bring_up_to_date(Database& database, std::int64_t version) {
+  if (version == 0) return database.execute(tables);
+  for (auto next = static_cast<std::size_t>(version) - 1; next < additions.size(); ++next)
+    if (auto added = database.execute(additions[next]); !added) return added;
+  return {};
+}
 
 Result<std::int64_t> read_version(Database& database) {
   Statement statement = database.prepare("PRAGMA user_version");
@@ -67,7 +76,7 @@ Result<void> prepare_schema(Database& database) {
                     ", and this gateway knows layout " + std::to_string(schema_version) +
                     ": start the newer orchid-gateway that wrote it");
   if (auto begun = database.execute("BEGIN IMMEDIATE"); !begun) return begun;
-  if (auto made = database.execute(*version == 0 ? tables : second_layout); !made) return made;
+  if (auto made = bring_up_to_date(database, *version); !made) return made;
   const std::string stamp = "PRAGMA user_version=" + std::to_string(schema_version);
   if (auto stamped = database.execute(stamp.c_str()); !stamped) return stamped;
   return database.execute("COMMIT");

@@ -173,7 +173,7 @@ void parse_lease(JsonFields& f, Message& m) {
   if (m.workers == 0) f.fault<int>("workers", "must be at least 1");
   if (m.cores_per_worker == 0) f.fault<int>("cores_per_worker", "must be at least 1");
   m.core_ids = parse_cores(f, "core_ids");
-  if (!m.core_ids.empty() && m.core_ids.size() != std::uint64_t{m.workers} * m.cores_per_worker)
+  if (m.core_ids.size() != std::uint64_t{m.workers} * m.cores_per_worker)
     f.fault<int>("core_ids", "must name as many cores as the workers have");
 }
 

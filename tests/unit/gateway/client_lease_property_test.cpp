@@ -114,7 +114,7 @@ class World {
     ModelExecutor executor;
     executor.description = {.id = ExecutorId("e" + std::to_string(next_executor_++)),
                             .owner = {.tenant = {tenant, "u"}, .peer_uid = {}},
-                            .host = {.boot_id = "host-" + std::to_string(host)},
+                            .host = {.boot_id = "host-" + std::to_string(host), .memory = 64_GiB},
                             .version = "1",
                             .lane_socket = "/run/" + std::to_string(2 * host + nth),
                             .lane_address = "n:1"};
@@ -294,12 +294,21 @@ class World {
     }
     for (const auto& [host, own] : cores) {
       if (!out_of_touch_) REQUIRE(taken_on[host] <= own.size());
-      REQUIRE(broker_->leases().cores_taken(host) <= own.size());
+      REQUIRE(broker_->capacity().cores_leased(host) <= own.size());
     }
+    std::map<std::string, std::set<std::uint32_t>> in_use;
     for (const ModelExecutor& executor : executors_) {
       std::size_t taken = 0;
-      for (const LeaseHeld& held : executor.table.held_by_clients(now_))
+      std::set<std::uint32_t> own;
+      for (const LeaseHeld& held : executor.table.held_by_clients(now_)) {
         taken += held.cores_per_worker;
+        for (const std::uint32_t core : held.core_ids) {
+          REQUIRE(own.insert(core).second);
+          if (!out_of_touch_)
+            REQUIRE(in_use[executor.description.host.boot_id].insert(core).second);
+        }
+      }
+      REQUIRE(own.size() == taken);
       REQUIRE(taken == executor.table.cores() - executor.table.cores_free());
       REQUIRE(taken <= executor.table.cores());
     }

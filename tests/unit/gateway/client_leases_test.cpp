@@ -25,7 +25,7 @@ struct World {
             const std::string& boot_id = "here") {
     Executor executor{.id = ExecutorId(name),
                       .owner = {},
-                      .host = {.boot_id = boot_id, .hostname = "node-" + boot_id},
+                      .host = {.boot_id = boot_id, .hostname = "node-" + boot_id, .memory = 64_GiB},
                       .version = "1",
                       .lane_socket = "/run/" + name,
                       .lane_address = boot_id == "far" ? "far:1" : ""};
@@ -76,7 +76,7 @@ struct World {
     clients.tick(now);
     perform();
   }
-  [[nodiscard]] std::size_t cores_taken() const { return broker.leases().cores_taken("here"); }
+  [[nodiscard]] std::size_t cores_taken() const { return broker.capacity().cores_leased("here"); }
 };
 
 TEST_CASE("a client gets its workers, with what it needs to claim them") {
@@ -106,7 +106,7 @@ TEST_CASE("what can never be met is refused at once, and says how much there is"
   world.join("e1", 4);
   world.open({.terms = {.cores = 3}, .workers = 2, .at_least = 2});
   CHECK(world.answers.at(1).error().message.find("room for 1 such workers") != std::string::npos);
-  world.open({.terms = {.host = "other"}, .workers = 1});
+  world.open({.terms = {.constraints = {.host = "other"}}, .workers = 1});
   CHECK(world.answers.at(2).error().code == ErrorCode::no_capacity);
   world.open({.workers = 2, .at_least = 3});
   CHECK(world.answers.at(3).error().code == ErrorCode::bad_request);
@@ -223,6 +223,7 @@ TEST_CASE("a worker that was lost with its executor is replaced by another") {
   // ... until that process is known to be gone.
   Executor again{.id = ExecutorId("e2"), .owner = {}, .host = {.boot_id = "here"}};
   again.host.cores = {0};
+  again.host.memory = 1_GiB;
   again.lane_socket = "/run/e1";
   world.broker.executor_joined(again, {}, world.now);
   world.perform();
@@ -236,9 +237,11 @@ TEST_CASE("a gateway that starts anew learns the leases from the executors") {
   const LeaseHeld held{.lease = {1, 7},
                        .tenant = {ada, "ada"},
                        .cores_per_worker = 2,
+                       .core_ids = {0, 1},
                        .client = {.client_lease = {1, 6}, .expires_in = seconds(20)}};
   LeaseHeld second = held;
   second.lease = {1, 8};
+  second.core_ids = {4, 5};
   world.join("e1", 6, {held, second});
   const auto lease = world.clients.find(ada, {1, 6}, world.now);
   REQUIRE(lease.has_value());

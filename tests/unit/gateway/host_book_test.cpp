@@ -13,7 +13,10 @@ Executor executor(std::string id, std::string boot_id, std::vector<std::uint32_t
                   uid_t uid = 1000) {
   return {.id = ExecutorId(id),
           .owner = {.tenant = {uid, "user" + std::to_string(uid)}, .peer_uid = uid},
-          .host = {.boot_id = boot_id, .hostname = "host-" + boot_id, .cores = std::move(cores)},
+          .host = {.boot_id = boot_id,
+                   .hostname = "host-" + boot_id,
+                   .cores = std::move(cores),
+                   .memory = 8_GiB},
           .version = "0.1",
           .lane_socket = "/run/" + id};
 }
@@ -43,6 +46,22 @@ TEST_CASE("a new executor process replaces its owner's lost one on the same host
   CHECK(book.executors().size() == 4);
 }
 
+TEST_CASE("a lost pilot's executor is not replaced by another job's") {
+  HostBook book;
+  const auto pilot = [](std::string id, std::uint64_t job) {
+    Executor one = executor(std::move(id), "boot1", {0});
+    one.grant = {.source = GrantSource::pilot, .cluster = "fern", .job = job};
+    return one;
+  };
+  book.join(pilot("first", 1));
+  book.lose(ExecutorId("first"), MonotonicTime{});
+  CHECK(book.join(pilot("second", 2)).empty());
+  CHECK(book.join(executor("local", "boot1", {0})).empty());
+  CHECK(book.of_host("boot1").size() == 3);
+  CHECK(book.join(pilot("first again", 1)).size() == 1);
+  CHECK(book.find(ExecutorId("first")) == nullptr);
+}
+
 TEST_CASE("a new executor at the same lane socket replaces the one before it at once") {
   HostBook book;
   book.join(executor("old", "boot1", {0}));
@@ -67,12 +86,18 @@ TEST_CASE("the hosts report names hosts, their executors and what is leased") {
   HostBook book;
   book.join(executor("a", "boot1", {0, 1}));
   book.report(ExecutorId("a"), {.cores_free = 1, .workers_ready = 2, .counters = {{"forks", 3}}});
-  LeaseBook leases(1, book);
-  REQUIRE(leases.open({.executor = ExecutorId("a"), .holder = HolderId(1), .tenant = {}},
-                      MonotonicTime{}));
-  const auto json = nlohmann::json::parse(hosts_json(book, leases));
-  REQUIRE(json["hosts"].size() == 1);
-  const auto& host = json["hosts"][0];
+  Capacity capacity(book, {});
+  CHECK(capacity.refresh("boot1", MonotonicTime{}).empty());
+  LeaseBook leases(1, book, capacity);
+  REQUIRE(leases
+              .open({.holder = HolderId(1),
+                     .needs = {.boot_id = "boot1"},
+                     .where = Capacity::Where::client_host},
+                    MonotonicTime{})
+              .lease.has_value());
+  const auto json = hosts_json(book, leases, capacity, MonotonicTime{});
+  REQUIRE(json.size() == 1);
+  const auto& host = json[0];
   CHECK(host["hostname"] == "host-boot1");
   CHECK(host["cores"] == 2);
   CHECK(host["cores_leased"] == 1);

@@ -107,7 +107,7 @@ struct RecordedEvents final : ExecutorEvents {
 ControlHello hello(const std::string& id) {
   return {.version = "0.1",
           .executor = id,
-          .host = {.boot_id = "here", .hostname = "node1", .cores = {0, 1}},
+          .host = {.boot_id = "here", .hostname = "node1", .cores = {0, 1}, .memory = 4_GiB},
           .lane_socket = "/run/lane"};
 }
 
@@ -168,7 +168,7 @@ TEST_CASE("an executor joins, and messages go both ways") {
   CHECK(world.events.joined == 1);
   CHECK(world.events.hostname == "node1");
   CHECK(world.door.authorization == "Bearer secret");
-  world.gate->send(ExecutorId("e1"), OpenLease{.lease = {1, 5}});
+  world.gate->send(ExecutorId("e1"), OpenLease{.lease = {1, 5}, .core_ids = {0}});
   client->send(LeaseOpened{{1, 5}, 1});
   run_until(world.io, [&] { return world.commands.size() == 1 && world.events.heard.size() == 1; });
   CHECK(world.commands[0] == 5);
@@ -203,7 +203,7 @@ TEST_CASE("a broken connection is dialled again, and no message is lost or doubl
       const std::uint64_t number = static_cast<std::uint64_t>(round) * 1000 + i;
       expected.push_back(number);
       client->send(LeaseOpened{{1, number}, 1});
-      world.gate->send(ExecutorId("e1"), OpenLease{.lease = {1, number}});
+      world.gate->send(ExecutorId("e1"), OpenLease{.lease = {1, number}, .core_ids = {0}});
       if (i == 100) world.io.poll();
     }
     world.door.break_all();
@@ -231,7 +231,7 @@ TEST_CASE("after a restart of the gateway the stream begins afresh") {
   run_until(world.io, [&] { return world.welcomes == 2; });
   CHECK(world.epoch == 2);
   CHECK(world.resumes == 0);
-  world.gate->send(ExecutorId("e1"), OpenLease{.lease = {2, 1}});
+  world.gate->send(ExecutorId("e1"), OpenLease{.lease = {2, 1}, .core_ids = {0}});
   run_until(world.io, [&] { return world.commands.size() == 1; });
 }
 
@@ -324,7 +324,7 @@ TEST_CASE(
     "a dispatcher's wish for a worker goes over the control connection and comes back as a grant") {
   World world;
   SystemClock clock;
-  CapacityControl control(world.io, clock, {.epoch = 3, .boot_id = "here"});
+  CapacityControl control(world.io, clock, {.broker = {.epoch = 3, .boot_id = "here"}});
   Door<asio::local::stream_protocol> door(
       world.io, asio::local::stream_protocol::endpoint(world.path.string() + "-c"),
       [&](auto socket, UpgradeRequest request) {

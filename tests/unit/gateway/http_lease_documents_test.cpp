@@ -34,7 +34,8 @@ TEST_CASE("every field of a request is taken over") {
   const auto request = parse_lease_request(
       as_bytes(R"({"workers":4,"at_least":2,"cores_per_worker":3,"memory_bytes":1048576,)"
                R"("wait":"hot","duration_ms":5000,"within_ms":0,"boot_id":"b",)"
-               R"("constraints":{"host":"n1"}})"));
+               R"("constraints":{"host":"n1","architecture":"aarch64","kind":"dpu",)"
+               R"("features":["fast","near"],"lifetime_ms":90000}})"));
   REQUIRE_MESSAGE(request.has_value(), (request ? "" : request.error().message));
   CHECK(request->workers == 4);
   CHECK(request->at_least == 2);
@@ -44,7 +45,11 @@ TEST_CASE("every field of a request is taken over") {
   CHECK(request->duration == seconds(5));
   CHECK(request->within == milliseconds(0));
   CHECK(request->terms.boot_id == "b");
-  CHECK(request->terms.host == "n1");
+  CHECK(request->terms.constraints.host == "n1");
+  CHECK(request->terms.constraints.architecture == "aarch64");
+  CHECK(request->terms.constraints.kind == placement::HostKind::dpu);
+  CHECK(request->terms.constraints.features == std::vector<std::string>{"fast", "near"});
+  CHECK(request->terms.lifetime == seconds(90));
 }
 
 TEST_CASE("all workers are asked for unless fewer will do") {
@@ -63,6 +68,8 @@ TEST_CASE("what is wrong in a request is named, and what is not known is wrong")
   CHECK(fault_of(R"({"duration_ms":10})").find("'duration_ms'") != std::string::npos);
   CHECK(fault_of(R"({"wrkers":1})").find("'wrkers' is not known here") != std::string::npos);
   CHECK(fault_of(R"({"constraints":{"rack":1}})").find("'constraints.rack'") != std::string::npos);
+  CHECK(fault_of(R"({"constraints":{"kind":"tpu"}})") ==
+        "'constraints.kind' must be cpu, gpu or dpu");
   CHECK(fault_of(R"({"constraints":[]})").find("'constraints' must be an object") !=
         std::string::npos);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 namespace orchid::gateway {
 namespace {
@@ -26,7 +27,9 @@ struct World {
 
   void join(ExecutorId id, std::size_t cores, std::string boot_id = "here") {
     Executor executor{
-        .id = id, .owner = {}, .host = {.boot_id = std::move(boot_id), .hostname = "node"}};
+        .id = id,
+        .owner = {},
+        .host = {.boot_id = std::move(boot_id), .hostname = "node", .memory = 64_GiB}};
     executor.lane_socket = "/run/" + id.value();
     for (std::uint32_t core = 0; core < cores; ++core) executor.host.cores.push_back(core);
     broker.executor_joined(executor, {}, now);
@@ -67,6 +70,70 @@ TEST_CASE("a dispatcher gets as many workers as it wants while cores are free") 
   world.join(e1, 2);
   CHECK(world.given[a].size() == 2);
   world.join(ExecutorId("e2"), 2, "elsewhere");  // no local lane reaches it
+  CHECK(world.given[a].size() == 2);
+}
+
+TEST_CASE("each lease has cores of its own, by number") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.join(e1, 3);
+  world.join(ExecutorId("e2"), 3);  // offers the same cores
+  world.want(a, 9);
+  REQUIRE(world.given[a].size() == 3);
+  std::set<std::uint32_t> cores;
+  for (const auto& [id, lease] : world.broker.leases().leases())
+    for (const std::uint32_t core : lease.open_message().core_ids) CHECK(cores.insert(core).second);
+  CHECK(cores.size() == 3);
+}
+
+TEST_CASE("a holder that loses its worker with the cores gets one elsewhere") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.join(e1, 2);
+  world.want(a, 2);
+  Executor other{.id = ExecutorId("e2"),
+                 .owner = {},
+                 .host = {.boot_id = "here", .hostname = "node", .memory = 64_GiB}};
+  other.host.cores = {7};
+  world.broker.executor_joined(other, {}, world.now);
+  world.perform();
+  world.broker.executor_said(e1, GrantChanged{.cores = {1}}, world.now);
+  world.perform();
+  CHECK(world.ended.size() == 1);
+  REQUIRE(world.given[a].size() == 3);
+  CHECK(world.broker.leases().find(world.given[a].back())->executor == ExecutorId("e2"));
+  CHECK(world.broker.leases().leases().size() == 2);
+}
+
+TEST_CASE("nothing new comes to an executor that drains, and all is lost at its end") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.join(e1, 2);
+  world.want(a, 1);
+  const GrantChanged drain{.cores = {0, 1}, .ends_in = seconds(5), .draining = true};
+  world.broker.executor_said(e1, drain, world.now);
+  world.want(a, 2);
+  CHECK(world.given[a].size() == 1);
+  CHECK(world.ended.empty());
+  const auto why = world.broker.capacity().placement().explain(*world.broker.decision_for(a));
+  REQUIRE(why.has_value());
+  CHECK(why->refusal->message.find("1 ends soon") != std::string::npos);
+  world.now += seconds(5);
+  world.broker.tick(world.now);
+  world.perform();
+  CHECK(world.ended.size() == 1);
+  CHECK(world.broker.capacity().cores_leased("here") == 0);
+}
+
+TEST_CASE("a refused holder is not placed again before something changes") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.join(e1, 1);
+  world.want(a, 2);
+  const auto first = world.broker.decision_for(a);
+  for (int i = 0; i < 10; ++i) world.want(a, 2);
+  CHECK(world.broker.decision_for(a) == first);
+  world.join(ExecutorId("e2"), 2);
   CHECK(world.given[a].size() == 2);
 }
 

@@ -103,7 +103,7 @@ class World {
     ModelExecutor executor;
     executor.description = {.id = ExecutorId("e" + std::to_string(next_executor_++)),
                             .owner = {.tenant = {1000 + index, "u"}, .peer_uid = {}},
-                            .host = {.boot_id = "here", .hostname = "node"}};
+                            .host = {.boot_id = "here", .hostname = "node", .memory = 64_GiB}};
     executor.description.lane_socket = "/run/" + std::to_string(index);
     const std::uint32_t cores = 1 + random_() % 3;
     // On a shared host the executors' cores overlap.

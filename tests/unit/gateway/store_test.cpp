@@ -96,12 +96,14 @@ TEST_CASE_FIXTURE(Fixture,
     REQUIRE(database.has_value());
     REQUIRE((*database)->execute(sql).has_value());
   };
-  set_layout("ALTER TABLE functions DROP COLUMN concurrency; PRAGMA user_version=1");
+  set_layout(
+      "ALTER TABLE functions DROP COLUMN concurrency; ALTER TABLE invocations DROP COLUMN lease; "
+      "PRAGMA user_version=1");
   (void)open();
   std::optional<Result<void>> done;
   store->set_concurrency(1, "f", 3, {.at = 1, .tenant = 1, .action = "limit"}, into(done));
   CHECK(wait(done).has_value());
-  set_layout("PRAGMA user_version=3");
+  set_layout("PRAGMA user_version=4");
   const auto refused = Store::open(directory.path());
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code == ErrorCode::bad_configuration);

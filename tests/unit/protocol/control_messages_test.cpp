@@ -130,7 +130,7 @@ TEST_CASE("a bad control frame names its type and the field") {
   CHECK(message_of(R"({"type":"grant","seq":1,"ack":0,"cores":[65536],"draining":false})")
             .find("'cores' names a core beyond") != std::string::npos);
   CHECK(message_of(encode({.sequence = 1,
-                           .body = ControlMessage(OpenLease{.lease = {2, 9}, .core_ids = {1, 2}})}))
+                           .body = ControlMessage(OpenLease{.lease = {2, 9}, .core_ids = {}})}))
             .find("'core_ids' must name as many cores") != std::string::npos);
   CHECK(message_of(R"({"type":"later"})").find("upgrade the older side") != std::string::npos);
   CHECK(parse_control_frame(std::string(2 << 20, ' ')).error().code == ErrorCode::too_large);

@@ -48,7 +48,12 @@ enum class Wait : std::uint8_t {
 
 /// Empty: any.
 struct LeaseConstraints {
-  std::string host{};
+  std::string host{};                     // name
+  std::string architecture{};             // as uname says it: "x86_64"
+  std::string kind{};                     // "cpu", "gpu" or "dpu"
+  std::vector<std::string> features{};    // all of them, as the batch system names them
+  std::chrono::milliseconds lifetime{0};  // the cores stay Orchid's for so much longer, as far as
+                                          // is known
 };
 
 struct LeaseOptions {

@@ -54,6 +54,16 @@ LeaseGrant parse_lease_grant(std::string_view text) {
   }
 }
 
+json constraints_of(const LeaseConstraints& wanted) {
+  json constraints = json::object();
+  if (!wanted.host.empty()) constraints["host"] = wanted.host;
+  if (!wanted.architecture.empty()) constraints["architecture"] = wanted.architecture;
+  if (!wanted.kind.empty()) constraints["kind"] = wanted.kind;
+  if (!wanted.features.empty()) constraints["features"] = wanted.features;
+  if (wanted.lifetime.count() != 0) constraints["lifetime_ms"] = wanted.lifetime.count();
+  return constraints;
+}
+
 std::string lease_request(const LeaseOptions& options, std::string_view boot_id) {
   json request{{"workers", options.workers},
                {"cores_per_worker", options.cores_per_worker},
@@ -63,7 +73,8 @@ std::string lease_request(const LeaseOptions& options, std::string_view boot_id)
                {"within_ms", options.within.count()},
                {"boot_id", boot_id}};
   if (options.at_least > 0) request["at_least"] = options.at_least;
-  if (!options.constraints.host.empty()) request["constraints"]["host"] = options.constraints.host;
+  if (json constraints = constraints_of(options.constraints); !constraints.empty())
+    request["constraints"] = std::move(constraints);
   return request.dump();
 }
 

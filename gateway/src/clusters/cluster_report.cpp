@@ -1,0 +1,149 @@
+#include "clusters/cluster_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace orchid::gateway {
+namespace {
+
+using Json = nlohmann::json;
+
+std::uint64_t age_ms(const ClusterState& state, MonotonicTime now) {
+  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now - state.heard);
+  return state.report.age_ms + static_cast<std::uint64_t>(std::max<std::int64_t>(0, since.count()));
+}
+
+std::string_view state_of(const ClusterState& state) {
+  if (!state.running) return "down";
+  return state.report.is_current ? "current" : "stale";
+}
+
+/// What was told for a time on the cluster's clock, as seconds from when it was told, less its age.
+Json forecast_json(const std::vector<SourceWindow>& windows, ClusterTime told, std::int64_t age_s) {
+  Json list = Json::array();
+  for (const SourceWindow& window : windows) {
+    const std::int64_t until = window.until - told - age_s;
+    if (window.until != 0 && until <= 0) continue;
+    Json entry{
+        {"from_s", window.from == 0 ? 0 : std::max<std::int64_t>(0, window.from - told - age_s)},
+        {"cores", window.cores},
+        {"memory_bytes", window.memory.value},
+        {"gpus", window.gpus}};
+    if (window.until != 0) entry["until_s"] = until;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+Json node_json(const SourceNode& node) {
+  Json gpus = Json::array();
+  for (const SourceGpu& gpu : node.gpus) gpus.push_back({{"index", gpu.index}, {"type", gpu.type}});
+  Json json{{"name", node.name},
+            {"kind", to_string(node.kind)},
+            {"state", to_string(node.state)},
+            {"why", node.why},
+            {"reason", node.reason},
+            {"features", node.features},
+            {"partitions", node.partitions},
+            {"architecture", node.architecture},
+            {"cores", node.cores_usable},
+            {"cores_free", node.cores_free},
+            {"memory_bytes", node.memory.value},
+            {"memory_free_bytes", node.memory_free.value},
+            {"gpus", std::move(gpus)},
+            {"gpus_free", node.gpus_free}};
+  if (node.free_cores) json["free_cores"] = to_core_text(*node.free_cores);
+  if (node.free_gpus) json["free_gpus"] = to_core_text(*node.free_gpus);
+  return json;
+}
+
+Json cluster_json(const ClusterState& state, MonotonicTime now) {
+  const auto age_s = static_cast<std::int64_t>(age_ms(state, now) / 1000);
+  Json nodes = Json::array();
+  const auto& forecasts = state.inventory.forecasts();
+  for (const auto& [name, node] : state.inventory.nodes()) {
+    Json json = node_json(node);
+    if (const auto found = forecasts.find(name); found != forecasts.end())
+      json["forecast"] = forecast_json(found->second, state.inventory.time(), age_s);
+    nodes.push_back(std::move(json));
+  }
+  return {{"source", state.source},
+          {"cluster", state.hello.cluster},
+          {"backend", state.hello.backend},
+          {"state", state_of(state)},
+          {"message", state.trouble},
+          {"age_ms", age_ms(state, now)},
+          {"starts", state.starts},
+          {"requests_per_minute", state.hello.requests_per_minute},
+          {"counters", state.report.counters},
+          {"nodes", std::move(nodes)}};
+}
+
+/// A label's value: no quotes, backslashes or ends of lines.
+std::string label(std::string text) {
+  std::erase_if(text, [](char c) { return c == '"' || c == '\\' || c == '\n'; });
+  return text;
+}
+
+using ValueOf = std::function<double(const ClusterState&)>;
+
+void render(std::string& out, const std::vector<const ClusterState*>& clusters,
+            std::string_view name, std::string_view type, std::string_view help,
+            const ValueOf& value) {
+  fmt::format_to(std::back_inserter(out), "# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+  for (const ClusterState* cluster : clusters)
+    fmt::format_to(std::back_inserter(out), "{}{{source=\"{}\",cluster=\"{}\"}} {:g}\n", name,
+                   label(cluster->source), label(cluster->hello.cluster), value(*cluster));
+}
+
+double counter_of(const ClusterState& state, const char* name) {
+  const auto found = state.report.counters.find(name);
+  return found == state.report.counters.end() ? 0 : static_cast<double>(found->second);
+}
+
+}  // namespace
+
+Json clusters_json(const std::vector<const ClusterState*>& clusters, MonotonicTime now) {
+  Json list = Json::array();
+  for (const ClusterState* cluster : clusters) list.push_back(cluster_json(*cluster, now));
+  return list;
+}
+
+std::string clusters_metrics(const std::vector<const ClusterState*>& clusters, MonotonicTime now) {
+  std::string out;
+  if (clusters.empty()) return out;
+  render(out, clusters, "orchid_source_current", "gauge",
+         "1 while the batch system answers the capacity source.",
+         [](const ClusterState& s) { return s.running && s.report.is_current ? 1 : 0; });
+  render(out, clusters, "orchid_source_age_seconds", "gauge",
+         "Since the batch system last answered.",
+         [now](const ClusterState& s) { return static_cast<double>(age_ms(s, now)) / 1000; });
+  render(out, clusters, "orchid_source_starts_total", "counter",
+         "Times that the source's process was started.",
+         [](const ClusterState& s) { return static_cast<double>(s.starts); });
+  render(out, clusters, "orchid_source_requests_total", "counter",
+         "Requests to the batch system since the source's process started.",
+         [](const ClusterState& s) { return counter_of(s, "requests"); });
+  render(out, clusters, "orchid_source_requests_last_minute", "gauge",
+         "Requests to the batch system in the last minute.",
+         [](const ClusterState& s) { return counter_of(s, "requests_last_minute"); });
+  render(out, clusters, "orchid_source_requests_per_minute_limit", "gauge",
+         "What the source keeps its requests within.",
+         [](const ClusterState& s) { return static_cast<double>(s.hello.requests_per_minute); });
+  render(out, clusters, "orchid_source_nodes", "gauge", "Nodes that the source has told of.",
+         [](const ClusterState& s) { return static_cast<double>(s.inventory.nodes().size()); });
+  render(out, clusters, "orchid_source_cores_free", "gauge", "Cores that no batch job has.",
+         [](const ClusterState& s) {
+           double cores = 0;
+           for (const auto& [name, node] : s.inventory.nodes()) cores += node.cores_free;
+           return cores;
+         });
+  return out;
+}
+
+}  // namespace orchid::gateway

@@ -1,0 +1,83 @@
+#include "clusters/cluster_view.h"
+
+#include <utility>
+
+#include "hosts/capacity.h"
+
+namespace orchid::gateway {
+namespace {
+
+placement::JobState state_of(SourceJobState state) {
+  if (state == SourceJobState::suspended) return placement::JobState::suspended;
+  if (state == SourceJobState::completing) return placement::JobState::completing;
+  return placement::JobState::running;
+}
+
+/// Numbers of the operating system for the batch system's cores.
+placement::CoreSet system_cores(const SourceNode& node, const CoreList& cores) {
+  placement::CoreSet all;
+  for (const std::uint32_t core : cores)
+    for (std::uint32_t thread = 0; thread < node.threads_per_core; ++thread)
+      if (const std::uint32_t number = core + thread * node.cores();
+          number < placement::CoreSet::limit)
+        all.insert(number);
+  return all;
+}
+
+}  // namespace
+
+ClusterView::ClusterView(std::string cluster, const SourceInventory& inventory)
+    : cluster_(std::move(cluster)), inventory_(inventory) {
+  for (const auto& [id, job] : inventory.jobs())
+    for (const SourceShare& share : job.shares) jobs_[share.node].push_back({&job, &share});
+  for (const auto& [name, node] : inventory.nodes()) by_hostname_[node.hostname].push_back(&node);
+}
+
+const SourceNode* ClusterView::node_of(const std::vector<const Executor*>& executors) const {
+  const auto& nodes = inventory_.nodes();
+  for (const Executor* executor : executors) {
+    const GrantTerms& grant = executor->grant;
+    if (grant.node.empty() || (!grant.cluster.empty() && grant.cluster != cluster_)) continue;
+    if (const auto found = nodes.find(grant.node); found != nodes.end()) return &found->second;
+  }
+  for (const Executor* executor : executors) {
+    if (executor->grant.job != 0) continue;  // of a batch job, and it did not name the node
+    if (const auto found = nodes.find(executor->host.hostname); found != nodes.end())
+      return &found->second;
+    const auto named = by_hostname_.find(executor->host.hostname);
+    if (named != by_hostname_.end() && named->second.size() == 1) return named->second.front();
+  }
+  return nullptr;
+}
+
+placement::HostAllocation ClusterView::allocation_of(
+    const SourceNode& node, const std::vector<const Executor*>& executors) const {
+  placement::HostAllocation allocation{.host = placement::HostId(executors.front()->host.boot_id),
+                                       .drained = node.state == SourceNodeState::unusable,
+                                       .jobs = {}};
+  std::map<std::uint64_t, placement::CoreSet> granted;  // by job
+  placement::CoreSet of_grants;
+  for (const Executor* executor : executors)
+    if (executor->grant.job != 0) {
+      granted[executor->grant.job] |= core_set(executor->host.cores);
+      of_grants |= core_set(executor->host.cores);
+    }
+  const auto found = jobs_.find(node.name);
+  if (found == jobs_.end()) return allocation;
+  for (const auto& [job, share] : found->second) {
+    placement::JobAllocation one{.job = placement::JobId(job->id),
+                                 .cores = {},
+                                 .memory = share->memory,
+                                 .gpus = core_set(share->gpus),
+                                 .state = state_of(job->state)};
+    if (const auto own = granted.find(job->id); own != granted.end())
+      one.cores = own->second;
+    else
+      one.cores = system_cores(node, job->exclusive ? first_numbers(node.cores()) : share->cores) -
+                  of_grants;
+    allocation.jobs.push_back(std::move(one));
+  }
+  return allocation;
+}
+
+}  // namespace orchid::gateway

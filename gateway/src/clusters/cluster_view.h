@@ -1,0 +1,39 @@
+// clusters/cluster_view.h: what capacity sources say of the hosts that executors run on. Plain
+// functions over plain data.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "hosts/host_book.h"
+#include "placement/grant.h"
+#include "protocol/source_inventory.h"
+
+namespace orchid::gateway {
+
+/// A cluster's inventory by node. Valid as long as the inventory does not change.
+class ClusterView {
+ public:
+  ClusterView(std::string cluster, const SourceInventory& inventory);
+
+  /// The node that these executors' host is, by what they or their host are called. Null: it is not
+  /// of this cluster, or its name fits several nodes.
+  [[nodiscard]] const SourceNode* node_of(const std::vector<const Executor*>& executors) const;
+  /// What the batch system gave to whom on this node. Cores of a job that granted some are those
+  /// that its executor names; of other jobs the batch system's numbers are taken for the operating
+  /// system's, as they are on hosts with one thread per core, or whose second threads come last.
+  [[nodiscard]] placement::HostAllocation allocation_of(
+      const SourceNode& node, const std::vector<const Executor*>& executors) const;
+
+ private:
+  struct Part {
+    const SourceJob* job;
+    const SourceShare* share;
+  };
+  std::string cluster_;
+  const SourceInventory& inventory_;
+  std::map<std::string, std::vector<Part>> jobs_;  // by node
+  std::map<std::string, std::vector<const SourceNode*>> by_hostname_;
+};
+
+}  // namespace orchid::gateway

@@ -1,0 +1,207 @@
+#include "hosts/capacity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "foundation/log.h"
+
+namespace orchid::gateway {
+namespace {
+
+using placement::GrantId;
+using placement::HostId;
+using placement::TenantId;
+
+TenantId tenant_of(const LeaseTenant& tenant) { return TenantId(tenant.uid); }
+
+std::unique_ptr<placement::Policy> policy_or_default(std::unique_ptr<placement::Policy> policy) {
+  return policy ? std::move(policy) : placement::make_spread_policy();
+}
+
+void append(Capacity::Losses& all, Result<Capacity::Losses> more, const std::string& host) {
+  if (!more)
+    return log::error("event=host_not_placed host={} reason=\"{}\"", host, more.error().message);
+  std::ranges::move(*more, std::back_inserter(all));
+}
+
+}  // namespace
+
+placement::CoreSet core_set(const CoreList& list) {
+  placement::CoreSet set;
+  for (const std::uint32_t number : list)
+    if (number < placement::CoreSet::limit) set.insert(number);
+  return set;
+}
+
+std::optional<placement::HostKind> parse_host_kind(std::string_view name) {
+  for (const auto kind :
+       {placement::HostKind::cpu, placement::HostKind::gpu, placement::HostKind::dpu})
+    if (to_string(kind) == name) return kind;
+  return std::nullopt;
+}
+
+Capacity::Capacity(const HostBook& hosts, Options options)
+    : hosts_(hosts),
+      knowledge_(options.knowledge),
+      cores_per_user_(options.cores_per_user),
+      placement_(policy_or_default(std::move(options.policy)),
+                 {.fair_share_half_life = options.fair_share_half_life}) {}
+
+const std::string& Capacity::name_of(const Executor& executor) {
+  return executor.grant.node.empty() ? executor.host.hostname : executor.grant.node;
+}
+
+/// Machines that are set up alike may have one name; constraints tell them apart by this one.
+std::string Capacity::free_name(const std::string& name, const std::string& boot_id) const {
+  std::string free = name;
+  for (unsigned count = 2;; ++count) {
+    const auto taken = placement_.host_named(free);
+    if (!taken || taken->value() == boot_id) return free;
+    free = fmt::format("{}~{}", name, count);
+  }
+}
+
+HostFacts Capacity::facts_of(const std::vector<const Executor*>& executors) const {
+  if (knowledge_ != nullptr)
+    if (auto known = knowledge_->facts_of(executors)) return std::move(*known);
+  const HostDescription& host = executors.front()->host;
+  HostFacts facts;
+  facts.kind = parse_host_kind(host.kind).value_or(placement::HostKind::cpu);
+  facts.allocation.host = HostId(host.boot_id);
+  return facts;
+}
+
+placement::Host Capacity::host_of(const std::vector<const Executor*>& executors,
+                                  const HostFacts& facts) const {
+  const Executor& first = *executors.front();
+  placement::Host host{.id = HostId(first.host.boot_id),
+                       .name = free_name(name_of(first), first.host.boot_id),
+                       .architecture = first.host.architecture,
+                       .kind = facts.kind,
+                       .features = facts.features,
+                       .cores = {},
+                       .memory = {},
+                       .gpus = facts.gpus};
+  placement::CoreSet cores;
+  for (const Executor* executor : executors) {
+    cores |= core_set(executor->host.cores);
+    host.memory = std::max(host.memory, executor->host.memory);
+  }
+  for (const std::uint32_t number : cores.numbers()) host.cores.push_back({.number = number});
+  return host;
+}
+
+placement::Grant Capacity::grant_of(const Executor& executor) {
+  placement::Grant grant{
+      .id = GrantId(executor.id.value()),
+      .host = HostId(executor.host.boot_id),
+      .source = placement::SourceId(std::string(to_string(executor.grant.source))),
+      .owner = TenantId(executor.owner.tenant.uid),
+      .cores = core_set(executor.host.cores),
+      .memory = executor.host.memory,
+      .gpus = {},
+      .until = executor.ends,
+      .own_host_only = executor.lane_address.empty()};
+  if (executor.grant.source == GrantSource::share) grant.users = placement::GrantUsers::owner_only;
+  if (executor.grant.job != 0) grant.job = placement::JobId(executor.grant.job);
+  if (executor.grant.draining) grant.state = placement::GrantState::draining;
+  if (executor.state == ExecutorState::lost || executor.refusing_until != MonotonicTime{})
+    grant.state = placement::GrantState::silent;
+  return grant;
+}
+
+Capacity::Losses Capacity::refresh(const std::string& boot_id, MonotonicTime now) {
+  ++version_;
+  Losses losses;
+  const HostId id(boot_id);
+  const auto executors = hosts_.of_host(boot_id);
+  if (executors.empty()) {
+    if (auto removed = placement_.remove_host(id, now)) losses = std::move(*removed);
+    return losses;
+  }
+  const HostFacts facts = facts_of(executors);
+  append(losses, placement_.put_host(host_of(executors, facts), now), boot_id);
+  for (const Executor* executor : executors)
+    append(losses, placement_.put_grant(grant_of(*executor), now), boot_id);
+  std::ranges::move(placement_.apply(std::span(&facts.allocation, 1), now),
+                    std::back_inserter(losses));
+  const auto view = placement_.host(id);
+  if (!view) return losses;
+  for (const GrantId& grant : view->grants)
+    if (hosts_.find(ExecutorId(grant.value())) == nullptr)
+      append(losses, placement_.remove_grant(grant, now), boot_id);
+  return losses;
+}
+
+Capacity::Losses Capacity::refresh_all(MonotonicTime now) {
+  ++version_;
+  Losses losses;
+  std::vector<placement::HostAllocation> allocations;
+  for (const std::string& boot_id : hosts_.boot_ids()) {
+    HostFacts facts = facts_of(hosts_.of_host(boot_id));
+    const auto known = placement_.host(HostId(boot_id));
+    const bool is_as_before = known && known->host.kind == facts.kind &&
+                              known->host.features == facts.features &&
+                              known->host.gpus == facts.gpus;
+    if (is_as_before)
+      allocations.push_back(std::move(facts.allocation));
+    else
+      std::ranges::move(refresh(boot_id, now), std::back_inserter(losses));
+  }
+  std::ranges::move(placement_.apply(allocations, now), std::back_inserter(losses));
+  return losses;
+}
+
+Capacity::Losses Capacity::expire(MonotonicTime now) { return placement_.expire(now); }
+
+placement::Request Capacity::request_of(const WorkerNeeds& needs, Where where) {
+  placement::Request request{.tenant = tenant_of(needs.tenant),
+                             .client = HostId(needs.boot_id),
+                             .alternatives = {{.cores = needs.cores, .memory = needs.memory}},
+                             .constraints = needs.constraints,
+                             .lifetime = needs.lifetime,
+                             .near = {HostId(needs.boot_id)}};
+  request.constraints.client_host = where == Where::client_host;
+  return request;
+}
+
+placement::Decision Capacity::place(const WorkerNeeds& needs, Where where, MonotonicTime now) {
+  welcome(needs.tenant);
+  return placement_.open(request_of(needs, where), now);
+}
+
+Result<placement::DecisionId> Capacity::adopt(const Executor& executor, const LeaseHeld& held,
+                                              MonotonicTime now) {
+  welcome(held.tenant);
+  const placement::Place place{.host = HostId(executor.host.boot_id),
+                               .grant = GrantId(executor.id.value()),
+                               .cores = core_set(held.core_ids),
+                               .memory = {held.memory.value * held.workers},
+                               .gpus = {}};
+  return placement_.adopt(tenant_of(held.tenant), {place}, now);
+}
+
+void Capacity::close(placement::DecisionId lease, MonotonicTime now) {
+  ++version_;
+  [[maybe_unused]] const auto closed = placement_.close(lease, now);
+  assert(closed.has_value() && "a lease is closed once, or has been displaced");
+}
+
+double Capacity::share(const LeaseTenant& tenant, MonotonicTime now) const {
+  return placement_.tenants().share(tenant_of(tenant), now);
+}
+
+std::size_t Capacity::cores_leased(const std::string& boot_id) const {
+  const auto host = placement_.host(HostId(boot_id));
+  return host ? host->leased.size() : 0;
+}
+
+void Capacity::welcome(const LeaseTenant& tenant) {
+  if (cores_per_user_ == 0) return;
+  placement_.set_terms(tenant_of(tenant), {.quota = {.cores = cores_per_user_}});
+}
+
+}  // namespace orchid::gateway

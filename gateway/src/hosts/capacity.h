@@ -1,0 +1,100 @@
+// hosts/capacity.h: which cores of which host may be used, through which executor. Plain data: no
+// socket, no thread; time is passed in.
+//
+// Each executor is a grant of its host, under the executor's id: what it offers, for whom, and
+// until when. The placement counts each core once, however many executors name it.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "hosts/host_book.h"
+#include "placement/placement.h"
+
+namespace orchid::gateway {
+
+/// What somebody else than its executors knows of a host: the batch system that it belongs to.
+struct HostFacts {
+  placement::HostKind kind = placement::HostKind::cpu;
+  std::vector<std::string> features;
+  std::vector<placement::Gpu> gpus;
+  placement::HostAllocation allocation;
+};
+class HostKnowledge {
+ public:
+  virtual ~HostKnowledge() = default;
+  /// Of the host of these executors, one at least. Nothing: it is not known here.
+  [[nodiscard]] virtual std::optional<HostFacts> facts_of(
+      const std::vector<const Executor*>& executors) const = 0;
+};
+
+/// What a worker needs, and who wants it.
+struct WorkerNeeds {
+  LeaseTenant tenant;
+  std::uint32_t cores = 1;
+  ByteCount memory;
+  std::string boot_id;                    // its client's host
+  placement::Constraints constraints{};   // beside where it can be reached from
+  std::chrono::milliseconds lifetime{0};  // its grant lasts so much longer, at least
+};
+
+/// Owned by the control thread. `hosts`, and the knowledge in its options, outlive it.
+class Capacity {
+ public:
+  using Losses = placement::Placement::Losses;
+  struct Options {
+    std::unique_ptr<placement::Policy> policy;  // null: `spread`
+    const HostKnowledge* knowledge = nullptr;   // null: executors alone say what there is
+    std::uint32_t cores_per_user = 0;           // leased at a time; 0: no limit
+    std::chrono::milliseconds fair_share_half_life{0};
+  };
+  Capacity(const HostBook& hosts, Options options);
+
+  /// Makes the placement say of this host what the host book says: after an executor of it has
+  /// joined, is lost, is back, has gone, or offers something else.
+  [[nodiscard]] Losses refresh(const std::string& boot_id, MonotonicTime now);
+  /// The same of all hosts, after what is known of them from elsewhere has changed.
+  [[nodiscard]] Losses refresh_all(MonotonicTime now);
+  /// Takes back the grants whose end has come.
+  [[nodiscard]] Losses expire(MonotonicTime now);
+
+  /// On the client's own host, or anywhere that it can be reached.
+  enum class Where : std::uint8_t { client_host, anywhere };
+  [[nodiscard]] static placement::Request request_of(const WorkerNeeds& needs, Where where);
+  [[nodiscard]] placement::Decision place(const WorkerNeeds& needs, Where where, MonotonicTime now);
+  /// A lease that an executor holds already. Errors: `no_capacity`: its cores are promised to
+  /// somebody else, or are not the executor's.
+  [[nodiscard]] Result<placement::DecisionId> adopt(const Executor& executor, const LeaseHeld& held,
+                                                    MonotonicTime now);
+  void close(placement::DecisionId lease, MonotonicTime now);
+
+  /// Who is due next: the lower, the sooner.
+  [[nodiscard]] double share(const LeaseTenant& tenant, MonotonicTime now) const;
+  /// Counts whatever may have made room: as long as it stays, a refusal does.
+  [[nodiscard]] std::uint64_t version() const { return version_; }
+  [[nodiscard]] const placement::Placement& placement() const { return placement_; }
+  /// Cores of the host in leases.
+  [[nodiscard]] std::size_t cores_leased(const std::string& boot_id) const;
+  /// What constraints call the host that this executor is on.
+  [[nodiscard]] static const std::string& name_of(const Executor& executor);
+
+ private:
+  [[nodiscard]] placement::Host host_of(const std::vector<const Executor*>& executors,
+                                        const HostFacts& facts) const;
+  [[nodiscard]] HostFacts facts_of(const std::vector<const Executor*>& executors) const;
+  [[nodiscard]] static placement::Grant grant_of(const Executor& executor);
+  [[nodiscard]] std::string free_name(const std::string& name, const std::string& boot_id) const;
+  void welcome(const LeaseTenant& tenant);
+
+  const HostBook& hosts_;
+  const HostKnowledge* knowledge_;
+  std::uint32_t cores_per_user_;
+  placement::Placement placement_;
+  std::uint64_t version_ = 1;
+};
+
+[[nodiscard]] placement::CoreSet core_set(const CoreList& list);
+[[nodiscard]] std::optional<placement::HostKind> parse_host_kind(std::string_view name);
+
+}  // namespace orchid::gateway

@@ -1,0 +1,68 @@
+#include "leases/placement_report.h"
+
+#include <nlohmann/json.hpp>
+
+namespace orchid::gateway {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json texts_of(const std::vector<placement::HostReason>& findings) {
+  Json texts = Json::array();
+  for (const placement::HostReason& finding : findings) texts.push_back(to_string(finding));
+  return texts;
+}
+
+Json tally_json(const placement::Tally& tally) {
+  Json counts = Json::object();
+  for (const placement::ReasonCount& count : tally.counts)
+    counts[std::string(to_string(count.reason))] = count.grants;
+  return {{"summary", summary_of(tally)},
+          {"counts", std::move(counts)},
+          {"examples", texts_of(tally.examples)}};
+}
+
+Json explanation_json(const placement::Explanation& explanation, MonotonicTime now) {
+  const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(now - explanation.decided);
+  Json json{{"number", explanation.id.value()},
+            {"age_ms", age.count()},
+            {"policy", explanation.policy},
+            {"placed", !explanation.refusal.has_value()},
+            {"workers", explanation.request.workers}};
+  if (!explanation.request.alternatives.empty()) {
+    json["cores_per_worker"] = explanation.request.alternatives.front().cores;
+    json["memory_bytes"] = explanation.request.alternatives.front().memory.value;
+  }
+  if (explanation.refusal) json["refusal"] = explanation.refusal->message;
+  json["chosen"] = texts_of(explanation.chosen);
+  json["alternatives"] = Json::array();
+  for (const placement::Tally& tally : explanation.tallies)
+    json["alternatives"].push_back(tally_json(tally));
+  return json;
+}
+
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string explanations_json(const std::vector<placement::Explanation>& explanations,
+                              MonotonicTime now) {
+  Json list = Json::array();
+  for (const placement::Explanation& one : explanations) list.push_back(explanation_json(one, now));
+  return dump({{"decisions", std::move(list)}});
+}
+
+std::string findings_json(const std::vector<placement::HostReason>& findings) {
+  Json list = Json::array();
+  for (const placement::HostReason& finding : findings)
+    list.push_back({{"host", finding.host_name},
+                    {"grant", finding.grant.value()},
+                    {"fits", finding.reason == placement::Reason::fits},
+                    {"reason", to_string(finding.reason)},
+                    {"text", to_string(finding)}});
+  return dump({{"hosts", std::move(list)}});
+}
+
+}  // namespace orchid::gateway

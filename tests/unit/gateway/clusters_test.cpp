@@ -1,0 +1,291 @@
+// What capacity sources say, and what becomes of it: conversation, view, facts, report, metrics.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "clusters/cluster_report.h"
+#include "clusters/cluster_view.h"
+#include "clusters/clusters.h"
+#include "clusters/configured_sources.h"
+#include "clusters/source_conversation.h"
+
+namespace orchid::gateway {
+namespace {
+
+constexpr MonotonicTime start{std::chrono::seconds(100)};
+
+SourceNode node(std::string name, std::uint32_t cores) {
+  SourceNode one{.name = name,
+                 .address = "10.0.0.1",
+                 .hostname = name + "-host",
+                 .architecture = "x86_64",
+                 .cores_per_socket = cores,
+                 .cores_usable = cores,
+                 .memory = 8_GiB,
+                 .cores_free = cores,
+                 .free_cores = first_numbers(cores),
+                 .memory_free = 8_GiB};
+  return one;
+}
+
+SourceJob job(std::uint64_t id, const std::string& on, CoreList cores) {
+  return {.id = id,
+          .state = SourceJobState::running,
+          .shares = {{.node = on, .cores = std::move(cores), .memory = 1_GiB, .gpus = {}}}};
+}
+
+SourceUpdate full(std::vector<SourceNode> nodes, std::vector<SourceJob> jobs,
+                  std::uint64_t sequence = 1) {
+  return {.sequence = sequence,
+          .full = true,
+          .time = 1'000,
+          .nodes = std::move(nodes),
+          .jobs = std::move(jobs)};
+}
+
+SourceConversation::Heard heard(SourceConversation& source, const std::string& line) {
+  auto result = source.line(line, start);
+  REQUIRE_MESSAGE(result.has_value(), (result ? "" : result.error().message));
+  return *result;
+}
+
+const std::string hello =
+    encode(SourceHello{.source = "slurm", .cluster = "fern", .backend = "Slurm 22.05.8"});
+
+Executor executor(std::string id, std::string hostname, CoreList cores, GrantTerms grant = {}) {
+  return {.id = ExecutorId(std::move(id)),
+          .owner = {},
+          .host = {.boot_id = "boot", .hostname = std::move(hostname), .cores = std::move(cores)},
+          .grant = std::move(grant)};
+}
+
+TEST_CASE("a source is greeted, told to start, and its complete updates are taken") {
+  ClusterState state;
+  SourceConversation source(state);
+  const auto greeted = heard(source, hello);
+  REQUIRE(greeted.answer.has_value());
+  CHECK(std::holds_alternative<SourceStart>(*greeted.answer));
+  CHECK(state.hello.cluster == "fern");
+  auto first = nlohmann::json::parse(encode(full({node("n1", 4)}, {}))[0]);
+  first["more"] = true;
+  CHECK_FALSE(heard(source, first.dump()).inventory_changed);
+  CHECK(state.inventory.nodes().empty());
+  CHECK(heard(source, encode(full({node("n2", 4)}, {}, 2))[0]).inventory_changed);
+  CHECK(state.inventory.nodes().size() == 2);
+  heard(source, encode(SourceReport{.is_current = false, .message = "slurmctld is silent"}));
+  CHECK(state.trouble == "slurmctld is silent");
+}
+
+TEST_CASE("a line that was lost is asked for again, and what was known stays") {
+  ClusterState state;
+  SourceConversation source(state);
+  heard(source, hello);
+  heard(source, encode(full({node("n1", 4)}, {}))[0]);
+  const SourceUpdate late{.sequence = 3, .nodes = {node("n2", 4)}};
+  const auto answer = heard(source, encode(late)[0]).answer;
+  REQUIRE(answer.has_value());
+  CHECK(std::holds_alternative<SourceResync>(*answer));
+  CHECK(state.inventory.nodes().size() == 1);
+  CHECK(heard(source, encode(full({node("n3", 4)}, {}, 4))[0]).inventory_changed);
+  CHECK(state.inventory.nodes().contains("n3"));
+}
+
+TEST_CASE("a source that is started again replaces what is known with its first full update") {
+  ClusterState state;
+  {
+    SourceConversation first(state);
+    heard(first, hello);
+    heard(first, encode(full({node("n1", 4)}, {}))[0]);
+  }
+  SourceConversation second(state);
+  heard(second, hello);
+  CHECK(state.inventory.nodes().contains("n1"));
+  heard(second, encode(full({node("n2", 4)}, {}))[0]);
+  CHECK_FALSE(state.inventory.nodes().contains("n1"));
+  CHECK(state.inventory.nodes().contains("n2"));
+}
+
+TEST_CASE("nonsense, another version and last words end the process, with a reason") {
+  const auto fault_of = [](const std::vector<std::string>& lines) {
+    ClusterState state;
+    SourceConversation source(state);
+    for (std::size_t i = 0; i + 1 < lines.size(); ++i) heard(source, lines[i]);
+    const auto last = source.line(lines.back(), start);
+    return last ? std::string() : last.error().message;
+  };
+  CHECK(fault_of({"{"}).find("JSON") != std::string::npos);
+  CHECK(fault_of({encode(SourceReport{})}).find("first line must be a hello") != std::string::npos);
+  CHECK(fault_of({hello, hello}).find("hello once") != std::string::npos);
+  CHECK(fault_of({encode(SourceHello{
+                     .oldest_protocol = 2, .newest_protocol = 3, .source = "s", .cluster = "c"})})
+            .find("install it from the same release") != std::string::npos);
+  CHECK(fault_of({encode(SourceError{ErrorCode::unsupported, "no libslurm"})}) == "no libslurm");
+}
+
+struct KnownCluster {
+  ClusterState state;
+  KnownCluster(std::vector<SourceNode> nodes, std::vector<SourceJob> jobs) {
+    REQUIRE(state.inventory.apply(full(std::move(nodes), std::move(jobs))).has_value());
+  }
+  [[nodiscard]] ClusterView view() const { return {"fern", state.inventory}; }
+};
+
+TEST_CASE("a host is the node that its pilot names, or that is called as it is") {
+  SourceNode twin = node("n3", 4);
+  twin.hostname = "n2-host";
+  const KnownCluster cluster({node("n1", 4), node("n2", 4), twin}, {});
+  const ClusterView view = cluster.view();
+  const auto name_of = [&view](const Executor& one) {
+    const SourceNode* found = view.node_of({&one});
+    return found == nullptr ? std::string() : found->name;
+  };
+  const GrantTerms pilot{.source = GrantSource::pilot, .cluster = "fern", .job = 5, .node = "n2"};
+  CHECK(name_of(executor("a", "whatever", {0}, pilot)) == "n2");
+  CHECK(name_of(executor("a", "n1", {0})) == "n1");
+  CHECK(name_of(executor("a", "n1-host", {0})) == "n1");
+  CHECK(name_of(executor("a", "n2-host", {0})).empty());  // it fits two
+  CHECK(name_of(executor("a", "laptop", {0})).empty());
+  GrantTerms elsewhere = pilot;
+  elsewhere.cluster = "moss";
+  CHECK(name_of(executor("a", "n1", {0}, elsewhere)).empty());
+}
+
+TEST_CASE("a job's cores are those that its pilot names, others' are the batch system's numbers") {
+  SourceJob suspended = job(9, "n1", {3});
+  suspended.state = SourceJobState::suspended;
+  const KnownCluster cluster({node("n1", 4)}, {job(5, "n1", {0, 1}), job(6, "n1", {2}), suspended});
+  const ClusterView view = cluster.view();
+  const Executor local = executor("local", "n1", {0, 1, 2, 3});
+  const Executor pilot =
+      executor("pilot", "x", {2, 3}, {.source = GrantSource::pilot, .cluster = "fern", .job = 5});
+  const auto allocation =
+      view.allocation_of(cluster.state.inventory.nodes().at("n1"), {&local, &pilot});
+  REQUIRE(allocation.jobs.size() == 3);
+  CHECK(allocation.jobs[0].cores == placement::CoreSet{2, 3});
+  CHECK(allocation.jobs[0].memory == 1_GiB);
+  CHECK(allocation.jobs[1].cores.empty());  // core 2 is the pilot's, whatever it is called there
+  CHECK(allocation.jobs[2].state == placement::JobState::suspended);
+  CHECK_FALSE(allocation.drained);
+}
+
+TEST_CASE("an exclusive job has all of its node, with all threads of its cores") {
+  SourceJob alone = job(7, "n1", {0});
+  alone.exclusive = true;
+  SourceNode threaded = node("n1", 2);
+  threaded.threads_per_core = 2;
+  threaded.state = SourceNodeState::unusable;
+  const KnownCluster cluster({threaded}, {alone});
+  const Executor local = executor("local", "n1", {0, 1, 2, 3});
+  const auto allocation =
+      cluster.view().allocation_of(cluster.state.inventory.nodes().at("n1"), {&local});
+  CHECK(allocation.jobs.at(0).cores == placement::CoreSet{0, 1, 2, 3});
+  CHECK(allocation.drained);
+}
+
+TEST_CASE("what a batch system gives to a job is taken from the local source, and comes back") {
+  struct Knowledge final : HostKnowledge {
+    KnownCluster cluster{{node("n1", 4)}, {}};
+    std::optional<HostFacts> facts_of(
+        const std::vector<const Executor*>& executors) const override {
+      const ClusterView view = cluster.view();
+      const SourceNode* found = view.node_of(executors);
+      if (found == nullptr) return std::nullopt;
+      return facts_of_node(*found, view.allocation_of(*found, executors));
+    }
+  } knowledge;
+  HostBook hosts;
+  Executor local = executor("local", "n1", {0, 1, 2, 3});
+  local.host.memory = 8_GiB;
+  hosts.join(local);
+  Capacity capacity(hosts, {.knowledge = &knowledge});
+  CHECK(capacity.refresh("boot", start).empty());
+  const WorkerNeeds needs{.cores = 4, .memory = 1_GiB, .boot_id = "boot"};
+  const auto placed = capacity.place(needs, Capacity::Where::client_host, start);
+  REQUIRE(placed.placed());
+  SourceNode gpu_node = node("n1", 4);
+  gpu_node.kind = SourceNodeKind::gpu;
+  gpu_node.features = {"fast"};
+  gpu_node.gpus = {{.index = 1, .type = "a100"}};
+  knowledge.cluster = KnownCluster({gpu_node}, {job(6, "n1", {2})});
+  const auto lost = capacity.refresh_all(start);
+  REQUIRE(lost.size() == 1);
+  CHECK(lost[0].lease == placed.id);
+  const auto host = capacity.placement().host(placement::HostId("boot"));
+  CHECK(host->granted == placement::CoreSet{0, 1, 3});
+  CHECK(host->host.kind == placement::HostKind::gpu);
+  CHECK(host->host.features == std::vector<std::string>{"fast"});
+  CHECK(host->host.gpus.at(0).index == 1);
+  CHECK_FALSE(capacity.place(needs, Capacity::Where::client_host, start).placed());
+  knowledge.cluster = KnownCluster({gpu_node}, {});
+  CHECK(capacity.refresh_all(start).empty());
+  CHECK(capacity.place(needs, Capacity::Where::client_host, start).placed());
+  CHECK_FALSE(capacity.placement().audit().has_value());
+}
+
+TEST_CASE("the report counts a forecast from now, and leaves out what is past") {
+  ClusterState state;
+  state.source = "slurm";
+  state.hello.cluster = "fern";
+  state.running = true;
+  state.heard = start;
+  state.report = {.is_current = true, .age_ms = 2'000, .counters = {{"requests", 12}}};
+  SourceUpdate update = full({node("n1", 4), node("n2", 2)}, {});
+  update.forecasts = {{.node = "n1",
+                       .windows = {{.from = 0, .until = 1'004, .cores = 1},
+                                   {.from = 1'004, .until = 1'100, .cores = 2},
+                                   {.from = 1'100, .until = 0, .cores = 4}}}};
+  REQUIRE(state.inventory.apply(update).has_value());
+  const auto later = start + std::chrono::seconds(8);
+  const auto json = clusters_json({&state}, later);
+  REQUIRE(json.size() == 1);
+  CHECK(json[0]["state"] == "current");
+  CHECK(json[0]["age_ms"] == 10'000);
+  const auto& windows = json[0]["nodes"][0]["forecast"];
+  REQUIRE(windows.size() == 2);  // the first has ended
+  CHECK(windows[0]["from_s"] == 0);
+  CHECK(windows[0]["until_s"] == 90);
+  CHECK(windows[1]["from_s"] == 90);
+  CHECK_FALSE(windows[1].contains("until_s"));
+  CHECK_FALSE(json[0]["nodes"][1].contains("forecast"));
+  CHECK(json[0]["nodes"][0]["free_cores"] == "0-3");
+  state.running = false;
+  CHECK(clusters_json({&state}, later)[0]["state"] == "down");
+  const std::string metrics = clusters_metrics({&state}, later);
+  CHECK(metrics.find("orchid_source_requests_total{source=\"slurm\",cluster=\"fern\"} 12\n") !=
+        std::string::npos);
+  CHECK(metrics.find("orchid_source_current{source=\"slurm\",cluster=\"fern\"} 0\n") !=
+        std::string::npos);
+  CHECK(metrics.find("orchid_source_age_seconds{source=\"slurm\",cluster=\"fern\"} 10\n") !=
+        std::string::npos);
+  CHECK(metrics.find("orchid_source_cores_free{source=\"slurm\",cluster=\"fern\"} 6\n") !=
+        std::string::npos);
+  CHECK(clusters_metrics({}, later).empty());
+}
+
+TEST_CASE("sources are named, found by themselves where Slurm is, or paths") {
+  const auto names = [](std::vector<std::string> wanted, bool has_slurm) {
+    std::vector<std::string> found;
+    const auto sources = configured_sources(
+        {.sources = std::move(wanted), .slurm_program = "/x/orchid-slurm"}, has_slurm);
+    if (!sources) return std::vector<std::string>{sources.error().message};
+    for (const auto& source : *sources) found.push_back(source.program);
+    return found;
+  };
+  CHECK(names({"auto"}, false).empty());
+  CHECK(names({"auto"}, true) == std::vector<std::string>{"/x/orchid-slurm"});
+  CHECK(names({"slurm", "/opt/site/lsf"}, false) ==
+        std::vector<std::string>{"/x/orchid-slurm", "/opt/site/lsf"});
+  CHECK(names({"none"}, true).empty());
+  CHECK(names({"pbs"}, true).at(0).find("'pbs' is not slurm, auto, none") != std::string::npos);
+  const auto sources = configured_sources({.sources = {"slurm"},
+                                           .slurm_program = "/x",
+                                           .slurm_requests_per_minute = 90,
+                                           .slurm_interval = std::chrono::milliseconds(500)},
+                                          true);
+  CHECK(sources->at(0).arguments ==
+        std::vector<std::string>{"--requests-per-minute", "90", "--interval-ms", "500"});
+}
+
+}  // namespace
+}  // namespace orchid::gateway
