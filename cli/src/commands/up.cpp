@@ -23,6 +23,7 @@ struct UpArguments {
   std::vector<std::string> listen;
   std::string lane_listen;
   std::string door;
+  std::string config;
 };
 
 std::vector<std::string> listen_addresses(const UpArguments& arguments) {
@@ -97,7 +98,8 @@ ExitStatus run_up(Shell& shell, const UpArguments& arguments) {
                                         .state = *state,
                                         .listen = listen_addresses(arguments),
                                         .lane_listen = arguments.lane_listen,
-                                        .door = arguments.door},
+                                        .door = arguments.door,
+                                        .gateway_config = arguments.config},
                                        events);
   if (!supervisor) return shell.report(supervisor.error());
   if (const auto ended = supervisor->run(); !ended) return shell.report(ended.error());
@@ -132,6 +134,11 @@ void add_up(CLI::App& app, Shell& shell) {
   command->add_option("--door", arguments->door,
                       "IP:PORT where clients come in over UCX, as ucx://IP:PORT; only in a network "
                       "that you trust (otherwise none)");
+  command
+      ->add_option("--config", arguments->config,
+                   "TOML file with settings of the gateway ('orchid-gateway --help' names them)")
+      ->check(CLI::ExistingFile)
+      ->transform([](const std::string& file) { return fs::absolute(file).string(); });
   command->callback([&shell, arguments] { shell.status = run_up(shell, *arguments); });
 }
 

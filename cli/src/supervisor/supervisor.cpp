@@ -157,6 +157,8 @@ Result<ProgramStart> Supervisor::gateway_start() {
     program.arguments.insert(program.arguments.end(),
                              {"--listen", fmt::format("{}", fmt::join(listen_, ","))});
   if (!door_.empty()) program.arguments.insert(program.arguments.end(), {"--door-listen", door_});
+  if (!options_.gateway_config.empty())
+    program.arguments.insert(program.arguments.end(), {"--config", options_.gateway_config});
   return program;
 }
 

@@ -22,9 +22,9 @@ constexpr auto function_document =
 TEST_CASE("each command has help with examples") {
   const Ran all = orchid({"--help"});
   CHECK(all.status == 0);
-  for (const char* command :
-       {"up", "build", "inspect", "deploy", "list", "describe", "delete", "invoke", "status",
-        "result", "wait", "cancel", "logs", "hosts", "leases", "token", "doctor", "completion"}) {
+  for (const char* command : {"up", "build", "inspect", "deploy", "list", "describe", "delete",
+                              "invoke", "status", "result", "wait", "cancel", "logs", "hosts",
+                              "explain", "leases", "token", "doctor", "completion"}) {
     CAPTURE(command);
     CHECK(all.out.find(std::string("  ") + command) != std::string::npos);
     const Ran help = orchid({command, "--help"});
@@ -229,11 +229,74 @@ TEST_CASE("leases are shown with their hosts and given back by name") {
   CHECK(released == std::vector<std::string>{"/v1/leases/l-3-17"});
 }
 
+TEST_CASE("hosts shows whose the cores are, what a cluster has, and what will stay free") {
+  FakeGateway gateway([](const FakeRequest&) -> FakeAnswer {
+    return {.body = R"({"hosts":[{"name":"n7","hostname":"node7","cores":8,"cores_leased":3,)"
+                    R"("executors":[{"state":"connected","workers_ready":2,)"
+                    R"("grant":{"source":"pilot","job":4711}}]}],)"
+                    R"("clusters":[{"cluster":"fern","backend":"Slurm 22.05.8","state":"stale",)"
+                    R"("message":"slurmctld does not answer","nodes":[{"name":"n7","kind":"gpu",)"
+                    R"("state":"usable","cores":8,"cores_free":4,"free_cores":"4-7",)"
+                    R"("features":["fast","near"],"gpus":[{"index":0,"type":""},)"
+                    R"({"index":1,"type":""}],"gpus_free":1,"free_gpus":"1","forecast":)"
+                    R"([{"from_s":0,"until_s":90,"cores":4},{"from_s":90,"cores":8}]},)"
+                    R"({"name":"n8","kind":"dpu","state":"unusable","why":["drained"],)"
+                    R"("cores":2,"cores_free":0}]}]})"};
+  });
+  const Ran shown = orchid(gateway, {"hosts"});
+  CHECK(shown.status == 0);
+  for (const char* part : {"pilot 4711", "cluster fern (Slurm 22.05.8), stale: slurmctld does not",
+                           "4 (4-7)", "1 (1) of 2", "fast,near", "unusable: drained", "dpu"}) {
+    CAPTURE(part);
+    CHECK(shown.out.find(part) != std::string::npos);
+  }
+  const Ran forecast = orchid(gateway, {"hosts", "--forecast"});
+  CHECK(forecast.out.find("4 for 90") != std::string::npos);
+  CHECK(forecast.out.find("then 8\n") != std::string::npos);
+  CHECK(forecast.out.find("pilot 4711") == std::string::npos);
+  FakeGateway alone([](const FakeRequest&) { return FakeAnswer{.body = R"({"hosts":[]})"}; });
+  CHECK(orchid(alone, {"hosts", "--forecast"}).err.find("no batch system") != std::string::npos);
+}
+
+TEST_CASE("explain says where a lease was placed and why not elsewhere, for calls as well") {
+  FakeGateway gateway([](const FakeRequest& request) -> FakeAnswer {
+    if (request.target == "/v1/leases/l-1-2/placement")
+      return {.body = R"({"decisions":[{"number":7,"age_ms":1500,"policy":"pack","placed":false,)"
+                      R"("refusal":"no host has room: 1 drained","chosen":[],"alternatives":)"
+                      R"([{"summary":"","counts":{},"examples":["n1: drained"]}]},)"
+                      R"({"number":8,"age_ms":10,"policy":"pack","placed":true,)"
+                      R"("chosen":["n2: 3 of 4 cores free, wanted 1"],"alternatives":[]}]})"};
+    if (request.target == "/v1/invocations/i-1")
+      return {.body = R"({"id":"i-1","node":"n2","lease":"l-1-2"})"};
+    if (request.target == "/v1/invocations/i-2")
+      return {.body = R"({"id":"i-2","message":"no worker came free"})"};
+    if (request.target == "/v1/placement?cores=1" || request.target == "/v1/placement?cores=4")
+      return {.body = R"({"hosts":[{"host":"n1","fits":false,"text":"n1: drained"},)"
+                      R"({"host":"n2","fits":true,"text":"n2: 3 of 4 cores free, wanted 1"}]})"};
+    return {.status = 404, .body = R"({"title":"no"})"};
+  });
+  const Ran lease = orchid(gateway, {"explain", "l-1-2"});
+  CHECK(lease.status == 0);
+  CHECK(lease.out.find("refused: no host has room: 1 drained (policy pack") != std::string::npos);
+  CHECK(lease.out.find("  not n1: drained\n") != std::string::npos);
+  CHECK(lease.out.find("  on n2: 3 of 4") != std::string::npos);
+  const Ran call = orchid(gateway, {"explain", "i-1"});
+  CHECK(call.out.starts_with("it ran on n2, in a worker of lease l-1-2\n"));
+  CHECK(call.out.find("  on n2: 3 of 4") != std::string::npos);
+  const Ran waiting = orchid(gateway, {"explain", "i-2"});
+  CHECK(waiting.err.find("no worker came free") != std::string::npos);
+  CHECK(waiting.out.find("n1: drained") != std::string::npos);
+  CHECK(orchid(gateway, {"explain", "--cores", "4"}).out.find("yes") != std::string::npos);
+  CHECK(orchid(gateway, {"explain", "l-9-9"}).status != 0);
+}
+
 TEST_CASE("an answer that nobody can understand is Orchid's failure, in one line") {
   FakeGateway gateway([](const FakeRequest&) { return FakeAnswer{.body = "<html>"}; });
   for (const std::vector<std::string>& words : {std::vector<std::string>{"list"},
                                                 {"hosts"},
                                                 {"leases"},
+                                                {"explain"},
+                                                {"explain", "l-1-1"},
                                                 {"status"},
                                                 {"list", "--json"},
                                                 {"hosts", "--json"},

@@ -52,7 +52,9 @@ FakeAnswer answer(const FakeRequest& request) {
   if (request.target == "/v1/functions")
     return {.body = "{\n\"functions\": [" + function_document + "]}\n"};
   if (request.target == "/v1/leases") return {.body = R"({"leases":[]})"};
-  if (request.target == "/v1/hosts") return {.body = R"({"hosts":[]})"};
+  if (request.target == "/v1/hosts") return {.body = R"({"hosts":[],"clusters":[]})"};
+  if (request.target.starts_with("/v1/placement")) return {.body = R"({"hosts":[]})"};
+  if (request.target.ends_with("/placement")) return {.body = R"({"decisions":[]})"};
   return {.body = function_document};
 }
 
@@ -120,7 +122,8 @@ std::map<std::string, std::vector<Words>> ways_to_call(const Place& place) {
           {"wait", {{"i-1"}, {"i-1", "i-2"}}},
           {"cancel", {{"i-1"}, {"i-1", "i-2"}}},
           {"logs", {{"i-1"}, {"i-1", "--follow"}}},
-          {"hosts", {{}}},
+          {"hosts", {{}, {"--forecast"}}},
+          {"explain", {{}, {"l-1-1"}, {"i-1"}}},
           {"leases", {{}, {"--release", "l-1-1"}, {"--release", "l-1-1", "l-1-2"}}},
           {"token", {{}, {"--url"}}},
           {"doctor", {{}}}};

@@ -1,0 +1,102 @@
+// commands/explain.cpp: orchid explain: why a call or a lease is where it is, or nowhere.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "commands/commands.h"
+#include "terminal/documents.h"
+#include "terminal/duration.h"
+#include "terminal/table.h"
+
+namespace orchid::cli {
+namespace {
+
+using nlohmann::json;
+
+struct ExplainArguments {
+  std::string id;
+  unsigned cores = 1;
+};
+
+std::string decision_text(const json& decision) {
+  std::string text =
+      decision.value("placed", false) ? "placed" : "refused: " + decision.value("refusal", "");
+  text += " (policy " + decision.value("policy", "") + ", " +
+          format_duration(std::chrono::milliseconds(decision.value("age_ms", std::int64_t{0}))) +
+          " ago)\n";
+  const json chosen = decision.value("chosen", json::array());
+  for (const json& place : chosen) text += "  on " + place.get<std::string>() + "\n";
+  const json alternatives = decision.value("alternatives", json::array());
+  for (const json& tried : alternatives) {
+    const json examples = tried.value("examples", json::array());
+    for (const json& example : examples) text += "  not " + example.get<std::string>() + "\n";
+  }
+  return text;
+}
+
+ExitStatus print_decisions(Shell& shell, const std::string& text) {
+  if (shell.json) {
+    print_answer(shell, text);
+    return ExitStatus::ok;
+  }
+  const json document = json::parse(text);
+  for (const json& decision : document.at("decisions")) shell.print(decision_text(decision));
+  return ExitStatus::ok;
+}
+
+ExitStatus explain_now(Shell& shell, unsigned cores) {
+  const std::string text = shell.client().get("/v1/placement?cores=" + std::to_string(cores));
+  if (shell.json) {
+    print_answer(shell, text);
+    return ExitStatus::ok;
+  }
+  const json document = json::parse(text);
+  Table table({"host", "room", "why"});
+  for (const json& host : document.at("hosts"))
+    table.add(
+        {host.value("host", ""), host.value("fits", false) ? "yes" : "no", host.value("text", "")});
+  if (table.empty())
+    shell.note(
+        "no host is known; 'orchid up' starts an executor on this one, 'orchid pilot start' "
+        "asks Slurm for some");
+  else
+    shell.print(table.text());
+  return ExitStatus::ok;
+}
+
+ExitStatus run_explain(Shell& shell, const ExplainArguments& arguments) {
+  if (arguments.id.empty()) return explain_now(shell, arguments.cores);
+  if (!arguments.id.starts_with("i-"))
+    return print_decisions(shell, shell.client().get("/v1/leases/" + arguments.id + "/placement"));
+  const json invocation = json::parse(shell.client().get("/v1/invocations/" + arguments.id));
+  const std::string lease = invocation.value("lease", "");
+  if (!lease.empty()) {
+    if (!shell.json)
+      shell.print_line("it ran on " + invocation.value("node", "") + ", in a worker of lease " +
+                       lease);
+    return print_decisions(shell, shell.client().get("/v1/leases/" + lease + "/placement"));
+  }
+  const std::string message = invocation.value("message", "");
+  if (!shell.json)
+    shell.note("it has reached no worker" + (message.empty() ? "" : ": " + message) +
+               "; for a worker of one core there is now:");
+  return explain_now(shell, arguments.cores);
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, Shell& shell) {
+  auto* command = add_command(
+      app, shell, "explain", "Say why a call or a lease was placed where it is, or why nowhere",
+      "  orchid explain i-0123456789abcdef   (a call)\n"
+      "  orchid explain l-3-17               (a lease, also one that was refused)\n"
+      "  orchid explain --cores 4            (each host, for a worker of 4 cores now)");
+  auto arguments = std::make_shared<ExplainArguments>();
+  command->add_option("id", arguments->id, "of an invocation or a lease; none: each host as it is");
+  command->add_option("--cores", arguments->cores, "of the worker that is looked for")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command->callback([&shell, arguments] { shell.status = run_explain(shell, *arguments); });
+}
+
+}  // namespace orchid::cli
