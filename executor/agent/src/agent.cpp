@@ -20,7 +20,7 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, O
       store_(std::move(store)),
       notice_(std::move(notice)),
       children_(io),
-      leases_(static_cast<std::uint32_t>(host_.cores.size())),
+      leases_(host_.cores),
       workers_(io, children_, options_.workers),
       compiler_(io, children_, options_.compiler,
                 [this](const CompilerReady& target) { compiler_ready(target); }),
