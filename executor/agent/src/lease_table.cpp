@@ -15,6 +15,8 @@ Result<LeaseOpened> LeaseTable::open(const OpenLease& request, MonotonicTime now
     return LeaseOpened{request.lease, known->second.terms.workers};
   if (ended_.contains(request.lease))
     return fail(ErrorCode::conflict, "the lease has ended; a new one needs a new id");
+  if (draining_)
+    return fail(ErrorCode::no_capacity, "the executor's cores are being given back to their owner");
   if (request.workers == 0 || request.cores_per_worker == 0)
     return fail(ErrorCode::bad_request, "a lease needs workers and cores");
   auto chosen = choose_cores(request);
@@ -86,7 +88,19 @@ std::optional<LeaseClosed> LeaseTable::give_back(const LeaseId& lease) {
   if (found == leases_.end() || found->second.claimed == 0) return std::nullopt;
   if (--found->second.claimed != 0) return std::nullopt;
   remove(found);
-  return LeaseClosed{lease, LeaseEnd::released};
+  return LeaseClosed{lease, reclaimed_ ? LeaseEnd::reclaimed : LeaseEnd::released};
+}
+
+std::vector<LeaseClosed> LeaseTable::reclaim() {
+  draining_ = reclaimed_ = true;
+  std::vector<LeaseClosed> closed;
+  for (auto at = leases_.begin(); at != leases_.end();) {
+    const auto lease = at++;
+    if (lease->second.claimed != 0) continue;
+    closed.push_back({lease->first, LeaseEnd::reclaimed});
+    remove(lease);
+  }
+  return closed;
 }
 
 bool LeaseTable::close(const LeaseId& lease) {

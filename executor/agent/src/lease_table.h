@@ -58,6 +58,13 @@ class LeaseTable {
   /// The clients' leases, with the time that they have left.
   [[nodiscard]] std::vector<LeaseHeld> held_by_clients(MonotonicTime now) const;
 
+  /// No lease is opened from now on.
+  void drain() { draining_ = true; }
+  /// Its cores are taken back: leases of which nothing is claimed are closed and returned, the
+  /// others close as `reclaimed` when their workers are given back.
+  [[nodiscard]] std::vector<LeaseClosed> reclaim();
+
+  [[nodiscard]] bool draining() const { return draining_; }
   [[nodiscard]] std::uint32_t cores_free() const {
     return static_cast<std::uint32_t>(cores_.size() - taken_.size());
   }
@@ -78,6 +85,8 @@ class LeaseTable {
 
   CoreList cores_;
   CoreList taken_;  // by leases
+  bool draining_ = false;
+  bool reclaimed_ = false;
   std::uint64_t epoch_ = 0;
   std::optional<MonotonicTime> gateway_lost_at_;
   Leases leases_;

@@ -68,6 +68,28 @@ TEST_CASE("a lease has the cores that it names, or else the lowest free ones") {
   CHECK(table.cores_free() == 1);
 }
 
+TEST_CASE("a table that drains opens nothing, and one that is reclaimed says so of each end") {
+  LeaseTable table(first_numbers(4));
+  const MonotonicTime now{1h};
+  REQUIRE(table.open(request(1, 2), now).has_value());
+  REQUIRE(table.open(request(2), now).has_value());
+  REQUIRE(table.claim({{1, 1}, secret, 1000}).has_value());
+  table.drain();
+  CHECK(table.open(request(3), now).error().code == ErrorCode::no_capacity);
+  CHECK(table.open(request(2), now).has_value());  // the same command once more
+  CHECK(table.claim({{1, 1}, secret, 1000}).has_value());
+
+  const auto closed = table.reclaim();
+  REQUIRE(closed.size() == 1);
+  CHECK(closed[0].lease == LeaseId{1, 2});
+  CHECK(closed[0].reason == LeaseEnd::reclaimed);
+  CHECK_FALSE(table.give_back({1, 1}).has_value());
+  const auto last = table.give_back({1, 1});
+  REQUIRE(last.has_value());
+  CHECK(last->reason == LeaseEnd::reclaimed);
+  CHECK(table.cores_free() == 4);
+}
+
 TEST_CASE("a lease that has ended is not opened again, in its epoch") {
   LeaseTable table(first_numbers(4));
   const MonotonicTime now{1h};
