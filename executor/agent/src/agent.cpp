@@ -10,17 +10,21 @@
 namespace orchid::executor {
 namespace {
 constexpr std::chrono::milliseconds tick_interval{250};
-}
+constexpr std::chrono::milliseconds clear_interval{1};
+/// Then the process ends although something hangs; the kernel kills its children.
+constexpr std::chrono::seconds longest_reclaim{1};
+}  // namespace
 
 Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, ObjectStore store,
              LaneListeners listeners, SupervisorNotice notice)
     : io_(io),
       options_(std::move(options)),
       host_(std::move(host)),
+      grant_(options_.grant, std::chrono::steady_clock::now()),
       store_(std::move(store)),
       notice_(std::move(notice)),
       children_(io),
-      leases_(static_cast<std::uint32_t>(host_.cores.size())),
+      leases_(host_.cores),
       workers_(io, children_, options_.workers),
       compiler_(io, children_, options_.compiler,
                 [this](const CompilerReady& target) { compiler_ready(target); }),
@@ -40,8 +44,10 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, O
       timer_(io) {}
 
 void Agent::start() {
-  log::info("event=starting host={} cores={} memory=\"{}\"", host_.hostname, host_.cores.size(),
-            to_string(host_.memory));
+  const GrantTerms& terms = options_.grant.terms;
+  log::info("event=starting host={} cores={} memory=\"{}\" grant={} job={} node={}", host_.hostname,
+            to_core_text(host_.cores), to_string(host_.memory), to_string(terms.source), terms.job,
+            terms.node);
   compiler_.start();
   improver_.start();
   workers_.start();
@@ -54,6 +60,63 @@ void Agent::stop() {
   if (gateway_) gateway_->stop();
   lanes_.revoke_all({ErrorCode::lease_ended, "the executor is shutting down"});
   io_.stop();
+}
+
+void Agent::end() {
+  if (grant_.source() == GrantSource::local) return stop();
+  reclaim("asked to end");
+}
+
+void Agent::reclaim(std::string_view why) {
+  if (reclaimed_at_) return;
+  reclaimed_at_ = std::chrono::steady_clock::now();
+  log::info("event=reclaim reason=\"{}\"", why);
+  notice_.stopping();
+  timer_.cancel();
+  grant_.drain();
+  const std::vector<LeaseClosed> unclaimed = leases_.reclaim();
+  tell_grant({});
+  if (gateway_)
+    for (const LeaseClosed& closed : unclaimed) gateway_->send(closed);
+  report_capacity();
+  compiler_.stop();
+  improver_.stop();
+  workers_.stop();
+  lanes_.evict_all();
+  finish_reclaim();
+}
+
+void Agent::finish_reclaim() {
+  const auto since = std::chrono::steady_clock::now() - *reclaimed_at_;
+  const bool clear = lanes_.sessions() == 0 && children_.watched() == 0;
+  const bool told = !gateway_ || gateway_->flushed();
+  if ((clear && told) || since >= longest_reclaim) {
+    log::info("event=reclaimed milliseconds={} sessions_left={} processes_left={}",
+              std::chrono::duration_cast<std::chrono::milliseconds>(since).count(),
+              lanes_.sessions(), children_.watched());
+    if (gateway_) gateway_->stop();
+    return io_.stop();
+  }
+  timer_.expires_after(clear_interval);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) finish_reclaim();
+  });
+}
+
+void Agent::tell_grant(const CoreList& cores) {
+  if (!gateway_) return;
+  const GrantTerms terms = grant_.terms(std::chrono::steady_clock::now());
+  gateway_->send(GrantChanged{cores, terms.ends_in, terms.draining});
+}
+
+void Agent::look_at_grant() {
+  const auto now = std::chrono::steady_clock::now();
+  if (const auto why = grant_.over(now)) return reclaim(*why);
+  if (!grant_.begins_to_drain(now)) return;
+  log::info("event=draining");
+  leases_.drain();
+  tell_grant(host_.cores);
+  report_capacity();
 }
 
 ControlHello Agent::make_hello(const CompilerReady& target) const {
@@ -86,8 +149,10 @@ void Agent::compiler_ready(const CompilerReady& target) {
           [this] {
             log::warn("event=gateway_lost");
             leases_.lose_gateway(std::chrono::steady_clock::now());
+            grant_.gateway_lost(std::chrono::steady_clock::now());
           },
-          [this] { return leases_.held_by_clients(std::chrono::steady_clock::now()); }});
+          [this] { return leases_.held_by_clients(std::chrono::steady_clock::now()); },
+          [this] { return grant_.terms(std::chrono::steady_clock::now()); }});
   gateway_->start();
 }
 
@@ -95,6 +160,7 @@ Result<void> Agent::welcomed(std::uint64_t epoch) {
   const auto now = std::chrono::steady_clock::now();
   const auto old = leases_.begin_epoch(epoch, now);
   if (!old) return fail(old.error());
+  grant_.gateway_answers();
   for (const LeaseId& lease : *old)
     lanes_.revoke(lease, {ErrorCode::lease_ended, "the gateway has started anew"});
   report_capacity();
@@ -127,7 +193,7 @@ void Agent::open_lease(const OpenLease& request) {
 
 void Agent::report_capacity() {
   if (!gateway_) return;
-  CapacityReport report{.cores_free = leases_.cores_free(),
+  CapacityReport report{.cores_free = leases_.draining() ? 0 : leases_.cores_free(),
                         .workers_ready = static_cast<std::uint32_t>(workers_.ready()),
                         .counters = counters_};
   report.counters["births"] = workers_.births();
@@ -156,6 +222,8 @@ void Agent::tick() {
   end_overdue_leases();
   if (workers_.ready() != reported_ready_ || code_.improved() != reported_improved_)
     report_capacity();
+  look_at_grant();
+  if (reclaimed_at_) return;
   timer_.expires_after(tick_interval);
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) tick();

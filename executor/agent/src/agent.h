@@ -6,12 +6,15 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "child_watch.h"
 #include "code_service.h"
 #include "compiler_process.h"
 #include "control_client.h"
+#include "grant.h"
 #include "lane_server.h"
 #include "lease_table.h"
 #include "object_store.h"
@@ -37,13 +40,18 @@ class Agent {
     WorkerPool::Options workers;
     CompilerProcess::Options compiler;
     std::string lane_address;  // "IP:port" of the listener for clients of other hosts; may be empty
-    std::uint32_t cores = 0;   // at most so many are offered; 0: all that this process may use
+    Grant::Options grant;
   };
   Agent(boost::asio::io_context& io, Options options, HostResources host, ObjectStore store,
         LaneListeners listeners, SupervisorNotice notice);
   void start();
   /// Ends the sessions and processes; the event loop runs out of work then.
   void stop();
+  /// The cores go back to their owner: evicts what runs, tells everybody, and stops when no process
+  /// of ours is left on them.
+  void reclaim(std::string_view why);
+  /// What a signal to end means: a batch job's cores are reclaimed.
+  void end();
 
  private:
   void compiler_ready(const CompilerReady& target);
@@ -52,12 +60,16 @@ class Agent {
   void open_lease(const OpenLease& request);
   void end_overdue_leases();
   void report_capacity();
+  void look_at_grant();
+  void tell_grant(const CoreList& cores);
+  void finish_reclaim();
   void tick();
   [[nodiscard]] ControlHello make_hello(const CompilerReady& target) const;
 
   boost::asio::io_context& io_;
   Options options_;
   HostResources host_;
+  Grant grant_;
   ObjectStore store_;
   SupervisorNotice notice_;
   TickRate rate_ = TickRate::measure();
@@ -74,6 +86,7 @@ class Agent {
       gateway_;  // from the compiler's first report on, which says what this host runs
   std::size_t reported_ready_ = 0;  // workers, as the gateway was last told
   std::uint64_t reported_improved_ = 0;
+  std::optional<MonotonicTime> reclaimed_at_;
   boost::asio::steady_timer timer_;
 };
 

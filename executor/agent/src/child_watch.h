@@ -29,6 +29,8 @@ class ChildWatch {
   void watch(pid_t pid, Handler handler);
   /// The child is no longer of interest; it is still reaped.
   void forget(pid_t pid) { handlers_.erase(pid); }
+  /// Children whose end is waited for.
+  [[nodiscard]] std::size_t watched() const { return handlers_.size(); }
 
  private:
   void wait_for_signal();

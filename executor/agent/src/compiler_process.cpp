@@ -55,6 +55,12 @@ void CompilerProcess::start() {
   limit(options_.start_limit);
 }
 
+void CompilerProcess::stop() {
+  stopped_ = true;
+  retry_timer_.cancel();
+  if (pid_ > 0) ::kill(pid_, SIGKILL);
+}
+
 /// A process that takes longer than `time` from now is killed, and comes to `ended`.
 void CompilerProcess::limit(std::chrono::milliseconds time) {
   timer_.expires_after(time);
@@ -68,6 +74,11 @@ void CompilerProcess::limit(std::chrono::milliseconds time) {
 void CompilerProcess::ended(const ChildEvent& event) {
   if (event.kind == ChildEvent::Kind::stopped) {
     ::kill(pid_, SIGKILL);
+    return;
+  }
+  if (stopped_) {
+    pid_ = -1;
+    timer_.cancel();
     return;
   }
   log::warn("event=compiler_lost pid={} what=\"{}\"", pid_, describe(event));

@@ -41,6 +41,8 @@ class CompilerProcess {
   CompilerProcess& operator=(const CompilerProcess&) = delete;
 
   void start();
+  /// Ends the process; no job is done any more.
+  void stop();
   /// Queues. A compiler that dies is started anew and asked once more; the second time the module
   /// is to blame: `module_rejected`.
   void compile(UniqueFd module, CompileTier tier, Done done);
@@ -69,6 +71,7 @@ class CompilerProcess {
   std::unique_ptr<PacketChannel> channel_;
   pid_t pid_ = -1;
   bool ready_ = false;
+  bool stopped_ = false;
   bool busy_ = false;
   bool timed_out_ = false;
   std::optional<CompilerReady> target_;

@@ -1,9 +1,64 @@
 #include "configuration.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
+#include <string_view>
 
 namespace orchid::executor {
+namespace {
+
+/// The grant's options as they are written.
+struct GrantTexts {
+  std::string source = "local";
+  std::string cores;
+  std::uint64_t ends_in_s = 0;
+  std::uint64_t gateway_grace_s = 0;  // 0: not given
+};
+
+void add_grant_options(CLI::App& app, Configuration& c, GrantTexts& texts) {
+  app.add_option("--core-list", texts.cores,
+                 "offer these cores only, such as 0-3,8, of those that this process may use");
+  app.add_option("--grant", texts.source,
+                 "whose the cores are: local (yours), pilot or share (a batch job's: at SIGTERM "
+                 "they are free within milliseconds)");
+  app.add_option("--job", c.grant.job, "number of that batch job");
+  app.add_option("--cluster", c.grant.cluster, "name of the job's cluster");
+  app.add_option("--node", c.grant.node, "what the batch system calls this host");
+  app.add_option("--ends-in-s", texts.ends_in_s,
+                 "seconds until the cores have to be free; 0: not known");
+  app.add_option("--gateway-grace-s", texts.gateway_grace_s,
+                 "with pilot and share: end when no gateway has answered for so many seconds; "
+                 "default 120");
+}
+
+bool is_name(std::string_view text) {
+  return text.size() <= 128 &&
+         std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
+}
+
+Result<void> read_grant(const GrantTexts& texts, Configuration& c) {
+  constexpr std::uint64_t longest_end = 366UL * 86'400;
+  constexpr std::uint64_t longest_grace = 86'400;
+  const auto source = parse_grant_source(texts.source);
+  if (!source) return fail(ErrorCode::bad_configuration, "--grant must be local, pilot or share");
+  if (!is_name(c.grant.cluster) || !is_name(c.grant.node))
+    return fail(ErrorCode::bad_configuration,
+                "--cluster and --node are names of at most 128 printable characters");
+  if (texts.ends_in_s > longest_end)
+    return fail(ErrorCode::bad_configuration, "--ends-in-s must be at most a year");
+  if (texts.gateway_grace_s > longest_grace)
+    return fail(ErrorCode::bad_configuration, "--gateway-grace-s must be at most a day (86400)");
+  auto cores = parse_core_list(texts.cores);
+  if (!cores) return fail(std::move(cores.error()).while_doing("--core-list"));
+  c.grant.source = *source;
+  if (texts.ends_in_s != 0) c.grant.ends_in = std::chrono::seconds(texts.ends_in_s);
+  if (texts.gateway_grace_s != 0) c.gateway_grace = std::chrono::seconds(texts.gateway_grace_s);
+  c.core_list = std::move(*cores);
+  return {};
+}
+
+}  // namespace
 
 Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
   ParsedConfiguration parsed;
@@ -33,6 +88,8 @@ Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
                  "with cores and a network of its own");
   app.add_option("--readable", c.readable_paths,
                  "a directory that functions may read; can be repeated");
+  GrantTexts grant;
+  add_grant_options(app, c, grant);
   app.add_flag("--probe-sandbox", c.probe_sandbox,
                "print as JSON what this kernel can enforce, and end");
   try {
@@ -53,6 +110,7 @@ Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
     return fail(ErrorCode::bad_configuration, "--worker-memory must be at least 64MiB");
   if (c.host_id.size() > 128)
     return fail(ErrorCode::bad_configuration, "--host-id must have at most 128 bytes");
+  if (auto read = read_grant(grant, c); !read) return fail(std::move(read.error()));
   if (const char* socket = std::getenv("NOTIFY_SOCKET"); socket != nullptr)
     c.notify_socket = socket;
   if (c.probe_sandbox) return parsed;

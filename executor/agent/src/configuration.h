@@ -1,5 +1,6 @@
 // agent/configuration.h: what orchid-executor can be told, by flag.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -7,6 +8,8 @@
 
 #include "foundation/result.h"
 #include "foundation/units.h"
+#include "protocol/control_messages.h"
+#include "protocol/core_list.h"
 
 namespace orchid::executor {
 
@@ -23,8 +26,13 @@ struct Configuration {
   std::string lane_listen;  // "IP:port" for clients of other hosts, port 0: any; empty: none
   std::string host_id;      // of the machine that the cores belong to; default: its boot id
   std::vector<std::string> readable_paths;  // trees that functions may read; default: none
-  std::string notify_socket;                // NOTIFY_SOCKET of the environment
-  bool probe_sandbox = false;               // print what the kernel can enforce, and end
+  GrantTerms grant;                         // whose the cores are; default: ours (local)
+  /// Offered cores, of those that the affinity mask and cgroup allow; default: all of them.
+  CoreList core_list;
+  /// Of a batch job's grant: it ends when no gateway has answered for so long. 1 s to 1 d.
+  std::chrono::seconds gateway_grace{120};
+  std::string notify_socket;   // NOTIFY_SOCKET of the environment
+  bool probe_sandbox = false;  // print what the kernel can enforce, and end
 };
 
 /// Errors: `bad_configuration`. `exit_status` is set when --help or --version was printed and the

@@ -108,6 +108,8 @@ class ControlClient::Link : public std::enable_shared_from_this<Link> {
     socket_.next_layer().close(ignored);
   }
 
+  [[nodiscard]] bool flushed() const { return out_.empty(); }
+
   ControlHeartbeat heartbeat;
 
  private:
@@ -220,6 +222,8 @@ void ControlClient::stop() {
   if (link_) std::exchange(link_, nullptr)->drop();
 }
 
+bool ControlClient::flushed() const { return !welcomed_ || !link_ || link_->flushed(); }
+
 void ControlClient::dial() {
   if (!options_.gateway.socket.empty()) {
     const auto fitted = fit_socket_path(options_.gateway.socket);
@@ -261,6 +265,7 @@ void ControlClient::opened() {
   hello.stream = stream_.id();
   hello.ack = stream_.received();
   if (handlers_->held) hello.held = handlers_->held();
+  if (handlers_->grant) hello.grant = handlers_->grant();
   write({.body = std::move(hello)});
   tick();
 }

@@ -53,6 +53,8 @@ class ControlClient {
     std::function<void()> on_lost;
     /// The clients' leases, for each hello.
     std::function<std::vector<LeaseHeld>()> held;
+    /// Whose the cores are, and for how long, for each hello. May be empty: as in the options.
+    std::function<GrantTerms()> grant;
   };
   ControlClient(boost::asio::io_context& io, Options options, Handlers handlers);
   ~ControlClient();
@@ -65,6 +67,8 @@ class ControlClient {
   /// Closes the connection; no handler is called any more. `start` dials again.
   void stop();
   [[nodiscard]] bool connected() const { return welcomed_; }
+  /// What was sent has left this process, or cannot leave it now.
+  [[nodiscard]] bool flushed() const;
 
  private:
   class Link;

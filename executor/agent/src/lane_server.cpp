@@ -30,6 +30,7 @@ void LaneServer::accept(Door door) {
                           UniqueFd socket(::accept4(listener.native_handle(), nullptr, nullptr,
                                                     SOCK_CLOEXEC | SOCK_NONBLOCK));
                           if (!socket) break;
+                          if (closed_) continue;
                           if (door == Door::local)
                             admit(std::move(socket));
                           else
@@ -88,6 +89,13 @@ void LaneServer::revoke(const LeaseId& lease, const Failure& why) {
   const std::vector<std::shared_ptr<LaneSession>> sessions(sessions_.begin(), sessions_.end());
   for (const auto& session : sessions)
     if (session->lease() == lease) session->revoke(why);
+}
+
+void LaneServer::evict_all() {
+  closed_ = true;
+  const auto now = std::chrono::steady_clock::now();
+  const std::vector<std::shared_ptr<LaneSession>> sessions(sessions_.begin(), sessions_.end());
+  for (const auto& session : sessions) session->evict(now);
 }
 
 void LaneServer::revoke_all(const Failure& why) {

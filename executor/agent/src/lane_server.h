@@ -25,6 +25,8 @@ class LaneServer {
   /// Ends the sessions of that lease.
   void revoke(const LeaseId& lease, const Failure& why);
   void revoke_all(const Failure& why);
+  /// All workers' cores are taken back, and nobody is admitted any more.
+  void evict_all();
   [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }
 
  private:
@@ -40,6 +42,7 @@ class LaneServer {
   boost::asio::posix::stream_descriptor remote_;
   boost::asio::steady_timer timer_;
   bool watching_ = false;
+  bool closed_ = false;
   std::unordered_set<std::shared_ptr<LaneSession>> sessions_;
 };
 

@@ -11,6 +11,7 @@ namespace {
 constexpr std::chrono::milliseconds thread_interval{20};
 constexpr std::uint64_t spin_for_ever = 1ULL << 32;
 constexpr std::uint64_t spin_adaptively = 50;
+constexpr std::uint64_t no_call = ~std::uint64_t{0};
 constexpr std::size_t most_cancellations = 256;  // more than calls fit into a lane
 
 std::uint64_t spin_of(WaitMode wait) {
@@ -144,6 +145,11 @@ void LaneSession::worker_ended(const ChildEvent& event) {
   const std::shared_ptr<WorkerProcess> dead = std::exchange(worker_, nullptr);
   cancellations_.clear();
   if (over_) return;
+  if (evicted_) {
+    if (is_remote()) ended.log = dead->log_of(ended.request);
+    send(ended);
+    return end();  // what was to be loaded is loaded elsewhere
+  }
   dead->fail_loads(ended.message);
   const bool braking = brake_.braking();
   const auto delay = brake_.after_death(std::chrono::steady_clock::now());
@@ -233,7 +239,8 @@ void LaneSession::watch_loads(MonotonicTime now, bool running) {
 
 void LaneSession::watch(MonotonicTime now) {
   if (!lease_ && now >= claim_by_) return refuse({ErrorCode::timed_out, "no claim came"});
-  if (worker_ == nullptr) return;
+  if (evicted_) evict(now);
+  if (over_ || worker_ == nullptr) return;
   if (worker_->awaits_client() && now >= connected_by_) {
     if (worker_->kill_reason() == KillReason::none)
       log::warn("event=client_did_not_connect lease={} worker={}", to_string(*lease_),
@@ -250,15 +257,10 @@ void LaneSession::watch(MonotonicTime now) {
       return worker_->kill(KillReason::threads);
   }
   const std::uint64_t number = call_of(word);
-  const std::uint64_t deadline = page.deadline_ns.load(std::memory_order_relaxed);
-  if (deadline != 0) {
-    const std::uint64_t ticks = ticks_now() - page.started_ticks.load(std::memory_order_relaxed);
-    if (services_.rate.duration(ticks).count() >=
-        static_cast<std::int64_t>(std::min<std::uint64_t>(deadline, 1ULL << 60))) {
-      page.stop.store(number, std::memory_order_relaxed);
-      worker_->kill_if_running(number, KillReason::deadline);
-      return;
-    }
+  if (const auto left = time_left(); left && left->count() <= 0) {
+    page.stop.store(number, std::memory_order_relaxed);
+    worker_->kill_if_running(number, KillReason::deadline);
+    return;
   }
   const auto cancelled = cancellations_.find(page.request_id.load(std::memory_order_relaxed));
   if (cancelled == cancellations_.end()) return;
@@ -269,6 +271,37 @@ void LaneSession::watch(MonotonicTime now) {
   } else if (now >= *kill_at) {
     worker_->kill_if_running(number, KillReason::cancelled);
   }
+}
+
+/// Of the running call; nothing: it has no deadline.
+std::optional<std::chrono::nanoseconds> LaneSession::time_left() const {
+  const StatusPage& page = worker_->page();
+  const std::uint64_t deadline = page.deadline_ns.load(std::memory_order_relaxed);
+  if (deadline == 0) return std::nullopt;
+  const std::uint64_t ticks = ticks_now() - page.started_ticks.load(std::memory_order_relaxed);
+  return std::chrono::nanoseconds(
+             static_cast<std::int64_t>(std::min<std::uint64_t>(deadline, 1ULL << 60))) -
+         services_.rate.duration(ticks);
+}
+
+void LaneSession::evict(MonotonicTime now) {
+  if (over_) return;
+  if (std::exchange(evicted_, true) && worker_ != nullptr &&
+      worker_->kill_reason() != KillReason::none)
+    return;  // its end is on the way
+  if (worker_ == nullptr) return end();
+  const std::uint64_t word = worker_->page().state.load(std::memory_order_acquire);
+  if (run_state_of(word) == RunState::running) {
+    const std::uint64_t number = call_of(word);
+    if (!spared_) {
+      const auto left = time_left();
+      spared_ = left && *left < eviction_patience ? number : no_call;
+      evict_by_ = now + eviction_patience;
+    }
+    if (spared_ == number && now < evict_by_) return;
+    if (worker_->kill_if_running(number, KillReason::evicted)) return;
+  }
+  worker_->kill(KillReason::evicted);
 }
 
 void LaneSession::revoke(const Failure& why) { refuse(why); }

@@ -34,6 +34,8 @@ struct LaneServices {
 /// Owned by the agent's thread, through LaneServer.
 class LaneSession : public std::enable_shared_from_this<LaneSession> {
  public:
+  /// A call that has to end within this is not evicted.
+  static constexpr std::chrono::milliseconds eviction_patience{50};
   /// How long a peer may take to claim a worker.
   static constexpr std::chrono::seconds claim_within{5};
   /// `uid`: of the client's process; nothing: it is on another host, and has proved that it knows
@@ -50,8 +52,12 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   [[nodiscard]] bool is_remote() const { return !uid_; }
   /// The lease is over: tells the client and ends.
   void revoke(const Failure& why);
+  /// The worker's cores are taken back: it ends, with the call that it runs, unless that has to end
+  /// at once anyway. The client hears `ended`, and then nothing more. `watch` asks again.
+  void evict(MonotonicTime now);
 
  private:
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> time_left() const;
   void watch_loads(MonotonicTime now, bool running);
   void from_client(Packet& packet);
   void claim(const LaneClaim& message);
@@ -82,6 +88,9 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   std::shared_ptr<WorkerProcess> worker_;
   MonotonicTime connected_by_;  // the client of another host, to that worker
   bool over_ = false;
+  bool evicted_ = false;
+  std::optional<std::uint64_t> spared_;  // the call that may end; those behind it may not begin
+  MonotonicTime evict_by_;               // that call, too
   /// Requests that are to be cancelled, and when to kill: once the function has been asked to stop.
   std::map<std::uint64_t, std::optional<MonotonicTime>> cancellations_;
   std::optional<MonotonicTime> loading_since_;  // without an answer, and without a call

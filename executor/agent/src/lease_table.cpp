@@ -15,17 +15,44 @@ Result<LeaseOpened> LeaseTable::open(const OpenLease& request, MonotonicTime now
     return LeaseOpened{request.lease, known->second.terms.workers};
   if (ended_.contains(request.lease))
     return fail(ErrorCode::conflict, "the lease has ended; a new one needs a new id");
+  if (draining_)
+    return fail(ErrorCode::no_capacity, "the executor's cores are being given back to their owner");
   if (request.workers == 0 || request.cores_per_worker == 0)
     return fail(ErrorCode::bad_request, "a lease needs workers and cores");
-  const std::uint64_t wanted = std::uint64_t{request.workers} * request.cores_per_worker;
-  if (wanted > cores_free())
-    return fail(ErrorCode::no_capacity, fmt::format("{} of {} cores are free, the lease wants {}",
-                                                    cores_free(), cores_, wanted));
-  cores_used_ += static_cast<std::uint32_t>(wanted);
+  auto chosen = choose_cores(request);
+  if (!chosen) return fail(std::move(chosen.error()));
+  taken_ = united(taken_, *chosen);
   Lease lease{.terms = request, .lapses = now + request.claim_within};
+  lease.terms.core_ids = std::move(*chosen);
   if (request.client) lease.expires = now + request.client->expires_in;
   leases_.emplace(request.lease, std::move(lease));
   return LeaseOpened{request.lease, request.workers};
+}
+
+Result<CoreList> LeaseTable::choose_cores(const OpenLease& request) const {
+  const std::uint64_t wanted = std::uint64_t{request.workers} * request.cores_per_worker;
+  if (request.core_ids.empty()) {
+    CoreList free = without(cores_, taken_);
+    if (wanted > free.size())
+      return fail(ErrorCode::no_capacity, fmt::format("{} of {} cores are free, the lease wants {}",
+                                                      free.size(), cores_.size(), wanted));
+    free.resize(wanted);
+    return free;
+  }
+  if (request.core_ids.size() != wanted)
+    return fail(ErrorCode::bad_request, fmt::format("the lease names {} cores, its workers have {}",
+                                                    request.core_ids.size(), wanted));
+  if (const CoreList foreign = without(request.core_ids, cores_); !foreign.empty())
+    return fail(ErrorCode::bad_request,
+                fmt::format("the lease names cores that this executor does not offer: {} (it "
+                            "offers {})",
+                            to_core_text(foreign), to_core_text(cores_)));
+  const CoreList left = without(request.core_ids, taken_);
+  if (left.size() != wanted)
+    return fail(ErrorCode::no_capacity,
+                fmt::format("another lease has cores that the lease names: {}",
+                            to_core_text(without(request.core_ids, left))));
+  return request.core_ids;
 }
 
 Result<const OpenLease*> LeaseTable::claim(const Claim& claim) {
@@ -50,7 +77,7 @@ std::optional<std::string> LeaseTable::secret_of(const LeaseId& lease) const {
 }
 
 void LeaseTable::remove(Leases::iterator lease) {
-  cores_used_ -= lease->second.terms.workers * lease->second.terms.cores_per_worker;
+  taken_ = without(taken_, lease->second.terms.core_ids);
   if (ended_.size() == remembered_ends) ended_.erase(ended_.begin());
   ended_.insert(lease->first);
   leases_.erase(lease);
@@ -61,7 +88,19 @@ std::optional<LeaseClosed> LeaseTable::give_back(const LeaseId& lease) {
   if (found == leases_.end() || found->second.claimed == 0) return std::nullopt;
   if (--found->second.claimed != 0) return std::nullopt;
   remove(found);
-  return LeaseClosed{lease, LeaseEnd::released};
+  return LeaseClosed{lease, reclaimed_ ? LeaseEnd::reclaimed : LeaseEnd::released};
+}
+
+std::vector<LeaseClosed> LeaseTable::reclaim() {
+  draining_ = reclaimed_ = true;
+  std::vector<LeaseClosed> closed;
+  for (auto at = leases_.begin(); at != leases_.end();) {
+    const auto lease = at++;
+    if (lease->second.claimed != 0) continue;
+    closed.push_back({lease->first, LeaseEnd::reclaimed});
+    remove(lease);
+  }
+  return closed;
 }
 
 bool LeaseTable::close(const LeaseId& lease) {

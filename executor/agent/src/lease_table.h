@@ -5,11 +5,13 @@
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "foundation/clock.h"
 #include "foundation/result.h"
 #include "protocol/control_messages.h"
+#include "protocol/core_list.h"
 
 namespace orchid::executor {
 
@@ -21,10 +23,12 @@ class LeaseTable {
   static constexpr std::chrono::minutes outage_grace{30};
   /// And for so long once a gateway is back, so that the client can renew it.
   static constexpr std::chrono::seconds renewal_grace{30};
-  explicit LeaseTable(std::uint32_t cores) : cores_(cores) {}
+  /// `cores`: those that it offers.
+  explicit LeaseTable(CoreList cores) : cores_(std::move(cores)) {}
 
-  /// Idempotent by id: a second `open` of the same lease answers as the first. Errors:
-  /// `no_capacity`, `denied` (an older epoch), `conflict` (it has ended), `bad_request`.
+  /// Idempotent by id: a second `open` of the same lease answers as the first. A request that names
+  /// no cores gets the lowest free ones. Errors: `no_capacity`, `denied` (an older epoch),
+  /// `conflict` (it has ended), `bad_request`.
   [[nodiscard]] Result<LeaseOpened> open(const OpenLease& request, MonotonicTime now);
   /// What a client must know to use a worker of the lease. Errors: `denied` (no such lease, or a
   /// wrong secret: not told apart), `no_capacity` (all its workers are claimed), `denied` (another
@@ -54,8 +58,17 @@ class LeaseTable {
   /// The clients' leases, with the time that they have left.
   [[nodiscard]] std::vector<LeaseHeld> held_by_clients(MonotonicTime now) const;
 
-  [[nodiscard]] std::uint32_t cores_free() const { return cores_ - cores_used_; }
-  [[nodiscard]] std::uint32_t cores() const { return cores_; }
+  /// No lease is opened from now on.
+  void drain() { draining_ = true; }
+  /// Its cores are taken back: leases of which nothing is claimed are closed and returned, the
+  /// others close as `reclaimed` when their workers are given back.
+  [[nodiscard]] std::vector<LeaseClosed> reclaim();
+
+  [[nodiscard]] bool draining() const { return draining_; }
+  [[nodiscard]] std::uint32_t cores_free() const {
+    return static_cast<std::uint32_t>(cores_.size() - taken_.size());
+  }
+  [[nodiscard]] const CoreList& cores() const { return cores_; }
 
  private:
   struct Lease {
@@ -67,10 +80,13 @@ class LeaseTable {
   };
   using Leases = std::unordered_map<LeaseId, Lease>;
   [[nodiscard]] std::optional<LeaseEnd> overdue(const Lease& lease, MonotonicTime now) const;
+  [[nodiscard]] Result<CoreList> choose_cores(const OpenLease& request) const;
   void remove(Leases::iterator lease);
 
-  std::uint32_t cores_;
-  std::uint32_t cores_used_ = 0;
+  CoreList cores_;
+  CoreList taken_;  // by leases
+  bool draining_ = false;
+  bool reclaimed_ = false;
   std::uint64_t epoch_ = 0;
   std::optional<MonotonicTime> gateway_lost_at_;
   Leases leases_;

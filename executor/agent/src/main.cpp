@@ -1,4 +1,5 @@
 // orchid-executor: the agent of one host and owner.
+#include <sched.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -52,6 +53,29 @@ Result<std::string> read_token(const std::filesystem::path& path) {
   return token;
 }
 
+/// Those of the host that this executor is to offer.
+Result<void> choose_cores(const Configuration& c, HostResources& host) {
+  const auto allowed = host.cores;
+  if (!c.core_list.empty()) {
+    host.cores = without(allowed, without(allowed, c.core_list));
+    if (host.cores.empty())
+      return fail(ErrorCode::bad_configuration,
+                  "of --core-list " + to_core_text(c.core_list) +
+                      " this process may use none: its affinity mask and cgroup allow " +
+                      to_core_text(allowed));
+  }
+  if (c.cores != 0 && c.cores < host.cores.size()) host.cores.resize(c.cores);
+  if (host.cores.size() == allowed.size()) return {};
+  // All that is started from here on lives inside what is offered.
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  for (const std::uint32_t core : host.cores)
+    if (core < CPU_SETSIZE) CPU_SET(core, &mask);
+  if (::sched_setaffinity(0, sizeof(mask), &mask) != 0)
+    return fail_errno("sched_setaffinity to the offered cores");
+  return {};
+}
+
 Result<void> serve(const Configuration& c) {
   raise_descriptor_limit();
   auto address = GatewayAddress::parse(c.gateway);
@@ -63,7 +87,7 @@ Result<void> serve(const Configuration& c) {
   auto host = discover_host();
   if (!host) return fail(std::move(host.error()));
   if (!c.host_id.empty()) host->boot_id = c.host_id;
-  if (c.cores != 0 && c.cores < host->cores.size()) host->cores.resize(c.cores);
+  if (auto chosen = choose_cores(c, *host); !chosen) return chosen;
   auto store = ObjectStore::open({c.state_directory / "objects", c.object_store});
   if (!store) return fail(std::move(store.error()));
   LaneListeners listeners;
@@ -83,6 +107,8 @@ Result<void> serve(const Configuration& c) {
                          .token = *token,
                          .runtime_directory = c.runtime_directory,
                          .program_directory = c.program_directory};
+  options.grant.terms = c.grant;
+  if (c.grant.source != GrantSource::local) options.grant.gateway_grace = c.gateway_grace;
   options.lane_address = remote.address;
   options.workers.remote_address = remote.host;
   options.workers.worker_program = c.program_directory / "orchid-worker";
@@ -93,7 +119,7 @@ Result<void> serve(const Configuration& c) {
               SupervisorNotice(c.notify_socket));
   boost::asio::signal_set signals(io, SIGINT, SIGTERM);
   signals.async_wait([&agent](const boost::system::error_code& error, int) {
-    if (!error) agent.stop();
+    if (!error) agent.end();
   });
   agent.start();
   io.run();

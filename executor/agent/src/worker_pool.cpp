@@ -35,6 +35,19 @@ WorkerPool::~WorkerPool() {
 
 void WorkerPool::start() { start_zygote(); }
 
+void WorkerPool::stop() {
+  stopped_ = true;
+  zygote_ready_ = false;
+  retry_timer_.cancel();
+  if (zygote_pid_ > 0) ::kill(zygote_pid_, SIGKILL);
+  for (Kind* kind : {&local_, &remote_}) {
+    kind->waiting.clear();
+    for (const auto& worker : kind->ready) worker->kill(KillReason::released);
+  }
+  for (auto& [id, unborn] : unborn_)
+    if (unborn.worker->pid() > 0) unborn.worker->kill(KillReason::released);
+}
+
 void WorkerPool::start_zygote() {
   zygote_ready_ = false;
   std::vector<std::string> arguments{"--zygote", "3"};
@@ -52,6 +65,10 @@ void WorkerPool::start_zygote() {
 }
 
 void WorkerPool::zygote_ended(const ChildEvent& event) {
+  if (stopped_) {
+    zygote_pid_ = -1;
+    return;  // a birth that it has told of is still to be heard
+  }
   log::warn("event=zygote_lost pid={} what=\"{}\"", zygote_pid_, describe(event));
   if (event.kind == ChildEvent::Kind::stopped) {
     ::kill(zygote_pid_, SIGKILL);  // comes back here as killed
@@ -66,6 +83,7 @@ void WorkerPool::zygote_ended(const ChildEvent& event) {
 }
 
 void WorkerPool::retry_later() {
+  if (stopped_) return;
   retry_timer_.expires_after(retry_);
   retry_ = std::min(retry_ * 2, longest_retry);
   retry_timer_.async_wait([this](const boost::system::error_code& error) {
@@ -176,6 +194,7 @@ void WorkerPool::born(const Born& message, Packet& packet) {
   alive_[id] = worker;
   children_.watch(worker->pid(),
                   [this, worker](const ChildEvent& event) { worker_event(worker, event); });
+  if (stopped_) return worker->kill(KillReason::released);
   worker->tell(Proceed{});  // the place for a cgroup: the process is known and has done nothing yet
 }
 
@@ -250,7 +269,7 @@ void WorkerPool::worker_event(const std::shared_ptr<WorkerProcess>& worker,
   alive_.erase(worker->id());
   const bool newborn = unborn_.erase(worker->id()) != 0;
   const bool spare = std::erase(local_.ready, worker) + std::erase(remote_.ready, worker) != 0;
-  if (newborn || spare)
+  if (!stopped_ && (newborn || spare))
     log::warn("event=spare_worker_lost worker={} what=\"{}\"", worker->id(), describe(event));
   if (auto handler = end_handlers_.extract(worker->id()); !handler.empty()) handler.mapped()(event);
   if (newborn)

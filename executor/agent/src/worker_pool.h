@@ -40,6 +40,8 @@ class WorkerPool {
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   void start();
+  /// No births from now on; ends the zygote and the workers that nobody has taken.
+  void stop();
   /// The next ready worker, as soon as there is one; calls back at once if there is one now.
   using Taken = std::function<void(std::shared_ptr<WorkerProcess>)>;
   void take(Taken taken) { take(local_, std::move(taken)); }
@@ -89,6 +91,7 @@ class WorkerPool {
   std::unique_ptr<PacketChannel> zygote_;
   pid_t zygote_pid_ = -1;
   bool zygote_ready_ = false;
+  bool stopped_ = false;
   std::chrono::milliseconds retry_{50};
   boost::asio::steady_timer retry_timer_;
   boost::asio::steady_timer fill_timer_;

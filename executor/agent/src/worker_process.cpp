@@ -34,6 +34,8 @@ Outcome outcome_of(KillReason reason) {
       return Outcome::limit_exceeded;
     case KillReason::nonsense:
       return Outcome::function_crashed;
+    case KillReason::evicted:
+      return Outcome::evicted;
     default:
       return Outcome::worker_lost;
   }
@@ -57,6 +59,8 @@ std::string_view message_of(KillReason reason) {
       return "the function has more than 256 threads";
     case KillReason::nonsense:
       return "the function wrote to the worker's own socket";
+    case KillReason::evicted:
+      return "the owner of the worker's cores took them back";
     default:
       return "the worker was taken back";
   }
@@ -308,6 +312,11 @@ LaneEnded WorkerProcess::epitaph(const ChildEvent& event) const {
           event.value);  // between two calls: a thread that was left running, a static initialiser
     } else if (kill_reason_ == KillReason::none) {
       ended.message = "the worker " + describe(event);
+    } else if (kill_reason_ == KillReason::evicted) {
+      // It was not asked before, and may have been about to publish an answer. If the client has
+      // that, it does not look for this request.
+      ended.request = seen.request_id.load();
+      ended.started = ended.request != 0;
     }
     return ended;
   }

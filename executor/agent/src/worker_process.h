@@ -53,6 +53,7 @@ enum class KillReason {
   load,       // loading a module did not end
   threads,    // it has too many
   nonsense,   // it sent what no worker sends: user code did
+  evicted,    // its cores were taken back
 };
 
 /// A module as this worker has it.

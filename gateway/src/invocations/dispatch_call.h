@@ -28,6 +28,7 @@ struct DispatchCall {
   std::uint64_t number = 0;   // order of arrival
   std::uint64_t request = 0;  // in its lane
   unsigned attempt = 0;       // times it was sent and may have started
+  unsigned evictions = 0;     // attempts that ended since the worker's place was taken back
   bool is_short = false;      // as it was counted in the demand
   std::chrono::nanoseconds expected{0};
   bool cancelled = false;

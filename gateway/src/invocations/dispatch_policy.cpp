@@ -84,7 +84,8 @@ unsigned workers_wanted(const Demand& demand, unsigned limit) {
 bool runs_again(const LostCall& call) {
   if (call.cancelled || call.deadline_passed) return false;
   if (!call.started) return true;
-  return is_retryable(call.outcome) && !call.at_most_once && call.attempt < most_attempts;
+  if (!is_retryable(call.outcome) || call.at_most_once) return false;
+  return call.outcome == Outcome::evicted || call.attempt - call.evictions < most_attempts;
 }
 
 }  // namespace orchid::gateway

@@ -82,10 +82,11 @@ struct LostCall {
   bool cancelled = false;
   bool deadline_passed = false;
   unsigned attempt = 1;
+  unsigned evictions = 0;  // of the attempts before this one
 };
 constexpr unsigned most_attempts = 3;
 /// A call that did not start always runs again; else only what the platform did to it, and not
-/// without end.
+/// without end: evictions do not count, since whoever takes a place back may do so often.
 [[nodiscard]] bool runs_again(const LostCall& call);
 
 }  // namespace orchid::gateway

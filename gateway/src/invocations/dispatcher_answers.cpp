@@ -179,8 +179,12 @@ void Dispatcher::end_call(DispatchCall& call, const EndPtr& end, const WorkerEnd
                       .at_most_once = call.call.at_most_once,
                       .cancelled = call.cancelled,
                       .deadline_passed = clock_.now() >= call.call.deadline,
-                      .attempt = call.attempt};
-  if (!stopped_ && runs_again(lost)) return requeue(call, what.started);
+                      .attempt = call.attempt,
+                      .evictions = call.evictions};
+  if (!stopped_ && runs_again(lost)) {
+    if (what.started && what.outcome == Outcome::evicted) ++call.evictions;
+    return requeue(call, what.started);
+  }
   Outcome outcome = what.outcome;
   if (call.cancelled && (!what.started || is_retryable(outcome))) outcome = Outcome::cancelled;
   if (lost.deadline_passed && (!what.started || is_retryable(outcome)))
@@ -213,7 +217,9 @@ void Dispatcher::lane_worker_ended(DispatchLane& lane, const LaneEnded& ended) {
                  .message = ended.message};
   if (!lane.running.empty()) {
     DispatchCall& next = lane.running.front();
-    if (next.request == ended.request) {
+    if (ended.outcome == Outcome::evicted) {
+      // The executor's doing; neither call nor function has to do with it.
+    } else if (next.request == ended.request) {
       next.call.version->calls.worker_ended(ended.replaced_in);
     } else if (++next.lost_workers % most_lost_workers == 0) {
       // User code can forge the word that it had not begun; it is believed a few times only.

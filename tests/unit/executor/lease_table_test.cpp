@@ -26,7 +26,7 @@ OpenLease client_request(std::uint64_t number, std::chrono::milliseconds duratio
 }  // namespace
 
 TEST_CASE("cores are handed out until none is left, and come back") {
-  LeaseTable table(4);
+  LeaseTable table(first_numbers(4));
   const MonotonicTime now{1h};
   CHECK(table.open(request(1, 3), now).has_value());
   CHECK(table.cores_free() == 1);
@@ -38,8 +38,60 @@ TEST_CASE("cores are handed out until none is left, and come back") {
   CHECK(table.cores_free() == 4);
 }
 
+TEST_CASE("a lease has the cores that it names, or else the lowest free ones") {
+  LeaseTable table({2, 3, 8, 9});
+  const MonotonicTime now{1h};
+  const auto of_client = [](std::uint64_t number, std::uint32_t workers, CoreList cores) {
+    OpenLease open = client_request(number, 1h);
+    open.workers = workers;
+    open.core_ids = std::move(cores);
+    return open;
+  };
+  const auto cores_of = [&](std::uint64_t number) -> CoreList {
+    for (const LeaseHeld& held : table.held_by_clients(now))
+      if (held.lease.number == number) return held.core_ids;
+    return {};
+  };
+  REQUIRE(table.open(of_client(1, 1, {3}), now).has_value());
+  REQUIRE(table.open(of_client(2, 2, {}), now).has_value());
+  CHECK(cores_of(1) == CoreList{3});
+  CHECK(cores_of(2) == CoreList{2, 8});
+  CHECK(table.cores_free() == 1);
+
+  CHECK(table.open(of_client(3, 1, {8}), now).error().code == ErrorCode::no_capacity);
+  CHECK(table.open(of_client(3, 1, {4}), now).error().code == ErrorCode::bad_request);
+  CHECK(table.open(of_client(3, 1, {8, 9}), now).error().code == ErrorCode::bad_request);
+  CHECK(table.open(of_client(3, 2, {}), now).error().code == ErrorCode::no_capacity);
+  CHECK(table.cores_free() == 1);
+  CHECK(table.close({1, 2}));
+  REQUIRE(table.open(of_client(3, 2, {8, 9}), now).has_value());
+  CHECK(table.cores_free() == 1);
+}
+
+TEST_CASE("a table that drains opens nothing, and one that is reclaimed says so of each end") {
+  LeaseTable table(first_numbers(4));
+  const MonotonicTime now{1h};
+  REQUIRE(table.open(request(1, 2), now).has_value());
+  REQUIRE(table.open(request(2), now).has_value());
+  REQUIRE(table.claim({{1, 1}, secret, 1000}).has_value());
+  table.drain();
+  CHECK(table.open(request(3), now).error().code == ErrorCode::no_capacity);
+  CHECK(table.open(request(2), now).has_value());  // the same command once more
+  CHECK(table.claim({{1, 1}, secret, 1000}).has_value());
+
+  const auto closed = table.reclaim();
+  REQUIRE(closed.size() == 1);
+  CHECK(closed[0].lease == LeaseId{1, 2});
+  CHECK(closed[0].reason == LeaseEnd::reclaimed);
+  CHECK_FALSE(table.give_back({1, 1}).has_value());
+  const auto last = table.give_back({1, 1});
+  REQUIRE(last.has_value());
+  CHECK(last->reason == LeaseEnd::reclaimed);
+  CHECK(table.cores_free() == 4);
+}
+
 TEST_CASE("a lease that has ended is not opened again, in its epoch") {
-  LeaseTable table(4);
+  LeaseTable table(first_numbers(4));
   const MonotonicTime now{1h};
   REQUIRE(table.open(request(1), now).has_value());
   CHECK(table.close({1, 1}));
@@ -53,7 +105,7 @@ TEST_CASE("a lease that has ended is not opened again, in its epoch") {
 }
 
 TEST_CASE("a claim needs the secret and the tenant, and there are as many as workers") {
-  LeaseTable table(4);
+  LeaseTable table(first_numbers(4));
   CHECK(table.open(request(1, 2), MonotonicTime{1h}).has_value());
   CHECK(table.claim({{1, 1}, std::string(64, 'b'), 1000}).error().code == ErrorCode::denied);
   CHECK(table.claim({{1, 9}, secret, 1000}).error().code == ErrorCode::denied);
@@ -67,7 +119,7 @@ TEST_CASE("a claim needs the secret and the tenant, and there are as many as wor
 }
 
 TEST_CASE("a lease that nobody claims lapses, a claimed one does not") {
-  LeaseTable table(4);
+  LeaseTable table(first_numbers(4));
   const MonotonicTime now{1h};
   CHECK(table.open(request(1), now).has_value());
   CHECK(table.open(request(2), now).has_value());
@@ -80,7 +132,7 @@ TEST_CASE("a lease that nobody claims lapses, a claimed one does not") {
 }
 
 TEST_CASE("only the newest epoch is obeyed") {
-  LeaseTable table(4);
+  LeaseTable table(first_numbers(4));
   const MonotonicTime now{1h};
   CHECK(table.open(request(1), now).has_value());
   CHECK(table.begin_epoch(2, now)->size() == 1);
@@ -91,7 +143,7 @@ TEST_CASE("only the newest epoch is obeyed") {
 }
 
 TEST_CASE("a client's lease ends when it is not renewed, and lasts while it is") {
-  LeaseTable table(4);
+  LeaseTable table(first_numbers(4));
   const MonotonicTime now{1h};
   REQUIRE(table.open(client_request(1, 60s), now).has_value());
   CHECK(table.claim({{1, 1}, secret, 1000}).value()->client->wait == WaitMode::hot);
@@ -106,7 +158,7 @@ TEST_CASE("a client's lease ends when it is not renewed, and lasts while it is")
 }
 
 TEST_CASE("a gateway that starts anew ends its own leases, not those of clients") {
-  LeaseTable table(4);
+  LeaseTable table(first_numbers(4));
   const MonotonicTime now{1h};
   REQUIRE(table.open(client_request(1, 60s), now).has_value());
   REQUIRE(table.open(request(2), now).has_value());
@@ -124,7 +176,7 @@ TEST_CASE("a gateway that starts anew ends its own leases, not those of clients"
 }
 
 TEST_CASE("without a gateway a client that is there keeps its lease, up to the grace") {
-  LeaseTable table(4);
+  LeaseTable table(first_numbers(4));
   const MonotonicTime now{1h};
   REQUIRE(table.open(client_request(1, 60s), now).has_value());
   REQUIRE(table.open(client_request(2, 60s), now).has_value());
@@ -147,7 +199,7 @@ TEST_CASE("without a gateway a client that is there keeps its lease, up to the g
 }
 
 TEST_CASE("a gateway of an older epoch is not obeyed") {
-  LeaseTable table(4);
+  LeaseTable table(first_numbers(4));
   const MonotonicTime now{1h};
   REQUIRE(table.begin_epoch(5, now).has_value());
   const auto refused = table.begin_epoch(4, now);
@@ -159,7 +211,7 @@ TEST_CASE("a gateway of an older epoch is not obeyed") {
 
 TEST_CASE("no order of commands creates or loses a core") {
   std::mt19937 random(1);
-  LeaseTable table(8);
+  LeaseTable table(first_numbers(8));
   std::map<std::uint64_t, std::uint32_t> open;
   MonotonicTime now{1h};
   std::uint64_t next = 1;

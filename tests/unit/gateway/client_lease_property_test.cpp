@@ -29,7 +29,7 @@ constexpr uid_t tenant = 1000;
 /// An executor process with its stream to the gateway.
 struct ModelExecutor {
   Executor description;
-  executor::LeaseTable table{0};
+  executor::LeaseTable table{{}};
   std::map<LeaseId, std::string> secrets;  // of leases that clients can claim here
   std::set<LeaseId> claimed;
   bool connected = false;
@@ -99,7 +99,7 @@ class World {
       std::size_t taken = 0;
       for (const auto& [id, lease] : broker_->leases().leases())
         if (lease.executor == executor.description.id) taken += lease.cores();
-      CHECK(taken == executor.table.cores() - executor.table.cores_free());
+      CHECK(taken == executor.table.cores().size() - executor.table.cores_free());
       in_book += taken;
     }
     std::size_t seen = 0;
@@ -121,7 +121,7 @@ class World {
     const std::uint32_t cores = 1 + random_() % 4;
     for (std::uint32_t core = 0; core < cores; ++core)
       executor.description.host.cores.push_back(core + nth);
-    executor.table = executor::LeaseTable(cores);
+    executor.table = executor::LeaseTable(executor.description.host.cores);
     executors_.push_back(std::move(executor));
   }
 
@@ -171,8 +171,7 @@ class World {
     lose(executor);
     out_of_touch_ = before;
     perform();
-    executor.table =
-        executor::LeaseTable(static_cast<std::uint32_t>(executor.description.host.cores.size()));
+    executor.table = executor::LeaseTable(executor.description.host.cores);
     executor.secrets.clear();
     executor.claimed.clear();
     executor.description.id = ExecutorId("e" + std::to_string(next_executor_++));
@@ -290,7 +289,7 @@ class World {
     for (const ModelExecutor& executor : executors_) {
       const HostDescription& host = executor.description.host;
       cores[host.boot_id].insert(host.cores.begin(), host.cores.end());
-      taken_on[host.boot_id] += executor.table.cores() - executor.table.cores_free();
+      taken_on[host.boot_id] += executor.table.cores().size() - executor.table.cores_free();
     }
     for (const auto& [host, own] : cores) {
       if (!out_of_touch_) REQUIRE(taken_on[host] <= own.size());
@@ -309,8 +308,8 @@ class World {
         }
       }
       REQUIRE(own.size() == taken);
-      REQUIRE(taken == executor.table.cores() - executor.table.cores_free());
-      REQUIRE(taken <= executor.table.cores());
+      REQUIRE(taken == executor.table.cores().size() - executor.table.cores_free());
+      REQUIRE(taken <= executor.table.cores().size());
     }
   }
 

@@ -82,15 +82,51 @@ TEST_CASE("a lost worker's call runs again, three times in all") {
   for (int attempt = 1; attempt <= 3; ++attempt) {
     CHECK_FALSE(answer->done);
     CHECK(worker.take() == "x");
-    worker.say(
-        LaneEnded{.request = worker.taken_request, .outcome = Outcome::evicted, .started = true});
+    worker.say(LaneEnded{
+        .request = worker.taken_request, .outcome = Outcome::worker_lost, .started = true});
     bench.settle();
     worker.claim();
     bench.settle();
   }
   REQUIRE(answer->done);
-  CHECK(answer->result.outcome == Outcome::evicted);
+  CHECK(answer->result.outcome == Outcome::worker_lost);
   CHECK(answer->result.attempt == 3);
+}
+
+TEST_CASE("a call that is evicted again and again runs until it ends") {
+  Bench bench;
+  bench.executor.has_code = true;
+  FakeWorker& worker = bench.worker_with_short_function("echo");
+  const auto answer = bench.call("echo", "x");
+  for (int eviction = 0; eviction < 9; ++eviction) {
+    CHECK_FALSE(answer->done);
+    CHECK(worker.take() == "x");
+    // Also while it waits behind the last call's end.
+    worker.say(LaneEnded{.request = eviction % 2 == 0 ? worker.taken_request : 0,
+                         .outcome = Outcome::evicted,
+                         .started = eviction % 2 == 0});
+    bench.settle();
+    worker.claim();
+    bench.settle();
+  }
+  CHECK(worker.run_all() == 1);
+  bench.settle();
+  REQUIRE(answer->done);
+  CHECK(answer->result.outcome == Outcome::ok);
+}
+
+TEST_CASE("an at-most-once call that had begun ends as evicted") {
+  Bench bench;
+  bench.executor.has_code = true;
+  FakeWorker& worker = bench.worker_with_short_function("echo");
+  const auto answer = bench.call("echo", "x", {.at_most_once = true});
+  CHECK(worker.take() == "x");
+  worker.say(
+      LaneEnded{.request = worker.taken_request, .outcome = Outcome::evicted, .started = true});
+  bench.settle();
+  REQUIRE(answer->done);
+  CHECK(answer->result.outcome == Outcome::evicted);
+  CHECK(answer->result.attempt == 1);
 }
 
 TEST_CASE("an at-most-once call is not started twice, but it runs again when it did not start") {

@@ -156,7 +156,10 @@ TEST_CASE(
     "a call that did not start runs again; else only if the platform ended it, and not for ever") {
   CHECK(runs_again({.started = false, .at_most_once = true, .attempt = 9}));
   CHECK(runs_again({.outcome = Outcome::worker_lost, .attempt = 2}));
-  CHECK(runs_again({.outcome = Outcome::evicted, .attempt = 1}));
+  CHECK(runs_again({.outcome = Outcome::evicted, .attempt = 9}));
+  CHECK(runs_again({.outcome = Outcome::worker_lost, .attempt = 4, .evictions = 2}));
+  CHECK_FALSE(runs_again({.outcome = Outcome::worker_lost, .attempt = 4, .evictions = 1}));
+  CHECK_FALSE(runs_again({.outcome = Outcome::evicted, .at_most_once = true}));
   CHECK_FALSE(runs_again({.outcome = Outcome::worker_lost, .attempt = 3}));
   CHECK_FALSE(runs_again({.outcome = Outcome::worker_lost, .at_most_once = true}));
   CHECK_FALSE(runs_again({.outcome = Outcome::function_crashed}));

@@ -60,7 +60,8 @@ struct DirectCall {
   LaneStream* stream = nullptr;              // it is one, and brings its input later
 
   // Its way.
-  unsigned attempt = 0;  // started so often, as far as we know
+  unsigned attempt = 0;    // started so often, as far as we know
+  unsigned evictions = 0;  // of these ended since the worker's place was taken back
   bool cancelled = false;
   unsigned stale_answers = 0;              // "need code" instead of an answer
   std::atomic<WorkerLane*> lane{nullptr};  // that it is in; null: it waits in the queue
@@ -85,7 +86,7 @@ struct DirectCall {
   /// As new, but for the question.
   void begin_again() {
     due = MonotonicTime::min();
-    attempt = stale_answers = 0;
+    attempt = evictions = stale_answers = 0;
     cancelled = false;
     lane.store(nullptr, std::memory_order_relaxed);
     cancel_wanted.store(false, std::memory_order_relaxed);

@@ -172,8 +172,9 @@ void WorkerLane::lost(DirectCall& call, const LaneEnded& how) {
   const bool input_may_have_changed = call.home != nullptr;
   const bool in_time =
       call.due == MonotonicTime::min() || std::chrono::steady_clock::now() < call.due;
+  if (how.outcome == Outcome::evicted) ++call.evictions;
   if (is_retryable(how.outcome) && !call.at_most_once && !call.cancelled && in_time &&
-      !input_may_have_changed && call.attempt < most_attempts)
+      !input_may_have_changed && call.attempt - call.evictions < most_attempts)
     return core_.put_back(call);
   Outcome outcome = how.outcome;
   if (is_retryable(outcome) && call.cancelled) outcome = Outcome::cancelled;
