@@ -25,8 +25,7 @@ namespace {
 
 constexpr int most_workers = 4096;
 
-void serve(UniqueFd connection, transport::UcxContext& ucx, const TickRate& rate,
-           std::atomic<int>& workers) {
+void serve(UniqueFd connection, UcxContexts& ucx, const TickRate& rate, std::atomic<int>& workers) {
   const Failure end = Relay(std::move(connection), ucx, rate).run();
   log::info("event=worker_gone reason=\"{}\"", end.message);
   --workers;
@@ -35,7 +34,7 @@ void serve(UniqueFd connection, transport::UcxContext& ucx, const TickRate& rate
 int run(int listener) {
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() == 1) return 1;
   std::signal(SIGPIPE, SIG_IGN);
-  auto ucx = transport::UcxContext::create({});
+  auto ucx = UcxContexts::create();
   if (!ucx) {
     log::error("event=cannot_start reason=\"{}\"", ucx.error().message);
     return 3;

@@ -22,6 +22,7 @@ struct UpArguments {
   unsigned port = 0;
   std::vector<std::string> listen;
   std::string lane_listen;
+  std::string lane_fabric;
   std::string door;
   std::string config;
 };
@@ -98,6 +99,7 @@ ExitStatus run_up(Shell& shell, const UpArguments& arguments) {
                                         .state = *state,
                                         .listen = listen_addresses(arguments),
                                         .lane_listen = arguments.lane_listen,
+                                        .lane_fabric = arguments.lane_fabric,
                                         .door = arguments.door,
                                         .gateway_config = arguments.config},
                                        events);
@@ -127,10 +129,16 @@ void add_up(CLI::App& app, Shell& shell) {
   command->add_option("--listen", arguments->listen, "ADDRESS:PORT instead; can be repeated")
       ->allow_extra_args(false)
       ->excludes("--port");
-  command->add_option(
+  auto* listen = command->add_option(
       "--lane-listen", arguments->lane_listen,
       "IP:PORT of this machine where programs on other hosts reach leased workers "
       "directly; port 0: any free one (otherwise only programs of this machine do)");
+  command
+      ->add_option("--lane-fabric", arguments->lane_fabric,
+                   "tcp, auto (RDMA where both hosts have it) or verbs (RDMA, or an error); the "
+                   "last two only where nobody on that network means ill (otherwise tcp)")
+      ->check(CLI::IsMember({"tcp", "auto", "verbs"}))
+      ->needs(listen);
   command->add_option("--door", arguments->door,
                       "IP:PORT where clients come in over UCX, as ucx://IP:PORT; only in a network "
                       "that you trust (otherwise none)");

@@ -154,6 +154,31 @@ Finding check_sandbox(const DoctorEnvironment& environment) {
   return good(check, fmt::format("Landlock ABI {}, seccomp", abi));
 }
 
+Finding check_lanes(const DoctorEnvironment& environment) {
+  constexpr auto check = "lanes";
+  const auto executor = environment.find_program("orchid-executor");
+  if (!executor)
+    return {check, Health::broken, "orchid-executor was not found, so it cannot be asked",
+            "install or build all of Orchid"};
+  const auto probe = environment.run({executor->string(), "--probe-fabric"});
+  const json document = probe ? json::parse(probe->output, nullptr, false) : json();
+  if (!document.is_object() || !document.contains("usable") || !document.contains("verbs"))
+    return {check, Health::broken, executor->string() + " --probe-fabric gives no answer",
+            "run it to see why; is all of Orchid of one version?"};
+  const json text = document.value("description", json());
+  const std::string description = text.is_string() ? text.get<std::string>() : "";
+  if (document["usable"] != json(true))
+    return {check, Health::doubtful,
+            "within this machine shared memory; to other machines none: " + description,
+            "apt install libucx0 (only programs on several machines need it)"};
+  if (document["verbs"] == json(true))
+    return good(check,
+                "within this machine shared memory; to others UCX over TCP, or with "
+                "--lane-fabric auto or verbs " +
+                    description);
+  return good(check, "within this machine shared memory; to others UCX over TCP, " + description);
+}
+
 Finding check_open_files(const DoctorEnvironment& environment) {
   const std::uint64_t limit = environment.open_files_limit();
   if (limit < least_open_files)

@@ -169,6 +169,8 @@ ProgramStart Supervisor::executor_start() const {
                     "--runtime", options_.runtime, "--state", options_.state / "executor"}};
   if (!options_.lane_listen.empty())
     program.arguments.insert(program.arguments.end(), {"--lane-listen", options_.lane_listen});
+  if (!options_.lane_fabric.empty())
+    program.arguments.insert(program.arguments.end(), {"--lane-fabric", options_.lane_fabric});
   return program;
 }
 

@@ -20,12 +20,13 @@
 namespace orchid::cli {
 
 struct SupervisorOptions {
-  std::filesystem::path programs;               // where orchid-gateway and orchid-executor are
-  std::filesystem::path runtime;                // exists, private
-  std::filesystem::path state;                  // exists, private
-  std::vector<std::string> listen;              // ADDRESS:PORT; port 0: the kernel chooses
-  std::string lane_listen;                      // IP:PORT for direct calls of other hosts, or empty
-  std::string door = {};                        // the same, for clients over UCX; empty: none
+  std::filesystem::path programs;   // where orchid-gateway and orchid-executor are
+  std::filesystem::path runtime;    // exists, private
+  std::filesystem::path state;      // exists, private
+  std::vector<std::string> listen;  // ADDRESS:PORT; port 0: the kernel chooses
+  std::string lane_listen;          // IP:PORT for direct calls of other hosts, or empty
+  std::string lane_fabric = {};     // tcp, auto or verbs, or empty: see the executor's
+  std::string door = {};            // the same as lane_listen, for clients over UCX; empty: none
   std::filesystem::path gateway_config = {};    // TOML, of the gateway; empty: none
   std::chrono::seconds longest_silence{10};     // of a child, until it is killed and started again
   std::chrono::milliseconds longest_stop{500};  // of a child that a signal has stopped, the same

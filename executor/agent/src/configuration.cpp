@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <string_view>
 
 namespace orchid::executor {
@@ -58,17 +59,17 @@ Result<void> read_grant(const GrantTexts& texts, Configuration& c) {
   return {};
 }
 
-}  // namespace
+const std::map<std::string, LaneFabric> fabrics{
+    {"tcp", LaneFabric::tcp}, {"auto", LaneFabric::automatic}, {"verbs", LaneFabric::verbs}};
 
-Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
-  ParsedConfiguration parsed;
-  Configuration& c = parsed.configuration;
-  CLI::App app{
-      "Turns the cores of this host into Orchid workers. `orchid up` starts it; see "
-      "docs/ARCHITECTURE.md."};
-  app.set_version_flag("--version", ORCHID_VERSION);
+/// As they are written.
+struct Sizes {
   std::string worker_memory = "4GiB";
   std::string object_store = "1GiB";
+};
+
+void declare_options(CLI::App& app, Configuration& c, Sizes& sizes, GrantTexts& grant) {
+  app.set_version_flag("--version", ORCHID_VERSION);
   app.add_option("--gateway", c.gateway, "unix:/path/of/socket or host:port");
   app.add_option("--token-file", c.token_file, "file with the bearer token, for host:port");
   app.add_option("--runtime", c.runtime_directory, "directory for sockets, private to you");
@@ -77,21 +78,40 @@ Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
                  "directory of orchid-worker and orchid-compiler");
   app.add_option("--cores", c.cores,
                  "offer at most so many cores; 0: all that this process may use");
-  app.add_option("--worker-memory", worker_memory, "memory of one worker, such as 4GiB");
-  app.add_option("--object-store", object_store, "space for compiled objects, such as 1GiB");
+  app.add_option("--worker-memory", sizes.worker_memory, "memory of one worker, such as 4GiB");
+  app.add_option("--object-store", sizes.object_store, "space for compiled objects, such as 1GiB");
   app.add_option(
       "--lane-listen", c.lane_listen,
       "IP:port of this host where clients of other hosts reach workers; port 0: any free "
       "one; otherwise only clients of this host do");
+  app.add_option_function<std::string>(
+         "--lane-fabric", [&c](const std::string& name) { c.lane_fabric = fabrics.at(name); },
+         "auto and verbs let workers and their clients use RDMA, and say that nobody on that "
+         "network means ill")
+      ->check(CLI::IsMember({"tcp", "auto", "verbs"}));
   app.add_option("--host-id", c.host_id,
                  "counts as a machine of that name instead of the one it runs on: for a container "
                  "with cores and a network of its own");
   app.add_option("--readable", c.readable_paths,
                  "a directory that functions may read; can be repeated");
-  GrantTexts grant;
   add_grant_options(app, c, grant);
   app.add_flag("--probe-sandbox", c.probe_sandbox,
                "print as JSON what this kernel can enforce, and end");
+  app.add_flag("--probe-fabric", c.probe_fabric,
+               "print as JSON what --lane-fabric auto would use on this host, and end");
+}
+
+}  // namespace
+
+Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
+  ParsedConfiguration parsed;
+  Configuration& c = parsed.configuration;
+  CLI::App app{
+      "Turns the cores of this host into Orchid workers. `orchid up` starts it; see "
+      "docs/ARCHITECTURE.md."};
+  Sizes sizes;
+  GrantTexts grant;
+  declare_options(app, c, sizes, grant);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& done) {
@@ -100,9 +120,9 @@ Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return fail(ErrorCode::bad_configuration, error.what());
   }
-  auto memory = parse_byte_count(worker_memory);
+  auto memory = parse_byte_count(sizes.worker_memory);
   if (!memory) return fail(std::move(memory.error()).while_doing("--worker-memory"));
-  auto store = parse_byte_count(object_store);
+  auto store = parse_byte_count(sizes.object_store);
   if (!store) return fail(std::move(store.error()).while_doing("--object-store"));
   c.worker_memory = *memory;
   c.object_store = *store;
@@ -113,14 +133,17 @@ Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
   if (auto read = read_grant(grant, c); !read) return fail(std::move(read.error()));
   if (const char* socket = std::getenv("NOTIFY_SOCKET"); socket != nullptr)
     c.notify_socket = socket;
-  if (c.probe_sandbox) return parsed;
-  if (c.gateway.empty() || c.runtime_directory.empty() || c.state_directory.empty())
-    return fail(ErrorCode::bad_configuration,
-                "--gateway, --runtime and --state are needed; `orchid up` starts a whole Orchid");
   if (c.program_directory.empty()) {
     std::error_code error;
     c.program_directory = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   }
+  if (c.probe_sandbox || c.probe_fabric) return parsed;
+  if (c.gateway.empty() || c.runtime_directory.empty() || c.state_directory.empty())
+    return fail(ErrorCode::bad_configuration,
+                "--gateway, --runtime and --state are needed; `orchid up` starts a whole Orchid");
+  if (c.lane_fabric != LaneFabric::tcp && c.lane_listen.empty())
+    return fail(ErrorCode::bad_configuration,
+                "--lane-fabric is about clients of other hosts: give --lane-listen too");
   return parsed;
 }
 

@@ -13,6 +13,13 @@
 
 namespace orchid::executor {
 
+/// What whoever starts an executor says of the network between its host and its clients.
+enum class LaneFabric : std::uint8_t {
+  tcp,        // nothing
+  automatic,  // nobody on it means ill: RDMA where both ends have a device, TCP otherwise
+  verbs,      // the same, and this host has a device, or the executor does not start
+};
+
 struct Configuration {
   std::string gateway;                      // "unix:/path" or "host:port"; required
   std::filesystem::path token_file;         // empty: none, for the Unix socket
@@ -24,7 +31,8 @@ struct Configuration {
   ByteCount worker_memory = 4_GiB;  // RLIMIT_DATA of a worker; 64 MiB and more
   ByteCount object_store = 1_GiB;   // bound of the object store on disk
   std::string lane_listen;  // "IP:port" for clients of other hosts, port 0: any; empty: none
-  std::string host_id;      // of the machine that the cores belong to; default: its boot id
+  LaneFabric lane_fabric = LaneFabric::tcp;  // needs lane_listen unless it is tcp
+  std::string host_id;  // of the machine that the cores belong to; default: its boot id
   std::vector<std::string> readable_paths;  // trees that functions may read; default: none
   GrantTerms grant;                         // whose the cores are; default: ours (local)
   /// Offered cores, of those that the affinity mask and cgroup allow; default: all of them.
@@ -33,6 +41,7 @@ struct Configuration {
   std::chrono::seconds gateway_grace{120};
   std::string notify_socket;   // NOTIFY_SOCKET of the environment
   bool probe_sandbox = false;  // print what the kernel can enforce, and end
+  bool probe_fabric = false;   // print what lanes between hosts could use, and end
 };
 
 /// Errors: `bad_configuration`. `exit_status` is set when --help or --version was printed and the

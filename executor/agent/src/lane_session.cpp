@@ -134,6 +134,7 @@ void LaneSession::hand_over() {
     return send(claimed, {lane.memory.get(), lane.wake_worker.get(), lane.wake_client.get()});
   claimed.port = worker_->remote_lane().port;
   claimed.key = worker_->remote_lane().key;
+  claimed.trusted_fabric = worker_->remote_lane().trusted_fabric;
   send(claimed);
 }
 

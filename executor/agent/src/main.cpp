@@ -12,6 +12,7 @@
 
 #include "agent.h"
 #include "configuration.h"
+#include "fabric_probe.h"
 #include "foundation/files.h"
 #include "foundation/log.h"
 #include "foundation/tcp.h"
@@ -37,6 +38,29 @@ int print_sandbox_support() {
                             {"missing", support.missing}};
   std::puts(json.dump().c_str());
   return 0;
+}
+
+int print_fabric(const Configuration& c) {
+  const auto found = probe_fabric(c.program_directory / "orchid-worker");
+  const nlohmann::json json =
+      found ? nlohmann::json{{"usable", found->usable},
+                             {"verbs", found->verbs},
+                             {"description", found->description}}
+            : nlohmann::json{
+                  {"usable", false}, {"verbs", false}, {"description", found.error().message}};
+  std::puts(json.dump().c_str());
+  return 0;
+}
+
+/// Before anything else is made, so that a site learns at once that its device is not there.
+Result<void> require_fabric(const Configuration& c) {
+  if (c.lane_fabric == LaneFabric::tcp) return {};
+  auto found = probe_fabric(c.program_directory / "orchid-worker");
+  if (!found) return fail(std::move(found.error()).while_doing("--lane-fabric"));
+  if (auto fits = check_fabric(c.lane_fabric, *found); !fits)
+    return fail(std::move(fits.error()).while_doing("--lane-fabric"));
+  log::info("event=lane_fabric uses=\"{}\"", found->description);
+  return {};
 }
 
 int give_up(const Failure& failure, int status) {
@@ -78,6 +102,7 @@ Result<void> choose_cores(const Configuration& c, HostResources& host) {
 
 Result<void> serve(const Configuration& c) {
   raise_descriptor_limit();
+  if (auto there = require_fabric(c); !there) return there;
   auto address = GatewayAddress::parse(c.gateway);
   if (!address) return fail(std::move(address.error()));
   auto token = read_token(c.token_file);
@@ -111,6 +136,7 @@ Result<void> serve(const Configuration& c) {
   if (c.grant.source != GrantSource::local) options.grant.gateway_grace = c.gateway_grace;
   options.lane_address = remote.address;
   options.workers.remote_address = remote.host;
+  options.workers.trusted_fabric = c.lane_fabric != LaneFabric::tcp;
   options.workers.worker_program = c.program_directory / "orchid-worker";
   options.workers.data_limit = c.worker_memory;
   options.workers.readable_paths = c.readable_paths;
@@ -138,6 +164,7 @@ int main(int argc, char** argv) {
     if (!parsed) return executor::give_up(parsed.error(), 2);
     if (parsed->exit_status >= 0) return parsed->exit_status;
     if (parsed->configuration.probe_sandbox) return executor::print_sandbox_support();
+    if (parsed->configuration.probe_fabric) return executor::print_fabric(parsed->configuration);
     auto served = executor::serve(parsed->configuration);
     return served ? 0 : executor::give_up(served.error(), 3);
   } catch (const std::exception& error) {

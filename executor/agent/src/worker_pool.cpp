@@ -153,7 +153,9 @@ Result<void> WorkerPool::request_birth(bool remote) {
               .core = -1,
               .readable_paths = options_.readable_paths};
   if (remote) {
-    birth.remote = RemoteLane{.address = options_.remote_address, .key = random_hex(16)};
+    birth.remote = RemoteLane{.address = options_.remote_address,
+                              .key = random_hex(16),
+                              .trusted_fabric = options_.trusted_fabric};
     worker->set_remote_lane({.key = birth.remote->key});
   }
   auto sent =
@@ -210,7 +212,9 @@ void WorkerPool::from_worker(std::uint64_t id, Packet& packet) {
   if (const auto* listening = message ? std::get_if<WorkerListening>(&*message) : nullptr;
       listening != nullptr && unborn_.contains(id)) {
     unborn_.erase(id);
-    worker->set_remote_lane({.port = listening->port, .key = worker->remote_lane().key});
+    worker->set_remote_lane({.port = listening->port,
+                             .key = worker->remote_lane().key,
+                             .trusted_fabric = options_.trusted_fabric});
     return ready(remote_, worker);
   }
   if (const auto* unfit = message ? std::get_if<WorkerUnfit>(&*message) : nullptr;

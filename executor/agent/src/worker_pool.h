@@ -29,6 +29,7 @@ class WorkerPool {
     transport::LaneGeometry geometry;
     std::vector<std::string> readable_paths;
     std::string remote_address;  // the IP address that workers for clients of other hosts listen on
+    bool trusted_fabric = false;   // they may use RDMA, and their clients as well
     std::size_t spare_remote = 1;  // such workers that are kept listening, if there is an address
     std::chrono::milliseconds birth_deadline{5000};
   };

@@ -86,6 +86,7 @@ class WorkerProcess {
   struct RemoteLane {
     std::uint16_t port = 0;
     std::string key;  // 32 hexadecimal digits
+    bool trusted_fabric = false;
   };
   [[nodiscard]] const RemoteLane& remote_lane() const { return remote_lane_; }
   void set_remote_lane(RemoteLane lane) { remote_lane_ = std::move(lane); }

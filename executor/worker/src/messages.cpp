@@ -16,7 +16,10 @@ struct Encoder {
               {"response_bytes", m.response_bytes},
               {"core", m.core},
               {"readable_paths", m.readable_paths}};
-    if (m.remote) json["remote"] = {{"address", m.remote->address}, {"key", m.remote->key}};
+    if (m.remote)
+      json["remote"] = {{"address", m.remote->address},
+                        {"key", m.remote->key},
+                        {"trusted_fabric", m.remote->trusted_fabric}};
     return json;
   }
   Json operator()(const Born& m) const {
@@ -26,6 +29,12 @@ struct Encoder {
     return {{"type", "birth_failed"}, {"worker", m.worker}, {"message", m.message}};
   }
   Json operator()(const ZygoteReady&) const { return {{"type", "zygote_ready"}}; }
+  Json operator()(const FabricFound& m) const {
+    return {{"type", "fabric_found"},
+            {"verbs", m.verbs},
+            {"description", m.description},
+            {"usable", m.usable}};
+  }
   Json operator()(const Proceed&) const { return {{"type", "proceed"}}; }
   Json operator()(const WorkerReady&) const { return {{"type", "worker_ready"}}; }
   Json operator()(const WorkerListening& m) const {
@@ -71,7 +80,9 @@ Birth parse_birth(const Json& json) {
               .readable_paths = json.at("readable_paths"),
               .remote = {}};
   if (const auto remote = json.find("remote"); remote != json.end())
-    birth.remote = RemoteLane{.address = remote->at("address"), .key = remote->at("key")};
+    birth.remote = RemoteLane{.address = remote->at("address"),
+                              .key = remote->at("key"),
+                              .trusted_fabric = remote->at("trusted_fabric")};
   return birth;
 }
 
@@ -82,6 +93,10 @@ Result<WorkerMessage> from_json(const Json& json) {
   if (type == "birth_failed")
     return BirthFailed{.worker = json.at("worker"), .message = json.at("message")};
   if (type == "zygote_ready") return ZygoteReady{};
+  if (type == "fabric_found")
+    return FabricFound{.verbs = json.at("verbs"),
+                       .description = json.at("description"),
+                       .usable = json.at("usable")};
   if (type == "proceed") return Proceed{};
   if (type == "worker_ready") return WorkerReady{};
   if (type == "worker_listening") return WorkerListening{.port = json.at("port")};

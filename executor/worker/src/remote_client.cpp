@@ -5,17 +5,22 @@
 #include "foundation/sockets.h"
 
 namespace orchid::executor {
-Result<transport::UcxLaneWorker> await_remote_client(const RemoteLane& remote,
+
+Result<transport::UcxContext*> make_ucx(const RemoteLane& remote) {
+  auto made = transport::UcxContext::create(
+      {.fabric = remote.trusted_fabric ? transport::Fabric::trusted : transport::Fabric::tcp});
+  if (!made) return fail(std::move(made.error()));
+  return new transport::UcxContext(std::move(*made));
+}
+
+Result<transport::UcxLaneWorker> await_remote_client(transport::UcxContext& context,
+                                                     const RemoteLane& remote,
                                                      const transport::LaneGeometry& geometry,
                                                      int control) {
   auto key = transport::parse_connection_key(remote.key);
   if (!key) return fail(std::move(key.error()));
-  auto made = transport::UcxContext::create({});
-  if (!made) return fail(std::move(made.error()));
-  // Never destroyed: the process ends by _exit or a signal.
-  auto* context = new transport::UcxContext(std::move(*made));
   auto listener = transport::UcxLaneListener::listen(
-      *context, {.address = remote.address, .key = *key, .geometry = geometry});
+      context, {.address = remote.address, .key = *key, .geometry = geometry});
   if (!listener) return fail(std::move(listener.error()));
   const WorkerListening listening{.port = static_cast<std::uint16_t>(listener->port())};
   if (auto told = send_packet(control, encode(listening)); !told)

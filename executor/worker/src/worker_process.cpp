@@ -74,20 +74,39 @@ void number_descriptors(const BirthDescriptors& descriptors) {
   for (std::size_t i = 0; i < sources.size(); ++i) ::dup2(sources[i], static_cast<int>(i));
 }
 
-/// One more than the highest number in use; the limit, if /proc does not tell.
-int end_of_descriptors() {
-  int end = 0;
+/// The numbers in use, ascending; none, if /proc does not tell. One of them is that of the look
+/// itself, closed by now.
+std::vector<int> open_descriptors() {
+  std::vector<int> open;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
     int fd = -1;
     const std::string name = entry.path().filename();
     std::from_chars(name.data(), name.data() + name.size(), fd);
-    end = std::max(end, fd + 1);
+    open.push_back(fd);
   }
-  if (end != 0) return end;
+  std::ranges::sort(open);
+  return open;
+}
+
+/// One more than the highest number in use; the limit, if /proc does not tell.
+int end_of_descriptors() {
+  if (const std::vector<int> open = open_descriptors(); !open.empty()) return open.back() + 1;
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
   return static_cast<int>(limit.rlim_cur);
+}
+
+/// UCX for a worker whose lane may go over an RDMA device: what it opens is kept.
+transport::UcxContext* open_devices(const RemoteLane& remote, int control,
+                                    ConfinementOptions& confinement) {
+  const std::vector<int> before = open_descriptors();
+  auto made = make_ucx(remote);
+  if (!made) give_up(control, made.error().message);
+  confinement.rdma_device = (*made)->uses_verbs();
+  for (const int fd : open_descriptors())
+    if (std::ranges::find(before, fd) == before.end()) confinement.keep_descriptors.push_back(fd);
+  return *made;
 }
 
 void bind_to(std::int32_t core) {
@@ -146,10 +165,18 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
   for (const std::string& path : birth.readable_paths)
     confinement.readable_paths.emplace_back(path);
   lane->use_wake_descriptors(wake_worker_number, wake_client_number);
+  transport::UcxContext* ucx = nullptr;
+  if (birth.remote && birth.remote->trusted_fabric)
+    ucx = open_devices(*birth.remote, control, confinement);
   if (auto confined = confine(confinement); !confined) give_up(control, confined.error().message);
   transport::LaneWorker* calls = &*lane;
   if (birth.remote) {
-    auto remote = await_remote_client(*birth.remote, geometry, control);
+    if (ucx == nullptr) {
+      auto made = make_ucx(*birth.remote);
+      if (!made) give_up(control, made.error().message);
+      ucx = *made;
+    }
+    auto remote = await_remote_client(*ucx, *birth.remote, geometry, control);
     if (!remote) give_up(control, remote.error().message);
     calls = new transport::UcxLaneWorker(std::move(*remote));
     confinement.protected_descriptors = end_of_descriptors();

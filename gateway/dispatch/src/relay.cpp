@@ -126,10 +126,13 @@ Result<bool> Relay::pass_to_gateway() {
 Result<void> Relay::open_lanes(const LaneClaimed& claimed) {
   auto key = transport::parse_connection_key(claimed.key);
   if (!key || claimed.port == 0) return fail(nonsense("the executor"));
+  const auto context =
+      ucx_.of(claimed.trusted_fabric ? transport::Fabric::trusted : transport::Fabric::tcp);
+  if (!context) return fail(context.error());
   auto remote =
-      transport::UcxLaneClient::connect(ucx_, {.address = host_ + std::to_string(claimed.port),
-                                               .key = *key,
-                                               .deadline = Clock::now() + connect_within});
+      transport::UcxLaneClient::connect(**context, {.address = host_ + std::to_string(claimed.port),
+                                                    .key = *key,
+                                                    .deadline = Clock::now() + connect_within});
   if (!remote) return fail(std::move(remote.error()));
   auto theirs = transport::make_lane({claimed.request_bytes, claimed.response_bytes});
   if (!theirs) return fail(std::move(theirs.error()));

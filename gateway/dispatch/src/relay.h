@@ -17,6 +17,7 @@
 #include "transport/local_lane.h"
 #include "transport/secure_channel.h"
 #include "transport/ucx_lane.h"
+#include "ucx_contexts.h"
 
 namespace orchid::dispatch {
 
@@ -24,7 +25,7 @@ namespace orchid::dispatch {
 class Relay {
  public:
   /// `gateway`: a connection from the gateway that has claimed nothing yet. `ucx` outlives it.
-  Relay(UniqueFd gateway, transport::UcxContext& ucx, const TickRate& rate)
+  Relay(UniqueFd gateway, UcxContexts& ucx, const TickRate& rate)
       : gateway_(std::move(gateway)), ucx_(ucx), rate_(rate) {}
   /// Why it ended: `unreachable` and the like; never without a reason.
   [[nodiscard]] Failure run();
@@ -50,7 +51,7 @@ class Relay {
                                           const std::vector<int>& descriptors = {});
 
   UniqueFd gateway_;
-  transport::UcxContext& ucx_;
+  UcxContexts& ucx_;
   const TickRate& rate_;
   std::string host_;  // of the executor's address, with its colon
   std::optional<transport::SecureChannel> executor_;

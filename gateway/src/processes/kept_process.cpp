@@ -9,10 +9,12 @@
 namespace orchid::gateway {
 namespace {
 constexpr std::chrono::seconds start_again_after{1};
-}
+/// Stopped at two looks in a row it is lost: whoever looks at it with a debugger has that long.
+constexpr std::chrono::milliseconds look_every{500};
+}  // namespace
 
 KeptProcess::KeptProcess(boost::asio::io_context& io, Options options)
-    : options_(std::move(options)), end_(io), timer_(io) {}
+    : options_(std::move(options)), end_(io), timer_(io), look_(io) {}
 
 void KeptProcess::start(UniqueFd socket) {
   socket_ = std::move(socket);
@@ -24,6 +26,7 @@ void KeptProcess::stop() {
   wanted_ = false;
   boost::system::error_code ignored;
   timer_.cancel();
+  look_.cancel();
   end_.close(ignored);
   process_.reset();
   socket_.reset();
@@ -46,11 +49,31 @@ void KeptProcess::watch() {
   end_.assign(::dup(process_->descriptor()));
   end_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                   [this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
-                    if (error || alive.expired() || !wanted_) return;
-                    log::warn("event={}_lost", options_.name);
-                    process_.reset();
-                    launch_later();
+                    if (!error && !alive.expired() && wanted_) lose("ended");
                   });
+  was_stopped_ = false;
+  look_later();
+}
+
+void KeptProcess::look_later() {
+  look_.expires_after(look_every);
+  look_.async_wait([this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
+    if (error || alive.expired() || !wanted_ || !process_) return;
+    const bool stopped = process_->is_stopped();
+    if (stopped && was_stopped_) return lose("stopped by a signal");
+    was_stopped_ = stopped;
+    look_later();
+  });
+}
+
+/// A stopped process ends now; with it its whole group, as if it had ended by itself.
+void KeptProcess::lose(const char* why) {
+  log::warn("event={}_lost reason=\"{}\"", options_.name, why);
+  boost::system::error_code ignored;
+  end_.close(ignored);
+  look_.cancel();
+  process_.reset();
+  launch_later();
 }
 
 void KeptProcess::launch_later() {

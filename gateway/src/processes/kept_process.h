@@ -1,4 +1,5 @@
-// processes/kept_process.h: a program beside the gateway that is started again when it ends.
+// processes/kept_process.h: a program beside the gateway that is started again when it ends, or
+// when somebody stops it.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -34,13 +35,17 @@ class KeptProcess {
  private:
   void launch();
   void watch();
+  void look_later();
+  void lose(const char* why);
   void launch_later();
 
   Options options_;
   UniqueFd socket_;
   std::optional<ServerProcess> process_;
   boost::asio::posix::stream_descriptor end_;  // of the process
-  boost::asio::steady_timer timer_;
+  boost::asio::steady_timer timer_;            // until it is started again
+  boost::asio::steady_timer look_;             // until the next look whether it has been stopped
+  bool was_stopped_ = false;                   // at the last look
   bool wanted_ = false;
   std::shared_ptr<char> alive_ =
       std::make_shared<char>();  // its weak pointers tell callbacks whether we are still here

@@ -84,6 +84,14 @@ ServerProcess& ServerProcess::operator=(ServerProcess&& other) noexcept {
 
 ServerProcess::~ServerProcess() { end(); }
 
+bool ServerProcess::is_stopped() const {
+  siginfo_t state{};
+  // Left where it is: it says what holds now, and no more once the process is continued.
+  return pid_ > 0 &&
+         ::waitid(P_PID, static_cast<id_t>(pid_), &state, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+         state.si_pid == pid_;
+}
+
 void ServerProcess::end() {
   if (pid_ < 0) return;
   // Its whole group: its children too.

@@ -42,6 +42,8 @@ class ServerProcess {
   [[nodiscard]] pid_t pid() const { return pid_; }
   /// Readable once it has ended.
   [[nodiscard]] int descriptor() const { return process_.get(); }
+  /// Whether a signal has stopped it (SIGSTOP), and nobody has continued it.
+  [[nodiscard]] bool is_stopped() const;
 
  private:
   ServerProcess(pid_t pid, UniqueFd process) : pid_(pid), process_(std::move(process)) {}

@@ -30,6 +30,7 @@ Json to_json(const LaneClaimed& m) {
   if (m.port != 0) {
     json["port"] = m.port;
     json["key"] = m.key;
+    if (m.trusted_fabric) json["trusted_fabric"] = true;
   }
   return json;
 }
@@ -128,6 +129,7 @@ LaneClaimed parse_claimed(JsonFields& f) {
   if (f.has("port")) {
     m.port = f.number<std::uint16_t>("port");
     m.key = f.text("key", 32);
+    if (f.has("trusted_fabric")) m.trusted_fabric = f.flag("trusted_fabric");
   }
   return m;
 }

@@ -1,6 +1,7 @@
 #include "system_calls.h"
 
 #include <fcntl.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
@@ -187,6 +188,8 @@ void add_descriptor_rules(Rules& rules, const ConfinementOptions& options, Filte
   // Whether it is a terminal, and nothing else: other requests would change what processes share
   // (O_NONBLOCK of a lane's eventfd), or send signals to those that kill() does not reach.
   rules.allow_if(SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, TCGETS));
+  // UCX registers memory with the device whenever its pools grow.
+  if (options.rdma_device) rules.allow_if(SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, RDMA_VERBS_IOCTL));
   if (stage == FilterStage::birth || options.role == SandboxRole::compiler) {
     rules.allow(SCMP_SYS(close));
     rules.allow(SCMP_SYS(fcntl));

@@ -5,9 +5,10 @@
 
 namespace orchid::sdk {
 
-/// Any thread. Made for the first connection that needs it, never before, and never destroyed,
-/// since an Output that is kept until the end of the program has a lane behind it. Errors:
-/// `unsupported`, `bad_configuration`.
-[[nodiscard]] Result<transport::UcxContext*> shared_ucx_context();
+/// Any thread. One for each kind of fabric, made for the first connection that needs it, never
+/// before, and never destroyed, since an Output that is kept until the end of the program has a
+/// lane behind it. Errors: `unsupported`, `bad_configuration`.
+[[nodiscard]] Result<transport::UcxContext*> shared_ucx_context(
+    transport::Fabric fabric = transport::Fabric::tcp);
 
 }  // namespace orchid::sdk

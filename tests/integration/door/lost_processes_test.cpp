@@ -42,6 +42,22 @@ TEST_CASE_FIXTURE(DoorFixture, "the door and the gateway are killed, and clients
   }
 }
 
+TEST_CASE_FIXTURE(DoorFixture, "a door that is stopped is replaced, and new clients come in") {
+  Client client = this->client();
+  client.deploy("echo", echo_module());
+  for (int round = 0; round < 2; ++round) {
+    const auto victims = named("orchid-door");
+    REQUIRE(victims.size() == 1);
+    const auto stopped_at = std::chrono::steady_clock::now();
+    ::kill(victims.front(), SIGSTOP);
+    CHECK(eventually([&] { return ::kill(victims.front(), 0) != 0; }));
+    Client another = this->client();
+    CHECK(works_again(another));
+    CHECK(std::chrono::steady_clock::now() - stopped_at < seconds(6));
+    CHECK(works_again(client));
+  }
+}
+
 TEST_CASE_FIXTURE(DoorFixture, "a call that is lost half-way says so, and is not sent again") {
   Client client = this->client();
   client.deploy("sleeps", module("sleeps"));

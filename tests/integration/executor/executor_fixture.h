@@ -15,9 +15,13 @@ inline std::filesystem::path test_function(const std::string& name) {
 
 /// The lane that this run of the tests goes over: --lane=ucx, --lane=relayed, else the local one.
 [[nodiscard]] LaneKind lane_under_test();
+/// --fabric=trusted: as with --lane-fabric auto.
+[[nodiscard]] bool is_fabric_trusted();
 
 struct ExecutorFixture {
-  LocalExecutor executor{{.programs = PROGRAMS, .remote = lane_under_test() != LaneKind::local}};
+  LocalExecutor executor{{.programs = PROGRAMS,
+                          .remote = lane_under_test() != LaneKind::local,
+                          .trusted_fabric = is_fabric_trusted()}};
   WorkerClient worker{executor, lane_under_test()};
 
   WorkerClient::Reply call(const std::string& function, std::string_view input = "",

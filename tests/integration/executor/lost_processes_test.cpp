@@ -2,10 +2,17 @@
 // heals by itself.
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstring>
+#include <optional>
 
 #include "executor_fixture.h"
+#include "foundation/tcp.h"
 #include "protocol/limits.h"
 #include "transport/secure_channel.h"
+#include "transport/ucx_lane.h"
 
 namespace orchid::tests {
 
@@ -114,35 +121,99 @@ TEST_CASE("a wrong secret, an unknown lease, a second claim and nonsense are ref
   CHECK(refused(R"({"type":"claimed"})") == ErrorCode::bad_request);
 }
 
+namespace {
+
+/// The conversation of a client of another host that has claimed a worker.
+class RemoteClaim {
+ public:
+  explicit RemoteClaim(LocalExecutor& executor) : lease_(executor.open_lease()) {
+    auto channel = transport::SecureChannel::connect({.address = executor.lane_address(),
+                                                      .identity = to_string(lease_.id),
+                                                      .secret = lease_.secret},
+                                                     give_up_);
+    REQUIRE(channel.has_value());
+    channel_.emplace(std::move(*channel));
+    REQUIRE(
+        channel_
+            ->send(encode(LaneMessage(LaneClaim{.lease = lease_.id, .secret = lease_.secret})), {})
+            .has_value());
+  }
+  template <typename Message>
+  [[nodiscard]] Message next() {
+    for (;;) {
+      if (auto packet = channel_->receive().value()) {
+        auto message = parse_lane_message(packet->text).value();
+        REQUIRE_MESSAGE(std::holds_alternative<Message>(message), packet->text);
+        return std::get<Message>(message);
+      }
+      REQUIRE(std::chrono::steady_clock::now() < give_up_);
+      pollfd wait{.fd = channel_->descriptor(), .events = POLLIN, .revents = 0};
+      (void)::poll(&wait, 1, 1000);
+    }
+  }
+
+ private:
+  std::chrono::steady_clock::time_point give_up_ =
+      std::chrono::steady_clock::now() + 2 * limits::lease_claim;
+  LocalExecutor::Lease lease_;
+  std::optional<transport::SecureChannel> channel_;
+};
+
+std::string address_of(const LocalExecutor& executor, const LaneClaimed& claimed) {
+  const std::string& address = executor.lane_address();
+  return address.substr(0, address.rfind(':') + 1) + std::to_string(claimed.port);
+}
+
+/// The worker has answered the hello of a client, which says nothing more: UCX listens.
+UniqueFd begin_wire_up(const std::string& address, const transport::ConnectionKey& key) {
+  auto socket = connect_tcp(address, std::chrono::steady_clock::now() + std::chrono::seconds(5),
+                            HostNames::refused);
+  REQUIRE(socket.has_value());
+  std::array<std::byte, 40> hello{};
+  std::memcpy(hello.data(), "ORCHLANE", 8);
+  hello[8] = std::byte{1};
+  std::memcpy(&hello[16], key.data(), key.size());
+  hello[32] = std::byte{4};  // a notice of 4 bytes, of which none comes
+  REQUIRE(::send(socket->get(), hello.data(), hello.size(), MSG_NOSIGNAL) == 40);
+  pollfd answer{.fd = socket->get(), .events = POLLIN, .revents = 0};
+  REQUIRE(::poll(&answer, 1, 10'000) == 1);
+  return std::move(*socket);
+}
+
+}  // namespace
+
 TEST_CASE("a worker to which no client of another host comes is replaced") {
   if (lane_under_test() != LaneKind::ucx) return;  // within a host there is nothing to connect to
   LocalExecutor executor({.programs = PROGRAMS, .remote = true});
-  const auto lease = executor.open_lease();
-  const auto give_up = std::chrono::steady_clock::now() + 2 * limits::lease_claim;
-  auto channel = transport::SecureChannel::connect({.address = executor.lane_address(),
-                                                    .identity = to_string(lease.id),
-                                                    .secret = lease.secret},
-                                                   give_up)
-                     .value();
-  const auto next = [&] {
-    for (;;) {
-      if (auto packet = channel.receive().value()) return parse_lane_message(packet->text).value();
-      REQUIRE(std::chrono::steady_clock::now() < give_up);
-      pollfd wait{.fd = channel.descriptor(), .events = POLLIN, .revents = 0};
-      (void)::poll(&wait, 1, 1000);
-    }
-  };
-  REQUIRE(
-      channel.send(encode(LaneMessage(LaneClaim{.lease = lease.id, .secret = lease.secret})), {})
-          .has_value());
-  const LaneMessage first = next();
-  REQUIRE(std::holds_alternative<LaneClaimed>(first));
-  const LaneMessage ended = next();
-  REQUIRE(std::holds_alternative<LaneEnded>(ended));
-  CHECK(contains(std::get<LaneEnded>(ended).message, "did not connect"));
-  const LaneMessage second = next();
-  REQUIRE(std::holds_alternative<LaneClaimed>(second));
-  CHECK(std::get<LaneClaimed>(second).pid != std::get<LaneClaimed>(first).pid);
+  RemoteClaim claim(executor);
+  const auto first = claim.next<LaneClaimed>();
+  CHECK(contains(claim.next<LaneEnded>().message, "did not connect"));
+  CHECK(claim.next<LaneClaimed>().pid != first.pid);
+}
+
+// What a stranger can make of a worker in that time is in tests/adversary.
+TEST_CASE("a worker that crashes while its lane is made is replaced, and the client gets there") {
+  if (lane_under_test() != LaneKind::ucx) return;
+  LocalExecutor executor(
+      {.programs = PROGRAMS, .remote = true, .trusted_fabric = is_fabric_trusted()});
+  for (const int signal : {SIGSEGV, SIGABRT}) {
+    CAPTURE(signal);
+    RemoteClaim claim(executor);
+    const auto first = claim.next<LaneClaimed>();
+    const auto connecting = begin_wire_up(address_of(executor, first),
+                                          transport::parse_connection_key(first.key).value());
+    REQUIRE(::kill(static_cast<pid_t>(first.pid), signal) == 0);
+    const auto ended = claim.next<LaneEnded>();
+    CHECK_FALSE(ended.started);
+    const auto second = claim.next<LaneClaimed>();
+    CHECK(second.pid != first.pid);
+    auto context = transport::UcxContext::create({}).value();
+    const auto lane = transport::UcxLaneClient::connect(
+        context, {.address = address_of(executor, second),
+                  .key = transport::parse_connection_key(second.key).value(),
+                  .deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10)});
+    CHECK(lane.has_value());
+  }
 }
 
 }  // namespace orchid::tests

@@ -10,6 +10,14 @@
 namespace orchid::tests {
 namespace {
 
+/// Whose loss a call may not suffer from for long.
+std::vector<std::string> vital_programs() {
+  std::vector<std::string> programs{"orchid-worker", "orchid-zygote", "orchid-compiler",
+                                    "orchid-executor", "orchid-gateway"};
+  if (are_workers_elsewhere()) programs.emplace_back("orchid-dispatch");
+  return programs;
+}
+
 /// Calls until one works; false after 20 s.
 bool works_again(SystemFixture& system) {
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -34,12 +42,11 @@ bool wait_until_running(SystemFixture& system, const std::string& function) {
 TEST_CASE_FIXTURE(SystemFixture, "whichever process is killed or stopped, calls work again") {
   deploy("counts_calls");
   check_next_call();
-  for (const char* name :
-       {"orchid-worker", "orchid-zygote", "orchid-compiler", "orchid-executor", "orchid-gateway"}) {
+  for (const std::string& name : vital_programs()) {
     for (const int signal : {SIGKILL, SIGSTOP}) {
-      CAPTURE(std::string(name));
+      CAPTURE(name);
       CAPTURE(signal);
-      const auto victims = wait_for(system(), std::string(name).substr(0, 15));
+      const auto victims = wait_for(system(), name.substr(0, 15));
       REQUIRE_FALSE(victims.empty());
       for (const pid_t victim : victims) ::kill(victim, signal);
       CHECK(works_again(*this));
@@ -74,10 +81,9 @@ TEST_CASE_FIXTURE(
     "a call that runs when a process is killed or stopped ends in time all the same") {
   deploy("counts_calls");
   deploy("sleeps");
-  for (const char* name :
-       {"orchid-worker", "orchid-zygote", "orchid-compiler", "orchid-executor", "orchid-gateway"}) {
+  for (const std::string& name : vital_programs()) {
     for (const int signal : {SIGKILL, SIGSTOP}) {
-      CAPTURE(std::string(name));
+      CAPTURE(name);
       CAPTURE(signal);
       REQUIRE(works_again(*this));
       const auto start = std::chrono::steady_clock::now();
@@ -85,8 +91,7 @@ TEST_CASE_FIXTURE(
         return orchid({"invoke", "sleeps", "--deadline", "2s"}, "20000").status;
       });
       REQUIRE(wait_until_running(*this, "sleeps"));
-      for (const pid_t victim : wait_for(system(), std::string(name).substr(0, 15)))
-        ::kill(victim, signal);
+      for (const pid_t victim : wait_for(system(), name.substr(0, 15))) ::kill(victim, signal);
       const int status = running.get();
       // 4: its deadline passed; 3: Orchid, or a part of it, was lost; never a success.
       CHECK((status == 4 || status == 3));

@@ -11,6 +11,7 @@
 #include "command.h"
 #include "local_orchid.h"
 #include "orchid/client.h"
+#include "system_lane.h"
 
 namespace orchid::tests {
 
@@ -62,7 +63,7 @@ inline std::vector<pid_t> wait_for(const LocalOrchid& orchid, const std::string&
 
 class SystemFixture {
  public:
-  SystemFixture() : SystemFixture(LocalOrchid::Options{.programs = PROGRAMS}) {}
+  SystemFixture() : SystemFixture(LocalOrchid::Options{.programs = programs_under_test()}) {}
   explicit SystemFixture(const LocalOrchid::Options& options) : orchid_(must_start(options)) {}
 
   /// `orchid WORDS…` as a user types it.

@@ -24,6 +24,11 @@ DoctorEnvironment healthy() {
           return ProgramResult{.status = 0,
                                .output = R"({"landlock_abi":7,"seccomp":true,"missing":[]})",
                                .errors = ""};
+        if (command.back() == "--probe-fabric")
+          return ProgramResult{
+              .status = 0,
+              .output = R"({"usable":true,"verbs":false,"description":"UCX_TLS=tcp,self"})",
+              .errors = ""};
         return ProgramResult{.status = 0, .output = "Debian clang version 19.1.7", .errors = ""};
       },
       .variable = [](const std::string&) { return std::optional<std::string>("/run/user/1000"); },
@@ -107,7 +112,7 @@ void check_is(const Finding& finding, Health health) {
 
 TEST_CASE("on a healthy machine all checks are good") {
   const auto findings = examine(healthy());
-  CHECK(findings.size() == 13);
+  CHECK(findings.size() == 14);
   for (const Finding& finding : findings) check_is(finding, Health::good);
 }
 
@@ -125,6 +130,27 @@ TEST_CASE("a missing, broken or other compiler is found") {
   };
   check_is(check_compiler(environment), Health::broken);
   check_is(check_compiler(with_sandbox("Debian clang version 14.0.6")), Health::broken);
+}
+
+TEST_CASE("which lanes there would be is told, and that UCX is missing") {
+  const auto says = [](const Finding& finding, const char* part) {
+    return finding.detail.find(part) != std::string::npos;
+  };
+  const auto tcp = check_lanes(healthy());
+  check_is(tcp, Health::good);
+  CHECK(says(tcp, "UCX over TCP"));
+  CHECK_FALSE(says(tcp, "--lane-fabric"));
+  const auto verbs = check_lanes(with_sandbox(
+      R"({"usable":true,"verbs":true,"description":"UCX_TLS=rc,tcp,self, verbs on mlx5_0:1"})"));
+  check_is(verbs, Health::good);
+  CHECK(says(verbs, "--lane-fabric"));
+  CHECK(says(verbs, "mlx5_0:1"));
+  const auto none =
+      check_lanes(with_sandbox(R"({"usable":false,"verbs":false,"description":"no libucp.so.0"})"));
+  check_is(none, Health::doubtful);
+  CHECK(says(none, "libucp"));
+  CHECK(none.remedy.find("libucx0") != std::string::npos);
+  check_is(check_lanes(with_sandbox("no JSON")), Health::broken);
 }
 
 TEST_CASE("a runtime directory of somebody else, open to others, or missing is found") {
@@ -202,10 +228,10 @@ TEST_CASE("whoever waits sees the machine as it is once nothing is broken any mo
   pauses.change_after = 3;
   pauses.change = [&] { is_up = true; };
   const auto findings = examine_until_well(environment, pauses.patience(std::chrono::seconds(30)));
-  CHECK(findings.size() == 13);
+  CHECK(findings.size() == 14);
   CHECK_FALSE(is_any_broken(findings));
   CHECK(pauses.count == 3);
-  CHECK(programs_started == 2);  // a compiler and a sandbox: only the last examination
+  CHECK(programs_started == 3);  // a compiler and a sandbox: only the last examination
 }
 
 TEST_CASE("waiting for what stays broken ends with what is broken, and no wait is one look") {
@@ -214,7 +240,7 @@ TEST_CASE("waiting for what stays broken ends with what is broken, and no wait i
     DoctorEnvironment environment = with_sandbox("garbage");
     const auto findings = examine_until_well(environment, pauses.patience(longest));
     CHECK(is_any_broken(findings));
-    CHECK(findings.size() == 13);
+    CHECK(findings.size() == 14);
     CHECK(pauses.count == (longest.count() == 0 ? 0 : 3));
   }
 }
@@ -258,7 +284,7 @@ TEST_CASE(
     return Result<std::string>(fail(ErrorCode::unreachable, "no Orchid gateway found"));
   };
   check_is(check_gateway_found(environment), Health::broken);
-  CHECK(examine(environment).size() == 8);
+  CHECK(examine(environment).size() == 9);
   environment = healthy();
   environment.ask_gateway = [](const std::string&) {
     return Result<GatewayAnswer>(fail(ErrorCode::unreachable, "refused"));

@@ -72,6 +72,7 @@ class Stage {
   }
   bool stop_when_ready = false;
   std::string lane_listen;
+  std::string lane_fabric;
   std::string told;
 
  private:
@@ -83,7 +84,8 @@ class Stage {
          .runtime = scratch_.path(),
          .state = scratch_.path(),
          .listen = {"127.0.0.1:0"},
-         .lane_listen = lane_listen},
+         .lane_listen = lane_listen,
+         .lane_fabric = lane_fabric},
         {.ready =
              [&](const GatewayFile& file) {
                tell("ready " + file.addresses.at(0) + (exists("gateway.json") ? " written" : ""));
@@ -164,8 +166,11 @@ TEST_CASE(
   Stage open;
   open.stop_when_ready = true;
   open.lane_listen = "192.0.2.7:0";
+  open.lane_fabric = "auto";
   CHECK(open.run() == 0);
   CHECK(contains(open.words_of("orchid-executor"), "--lane-listen\n192.0.2.7:0\n"));
+  CHECK(contains(open.words_of("orchid-executor"), "--lane-fabric\nauto\n"));
+  CHECK_FALSE(contains(stage.words_of("orchid-executor"), "--lane-fabric"));
   CHECK_FALSE(contains(open.words_of("orchid-gateway"), "--lane-listen"));
 }
 

@@ -5,25 +5,30 @@
 namespace orchid::executor {
 
 TEST_CASE("each message survives its text") {
-  const std::vector<WorkerMessage> messages{Birth{.worker = 7,
-                                                  .data_limit = 1,
-                                                  .request_bytes = 2,
-                                                  .response_bytes = 3,
-                                                  .core = 4,
-                                                  .readable_paths = {"/a"}},
-                                            Born{7, 99},
-                                            BirthFailed{7, "no"},
-                                            ZygoteReady{},
-                                            Proceed{},
-                                            WorkerReady{},
-                                            WorkerUnfit{"why"},
-                                            Assign{5},
-                                            Load{1, 2, true},
-                                            Improve{1, 2},
-                                            Improved{1, "why"},
-                                            Unload{1},
-                                            Loaded{1, 2, {"a", "b"}, 3},
-                                            LoadFailed{1, "bad \xff byte"}};
+  const std::vector<WorkerMessage> messages{
+      Birth{.worker = 7,
+            .data_limit = 1,
+            .request_bytes = 2,
+            .response_bytes = 3,
+            .core = 4,
+            .readable_paths = {"/a"}},
+      Birth{.worker = 8,
+            .readable_paths = {},
+            .remote = RemoteLane{.address = "192.0.2.7", .key = "00", .trusted_fabric = true}},
+      FabricFound{true, "UCX_TLS=rc,tcp,self", true},
+      Born{7, 99},
+      BirthFailed{7, "no"},
+      ZygoteReady{},
+      Proceed{},
+      WorkerReady{},
+      WorkerUnfit{"why"},
+      Assign{5},
+      Load{1, 2, true},
+      Improve{1, 2},
+      Improved{1, "why"},
+      Unload{1},
+      Loaded{1, 2, {"a", "b"}, 3},
+      LoadFailed{1, "bad \xff byte"}};
   for (const WorkerMessage& message : messages) {
     const auto again = parse_worker_message(encode(message));
     REQUIRE(again.has_value());

@@ -31,6 +31,13 @@ TEST_CASE("every lane message comes back as it was") {
   CHECK(claimed.pid == 1234);
   CHECK(claimed.generation == 9);
   CHECK(claimed.response_bytes == 1_GiB);
+  CHECK_FALSE(claimed.trusted_fabric);
+  const auto remote =
+      round_trip(LaneClaimed{.port = 7, .key = std::string(32, '0'), .trusted_fabric = true});
+  CHECK(remote.port == 7);
+  CHECK(remote.trusted_fabric);
+  // Only a network that both ends share can be called that.
+  CHECK_FALSE(round_trip(LaneClaimed{.trusted_fabric = true}).trusted_fabric);
 
   CHECK(round_trip(LaneRefused{ErrorCode::denied, "no"}).code == ErrorCode::denied);
   CHECK(round_trip(LaneAnnounce{"sha256:x"}).digest == "sha256:x");

@@ -77,6 +77,7 @@ TEST_CASE("the lane is the local one where it leads, unless the other is asked f
   CHECK(lane(both, "auto") == LaneKind::local);
   CHECK(lane(both, "local") == LaneKind::local);
   CHECK(lane(both, "ucx") == LaneKind::ucx);
+  CHECK(lane(both, "tcp") == LaneKind::ucx);
   const GrantedWorker far{
       .node = "n2", .boot_id = "there", .lane_socket = "/x", .lane_address = "192.0.2.1:1"};
   CHECK(lane(far, "auto") == LaneKind::ucx);
@@ -100,7 +101,7 @@ TEST_CASE("a lane that leads nowhere is refused with what would help") {
   const GrantedWorker far{.node = "n2", .boot_id = "there", .lane_address = "192.0.2.1:1"};
   CHECK(says(why(far, "local"), "'auto'"));
   CHECK(says(why({.node = "n1", .lane_socket = "/x"}, "ucx"), "--lane-listen"));
-  CHECK(says(why(far, "tcp"), "'tcp'"));
+  CHECK(says(why(far, "rdma"), "'rdma'"));
 }
 
 }  // namespace orchid::sdk

@@ -45,6 +45,7 @@ TEST_CASE("with Ethernet alone it is TCP, trusted or not") {
     const auto choice = choose_transports(resources, fabric);
     CHECK(choice.transports == "tcp,self");
     CHECK(choice.devices == "");
+    CHECK_FALSE(choice.verbs);
   }
   CHECK(choose_transports({}, Fabric::trusted).transports == "tcp,self");
 }
@@ -54,6 +55,7 @@ TEST_CASE("a Mellanox port of InfiniBand or RoCE is used on a trusted fabric, wi
   CHECK(infiniband.transports == "rc,tcp,self");
   CHECK(infiniband.devices == "mlx5_0:1,lo,ib0,eth0");
   CHECK(infiniband.reason == "verbs on mlx5_0:1");
+  CHECK(infiniband.verbs);
   const auto roce = choose_transports(recorded("mlx5_roce"), Fabric::trusted);
   CHECK(roce.transports == "rc,tcp,self");
   CHECK(roce.devices == "mlx5_bond_0:1,lo,eth0");
@@ -101,6 +103,7 @@ TEST_CASE("what UCX finds here has a context made of it") {
   const auto context = UcxContext::create({.fabric = Fabric::trusted});
   REQUIRE_MESSAGE(context.has_value(), context.error().message);
   CHECK(context->description().starts_with("UCX_TLS="));
+  CHECK(context->uses_verbs() == context->description().starts_with("UCX_TLS=rc"));
   CHECK(UcxContext::create({}).value().description() == "UCX_TLS=tcp,self (TCP, as it was told)");
 }
 

@@ -15,8 +15,9 @@ namespace orchid::executor {
 
 /// Where a worker waits for a client of another host.
 struct RemoteLane {
-  std::string address;  // an IP address of this host; empty: all of them
-  std::string key;      // 32 hexadecimal digits: the client has to know it; never logged
+  std::string address;          // an IP address of this host; empty: all of them
+  std::string key;              // 32 hexadecimal digits: the client has to know it; never logged
+  bool trusted_fabric = false;  // RDMA may be used, where there is a device for it
 };
 
 /// Agent to zygote. Descriptors: the worker's control socket, lane memory, eventfd that wakes the
@@ -41,6 +42,13 @@ struct BirthFailed {
 };
 /// Zygote to agent, once, when it can fork workers.
 struct ZygoteReady {};
+
+/// Worker program to agent, when it was started to look at the network's devices.
+struct FabricFound {
+  bool verbs = false;       // a lane over a trusted fabric would use an RDMA device
+  std::string description;  // what it would use, and why; or why there is no lane between hosts
+  bool usable = true;       // there is UCX at all
+};
 
 /// Agent to worker: it is in its cgroup, confinement may begin.
 struct Proceed {};
@@ -91,9 +99,9 @@ struct LoadFailed {
   std::string message;
 };
 
-using WorkerMessage =
-    std::variant<Birth, Born, BirthFailed, ZygoteReady, Proceed, WorkerReady, WorkerListening,
-                 WorkerUnfit, Assign, Load, Improve, Unload, Loaded, LoadFailed, Improved>;
+using WorkerMessage = std::variant<Birth, Born, BirthFailed, ZygoteReady, Proceed, WorkerReady,
+                                   WorkerListening, WorkerUnfit, Assign, Load, Improve, Unload,
+                                   Loaded, LoadFailed, Improved, FabricFound>;
 
 [[nodiscard]] std::string encode(const WorkerMessage& message);
 /// Errors: `bad_request`.

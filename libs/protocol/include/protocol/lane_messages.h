@@ -60,6 +60,9 @@ struct LaneClaimed {
   ByteCount response_bytes;
   std::uint16_t port = 0;  // where the worker waits, on the host of the executor's address
   std::string key;         // 32 hexadecimal digits: what opens that lane; never logged
+  /// Whoever runs the executor says that nobody on the network between the hosts means ill: RDMA
+  /// may be used, if both ends have it.
+  bool trusted_fabric = false;
 };
 
 struct LaneRefused {

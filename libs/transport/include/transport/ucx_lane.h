@@ -59,6 +59,8 @@ class UcxContext {
 
   /// Which transports and devices it may use, and why, in one line.
   [[nodiscard]] const std::string& description() const;
+  /// Whether an RDMA device is among them, which it has open then.
+  [[nodiscard]] bool uses_verbs() const;
 
   class State;
   [[nodiscard]] State& state() { return *state_; }

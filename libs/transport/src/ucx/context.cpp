@@ -22,9 +22,16 @@ constexpr Setting settings[] = {
     {"KEEPINTVL", "1s"},          {"ALLOC", "heap"},           {"ALLOC_PRIO", "heap"},
 };
 
+/// Only for a device of verbs: without it UCX starts a thread as soon as it opens one, in processes
+/// that have yet to confine themselves and may have one thread until then. A dead peer is noticed
+/// by the keepalive.
+constexpr Setting verbs_settings[] = {{"ASYNC_EVENTS", "n"}};
+
 /// What is stated goes before what is chosen.
 TransportChoice choice_of(const UcxContext::Options& options) {
-  if (!options.transports.empty()) return {options.transports, options.devices, "as it was told"};
+  if (!options.transports.empty())
+    return {
+        .transports = options.transports, .devices = options.devices, .reason = "as it was told"};
   std::vector<UcxResource> resources;
   if (options.fabric != Fabric::tcp)
     if (auto found = find_resources()) resources = std::move(*found);
@@ -48,6 +55,9 @@ Result<UcxContext> UcxContext::create(const Options& options) {
     status = ucx.config_modify(config, "NET_DEVICES", choice.devices.c_str());
   for (const Setting& setting : settings)
     if (status == UCS_OK) status = ucx.config_modify(config, setting.name, setting.value);
+  if (choice.verbs)
+    for (const Setting& setting : verbs_settings)
+      if (status == UCS_OK) status = ucx.config_modify(config, setting.name, setting.value);
   ucp_params_t parameters{};
   parameters.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
   // No RMA and no atomics, on any fabric: then UCX hands out no key to memory of ours, and takes no
@@ -63,8 +73,8 @@ Result<UcxContext> UcxContext::create(const Options& options) {
                             "UCX with the transports '" + choice.transports + "'", status));
   std::string description = "UCX_TLS=" + choice.transports;
   if (!choice.devices.empty()) description += " UCX_NET_DEVICES=" + choice.devices;
-  return UcxContext(
-      std::make_unique<State>(ucx, context, description + " (" + choice.reason + ")"));
+  return UcxContext(std::make_unique<State>(ucx, context, description + " (" + choice.reason + ")",
+                                            choice.verbs));
 }
 
 UcxContext::UcxContext(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -73,5 +83,6 @@ UcxContext& UcxContext::operator=(UcxContext&& other) noexcept = default;
 UcxContext::~UcxContext() = default;
 
 const std::string& UcxContext::description() const { return state_->description(); }
+bool UcxContext::uses_verbs() const { return state_->uses_verbs(); }
 
 }  // namespace orchid::transport

@@ -33,10 +33,11 @@ std::vector<std::string> devices_of(std::span<const UcxResource> resources, Fits
 }  // namespace
 
 TransportChoice choose_transports(std::span<const UcxResource> resources, Fabric fabric) {
-  if (fabric == Fabric::tcp) return {over_tcp, "", "TCP, as it was told"};
+  if (fabric == Fabric::tcp)
+    return {.transports = over_tcp, .devices = "", .reason = "TCP, as it was told"};
   const auto connected = devices_of(resources, is_connection);
   const auto datagrams = devices_of(resources, is_datagram);
-  TransportChoice choice{over_verbs, "", ""};
+  TransportChoice choice{.transports = over_verbs, .devices = "", .reason = "", .verbs = true};
   std::string left_out;
   for (const std::string& device : datagrams)
     if (is_software(device) || std::ranges::find(connected, device) == connected.end())
@@ -46,10 +47,11 @@ TransportChoice choose_transports(std::span<const UcxResource> resources, Fabric
     if (!is_software(device) && std::ranges::find(datagrams, device) != datagrams.end())
       add_name(used, device);
   if (used.empty())
-    return {over_tcp, "",
-            left_out.empty()
-                ? "TCP: UCX finds no verbs device"
-                : "TCP: " + left_out + " has no connections, or does them in software"};
+    return {.transports = over_tcp,
+            .devices = "",
+            .reason = left_out.empty()
+                          ? "TCP: UCX finds no verbs device"
+                          : "TCP: " + left_out + " has no connections, or does them in software"};
   choice.devices = used;
   // The connection is made over TCP, on whatever has an address.
   for (const std::string& device :

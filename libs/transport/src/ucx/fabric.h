@@ -20,6 +20,7 @@ struct TransportChoice {
   std::string transports;  // as UCX_TLS
   std::string devices;     // as UCX_NET_DEVICES; empty: all
   std::string reason;      // for people, one line
+  bool verbs = false;      // an RDMA device is among the devices
 };
 
 /// TCP always, since the connection is made there. On a trusted fabric also reliable connections of

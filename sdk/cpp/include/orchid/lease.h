@@ -65,7 +65,9 @@ struct LeaseOptions {
   std::chrono::milliseconds duration{60'000};  // renewed for as long as the Lease lives
   std::chrono::milliseconds within{10'000};    // so long it may take to get the workers
   LeaseConstraints constraints{};
-  std::string lane = "auto";  // "auto", "local" or "ucx"
+  /// "auto"; "local": within this host; "ucx": as between hosts; "tcp": the same, and never over
+  /// RDMA, whatever the other host's executor says of the network (--lane-fabric).
+  std::string lane = "auto";
 };
 
 struct CallOptions {

@@ -15,8 +15,8 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 
 LeaseGrant request_lease(Session& session, const LeaseOptions& options) {
   // Without a host of its own a client is given only workers that it can reach over the network.
-  const std::string body =
-      lease_request(options, options.lane == "ucx" ? std::string() : own_boot_id());
+  const std::string body = lease_request(
+      options, options.lane == "ucx" || options.lane == "tcp" ? std::string() : own_boot_id());
   return parse_lease_grant(session
                                .request({.method = "POST",
                                          .target = "/v1/leases",

@@ -30,8 +30,9 @@ void check(const LeaseOptions& options) {
     refuse("a lease needs at least one worker with one core");
   if (options.at_least > options.workers) refuse("at_least is more than workers");
   if (options.duration < std::chrono::seconds(1)) refuse("a lease lasts at least a second");
-  if (options.lane != "auto" && options.lane != "local" && options.lane != "ucx")
-    refuse("lane is \"auto\", \"local\" or \"ucx\", not \"" + options.lane + "\"");
+  if (options.lane != "auto" && options.lane != "local" && options.lane != "ucx" &&
+      options.lane != "tcp")
+    refuse(R"(lane is "auto", "local", "ucx" or "tcp", not ")" + options.lane + '"');
 }
 
 }  // namespace

@@ -21,12 +21,12 @@ OpenedLane with_limits(std::unique_ptr<transport::LaneClient> client, const Lane
 
 Result<LaneKind> choose_lane(const GrantedWorker& worker, std::string_view wanted,
                              std::string_view own_boot_id) {
-  if (wanted != "auto" && wanted != "local" && wanted != "ucx")
+  if (wanted != "auto" && wanted != "local" && wanted != "ucx" && wanted != "tcp")
     return fail(ErrorCode::unsupported, "there is no lane '" + std::string(wanted) +
-                                            "'; 'auto', 'local' and 'ucx' are known");
+                                            "'; 'auto', 'local', 'ucx' and 'tcp' are known");
   const bool here = worker.boot_id.empty() || worker.boot_id == own_boot_id;
   const bool has_local = here && !worker.lane_socket.empty();
-  if (wanted != "ucx" && has_local) return LaneKind::local;
+  if (wanted != "ucx" && wanted != "tcp" && has_local) return LaneKind::local;
   if (wanted == "local")
     return fail(ErrorCode::unsupported,
                 "the worker is on host " + worker.node +
@@ -65,13 +65,14 @@ Result<OpenedLane> open_local_lane(const LaneClaimed& claimed, std::vector<Uniqu
 }
 
 Result<OpenedLane> open_remote_lane(const GrantedWorker& worker, const LaneClaimed& claimed,
+                                    transport::Fabric fabric,
                                     std::chrono::steady_clock::time_point deadline) {
   const auto colon = worker.lane_address.rfind(':');
   if (claimed.port == 0 || colon == std::string::npos)
     return fail(ErrorCode::bad_request, "the executor sent a lane without its address");
   const auto key = transport::parse_connection_key(claimed.key);
   if (!key) return fail(key.error());
-  auto context = shared_ucx_context();
+  auto context = shared_ucx_context(fabric);
   if (!context) return fail(std::move(context.error()));
   auto client = transport::UcxLaneClient::connect(
       **context,

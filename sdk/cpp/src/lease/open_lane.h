@@ -12,6 +12,7 @@
 #include "protocol/lane_messages.h"
 #include "transport/lane.h"
 #include "transport/local_lane.h"
+#include "transport/ucx_lane.h"
 
 namespace orchid::sdk {
 
@@ -36,10 +37,12 @@ struct OpenedLane {
 /// Errors: `bad_request`: the executor's message is nonsense.
 [[nodiscard]] Result<OpenedLane> open_local_lane(const LaneClaimed& claimed,
                                                  std::vector<UniqueFd> descriptors);
-/// Blocks until then. The first one loads UCX into this process. Errors: `unsupported` (no UCX
-/// here, or another version there), `unreachable`, `timed_out`, `bad_request`, `too_large`.
+/// Blocks until then. The first one loads UCX into this process; one over a `fabric` that is
+/// trusted opens an RDMA device, if there is one. Errors: `unsupported` (no UCX here, or another
+/// version there), `unreachable`, `timed_out`, `bad_request`, `too_large`.
 [[nodiscard]] Result<OpenedLane> open_remote_lane(const GrantedWorker& worker,
                                                   const LaneClaimed& claimed,
+                                                  transport::Fabric fabric,
                                                   std::chrono::steady_clock::time_point deadline);
 
 }  // namespace orchid::sdk

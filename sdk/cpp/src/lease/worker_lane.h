@@ -217,6 +217,7 @@ class WorkerLane {
   std::uint64_t socket_look_ticks_ = 0;
   std::array<Flight, flight_limit> flights_{};
   LaneKind kind_ = LaneKind::local;
+  bool tcp_only_ = false;      // no RDMA, whatever the executor says of the network
   std::uint64_t opening_ = 0;  // counts the lanes of other hosts that were announced
   std::int64_t opening_pid_ = 0;
   unsigned failed_openings_ = 0;   // one after the other

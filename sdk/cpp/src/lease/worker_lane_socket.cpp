@@ -19,6 +19,7 @@ void WorkerLane::open(std::string_view lane) {
   const auto kind = choose_lane(worker_, lane, own_boot_id());
   if (!kind) return die(kind.error());
   kind_ = *kind;
+  tcp_only_ = lane == "tcp";
   if (kind_ == LaneKind::ucx) return connect_remote();
   auto socket = LaneSocket::connect_local(worker_.lane_socket);
   if (socket) return use_socket(std::move(*socket));
@@ -94,11 +95,13 @@ void WorkerLane::open_remote(const LaneClaimed& message) {
   opening_pid_ = message.pid;
   const auto threads = core_.threads();
   if (threads == nullptr) return;
+  const auto fabric =
+      message.trusted_fabric && !tcp_only_ ? transport::Fabric::trusted : transport::Fabric::tcp;
   threads->connector.post([weak = core_.weak_from_this(), lane = this, worker = worker_, message,
-                           opening = ++opening_] {
+                           fabric, opening = ++opening_] {
     if (const auto core = weak.lock(); core == nullptr || core->ended()) return;
-    auto opened =
-        open_remote_lane(worker, message, std::chrono::steady_clock::now() + connect_within);
+    auto opened = open_remote_lane(worker, message, fabric,
+                                   std::chrono::steady_clock::now() + connect_within);
     if (const auto core = weak.lock()) lane->arrive(opening, std::move(opened));
   });
 }
