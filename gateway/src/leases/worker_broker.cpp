@@ -151,14 +151,29 @@ void WorkerBroker::executor_said(const ExecutorId& id, const ControlMessage& mes
       lease_ended(id, *ended, closed->reason == LeaseEnd::reclaimed);
     }
   } else if (const auto* grant = std::get_if<GrantChanged>(&message)) {
-    log::info("event=grant_changed executor={} cores={} draining={}", id.value(),
-              grant->cores.size(), grant->draining);
-    hosts_.change_grant(id, *grant, now);
-    refresh_host(hosts_.find(id)->host.boot_id, now);
+    grant_changed(id, *grant, now);
   } else if (const auto* capacity = std::get_if<CapacityReport>(&message)) {
     hosts_.report(id, *capacity);
   }
   plan(now);
+}
+
+/// What the executor does not offer any more it ends itself, and says so of each lease: in the
+/// meantime calls may end, and their callers hear why.
+void WorkerBroker::grant_changed(const ExecutorId& id, const GrantChanged& grant,
+                                 MonotonicTime now) {
+  log::info("event=grant_changed executor={} cores={} draining={}", id.value(), grant.cores.size(),
+            grant.draining);
+  hosts_.change_grant(id, grant, now);
+  Capacity::Losses others;
+  for (placement::Displaced& loss : capacity_.refresh(hosts_.find(id)->host.boot_id, now)) {
+    const Lease* lease = leases_.of_decision(loss.lease);
+    if (lease != nullptr && lease->executor == id)
+      leases_.lose_place(loss, now);
+    else
+      others.push_back(std::move(loss));
+  }
+  displace(others, now);
 }
 
 void WorkerBroker::clusters_changed(MonotonicTime now) {

@@ -88,6 +88,13 @@ bool WorkerBroker::fits(const Executor& executor, const WorkerTerms& terms) cons
          });
 }
 
+std::uint64_t WorkerBroker::cores_wanted() const {
+  std::uint64_t cores = 0;
+  for (const auto& [id, holder] : holders_)
+    cores += std::uint64_t{holder.unmet()} * holder.terms.cores;
+  return cores;
+}
+
 std::size_t WorkerBroker::largest(const WorkerTerms& terms) const {
   std::map<std::string, std::size_t> by_host;  // its executors may offer the same cores
   for (const auto& [id, executor] : hosts_.executors()) {
