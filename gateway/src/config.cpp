@@ -123,6 +123,7 @@ std::vector<Setting> pilot_settings(PilotSettings& p) {
       {"pilots_most_running", "pilots in all, at most", number(p.most_running, 1U, 100'000U)},
       {"pilots_most_cores", "cores of one pilot, at most", number(p.most_cores, 1U, 4'096U)},
       {"pilots_shortest", "time of a pilot, at least", duration(p.shortest, longest)},
+      {"pilots_idle_time", "of a pilot, until it is cancelled", duration(p.idle_time, longest)},
       {"pilots_longest", "time of a pilot, at most", duration(p.longest, longest)},
   };
 }
@@ -156,6 +157,8 @@ std::vector<Setting> own_settings(Config& c) {
       {"queued", "asynchronous calls that may wait", number<std::size_t>(c.queued, 1, 10'000'000)},
       {"body_memory", "memory for large request bodies", size(c.body_memory, 64_MiB)},
       {"worker_memory", "memory of each worker", size(c.worker_memory, 16_MiB)},
+      {"worker_idle_time", "of a worker that no call uses, until it is given back",
+       duration(c.worker_idle_time, day)},
       {"leased_workers", "in a user's own leases together; 0: all there are",
        number<std::size_t>(c.leased_workers, 0, 1'000'000)},
       {"versions_per_function", "versions kept of a function",

@@ -43,6 +43,8 @@ struct Config {
   std::size_t queued = 100'000;     // asynchronous calls that wait; 1 to 10 000 000
   ByteCount body_memory = 1_GiB;    // of large bodies; 64 MiB to 1 TiB, all threads together
   ByteCount worker_memory = 1_GiB;  // of each worker; 16 MiB to 1 TiB
+  std::chrono::milliseconds worker_idle_time{
+      60'000};  // of one that no call uses, until it is given back
   std::size_t leased_workers =
       0;  // in a user's own leases together, to 1 000 000; 0: all there are
   std::size_t versions_per_function = 16;  // 1 to 1 000

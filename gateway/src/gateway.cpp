@@ -238,6 +238,7 @@ Gateway::Objects::Objects(Config config, Opened opened)
           {.broker = {.epoch = opened.state.epoch,
                       .boot_id = opened.boot_id,
                       .remote_dispatch = true,
+                      .grows = config_.pilots.automatic,
                       .worker_memory = config_.worker_memory},
            .policy = std::move(opened.policy),
            .cores_per_user = config_.placement_cores_per_user,
@@ -265,7 +266,7 @@ Gateway::Objects::Objects(Config config, Opened opened)
 void Gateway::Objects::build_async() {
   std::vector<RunnerPort> runners;
   for (unsigned i = 0; i < config_.http_threads; ++i) {
-    units_.push_back(std::make_unique<HttpUnit>(i, clock_, capacity_));
+    units_.push_back(std::make_unique<HttpUnit>(i, clock_, capacity_, config_.worker_idle_time));
     runners.push_back({units_.back()->poster(), &units_.back()->runner()});
   }
   async_ = std::make_unique<AsyncInvocations>(

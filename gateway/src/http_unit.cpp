@@ -9,9 +9,11 @@ std::size_t share(std::size_t total, unsigned threads) { return (total + threads
 
 }  // namespace
 
-HttpUnit::HttpUnit(std::size_t index, const Clock& clock, CapacityControl& capacity)
+HttpUnit::HttpUnit(std::size_t index, const Clock& clock, CapacityControl& capacity,
+                   std::chrono::milliseconds worker_idle_time)
     : index_(index),
-      dispatcher_(io_, clock, capacity, {.id = HolderId{index + 1}}),
+      dispatcher_(io_, clock, capacity,
+                  {.id = HolderId{index + 1}, .give_back_after = worker_idle_time}),
       limited_(dispatcher_, clock, poster()) {}
 
 void HttpUnit::stop_calls() {
@@ -78,7 +80,8 @@ void HttpUnit::complete(const SharedParts& shared) {
       .here = poster(),
       .control = shared.control,
       .defaults = defaults,
-      .queued_limit = config.queued});
+      .queued_limit = config.queued,
+      .worker_memory = config.worker_memory});
   // The busiest first: routes are looked at in order.
   invocation_routes_->add_to(router_);
   result_routes_->add_to(router_);

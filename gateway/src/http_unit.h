@@ -41,7 +41,9 @@ struct SharedParts {
 /// has ended.
 class HttpUnit {
  public:
-  HttpUnit(std::size_t index, const Clock& clock, CapacityControl& capacity);
+  /// `worker_idle_time`: a worker that no call has used for so long is given back.
+  HttpUnit(std::size_t index, const Clock& clock, CapacityControl& capacity,
+           std::chrono::milliseconds worker_idle_time);
   void complete(const SharedParts& shared);
 
   [[nodiscard]] boost::asio::io_context& io() { return io_; }

@@ -13,6 +13,7 @@
 #include "pilot/batch_script.h"
 #include "pilot/slurm_commands.h"
 #include "pilots/pilot_place.h"
+#include "pilots/pilot_terms.h"
 #include "terminal/documents.h"
 #include "terminal/duration.h"
 #include "terminal/programs.h"
@@ -28,13 +29,9 @@ using pilot::SlurmCommands;
 constexpr std::chrono::milliseconds look_again{250};
 
 struct StartArguments {
-  PilotRequest request;
+  PilotTerms terms;
   std::string time = "10m";
   std::string memory;
-  std::string host_identity = "boot";
-  std::string gateway_grace = "120s";
-  std::string address;
-  std::string programs;
   unsigned count = 1;
   unsigned most = 8;
   bool dry_run = false;
@@ -46,43 +43,22 @@ struct StopArguments {
   std::string within = "30s";
 };
 
-SlurmCommands slurm_commands() {
-  const auto sbatch = find_program("sbatch");
-  return SlurmCommands({.folder = sbatch ? sbatch->parent_path() : std::filesystem::path()});
-}
-
-Result<std::chrono::seconds> seconds_of(const std::string& text, const char* option) {
-  auto duration = parse_duration(text);
-  if (!duration) return fail(std::move(duration.error()).while_doing(option));
-  return std::chrono::ceil<std::chrono::seconds>(*duration);
+/// For a worker on each core.
+ByteCount memory_of_workers(Shell& shell, std::uint32_t cores) {
+  const auto limits = Document::parse(shell.client().get("/v1/limits"));
+  return {limits.value("worker_memory_bytes", std::uint64_t{0}) * cores};
 }
 
 Result<PilotRequest> request_of(const StartArguments& arguments, const PilotPlace& place) {
-  PilotRequest request = arguments.request;
+  auto request = complete(arguments.terms, place);
+  if (!request) return request;
   auto time = seconds_of(arguments.time, "--time");
   if (!time) return fail(std::move(time.error()));
-  auto grace = seconds_of(arguments.gateway_grace, "--gateway-grace");
-  if (!grace) return fail(std::move(grace.error()));
-  if (!arguments.memory.empty()) {
-    auto memory = parse_byte_count(arguments.memory);
-    if (!memory) return fail(std::move(memory.error()).while_doing("--memory"));
-    request.memory = *memory;
-  }
-  auto gateway = place.address_for_nodes(arguments.address);
-  if (!gateway) return fail(std::move(gateway.error()));
-  const auto programs = arguments.programs.empty()
-                            ? own_program_directory()
-                            : Result<std::filesystem::path>(arguments.programs);
-  if (!programs) return fail(programs.error());
-  request.time = *time;
-  request.gateway_grace = *grace;
-  request.gateway = std::move(*gateway);
-  request.job_name = pilot::pilot_job_name(place.mark);
-  request.token_file = place.gateway->token_file;
-  request.executor = *programs / "orchid-executor";
-  if (const auto sbatch = find_program("sbatch")) request.commands = sbatch->parent_path();
-  request.host_identity =
-      arguments.host_identity == "node" ? pilot::HostIdentity::node : pilot::HostIdentity::boot;
+  request->time = *time;
+  if (arguments.memory.empty()) return request;
+  auto memory = parse_byte_count(arguments.memory);
+  if (!memory) return fail(std::move(memory.error()).while_doing("--memory"));
+  request->memory = *memory;
   return request;
 }
 
@@ -129,32 +105,20 @@ ExitStatus submit(Shell& shell, const StartArguments& arguments, const PilotRequ
 }
 
 ExitStatus run_start(Shell& shell, const StartArguments& arguments) {
-  auto place = find_pilot_place(shell.gateway);
+  const auto place = place_for_pilots(shell.gateway);
   if (!place) return shell.report(place.error());
-  if (!place->gateway)
-    return shell.report(Failure{ErrorCode::unreachable,
-                                "no running Orchid found; start one with 'orchid up --listen "
-                                "IP:PORT', which nodes can reach"});
-  if (auto marked = mark(*place); !marked) return shell.report(marked.error());
   auto request = request_of(arguments, *place);
   if (!request) return shell.report(request.error());
-  const auto logs = place->log_folder();
-  request->log_file = logs / "%j.log";
+  if (const auto good = pilot::batch_script(*request); !good) return shell.report(good.error());
+  if (arguments.memory.empty()) request->memory = memory_of_workers(shell, request->cores);
   const auto script = pilot::batch_script(*request);
   if (!script) return shell.report(script.error());
-  if (arguments.dry_run) {
-    if (shell.json)
-      print_document(shell, {{"script", *script}});
-    else
-      shell.print(*script);
-    return ExitStatus::ok;
-  }
-  std::error_code error;
-  std::filesystem::create_directories(logs, error);
-  if (error)
-    return shell.report(
-        Failure{ErrorCode::system, "making " + logs.string() + ": " + error.message()});
-  return submit(shell, arguments, *request, *script);
+  if (!arguments.dry_run) return submit(shell, arguments, *request, *script);
+  if (shell.json)
+    print_document(shell, {{"script", *script}});
+  else
+    shell.print(*script);
+  return ExitStatus::ok;
 }
 
 Document document_of(const PilotJob& job) {
@@ -257,37 +221,18 @@ void add_start(CLI::App& pilots, Shell& shell) {
                   "  orchid pilot start --partition idle --count 4 --max 8\n"
                   "  orchid pilot start --partition idle --option --constraint=avx512 --dry-run");
   auto arguments = std::make_shared<StartArguments>();
-  PilotRequest& request = arguments->request;
-  command->add_option("--partition", request.partition, "a preemptible one, so that nobody waits");
-  command->add_option("--qos", request.qos, "quality of service");
-  command->add_option("--account", request.account, "whose budget pays");
+  PilotRequest& request = arguments->terms.request;
+  add_pilot_terms(*command, arguments->terms);
   command->add_option("--time", arguments->time, "of each pilot (otherwise 10m)");
   command->add_option("--cores", request.cores, "on each node (otherwise 1)");
   command->add_option("--memory", arguments->memory,
-                      "on each node, such as 4GiB (otherwise the partition's default)");
+                      "on each node, such as 4GiB (otherwise what a worker on each core gets)");
   command->add_option("--nodes", request.nodes, "of each pilot, with an executor on each");
   command->add_option("--node-list", request.node_list, "nodes that it shall have, such as n[1-2]");
   command->add_option("--count", arguments->count, "so many pilots (otherwise 1)")
       ->check(CLI::Range(1, 1000));
   command->add_option("--max", arguments->most,
                       "submit none beyond so many that wait or run (otherwise 8)");
-  command
-      ->add_option("--host-identity", arguments->host_identity,
-                   "boot: by the machine's boot id (otherwise); node: by the node's name, for "
-                   "several nodes on one machine")
-      ->check(CLI::IsMember({"boot", "node"}));
-  command->add_option("--address", arguments->address,
-                      "HOST:PORT by which nodes reach the gateway (otherwise the one it listens "
-                      "on)");
-  command->add_option("--lane-listen", request.lane_listen,
-                      "IP:PORT of nodes where clients of other hosts reach workers (otherwise "
-                      "'auto': by which the node reaches the gateway)");
-  command->add_option("--gateway-grace", arguments->gateway_grace,
-                      "a pilot ends when no gateway has answered it for so long (otherwise 120s)");
-  command->add_option("--programs", arguments->programs,
-                      "folder of Orchid's programs on the nodes (otherwise the same as here)");
-  command->add_option("--option", request.options, "a further option of sbatch; can be repeated")
-      ->allow_extra_args(false);
   command->add_flag("--dry-run", arguments->dry_run, "print the batch script, submit nothing");
   command->callback([&shell, arguments] { shell.status = run_start(shell, *arguments); });
 }
@@ -317,6 +262,7 @@ void add_pilot(CLI::App& app, Shell& shell) {
                            "  orchid pilot list\n  orchid pilot list --json");
   list->callback([&shell] { shell.status = run_list(shell); });
   add_stop(*pilots, shell);
+  add_pilot_keep(*pilots, shell);
 }
 
 }  // namespace orchid::cli

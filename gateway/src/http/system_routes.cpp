@@ -110,7 +110,8 @@ void SystemRoutes::limits(const Reply& reply) {
                   {"default_async_deadline_ms", ms(parts_.defaults.async_deadline)},
                   {"default_wait_ms", ms(parts_.defaults.wait)},
                   {"longest_deadline_ms", ms(bounds::longest_deadline)},
-                  {"queued_invocations", parts_.queued_limit}};
+                  {"queued_invocations", parts_.queued_limit},
+                  {"worker_memory_bytes", parts_.worker_memory.value}};
   reply.send(json_response(200, json.dump() + "\n"));
 }
 

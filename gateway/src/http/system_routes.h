@@ -7,6 +7,7 @@
 
 #include "foundation/clock.h"
 #include "foundation/task.h"
+#include "foundation/units.h"
 #include "functions/function_table.h"
 #include "functions/published.h"
 #include "http/metrics.h"
@@ -40,6 +41,7 @@ class SystemRoutes {
     Poster control;
     InvocationDefaults defaults;
     std::size_t queued_limit = 0;
+    ByteCount worker_memory;
   };
   explicit SystemRoutes(Parts parts) : parts_(std::move(parts)) {}
   void add_to(Router& router);

@@ -10,7 +10,8 @@ namespace orchid::gateway {
 WorkerBroker::WorkerBroker(Options options, Capacity::Options capacity)
     : options_(std::move(options)),
       capacity_(hosts_, std::move(capacity)),
-      leases_(options_.epoch, hosts_, capacity_) {}
+      leases_(options_.epoch, hosts_, capacity_),
+      supply_told_(options_.grows) {}
 
 WorkerTerms WorkerBroker::dispatcher_terms(LeaseTenant tenant) const {
   return {.tenant = std::move(tenant),
@@ -290,9 +291,10 @@ void WorkerBroker::release_holder(const Lease& lease) {
 
 void WorkerBroker::tell_supply() {
   const WorkerTerms terms = dispatcher_terms({});
-  const bool exists = std::ranges::any_of(hosts_.executors(), [&](const auto& entry) {
-    return entry.second.state == ExecutorState::connected && fits(entry.second, terms);
-  });
+  const bool exists =
+      options_.grows || std::ranges::any_of(hosts_.executors(), [&](const auto& entry) {
+        return entry.second.state == ExecutorState::connected && fits(entry.second, terms);
+      });
   if (exists == supply_told_) return;
   supply_told_ = exists;
   for (const auto& [id, holder] : holders_) actions_.emplace_back(TellSupply{id, exists});

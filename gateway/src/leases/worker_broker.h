@@ -72,6 +72,7 @@ class WorkerBroker {
     std::uint64_t epoch = 1;
     std::string boot_id;           // this host's: its workers come first, they are the nearest
     bool remote_dispatch = false;  // workers of other hosts run HTTP calls too
+    bool grows = false;            // more executors come when more is wanted: pilots
     ByteCount worker_memory{1ULL << 30};
     std::chrono::milliseconds forget_lost_after{30'000};  // a lost executor's leases end then
     std::chrono::milliseconds open_within{2'000};  // else the lease is asked of another executor
@@ -110,6 +111,8 @@ class WorkerBroker {
   void tick(MonotonicTime now);
 
   [[nodiscard]] ByteCount worker_memory() const { return options_.worker_memory; }
+  /// What there is is not all that there can be.
+  [[nodiscard]] bool grows() const { return options_.grows; }
   [[nodiscard]] LeaseId next_lease_id() { return leases_.next_id(); }
   /// Cores of the workers that are wanted and have found no place.
   [[nodiscard]] std::uint64_t cores_wanted() const;

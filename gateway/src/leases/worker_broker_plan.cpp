@@ -96,14 +96,15 @@ std::uint64_t WorkerBroker::cores_wanted() const {
 }
 
 std::size_t WorkerBroker::largest(const WorkerTerms& terms) const {
-  std::map<std::string, std::size_t> by_host;  // its executors may offer the same cores
+  std::map<std::string, placement::CoreSet> counted;  // by host: its executors may offer the same
+  std::size_t total = 0;
   for (const auto& [id, executor] : hosts_.executors()) {
     if (!fits(executor, terms)) continue;
-    std::size_t& workers = by_host[executor.host.boot_id];
-    workers = std::max(workers, executor.host.cores.size() / terms.cores);
+    placement::CoreSet& others = counted[executor.host.boot_id];
+    const placement::CoreSet own = core_set(executor.host.cores);
+    total += (own - others).size() / terms.cores;
+    others |= own;
   }
-  std::size_t total = 0;
-  for (const auto& [host, workers] : by_host) total += workers;
   return total;
 }
 

@@ -27,6 +27,7 @@ KeptProcess::Options pilot_keeper(const PilotSettings& settings,
   add("--max-cores", std::to_string(settings.most_cores));
   add("--shortest", seconds(settings.shortest));
   add("--longest", seconds(settings.longest));
+  add("--idle-time", seconds(settings.idle_time));
   add("--memory-per-core", std::to_string(settings.worker_memory.value));
   return options;
 }

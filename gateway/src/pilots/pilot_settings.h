@@ -23,7 +23,8 @@ struct PilotSettings {
   std::uint32_t most_cores = 64;                   // of one; 1 to 4 096
   std::chrono::milliseconds shortest{2 * 60'000};  // time of one; 1 min and more
   std::chrono::milliseconds longest{3'600'000};
-  ByteCount worker_memory;  // for each core; set from the gateway's own
+  std::chrono::milliseconds idle_time{60'000};  // of a pilot, until it is cancelled; 1 s and more
+  ByteCount worker_memory;                      // for each core; set from the gateway's own
 };
 
 /// `orchid pilot keep`, which asks the gateway at `socket` for the demand.

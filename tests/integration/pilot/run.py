@@ -171,6 +171,42 @@ def pilots_of_a_killed_gateway_end_by_themselves(site):
     site.start_gateway()
 
 
+def pilots_come_and_go_by_demand(site):
+    site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
+    site.stop_gateway()
+    site.start_gateway(f"""
+sources = ["slurm"]
+worker_idle_time = "1s"
+[slurm]
+interval = "200ms"
+requests_per_minute = 3000
+[pilots]
+automatic = true
+partition = "idle"
+address = "{site.address}"
+host_identity = "node"
+most_queued = 2
+most_cores = 1
+shortest = "2m"
+idle_time = "2s"
+""")
+    expect(not site.pilots(), "without demand there is none")
+    served = site.orchid("invoke", "hello", "--deadline", "60s", data="orchid", check=False)
+    expect("orchid" in served.stdout, f"a call that finds no place gets a pilot: {served.stderr}{site.said()}{site.trouble()}")
+    pilots = site.pilots()
+    expect(pilots and len(pilots) <= 2 and all(one["partition"] == "idle" for one in pilots), f"it is an ordinary pilot: {pilots}")
+    wait_until(lambda: not site.pilots(), "a pilot that nobody uses goes", lambda: site.said() + site.trouble())
+    began = [site.calling("hello", "orchid") for _ in range(4)]
+    most = 0
+    while any(call.poll() is None for call in began):
+        most = max(most, len([one for one in site.pilots() if one["state"] == "PENDING"]))
+        expect(most <= 2, "never more wait than may")
+    expect(all(call.returncode == 0 for call in began), "all calls have their answers")
+    site.stop_gateway()
+    site.start_gateway()
+    site.orchid("pilot", "stop", "--all")
+
+
 def measured(case, *arguments):
     if len(sys.argv) > 4 and case.__name__ not in sys.argv[4:]:
         return
@@ -183,7 +219,7 @@ def main():
     slurm_cluster.skip_without_slurm()
     cases = [a_script_can_be_read_before, a_pilot_joins_serves_and_leaves, a_cancelled_pilots_call_ends_on_another,
              a_batch_job_takes_a_pilots_cores, one_pilot_may_have_several_nodes, only_own_pilots_are_stopped_and_no_more_than_allowed,
-             pilots_of_a_killed_gateway_end_by_themselves, what_is_wrong_is_said]
+             pilots_of_a_killed_gateway_end_by_themselves, pilots_come_and_go_by_demand, what_is_wrong_is_said]
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
         for case in cases:
             measured(case, site)

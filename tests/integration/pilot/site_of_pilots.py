@@ -46,15 +46,20 @@ class Site:
         self.environment = {**cluster.environment(), "XDG_RUNTIME_DIR": str(folder / "run"), "HOME": str(folder)}
         self.environment.pop("ORCHID_GATEWAY", None)
         self.gateway = None
+        self.port = 0
         self.start_gateway()
+        # The same for all that follow: pilots of one find the next.
+        self.port = int(self.address.rpartition(":")[2])
 
-    def start_gateway(self):
+    def start_gateway(self, settings=""):
         reader, writer = os.pipe()
+        configuration = self.folder / "gateway.toml"
+        configuration.write_text(settings)
         command = [self.programs / "orchid-gateway", "--state", self.state, "--compiler", self.programs / "orchid-compiler", "--dispatch",
-                   self.programs / "orchid-dispatch", "--listen", "127.0.0.1:0", "--socket", self.runtime / "gateway.sock", "--ready-fd",
-                   str(writer)]
+                   self.programs / "orchid-dispatch", "--listen", f"127.0.0.1:{self.port}", "--socket", self.runtime / "gateway.sock", "--config",
+                   configuration, "--ready-fd", str(writer)]
         with open(self.folder / "gateway.log", "ab") as log:
-            self.gateway = subprocess.Popen(command, pass_fds=[writer], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.gateway = subprocess.Popen(command, env=self.environment, pass_fds=[writer], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         os.close(writer)
         with os.fdopen(reader) as told:
             ready = json.loads(told.readline())
@@ -107,6 +112,9 @@ class Site:
 
     def hosts(self):
         return json.loads(self.orchid("hosts", "--json").stdout)["hosts"]
+
+    def said(self):
+        return (self.folder / "gateway.log").read_text(errors="replace")[-4000:]
 
     def wait_for_executor(self, node):
         """Until the gateway knows it; its process id."""

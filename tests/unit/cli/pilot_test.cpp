@@ -62,7 +62,7 @@ TEST_CASE("what orchid pilot is told wrong is a usage error") {
     return orchid(words).status;
   };
   CHECK(orchid({"pilot"}).status == 2);
-  CHECK(status({"pilot", "start", "--dry-run"}) == 0);
+  CHECK(status({"pilot", "start", "--dry-run", "--memory", "1GiB"}) == 0);
   for (const std::vector<std::string>& wrong : {std::vector<std::string>{"--time", "soon"},
                                                 {"--time", "10s"},
                                                 {"--cores", "0"},
@@ -85,11 +85,13 @@ TEST_CASE("what orchid pilot is told wrong is a usage error") {
 TEST_CASE("a dry run prints the script, also as JSON") {
   const Scratch scratch;
   const std::string gateway = fake_gateway(scratch, {"http://10.0.0.5:2"});
-  const Ran plain = orchid({"pilot", "start", "--dry-run", "--gateway", gateway});
+  const Ran plain =
+      orchid({"pilot", "start", "--dry-run", "--memory", "1GiB", "--gateway", gateway});
   CHECK(plain.out.starts_with("#!/bin/bash\n"));
   CHECK(plain.out.find("gateway='10.0.0.5:2'") != std::string::npos);
   CHECK(plain.out.find((scratch / "token").string()) != std::string::npos);
-  const Ran as_json = orchid({"pilot", "start", "--dry-run", "--json", "--gateway", gateway});
+  const Ran as_json =
+      orchid({"pilot", "start", "--dry-run", "--memory", "1GiB", "--json", "--gateway", gateway});
   CHECK(nlohmann::json::parse(as_json.out).at("script") == plain.out);
 }
 

@@ -232,6 +232,19 @@ TEST_CASE("a worker that was lost with its executor is replaced by another") {
   CHECK(view->workers[0].executor == ExecutorId("e2"));
 }
 
+TEST_CASE("what could be leased at most counts each core of a host once") {
+  World world;
+  world.join("e1", 2);
+  world.join("e2", 3);  // 0, 1 and another
+  CHECK(world.broker.largest({.boot_id = "here"}) == 3);
+  Executor apart{.id = ExecutorId("e3"), .owner = {}, .host = {.boot_id = "here"}};
+  apart.host.cores = {7};
+  apart.lane_socket = "/run/e3";
+  world.broker.executor_joined(apart, {}, world.now);
+  CHECK(world.broker.largest({.boot_id = "here"}) == 4);
+  CHECK(world.broker.largest({.cores = 2, .boot_id = "here"}) == 1);
+}
+
 TEST_CASE("a gateway that starts anew learns the leases from the executors") {
   World world;
   const LeaseHeld held{.lease = {1, 7},

@@ -133,6 +133,19 @@ TEST_CASE("nothing new comes to an executor that drains, and all is lost at its 
   CHECK(world.broker.capacity().cores_leased("here") == 0);
 }
 
+TEST_CASE("where pilots come by demand, wishes wait for them and are counted") {
+  WorkerBroker broker({.epoch = 1, .boot_id = "here", .grows = true});
+  broker.add_dispatcher(a, {});
+  const auto told = broker.take_actions();
+  REQUIRE(told.size() == 1);
+  CHECK(std::get<TellSupply>(told[0]).exists);
+  CHECK(broker.has_supply());
+  broker.want_workers(a, 3, MonotonicTime{});
+  CHECK(broker.cores_wanted() == 3);
+  broker.remove_holder(a, MonotonicTime{});
+  CHECK(broker.cores_wanted() == 0);
+}
+
 TEST_CASE("a refused holder is not placed again before something changes") {
   World world;
   world.broker.add_dispatcher(a, {});

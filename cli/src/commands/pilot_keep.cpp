@@ -1,0 +1,117 @@
+// commands/pilot_keep.cpp: orchid pilot keep: pilots by demand, until it is stopped. A gateway
+// whose configuration says so keeps one running.
+#include <csignal>
+#include <memory>
+#include <thread>
+
+#include "commands/commands.h"
+#include "foundation/units.h"
+#include "orchid/error.h"
+#include "pilots/pilot_keeper.h"
+#include "pilots/pilot_terms.h"
+
+namespace orchid::cli {
+namespace {
+
+constexpr std::chrono::seconds gateway_gone_after{30};
+
+struct KeepArguments {
+  PilotTerms terms;
+  pilot::PilotOptions controller;
+  std::string shortest = "2m";
+  std::string longest = "1h";
+  std::string idle_time = "60s";
+  std::string memory_per_core;
+};
+
+Result<PilotKeeper::Options> options_of(const KeepArguments& arguments, const PilotPlace& place) {
+  auto request = complete(arguments.terms, place);
+  if (!request) return fail(std::move(request.error()));
+  PilotKeeper::Options options{
+      .controller = arguments.controller, .request = std::move(*request), .memory_per_core = {}};
+  auto shortest = seconds_of(arguments.shortest, "--shortest");
+  if (!shortest) return fail(std::move(shortest.error()));
+  auto longest = seconds_of(arguments.longest, "--longest");
+  if (!longest) return fail(std::move(longest.error()));
+  options.controller.shortest = *shortest;
+  options.controller.longest = *longest;
+  auto idle_time = seconds_of(arguments.idle_time, "--idle-time");
+  if (!idle_time) return fail(std::move(idle_time.error()));
+  options.controller.shrink_after = *idle_time;
+  if (auto good = pilot::check(options.controller); !good) return fail(std::move(good.error()));
+  if (!arguments.memory_per_core.empty()) {
+    auto memory = parse_byte_count(arguments.memory_per_core);
+    if (!memory) return fail(std::move(memory.error()).while_doing("--memory-per-core"));
+    options.memory_per_core = *memory;
+  }
+  return options;
+}
+
+/// Until a signal, which is blocked, comes; or for `time`. True: it came.
+bool stopped_within(const sigset_t& signals, std::chrono::seconds time) {
+  const timespec wait{.tv_sec = time.count(), .tv_nsec = 0};
+  return ::sigtimedwait(&signals, nullptr, &wait) > 0;
+}
+
+ExitStatus run_keep(Shell& shell, const KeepArguments& arguments) {
+  const auto place = place_for_pilots(shell.gateway);
+  if (!place) return shell.report(place.error());
+  auto options = options_of(arguments, *place);
+  if (!options) return shell.report(options.error());
+  if (const auto script = pilot::batch_script(options->request); !script)
+    return shell.report(script.error());
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  Client client = shell.client();
+  const pilot::SlurmCommands slurm = slurm_commands();
+  const SystemClock clock;
+  PilotKeeper keeper(std::move(*options),
+                     {.get = [&client](const std::string& path) { return client.get(path); },
+                      .slurm = slurm,
+                      .clock = clock,
+                      .say = [&shell](const std::string& line) { shell.note(line); }});
+  MonotonicTime answered = clock.now();
+  do {
+    try {
+      keeper.look();
+      answered = clock.now();
+    } catch (const Error& error) {
+      // Pilots end by themselves when their gateway is gone.
+      if (clock.now() - answered > gateway_gone_after) throw;
+    }
+  } while (!stopped_within(signals, PilotKeeper::look_every));
+  return ExitStatus::ok;
+}
+
+}  // namespace
+
+void add_pilot_keep(CLI::App& pilots, Shell& shell) {
+  auto* command = add_command(
+      pilots, shell, "keep", "Submit and end pilots by demand, until Ctrl-C",
+      "  orchid pilot keep --partition idle --max-queued 4\n"
+      "  (a gateway with [pilots] automatic = true in its configuration runs this itself)");
+  auto arguments = std::make_shared<KeepArguments>();
+  add_pilot_terms(*command, arguments->terms);
+  pilot::PilotOptions& controller = arguments->controller;
+  command->add_option("--max-queued", controller.most_queued, "pilots that wait, at most")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--max", controller.most_running, "pilots in all, at most")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  command->add_option("--max-cores", controller.most_cores, "of one pilot")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command->add_option("--shortest", arguments->shortest, "time of a pilot (otherwise 2m)");
+  command->add_option("--longest", arguments->longest, "time of a pilot (otherwise 1h)");
+  command->add_option("--idle-time", arguments->idle_time,
+                      "of a pilot, until it is cancelled (otherwise 60s)");
+  command->add_option("--memory-per-core", arguments->memory_per_core,
+                      "of each pilot, such as 1GiB (otherwise the partition's default)");
+  command->callback([&shell, arguments] { shell.status = run_keep(shell, *arguments); });
+}
+
+}  // namespace orchid::cli

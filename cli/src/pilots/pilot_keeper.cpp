@@ -1,0 +1,75 @@
+#include "pilots/pilot_keeper.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <variant>
+
+#include "pilots/situation.h"
+
+namespace orchid::cli {
+
+using nlohmann::json;
+
+PilotKeeper::PilotKeeper(Options options, Parts parts)
+    : options_(std::move(options)), parts_(std::move(parts)), controller_(options_.controller) {}
+
+void PilotKeeper::look() {
+  const MonotonicTime now = parts_.clock.now();
+  const bool wanted =
+      json::parse(parts_.get("/v1/demand")).value("cores_wanted", std::uint64_t{0}) > 0;
+  if (!wanted && !has_pilots_ && now - listed_ < look_when_idle) return;
+  const auto jobs = parts_.slurm.list(options_.request.job_name);
+  if (!jobs) {
+    // Existing pilots go on; without knowing them none is added.
+    if (std::exchange(last_trouble_, jobs.error().message) != jobs.error().message)
+      parts_.say("the queue cannot be read: " + jobs.error().message);
+    return;
+  }
+  last_trouble_.clear();
+  listed_ = now;
+  has_pilots_ = !jobs->empty();
+  std::erase_if(nodes_, [&](const auto& entry) {
+    return std::ranges::find(*jobs, entry.first, &pilot::PilotJob::job) == jobs->end();
+  });
+  pilot::Situation situation =
+      situation_of(json::parse(parts_.get("/v1/hosts")), *jobs, options_.request.partition, now);
+  for (pilot::Pilot& one : situation.pilots)
+    if (const auto known = nodes_.find(one.job); one.node.empty() && known != nodes_.end())
+      one.node = known->second;
+  for (const pilot::PilotAction& action : controller_.decide(now, situation)) act(action, now);
+}
+
+void PilotKeeper::act(const pilot::PilotAction& action, MonotonicTime now) {
+  if (const auto* wanted = std::get_if<pilot::SubmitPilot>(&action)) return submit(*wanted, now);
+  const std::uint64_t job = std::get<pilot::CancelPilot>(action).job;
+  if (const auto cancelled = parts_.slurm.cancel(options_.request.job_name, {job}); !cancelled)
+    return parts_.say(
+        fmt::format("pilot {} cannot be cancelled: {}", job, cancelled.error().message));
+  parts_.say(fmt::format("cancelled pilot {}: nobody has used it", job));
+}
+
+void PilotKeeper::submit(const pilot::SubmitPilot& wanted, MonotonicTime now) {
+  pilot::PilotRequest request = options_.request;
+  request.cores = wanted.cores;
+  request.time = wanted.time;
+  request.node_list = wanted.node;
+  request.memory = {options_.memory_per_core.value * wanted.cores};
+  const auto script = pilot::batch_script(request);
+  const auto job = script ? parts_.slurm.submit(*script) : fail(script.error());
+  if (!job) {
+    controller_.submission_failed(now);
+    if (std::exchange(last_trouble_, job.error().message) != job.error().message)
+      parts_.say("a pilot was refused: " + job.error().message);
+    return;
+  }
+  controller_.submission_done();
+  has_pilots_ = true;
+  if (!wanted.node.empty()) nodes_[*job] = wanted.node;
+  parts_.say(fmt::format("submitted pilot {}: {} cores for {} s{}{}", *job, wanted.cores,
+                         wanted.time.count(), wanted.node.empty() ? "" : " on ", wanted.node));
+}
+
+}  // namespace orchid::cli

@@ -1,0 +1,50 @@
+// pilots/pilot_keeper.h: submits and cancels pilots by the gateway's demand: `orchid pilot keep`.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "foundation/clock.h"
+#include "pilot/batch_script.h"
+#include "pilot/pilot_controller.h"
+#include "pilot/slurm_commands.h"
+
+namespace orchid::cli {
+
+/// Owned by main's thread. It asks Slurm only while there is demand or a pilot, and now and then.
+class PilotKeeper {
+ public:
+  struct Options {
+    pilot::PilotOptions controller;
+    pilot::PilotRequest request;  // its cores, memory, time and node are chosen for each pilot
+    ByteCount memory_per_core;    // 0: what the partition gives
+  };
+  struct Parts {
+    std::function<std::string(const std::string& path)> get;  // from the gateway; throws Error
+    const pilot::SlurmCommands& slurm;
+    const Clock& clock;
+    std::function<void(const std::string& line)> say;  // what it did, and why it could not
+  };
+  static constexpr std::chrono::seconds look_every{2};
+  static constexpr std::chrono::seconds look_when_idle{60};  // at the queue
+
+  PilotKeeper(Options options, Parts parts);
+  /// One look, and what it leads to. Throws what `get` throws.
+  void look();
+
+ private:
+  void act(const pilot::PilotAction& action, MonotonicTime now);
+  void submit(const pilot::SubmitPilot& wanted, MonotonicTime now);
+
+  Options options_;
+  Parts parts_;
+  pilot::PilotController controller_;
+  std::map<std::uint64_t, std::string> nodes_;  // that pilots were submitted for
+  bool has_pilots_ = true;                      // as far as is known
+  MonotonicTime listed_;
+  std::string last_trouble_;
+};
+
+}  // namespace orchid::cli

@@ -1,0 +1,82 @@
+#include "pilots/pilot_terms.h"
+
+#include "terminal/duration.h"
+#include "terminal/programs.h"
+
+namespace orchid::cli {
+
+using pilot::PilotRequest;
+
+void add_pilot_terms(CLI::App& command, PilotTerms& terms) {
+  PilotRequest& request = terms.request;
+  command.add_option("--partition", request.partition, "a preemptible one, so that nobody waits");
+  command.add_option("--qos", request.qos, "quality of service");
+  command.add_option("--account", request.account, "whose budget pays");
+  command
+      .add_option("--host-identity", terms.host_identity,
+                  "boot: by the machine's boot id (otherwise); node: by the node's name, for "
+                  "several nodes on one machine")
+      ->check(CLI::IsMember({"boot", "node"}));
+  command.add_option("--address", terms.address,
+                     "HOST:PORT by which nodes reach the gateway (otherwise the one it listens "
+                     "on)");
+  command.add_option("--lane-listen", request.lane_listen,
+                     "IP:PORT of nodes where clients of other hosts reach workers (otherwise "
+                     "'auto': by which the node reaches the gateway)");
+  command.add_option("--gateway-grace", terms.gateway_grace,
+                     "a pilot ends when no gateway has answered it for so long (otherwise 120s)");
+  command.add_option("--programs", terms.programs,
+                     "folder of Orchid's programs on the nodes (otherwise the same as here)");
+  command.add_option("--option", request.options, "a further option of sbatch; can be repeated")
+      ->allow_extra_args(false);
+}
+
+Result<PilotPlace> place_for_pilots(const std::string& gateway) {
+  auto place = find_pilot_place(gateway);
+  if (!place) return place;
+  if (!place->gateway)
+    return fail(ErrorCode::unreachable,
+                "no running Orchid found; start one with 'orchid up --listen IP:PORT', which nodes "
+                "can reach");
+  if (auto marked = mark(*place); !marked) return fail(std::move(marked.error()));
+  std::error_code error;
+  std::filesystem::create_directories(place->log_folder(), error);
+  if (error)
+    return fail(ErrorCode::system,
+                "making " + place->log_folder().string() + ": " + error.message());
+  return place;
+}
+
+Result<PilotRequest> complete(const PilotTerms& terms, const PilotPlace& place) {
+  PilotRequest request = terms.request;
+  auto grace = seconds_of(terms.gateway_grace, "--gateway-grace");
+  if (!grace) return fail(std::move(grace.error()));
+  auto gateway = place.address_for_nodes(terms.address);
+  if (!gateway) return fail(std::move(gateway.error()));
+  const auto programs = terms.programs.empty() ? own_program_directory()
+                                               : Result<std::filesystem::path>(terms.programs);
+  if (!programs) return fail(programs.error());
+  request.gateway_grace = *grace;
+  request.gateway = std::move(*gateway);
+  request.job_name = pilot::pilot_job_name(place.mark);
+  request.token_file = place.gateway->token_file;
+  request.executor = *programs / "orchid-executor";
+  if (const auto sbatch = find_program("sbatch")) request.commands = sbatch->parent_path();
+  request.host_identity =
+      terms.host_identity == "node" ? pilot::HostIdentity::node : pilot::HostIdentity::boot;
+  request.log_file = place.log_folder() / "%j.log";
+  return request;
+}
+
+pilot::SlurmCommands slurm_commands() {
+  const auto sbatch = find_program("sbatch");
+  return pilot::SlurmCommands({.folder = sbatch ? sbatch->parent_path() : std::filesystem::path()});
+}
+
+Result<std::chrono::seconds> seconds_of(const std::string& text, const char* option) {
+  auto duration = parse_duration(text);
+  if (!duration) return fail(std::move(duration.error()).while_doing(option));
+  return std::chrono::ceil<std::chrono::seconds>(*duration);
+}
+
+}  // namespace orchid::cli

@@ -1,0 +1,36 @@
+// pilots/pilot_terms.h: what the commands that submit pilots are told alike.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <string>
+
+#include "foundation/result.h"
+#include "pilot/batch_script.h"
+#include "pilot/slurm_commands.h"
+#include "pilots/pilot_place.h"
+
+namespace orchid::cli {
+
+/// A value. `request` has what stands in the options; `complete` adds whose pilots they are.
+struct PilotTerms {
+  pilot::PilotRequest request;
+  std::string host_identity = "boot";
+  std::string gateway_grace = "120s";
+  std::string address;
+  std::string programs;
+};
+/// `terms` lives as long as the command.
+void add_pilot_terms(CLI::App& command, PilotTerms& terms);
+
+/// A running gateway's, with a mark and a folder for logs. Errors: `unreachable`, `system`, those
+/// of `find_pilot_place`.
+[[nodiscard]] Result<PilotPlace> place_for_pilots(const std::string& gateway);
+/// Errors: `bad_configuration`, `bad_request`.
+[[nodiscard]] Result<pilot::PilotRequest> complete(const PilotTerms& terms,
+                                                   const PilotPlace& place);
+
+/// With the commands of the `sbatch` that is found in PATH.
+[[nodiscard]] pilot::SlurmCommands slurm_commands();
+[[nodiscard]] Result<std::chrono::seconds> seconds_of(const std::string& text, const char* option);
+
+}  // namespace orchid::cli

@@ -1,0 +1,87 @@
+// What `orchid pilot keep` makes of the gateway's hosts and Slurm's queue.
+#include "pilots/situation.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace orchid::cli {
+namespace {
+
+using nlohmann::json;
+using std::chrono::seconds;
+
+constexpr MonotonicTime now{seconds(1'000)};
+
+json hosts_with(json hosts, json clusters, unsigned wanted = 0) {
+  return {{"hosts", std::move(hosts)},
+          {"clusters", std::move(clusters)},
+          {"demand", {{"cores_wanted", wanted}}}};
+}
+
+json executor(const char* source, std::uint64_t job, unsigned leased) {
+  return {{"state", "connected"},
+          {"cores", {0, 1, 2}},
+          {"cores_leased", leased},
+          {"grant", {{"source", source}, {"job", job}, {"ends_in_ms", 90'000}}}};
+}
+
+json node(const char* name, unsigned free, const char* state = "usable") {
+  return {
+      {"name", name}, {"state", state}, {"cores_free", free}, {"partitions", {"idle", "batch"}}};
+}
+
+TEST_CASE("a pilot has joined when an executor of its job is there, and is used as that says") {
+  const json hosts =
+      hosts_with(json::array({{{"executors", {executor("pilot", 7, 2), executor("local", 0, 3)}}}}),
+                 json::array(), 5);
+  const auto situation = situation_of(
+      hosts,
+      {{.job = 7, .state = "RUNNING", .cpus = 4, .left = "8:37", .reason = "n1"},
+       {.job = 8, .state = "PENDING", .cpus = 16, .left = "10:00", .reason = "(Resources)"},
+       {.job = 9, .state = "RUNNING", .cpus = 2, .left = "1:00", .reason = "n2"}},
+      "", now);
+  CHECK(situation.cores_wanted == 5);
+  REQUIRE(situation.pilots.size() == 3);
+  const auto& joined = situation.pilots[0];
+  CHECK(joined.joined);
+  CHECK(joined.runs);
+  CHECK(joined.cores == 3);  // as its executor says
+  CHECK(joined.cores_used == 2);
+  CHECK(joined.ends == now + seconds(90));
+  CHECK(joined.node == "n1");
+  CHECK_FALSE(situation.pilots[1].runs);
+  CHECK_FALSE(situation.pilots[1].ends.has_value());
+  CHECK(situation.pilots[1].node.empty());
+  CHECK_FALSE(situation.pilots[2].joined);
+  CHECK(situation.pilots[2].ends == now + seconds(60));
+  CHECK_FALSE(situation.holes.has_value());  // nobody tells what is free
+}
+
+TEST_CASE("holes are what usable nodes of the partition have free, for as long as it stays so") {
+  json ending = node("n2", 4);
+  ending["forecast"] = json::array(
+      {{{"from_s", 0}, {"until_s", 300}, {"cores", 3}}, {{"from_s", 300}, {"cores", 1}}});
+  json elsewhere = node("n3", 8);
+  elsewhere["partitions"] = {"gpu"};
+  const json clusters = json::array(
+      {{{"state", "current"},
+        {"nodes", {node("n1", 2), ending, elsewhere, node("n4", 4, "unusable"), node("n5", 0)}}}});
+  const auto situation = situation_of(hosts_with(json::array(), clusters), {}, "idle", now);
+  REQUIRE(situation.holes.has_value());
+  REQUIRE(situation.holes->size() == 2);
+  CHECK(situation.holes->at(0).node == "n1");
+  CHECK(situation.holes->at(0).cores == 2);
+  CHECK_FALSE(situation.holes->at(0).lasts.has_value());
+  CHECK(situation.holes->at(1).cores == 3);
+  CHECK(situation.holes->at(1).lasts == seconds(300));
+  CHECK(situation_of(hosts_with(json::array(), clusters), {}, "", now).holes->size() == 3);
+}
+
+TEST_CASE("what a source that is not current has told is no hole") {
+  const json stale = json::array({{{"state", "stale"}, {"nodes", {node("n1", 2)}}}});
+  CHECK_FALSE(situation_of(hosts_with(json::array(), stale), {}, "", now).holes.has_value());
+}
+
+}  // namespace
+}  // namespace orchid::cli
