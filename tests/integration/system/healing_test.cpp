@@ -94,6 +94,7 @@ TEST_CASE_FIXTURE(
       for (const pid_t victim : wait_for(system(), name.substr(0, 15))) ::kill(victim, signal);
       const int status = running.get();
       // 4: its deadline passed; 3: Orchid, or a part of it, was lost; never a success.
+      CAPTURE(status);
       CHECK((status == 4 || status == 3));
       CHECK(std::chrono::steady_clock::now() - start < std::chrono::milliseconds(3500));
     }
