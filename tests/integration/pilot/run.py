@@ -34,14 +34,15 @@ def a_pilot_joins_serves_and_leaves(site):
     expect(500 < left < 600, f"it knows its end, with a margin: {left} s")
     cpus = re.search(r"CPU_IDs=(\S+)", site.cluster.run("scontrol", "show", "job", "-d", str(job)))[1]
     expect(words[words.index("--core-list") + 1] == cpus and os.sched_getaffinity(executor) == {int(cpus)}, "it keeps to its core")
-    everybody = family(executor)
+    everybody, folder = family(executor), site.folder_of(executor)
+    expect(folder.is_dir() and folder.stat().st_mode & 0o777 == 0o700, "its folder is private")
     expect(len(everybody) >= 5, f"it has started others: {everybody}")
     began = time.monotonic()
     site.orchid("pilot", "stop", "--all")
     print(f"         stopped within {time.monotonic() - began:.2f} s")
     expect(not site.cluster.run("squeue", "--noheader") and not site.pilots(), "the queue is empty")
     expect(not any(map(alive, everybody)), "no process is left")
-    expect(not site.leftovers(), f"nor a folder: {site.leftovers()}")
+    expect(not folder.exists(), f"nor its folder {folder}")
 
 
 def a_cancelled_pilots_call_ends_on_another(site):
@@ -163,10 +164,12 @@ def with_another_key(site):
 
 def pilots_of_a_killed_gateway_end_by_themselves(site):
     site.start_pilot("--partition", "idle", "--node-list", "n1", "--gateway-grace", "2s")
-    everybody = family(site.wait_for_executor("n1"))
+    executor = site.wait_for_executor("n1")
+    everybody, folder = family(executor), site.folder_of(executor)
     site.stop_gateway(kill=True)
     wait_until(lambda: not site.cluster.run("squeue", "--noheader"), "its job has ended")
-    expect(not any(map(alive, everybody)) and not site.leftovers(), "nothing is left")
+    expect(not any(map(alive, everybody)), "no process is left")
+    expect(not folder.exists(), f"nor its folder {folder}")
     expect(site.orchid("pilot", "list", "--json").stdout.strip() == '{"pilots":[]}', "that can be seen without a gateway")
     site.start_gateway()
 

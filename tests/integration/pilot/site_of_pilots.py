@@ -135,8 +135,11 @@ class Site:
             return any(one["function"] == function and one["state"] == "running" for one in calls)
         wait_until(runs, f"{function} runs", self.trouble)
 
-    def leftovers(self):
-        return [str(path) for path in pathlib.Path("/tmp").glob("orchid-pilot-*")]
+    @staticmethod
+    def folder_of(executor):
+        """That the pilot has made on its node."""
+        words = pathlib.Path(f"/proc/{executor}/cmdline").read_text().split("\0")
+        return pathlib.Path(words[words.index("--runtime") + 1]).parent
 
 
 @contextlib.contextmanager

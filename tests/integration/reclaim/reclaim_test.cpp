@@ -3,8 +3,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <future>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "foundation/files.h"
 #include "harness/machine.h"
@@ -116,6 +118,72 @@ TEST_CASE("evictions do not use up a call's retries") {
   const CommandResult result = call.get();
   CHECK(result.status == 0);
   CHECK(result.out == "1200");
+}
+
+TEST_CASE("calls over a lease go on with the workers that are left") {
+  Site site;
+  ChildProcess pilot = site.start_pilot(some_core(0), "n1");
+  ChildProcess other = site.start_pilot(some_core(1), "n2");
+  Client client = site.client();
+  Lease lease = client.lease({.workers = 2});
+  const LeasedFunction sleeps = lease.module(module_bytes("sleeps")).function();
+  std::vector<ReplyFuture> calls;
+  for (int i = 0; i < 6; ++i) calls.push_back(sleeps.async("300"));
+  CHECK_FALSE(calls.front().wait_for(milliseconds(50)));
+  (void)reclaim(pilot);
+  for (const ReplyFuture& call : calls) CHECK(call.get().text() == "300");
+}
+
+namespace {
+
+/// Pilots come and go, each with the core of the last but one, while a thread calls without a
+/// pause. Each call has its own result.
+template <typename Call>
+void check_rounds(Site& site, ChildProcess& pilot, const std::string& lane, const Call& call) {
+  std::atomic<bool> over{false};
+  auto calls = std::async(std::launch::async, [&] {
+    unsigned done = 0;
+    for (; !over.load(); ++done) {
+      const std::string input = std::to_string(done % 20) + " call " + std::to_string(done);
+      if (call(input) != input) throw std::runtime_error("another call's result");
+    }
+    return done;
+  });
+  for (unsigned round = 1; round <= 10; ++round) {
+    const unsigned which = round % 2;
+    ChildProcess next =
+        site.start_pilot(some_core(which), lane == "ucx" ? "n" + std::to_string(which) : "");
+    CHECK(reclaim(pilot) < milliseconds(1000));
+    pilot = std::move(next);
+  }
+  over = true;
+  const unsigned done = calls.get();
+  MESSAGE(done, " calls, lane ", lane);
+  CHECK(done > 0);
+}
+
+void check_streams(const std::string& lane) {
+  Site site;
+  site.deploy("sleeps");
+  ChildProcess pilot = site.start_pilot(some_core(0), lane == "ucx" ? "n0" : "");
+  Client client = site.client();
+  check_rounds(site, pilot, lane, [&](const std::string& input) {
+    return std::string(client.invoke("sleeps", input).text());
+  });
+  Lease lease = client.lease({.workers = 1, .lane = lane});
+  const LeasedFunction leased = lease.module(module_bytes("sleeps")).function();
+  check_rounds(site, pilot, lane,
+               [&](const std::string& input) { return std::string(leased.invoke(input).text()); });
+}
+
+}  // namespace
+
+TEST_CASE("pilots come and go under a stream of calls, and each call has its result") {
+  check_streams("local");
+}
+
+TEST_CASE("pilots of other hosts come and go under a stream of calls, too") {
+  check_streams("ucx");
 }
 
 TEST_CASE("a call over the gateway that may run only once ends with status 503, evicted") {

@@ -70,6 +70,14 @@ bench::ChildProcess Site::start_executor(const std::vector<std::string>& flags) 
   return executor;
 }
 
+bench::ChildProcess Site::start_pilot(unsigned core, const std::string& host) {
+  std::vector<std::string> flags{"--grant", "pilot",       "--job",
+                                 "7",       "--core-list", std::to_string(core)};
+  if (!host.empty())
+    flags.insert(flags.end(), {"--node", host, "--host-id", host, "--lane-listen", "127.0.0.1:0"});
+  return start_executor(flags);
+}
+
 bool Site::runs(const std::string& function) const {
   return eventually([&] {
     const auto list = nlohmann::json::parse(client().get("/v1/invocations"));

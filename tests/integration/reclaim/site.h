@@ -36,11 +36,9 @@ class Site {
   void deploy(const std::string& test_function) const;
   /// Returns when the gateway knows it.
   [[nodiscard]] bench::ChildProcess start_executor(const std::vector<std::string>& flags);
-  /// A pilot's executor with that core.
-  [[nodiscard]] bench::ChildProcess start_pilot(unsigned core) {
-    return start_executor(
-        {"--grant", "pilot", "--job", "7", "--node", "n1", "--core-list", std::to_string(core)});
-  }
+  /// A pilot's executor with that core. With a `host` it counts as another machine, which is
+  /// reached over UCX.
+  [[nodiscard]] bench::ChildProcess start_pilot(unsigned core, const std::string& host = "");
   /// As `start_executor`, but whatever comes of it.
   [[nodiscard]] bench::ChildProcess launch(const std::vector<std::string>& flags);
   /// What the executor that was started last has logged.

@@ -15,6 +15,20 @@ bool same(const std::weak_ptr<LeaseCore>& a, const std::weak_ptr<LeaseCore>& b) 
   return !a.owner_before(b) && !b.owner_before(a);
 }
 
+/// An executor that has gone in the middle of a claim has refused nothing: another one may have
+/// room. What it says of the lease itself is its last word.
+bool is_final(const Error::Details& refusal) {
+  switch (refusal.kind) {
+    case ErrorKind::unreachable:
+    case ErrorKind::timed_out:
+    case ErrorKind::no_capacity:
+    case ErrorKind::system:
+      return false;
+    default:
+      return true;
+  }
+}
+
 bool knows_no_such_lease(const Error& error) {
   return error.kind() == ErrorKind::lease_ended || error.kind() == ErrorKind::not_found;
 }
@@ -108,7 +122,8 @@ MonotonicTime LeaseKeeper::renew(const std::shared_ptr<LeaseCore>& core) {
     if (answered && !core->misses_workers()) return now() + period;
     return now() + std::min(period, longest_retry);
   }
-  const auto refusal = core->refusal();
+  auto refusal = core->refusal();
+  if (refusal && !is_final(*refusal)) refusal.reset();
   // Without workers nothing is kept alive, and nobody can be asked for others.
   const bool expired = !answered && core->is_overdue();
   if (unknown || expired || (answered && refusal)) {
