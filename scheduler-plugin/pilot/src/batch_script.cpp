@@ -20,12 +20,20 @@ constexpr std::size_t longest_value = 1024;
 /// when that is killed. SIGTERM comes to both; the executor leaves the cores, the shell cleans up.
 /// Slurm binds the step to its cores, or does not (task/none): then the executor binds itself to
 /// those that Slurm has counted for this node.
+/// A preempted job may be killed before its shell has ended: so the folder goes while the executor
+/// leaves, and what is left all the same, unlocked, is removed by the next pilot on the node.
 constexpr std::string_view step_script = R"bash(set -u
 umask 077
+for old in /tmp/orchid-pilot-*; do
+  if [ -O "$old/lock" ] && [ -n "$(find "$old/lock" -mmin +1)" ] && flock --nonblock "$old/lock" true; then
+    rm -rf -- "$old"
+  fi
+done
 base=$(mktemp -d "/tmp/orchid-pilot-$SLURM_JOB_ID-XXXXXX") || exit 1
+exec 9>"$base/lock" && flock 9
 executor=
 trap 'rm -rf -- "$base"' EXIT
-trap 'if [ -z "$executor" ]; then exit 0; fi; kill -TERM "$executor" 2>/dev/null' TERM INT
+trap 'if [ -z "$executor" ]; then exit 0; fi; kill -TERM "$executor" 2>/dev/null; rm -rf -- "$base"' TERM INT
 count() { local n=0 part; for part in ${1//,/ }; do n=$((n + ${part#*-} - ${part%-*} + 1)); done; echo "$n"; }
 set --
 job=$(timeout 30 scontrol show job --details "$SLURM_JOB_ID") || job=
