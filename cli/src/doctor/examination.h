@@ -76,6 +76,7 @@ struct Finding {
 [[nodiscard]] Finding check_gateway_answers(const DoctorEnvironment& environment);
 [[nodiscard]] Finding check_version(const DoctorEnvironment& environment);
 [[nodiscard]] Finding check_token(const DoctorEnvironment& environment);
+[[nodiscard]] Finding check_batch_system(const DoctorEnvironment& environment);
 [[nodiscard]] Finding check_executor(const DoctorEnvironment& environment);
 [[nodiscard]] Finding check_workers(const DoctorEnvironment& environment);
 

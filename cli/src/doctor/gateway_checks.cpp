@@ -89,6 +89,34 @@ Finding check_token(const DoctorEnvironment& environment) {
   return good("access", "accepted");
 }
 
+/// One Orchid does without any; what is configured shall answer.
+Finding check_batch_system(const DoctorEnvironment& environment) {
+  constexpr auto name = "batch system";
+  const auto answer = environment.ask_gateway("/v1/hosts");
+  if (!answer) return {name, Health::broken, answer.error().message, start_one};
+  const json document = json::parse(answer->body, nullptr, false);
+  const json clusters =
+      document.is_object() ? document.value("clusters", json::array()) : json::array();
+  if (clusters.empty() && environment.find_program("sbatch"))
+    return {name, Health::doubtful, "Slurm's commands are here, and the gateway asks no Slurm",
+            "start 'orchid up' where SLURM_CONF or /etc/slurm/slurm.conf says where slurmctld is, "
+            "or with sources = [\"slurm\"] in its configuration"};
+  if (clusters.empty()) return good(name, "none: executors offer what they run on");
+  std::string all_well;
+  for (const json& cluster : clusters) {
+    const std::string state = cluster.value("state", "");
+    const std::string which = cluster.value("source", "") + " " + cluster.value("cluster", "");
+    if (state != "current")
+      return {name, Health::doubtful,
+              fmt::format("{} is {}: {}", which, state, cluster.value("message", "")),
+              "what is there goes on, and nothing new is learned; 'orchid-slurm --once' says what "
+              "Slurm answers"};
+    all_well += fmt::format("{}{}, {} nodes", all_well.empty() ? "" : "; ", which,
+                            count_in(cluster, "nodes"));
+  }
+  return good(name, all_well);
+}
+
 Finding check_executor(const DoctorEnvironment& environment) {
   const auto hosts = count_hosts(environment);
   if (!hosts)

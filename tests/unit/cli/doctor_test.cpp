@@ -17,6 +17,7 @@ DoctorEnvironment healthy() {
       .uid = 1000,
       .programs = "/opt/orchid/bin",
       .find_program = [](const std::string& name) -> std::optional<std::filesystem::path> {
+        if (name == "sbatch") return std::nullopt;  // no Slurm here
         return "/opt/orchid/bin/" + name;
       },
       .run = [](const std::vector<std::string>& command) -> Result<ProgramResult> {
@@ -112,7 +113,7 @@ void check_is(const Finding& finding, Health health) {
 
 TEST_CASE("on a healthy machine all checks are good") {
   const auto findings = examine(healthy());
-  CHECK(findings.size() == 14);
+  CHECK(findings.size() == 15);
   for (const Finding& finding : findings) check_is(finding, Health::good);
 }
 
@@ -228,7 +229,7 @@ TEST_CASE("whoever waits sees the machine as it is once nothing is broken any mo
   pauses.change_after = 3;
   pauses.change = [&] { is_up = true; };
   const auto findings = examine_until_well(environment, pauses.patience(std::chrono::seconds(30)));
-  CHECK(findings.size() == 14);
+  CHECK(findings.size() == 15);
   CHECK_FALSE(is_any_broken(findings));
   CHECK(pauses.count == 3);
   CHECK(programs_started == 3);  // a compiler and a sandbox: only the last examination
@@ -240,7 +241,7 @@ TEST_CASE("waiting for what stays broken ends with what is broken, and no wait i
     DoctorEnvironment environment = with_sandbox("garbage");
     const auto findings = examine_until_well(environment, pauses.patience(longest));
     CHECK(is_any_broken(findings));
-    CHECK(findings.size() == 14);
+    CHECK(findings.size() == 15);
     CHECK(pauses.count == (longest.count() == 0 ? 0 : 3));
   }
 }
@@ -293,6 +294,26 @@ TEST_CASE(
   check_is(check_token(environment), Health::broken);
   check_is(check_executor(environment), Health::broken);
   check_is(check_gateway_answers(answering("/healthz", {404, ""})), Health::broken);
+}
+
+TEST_CASE("a batch system that is not asked, or does not answer, is found") {
+  check_is(check_batch_system(answering("/v1/hosts", {200, R"({"clusters":[]})"})), Health::good);
+  auto with_slurm = answering("/v1/hosts", {200, R"({"clusters":[]})"});
+  with_slurm.find_program = [](const std::string& name) {
+    return std::optional<std::filesystem::path>("/usr/bin/" + name);
+  };
+  check_is(check_batch_system(with_slurm), Health::doubtful);
+  check_is(check_batch_system(answering(
+               "/v1/hosts",
+               {200, R"({"clusters":[{"source":"slurm","cluster":"fern","state":"current",)"
+                     R"("nodes":[{},{}]}]})"})),
+           Health::good);
+  const Finding stale = check_batch_system(answering(
+      "/v1/hosts",
+      {200, R"({"clusters":[{"source":"slurm","cluster":"fern","state":"stale",)"
+            R"("message":"slurmctld does not answer"}]})"}));
+  check_is(stale, Health::doubtful);
+  CHECK(stale.detail == "slurm fern is stale: slurmctld does not answer");
 }
 
 TEST_CASE("another version, a wrong token, no executor and no worker are found") {
