@@ -22,6 +22,9 @@ void become(const char* program, char* const* arguments, int control) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (int number = 1; number < SIGRTMIN; ++number)
     if (number != SIGKILL && number != SIGSTOP) ::signal(number, SIG_DFL);
+  // A batch system sends it to all processes of a job at once. When they end, and how, is for the
+  // agent to say: a call would seem to have killed its worker otherwise.
+  ::signal(SIGTERM, SIG_IGN);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

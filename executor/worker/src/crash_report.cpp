@@ -93,9 +93,10 @@ void install_crash_handlers(StatusPage& page, const CodeMap& code) {
 void restore_signals() {
   const stack_t stack{.ss_sp = signal_stack, .ss_flags = 0, .ss_size = signal_stack_bytes};
   ::sigaltstack(&stack, nullptr);
+  // SIGTERM comes to all processes of a batch job at once: the agent ends workers.
   for (int number = 1; number < SIGRTMIN; ++number)
     if (number != SIGKILL && number != SIGSTOP)
-      ::signal(number, number == SIGPIPE ? SIG_IGN : SIG_DFL);
+      ::signal(number, number == SIGPIPE || number == SIGTERM ? SIG_IGN : SIG_DFL);
   struct sigaction action{};
   action.sa_sigaction = report_crash;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;

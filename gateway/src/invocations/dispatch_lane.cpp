@@ -73,13 +73,17 @@ void DispatchLane::send(const LaneMessage& message, const std::vector<int>& desc
 }
 
 void DispatchLane::read_socket() {
+  hear();
+  if (phase_ != LanePhase::dead) socket_watch_->arm();
+}
+
+void DispatchLane::hear() {
   while (phase_ != LanePhase::dead) {
     auto packet = receive_packet(socket_.get(), /*wait=*/false);
     if (!packet) return broken(packet.error());
     if (!*packet) break;
     handle(std::move(**packet));
   }
-  if (phase_ != LanePhase::dead) socket_watch_->arm();
 }
 
 void DispatchLane::handle(Packet packet) {

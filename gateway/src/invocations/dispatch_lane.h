@@ -76,6 +76,8 @@ class DispatchLane {
   /// Gives up on this worker; a new one is claimed over the same socket. The caller has taken the
   /// calls out.
   void replace(const std::string& reason);
+  /// What the executor has said by now counts before what is known from elsewhere.
+  void hear();
   /// The worker is gone, or is no longer wanted: nothing is taken from the lane any more.
   void detach(LanePhase next);
   /// Closes the socket, which gives the worker back.

@@ -50,8 +50,11 @@ void Dispatcher::workers_asked_back(unsigned count) {
 }
 
 void Dispatcher::lease_ended(LeaseId lease) {
-  const auto found =
-      std::ranges::find(lanes_, lease, [](const auto& lane) { return lane->grant().lease; });
+  const auto find = [&] {
+    return std::ranges::find(lanes_, lease, [](const auto& lane) { return lane->grant().lease; });
+  };
+  if (const auto known = find(); known != lanes_.end()) (*known)->hear();
+  const auto found = find();
   if (found == lanes_.end()) return;
   lose_worker(**found, {.outcome = Outcome::evicted,
                         .why = "the worker's place was taken back",

@@ -1,0 +1,51 @@
+// pilot/slurm_commands.h: submits, lists and cancels pilots with Slurm's own commands.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "foundation/result.h"
+
+namespace orchid::pilot {
+
+struct PilotJob {
+  std::uint64_t job = 0;
+  std::string state;  // as Slurm says it: "RUNNING"
+  std::string partition;
+  std::uint32_t nodes = 0;
+  std::uint32_t cpus = 0;  // of all nodes
+  std::string elapsed;     // "1:23"
+  std::string left;        // of its time: "8:37"
+  std::string reason;      // why it waits, in brackets; or its nodes
+  [[nodiscard]] bool waits() const { return state == "PENDING"; }
+};
+
+/// Owned by one thread, which each call blocks, up to the deadline. Errors of all: `unsupported`
+/// (there is no Slurm here), `unreachable` (no slurmctld, or a wrong slurm.conf), `timed_out`,
+/// `unauthenticated` (munge), `denied`, `quota` (a limit), `bad_request` (what Slurm does not
+/// know), `system`; with Slurm's own words, and what to do.
+class SlurmCommands {
+ public:
+  struct Options {
+    std::filesystem::path folder;                // of sbatch and the others; empty: not installed
+    std::chrono::milliseconds deadline{15'000};  // for each
+  };
+  explicit SlurmCommands(Options options) : options_(std::move(options)) {}
+
+  /// The job's number.
+  [[nodiscard]] Result<std::uint64_t> submit(const std::string& script) const;
+  /// This user's jobs of that name, also those that are just ending, in order of their numbers.
+  [[nodiscard]] Result<std::vector<PilotJob>> list(const std::string& job_name) const;
+  /// Those of `jobs` that are this user's and have that name; others are left alone.
+  [[nodiscard]] Result<void> cancel(const std::string& job_name,
+                                    const std::vector<std::uint64_t>& jobs) const;
+
+ private:
+  [[nodiscard]] Result<std::string> run(const std::vector<std::string>& words,
+                                        const std::string& input) const;
+  Options options_;
+};
+
+}  // namespace orchid::pilot

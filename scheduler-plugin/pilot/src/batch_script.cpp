@@ -1,0 +1,236 @@
+#include "pilot/batch_script.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace orchid::pilot {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds shortest_time{60};
+constexpr seconds longest_time{366 * 86'400};
+constexpr std::uint32_t most_nodes = 65'536;
+constexpr std::uint32_t most_cores = 65'536;
+constexpr std::size_t longest_value = 1024;
+
+/// What runs on each node. The shell stays beside the executor: it has the folders to remove, also
+/// when that is killed. SIGTERM comes to both; the executor leaves the cores, the shell cleans up.
+/// Slurm binds the step to its cores, or does not (task/none): then the executor binds itself to
+/// those that Slurm has counted for this node.
+constexpr std::string_view step_script = R"bash(set -u
+umask 077
+base=$(mktemp -d "/tmp/orchid-pilot-$SLURM_JOB_ID-XXXXXX") || exit 1
+executor=
+trap 'rm -rf -- "$base"' EXIT
+trap 'if [ -z "$executor" ]; then exit 0; fi; kill -TERM "$executor" 2>/dev/null' TERM INT
+count() { local n=0 part; for part in ${1//,/ }; do n=$((n + ${part#*-} - ${part%-*} + 1)); done; echo "$n"; }
+set --
+job=$(timeout 30 scontrol show job --details "$SLURM_JOB_ID") || job=
+cores=
+while read -r nodes ids; do
+  if timeout 30 scontrol show hostnames "$nodes" | grep -qxF -- "$SLURMD_NODENAME"; then cores=$ids; fi
+done < <(sed -n 's/^ *Nodes=\([^ ]*\) CPU_IDs=\([^ ]*\) .*/\1 \2/p' <<<"$job")
+allowed=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
+if [ -n "$cores" ] && [ "$(count "$allowed")" -gt "$(count "$cores")" ]; then
+  set -- "$@" --core-list "$cores"
+elif [ -z "$cores" ]; then
+  set -- "$@" --cores "$SLURM_CPUS_ON_NODE"
+fi
+end=$(sed -n 's/.* EndTime=\([0-9][^ ]*\).*/\1/p' <<<"$job")
+if [ -n "$end" ] && end=$(date -d "$end" +%s); then
+  left=$((end - $(date +%s) - end_margin))
+  if [ "$left" -lt 1 ]; then echo "orchid pilot: no time is left" >&2; exit 0; fi
+  set -- "$@" --ends-in-s "$left"
+fi
+if [ "$host_identity" = node ]; then
+  set -- "$@" --host-id "$(cat /proc/sys/kernel/random/boot_id)/$SLURMD_NODENAME"
+fi
+if [ "$lane_listen" = auto ]; then
+  host=${gateway%:*}; host=${host#[}; host=${host%]}
+  address=$(getent ahosts "$host" | awk '{ print $1; exit }')
+  own=$(ip -o route get "$address" 2>/dev/null | sed -n 's/.* src \([^ ]*\).*/\1/p')
+  if [ -n "$own" ]; then
+    case $own in *:*) own="[$own]" ;; esac
+    set -- "$@" --lane-listen "$own:0"
+  else
+    echo "orchid pilot: no address of this node leads to $gateway; only its own clients reach its workers" >&2
+  fi
+elif [ -n "$lane_listen" ]; then
+  set -- "$@" --lane-listen "$lane_listen"
+fi
+"$program" --gateway "$gateway" --token-file "$token_file" --runtime "$base/run" --state "$base/state" \
+  --grant pilot --job "$SLURM_JOB_ID" --cluster "${SLURM_CLUSTER_NAME:-}" --node "$SLURMD_NODENAME" \
+  --gateway-grace-s "$gateway_grace" "$@" &
+executor=$!
+while wait "$executor"; status=$?; kill -0 "$executor" 2>/dev/null; do :; done
+exit "$status"
+)bash";
+
+/// The job ends so long after its executors; Slurm's own end would come with less notice.
+constexpr seconds end_margin{5};
+
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("_-.,:+/@%=[]*&|!~").find(c) != std::string_view::npos;
+}
+
+/// What an #SBATCH line can carry without quotes.
+Result<void> check_plain(std::string_view what, std::string_view value) {
+  if (value.size() <= longest_value && std::ranges::all_of(value, is_plain) &&
+      !value.starts_with('-'))
+    return {};
+  return fail(ErrorCode::bad_request,
+              fmt::format("{} '{}' is no name that a batch script can carry: letters, digits and "
+                          "_-.,:+/@%=[] are, and a '-' is not the first of them",
+                          what, std::string(value.substr(0, 80))));
+}
+
+Result<void> check_text(std::string_view what, std::string_view value) {
+  const bool printable =
+      std::ranges::none_of(value, [](unsigned char c) { return c < ' ' || c == 0x7f; });
+  if (printable && value.size() <= longest_value) return {};
+  return fail(
+      ErrorCode::bad_request,
+      fmt::format("{} has a control character, or is longer than {} bytes", what, longest_value));
+}
+
+Result<void> check_path(std::string_view what, const std::filesystem::path& path) {
+  if (!path.is_absolute())
+    return fail(ErrorCode::bad_request,
+                fmt::format("{} '{}' must begin with '/': nodes do not know where you are", what,
+                            path.string()));
+  return check_text(what, path.string());
+}
+
+Result<void> check_amounts(const PilotRequest& r) {
+  if (r.time < shortest_time || r.time > longest_time)
+    return fail(ErrorCode::bad_request, "a pilot's time must be 1 minute to 366 days");
+  if (r.nodes == 0 || r.nodes > most_nodes)
+    return fail(ErrorCode::bad_request, fmt::format("a pilot has 1 to {} nodes", most_nodes));
+  if (r.cores == 0 || r.cores > most_cores)
+    return fail(ErrorCode::bad_request,
+                fmt::format("a pilot has 1 to {} cores on each node", most_cores));
+  if (r.memory.value != 0 && r.memory < 64_MiB)
+    return fail(ErrorCode::bad_request, "a pilot has at least 64MiB on each node");
+  if (r.gateway_grace < seconds(1) || r.gateway_grace > seconds(86'400))
+    return fail(ErrorCode::bad_request, "the gateway's grace must be 1 s to 1 day");
+  return {};
+}
+
+/// An option of sbatch that is none of those that the script itself gives.
+Result<void> check_option(std::string_view option) {
+  constexpr std::string_view own[] = {"--job-name",        "--nodes",    "--ntasks", "--wrap",
+                                      "--ntasks-per-node", "--export",   "--array",  "--output",
+                                      "--cpus-per-task",   "--parsable", "--requeue"};
+  const std::string_view name = option.substr(0, option.find('='));
+  if (!option.starts_with("--") || std::ranges::find(own, name) != std::end(own))
+    return fail(ErrorCode::bad_request,
+                fmt::format("'{}' cannot be given to a pilot: write an option of sbatch as "
+                            "--name=value, and not one that the pilot sets itself",
+                            std::string(option.substr(0, 80))));
+  return check_plain("the option", option.substr(2));
+}
+
+Result<void> check(const PilotRequest& r) {
+  for (const auto& [what, value] : {std::pair{"the job's name", &r.job_name},
+                                    {"the partition", &r.partition},
+                                    {"the QOS", &r.qos},
+                                    {"the account", &r.account},
+                                    {"the node list", &r.node_list},
+                                    {"the gateway's address", &r.gateway},
+                                    {"the lanes' address", &r.lane_listen}})
+    if (auto good = check_plain(what, *value); !good) return good;
+  if (r.job_name.empty()) return fail(ErrorCode::bad_request, "a pilot needs a name");
+  if (r.gateway.find(':') == std::string::npos)
+    return fail(ErrorCode::bad_request, "the gateway's address must be host:port");
+  for (const auto& [what, path] :
+       {std::pair{"the token file", &r.token_file}, {"the executor's program", &r.executor}})
+    if (auto good = check_path(what, *path); !good) return good;
+  if (!r.commands.empty())
+    if (auto good = check_path("the folder of Slurm's commands", r.commands); !good) return good;
+  if (!r.log_file.empty()) {
+    if (auto good = check_path("the log file", r.log_file); !good) return good;
+    if (auto good = check_plain("the log file", r.log_file.string()); !good) return good;
+  }
+  for (const std::string& option : r.options)
+    if (auto good = check_option(option); !good) return good;
+  return check_amounts(r);
+}
+
+/// As one word of a shell.
+std::string shell_word(std::string_view text) {
+  std::string word = "'";
+  for (const char c : text) {
+    if (c == '\'')
+      word += "'\\''";
+    else
+      word += c;
+  }
+  return word + "'";
+}
+
+void add_option(std::string& script, std::string_view name, std::string_view value) {
+  if (!value.empty()) script += fmt::format("#SBATCH --{}={}\n", name, value);
+}
+
+std::string time_text(seconds time) {
+  const auto total = time.count();
+  const auto days = total / 86'400;
+  const std::string clock =
+      fmt::format("{:02}:{:02}:{:02}", total / 3600 % 24, total / 60 % 60, total % 60);
+  return days == 0 ? clock : fmt::format("{}-{}", days, clock);
+}
+
+std::string options_of(const PilotRequest& r) {
+  std::string script;
+  add_option(script, "job-name", r.job_name);
+  add_option(script, "partition", r.partition);
+  add_option(script, "qos", r.qos);
+  add_option(script, "account", r.account);
+  add_option(script, "nodelist", r.node_list);
+  add_option(script, "time", time_text(r.time));
+  add_option(script, "nodes", std::to_string(r.nodes));
+  add_option(script, "ntasks-per-node", "1");
+  add_option(script, "cpus-per-task", std::to_string(r.cores));
+  if (r.memory.value != 0)
+    add_option(script, "mem", fmt::format("{}K", (r.memory.value + 1023) / 1024));
+  add_option(script, "output", r.log_file.empty() ? "/dev/null" : r.log_file.string());
+  // What is in the submitter's environment is nobody's business on the nodes.
+  add_option(script, "export", "NIL");
+  script += "#SBATCH --no-requeue\n";
+  for (const std::string& option : r.options) script += "#SBATCH " + option + "\n";
+  return script;
+}
+
+}  // namespace
+
+std::string pilot_job_name(std::string_view mark) { return "orchid-pilot-" + std::string(mark); }
+
+Result<std::string> batch_script(const PilotRequest& r) {
+  if (auto good = check(r); !good) return fail(std::move(good.error()));
+  std::string script = "#!/bin/bash\n" + options_of(r) +
+                       "# A pilot of Orchid: an executor on each node, until the job ends.\n";
+  const std::string commands = r.commands.empty() ? "" : r.commands.string() + ":";
+  script += "export PATH=" + shell_word(commands + "/usr/bin:/bin:/usr/sbin:/sbin") + "\n";
+  script += "export gateway=" + shell_word(r.gateway) + "\n";
+  script += "export token_file=" + shell_word(r.token_file.string()) + "\n";
+  script += "export program=" + shell_word(r.executor.string()) + "\n";
+  script += "export lane_listen=" + shell_word(r.lane_listen) + "\n";
+  script += std::string("export host_identity=") +
+            (r.host_identity == HostIdentity::node ? "node" : "boot") + "\n";
+  script += fmt::format("export gateway_grace={} end_margin={}\n", r.gateway_grace.count(),
+                        end_margin.count());
+  // A step, and not this script itself: only steps hear of the end before it comes.
+  script +=
+      "exec srun --export=ALL --nodes=\"$SLURM_JOB_NUM_NODES\" "
+      "--ntasks=\"$SLURM_JOB_NUM_NODES\" --ntasks-per-node=1 ";
+  script += fmt::format("--cpus-per-task={} ", r.cores);
+  script += "--kill-on-bad-exit=0 --wait=0 --mpi=none --input=none /bin/bash -c " +
+            shell_word(step_script) + "\n";
+  return script;
+}
+
+}  // namespace orchid::pilot

@@ -1,0 +1,162 @@
+#include "command_runner.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <string_view>
+#include <utility>
+
+#include "foundation/unique_fd.h"
+
+namespace orchid::pilot {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::size_t most_output = 4U << 20;
+constexpr std::size_t most_errors = 64U << 10;
+
+/// A file with the input, at its beginning: nobody has to write while the command reads.
+Result<UniqueFd> input_file(const std::string& input) {
+  UniqueFd file(::memfd_create("orchid-command", MFD_CLOEXEC));
+  if (!file) return fail_errno("memfd_create");
+  for (std::size_t written = 0; written < input.size();) {
+    const ssize_t count = ::write(file.get(), input.data() + written, input.size() - written);
+    if (count <= 0) return fail_errno("writing a command's input");
+    written += static_cast<std::size_t>(count);
+  }
+  if (::lseek(file.get(), 0, SEEK_SET) != 0) return fail_errno("lseek");
+  return file;
+}
+
+struct Pipe {
+  UniqueFd reader;
+  UniqueFd writer;
+};
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("pipe2");
+  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+/// Ours, but Slurm's messages shall be the ones that we know.
+std::vector<std::string> plain_environment() {
+  std::vector<std::string> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    if (!text.starts_with("LC_") && !text.starts_with("LANG=") && !text.starts_with("LANGUAGE=") &&
+        !text.starts_with("SBATCH_") && !text.starts_with("SQUEUE_") &&
+        !text.starts_with("SCANCEL_"))
+      variables.emplace_back(text);
+  }
+  variables.emplace_back("LC_ALL=C");
+  return variables;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+Result<pid_t> spawn(std::vector<std::string> words, int input, int output, int errors) {
+  std::vector<std::string> environment = plain_environment();
+  const std::vector<char*> arguments = pointers_to(words);
+  const std::vector<char*> variables = pointers_to(environment);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  sigset_t usual;
+  sigfillset(&usual);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setsigdefault(&attributes, &usual);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  pid_t pid = -1;
+  const int error = ::posix_spawn(&pid, words[0].c_str(), &actions, &attributes, arguments.data(),
+                                  variables.data());
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return fail(system_failure(ErrorCode::system, "starting " + words[0], error));
+  return pid;
+}
+
+struct Stream {
+  UniqueFd fd;
+  std::string* text;
+  std::size_t limit;
+};
+
+/// False: it is full.
+bool read_some(Stream& stream) {
+  std::array<char, 16'384> part{};
+  const ssize_t count = ::read(stream.fd.get(), part.data(), part.size());
+  if (count <= 0) {
+    stream.fd.reset();
+    return true;
+  }
+  stream.text->append(part.data(), static_cast<std::size_t>(count));
+  return stream.text->size() <= stream.limit;
+}
+
+/// Until both ends are closed.
+Result<void> read_all(std::array<Stream, 2>& streams, Clock::time_point give_up,
+                      const std::string& name) {
+  while (streams[0].fd || streams[1].fd) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(give_up - Clock::now()).count();
+    if (left <= 0) return fail(ErrorCode::timed_out, name + " did not end in time");
+    std::array<pollfd, 2> polled{};
+    for (std::size_t i = 0; i < 2; ++i)
+      polled.at(i) = {
+          .fd = streams.at(i).fd ? streams.at(i).fd.get() : -1, .events = POLLIN, .revents = 0};
+    if (::poll(polled.data(), polled.size(), static_cast<int>(left)) < 0 && errno != EINTR)
+      return fail_errno("poll");
+    for (std::size_t i = 0; i < 2; ++i)
+      if (polled.at(i).revents != 0 && !read_some(streams.at(i)))
+        return fail(ErrorCode::too_large, name + " printed too much");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<CommandOutput> run_command(const std::vector<std::string>& words, const std::string& input,
+                                  std::chrono::milliseconds deadline) {
+  const auto give_up = Clock::now() + deadline;
+  auto file = input_file(input);
+  if (!file) return fail(std::move(file.error()));
+  auto out = make_pipe();
+  if (!out) return fail(std::move(out.error()));
+  auto err = make_pipe();
+  if (!err) return fail(std::move(err.error()));
+  const auto pid = spawn(words, file->get(), out->writer.get(), err->writer.get());
+  if (!pid) return fail(pid.error());
+  out->writer.reset();
+  err->writer.reset();
+  CommandOutput result;
+  std::array<Stream, 2> streams{Stream{std::move(out->reader), &result.output, most_output},
+                                Stream{std::move(err->reader), &result.errors, most_errors}};
+  const auto read = read_all(streams, give_up, words[0]);
+  // What has closed its output and goes on is of no use either.
+  if (!read) ::kill(*pid, SIGKILL);
+  int status = 0;
+  while (::waitpid(*pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!read) return fail(read.error());
+  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return result;
+}
+
+}  // namespace orchid::pilot

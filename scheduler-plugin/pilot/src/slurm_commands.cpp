@@ -1,0 +1,58 @@
+#include "pilot/slurm_commands.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <string_view>
+
+#include "command_runner.h"
+#include "slurm_words.h"
+
+namespace orchid::pilot {
+
+Result<std::string> SlurmCommands::run(const std::vector<std::string>& words,
+                                       const std::string& input) const {
+  if (options_.folder.empty())
+    return fail(
+        ErrorCode::unsupported,
+        "there is no Slurm here: sbatch is not in PATH; pilots are started on a login host of a "
+        "cluster, and 'orchid up' works without one");
+  std::vector<std::string> command = words;
+  command[0] = (options_.folder / words[0]).string();
+  auto done = run_command(command, input, options_.deadline);
+  if (!done && done.error().code == ErrorCode::timed_out)
+    return fail(
+        ErrorCode::timed_out,
+        fmt::format("{} has not ended within {} s: slurmctld does not answer, or slurm.conf "
+                    "cannot be read; 'scontrol ping' tells, try again later",
+                    words[0], options_.deadline.count() / 1000));
+  if (!done) return fail(std::move(done.error()));
+  if (done->status != 0) return fail(explain(words[0], done->status, done->errors));
+  return std::move(done->output);
+}
+
+Result<std::uint64_t> SlurmCommands::submit(const std::string& script) const {
+  auto told = run({"sbatch", "--parsable"}, script);
+  if (!told) return fail(std::move(told.error()));
+  return parse_job_number(*told);
+}
+
+Result<std::vector<PilotJob>> SlurmCommands::list(const std::string& job_name) const {
+  auto told = run({"squeue", "--noheader", "--user=" + std::to_string(::getuid()),
+                   "--name=" + job_name, "--format=" + std::string(queue_format)},
+                  {});
+  if (!told) return fail(std::move(told.error()));
+  return parse_queue(*told);
+}
+
+Result<void> SlurmCommands::cancel(const std::string& job_name,
+                                   const std::vector<std::uint64_t>& jobs) const {
+  if (jobs.empty()) return {};
+  std::vector<std::string> words{"scancel", "--name=" + job_name};
+  for (const std::uint64_t job : jobs) words.push_back(std::to_string(job));
+  auto told = run(words, {});
+  if (!told) return fail(std::move(told.error()));
+  return {};
+}
+
+}  // namespace orchid::pilot

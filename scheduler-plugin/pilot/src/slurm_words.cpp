@@ -1,0 +1,140 @@
+#include "slurm_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace orchid::pilot {
+namespace {
+
+constexpr std::size_t columns = 8;
+
+bool read_number(std::string_view text, std::uint64_t& number) {
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  return read.ec == std::errc{} && read.ptr == text.data() + text.size();
+}
+
+/// Its words, without the names that each line begins with.
+std::string tidy(std::string_view errors) {
+  std::string words;
+  while (!errors.empty()) {
+    const std::size_t end = std::min(errors.find('\n'), errors.size());
+    std::string_view line = errors.substr(0, end);
+    errors.remove_prefix(std::min(end + 1, errors.size()));
+    for (const std::string_view prefix :
+         {"sbatch: ", "squeue: ", "scancel: ", "error: ", "fatal: "})
+      if (line.starts_with(prefix)) line.remove_prefix(prefix.size());
+    if (line.empty()) continue;
+    if (!words.empty()) words += "; ";
+    words += line;
+  }
+  if (words.size() > 500) words.resize(500);
+  return words;
+}
+
+struct Explanation {
+  std::string_view words;  // a part of what Slurm says
+  ErrorCode code;
+  std::string_view advice;
+};
+constexpr std::array explanations{
+    Explanation{"Invalid partition name", ErrorCode::bad_request,
+                "'sinfo --summarize' lists the partitions; name one with --partition"},
+    Explanation{"Invalid qos", ErrorCode::bad_request,
+                "'sacctmgr show assoc user=$USER format=account,partition,qos' lists yours"},
+    Explanation{"Invalid account", ErrorCode::bad_request,
+                "'sacctmgr show assoc user=$USER format=account,partition,qos' lists yours"},
+    Explanation{"No partition specified", ErrorCode::bad_request, "name one with --partition"},
+    Explanation{"time limit is invalid", ErrorCode::quota,
+                "ask for less with --time; 'sinfo' shows the partition's limit"},
+    Explanation{"policy", ErrorCode::quota,
+                "a limit of yours is reached: stop pilots, or ask for smaller ones"},
+    Explanation{"Limit", ErrorCode::quota,
+                "a limit of yours is reached: stop pilots, or ask for smaller ones"},
+    Explanation{"node configuration is not available", ErrorCode::bad_request,
+                "no node of the partition has so many cores or so much memory; ask for less"},
+    Explanation{"Node count specification invalid", ErrorCode::bad_request,
+                "the partition has fewer nodes, or allows fewer; ask for less with --nodes"},
+    Explanation{"More processors requested", ErrorCode::bad_request, "ask for less with --cores"},
+    Explanation{"Invalid --time", ErrorCode::bad_request, "write it as 10m or 01:30:00"},
+    Explanation{"Access/permission denied", ErrorCode::denied, "the site does not allow it"},
+    Explanation{"not permitted to use this partition", ErrorCode::denied,
+                "the site does not let you use this partition; choose another one"},
+    Explanation{"nvalid authentication credential", ErrorCode::unauthenticated,
+                "munge's key here is not the cluster's; an administrator must repair it"},
+    Explanation{"Protocol authentication error", ErrorCode::unauthenticated,
+                "munge's key here is not the cluster's; an administrator must repair it"},
+    Explanation{"unge", ErrorCode::unauthenticated,
+                "munge does not run here, or its key is not the cluster's"},
+    Explanation{"Zero Bytes were transmitted", ErrorCode::unauthenticated,
+                "munge's key here is not the cluster's; an administrator must repair it"},
+    Explanation{"Unable to contact slurm controller", ErrorCode::unreachable,
+                "slurmctld does not answer; what runs goes on, try again later ('scontrol ping')"},
+    Explanation{"slurm.conf", ErrorCode::unreachable,
+                "this host has no usable slurm.conf; is it a login or submit host?"},
+    Explanation{"process configuration", ErrorCode::unreachable,
+                "this host has no usable slurm.conf; is it a login or submit host?"},
+};
+
+}  // namespace
+
+const std::string_view queue_format = "%A|%T|%P|%D|%C|%M|%L|%R";
+
+Result<std::vector<PilotJob>> parse_queue(std::string_view text) {
+  std::vector<PilotJob> jobs;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty()) continue;
+    std::array<std::string_view, columns> cells;
+    for (std::size_t i = 0; i < columns; ++i) {
+      const bool last = i + 1 == columns;  // a reason may have any sign
+      const std::size_t bar = last ? line.size() : line.find('|');
+      if (bar == std::string_view::npos) break;
+      cells.at(i) = line.substr(0, bar);
+      line.remove_prefix(std::min(bar + 1, line.size()));
+    }
+    PilotJob job{.job = 0,
+                 .state = std::string(cells[1]),
+                 .partition = std::string(cells[2]),
+                 .elapsed = std::string(cells[5]),
+                 .left = std::string(cells[6]),
+                 .reason = std::string(cells[7])};
+    std::uint64_t nodes = 0;
+    std::uint64_t cpus = 0;
+    if (!read_number(cells[0], job.job) || !read_number(cells[3], nodes) ||
+        !read_number(cells[4], cpus))
+      return fail(ErrorCode::internal,
+                  "squeue printed what is no job: " + std::string(cells[0].substr(0, 80)));
+    job.nodes = static_cast<std::uint32_t>(nodes);
+    job.cpus = static_cast<std::uint32_t>(cpus);
+    jobs.push_back(std::move(job));
+  }
+  std::ranges::sort(jobs, {}, &PilotJob::job);
+  return jobs;
+}
+
+Result<std::uint64_t> parse_job_number(std::string_view text) {
+  // "17", or "17;cluster"
+  const std::string_view first = text.substr(0, text.find_first_of(";\n"));
+  std::uint64_t number = 0;
+  if (read_number(first, number) && number != 0) return number;
+  return fail(ErrorCode::internal,
+              "sbatch printed no job's number: " + std::string(text.substr(0, 80)));
+}
+
+Failure explain(std::string_view command, int status, std::string_view errors) {
+  const std::string words = tidy(errors);
+  const auto known = std::ranges::find_if(explanations, [&](const Explanation& each) {
+    return errors.find(each.words) != std::string_view::npos;
+  });
+  if (known != explanations.end())
+    return {known->code, fmt::format("Slurm says: {}. {}", words, known->advice)};
+  return {ErrorCode::system, fmt::format("{} ended with status {}: {}", command, status,
+                                         words.empty() ? "it gave no reason" : words)};
+}
+
+}  // namespace orchid::pilot

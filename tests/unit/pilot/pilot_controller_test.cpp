@@ -1,0 +1,296 @@
+#include "pilot/pilot_controller.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+
+namespace orchid::pilot {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::seconds;
+
+constexpr MonotonicTime start{1h};
+
+std::vector<SubmitPilot> submissions(const std::vector<PilotAction>& actions) {
+  std::vector<SubmitPilot> found;
+  for (const PilotAction& action : actions)
+    if (const auto* submit = std::get_if<SubmitPilot>(&action)) found.push_back(*submit);
+  return found;
+}
+std::vector<std::uint64_t> cancelled(const std::vector<PilotAction>& actions) {
+  std::vector<std::uint64_t> found;
+  for (const PilotAction& action : actions)
+    if (const auto* cancel = std::get_if<CancelPilot>(&action)) found.push_back(cancel->job);
+  return found;
+}
+
+/// After demand has lasted.
+std::vector<SubmitPilot> grown(PilotController& controller, const Situation& situation) {
+  CHECK(submissions(controller.decide(start, situation)).empty());
+  return submissions(controller.decide(start + controller.options().grow_after, situation));
+}
+
+}  // namespace
+
+TEST_CASE("demand that lasts brings pilots that fit the holes") {
+  PilotController controller({.most_queued = 4, .most_cores = 8, .shortest = 2min, .longest = 1h});
+  const Situation situation{
+      .cores_wanted = 12,
+      .holes = std::vector<Hole>{{.node = "n1", .cores = 16, .lasts = 17min},
+                                 {.node = "n2", .cores = 2, .lasts = std::nullopt},
+                                 {.node = "n3", .cores = 64, .lasts = 100s},
+                                 {.node = "n4", .cores = 3, .lasts = 5min}}};
+  const auto submitted = grown(controller, situation);
+  // The one that lasts first; 17 minutes have room for a quarter of an hour; n3 is too short.
+  REQUIRE(submitted.size() == 3);
+  CHECK(submitted[0] == SubmitPilot{.cores = 2, .time = 1h, .node = "n2"});
+  CHECK(submitted[1] == SubmitPilot{.cores = 8, .time = 15min, .node = "n1"});
+  CHECK(submitted[2] == SubmitPilot{.cores = 2, .time = 225s, .node = "n4"});
+}
+
+TEST_CASE("demand that passes quickly brings none") {
+  PilotController controller({.grow_after = 5s});
+  for (int i = 0; i < 100; ++i) {
+    const MonotonicTime now = start + seconds(i);
+    CHECK(controller.decide(now, {.cores_wanted = i % 4 == 0 ? 0U : 8U}).empty());
+  }
+}
+
+TEST_CASE("no more wait than the cap, and what is on its way counts") {
+  PilotController controller({.most_queued = 2, .most_running = 3, .most_cores = 4});
+  Situation situation{.cores_wanted = 100};
+  CHECK(grown(controller, situation).size() == 2);
+  situation.pilots = {{.job = 1, .cores = 4}, {.job = 2, .cores = 4}};
+  CHECK(controller.decide(start + 1min, situation).empty());
+  situation.pilots[0].runs = true;
+  CHECK(submissions(controller.decide(start + 2min, situation)).size() == 1);
+  situation.pilots[1].runs = true;
+  situation.pilots.push_back({.job = 3, .cores = 4, .runs = true});
+  CHECK(controller.decide(start + 3min, situation).empty());
+  situation.cores_wanted = 12;  // all three are about to join
+  CHECK(controller.decide(start + 4min, situation).empty());
+}
+
+TEST_CASE("without a forecast lengths are mixed; where nothing is free few wait") {
+  PilotController blind({.most_queued = 4, .most_cores = 1, .shortest = 2min, .longest = 16min});
+  const auto mixed = grown(blind, {.cores_wanted = 9});
+  REQUIRE(mixed.size() == 4);
+  CHECK(mixed[0].time == 16min);
+  CHECK(mixed[1].time == 8min);
+  CHECK(mixed[3].time == 2min);
+
+  PilotController full({.most_queued = 4, .most_cores = 1});
+  CHECK(grown(full, {.cores_wanted = 9, .holes = std::vector<Hole>{}}).size() == 4);
+  PilotController waits({.most_queued = 4, .most_cores = 1});
+  CHECK(grown(waits,
+              {.cores_wanted = 9, .pilots = {{.job = 1, .cores = 1}}, .holes = std::vector<Hole>{}})
+            .empty());
+}
+
+TEST_CASE("a pilot that is used is replaced before it ends, one that is idle is not") {
+  PilotController controller({.most_cores = 8, .shortest = 2min, .renew_before = 1min});
+  Situation situation{.pilots = {{.job = 1,
+                                  .cores = 8,
+                                  .runs = true,
+                                  .joined = true,
+                                  .cores_used = 6,
+                                  .ends = start + 10min}}};
+  CHECK(controller.decide(start + 8min, situation).empty());
+  const auto submitted = submissions(controller.decide(start + 9min, situation));
+  REQUIRE(submitted.size() == 1);
+  CHECK(submitted[0].cores == 6);
+  situation.pilots.push_back({.job = 2, .cores = 6});
+  CHECK(submissions(controller.decide(start + 9min + 1s, situation)).empty());
+  situation.pilots.pop_back();
+  situation.pilots[0].cores_used = 0;
+  CHECK(submissions(controller.decide(start + 9min + 2s, situation)).empty());
+}
+
+TEST_CASE("pilots that nobody uses for a while are cancelled, and not before") {
+  PilotController controller({.shrink_after = 60s});
+  Situation situation{
+      .pilots = {{.job = 1, .cores = 4}, {.job = 2, .cores = 4, .runs = true, .joined = true}}};
+  CHECK(controller.decide(start, situation).empty());
+  CHECK(controller.decide(start + 59s, situation).empty());
+  situation.pilots[1].cores_used = 1;
+  CHECK(cancelled(controller.decide(start + 60s, situation)) == std::vector<std::uint64_t>{1});
+  situation.pilots.erase(situation.pilots.begin());
+  situation.pilots[0].cores_used = 0;
+  CHECK(controller.decide(start + 61s, situation).empty());
+  CHECK(controller.decide(start + 120s, situation).empty());
+  CHECK(cancelled(controller.decide(start + 121s, situation)) == std::vector<std::uint64_t>{2});
+}
+
+TEST_CASE("after a submission that failed there is a pause, and a longer one each time") {
+  PilotController controller({.grow_after = 0s, .first_pause = 5s, .longest_pause = 8s});
+  const Situation situation{.cores_wanted = 1};
+  CHECK(submissions(controller.decide(start, situation)).size() == 1);
+  controller.submission_failed(start);
+  CHECK(controller.decide(start + 4s, situation).empty());
+  CHECK(submissions(controller.decide(start + 5s, situation)).size() == 1);
+  controller.submission_failed(start + 5s);
+  CHECK(controller.decide(start + 12s, situation).empty());
+  CHECK(submissions(controller.decide(start + 13s, situation)).size() == 1);
+  controller.submission_done();
+  controller.submission_failed(start + 14s);
+  CHECK(submissions(controller.decide(start + 19s, situation)).size() == 1);
+}
+
+TEST_CASE("options that cannot be are refused") {
+  CHECK(check({}).has_value());
+  CHECK_FALSE(check({.shortest = 30s}).has_value());
+  CHECK_FALSE(check({.shortest = 10min, .longest = 5min}).has_value());
+  CHECK_FALSE(check({.most_cores = 0}).has_value());
+  CHECK_FALSE(check({.most_cores = 2, .least_cores = 3}).has_value());
+  CHECK_FALSE(check({.shortest = 2min, .renew_before = 2min}).has_value());
+  CHECK_FALSE(check({.shrink_after = 0s}).has_value());
+}
+
+namespace {
+
+/// A cluster that starts, ends and kills pilots as it likes.
+class Cluster {
+ public:
+  explicit Cluster(unsigned seed) : random_(seed) {
+    options_.most_queued = 1 + random_() % 4;
+    options_.most_running = options_.most_queued + random_() % 8;
+    options_.most_cores = 1 + random_() % 16;
+    options_.least_cores = 1 + random_() % options_.most_cores;
+    options_.shortest = seconds(120);
+    options_.longest = seconds(120 + random_() % 3600);
+    options_.grow_after = seconds(random_() % 10);
+    REQUIRE(check(options_).has_value());
+    controller_.emplace(options_);
+  }
+
+  void step() {
+    now_ += seconds(1 + random_() % 5);
+    situation_.cores_wanted = random_() % 3 == 0 ? 0 : random_() % 100;
+    situation_.holes.reset();
+    if (random_() % 2 == 0) make_holes();
+    act(controller_->decide(now_, situation_));
+    live();
+  }
+  /// Nobody wants anything any more.
+  void rest() {
+    for (int i = 0; i < 200; ++i) {
+      now_ += seconds(1);
+      situation_.cores_wanted = 0;
+      for (Pilot& pilot : situation_.pilots) pilot.cores_used = 0;
+      act(controller_->decide(now_, situation_));
+    }
+    CHECK(situation_.pilots.empty());
+  }
+
+ private:
+  void make_holes() {
+    situation_.holes.emplace();
+    for (unsigned node = random_() % 5; node > 0; --node) {
+      Hole hole{.node = "n" + std::to_string(node),
+                .cores = static_cast<std::uint32_t>(random_() % 32)};
+      if (random_() % 3 != 0) hole.lasts = seconds(random_() % 5000);
+      situation_.holes->push_back(std::move(hole));
+    }
+  }
+
+  void act(const std::vector<PilotAction>& actions) {
+    for (const PilotAction& action : actions) {
+      if (const auto* cancel = std::get_if<CancelPilot>(&action)) {
+        const auto gone = std::erase_if(situation_.pilots, [&](const Pilot& pilot) {
+          return pilot.job == cancel->job && pilot.cores_used == 0;
+        });
+        REQUIRE(gone == 1);  // it was there, and idle
+      } else {
+        submitted(std::get<SubmitPilot>(action));
+      }
+    }
+    const auto waiting =
+        std::ranges::count_if(situation_.pilots, [](const Pilot& pilot) { return !pilot.runs; });
+    REQUIRE(waiting <= options_.most_queued);
+    REQUIRE(situation_.pilots.size() <= options_.most_running);
+  }
+
+  void submitted(const SubmitPilot& submit) {
+    REQUIRE(submit.cores >= options_.least_cores);
+    REQUIRE(submit.cores <= options_.most_cores);
+    REQUIRE(submit.time >= options_.shortest);
+    REQUIRE(submit.time <= options_.longest);
+    if (!submit.node.empty()) {
+      REQUIRE(situation_.holes.has_value());
+      bool fits = false;
+      for (const Hole& hole : *situation_.holes)
+        if (hole.node == submit.node)
+          fits = hole.cores >= submit.cores && (!hole.lasts || *hole.lasts >= submit.time);
+      REQUIRE(fits);
+    }
+    situation_.pilots.push_back({.job = ++last_job_, .cores = submit.cores, .node = submit.node});
+    times_[last_job_] = submit.time;
+  }
+
+  void live() {
+    for (Pilot& pilot : situation_.pilots) {
+      if (!pilot.runs && random_() % 4 == 0) {
+        pilot.runs = true;
+        pilot.ends = now_ + times_.at(pilot.job);
+      } else if (pilot.runs && random_() % 2 == 0) {
+        pilot.joined = true;
+      }
+      if (pilot.joined) pilot.cores_used = random_() % (pilot.cores + 1);
+    }
+    std::erase_if(situation_.pilots, [&](const Pilot& pilot) {
+      return (pilot.ends && *pilot.ends <= now_) || (pilot.runs && random_() % 50 == 0);
+    });
+  }
+
+  std::mt19937 random_;
+  PilotOptions options_;
+  std::optional<PilotController> controller_;
+  Situation situation_;
+  MonotonicTime now_ = start;
+  std::uint64_t last_job_ = 0;
+  std::map<std::uint64_t, seconds> times_;
+};
+
+}  // namespace
+
+TEST_CASE(
+    "whatever the cluster does, caps and bounds hold, and nothing is left when all is quiet") {
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    Cluster cluster(seed);
+    for (int step = 0; step < 300; ++step) cluster.step();
+    cluster.rest();
+  }
+}
+
+TEST_CASE("steady demand brings no more pilots than it takes") {
+  PilotController controller({.most_cores = 4, .shortest = 5min, .longest = 5min});
+  Situation situation{.cores_wanted = 8};
+  int submitted = 0;
+  for (int second = 0; second < 3600; ++second) {
+    const MonotonicTime now = start + seconds(second);
+    for (const SubmitPilot& submit : submissions(controller.decide(now, situation))) {
+      ++submitted;
+      situation.pilots.push_back({.job = static_cast<std::uint64_t>(submitted),
+                                  .cores = submit.cores,
+                                  .runs = true,
+                                  .joined = true,
+                                  .ends = now + submit.time});
+    }
+    std::erase_if(situation.pilots, [&](const Pilot& pilot) { return *pilot.ends <= now; });
+    std::uint32_t left = 8;
+    for (Pilot& pilot : situation.pilots) {
+      pilot.cores_used = std::min(left, pilot.cores);
+      left -= pilot.cores_used;
+    }
+    situation.cores_wanted = left;
+  }
+  // Two pilots of five minutes, renewed a minute before their end: at most 2 × 60 / 4 and the
+  // first.
+  CHECK(submitted >= 24);
+  CHECK(submitted <= 32);
+}
+
+}  // namespace orchid::pilot

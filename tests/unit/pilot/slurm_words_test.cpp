@@ -1,0 +1,67 @@
+#include "slurm_words.h"
+
+#include <doctest/doctest.h>
+
+namespace orchid::pilot {
+
+TEST_CASE("squeue's lines become jobs, in order of their numbers") {
+  const auto jobs = parse_queue(
+      "18|PENDING|idle|2|4|0:00|10:00|(Resources|odd)\n"
+      "17|RUNNING|idle|1|2|1:23|8:37|n1\n");
+  REQUIRE(jobs.has_value());
+  REQUIRE(jobs->size() == 2);
+  CHECK(jobs->at(0).job == 17);
+  CHECK(jobs->at(0).state == "RUNNING");
+  CHECK(jobs->at(0).cpus == 2);
+  CHECK(jobs->at(0).left == "8:37");
+  CHECK(jobs->at(0).reason == "n1");
+  CHECK(jobs->at(1).waits());
+  CHECK(jobs->at(1).reason == "(Resources|odd)");
+  CHECK(parse_queue("")->empty());
+  CHECK_FALSE(parse_queue("something else\n").has_value());
+}
+
+TEST_CASE("sbatch's answer is a job's number") {
+  CHECK(parse_job_number("17\n").value_or(0) == 17);
+  CHECK(parse_job_number("17;cluster\n").value_or(0) == 17);
+  CHECK_FALSE(parse_job_number("Submitted batch job 17\n").has_value());
+  CHECK_FALSE(parse_job_number("").has_value());
+}
+
+TEST_CASE("what Slurm says becomes an error that says what to do") {
+  struct Row {
+    const char* said;
+    ErrorCode code;
+  };
+  for (const Row& row :
+       {Row{"sbatch: error: invalid partition specified: nope\nsbatch: error: Batch job submission "
+            "failed: Invalid partition name specified\n",
+            ErrorCode::bad_request},
+        Row{"sbatch: error: Batch job submission failed: Requested time limit is invalid (missing "
+            "or exceeds some limit)\n",
+            ErrorCode::quota},
+        Row{"sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: Batch job submission "
+            "failed: Job violates accounting/QOS policy (job submit limit, user's size and/or time "
+            "limits)\n",
+            ErrorCode::quota},
+        Row{"sbatch: error: Batch job submission failed: Unable to contact slurm controller "
+            "(connect failure)\n",
+            ErrorCode::unreachable},
+        Row{"sbatch: error: If munged is up, restart with --num-threads=10\n",
+            ErrorCode::unauthenticated},
+        Row{"sbatch: error: Batch job submission failed: Invalid account or account/partition "
+            "combination specified\n",
+            ErrorCode::bad_request},
+        Row{"squeue: error: s_p_parse_file: cannot stat file /etc/slurm/slurm.conf: No such file\n",
+            ErrorCode::unreachable},
+        Row{"sbatch: error: something new\n", ErrorCode::system}}) {
+    CAPTURE(row.said);
+    const Failure failure = explain("sbatch", 1, row.said);
+    CHECK(failure.code == row.code);
+    CHECK(failure.message.find("sbatch: error:") == std::string::npos);
+    CHECK(failure.message.size() > 20);
+  }
+  CHECK(explain("squeue", 9, "").message == "squeue ended with status 9: it gave no reason");
+}
+
+}  // namespace orchid::pilot
