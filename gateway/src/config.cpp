@@ -68,6 +68,14 @@ Apply text(std::string& field) {
   };
 }
 
+Apply truth(bool& field) {
+  return [&field](const std::string& value) -> Result<void> {
+    if (value != "true" && value != "false") return wrong(value, "true or false");
+    field = value == "true";
+    return {};
+  };
+}
+
 Apply path(std::filesystem::path& field) {
   return [&field](const std::string& value) -> Result<void> {
     if (value.empty()) return wrong(value, "a path");
@@ -102,7 +110,24 @@ Apply log_level(LogLevel& field) {
   };
 }
 
-std::vector<Setting> settings_of(Config& c) {
+std::vector<Setting> pilot_settings(PilotSettings& p) {
+  constexpr std::chrono::hours longest{24 * 31};
+  return {
+      {"pilots_automatic", "true: submit and cancel pilots by demand", truth(p.automatic)},
+      {"pilots_partition", "of the batch system, for pilots", text(p.partition)},
+      {"pilots_qos", "for pilots", text(p.qos)},
+      {"pilots_account", "for pilots", text(p.account)},
+      {"pilots_address", "HOST:PORT by which nodes reach this gateway", text(p.address)},
+      {"pilots_host_identity", "boot or node", text(p.host_identity)},
+      {"pilots_most_queued", "pilots that wait, at most", number(p.most_queued, 1U, 1'000U)},
+      {"pilots_most_running", "pilots in all, at most", number(p.most_running, 1U, 100'000U)},
+      {"pilots_most_cores", "cores of one pilot, at most", number(p.most_cores, 1U, 4'096U)},
+      {"pilots_shortest", "time of a pilot, at least", duration(p.shortest, longest)},
+      {"pilots_longest", "time of a pilot, at most", duration(p.longest, longest)},
+  };
+}
+
+std::vector<Setting> own_settings(Config& c) {
   constexpr std::chrono::hours day{24};
   return {
       {"state", "directory for functions, results, tokens", path(c.state)},
@@ -140,6 +165,7 @@ std::vector<Setting> settings_of(Config& c) {
       {"placement_cores_per_user", "leased at a time; 0: no limit",
        number(c.placement_cores_per_user, 0U, 1'000'000U)},
       {"sources", "what tells of clusters: slurm, paths of programs; auto; none", list(c.sources)},
+      {"orchid_program", "path of orchid, which keeps automatic pilots", path(c.orchid_program)},
       {"slurm_program", "path of orchid-slurm", path(c.slurm_program)},
       {"slurm_requests_per_minute", "to slurmctld at most; 0: as orchid-slurm says",
        number(c.slurm_requests_per_minute, 0U, 100'000U)},
@@ -153,10 +179,18 @@ std::vector<Setting> settings_of(Config& c) {
   };
 }
 
+std::vector<Setting> settings_of(Config& c) {
+  std::vector<Setting> settings = own_settings(c);
+  std::ranges::move(pilot_settings(c.pilots), std::back_inserter(settings));
+  return settings;
+}
+
 Result<std::string> to_text(const toml::value& value) {
   if (value.is_string()) return value.as_string().str;
   if (value.is_integer()) return std::to_string(value.as_integer());
-  if (!value.is_array()) return fail(ErrorCode::bad_configuration, "neither text, number nor list");
+  if (value.is_boolean()) return value.as_boolean() ? std::string("true") : std::string("false");
+  if (!value.is_array())
+    return fail(ErrorCode::bad_configuration, "neither text, number, truth nor list");
   std::string joined;
   for (const toml::value& item : value.as_array()) {
     if (!item.is_string())
@@ -224,6 +258,8 @@ void fill_defaults(Config& config) {
   if (config.compiler.empty()) config.compiler = programs / "orchid-compiler";
   if (config.dispatch.empty()) config.dispatch = programs / "orchid-dispatch";
   if (config.door_program.empty()) config.door_program = programs / "orchid-door";
+  if (config.orchid_program.empty()) config.orchid_program = programs / "orchid";
+  config.pilots.worker_memory = config.worker_memory;
   if (config.slurm_program.empty()) config.slurm_program = programs / "orchid-slurm";
 }
 

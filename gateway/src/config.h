@@ -9,6 +9,7 @@
 #include "foundation/log.h"
 #include "foundation/result.h"
 #include "foundation/units.h"
+#include "pilots/pilot_settings.h"
 
 namespace orchid::gateway {
 
@@ -54,6 +55,8 @@ struct Config {
   std::filesystem::path slurm_program;          // default: orchid-slurm beside this program
   std::uint32_t slurm_requests_per_minute = 0;  // to slurmctld; 0: orchid-slurm's own default
   std::chrono::milliseconds slurm_interval{0};  // between two looks; 0: orchid-slurm's own default
+  PilotSettings pilots;                         // table [pilots]
+  std::filesystem::path orchid_program;         // default: orchid beside this program
   std::chrono::milliseconds keep_finished{24 *
                                           3'600'000};  // outcomes of asynchronous calls; up to 24h
   std::chrono::milliseconds deadline{60'000};  // of a synchronous call that names none; up to 24h

@@ -177,6 +177,7 @@ class Gateway::Objects {
   CapacityControl capacity_;
   Inspector inspector_;
   KeptProcess door_;
+  KeptProcess pilot_keeper_;
   std::optional<TcpListener> door_listener_;  // until the process has it
   std::string door_url_;                      // empty: there is no door
   FunctionService functions_;
@@ -246,6 +247,8 @@ Gateway::Objects::Objects(Config config, Opened opened)
       inspector_(control_io_, clock_,
                  {.compiler = config_.compiler, .answer_within = config_.inspect_time}),
       door_(control_io_, door_options(config_)),
+      pilot_keeper_(control_io_,
+                    pilot_keeper(config_.pilots, config_.orchid_program, config_.socket)),
       door_listener_(std::move(opened.door)),
       door_url_(door_listener_ ? "ucx://" + door_listener_->address : ""),
       functions_(
@@ -339,6 +342,7 @@ void Gateway::Objects::run_control() {
   async_->adopt_thread();
   inspector_.start();
   if (door_listener_) door_.start(std::move(door_listener_->socket));
+  if (config_.pilots.automatic) pilot_keeper_.start();
   control_tick();
   const auto guard = boost::asio::make_work_guard(control_io_);
   control_io_.run();
@@ -397,6 +401,7 @@ void Gateway::Objects::stop() {
   on_control_and_wait([this] {
     inspector_.stop();
     door_.stop();
+    pilot_keeper_.stop();
     control_timer_.cancel();
   });
   control_io_.stop();

@@ -21,6 +21,7 @@ void add_logs(CLI::App& app, Shell& shell);
 void add_hosts(CLI::App& app, Shell& shell);
 void add_explain(CLI::App& app, Shell& shell);
 void add_leases(CLI::App& app, Shell& shell);
+void add_pilot(CLI::App& app, Shell& shell);
 void add_token(CLI::App& app, Shell& shell);
 void add_doctor(CLI::App& app, Shell& shell);
 void add_completion(CLI::App& app, Shell& shell);
@@ -28,7 +29,7 @@ void add_completion(CLI::App& app, Shell& shell);
 inline void add_commands(CLI::App& app, Shell& shell) {
   for (auto* add : {add_up, add_build, add_inspect, add_deploy, add_list, add_describe, add_delete,
                     add_invoke, add_status, add_result, add_wait, add_cancel, add_logs, add_hosts,
-                    add_explain, add_leases, add_token, add_doctor, add_completion})
+                    add_explain, add_leases, add_pilot, add_token, add_doctor, add_completion})
     add(app, shell);
 }
 

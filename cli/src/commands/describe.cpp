@@ -24,6 +24,9 @@ std::string shown_calls(const json& calls) {
     text += separator + shown(count) + " " + outcome;
     separator = ", ";
   }
+  if (const json tier = calls.value("tier", json()); tier.is_string())
+    text += tier == "quick" ? "; the last ran quickly made code (quick)"
+                            : "; the last ran the best code (" + shown(tier) + ")";
   if (const auto delay = calls.value("replacement_delay_ms", 0); delay > 0)
     text += "; its calls end workers, so new ones are given out slowly (the last after " +
             std::to_string(delay) + " ms)";

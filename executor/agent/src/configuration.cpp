@@ -13,6 +13,7 @@ namespace {
 struct GrantTexts {
   std::string source = "local";
   std::string cores;
+  std::string memory;
   std::uint64_t ends_in_s = 0;
   std::uint64_t gateway_grace_s = 0;  // 0: not given
 };
@@ -20,6 +21,8 @@ struct GrantTexts {
 void add_grant_options(CLI::App& app, Configuration& c, GrantTexts& texts) {
   app.add_option("--core-list", texts.cores,
                  "offer these cores only, such as 0-3,8, of those that this process may use");
+  app.add_option("--memory", texts.memory,
+                 "offer at most so much memory, such as 8GiB; a worker gets no more either");
   app.add_option("--grant", texts.source,
                  "whose the cores are: local (yours), pilot or share (a batch job's: at SIGTERM "
                  "they are free within milliseconds)");
@@ -52,6 +55,13 @@ Result<void> read_grant(const GrantTexts& texts, Configuration& c) {
     return fail(ErrorCode::bad_configuration, "--gateway-grace-s must be at most a day (86400)");
   auto cores = parse_core_list(texts.cores);
   if (!cores) return fail(std::move(cores.error()).while_doing("--core-list"));
+  if (!texts.memory.empty()) {
+    const auto memory = parse_byte_count(texts.memory);
+    if (!memory || *memory < 64_MiB)
+      return fail(ErrorCode::bad_configuration, "--memory must be 64MiB or more, such as 8GiB");
+    c.memory = *memory;
+    c.worker_memory = std::min(c.worker_memory, c.memory);
+  }
   c.grant.source = *source;
   if (texts.ends_in_s != 0) c.grant.ends_in = std::chrono::seconds(texts.ends_in_s);
   if (texts.gateway_grace_s != 0) c.gateway_grace = std::chrono::seconds(texts.gateway_grace_s);

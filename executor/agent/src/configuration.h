@@ -28,6 +28,7 @@ struct Configuration {
   std::filesystem::path
       program_directory;    // orchid-worker, orchid-compiler; default: beside this program
   std::uint32_t cores = 0;  // offered at most; 0: all that the affinity mask and cgroup allow
+  ByteCount memory;         // offered at most; 0: all that machine and cgroup have
   ByteCount worker_memory = 4_GiB;  // RLIMIT_DATA of a worker; 64 MiB and more
   ByteCount object_store = 1_GiB;   // bound of the object store on disk
   std::string lane_listen;  // "IP:port" for clients of other hosts, port 0: any; empty: none

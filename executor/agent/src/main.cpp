@@ -113,6 +113,7 @@ Result<void> serve(const Configuration& c) {
   if (!host) return fail(std::move(host.error()));
   if (!c.host_id.empty()) host->boot_id = c.host_id;
   if (auto chosen = choose_cores(c, *host); !chosen) return chosen;
+  if (c.memory.value != 0) host->memory = std::min(host->memory, c.memory);
   auto store = ObjectStore::open({c.state_directory / "objects", c.object_store});
   if (!store) return fail(std::move(store.error()));
   LaneListeners listeners;

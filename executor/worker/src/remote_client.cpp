@@ -8,7 +8,8 @@ namespace orchid::executor {
 
 Result<transport::UcxContext*> make_ucx(const RemoteLane& remote) {
   auto made = transport::UcxContext::create(
-      {.fabric = remote.trusted_fabric ? transport::Fabric::trusted : transport::Fabric::tcp});
+      {.address = remote.address,
+       .fabric = remote.trusted_fabric ? transport::Fabric::trusted : transport::Fabric::tcp});
   if (!made) return fail(std::move(made.error()));
   return new transport::UcxContext(std::move(*made));
 }

@@ -179,7 +179,7 @@ bool Guest::check_token() {
 }
 
 bool Guest::open_lane() {
-  auto ucx = transport::UcxContext::create({});
+  auto ucx = transport::UcxContext::create({.address = local_host(client_.get())});
   const auto refuse = [this](const Failure& failure) {
     turn_away(501, problem_document({.status = 501,
                                      .code = ErrorCode::unsupported,

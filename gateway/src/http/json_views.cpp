@@ -16,6 +16,12 @@ std::string to_text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+/// Null: no call has given an output yet.
+Json describe_tier(CallCounts::Tier tier) {
+  if (tier == CallCounts::Tier::unknown) return {};
+  return tier == CallCounts::Tier::quick ? "quick" : "o3";
+}
+
 /// Since the gateway's start.
 Json describe_calls(const CallCounts& counts) {
   Json ended = Json::object();
@@ -29,6 +35,7 @@ Json describe_calls(const CallCounts& counts) {
   }
   return {{"total", total},
           {"ended", ended},
+          {"tier", describe_tier(counts.tier())},
           {"replacement_delay_ms", counts.replacement_delay().count()}};
 }
 

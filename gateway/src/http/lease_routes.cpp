@@ -32,6 +32,7 @@ void LeaseRoutes::add_to(Router& router) {
   router.add(Method::get, "/v1/leases/{}", {}, bind(&LeaseRoutes::get));
   router.add(Method::get, "/v1/leases/{}/placement", {}, bind(&LeaseRoutes::explain));
   router.add(Method::get, "/v1/placement", {}, bind(&LeaseRoutes::consider));
+  router.add(Method::get, "/v1/demand", {}, bind(&LeaseRoutes::demand));
   router.add(Method::patch, "/v1/leases/{}", {.body = largest_document}, bind(&LeaseRoutes::renew));
   router.add(Method::delete_, "/v1/leases/{}", {}, bind(&LeaseRoutes::close));
 }
@@ -84,6 +85,11 @@ void LeaseRoutes::consider(Request& request, const Reply& reply) {
   parts_.capacity.consider(std::move(*terms), parts_.here, [reply](std::string text) {
     reply.send(json_response(200, std::move(text)));
   });
+}
+
+void LeaseRoutes::demand(Request&, const Reply& reply) {
+  parts_.capacity.report_demand(
+      parts_.here, [reply](std::string text) { reply.send(json_response(200, std::move(text))); });
 }
 
 void LeaseRoutes::renew(Request& request, const Reply& reply) {

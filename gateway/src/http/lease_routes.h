@@ -23,6 +23,7 @@ class LeaseRoutes {
   void get(Request& request, const Reply& reply);
   void explain(Request& request, const Reply& reply);
   void consider(Request& request, const Reply& reply);
+  void demand(Request& request, const Reply& reply);
   void renew(Request& request, const Reply& reply);
   void close(Request& request, const Reply& reply);
   template <typename Answer>

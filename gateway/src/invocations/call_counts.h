@@ -16,6 +16,13 @@ class CallCounts {
   void add(Outcome outcome) {
     ended_[static_cast<std::size_t>(outcome)].fetch_add(1, std::memory_order_relaxed);
   }
+  /// Which code a call ran that has given its output.
+  void ran(bool quick_code) {
+    tier_.store(quick_code ? Tier::quick : Tier::o3, std::memory_order_relaxed);
+  }
+  enum class Tier : std::uint8_t { unknown, quick, o3 };
+  /// Of the last such call.
+  [[nodiscard]] Tier tier() const { return tier_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t ended(Outcome outcome) const {
     return ended_[static_cast<std::size_t>(outcome)].load(std::memory_order_relaxed);
   }
@@ -31,6 +38,7 @@ class CallCounts {
  private:
   std::array<std::atomic<std::uint64_t>, outcome_count> ended_{};
   std::atomic<std::int64_t> replacement_delay_ms_{0};
+  std::atomic<Tier> tier_{Tier::unknown};
 };
 
 }  // namespace orchid::gateway

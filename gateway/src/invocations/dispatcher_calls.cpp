@@ -255,6 +255,7 @@ void Dispatcher::report(DispatchCall& call, CallResult result) {
       found != by_invocation_.end() && found->second == &call)
     by_invocation_.erase(found);
   call.call.version->calls.add(result.outcome);
+  if (result.outcome == Outcome::ok) call.call.version->calls.ran(result.timings.quick_code);
   const CallDone done = std::move(call.done);
   done(std::move(result));
 }

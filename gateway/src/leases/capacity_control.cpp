@@ -81,12 +81,25 @@ void CapacityControl::report_hosts(boost::asio::io_context& reply_to,
     const MonotonicTime now = clock_.now();
     const nlohmann::json report{
         {"hosts", hosts_json(broker_.hosts(), broker_.leases(), broker_.capacity(), now)},
-        {"clusters", clusters_json(clusters_.states(), now)}};
+        {"clusters", clusters_json(clusters_.states(), now)},
+        {"demand", demand()}};
     boost::asio::post(
         reply_to, [done = std::move(done),
                    text = report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)] {
           done(text);
         });
+  });
+}
+
+nlohmann::json CapacityControl::demand() const {
+  return {{"cores_wanted", broker_.cores_wanted()}};
+}
+
+void CapacityControl::report_demand(boost::asio::io_context& reply_to,
+                                    std::function<void(std::string)> done) {
+  on_control([this, &reply_to, done = std::move(done)]() mutable {
+    boost::asio::post(reply_to,
+                      [done = std::move(done), text = demand().dump() + "\n"] { done(text); });
   });
 }
 

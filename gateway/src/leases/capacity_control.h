@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "clusters/clusters.h"
@@ -53,6 +54,8 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
   // Any thread; what is asked for is handed over on the thread that runs `reply_to`.
   /// What GET /v1/hosts says.
   void report_hosts(boost::asio::io_context& reply_to, std::function<void(std::string)> done);
+  /// What GET /v1/demand says.
+  void report_demand(boost::asio::io_context& reply_to, std::function<void(std::string)> done);
   /// What GET /v1/leases/ID/placement says. Errors: `not_found`.
   void explain(uid_t tenant, LeaseId lease, boost::asio::io_context& reply_to,
                std::function<void(Result<std::string>)> done);
@@ -90,6 +93,7 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
   [[nodiscard]] WorkerGrant reachable(WorkerGrant grant) const;
   void tick();
   void clusters_changed();
+  [[nodiscard]] nlohmann::json demand() const;
 
   void executor_joined(const ControlHello& hello, const PeerIdentity& identity) override;
   void executor_resumed(const ExecutorId& id) override;

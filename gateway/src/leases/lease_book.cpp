@@ -129,16 +129,20 @@ void LeaseBook::free_cores(Lease& lease, MonotonicTime now) {
   lease.placed.reset();
 }
 
+void LeaseBook::lose_place(const placement::Displaced& loss, MonotonicTime now) {
+  const auto known = by_decision_.find(loss.lease);
+  if (known == by_decision_.end()) return;
+  Lease& lease = leases_.at(known->second);
+  if (!loss.closed) return free_cores(lease, now);  // of several workers all go together
+  lease.placed.reset();
+  by_decision_.erase(known);
+}
+
 std::optional<Lease> LeaseBook::displace(const placement::Displaced& loss, MonotonicTime now) {
   const auto known = by_decision_.find(loss.lease);
   if (known == by_decision_.end()) return std::nullopt;
   Lease& lease = leases_.at(known->second);
-  if (loss.closed) {
-    lease.placed.reset();
-    by_decision_.erase(known);
-  } else {
-    free_cores(lease, now);  // of several workers some have their place still: they go together
-  }
+  lose_place(loss, now);
   if (lease.state == LeaseState::closing) return std::nullopt;
   Lease before = lease;
   lease.state = LeaseState::closing;
@@ -186,6 +190,11 @@ std::vector<ControlMessage> LeaseBook::restate(const ExecutorId& executor) {
 const Lease* LeaseBook::find(LeaseId id) const {
   const auto found = leases_.find(id);
   return found == leases_.end() ? nullptr : &found->second;
+}
+
+const Lease* LeaseBook::of_decision(placement::DecisionId decision) const {
+  const auto found = by_decision_.find(decision);
+  return found == by_decision_.end() ? nullptr : find(found->second);
 }
 
 std::vector<LeaseId> LeaseBook::of_holder(HolderId holder) const {

@@ -93,13 +93,16 @@ class LeaseBook {
   bool close(LeaseId id, MonotonicTime now);
   /// The process is gone, and all its leases with it. Returns them.
   std::vector<Lease> drop_executor(const ExecutorId& executor, MonotonicTime now);
-  /// Its cores are somebody else's now. Returns what it was, unless it was closing; it is then.
+  /// Its cores are somebody else's now. It stays what it is until its executor says that it ended.
+  void lose_place(const placement::Displaced& loss, MonotonicTime now);
+  /// The same, and it is to be closed. Returns what it was, unless it was closing; it is then.
   std::optional<Lease> displace(const placement::Displaced& loss, MonotonicTime now);
   /// What to tell an executor of the same process whose stream began afresh: each lease, as it
   /// should be.
   [[nodiscard]] std::vector<ControlMessage> restate(const ExecutorId& executor);
 
   [[nodiscard]] const Lease* find(LeaseId id) const;
+  [[nodiscard]] const Lease* of_decision(placement::DecisionId decision) const;
   [[nodiscard]] std::vector<LeaseId> of_holder(HolderId holder) const;
   [[nodiscard]] const std::map<LeaseId, Lease>& leases() const { return leases_; }
   /// Asked for before `time`, and not answered yet.

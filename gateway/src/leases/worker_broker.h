@@ -111,6 +111,8 @@ class WorkerBroker {
 
   [[nodiscard]] ByteCount worker_memory() const { return options_.worker_memory; }
   [[nodiscard]] LeaseId next_lease_id() { return leases_.next_id(); }
+  /// Cores of the workers that are wanted and have found no place.
+  [[nodiscard]] std::uint64_t cores_wanted() const;
   /// How many workers of such terms there could be at most, if nobody else had any.
   [[nodiscard]] std::size_t largest(const WorkerTerms& terms) const;
   /// Leases that the holder has or that are on their way to it.
@@ -165,6 +167,7 @@ class WorkerBroker {
   [[nodiscard]] WorkerGrant grant_of(const Lease& lease) const;
   [[nodiscard]] bool fits(const Executor& executor, const WorkerTerms& terms) const;
   [[nodiscard]] WorkerTerms dispatcher_terms(LeaseTenant tenant) const;
+  void grant_changed(const ExecutorId& id, const GrantChanged& grant, MonotonicTime now);
   void refresh_host(const std::string& boot_id, MonotonicTime now);
   void displace(const Capacity::Losses& losses, MonotonicTime now);
   void drop_executor(const ExecutorId& id, MonotonicTime now);

@@ -33,7 +33,9 @@ void KeptProcess::stop() {
 }
 
 void KeptProcess::launch() {
-  auto started = ServerProcess::start(options_.program, options_.arguments, socket_.get());
+  auto started = socket_ ? ServerProcess::start(options_.program, options_.arguments, socket_.get())
+                         : ServerProcess::start(options_.program, options_.arguments,
+                                                std::span<const PassedDescriptor>());
   if (!started) {
     log::error("event={}_not_started reason=\"{}\"", options_.name, started.error().message);
     return launch_later();

@@ -27,8 +27,9 @@ class KeptProcess {
   KeptProcess(const KeptProcess&) = delete;
   KeptProcess& operator=(const KeptProcess&) = delete;
 
-  /// `socket` is kept over the process's end: who connects meanwhile waits for the next one.
-  void start(UniqueFd socket);
+  /// `socket` is kept over the process's end: who connects meanwhile waits for the next one. It may
+  /// be empty: the process gets none.
+  void start(UniqueFd socket = {});
   void stop();
   [[nodiscard]] bool is_wanted() const { return wanted_; }
 

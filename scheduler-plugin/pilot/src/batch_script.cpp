@@ -39,6 +39,8 @@ if [ -n "$cores" ] && [ "$(count "$allowed")" -gt "$(count "$cores")" ]; then
 elif [ -z "$cores" ]; then
   set -- "$@" --cores "$SLURM_CPUS_ON_NODE"
 fi
+memory=${SLURM_MEM_PER_NODE:-$((${SLURM_MEM_PER_CPU:-0} * SLURM_CPUS_ON_NODE))}
+if [ "$memory" -ge 64 ]; then set -- "$@" --memory "${memory}MiB"; fi
 end=$(sed -n 's/.* EndTime=\([0-9][^ ]*\).*/\1/p' <<<"$job")
 if [ -n "$end" ] && end=$(date -d "$end" +%s); then
   left=$((end - $(date +%s) - end_margin))

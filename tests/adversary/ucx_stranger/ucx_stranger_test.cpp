@@ -199,7 +199,7 @@ namespace {
 /// A worker whose client has said hello, and then nothing: UCX listens.
 struct OpenWindow {
   Child worker = Child::start_worker([](const Child::Job& job) {
-    UcxContext own = UcxContext::create({.devices = "lo"}).value();
+    UcxContext own = UcxContext::create({.address = "127.0.0.1"}).value();
     UcxLaneListener listener = listen_and_report(own, job);
     (void)listener.accept(in(10s));
     for (;;) ::pause();
@@ -231,6 +231,18 @@ std::array<std::uint64_t, 5> forged_words() {
 }
 
 }  // namespace
+
+TEST_CASE("while a lane is made UCX listens on the interface of the worker's address only") {
+  UcxContext all = UcxContext::create({}).value();
+  UcxContext one = UcxContext::create({.address = "127.0.0.1"}).value();
+  CHECK(all.description().find("UCX_NET_DEVICES") == std::string::npos);
+  CHECK(one.description().find("UCX_NET_DEVICES=lo ") != std::string::npos);
+  // What is no address of this host leaves the choice to UCX.
+  UcxContext none = UcxContext::create({.address = "203.0.113.1"}).value();
+  CHECK(none.description().find("UCX_NET_DEVICES") == std::string::npos);
+  const OpenWindow window;
+  CHECK(listening_addresses(window.worker.pid()) == std::set<std::string>{"127.0.0.1"});
+}
 
 TEST_CASE("forged messages of UCP's rendezvous, and all others, reach no worker that serves") {
   Child worker = Child::start_worker(serve_asleep);

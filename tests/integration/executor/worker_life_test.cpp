@@ -98,6 +98,19 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a worker may run on the executor's cores, on
   CHECK(CPU_EQUAL(&ours, &its));
 }
 
+TEST_CASE_FIXTURE(ExecutorFixture, "bitcode links and runs, however position independent it is") {
+  for (const char* name :
+       {"through_got", "through_got_pic", "through_got_fixed", "through_got_no_plt"}) {
+    CAPTURE(std::string(name));
+    const LaneSlot slot = worker.load(test_function(name));
+    for (const char* expected : {"5 ok", "6 ok"}) {
+      const auto reply = worker.call(slot, "");
+      CHECK_MESSAGE(reply.outcome == Outcome::ok, reply.output);
+      CHECK(reply.output == expected);
+    }
+  }
+}
+
 TEST_CASE_FIXTURE(ExecutorFixture, "globals live as long as the worker; initialisers run once") {
   const LaneSlot slot = worker.load(test_function("initialisers"));
   CHECK(worker.call(slot, "").output == "1 1 1");

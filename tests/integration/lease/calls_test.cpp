@@ -1,3 +1,6 @@
+#include <time.h>
+
+#include <chrono>
 #include <cstring>
 #include <numeric>
 #include <thread>
@@ -25,6 +28,32 @@ TEST_CASE_FIXTURE(LeaseFixture, "a call brings its input there and its output ba
   }
   CHECK(lease.workers() == 1);
   CHECK(lease.id() == "l-1-1000");
+}
+
+TEST_CASE_FIXTURE(LeaseFixture,
+                  "a buffer that has to wait for a busy worker costs no time of a core") {
+  const LeasedFunction sleeps = load("sleeps");
+  CHECK(sleeps.invoke("1").output.size() < 100);  // it is there
+  const auto used = [] {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  };
+  std::thread caller([&] { (void)sleeps.invoke("800"); });
+  // Once the caller drives the lane, which it does until the answer.
+  auto waited = std::chrono::nanoseconds(0);
+  auto cost = std::chrono::nanoseconds(0);
+  CHECK(eventually([&] {
+    const auto start = std::chrono::steady_clock::now();
+    const auto before = used();
+    const Buffer buffer = lease.buffer(4096);
+    cost = used() - before;
+    waited = std::chrono::steady_clock::now() - start;
+    CHECK(buffer.bytes().size() == 4096);
+    return waited > std::chrono::milliseconds(100);
+  }));
+  caller.join();
+  CHECK(cost < waited / 5);
 }
 
 TEST_CASE_FIXTURE(LeaseFixture, "70 000 calls of one lane all get their own answers") {

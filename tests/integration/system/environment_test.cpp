@@ -1,11 +1,13 @@
 // Where Orchid runs: other users' Orchids, long paths, names that do not resolve, few cores.
 #include <sched.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "system_fixture.h"
 
@@ -223,6 +225,35 @@ TEST_CASE("nothing is left running, whichever way Orchid ends") {
     }
     CHECK_FALSE(is_running(process));
   }
+}
+
+TEST_CASE("nothing lies in /dev/shm while Orchid works, nor when all of it was killed at once") {
+  const auto listed = [] {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
+      names.insert(entry.path().filename());
+    return names;
+  };
+  const auto before = listed();
+  std::vector<pid_t> family;
+  {
+    SystemFixture system;
+    system.deploy("counts_calls");
+    system.check_next_call();
+    Client client = system.client();
+    Lease lease = client.lease({.workers = 1});
+    CHECK(lease.function("counts_calls").invoke("").text() == "1");
+    CHECK(listed() == before);
+    family = system.system().processes();
+    for (const pid_t process : family) ::kill(process, SIGSTOP);  // nobody starts anything anew
+    for (const pid_t process : family) ::kill(process, SIGKILL);
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    for (const pid_t process : family)
+      while (is_running(process) && std::chrono::steady_clock::now() < give_up) {
+      }
+    CHECK(listed() == before);
+  }
+  CHECK(listed() == before);
 }
 
 TEST_CASE("what cannot be printed is an error") {

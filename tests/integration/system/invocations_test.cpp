@@ -123,6 +123,17 @@ TEST_CASE_FIXTURE(SystemFixture, "which code ran is told with each call") {
   REQUIRE(answer.status == 200);
   // It keeps a count, and so has its best code from the start.
   CHECK(contains(answer.headers, ";desc=o3"));
+  const auto described = Json::parse(orchid({"describe", "counts_calls", "--json"}).out);
+  CHECK(described.at("calls").at("tier") == "o3");
+  CHECK(contains(orchid({"describe", "counts_calls"}).out, "the best code (o3)"));
+  // One that keeps nothing shows the tier of its last call, whichever that was; without a call,
+  // none.
+  deploy("sleeps");
+  CHECK(Json::parse(orchid({"describe", "sleeps", "--json"}).out).at("calls").at("tier").is_null());
+  const Http first = http("POST", "/v1/functions/sleeps/invocations", "1");
+  REQUIRE(first.status == 200);
+  const std::string tier = contains(first.headers, ";desc=quick") ? "quick" : "o3";
+  CHECK(Json::parse(orchid({"describe", "sleeps", "--json"}).out).at("calls").at("tier") == tier);
 }
 
 TEST_CASE_FIXTURE(SystemFixture, "a thousand calls through the gateway start no process") {

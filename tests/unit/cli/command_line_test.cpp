@@ -15,7 +15,7 @@ using tests::FakeGateway;
 using tests::FakeRequest;
 
 constexpr auto function_document =
-    R"({"name":"f","version":"sha256:0123456789abcdef","size":10,"entries":[{"name":"f","signature":null}],"targets":[{"arch":"x86_64","kind":"bitcode"}],"calls":{"total":4,"ended":{"ok":3,"function_crashed":1},"replacement_delay_ms":125}})";
+    R"({"name":"f","version":"sha256:0123456789abcdef","size":10,"entries":[{"name":"f","signature":null}],"targets":[{"arch":"x86_64","kind":"bitcode"}],"calls":{"total":4,"ended":{"ok":3,"function_crashed":1},"tier":"quick","replacement_delay_ms":125}})";
 
 }  // namespace
 
@@ -74,8 +74,8 @@ TEST_CASE("functions are listed for people, as names, and as the gateway's JSON"
 TEST_CASE("one function is described, with how its calls ended") {
   FakeGateway gateway([](const FakeRequest&) { return FakeAnswer{.body = function_document}; });
   const Ran described = orchid(gateway, {"describe", "f"});
-  CHECK(described.out.find("4: 1 function_crashed, 3 ok; its calls end workers") !=
-        std::string::npos);
+  CHECK(described.out.find("4: 1 function_crashed, 3 ok; the last ran quickly made code (quick); "
+                           "its calls end workers") != std::string::npos);
   CHECK(json::parse(orchid(gateway, {"describe", "f", "--json"}).out).at("size") == 10);
 }
 

@@ -99,6 +99,14 @@ TEST_CASE("a holder that loses its worker with the cores gets one elsewhere") {
   world.perform();
   world.broker.executor_said(e1, GrantChanged{.cores = {1}}, world.now);
   world.perform();
+  CHECK(world.ended.empty());  // the executor ends it, and says so
+  CHECK(world.broker.capacity().cores_leased("here") == 1);
+  const auto lost = std::ranges::find_if(world.given[a], [&](LeaseId lease) {
+    return world.broker.leases().find(lease)->core_ids == CoreList{0};
+  });
+  REQUIRE(lost != world.given[a].end());
+  world.broker.executor_said(e1, LeaseClosed{*lost, LeaseEnd::reclaimed}, world.now);
+  world.perform();
   CHECK(world.ended.size() == 1);
   REQUIRE(world.given[a].size() == 3);
   CHECK(world.broker.leases().find(world.given[a].back())->executor == ExecutorId("e2"));

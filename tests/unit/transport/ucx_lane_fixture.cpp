@@ -221,7 +221,14 @@ bool forbid_new_things() {
          ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) == 0;
 }
 
-std::vector<int> listening_ports(pid_t process) {
+namespace {
+
+struct Listening {
+  std::string address;
+  int port = 0;
+};
+
+std::vector<Listening> listening_sockets(pid_t process) {
   std::vector<std::string> sockets;
   for (const auto& entry :
        std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/fd")) {
@@ -229,18 +236,36 @@ std::vector<int> listening_ports(pid_t process) {
     const auto target = std::filesystem::read_symlink(entry.path(), gone).string();
     if (target.starts_with("socket:[")) sockets.push_back(target.substr(8, target.size() - 9));
   }
-  std::vector<int> ports;
+  std::vector<Listening> found;
   std::ifstream table("/proc/net/tcp");
   for (std::string line; std::getline(table, line);) {
-    char local[64] = {};
+    unsigned address = 0;
+    unsigned port = 0;
     char state[8] = {};
     char inode[32] = {};
-    if (std::sscanf(line.c_str(), "%*s %63s %*s %7s %*s %*s %*s %*s %*s %31s", local, state,
-                    inode) == 3 &&
-        std::string(state) == "0A" && std::ranges::find(sockets, inode) != sockets.end())
-      ports.push_back(std::stoi(std::string(local).substr(9), nullptr, 16));
+    if (std::sscanf(line.c_str(), "%*s %8x:%4x %*s %7s %*s %*s %*s %*s %*s %31s", &address, &port,
+                    state, inode) != 4 ||
+        std::string(state) != "0A" || std::ranges::find(sockets, inode) == sockets.end())
+      continue;
+    char text[INET_ADDRSTRLEN] = {};
+    ::inet_ntop(AF_INET, &address, text, sizeof(text));
+    found.push_back({text, static_cast<int>(port)});
   }
+  return found;
+}
+
+}  // namespace
+
+std::vector<int> listening_ports(pid_t process) {
+  std::vector<int> ports;
+  for (const Listening& socket : listening_sockets(process)) ports.push_back(socket.port);
   return ports;
+}
+
+std::set<std::string> listening_addresses(pid_t process) {
+  std::set<std::string> addresses;
+  for (const Listening& socket : listening_sockets(process)) addresses.insert(socket.address);
+  return addresses;
 }
 
 std::vector<void (*)(int)> handlers() {

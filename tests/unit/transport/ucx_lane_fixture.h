@@ -12,6 +12,7 @@
 #include <cstring>
 #include <future>
 #include <random>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -176,6 +177,8 @@ void serve_asleep(const Child::Job& job);
 /// A filter for all threads: who opens, makes or accepts a socket, or forks, is killed.
 [[nodiscard]] bool forbid_new_things();
 [[nodiscard]] std::vector<int> listening_ports(pid_t process);
+/// Those that they are open at, over IPv4: "127.0.0.1"; "0.0.0.0" for all.
+[[nodiscard]] std::set<std::string> listening_addresses(pid_t process);
 [[nodiscard]] std::vector<void (*)(int)> handlers();
 [[nodiscard]] std::vector<std::string> environment();
 

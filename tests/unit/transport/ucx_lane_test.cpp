@@ -1,11 +1,15 @@
 #include "transport/ucx_lane.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 
 #include <array>
+#include <filesystem>
+#include <map>
+#include <string>
 
 #include "ucx_lane_fixture.h"
 
@@ -365,6 +369,31 @@ TEST_CASE("without UCX's library the error names the package that has it") {
     return;
   }
   CHECK(WEXITSTATUS(status) == 42);
+}
+
+TEST_CASE("a program that this process starts inherits no connection of a lane") {
+  const auto inherited = [] {
+    std::map<int, std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+      const int fd = std::stoi(entry.path().filename());
+      std::error_code gone;
+      const auto target = std::filesystem::read_symlink(entry.path(), gone).string();
+      if (const int flags = ::fcntl(fd, F_GETFD); flags >= 0 && (flags & FD_CLOEXEC) == 0)
+        found.emplace(fd, target);
+    }
+    return found;
+  };
+  const auto before = inherited();
+  Lane lane = make();
+  for (const auto& [fd, target] : inherited()) {
+    if (before.contains(fd)) continue;
+    CAPTURE(fd);
+    // UCX's own pipes, eventfds and epolls are: nobody outside can be reached with them, and they
+    // cannot be told for certain from what other threads have just made.
+    CHECK_FALSE_MESSAGE(target.starts_with("socket:"), target);
+  }
+  CHECK((::fcntl(lane.client.wake_descriptor(), F_GETFD) & FD_CLOEXEC) != 0);
+  CHECK((::fcntl(lane.worker.wake_descriptor(), F_GETFD) & FD_CLOEXEC) != 0);
 }
 
 TEST_CASE("waiting for a client ends at the deadline, or when it is told to") {

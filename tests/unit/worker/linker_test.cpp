@@ -19,8 +19,8 @@ void* resolve_all(std::string_view name) {
   return nullptr;
 }
 
-std::vector<std::byte> object() {
-  auto bytes = read_file(LINKED_OBJECT, 1_MiB);
+std::vector<std::byte> object(const std::string& name = "linked") {
+  auto bytes = read_file(std::string(LINKED_OBJECTS) + "/" + name + ".o", 1_MiB);
   REQUIRE(bytes.has_value());
   return std::move(*bytes);
 }
@@ -50,6 +50,20 @@ TEST_CASE(
   CHECK(first(1, 2) == 4);
   CHECK(first(1, 2) == 5);
   CHECK(as<int(int, int)>((*two)->entries()[0].address)(1, 2) == 4);
+}
+
+TEST_CASE("other ways to what lies outside of an object link as well") {
+  for (const char* name : {"linked_pie", "linked_no_plt"}) {
+    CAPTURE(std::string(name));
+    auto linked = link(object(name), "orchid_entry_", resolve_all);
+    REQUIRE_MESSAGE(linked.has_value(), linked.error().message);
+    (*linked)->initialise();
+    const auto entries = (*linked)->entries();
+    REQUIRE(entries.size() == 2);
+    CHECK(as<int(int)>(entries[1].address)(1) == 42);
+    CHECK(as<int(int, int)>(entries[0].address)(1, 2) == 4);
+    CHECK(as<int(int, int)>(entries[0].address)(1, 2) == 5);
+  }
 }
 
 TEST_CASE("an address inside an entry is found by the entry's name") {

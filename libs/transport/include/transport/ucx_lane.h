@@ -49,6 +49,7 @@ class UcxContext {
   struct Options {
     std::string transports;  // as UCX_TLS; empty: chosen by what this host has
     std::string devices;     // as UCX_NET_DEVICES; empty: chosen, or all
+    std::string address;     // an IPv4 address of this host: TCP on its interface only
     Fabric fabric = Fabric::tcp;
   };
   /// Errors: `unsupported` (no library), `bad_configuration`.

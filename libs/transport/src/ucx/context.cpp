@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ucx/fabric.h"
+#include "ucx/interfaces.h"
 #include "ucx/resources.h"
 
 namespace orchid::transport {
@@ -35,7 +36,13 @@ TransportChoice choice_of(const UcxContext::Options& options) {
   std::vector<UcxResource> resources;
   if (options.fabric != Fabric::tcp)
     if (auto found = find_resources()) resources = std::move(*found);
+  const std::string interface = interface_of(options.address);
+  if (!interface.empty())
+    std::erase_if(resources, [&](const UcxResource& resource) {
+      return resource.transport == "tcp" && resource.device != interface;
+    });
   TransportChoice choice = choose_transports(resources, options.fabric);
+  if (!choice.verbs) choice.devices = interface;
   if (!options.devices.empty()) choice.devices = options.devices;
   return choice;
 }

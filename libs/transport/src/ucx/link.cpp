@@ -1,5 +1,6 @@
 #include "ucx/link.h"
 
+#include <fcntl.h>
 #include <sched.h>
 
 #include <cstring>
@@ -46,6 +47,7 @@ Result<void> UcxLink::open(ucp_context_h context) {
     return fail(ucx_.failure(ErrorCode::system, "set its handler", s));
   if (auto s = ucx_.worker_get_efd(worker_, &wake_descriptor_); s != UCS_OK)
     return fail(ucx_.failure(ErrorCode::unsupported, "its wake-up descriptor", s));
+  ::fcntl(wake_descriptor_, F_SETFD, FD_CLOEXEC);  // UCX leaves it to be inherited
   ucp_address_t* address = nullptr;
   std::size_t size = 0;
   if (auto s = ucx_.worker_get_address(worker_, &address, &size); s != UCS_OK)

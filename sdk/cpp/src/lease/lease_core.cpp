@@ -320,9 +320,12 @@ MonotonicTime LeaseCore::expire_calls(MonotonicTime now) {
   return std::min(next, offer_next);
 }
 
-std::unique_ptr<LaneRoom> LeaseCore::allocate(std::size_t size) {
+/// Of one look at all lanes: room, or why there is none. Nothing: a lane may have some, but
+/// somebody drives it.
+std::optional<Result<std::unique_ptr<LaneRoom>>> LeaseCore::try_allocate(std::size_t size) {
   const std::size_t count = lane_count();
   Failure why{ErrorCode::no_capacity, "no worker is there now"};
+  bool is_one_driven = false;
   // Idle lanes first, then those that nobody drives at this moment.
   for (const bool idle : {true, false}) {
     std::size_t index = usual_lane < count ? usual_lane : 0;
@@ -330,13 +333,42 @@ std::unique_ptr<LaneRoom> LeaseCore::allocate(std::size_t size) {
       if (index == count) index = 0;
       WorkerLane* lane = lanes_[index].load(std::memory_order_relaxed);
       if (lane->phase() != LanePhase::ready || (idle && !lane->looks_idle())) continue;
-      while (!lane->try_drive()) ::sched_yield();
+      if (!lane->try_drive()) {
+        is_one_driven = true;
+        continue;
+      }
       auto room = lane->allocate(size);
       lane->leave();
       if (room) return std::move(*room);
       why = std::move(room.error());
     }
   }
+  if (is_one_driven) return std::nullopt;
+  return fail(std::move(why));
+}
+
+void LeaseCore::tell_room_waiters() {
+  const std::lock_guard lock(room_mutex_);
+  lane_left_.notify_all();
+}
+
+std::unique_ptr<LaneRoom> LeaseCore::allocate(std::size_t size) {
+  auto tried = try_allocate(size);
+  if (!tried) {
+    // A lane may be driven for as long as a call takes: whoever leaves one says so from here on.
+    room_waiters_.fetch_add(1);
+    std::unique_lock lock(room_mutex_);
+    while (!tried) {
+      lock.unlock();
+      tried = try_allocate(size);
+      lock.lock();
+      // One that was left between the look and here has told nobody.
+      if (!tried) lane_left_.wait_for(lock, offer_interval);
+    }
+    room_waiters_.fetch_sub(1);
+  }
+  if (*tried) return std::move(**tried);
+  const Failure& why = tried->error();
   {
     const std::lock_guard lock(mutex_);
     if (end_) throw Error(*end_);

@@ -91,6 +91,8 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
 
   // Lanes, while they are driven.
   [[nodiscard]] unsigned waiting() const { return waiting_.load(); }
+  [[nodiscard]] bool is_room_wanted() const { return room_waiters_.load() != 0; }
+  void tell_room_waiters();  // after a lane was left
   [[nodiscard]] std::uint32_t queue_version() const { return queue_version_.load(); }
   [[nodiscard]] DirectCall* take_waiting(WorkerLane& lane);
   /// Calls that provably did not run wait again, before all others.
@@ -146,6 +148,7 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
   static constexpr std::chrono::milliseconds last_words{250};
 
  private:
+  [[nodiscard]] std::optional<Result<std::unique_ptr<LaneRoom>>> try_allocate(std::size_t size);
   [[nodiscard]] WorkerLane* take_idle_lane(const DirectCall& call);
   [[nodiscard]] std::optional<Error::Details> refusal_of(const DirectCall& call) const;
   MonotonicTime expire_calls(MonotonicTime now);
@@ -174,6 +177,7 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
   std::mutex lanes_mutex_;                                // taken to add lanes
   std::atomic<std::size_t> lane_count_{0};
   std::atomic<unsigned> waiting_{0};
+  std::atomic<unsigned> room_waiters_{0};
   std::atomic<std::uint32_t> queue_version_{0};  // grows with every call that waits
   std::atomic<std::uint32_t> codes_version_{0};
   std::atomic<std::uint32_t> batch_results_{0};
@@ -185,6 +189,8 @@ class LeaseCore : public std::enable_shared_from_this<LeaseCore> {
   std::atomic<MonotonicTime::rep> search_ends_{std::numeric_limits<MonotonicTime::rep>::min()};
 
   mutable std::mutex mutex_;
+  std::mutex room_mutex_;              // guards nothing but the wait for it
+  std::condition_variable lane_left_;  // while is_room_wanted()
   std::condition_variable changed_;  // a worker came or went, a module was loaded, the lease ended
   std::shared_ptr<LeaseThreads> threads_;          // guarded by mutex_; empty after the release
   CallQueue<DirectCall> queue_;                    // guarded by mutex_

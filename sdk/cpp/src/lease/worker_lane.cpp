@@ -59,6 +59,7 @@ void WorkerLane::leave() {
       armed_ = true;
     }
     driven_.store(false);
+    if (core_.is_room_wanted()) core_.tell_room_waiters();
     // What came between the last look and that store found the lane taken.
     if (attention_.load() == attention_seen &&
         (core_.waiting() == 0 || core_.queue_version() == queue_seen))

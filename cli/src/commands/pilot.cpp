@@ -1,0 +1,322 @@
+// commands/pilot.cpp: orchid pilot: batch jobs that hand a cluster's idle cores to an Orchid.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "commands/commands.h"
+#include "foundation/units.h"
+#include "pilot/batch_script.h"
+#include "pilot/slurm_commands.h"
+#include "pilots/pilot_place.h"
+#include "terminal/documents.h"
+#include "terminal/duration.h"
+#include "terminal/programs.h"
+#include "terminal/table.h"
+
+namespace orchid::cli {
+namespace {
+
+using pilot::PilotJob;
+using pilot::PilotRequest;
+using pilot::SlurmCommands;
+
+constexpr std::chrono::milliseconds look_again{250};
+
+struct StartArguments {
+  PilotRequest request;
+  std::string time = "10m";
+  std::string memory;
+  std::string host_identity = "boot";
+  std::string gateway_grace = "120s";
+  std::string address;
+  std::string programs;
+  unsigned count = 1;
+  unsigned most = 8;
+  bool dry_run = false;
+};
+
+struct StopArguments {
+  std::vector<std::uint64_t> jobs;
+  bool all = false;
+  std::string within = "30s";
+};
+
+SlurmCommands slurm_commands() {
+  const auto sbatch = find_program("sbatch");
+  return SlurmCommands({.folder = sbatch ? sbatch->parent_path() : std::filesystem::path()});
+}
+
+Result<std::chrono::seconds> seconds_of(const std::string& text, const char* option) {
+  auto duration = parse_duration(text);
+  if (!duration) return fail(std::move(duration.error()).while_doing(option));
+  return std::chrono::ceil<std::chrono::seconds>(*duration);
+}
+
+Result<PilotRequest> request_of(const StartArguments& arguments, const PilotPlace& place) {
+  PilotRequest request = arguments.request;
+  auto time = seconds_of(arguments.time, "--time");
+  if (!time) return fail(std::move(time.error()));
+  auto grace = seconds_of(arguments.gateway_grace, "--gateway-grace");
+  if (!grace) return fail(std::move(grace.error()));
+  if (!arguments.memory.empty()) {
+    auto memory = parse_byte_count(arguments.memory);
+    if (!memory) return fail(std::move(memory.error()).while_doing("--memory"));
+    request.memory = *memory;
+  }
+  auto gateway = place.address_for_nodes(arguments.address);
+  if (!gateway) return fail(std::move(gateway.error()));
+  const auto programs = arguments.programs.empty()
+                            ? own_program_directory()
+                            : Result<std::filesystem::path>(arguments.programs);
+  if (!programs) return fail(programs.error());
+  request.time = *time;
+  request.gateway_grace = *grace;
+  request.gateway = std::move(*gateway);
+  request.job_name = pilot::pilot_job_name(place.mark);
+  request.token_file = place.gateway->token_file;
+  request.executor = *programs / "orchid-executor";
+  if (const auto sbatch = find_program("sbatch")) request.commands = sbatch->parent_path();
+  request.host_identity =
+      arguments.host_identity == "node" ? pilot::HostIdentity::node : pilot::HostIdentity::boot;
+  return request;
+}
+
+std::string describe(const PilotRequest& request) {
+  return fmt::format("{} core{} on {} node{}{}, for {}", request.cores,
+                     request.cores == 1 ? "" : "s", request.nodes, request.nodes == 1 ? "" : "s",
+                     request.partition.empty() ? "" : " of partition " + request.partition,
+                     format_duration(request.time));
+}
+
+/// How many more there may be. Errors: `quota`.
+Result<unsigned> room_for_more(const SlurmCommands& slurm, const std::string& job_name,
+                               unsigned most) {
+  const auto jobs = slurm.list(job_name);
+  if (!jobs) return fail(jobs.error());
+  if (jobs->size() < most) return most - static_cast<unsigned>(jobs->size());
+  return fail(ErrorCode::quota,
+              fmt::format("{} pilots of this gateway wait or run, and --max allows {}: stop some "
+                          "with 'orchid pilot stop', or allow more",
+                          jobs->size(), most));
+}
+
+ExitStatus submit(Shell& shell, const StartArguments& arguments, const PilotRequest& request,
+                  const std::string& script) {
+  const SlurmCommands slurm = slurm_commands();
+  const auto room = room_for_more(slurm, request.job_name, arguments.most);
+  if (!room) return shell.report(room.error());
+  if (*room < arguments.count)
+    shell.note(fmt::format("--max {} leaves room for {} more", arguments.most, *room));
+  Document pilots = Document::array();
+  ExitStatus status = ExitStatus::ok;
+  for (unsigned i = 0; i < std::min(*room, arguments.count); ++i) {
+    const auto job = slurm.submit(script);
+    if (!job) {
+      status = shell.report(job.error());
+      break;
+    }
+    pilots.push_back({{"job", *job}});
+    if (!shell.json) shell.print_line(fmt::format("pilot {}: {}", *job, describe(request)));
+  }
+  if (shell.json && !pilots.empty())
+    print_document(shell, {{"pilots", pilots}, {"name", request.job_name}});
+  return status;
+}
+
+ExitStatus run_start(Shell& shell, const StartArguments& arguments) {
+  auto place = find_pilot_place(shell.gateway);
+  if (!place) return shell.report(place.error());
+  if (!place->gateway)
+    return shell.report(Failure{ErrorCode::unreachable,
+                                "no running Orchid found; start one with 'orchid up --listen "
+                                "IP:PORT', which nodes can reach"});
+  if (auto marked = mark(*place); !marked) return shell.report(marked.error());
+  auto request = request_of(arguments, *place);
+  if (!request) return shell.report(request.error());
+  const auto logs = place->log_folder();
+  request->log_file = logs / "%j.log";
+  const auto script = pilot::batch_script(*request);
+  if (!script) return shell.report(script.error());
+  if (arguments.dry_run) {
+    if (shell.json)
+      print_document(shell, {{"script", *script}});
+    else
+      shell.print(*script);
+    return ExitStatus::ok;
+  }
+  std::error_code error;
+  std::filesystem::create_directories(logs, error);
+  if (error)
+    return shell.report(
+        Failure{ErrorCode::system, "making " + logs.string() + ": " + error.message()});
+  return submit(shell, arguments, *request, *script);
+}
+
+Document document_of(const PilotJob& job) {
+  return {{"job", job.job},     {"state", job.state},        {"partition", job.partition},
+          {"nodes", job.nodes}, {"cpus", job.cpus},          {"elapsed", job.elapsed},
+          {"left", job.left},   {"where_or_why", job.reason}};
+}
+
+/// Nothing was ever started here when there is no mark.
+Result<std::vector<PilotJob>> own_pilots(const PilotPlace& place) {
+  if (place.mark.empty()) return std::vector<PilotJob>();
+  return slurm_commands().list(pilot::pilot_job_name(place.mark));
+}
+
+ExitStatus run_list(Shell& shell) {
+  const auto place = find_pilot_place(shell.gateway);
+  if (!place) return shell.report(place.error());
+  const auto jobs = own_pilots(*place);
+  if (!jobs) return shell.report(jobs.error());
+  if (shell.json) {
+    Document pilots = Document::array();
+    for (const PilotJob& job : *jobs) pilots.push_back(document_of(job));
+    print_document(shell, {{"pilots", std::move(pilots)}});
+    return ExitStatus::ok;
+  }
+  Table table({"pilot", "state", "partition", "nodes", "cpus", "runs for", "time left",
+               "nodes, or why it waits"});
+  for (const PilotJob& job : *jobs)
+    table.add({std::to_string(job.job), job.state, job.partition, std::to_string(job.nodes),
+               std::to_string(job.cpus), job.elapsed, job.left, job.reason});
+  if (table.empty())
+    shell.note("no pilot of this gateway waits or runs; 'orchid pilot start' submits one");
+  else
+    shell.print(table.text());
+  return ExitStatus::ok;
+}
+
+/// Those of `wanted` that are in the queue no more are left out. Errors: `not_found`, `timed_out`.
+Result<void> wait_until_gone(const PilotPlace& place, const std::vector<std::uint64_t>& wanted,
+                             std::chrono::seconds within) {
+  const auto give_up = std::chrono::steady_clock::now() + within;
+  while (true) {
+    const auto jobs = own_pilots(place);
+    if (!jobs) return fail(jobs.error());
+    const bool left = std::ranges::any_of(*jobs, [&](const PilotJob& job) {
+      return std::ranges::find(wanted, job.job) != wanted.end();
+    });
+    if (!left) return {};
+    if (std::chrono::steady_clock::now() >= give_up)
+      return fail(ErrorCode::timed_out,
+                  "the pilots have been told to end, and some are still there; 'orchid pilot list' "
+                  "shows them");
+    std::this_thread::sleep_for(look_again);
+  }
+}
+
+/// What to stop. Errors: `not_found`: a job that is none of this gateway's pilots.
+Result<std::vector<std::uint64_t>> choose(const std::vector<PilotJob>& jobs,
+                                          const StopArguments& arguments) {
+  std::vector<std::uint64_t> own;
+  for (const PilotJob& job : jobs) own.push_back(job.job);
+  if (arguments.all) return own;
+  for (const std::uint64_t job : arguments.jobs)
+    if (std::ranges::find(own, job) == own.end())
+      return fail(
+          ErrorCode::not_found,
+          fmt::format("job {} is no pilot of this gateway; 'orchid pilot list' shows them", job));
+  return arguments.jobs;
+}
+
+ExitStatus run_stop(Shell& shell, const StopArguments& arguments) {
+  if (arguments.all == !arguments.jobs.empty())
+    return shell.report_usage("name the pilots to stop, or give --all");
+  const auto within = seconds_of(arguments.within, "--within");
+  if (!within) return shell.report(within.error());
+  const auto place = find_pilot_place(shell.gateway);
+  if (!place) return shell.report(place.error());
+  const auto jobs = own_pilots(*place);
+  if (!jobs) return shell.report(jobs.error());
+  const auto chosen = choose(*jobs, arguments);
+  if (!chosen) return shell.report(chosen.error());
+  const std::string name = pilot::pilot_job_name(place->mark);
+  if (const auto told = slurm_commands().cancel(name, *chosen); !told)
+    return shell.report(told.error());
+  if (const auto gone = wait_until_gone(*place, *chosen, *within); !gone)
+    return shell.report(gone.error());
+  if (shell.json)
+    print_document(shell, {{"stopped", *chosen}});
+  else if (chosen->empty())
+    shell.note("no pilot of this gateway waits or runs");
+  else
+    shell.print_line(fmt::format("stopped {}", fmt::join(*chosen, ", ")));
+  return ExitStatus::ok;
+}
+
+void add_start(CLI::App& pilots, Shell& shell) {
+  auto* command =
+      add_command(pilots, shell, "start", "Submit batch jobs that hand their cores to this Orchid",
+                  "  orchid pilot start --partition idle --cores 4 --time 30m\n"
+                  "  orchid pilot start --partition idle --count 4 --max 8\n"
+                  "  orchid pilot start --partition idle --option --constraint=avx512 --dry-run");
+  auto arguments = std::make_shared<StartArguments>();
+  PilotRequest& request = arguments->request;
+  command->add_option("--partition", request.partition, "a preemptible one, so that nobody waits");
+  command->add_option("--qos", request.qos, "quality of service");
+  command->add_option("--account", request.account, "whose budget pays");
+  command->add_option("--time", arguments->time, "of each pilot (otherwise 10m)");
+  command->add_option("--cores", request.cores, "on each node (otherwise 1)");
+  command->add_option("--memory", arguments->memory,
+                      "on each node, such as 4GiB (otherwise the partition's default)");
+  command->add_option("--nodes", request.nodes, "of each pilot, with an executor on each");
+  command->add_option("--node-list", request.node_list, "nodes that it shall have, such as n[1-2]");
+  command->add_option("--count", arguments->count, "so many pilots (otherwise 1)")
+      ->check(CLI::Range(1, 1000));
+  command->add_option("--max", arguments->most,
+                      "submit none beyond so many that wait or run (otherwise 8)");
+  command
+      ->add_option("--host-identity", arguments->host_identity,
+                   "boot: by the machine's boot id (otherwise); node: by the node's name, for "
+                   "several nodes on one machine")
+      ->check(CLI::IsMember({"boot", "node"}));
+  command->add_option("--address", arguments->address,
+                      "HOST:PORT by which nodes reach the gateway (otherwise the one it listens "
+                      "on)");
+  command->add_option("--lane-listen", request.lane_listen,
+                      "IP:PORT of nodes where clients of other hosts reach workers (otherwise "
+                      "'auto': by which the node reaches the gateway)");
+  command->add_option("--gateway-grace", arguments->gateway_grace,
+                      "a pilot ends when no gateway has answered it for so long (otherwise 120s)");
+  command->add_option("--programs", arguments->programs,
+                      "folder of Orchid's programs on the nodes (otherwise the same as here)");
+  command->add_option("--option", request.options, "a further option of sbatch; can be repeated")
+      ->allow_extra_args(false);
+  command->add_flag("--dry-run", arguments->dry_run, "print the batch script, submit nothing");
+  command->callback([&shell, arguments] { shell.status = run_start(shell, *arguments); });
+}
+
+void add_stop(CLI::App& pilots, Shell& shell) {
+  auto* command =
+      add_command(pilots, shell, "stop", "End pilots of this Orchid; their calls go on elsewhere",
+                  "  orchid pilot stop 4711 4712\n  orchid pilot stop --all");
+  auto arguments = std::make_shared<StopArguments>();
+  command->add_option("jobs", arguments->jobs, "numbers of pilots");
+  command->add_flag("--all", arguments->all, "all of this gateway, and nothing else");
+  command->add_option("--within", arguments->within,
+                      "wait so long until they are gone (otherwise 30s)");
+  command->callback([&shell, arguments] { shell.status = run_stop(shell, *arguments); });
+}
+
+}  // namespace
+
+void add_pilot(CLI::App& app, Shell& shell) {
+  auto* pilots = app.add_subcommand("pilot", "Idle cores of a Slurm cluster, as batch jobs");
+  pilots->footer(
+      "examples:\n  orchid pilot start --partition idle --cores 4 --time 30m\n"
+      "  orchid pilot list\n  orchid pilot stop --all");
+  pilots->require_subcommand(1);
+  add_start(*pilots, shell);
+  auto* list = add_command(*pilots, shell, "list", "Show the pilots that wait and run",
+                           "  orchid pilot list\n  orchid pilot list --json");
+  list->callback([&shell] { shell.status = run_list(shell); });
+  add_stop(*pilots, shell);
+}
+
+}  // namespace orchid::cli

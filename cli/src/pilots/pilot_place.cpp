@@ -1,0 +1,97 @@
+#include "pilots/pilot_place.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "foundation/files.h"
+#include "foundation/random.h"
+
+namespace orchid::cli {
+namespace {
+
+std::filesystem::path mark_file(const PilotPlace& place) { return place.state / "pilot-mark"; }
+
+bool is_mark(std::string_view text) {
+  return text.size() == 12 && std::ranges::all_of(text, [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+Result<std::string> read_mark(const PilotPlace& place) {
+  const auto content = read_file(mark_file(place), 4_KiB);
+  if (!content && content.error().code == ErrorCode::not_found) return std::string();
+  if (!content) return fail(content.error());
+  std::string text(as_text(*content));
+  text.erase(text.find_last_not_of("\r\n") + 1);
+  if (is_mark(text)) return text;
+  return fail(ErrorCode::bad_configuration,
+              mark_file(place).string() +
+                  " is damaged: it names the pilots of this gateway; see "
+                  "'squeue --me', cancel them by hand, and remove it");
+}
+
+bool is_loopback(std::string_view address) {
+  return address.starts_with("127.") || address.starts_with("[::1]") ||
+         address.starts_with("localhost:");
+}
+
+/// The host's name in place of "all addresses".
+std::string with_host(std::string_view address) {
+  for (const std::string_view any : {"0.0.0.0:", "[::]:"}) {
+    if (!address.starts_with(any)) continue;
+    std::array<char, 256> name{};
+    ::gethostname(name.data(), name.size() - 1);
+    return std::string(name.data()) + ":" + std::string(address.substr(any.size()));
+  }
+  return std::string(address);
+}
+
+}  // namespace
+
+Result<std::string> PilotPlace::address_for_nodes(const std::string& wanted) const {
+  if (!wanted.empty()) return wanted;
+  for (std::string_view address : gateway->addresses) {
+    if (address.starts_with("http://")) address.remove_prefix(7);
+    while (address.ends_with('/')) address.remove_suffix(1);
+    if (!is_loopback(address)) return with_host(address);
+  }
+  return fail(ErrorCode::bad_configuration,
+              "the gateway can be reached from this host only, and not from nodes: start it with "
+              "'orchid up --listen IP:PORT', or say with --address HOST:PORT how nodes reach it");
+}
+
+Result<PilotPlace> find_pilot_place(const std::string& gateway) {
+  const UserSurroundings surroundings = real_user_surroundings();
+  PilotPlace place;
+  auto file = find_clients_gateway_file(gateway, surroundings);
+  if (file) {
+    place.state = file->state;
+    place.gateway = std::move(*file);
+  } else {
+    const bool asked_for = !gateway.empty() || surroundings.variable("ORCHID_GATEWAY").has_value();
+    if (file.error().code != ErrorCode::not_found || asked_for)
+      return fail(std::move(file.error()));
+    auto state = state_directory(surroundings);
+    if (!state) return fail(std::move(state.error()));
+    place.state = std::move(*state);
+  }
+  auto known = read_mark(place);
+  if (!known) return fail(std::move(known.error()));
+  place.mark = std::move(*known);
+  return place;
+}
+
+Result<void> mark(PilotPlace& place) {
+  if (!place.mark.empty()) return {};
+  const std::string fresh = random_hex(6) + "\n";
+  if (auto written = write_file_atomically(mark_file(place), as_bytes(fresh)); !written)
+    return written;
+  auto known = read_mark(place);
+  if (!known) return fail(std::move(known.error()));
+  place.mark = std::move(*known);
+  return {};
+}
+
+}  // namespace orchid::cli

@@ -1,0 +1,29 @@
+// pilots/pilot_place.h: whose pilots: those of the gateway that is reached from here.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "foundation/result.h"
+#include "supervisor/gateway_file.h"
+
+namespace orchid::cli {
+
+/// A value.
+struct PilotPlace {
+  std::optional<GatewayFile> gateway;  // nothing: it does not run; its pilots may
+  std::filesystem::path state;         // of that gateway
+  std::string mark;                    // in its pilots' names; empty: it has started none
+
+  /// "HOST:PORT": `wanted`, or else one of its addresses that is no loopback's. Errors:
+  /// `bad_configuration`: there is none.
+  [[nodiscard]] Result<std::string> address_for_nodes(const std::string& wanted) const;
+  [[nodiscard]] std::filesystem::path log_folder() const { return state / "pilots"; }
+};
+
+/// Errors: `bad_configuration`, `not_found` (a gateway that runs elsewhere), `denied`, `system`.
+[[nodiscard]] Result<PilotPlace> find_pilot_place(const std::string& gateway);
+/// Gives the place a mark, which stays with its state. Errors: `system`, `disk_full`.
+[[nodiscard]] Result<void> mark(PilotPlace& place);
+
+}  // namespace orchid::cli

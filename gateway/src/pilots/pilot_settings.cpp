@@ -1,0 +1,34 @@
+#include "pilots/pilot_settings.h"
+
+namespace orchid::gateway {
+
+KeptProcess::Options pilot_keeper(const PilotSettings& settings,
+                                  const std::filesystem::path& orchid,
+                                  const std::filesystem::path& socket) {
+  KeptProcess::Options options{
+      .name = "pilot_keeper",
+      .program = orchid,
+      .arguments = {"pilot", "keep", "--gateway", "unix:" + socket.native()}};
+  const auto add = [&options](const char* flag, const std::string& value) {
+    if (value.empty()) return;
+    options.arguments.emplace_back(flag);
+    options.arguments.push_back(value);
+  };
+  const auto seconds = [](std::chrono::milliseconds time) {
+    return std::to_string(std::chrono::ceil<std::chrono::seconds>(time).count()) + "s";
+  };
+  add("--partition", settings.partition);
+  add("--qos", settings.qos);
+  add("--account", settings.account);
+  add("--address", settings.address);
+  add("--host-identity", settings.host_identity);
+  add("--max-queued", std::to_string(settings.most_queued));
+  add("--max", std::to_string(settings.most_running));
+  add("--max-cores", std::to_string(settings.most_cores));
+  add("--shortest", seconds(settings.shortest));
+  add("--longest", seconds(settings.longest));
+  add("--memory-per-core", std::to_string(settings.worker_memory.value));
+  return options;
+}
+
+}  // namespace orchid::gateway

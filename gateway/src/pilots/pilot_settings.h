@@ -1,0 +1,34 @@
+// pilots/pilot_settings.h: the configuration of automatic pilots, and the program that keeps them.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "foundation/units.h"
+#include "processes/kept_process.h"
+
+namespace orchid::gateway {
+
+/// The table [pilots] of the file. Empty texts: what the batch system says.
+struct PilotSettings {
+  bool automatic = false;  // submit and cancel pilots by demand
+  std::string partition;
+  std::string qos;
+  std::string account;
+  std::string address;                             // "host:port" by which nodes reach the gateway
+  std::string host_identity = "boot";              // or node: see `orchid pilot start --help`
+  std::uint32_t most_queued = 4;                   // pilots that wait; 1 to 1 000
+  std::uint32_t most_running = 64;                 // 1 to 100 000
+  std::uint32_t most_cores = 64;                   // of one; 1 to 4 096
+  std::chrono::milliseconds shortest{2 * 60'000};  // time of one; 1 min and more
+  std::chrono::milliseconds longest{3'600'000};
+  ByteCount worker_memory;  // for each core; set from the gateway's own
+};
+
+/// `orchid pilot keep`, which asks the gateway at `socket` for the demand.
+[[nodiscard]] KeptProcess::Options pilot_keeper(const PilotSettings& settings,
+                                                const std::filesystem::path& orchid,
+                                                const std::filesystem::path& socket);
+
+}  // namespace orchid::gateway

@@ -1,0 +1,193 @@
+#!/usr/bin/python3
+"""run.py PROGRAMS FUNCTIONS TEST_FUNCTIONS [CASE...]: pilots beside real daemons. Exit status 0: all is as it should be; 77: there
+is no Slurm here."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
+import slurm_cluster  # noqa: E402 (found only after the line above)
+from slurm_cluster import started, wait_until  # noqa: E402
+from site_of_pilots import alive, expect, family, orchid_beside  # noqa: E402
+
+PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
+NODES = ("--nodes", "2", "--cores", "2", "--option", "EnforcePartLimits=ALL")
+
+
+def a_pilot_joins_serves_and_leaves(site):
+    job = site.start_pilot("--partition", "idle", "--cores", "1", "--node-list", "n1")
+    executor = site.wait_for_executor("n1")
+    site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
+    expect("orchid" in site.orchid("invoke", "hello", data="orchid").stdout, "a function runs there")
+    listed = site.pilots()
+    expect([(one["job"], one["state"], one["partition"]) for one in listed] == [(job, "RUNNING", "idle")], f"it is listed: {listed}")
+    expect(str(job) in site.orchid("pilot", "list").stdout, "for people, too")
+    words = pathlib.Path(f"/proc/{executor}/cmdline").read_text().split("\0")
+    token = (site.state / "token").read_text().strip()
+    expect(token not in words and "--token-file" in words, "the token is on no command line")
+    left = int(words[words.index("--ends-in-s") + 1])
+    expect(500 < left < 600, f"it knows its end, with a margin: {left} s")
+    cpus = re.search(r"CPU_IDs=(\S+)", site.cluster.run("scontrol", "show", "job", "-d", str(job)))[1]
+    expect(words[words.index("--core-list") + 1] == cpus and os.sched_getaffinity(executor) == {int(cpus)}, "it keeps to its core")
+    everybody = family(executor)
+    expect(len(everybody) >= 5, f"it has started others: {everybody}")
+    began = time.monotonic()
+    site.orchid("pilot", "stop", "--all")
+    print(f"         stopped within {time.monotonic() - began:.2f} s")
+    expect(not site.cluster.run("squeue", "--noheader") and not site.pilots(), "the queue is empty")
+    expect(not any(map(alive, everybody)), "no process is left")
+    expect(not site.leftovers(), f"nor a folder: {site.leftovers()}")
+
+
+def a_cancelled_pilots_call_ends_on_another(site):
+    site.orchid("deploy", pathlib.Path(TEST_FUNCTIONS) / "sleeps.bc", "--name", "sleeps")
+    first = site.start_pilot("--partition", "idle", "--node-list", "n1")
+    site.wait_for_executor("n1")
+    expect(site.orchid("invoke", "sleeps", data="1").stdout == "1", "its code is there")
+    call = site.calling("sleeps", "6000")
+    site.wait_until_running("sleeps")
+    site.start_pilot("--partition", "idle", "--node-list", "n2")
+    site.wait_for_executor("n2")
+    expect(call.poll() is None, "it still runs")
+    site.cluster.run("scancel", str(first))
+    out, err = call.communicate(timeout=60)
+    expect(call.returncode == 0 and out == "6000", f"the result comes, once: {call.returncode} {out} {err}")
+    expect([one["where_or_why"] for one in site.pilots() if one["state"] == "RUNNING"] == ["n2"], "the other one has run it")
+    site.orchid("pilot", "stop", "--all")
+
+
+def a_batch_job_takes_a_pilots_cores(site):
+    site.orchid("deploy", pathlib.Path(TEST_FUNCTIONS) / "sleeps.bc", "--name", "sleeps")
+    site.start_pilot("--partition", "idle", "--cores", "2", "--node-list", "n1")
+    executor = site.wait_for_executor("n1")
+    expect(site.orchid("invoke", "sleeps", data="1").stdout == "1", "its code is there")
+    call = site.calling("sleeps", "6000")
+    site.wait_until_running("sleeps")
+    site.start_pilot("--partition", "idle", "--node-list", "n2")
+    site.wait_for_executor("n2")
+    everybody = family(executor)
+    told = site.cluster.run("sbatch", "--parsable", "--partition=batch", "--nodelist=n1", "--ntasks=2", "--output=/dev/null",
+                            "--wrap", "exec sleep 600")
+    began = time.monotonic()
+    wait_until(lambda: site.cluster.state_of(told) == "RUNNING", "the batch job starts")
+    print(f"         the batch job ran {time.monotonic() - began:.2f} s after its submission (scheduling included)")
+    expect(not any(map(alive, everybody)), "no process of the pilot is left beside it")
+    out, err = call.communicate(timeout=60)
+    expect(call.returncode == 0 and out == "6000", f"the result comes, once: {call.returncode} {out} {err}")
+    site.orchid("pilot", "stop", "--all")
+    expect(site.cluster.state_of(told) == "RUNNING", "a job that is no pilot goes on")
+    site.cluster.run("scancel", told)
+
+
+def one_pilot_may_have_several_nodes(site):
+    job = site.start_pilot("--partition", "idle", "--nodes", "2", "--cores", "1")
+    for node in ("n1", "n2"):
+        site.wait_for_executor(node)
+    expect(len(site.pilots()) == 1, "it is one job")
+    site.orchid("pilot", "stop", str(job))
+    expect(not site.pilots() and not site.executors(), "both executors are gone")
+
+
+def only_own_pilots_are_stopped_and_no_more_than_allowed(site):
+    foreign = site.cluster.submit("-p", "idle", "-n1", "-w", "n2")
+    refused = site.orchid("pilot", "stop", str(foreign), check=False)
+    expect(refused.returncode == 2 and "no pilot of this gateway" in refused.stderr, f"a job of others is refused: {refused.stderr}")
+    done = site.orchid("pilot", "start", "--json", "--address", site.address, "--partition", "idle", "--node-list", "n1", "--count", "5",
+                       "--max", "3", "--host-identity", "node")
+    expect(len(json.loads(done.stdout)["pilots"]) == 3, "no more than --max are submitted")
+    full = site.orchid("pilot", "start", "--address", site.address, "--max", "3", check=False)
+    expect(full.returncode == 3 and "--max allows 3" in full.stderr, f"and then none: {full.stderr}")
+    site.orchid("pilot", "stop", "--all")
+    expect(site.cluster.run("squeue", "--noheader", "-o", "%A") == str(foreign), "exactly the own ones are gone")
+    site.cluster.run("scancel", str(foreign))
+
+
+def a_script_can_be_read_before(site):
+    done = site.orchid("pilot", "start", "--dry-run", "--address", site.address, "--partition", "idle", "--cores", "2", "--memory", "1GiB")
+    expect(done.stdout.startswith("#!/bin/bash\n#SBATCH --job-name=orchid-pilot-") and "--mem=1048576K" in done.stdout, "it is printed")
+    expect((site.state / "token").read_text().strip() not in done.stdout, "without the token")
+    expect(not site.pilots(), "and nothing is submitted")
+    refused = site.orchid("pilot", "start", "--dry-run", "--partition", "idle", check=False)
+    expect(refused.returncode == 2 and "--listen IP:PORT" in refused.stderr, f"nodes do not reach a loopback address: {refused.stderr}")
+    refused = site.orchid("pilot", "start", "--dry-run", "--address", site.address, "--partition", "idle;id", check=False)
+    expect(refused.returncode == 2 and "no name that a batch script can carry" in refused.stderr, f"nor a command: {refused.stderr}")
+
+
+def refusal(site, *options, environment=None):
+    done = site.orchid("pilot", "start", "--address", site.address, *options, check=False, environment=environment)
+    return done.returncode, done.stderr
+
+
+def what_is_wrong_is_said(site):
+    status, said = refusal(site, "--partition", "nowhere")
+    expect(status == 2 and "Invalid partition name" in said and "sinfo" in said, f"no such partition: {status} {said}")
+    site.cluster.run("scontrol", "update", "partitionname=idle", "maxtime=30")
+    status, said = refusal(site, "--partition", "idle", "--time", "10h")
+    expect(status == 3 and "time limit is invalid" in said, f"over the partition's limit: {status} {said}")
+    site.cluster.run("scontrol", "update", "partitionname=idle", "maxtime=infinite")
+    status, said = refusal(site, "--partition", "idle", "--cores", "99")
+    expect(status == 2 and "ask for less" in said, f"more cores than a node has: {status} {said}")
+    status, said = refusal(site, "--partition", "idle", environment={"PATH": "/nonexistent"})
+    expect(status == 3 and "no Slurm here" in said, f"no Slurm: {status} {said}")
+    with_another_key(site)
+    site.cluster.manage("stop", "slurmctld")
+    status, said = refusal(site, "--partition", "idle")
+    expect(status == 3 and "slurmctld does not answer" in said, f"no slurmctld: {status} {said}")
+    site.cluster.manage("restart", "slurmctld")
+    wait_until(lambda: "idle" in site.cluster.run("sinfo", "--noheader", check=False), "slurmctld is back")
+
+
+def with_another_key(site):
+    with tempfile.TemporaryDirectory(prefix="orchid-", dir="/tmp") as name:
+        folder = pathlib.Path(name)
+        (folder / "key").write_bytes(os.urandom(128))
+        (folder / "key").chmod(0o400)
+        munged = subprocess.Popen(["/usr/sbin/munged", "--foreground", "--force", f"--key-file={folder}/key", f"--socket={folder}/socket",
+                                   f"--pid-file={folder}/pid", f"--seed-file={folder}/seed", f"--log-file={folder}/log"],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            wait_until((folder / "socket").exists, "munged listens")
+            text = site.cluster.configuration.read_text()
+            (folder / "slurm.conf").write_text(re.sub(r"AuthInfo=.*", f"AuthInfo=socket={folder}/socket", text))
+            status, said = refusal(site, "--partition", "idle", environment={"SLURM_CONF": str(folder / "slurm.conf")})
+            expect(status == 6 and "munge" in said, f"another munge key: {status} {said}")
+        finally:
+            munged.terminate()
+            munged.wait(timeout=10)
+
+
+def pilots_of_a_killed_gateway_end_by_themselves(site):
+    site.start_pilot("--partition", "idle", "--node-list", "n1", "--gateway-grace", "2s")
+    everybody = family(site.wait_for_executor("n1"))
+    site.stop_gateway(kill=True)
+    wait_until(lambda: not site.cluster.run("squeue", "--noheader"), "its job has ended")
+    expect(not any(map(alive, everybody)) and not site.leftovers(), "nothing is left")
+    expect(site.orchid("pilot", "list", "--json").stdout.strip() == '{"pilots":[]}', "that can be seen without a gateway")
+    site.start_gateway()
+
+
+def measured(case, *arguments):
+    if len(sys.argv) > 4 and case.__name__ not in sys.argv[4:]:
+        return
+    began = time.monotonic()
+    case(*arguments)
+    print(f"{time.monotonic() - began:6.1f} s  {case.__name__.replace('_', ' ')}", flush=True)
+
+
+def main():
+    slurm_cluster.skip_without_slurm()
+    cases = [a_script_can_be_read_before, a_pilot_joins_serves_and_leaves, a_cancelled_pilots_call_ends_on_another,
+             a_batch_job_takes_a_pilots_cores, one_pilot_may_have_several_nodes, only_own_pilots_are_stopped_and_no_more_than_allowed,
+             pilots_of_a_killed_gateway_end_by_themselves, what_is_wrong_is_said]
+    with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
+        for case in cases:
+            measured(case, site)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "pilots/pilot_place.h"
+#include "run_orchid.h"
+#include "scratch.h"
+
+namespace orchid::cli {
+namespace {
+
+/// A gateway that seems to run, with its state in `scratch`.
+std::string fake_gateway(const Scratch& scratch, std::vector<std::string> addresses) {
+  REQUIRE(write_gateway_file(scratch.path(), {.addresses = std::move(addresses),
+                                              .socket = scratch / "gateway.sock",
+                                              .token_file = scratch / "token",
+                                              .state = scratch.path(),
+                                              .version = "0",
+                                              .pid = 1})
+              .has_value());
+  return "unix:" + (scratch / "gateway.sock").string();
+}
+
+std::string address(std::vector<std::string> addresses) {
+  const PilotPlace place{.gateway = GatewayFile{.addresses = std::move(addresses)}};
+  return place.address_for_nodes("").value_or("");
+}
+
+}  // namespace
+
+TEST_CASE("nodes are told an address that is not the gateway's own host's alone") {
+  CHECK(address({"http://127.0.0.1:1", "http://10.0.0.5:2"}) == "10.0.0.5:2");
+  CHECK(address({"http://[::1]:1", "http://[fd00::5]:2/"}) == "[fd00::5]:2");
+  CHECK(address({"http://0.0.0.0:80"}).ends_with(":80"));
+  CHECK_FALSE(address({"http://0.0.0.0:80"}).starts_with("0"));
+  CHECK(address({"http://127.0.0.1:1", "http://[::1]:1"}).empty());
+  const PilotPlace place{.gateway = GatewayFile{}};
+  CHECK(place.address_for_nodes("login1:1").value() == "login1:1");
+}
+
+TEST_CASE("a gateway's mark is made once, and found again without the gateway's help") {
+  const Scratch scratch;
+  const std::string gateway = fake_gateway(scratch, {});
+  auto place = find_pilot_place(gateway);
+  REQUIRE(place.has_value());
+  CHECK(place->mark.empty());
+  REQUIRE(mark(*place).has_value());
+  const std::string made = place->mark;
+  CHECK(made.size() == 12);
+  REQUIRE(mark(*place).has_value());
+  CHECK(find_pilot_place(gateway)->mark == made);
+  std::ofstream(scratch / "pilot-mark") << "$(id)\n";
+  CHECK(find_pilot_place(gateway).error().code == ErrorCode::bad_configuration);
+}
+
+TEST_CASE("what orchid pilot is told wrong is a usage error") {
+  const Scratch scratch;
+  const std::string gateway = fake_gateway(scratch, {"http://10.0.0.5:2"});
+  const auto status = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--gateway", gateway});
+    return orchid(words).status;
+  };
+  CHECK(orchid({"pilot"}).status == 2);
+  CHECK(status({"pilot", "start", "--dry-run"}) == 0);
+  for (const std::vector<std::string>& wrong : {std::vector<std::string>{"--time", "soon"},
+                                                {"--time", "10s"},
+                                                {"--cores", "0"},
+                                                {"--memory", "some"},
+                                                {"--partition", "a b"},
+                                                {"--host-identity", "ip"},
+                                                {"--option", "wrap"},
+                                                {"--count", "0"},
+                                                {"--gateway-grace", "0"}}) {
+    CAPTURE(wrong[0]);
+    std::vector<std::string> words{"pilot", "start", "--dry-run"};
+    words.insert(words.end(), wrong.begin(), wrong.end());
+    CHECK(status(words) == 2);
+  }
+  CHECK(status({"pilot", "stop"}) == 2);
+  CHECK(status({"pilot", "stop", "--all", "7"}) == 2);
+  CHECK(status({"pilot", "stop", "seven"}) == 2);
+}
+
+TEST_CASE("a dry run prints the script, also as JSON") {
+  const Scratch scratch;
+  const std::string gateway = fake_gateway(scratch, {"http://10.0.0.5:2"});
+  const Ran plain = orchid({"pilot", "start", "--dry-run", "--gateway", gateway});
+  CHECK(plain.out.starts_with("#!/bin/bash\n"));
+  CHECK(plain.out.find("gateway='10.0.0.5:2'") != std::string::npos);
+  CHECK(plain.out.find((scratch / "token").string()) != std::string::npos);
+  const Ran as_json = orchid({"pilot", "start", "--dry-run", "--json", "--gateway", gateway});
+  CHECK(nlohmann::json::parse(as_json.out).at("script") == plain.out);
+}
+
+}  // namespace orchid::cli

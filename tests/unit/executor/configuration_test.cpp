@@ -1,0 +1,46 @@
+#include "configuration.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+namespace orchid::executor {
+namespace {
+
+Result<ParsedConfiguration> parse(std::vector<std::string> more) {
+  std::vector<std::string> words{"orchid-executor", "--gateway", "unix:/g", "--runtime", "/r",
+                                 "--state",         "/s"};
+  words.insert(words.end(), more.begin(), more.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  return parse_configuration(static_cast<int>(pointers.size()), pointers.data());
+}
+
+}  // namespace
+
+TEST_CASE("a host id has at most 128 bytes") {
+  const std::string longest(128, 'h');
+  const auto parsed = parse({"--host-id", longest});
+  REQUIRE_MESSAGE(parsed.has_value(), parsed.error().message);
+  CHECK(parsed->configuration.host_id == longest);
+  const auto refused = parse({"--host-id", longest + "h"});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == ErrorCode::bad_configuration);
+  CHECK(refused.error().message.find("--host-id") != std::string::npos);
+  CHECK(refused.error().message.find("128") != std::string::npos);
+}
+
+TEST_CASE("lanes use TCP unless the fabric is called trusted") {
+  CHECK(parse({})->configuration.lane_fabric == LaneFabric::tcp);
+  const auto with = [](const char* fabric) {
+    return parse({"--lane-listen", "127.0.0.1:0", "--lane-fabric", fabric});
+  };
+  CHECK(with("tcp")->configuration.lane_fabric == LaneFabric::tcp);
+  CHECK(with("auto")->configuration.lane_fabric == LaneFabric::automatic);
+  CHECK(with("verbs")->configuration.lane_fabric == LaneFabric::verbs);
+  CHECK(with("fast").error().code == ErrorCode::bad_configuration);
+  CHECK(parse({"--lane-fabric", "verbs"}).error().code == ErrorCode::bad_configuration);
+}
+
+}  // namespace orchid::executor
