@@ -60,6 +60,7 @@ void BatchSystem::job_ended(std::uint64_t job, SimTime now) {
     ledger_.take_from_batch(node, cores, now);
     changed_[node] = true;
   }
+  ++changes_;
   running_.erase(found);
   worth_a_backfill_ = true;
 }
@@ -70,6 +71,7 @@ void BatchSystem::remove_pilot(PilotId id) {
   if (found == running_pilots_.end()) return;
   ledger_.take_from_pilot(found->second.node, found->second.cores);
   changed_[found->second.node] = true;
+  ++changes_;
   running_pilots_.erase(found);
   worth_a_backfill_ = true;
 }
@@ -135,6 +137,7 @@ void BatchSystem::start(const TraceJob& job, const std::vector<std::int32_t>& fr
   const SimTime at = now + delay;
   running.limit_ends = at + job.limit;
   running_.emplace(job.id, std::move(running));
+  ++changes_;
   const SimTime ends = end_of(job, at);
   batch_time_ += job.cores * options_.counted.within(at, ends);
   events.jobs.push_back(
@@ -156,6 +159,7 @@ BatchSystem::Events BatchSystem::first_in_order_pass(SimTime now) {
 
 BatchSystem::Events BatchSystem::backfill_pass(SimTime now) {
   Events events;
+  ++changes_;  // time has passed, too: plans and limits that nobody kept
   if (!worth_a_backfill_) return events;
   worth_a_backfill_ = false;
   planned_.clear();
@@ -208,6 +212,7 @@ void BatchSystem::start_pilots(SimTime now, FreeProfile profile, Events& events)
                 .ends = now + job.length};
     profile.take(now, pilot.ends, {*node, count});
     changed_[*node] = true;
+    ++changes_;
     waiting_pilots_.erase(id);
     events.pilots_started.push_back(id);
     running_pilots_.emplace(id, std::move(pilot));

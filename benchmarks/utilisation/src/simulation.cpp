@@ -150,7 +150,10 @@ class Simulation {
       allocations.push_back(std::move(host));
     }
     if (!allocations.empty()) load_.learn(allocations, now);
-    holes_ = batch_.holes(now);
+    if (holes_at_ != batch_.changes()) {
+      holes_ = batch_.holes(now);
+      holes_at_ = batch_.changes();
+    }
     look_at_pilots();
     if (now >= options_.counted.from) sample_losses(now);
   }
@@ -242,6 +245,7 @@ class Simulation {
   SimTime next_poll_{300};
   SimTime next_decision_{700};
   std::vector<BatchSystem::Hole> holes_;
+  std::uint64_t holes_at_ = 0;  // BatchSystem::changes
   std::vector<PilotSight> pilots_;
   std::map<PilotId, std::pair<SimTime, std::uint32_t>> started_;  // when, and with how many cores
   SimTime whole_wait_{0};

@@ -90,7 +90,8 @@ double LublinModel::gap_seconds() {
 }
 
 Trace generate(const WorkloadOptions& options) {
-  LublinModel model(options.parameters, options.cores, options.seed);
+  LublinModel model(options.parameters,
+                    options.most_cores != 0 ? options.most_cores : options.cores, options.seed);
   std::mt19937_64 random(options.seed ^ 0x5f3759dfULL);
   const double span = std::chrono::duration<double>(options.span).count();
   const double wanted_work = options.load * options.cores * span;

@@ -120,4 +120,10 @@ TEST_CASE("a generated trace has the load and the length that were asked for, by
   CHECK(work / all < 0.95);  // the last job may be large
   CHECK(trace.jobs.back().submitted > std::chrono::hours(24 * 26));
   CHECK(trace.jobs.back().submitted < std::chrono::hours(24 * 30));
+  CHECK(std::ranges::max(trace.jobs, {}, &TraceJob::cores).cores > published_size);
+  WorkloadOptions small = options;
+  small.most_cores = published_size;
+  const Trace more = generate(small);
+  CHECK(more.jobs.size() > 2 * trace.jobs.size());
+  CHECK(std::ranges::max(more.jobs, {}, &TraceJob::cores).cores <= published_size);
 }

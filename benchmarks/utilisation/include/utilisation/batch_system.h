@@ -91,6 +91,8 @@ class BatchSystem {
   /// What nobody has now, as Slurm can tell it: plans are those of the last backfill. Of a node all
   /// of it first, and then what of it stays free for longer.
   [[nodiscard]] std::vector<Hole> holes(SimTime now) const;
+  /// As long as this number stays the same, so do the holes.
+  [[nodiscard]] std::uint64_t changes() const { return changes_; }
 
   /// Who has what of a node now: for placement.
   struct Holder {
@@ -135,6 +137,7 @@ class BatchSystem {
   std::map<std::uint64_t, PlannedJob> planned_;  // by the last backfill
   std::vector<bool> changed_;                    // nodes
   PilotId next_pilot_;
+  std::uint64_t changes_ = 1;
   bool worth_a_backfill_ = true;
   SimTime batch_time_{0};
 };

@@ -61,6 +61,8 @@ class LublinModel {
 
 struct WorkloadOptions {
   std::uint32_t cores = 1024;
+  /// Of one job; 0: all. The model's sizes follow from it.
+  std::uint32_t most_cores = 0;
   /// Core time of all jobs over that of the cluster. The time between submissions is stretched to
   /// it, as is usual with this model, whose own load follows from its system's size.
   double load = 0.85;
