@@ -1,0 +1,64 @@
+// utilisation/model.h: what the simulated cluster costs in time, each number with its source. None
+// of them is there to be tuned.
+//
+// "Measured" is on a two-core virtual machine with Slurm 22.05.8 as `./dev cluster up` starts it.
+#pragma once
+#include "utilisation/trace.h"
+
+namespace orchid::utilisation {
+
+// The batch system.
+
+/// Slurm's default (slurm.conf(5), SchedulerParameters=bf_interval): backfill looks at the queue so
+/// often. What comes behind a job that waits for room, pilots included, starts with it only.
+constexpr SimTime backfill_interval{30'000};
+/// slurm.conf(5) advises at least the highest time limit, lest long jobs starve; its default is a
+/// day.
+constexpr SimTime backfill_window{48LL * 3600 * 1000};
+/// Slurm's default bf_max_job_test of version 22.05.
+constexpr std::size_t backfill_most_jobs = 500;
+/// slurmctld's PERIODIC_TIMEOUT (its source): a job over its time limit ends with the next sweep.
+constexpr SimTime limit_sweep{30'000};
+/// A batch job that has to preempt a step which ends at SIGTERM, with GraceTime=0, starts so much
+/// later than on idle nodes: 30 to 130 ms, measured. That is Slurm's own way, once for a job.
+constexpr SimTime preemption_least{30};
+constexpr SimTime preemption_most{130};
+
+// What nobody who runs functions in batch jobs can avoid.
+
+/// From a job's start in slurmctld to its script's first line: 0.62 s from its submission on an
+/// idle node, measured.
+constexpr SimTime job_launch{620};
+/// The step inside it that is the executor: 66 to 87 ms, measured.
+constexpr SimTime step_launch{80};
+/// From an executor's start until the gateway has its hello: 0.21 to 0.26 s, measured.
+constexpr SimTime executor_start{250};
+/// From the request for a lease to the first call's beginning on another host
+/// (docs/SPECIFICATION.md, `remote_start`: 9.3 ms).
+constexpr SimTime lease_start{10};
+constexpr SimTime start_up = job_launch + step_launch + executor_start + lease_start;
+
+/// The function: so long on one core.
+constexpr SimTime function_length{10'000};
+
+// Orchid.
+
+/// From SIGTERM to clear cores: 5 to 20 ms (docs/ARCHITECTURE.md, "A grant ends"). What is promised
+/// is 50 ms; `--reclaim-ms 50` simulates with it.
+constexpr SimTime reclaim_least{5};
+constexpr SimTime reclaim_most{20};
+/// The Slurm source asks slurmctld so often (PollSchedule::Options::interval).
+constexpr SimTime poll_interval{2'000};
+/// The gateway asks its pilot controller at least so often.
+constexpr SimTime decision_interval{1'000};
+
+/// Nothing begins in a grant so long before its end (executor/agent, drain_time).
+[[nodiscard]] constexpr SimTime drain_time(SimTime whole) {
+  const SimTime tenth = whole / 10;
+  const SimTime bounded = tenth < SimTime(2'000)    ? SimTime(2'000)
+                          : tenth > SimTime(30'000) ? SimTime(30'000)
+                                                    : tenth;
+  return bounded < whole / 2 ? bounded : whole / 2;
+}
+
+}  // namespace orchid::utilisation
