@@ -53,16 +53,21 @@ pilot::Pilot pilot_of(const pilot::PilotJob& job, const std::map<std::uint64_t, 
   return one;
 }
 
-/// What is free now, for as long as it stays so.
-pilot::Hole hole_of(const json& node) {
-  pilot::Hole hole{
-      .node = node.value("name", ""), .cores = node.value("cores_free", 0U), .lasts = {}};
+/// All that is free now, until something of it goes; then what of it stays longer. What is planned
+/// to begin at once may be a pilot of ours that waits for it, so it does not count as taken.
+void add_holes(const json& node, std::vector<pilot::Hole>& holes) {
+  const std::string name = node.value("name", "");
+  std::uint32_t cores = node.value("cores_free", 0U);
   const json windows = node.value("forecast", json::array());
-  if (!windows.empty()) {
-    hole.cores = std::min(hole.cores, windows[0].value("cores", 0U));
-    if (windows[0].contains("until_s")) hole.lasts = seconds(windows[0]["until_s"].get<long>());
+  for (const json& window : windows) {
+    if (&window != &windows.front()) cores = std::min(cores, window.value("cores", 0U));
+    if (cores == 0) return;
+    pilot::Hole hole{.node = name, .cores = cores, .lasts = {}};
+    if (window.contains("until_s")) hole.lasts = seconds(window["until_s"].get<long>());
+    holes.push_back(std::move(hole));
   }
-  return hole;
+  if (windows.empty() && cores > 0)
+    holes.push_back({.node = name, .cores = cores, .lasts = std::nullopt});
 }
 
 bool is_in(const json& node, const std::string& partition) {
@@ -84,9 +89,8 @@ pilot::Situation situation_of(const json& hosts, const std::vector<pilot::PilotJ
     if (cluster.value("state", "") != "current") continue;
     if (!situation.holes) situation.holes.emplace();
     for (const json& node : cluster.at("nodes"))
-      if (node.value("state", "") == "usable" && is_in(node, partition))
-        if (const pilot::Hole hole = hole_of(node); hole.cores > 0)
-          situation.holes->push_back(hole);
+      if (node.value("state", "") != "unusable" && is_in(node, partition))
+        add_holes(node, *situation.holes);
   }
   return situation;
 }

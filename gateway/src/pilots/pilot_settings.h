@@ -18,7 +18,7 @@ struct PilotSettings {
   std::string account;
   std::string address;                             // "host:port" by which nodes reach the gateway
   std::string host_identity = "boot";              // or node: see `orchid pilot start --help`
-  std::uint32_t most_queued = 4;                   // pilots that wait; 1 to 1 000
+  std::uint32_t most_queued = 16;                  // pilots that wait; 1 to 1 000
   std::uint32_t most_running = 64;                 // 1 to 100 000
   std::uint32_t most_cores = 64;                   // of one; 1 to 4 096
   std::chrono::milliseconds shortest{2 * 60'000};  // time of one; 1 min and more

@@ -48,7 +48,7 @@ Result<void> check(const PilotOptions& o) {
     return fail(ErrorCode::bad_configuration,
                 "a pilot has at least 1 core, and its least cores are not over its most");
   if (o.grow_after.count() < 0 || o.shrink_after.count() < 1 || o.renew_before.count() < 0 ||
-      o.first_pause.count() < 1 || o.longest_pause < o.first_pause)
+      o.missed_after.count() < 0 || o.first_pause.count() < 1 || o.longest_pause < o.first_pause)
     return fail(ErrorCode::bad_configuration, "the pilots' times must be positive, in seconds");
   if (o.renew_before >= o.shortest)
     return fail(ErrorCode::bad_configuration,
@@ -124,8 +124,31 @@ void PilotController::cancel_idle(MonotonicTime now, const Situation& situation,
   idle_since_ = std::move(idle);
 }
 
-std::vector<PilotAction> PilotController::decide(MonotonicTime now, const Situation& situation) {
+/// A pilot waits for a hole that has become too small: backfill will not start it before its node
+/// has that many cores again, and it keeps others from waiting for what is there.
+void PilotController::cancel_missed(MonotonicTime now, Situation& situation,
+                                    std::vector<PilotAction>& actions) {
+  if (!situation.holes) return;
+  std::map<std::uint64_t, MonotonicTime> missed;
+  std::erase_if(situation.pilots, [&](const Pilot& pilot) {
+    if (pilot.runs || pilot.node.empty()) return false;
+    const bool fits = std::ranges::any_of(*situation.holes, [&](const Hole& hole) {
+      return hole.node == pilot.node && hole.cores >= pilot.cores;
+    });
+    if (fits) return false;
+    const auto known = missed_since_.find(pilot.job);
+    const MonotonicTime since = known == missed_since_.end() ? now : known->second;
+    missed.emplace(pilot.job, since);
+    if (now - since < options_.missed_after) return false;
+    actions.emplace_back(CancelPilot{pilot.job});
+    return true;
+  });
+  missed_since_ = std::move(missed);
+}
+
+std::vector<PilotAction> PilotController::decide(MonotonicTime now, Situation situation) {
   std::vector<PilotAction> actions;
+  cancel_missed(now, situation, actions);
   cancel_idle(now, situation, actions);
   std::uint64_t missing = missing_cores(now, situation);
   const auto waiting = static_cast<std::uint64_t>(

@@ -303,15 +303,14 @@ TEST_CASE("a batch system that is not asked, or does not answer, is found") {
     return std::optional<std::filesystem::path>("/usr/bin/" + name);
   };
   check_is(check_batch_system(with_slurm), Health::doubtful);
-  check_is(check_batch_system(answering(
-               "/v1/hosts",
-               {200, R"({"clusters":[{"source":"slurm","cluster":"fern","state":"current",)"
-                     R"("nodes":[{},{}]}]})"})),
-           Health::good);
+  check_is(
+      check_batch_system(answering(
+          "/v1/hosts", {200, R"({"clusters":[{"source":"slurm","cluster":"fern","state":"current",)"
+                             R"("nodes":[{},{}]}]})"})),
+      Health::good);
   const Finding stale = check_batch_system(answering(
-      "/v1/hosts",
-      {200, R"({"clusters":[{"source":"slurm","cluster":"fern","state":"stale",)"
-            R"("message":"slurmctld does not answer"}]})"}));
+      "/v1/hosts", {200, R"({"clusters":[{"source":"slurm","cluster":"fern","state":"stale",)"
+                         R"("message":"slurmctld does not answer"}]})"}));
   check_is(stale, Health::doubtful);
   CHECK(stale.detail == "slurm fern is stale: slurmctld does not answer");
 }

@@ -69,13 +69,15 @@ TEST_CASE("holes are what usable nodes of the partition have free, for as long a
         {"nodes", {node("n1", 2), ending, elsewhere, node("n4", 4, "unusable"), node("n5", 0)}}}});
   const auto situation = situation_of(hosts_with(json::array(), clusters), {}, "idle", now);
   REQUIRE(situation.holes.has_value());
-  REQUIRE(situation.holes->size() == 2);
+  REQUIRE(situation.holes->size() == 3);
   CHECK(situation.holes->at(0).node == "n1");
   CHECK(situation.holes->at(0).cores == 2);
   CHECK_FALSE(situation.holes->at(0).lasts.has_value());
-  CHECK(situation.holes->at(1).cores == 3);
+  CHECK(situation.holes->at(1).cores == 4);
   CHECK(situation.holes->at(1).lasts == seconds(300));
-  CHECK(situation_of(hosts_with(json::array(), clusters), {}, "", now).holes->size() == 3);
+  CHECK(situation.holes->at(2).cores == 1);  // of it stays longer
+  CHECK_FALSE(situation.holes->at(2).lasts.has_value());
+  CHECK(situation_of(hosts_with(json::array(), clusters), {}, "", now).holes->size() == 4);
 }
 
 TEST_CASE("what a source that is not current has told is no hole") {

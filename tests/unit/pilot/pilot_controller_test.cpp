@@ -123,6 +123,30 @@ TEST_CASE("pilots that nobody uses for a while are cancelled, and not before") {
   CHECK(cancelled(controller.decide(start + 121s, situation)) == std::vector<std::uint64_t>{2});
 }
 
+TEST_CASE("a pilot that waits for a hole which is gone makes room for one that is there") {
+  PilotController controller({.most_queued = 1, .most_cores = 8, .missed_after = 10s});
+  const Hole other{.node = "n2", .cores = 8, .lasts = std::nullopt};
+  Situation situation{.cores_wanted = 8,
+                      .pilots = {{.job = 1, .cores = 8, .node = "n1"}},
+                      .holes = std::vector<Hole>{{.node = "n1", .cores = 8}, other}};
+  CHECK(controller.decide(start, situation).empty());
+  situation.holes->front().cores = 7;  // a batch job has come
+  CHECK(controller.decide(start + 20s, situation).empty());
+  CHECK(controller.decide(start + 29s, situation).empty());
+  situation.holes->front().cores = 8;  // and gone
+  CHECK(controller.decide(start + 31s, situation).empty());
+  situation.holes->front().cores = 7;
+  CHECK(controller.decide(start + 40s, situation).empty());
+  const auto actions = controller.decide(start + 50s, situation);
+  CHECK(cancelled(actions) == std::vector<std::uint64_t>{1});
+  CHECK(submissions(controller.decide(start + 60s, {.cores_wanted = 8, .holes = {{other}}})) ==
+        std::vector<SubmitPilot>{{.cores = 8, .time = 1h, .node = "n2"}});
+  // What runs, or waits for any node, has missed nothing.
+  situation.pilots = {{.job = 2, .cores = 9, .runs = true, .node = "n1"}, {.job = 3, .cores = 99}};
+  CHECK(cancelled(controller.decide(start + 2h, situation)).empty());
+  CHECK(cancelled(controller.decide(start + 3h, situation)).empty());
+}
+
 TEST_CASE("after a submission that failed there is a pause, and a longer one each time") {
   PilotController controller({.grow_after = 0s, .first_pause = 5s, .longest_pause = 8s});
   const Situation situation{.cores_wanted = 1};

@@ -15,7 +15,7 @@
 namespace orchid::pilot {
 
 struct PilotOptions {
-  std::uint32_t most_queued = 4;       // pilots that wait, at most
+  std::uint32_t most_queued = 16;      // pilots that wait, at most
   std::uint32_t most_running = 64;     // and that run; those that wait are counted as if they did
   std::uint32_t most_cores = 64;       // of one pilot, on its one node
   std::uint32_t least_cores = 1;       // a smaller hole is not worth a pilot
@@ -24,6 +24,7 @@ struct PilotOptions {
   std::chrono::seconds grow_after{2};     // so long demand has to last
   std::chrono::seconds shrink_after{60};  // so long a pilot has to be idle
   std::chrono::seconds renew_before{60};  // the end of a pilot that is used
+  std::chrono::seconds missed_after{10};  // so long a pilot waits for a hole that is gone
   std::chrono::seconds first_pause{5};    // after a submission that failed; doubles
   std::chrono::seconds longest_pause{600};
 };
@@ -42,7 +43,8 @@ struct Pilot {
   std::string node;                   // that it runs on or waits for; "": any
 };
 
-/// What of a node nobody has, and how long that lasts. Of several windows of one node, the first.
+/// What of a node nobody has, and how long that lasts. Of several holes of one
+/// node, the first that is long enough counts.
 struct Hole {
   std::string node;
   std::uint32_t cores = 0;
@@ -75,7 +77,7 @@ class PilotController {
   explicit PilotController(PilotOptions options);
   /// To be called whenever something has changed, and every second or so. What it asks for is taken
   /// as done, so the next situation has to show it; a submission that failed is to be told.
-  [[nodiscard]] std::vector<PilotAction> decide(MonotonicTime now, const Situation& situation);
+  [[nodiscard]] std::vector<PilotAction> decide(MonotonicTime now, Situation situation);
   void submission_failed(MonotonicTime now);
   void submission_done() { pause_ = options_.first_pause; }
   [[nodiscard]] const PilotOptions& options() const { return options_; }
@@ -85,6 +87,7 @@ class PilotController {
   [[nodiscard]] std::uint32_t missing_cores(MonotonicTime now, const Situation& situation);
   void cancel_idle(MonotonicTime now, const Situation& situation,
                    std::vector<PilotAction>& actions);
+  void cancel_missed(MonotonicTime now, Situation& situation, std::vector<PilotAction>& actions);
   [[nodiscard]] std::chrono::seconds next_length();
   [[nodiscard]] std::chrono::seconds longest_mixed(std::chrono::seconds room) const;
 
@@ -94,7 +97,8 @@ class PilotController {
   std::optional<MonotonicTime> short_since_;  // of cores
   std::optional<MonotonicTime> paused_until_;
   std::chrono::seconds pause_;
-  std::map<std::uint64_t, MonotonicTime> idle_since_;  // pilots, by job
+  std::map<std::uint64_t, MonotonicTime> idle_since_;    // pilots, by job
+  std::map<std::uint64_t, MonotonicTime> missed_since_;  // those whose hole is gone
 };
 
 }  // namespace orchid::pilot
