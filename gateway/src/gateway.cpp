@@ -19,6 +19,7 @@
 #include "clusters/configured_sources.h"
 #include "foundation/clock.h"
 #include "foundation/files.h"
+#include "foundation/host_addresses.h"
 #include "foundation/log.h"
 #include "foundation/tcp.h"
 #include "functions/inspector.h"
@@ -380,6 +381,8 @@ void Gateway::Objects::on_control_and_wait(const std::function<void()>& work) {
 std::string Gateway::Objects::announcement() const {
   return nlohmann::ordered_json{{"pid", ::getpid()},
                                 {"version", ORCHID_VERSION},
+                                {"host", own_host_name()},
+                                {"boot_id", own_boot_id()},
                                 {"urls", urls_},
                                 {"door", door_url_},
                                 {"socket", config_.socket.string()},

@@ -45,7 +45,8 @@ sigset_t block_end_signals() {
 }
 
 void announce(const Config& config, const std::string& line) {
-  // Clients that know the state directory find the addresses here.
+  // Clients on other hosts, which see the state directory but not the runtime directory, find the
+  // addresses here.
   if (auto written =
           orchid::write_file_atomically(config.state / "gateway.json", orchid::as_bytes(line));
       !written)

@@ -65,7 +65,9 @@ Result<std::string> address(const std::string& gateway) {
 }
 
 OrchidFolders folders(const std::string& gateway, const UserSurroundings& user) {
-  if (const auto running = find_clients_gateway_file(gateway, user))
+  const auto running = find_clients_gateway_file(gateway, user);
+  if (running && running->socket.empty()) return {};  // on another host
+  if (running)
     return {.is_running = true,
             .runtime = std::filesystem::path(running->socket).parent_path(),
             .state = running->state};

@@ -1,11 +1,9 @@
 #include "pilots/pilot_place.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 
 #include "foundation/files.h"
+#include "foundation/host_addresses.h"
 #include "foundation/random.h"
 
 namespace orchid::cli {
@@ -32,22 +30,6 @@ Result<std::string> read_mark(const PilotPlace& place) {
                   "'squeue --me', cancel them by hand, and remove it");
 }
 
-bool is_loopback(std::string_view address) {
-  return address.starts_with("127.") || address.starts_with("[::1]") ||
-         address.starts_with("localhost:");
-}
-
-/// The host's name in place of "all addresses".
-std::string with_host(std::string_view address) {
-  for (const std::string_view any : {"0.0.0.0:", "[::]:"}) {
-    if (!address.starts_with(any)) continue;
-    std::array<char, 256> name{};
-    ::gethostname(name.data(), name.size() - 1);
-    return std::string(name.data()) + ":" + std::string(address.substr(any.size()));
-  }
-  return std::string(address);
-}
-
 }  // namespace
 
 Result<std::string> PilotPlace::address_for_nodes(const std::string& wanted) const {
@@ -55,7 +37,7 @@ Result<std::string> PilotPlace::address_for_nodes(const std::string& wanted) con
   for (std::string_view address : gateway->addresses) {
     if (address.starts_with("http://")) address.remove_prefix(7);
     while (address.ends_with('/')) address.remove_suffix(1);
-    if (!is_loopback(address)) return with_host(address);
+    if (!is_loopback(address)) return with_host(address, own_host_name());
   }
   return fail(ErrorCode::bad_configuration,
               "the gateway can be reached from this host only, and not from nodes: start it with "

@@ -56,6 +56,12 @@ std::vector<std::filesystem::path> runtime_places(const UserSurroundings& surrou
   return places;
 }
 
+std::vector<std::filesystem::path> gateway_file_places(const UserSurroundings& surroundings) {
+  auto places = runtime_places(surroundings);
+  if (auto state = state_directory(surroundings)) places.push_back(std::move(*state));
+  return places;
+}
+
 Result<std::filesystem::path> state_directory(const UserSurroundings& surroundings) {
   if (const auto state = absolute_path_in(surroundings, "XDG_STATE_HOME")) return *state / "orchid";
   if (surroundings.home.empty())

@@ -29,6 +29,9 @@ struct UserSurroundings {
 /// Where a running `orchid up` may have left gateway.json, the first choice first.
 [[nodiscard]] std::vector<std::filesystem::path> runtime_places(
     const UserSurroundings& surroundings);
+/// Where clients look for gateway.json: there, and in the state directory, which other hosts see.
+[[nodiscard]] std::vector<std::filesystem::path> gateway_file_places(
+    const UserSurroundings& surroundings);
 /// $XDG_STATE_HOME/orchid, or ~/.local/state/orchid. Errors: `bad_configuration` (no home
 /// directory).
 [[nodiscard]] Result<std::filesystem::path> state_directory(const UserSurroundings& surroundings);

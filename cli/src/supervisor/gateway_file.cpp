@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "foundation/files.h"
+#include "foundation/host_addresses.h"
 
 namespace orchid::cli {
 namespace {
@@ -23,6 +24,29 @@ bool is_trusted(const std::filesystem::path& path) {
   struct stat status{};
   return ::lstat(path.c_str(), &status) != 0 ||
          (S_ISREG(status.st_mode) && (status.st_uid == ::geteuid() || status.st_uid == 0));
+}
+
+/// What only its own host can use goes.
+void look_from_elsewhere(GatewayFile& file) {
+  file.addresses = addresses_from_elsewhere(file.addresses, file.host);
+  file.door = is_loopback(file.door) ? std::string() : with_host(file.door, file.host);
+  file.socket.clear();
+}
+
+/// The gateway itself says "urls", and where it runs.
+GatewayFile file_of(const json& document) {
+  const char* addresses = document.contains("urls") ? "urls" : "addresses";
+  GatewayFile file{.host = document.value("host", ""),
+                   .addresses = document.at(addresses).get<std::vector<std::string>>(),
+                   .door = document.value("door", ""),
+                   .socket = document.value("socket", ""),
+                   .token_file = document.value("token_file", ""),
+                   .state = document.value("state", ""),
+                   .version = document.value("version", ""),
+                   .pid = document.value("pid", 0)};
+  const std::string boot_id = document.value("boot_id", "");
+  if (!boot_id.empty() && boot_id != own_boot_id()) look_from_elsewhere(file);
+  return file;
 }
 
 }  // namespace
@@ -47,13 +71,7 @@ Result<GatewayFile> read_gateway_file(const std::filesystem::path& runtime) {
                 file_in(runtime).string() + " belongs to another user and is not used");
   const json document = json::parse(as_text(*content), nullptr, /*allow_exceptions=*/false);
   try {
-    return GatewayFile{.addresses = document.at("addresses").get<std::vector<std::string>>(),
-                       .door = document.value("door", ""),
-                       .socket = document.value("socket", ""),
-                       .token_file = document.value("token_file", ""),
-                       .state = document.value("state", ""),
-                       .version = document.value("version", ""),
-                       .pid = document.value("pid", 0)};
+    return file_of(document);
   } catch (const json::exception&) {
     return fail(ErrorCode::bad_configuration,
                 file_in(runtime).string() + " is damaged; remove it and start 'orchid up' again");
@@ -75,7 +93,7 @@ Result<GatewayFile> find_clients_gateway_file(const std::string& gateway,
                                               const UserSurroundings& surroundings) {
   std::string address =
       gateway.empty() ? surroundings.variable("ORCHID_GATEWAY").value_or("") : gateway;
-  const auto places = runtime_places(surroundings);
+  const auto places = gateway_file_places(surroundings);
   if (address.empty()) return find_gateway_file(places);
   if (address.starts_with("unix:")) {
     const std::size_t prefix = address.starts_with("unix://") ? 7 : 5;

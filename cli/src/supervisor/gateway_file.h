@@ -10,6 +10,7 @@
 namespace orchid::cli {
 
 struct GatewayFile {
+  std::string host = {};               // where it runs; empty: here
   std::vector<std::string> addresses;  // "http://127.0.0.1:41523", the one for people first
   std::string door = {};               // "ucx://192.0.2.7:4711"; empty: none
   std::string socket;
@@ -22,7 +23,9 @@ struct GatewayFile {
 /// Replaces the file in `runtime` as a whole; mode 0600. Errors: `disk_full`, `system`.
 [[nodiscard]] Result<void> write_gateway_file(const std::filesystem::path& runtime,
                                               const GatewayFile& file);
-/// Errors: `not_found`, `bad_configuration` (damaged), `denied` (another user wrote it), `system`.
+/// As seen from this host: that of a gateway on another host has no socket, and only addresses that
+/// other hosts reach. Errors: `not_found`, `bad_configuration` (damaged), `denied` (another user
+/// wrote it), `system`.
 [[nodiscard]] Result<GatewayFile> read_gateway_file(const std::filesystem::path& runtime);
 /// The first that is there. Errors: `not_found` (the message names the places), and as above.
 [[nodiscard]] Result<GatewayFile> find_gateway_file(

@@ -1,5 +1,6 @@
 #include "discovery.h"
 
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,6 +9,8 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+
+#include "foundation/host_addresses.h"
 
 namespace orchid::sdk {
 namespace {
@@ -26,9 +29,12 @@ std::string trimmed(std::string text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
-/// What `orchid up` wrote.
+/// What `orchid up` or its gateway wrote, as seen from this host.
 struct GatewayFile {
   std::filesystem::path path;
+  std::string host;           // where the gateway runs
+  bool is_elsewhere = false;  // on another host than this
+  std::string socket_there;   // of a gateway that is elsewhere
   std::vector<std::string> addresses;
   std::string door;  // "ucx://…"; empty: none
   std::string socket;
@@ -46,17 +52,31 @@ void check_owner(const std::filesystem::path& path, uid_t uid) {
                .hint = "set ORCHID_GATEWAY to the gateway that you trust"});
 }
 
-std::optional<GatewayFile> read_gateway_file(const std::filesystem::path& path, uid_t uid) {
+/// What only the gateway's own host can use goes.
+void look_from_elsewhere(GatewayFile& file) {
+  file.is_elsewhere = true;
+  file.addresses = addresses_from_elsewhere(file.addresses, file.host);
+  file.door = is_loopback(file.door) ? std::string() : with_host(file.door, file.host);
+  file.socket_there = std::move(file.socket);
+  file.socket.clear();
+}
+
+std::optional<GatewayFile> read_gateway_file(const std::filesystem::path& path,
+                                             const Surroundings& surroundings) {
   const auto text = read_text(path);
   if (!text) return std::nullopt;
-  check_owner(path, uid);
+  check_owner(path, surroundings.uid);
   const json document = json::parse(*text, nullptr, /*allow_exceptions=*/false);
   GatewayFile file{.path = path};
   try {
-    file.addresses = document.at("addresses").get<std::vector<std::string>>();
+    const char* addresses = document.contains("urls") ? "urls" : "addresses";
+    file.addresses = document.at(addresses).get<std::vector<std::string>>();
+    file.host = document.value("host", "");
     file.door = document.value("door", "");
     file.socket = document.value("socket", "");
     file.token_file = document.value("token_file", "");
+    const std::string boot_id = document.value("boot_id", "");
+    if (!boot_id.empty() && boot_id != surroundings.boot_id) look_from_elsewhere(file);
   } catch (const json::exception&) {
     throw Error({.kind = ErrorKind::bad_configuration,
                  .message = path.string() + " is damaged",
@@ -67,7 +87,7 @@ std::optional<GatewayFile> read_gateway_file(const std::filesystem::path& path, 
 
 std::optional<GatewayFile> find_gateway_file(const Surroundings& surroundings) {
   for (const auto& path : gateway_file_places(surroundings))
-    if (auto file = read_gateway_file(path, surroundings.uid)) return file;
+    if (auto file = read_gateway_file(path, surroundings)) return file;
   return std::nullopt;
 }
 
@@ -111,6 +131,35 @@ Error nothing_found(const Surroundings& surroundings) {
                 .hint = "start one with 'orchid up', or set ORCHID_GATEWAY to where it runs"});
 }
 
+Error not_reachable_from_here(const GatewayFile& file) {
+  return Error({.kind = ErrorKind::unreachable,
+                .message = "the gateway of " + file.path.string() + " runs on " + file.host +
+                           " and takes clients of that host only",
+                .hint =
+                    "start it with 'orchid up --listen IP:PORT', an address of it that other hosts "
+                    "reach"});
+}
+
+std::string home_directory() {
+  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/') return home;
+  const passwd* entry = ::getpwuid(::geteuid());
+  return entry != nullptr && entry->pw_dir != nullptr ? entry->pw_dir : "";
+}
+
+/// A Unix socket in an environment that has come along from another host, as sbatch takes it: the
+/// same gateway over TCP, where its file says how.
+std::optional<Endpoint> same_gateway_over_tcp(const Endpoint& wanted,
+                                              const Surroundings& surroundings) {
+  if (wanted.socket.empty() || surroundings.can_connect(wanted.socket)) return std::nullopt;
+  const auto file = find_gateway_file(surroundings);
+  if (!file || !file->is_elsewhere || file->socket_there != wanted.socket) return std::nullopt;
+  if (file->addresses.empty()) throw not_reachable_from_here(*file);
+  Endpoint endpoint = wanted;
+  endpoint.socket.clear();
+  if (endpoint.token.empty()) endpoint.token = token_of(*file);
+  return parse_address(file->addresses.front(), endpoint);
+}
+
 }  // namespace
 
 Surroundings real_surroundings() {
@@ -123,7 +172,9 @@ Surroundings real_surroundings() {
                 std::error_code error;
                 return std::filesystem::is_socket(path, error) && ::access(path.c_str(), W_OK) == 0;
               },
-          .uid = ::geteuid()};
+          .uid = ::geteuid(),
+          .home = home_directory(),
+          .boot_id = own_boot_id()};
 }
 
 std::vector<std::filesystem::path> gateway_file_places(const Surroundings& surroundings) {
@@ -133,6 +184,11 @@ std::vector<std::filesystem::path> gateway_file_places(const Surroundings& surro
     places.push_back(std::filesystem::path(*runtime) / "orchid" / "gateway.json");
   places.push_back(std::filesystem::path("/tmp/orchid-" + std::to_string(surroundings.uid)) /
                    "gateway.json");
+  if (const auto state = surroundings.variable("XDG_STATE_HOME"); state && state->starts_with('/'))
+    places.push_back(std::filesystem::path(*state) / "orchid" / "gateway.json");
+  else if (!surroundings.home.empty())
+    places.push_back(std::filesystem::path(surroundings.home) / ".local" / "state" / "orchid" /
+                     "gateway.json");
   return places;
 }
 
@@ -143,6 +199,8 @@ Endpoint find_gateway(const ClientOptions& options, const Surroundings& surround
   if (address.empty()) address = surroundings.variable("ORCHID_GATEWAY").value_or("");
   if (!address.empty()) {
     Endpoint endpoint = parse_address(address, base);
+    if (options.gateway.empty())
+      if (auto over_tcp = same_gateway_over_tcp(endpoint, surroundings)) return *over_tcp;
     if (!endpoint.token.empty() || !endpoint.socket.empty()) return endpoint;
     // The token of our own gateway goes to no other one.
     const auto file = find_gateway_file(surroundings);
@@ -158,6 +216,7 @@ Endpoint find_gateway(const ClientOptions& options, const Surroundings& surround
         file->socket;  // the kernel says who we are; a token is sent only if it was stated
     return base;
   }
+  if (file->addresses.empty() && file->is_elsewhere) throw not_reachable_from_here(*file);
   if (file->addresses.empty()) throw nothing_found(surroundings);
   if (base.token.empty()) base.token = token_of(*file);
   return parse_address(file->addresses.front(), base);

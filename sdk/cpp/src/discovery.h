@@ -20,15 +20,19 @@ struct Surroundings {
   std::function<bool(const std::filesystem::path&)>
       can_connect;  // the file is a socket that this user may write to
   uid_t uid = 0;
+  std::string home;     // of this user; empty: there is none
+  std::string boot_id;  // of this host
 };
 [[nodiscard]] Surroundings real_surroundings();
 
-/// Where gateway.json may be, the first choice first.
+/// Where gateway.json may be, the first choice first: the runtime directories of this host, then
+/// the state directory, which all hosts of a cluster see.
 [[nodiscard]] std::vector<std::filesystem::path> gateway_file_places(
     const Surroundings& surroundings);
 
 /// Errors (thrown `orchid::Error`): `bad_configuration`, `unreachable` (nothing found; the message
-/// says where it looked), `denied` (a gateway.json that another user wrote).
+/// says where it looked; or it runs on another host and listens there only), `denied` (a
+/// gateway.json that another user wrote).
 [[nodiscard]] Endpoint find_gateway(const ClientOptions& options, const Surroundings& surroundings);
 
 }  // namespace orchid::sdk

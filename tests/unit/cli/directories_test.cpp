@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 
+#include "foundation/host_addresses.h"
 #include "scratch.h"
 #include "supervisor/gateway_file.h"
 #include "supervisor/up_lock.h"
@@ -103,6 +104,36 @@ TEST_CASE("the gateway.json of a gateway lies beside its socket, or names its ad
   CHECK(found("http://127.0.0.1:2/", elsewhere) == "http://127.0.0.1:2");
   CHECK(found("http://login1:8080", "") == "none");
   CHECK(found("unix:/nonexistent/gateway.sock", "") == "none");
+}
+
+TEST_CASE(
+    "what a gateway on another host has left in the state directory is found, without what "
+    "only that host can use") {
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch / "orchid");
+  const auto write = [&](const std::string& boot_id) {
+    std::ofstream(scratch / "orchid" / "gateway.json")
+        << R"({"host":"login1","boot_id":")" << boot_id
+        << R"(","urls":["http://127.0.0.1:1","http://0.0.0.0:2"],"door":"ucx://0.0.0.0:3",)"
+        << R"("socket":"/run/s","token_file":"/state/token","state":"/state"})";
+  };
+  const auto found = [&](const std::string& gateway) {
+    return find_clients_gateway_file(gateway, surroundings({{"XDG_STATE_HOME", scratch.path()}}));
+  };
+  write("another boot");
+  const auto elsewhere = found("");
+  REQUIRE(elsewhere.has_value());
+  CHECK(elsewhere->addresses == std::vector<std::string>{"http://login1:2"});
+  CHECK(elsewhere->door == "ucx://login1:3");
+  CHECK(elsewhere->socket.empty());
+  CHECK(elsewhere->token_file == "/state/token");
+  CHECK(found("http://login1:2").has_value());
+  CHECK_FALSE(found("http://127.0.0.1:1").has_value());
+  write(own_boot_id());
+  const auto here = found("");
+  REQUIRE(here.has_value());
+  CHECK(here->socket == "/run/s");
+  CHECK(here->addresses.size() == 2);
 }
 
 TEST_CASE("a gateway.json that another user has written is refused") {

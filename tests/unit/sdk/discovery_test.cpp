@@ -34,13 +34,25 @@ class Desk {
         << token_file().string() << "\"}";
     std::ofstream(token_file()) << "orc_secret\n";
   }
+  /// In the state directory, as the gateway of `host` writes it.
+  void write_state_file(const std::string& urls, const std::string& boot_id) const {
+    const fs::path state = directory_ / "home" / ".local" / "state" / "orchid";
+    fs::create_directories(state);
+    std::ofstream(state / "gateway.json")
+        << R"({"host":"login1","boot_id":")" << boot_id << R"(","urls":)" << urls
+        << R"(,"door":"ucx://127.0.0.1:4002","socket":"/run/gateway.sock","token_file":")"
+        << token_file().string() << "\"}";
+    std::ofstream(token_file()) << "orc_secret\n";
+  }
   [[nodiscard]] Surroundings surroundings() const {
     return {.variable = [this](const std::string& name) -> std::optional<std::string> {
               const auto found = variables.find(name);
               return found == variables.end() ? std::nullopt : std::optional(found->second);
             },
             .can_connect = [this](const fs::path&) { return socket_works; },
-            .uid = ::geteuid()};
+            .uid = ::geteuid(),
+            .home = directory_ / "home",
+            .boot_id = "this boot"};
   }
   [[nodiscard]] Endpoint find(const ClientOptions& options = {}) const {
     return find_gateway(options, surroundings());
@@ -145,12 +157,80 @@ TEST_CASE("the door of our own gateway gets its token, another one does not") {
 TEST_CASE("without a variable for it, the file is looked for in /tmp under the user's number") {
   Desk desk;
   const auto both = gateway_file_places(desk.surroundings());
-  REQUIRE(both.size() == 2);
+  REQUIRE(both.size() == 3);
   CHECK(both[0] == desk.gateway_file());
   desk.variables["XDG_RUNTIME_DIR"] = "not/absolute";
   const auto one = gateway_file_places(desk.surroundings());
-  REQUIRE(one.size() == 1);
+  REQUIRE(one.size() == 2);
   CHECK(one[0] == "/tmp/orchid-" + std::to_string(::geteuid()) + "/gateway.json");
+}
+
+TEST_CASE("the state directory is looked into last, where XDG_STATE_HOME or the home has it") {
+  Desk desk;
+  CHECK(gateway_file_places(desk.surroundings())
+            .back()
+            .string()
+            .ends_with("/home/.local/state/orchid/gateway.json"));
+  desk.variables["XDG_STATE_HOME"] = "/scratch/me";
+  CHECK(gateway_file_places(desk.surroundings()).back() == "/scratch/me/orchid/gateway.json");
+  desk.variables["XDG_STATE_HOME"] = "relative";
+  CHECK(gateway_file_places(desk.surroundings())
+            .back()
+            .string()
+            .ends_with("/home/.local/state/orchid/gateway.json"));
+  Surroundings homeless = desk.surroundings();
+  homeless.home.clear();
+  CHECK(gateway_file_places(homeless).size() == 2);
+}
+
+TEST_CASE("on another host the gateway is found by an address that other hosts reach") {
+  const Desk desk;  // its sockets work, and this one is a socket of another host
+  desk.write_state_file(R"(["http://127.0.0.1:4000","http://0.0.0.0:4001","http://10.0.0.5:4002"])",
+                        "another boot");
+  const Endpoint endpoint = desk.find();
+  CHECK(endpoint.socket.empty());
+  CHECK(endpoint.base_url == "http://login1:4001");
+  CHECK(endpoint.token == "orc_secret");
+  CHECK(desk.find({.gateway = "http://10.0.0.5:4002"}).token == "orc_secret");
+  CHECK(desk.find({.gateway = "http://127.0.0.1:4000"}).token.empty());
+  CHECK(desk.find({.gateway = "ucx://127.0.0.1:4002"}).token.empty());
+}
+
+TEST_CASE("on the gateway's own host its state directory leads to its socket") {
+  const Desk desk;
+  desk.write_state_file(R"(["http://127.0.0.1:4000"])", "this boot");
+  CHECK(desk.find().socket == "/run/gateway.sock");
+}
+
+TEST_CASE("what runs on this host goes before what the state directory tells of another one") {
+  const Desk desk;
+  desk.write_gateway_file();
+  desk.write_state_file(R"(["http://10.0.0.5:4002"])", "another boot");
+  CHECK(desk.find().socket == "/run/gateway.sock");
+}
+
+TEST_CASE("a gateway that listens on its own host only is told apart from none") {
+  const Desk desk;
+  desk.write_state_file(R"(["http://127.0.0.1:4000","http://[::1]:4000"])", "another boot");
+  try {
+    (void)desk.find();
+    FAIL("it was found");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::unreachable);
+    CHECK(error.message().find("login1") != std::string::npos);
+    CHECK(error.hint().find("--listen") != std::string::npos);
+  }
+}
+
+TEST_CASE("a socket in an environment that came along from the gateway's host is no obstacle") {
+  Desk desk;
+  desk.socket_works = false;
+  desk.write_state_file(R"(["http://10.0.0.5:4002"])", "another boot");
+  desk.variables["ORCHID_GATEWAY"] = "unix:/run/gateway.sock";
+  CHECK(desk.find().base_url == "http://10.0.0.5:4002");
+  CHECK(desk.find().token == "orc_secret");
+  desk.variables["ORCHID_GATEWAY"] = "unix:/run/other.sock";
+  CHECK(desk.find().socket == "/run/other.sock");
 }
 
 }  // namespace orchid::sdk

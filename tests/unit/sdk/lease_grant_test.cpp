@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "foundation/host_addresses.h"
+
 #include <nlohmann/json.hpp>
 
 #include "lease/open_lane.h"

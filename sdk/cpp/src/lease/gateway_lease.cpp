@@ -1,6 +1,7 @@
 #include "lease/gateway_lease.h"
 
 #include "documents.h"
+#include "foundation/host_addresses.h"
 
 namespace orchid::sdk {
 namespace {

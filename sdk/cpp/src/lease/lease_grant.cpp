@@ -1,6 +1,5 @@
 #include "lease/lease_grant.h"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace orchid::sdk {
@@ -82,13 +81,6 @@ std::string renewal_request(std::chrono::milliseconds duration, const std::vecto
   json request{{"duration_ms", duration.count()}};
   for (const LeaseId& lease : lost) request["lost"].push_back(to_string(lease));
   return request.dump();
-}
-
-std::string own_boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  file >> id;
-  return id;
 }
 
 }  // namespace orchid::sdk

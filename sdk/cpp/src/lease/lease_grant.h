@@ -36,7 +36,5 @@ struct LeaseGrant {
 /// The body of PATCH /v1/leases/ID.
 [[nodiscard]] std::string renewal_request(std::chrono::milliseconds duration,
                                           const std::vector<LeaseId>& lost);
-/// Of this host since its last boot.
-[[nodiscard]] std::string own_boot_id();
 
 }  // namespace orchid::sdk

@@ -1,6 +1,7 @@
 // The conversation with the executor: how a worker comes and loads modules.
 #include <chrono>
 
+#include "foundation/host_addresses.h"
 #include "lease/lease_core.h"
 #include "lease/lease_threads.h"
 #include "lease/open_lane.h"

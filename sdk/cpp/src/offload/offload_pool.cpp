@@ -1,19 +1,12 @@
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <thread>
 
+#include "foundation/host_addresses.h"
 #include "offload/offload_access.h"
 
 namespace orchid {
 namespace sdk {
 namespace {
-
-std::string own_node() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
 
 /// Of the gateway that is there when workers are wanted.
 class GatewayWorkers final : public WorkerSource {
@@ -24,7 +17,7 @@ class GatewayWorkers final : public WorkerSource {
     if (!client_) client_.emplace(options_.client);
     Lease lease = client_->lease(options_.lease);
     const std::vector<std::string> nodes = lease.capacity().nodes;
-    const bool here = std::ranges::find(nodes, own_node()) != nodes.end();
+    const bool here = std::ranges::find(nodes, own_host_name()) != nodes.end();
     return {.lease = std::move(lease),
             .kind = here ? ParticipantKind::sharing_worker : ParticipantKind::worker};
   }
