@@ -6,12 +6,11 @@ import os
 import pathlib
 import re
 import sys
-import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1] / "fixtures"), str(HERE.parent / "pilot")]
 import slurm_cluster  # noqa: E402 (found only after the line above)
-from slurm_cluster import started, wait_until  # noqa: E402
+from slurm_cluster import measured, started, wait_until  # noqa: E402
 from site_of_pilots import alive, expect, family, orchid_beside  # noqa: E402
 
 PROGRAMS, MPIRUN = pathlib.Path(sys.argv[1]), sys.argv[2]
@@ -139,22 +138,13 @@ def a_killed_gateway_costs_nothing_but_its_workers(site, expected):
     site.start_gateway()
 
 
-def measured(case, *arguments):
-    began = time.monotonic()
-    result = case(*arguments)
-    print(f"{time.monotonic() - began:6.1f} s  {case.__name__.replace('_', ' ')}", flush=True)
-    return result
-
-
 def main():
     slurm_cluster.skip_without_slurm()
     cases = [without_a_gateway_the_ranks_compute_all, pilots_appear_and_are_preempted, a_killed_gateway_costs_nothing_but_its_workers]
-    wanted = sys.argv[3:] or [case.__name__ for case in cases]
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
         expected = measured(result_without_orchid, site)
         for case in cases:
-            if case.__name__ in wanted:
-                measured(case, site, expected)
+            measured(case, site, expected, wanted=sys.argv[3:])
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
-from slurm_cluster import started, wait_until  # noqa: E402
+from slurm_cluster import measured, started, wait_until  # noqa: E402
 from site_of_pilots import alive, expect, family, orchid_beside  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
@@ -211,14 +211,6 @@ idle_time = "2s"
     site.orchid("pilot", "stop", "--all")
 
 
-def measured(case, *arguments):
-    if len(sys.argv) > 4 and case.__name__ not in sys.argv[4:]:
-        return
-    began = time.monotonic()
-    case(*arguments)
-    print(f"{time.monotonic() - began:6.1f} s  {case.__name__.replace('_', ' ')}", flush=True)
-
-
 def main():
     slurm_cluster.skip_without_slurm()
     cases = [a_script_can_be_read_before, a_pilot_joins_serves_and_leaves, a_cancelled_pilots_call_ends_on_another,
@@ -226,7 +218,7 @@ def main():
              pilots_of_a_killed_gateway_end_by_themselves, pilots_come_and_go_by_demand, what_is_wrong_is_said]
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
         for case in cases:
-            measured(case, site)
+            measured(case, site, wanted=sys.argv[4:])
 
 
 if __name__ == "__main__":

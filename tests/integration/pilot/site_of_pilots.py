@@ -1,13 +1,13 @@
 """A gateway of one's own, as `orchid up` would leave it, and the command `orchid` beside a test cluster."""
 import contextlib
 import json
-import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
 
+from gateway_process import launch
 from slurm_cluster import wait_until
 
 COMMAND_TIMEOUT_S = 90
@@ -52,17 +52,13 @@ class Site:
         self.port = int(self.address.rpartition(":")[2])
 
     def start_gateway(self, settings=""):
-        reader, writer = os.pipe()
         configuration = self.folder / "gateway.toml"
         configuration.write_text(settings)
         command = [self.programs / "orchid-gateway", "--state", self.state, "--compiler", self.programs / "orchid-compiler", "--dispatch",
                    self.programs / "orchid-dispatch", "--listen", f"127.0.0.1:{self.port}", "--socket", self.runtime / "gateway.sock", "--config",
-                   configuration, "--ready-fd", str(writer)]
+                   configuration]
         with open(self.folder / "gateway.log", "ab") as log:
-            self.gateway = subprocess.Popen(command, env=self.environment, pass_fds=[writer], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        os.close(writer)
-        with os.fdopen(reader) as told:
-            ready = json.loads(told.readline())
+            self.gateway, ready = launch(command, self.environment, log)
         self.address = ready["urls"][0].removeprefix("http://").rstrip("/")
         file = self.runtime / "gateway.json"
         file.write_text(json.dumps({"addresses": ready["urls"], "socket": str(self.runtime / "gateway.sock"), "state": str(self.state),

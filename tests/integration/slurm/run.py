@@ -14,7 +14,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
-from slurm_cluster import cluster_processes, started, wait_until  # noqa: E402
+from slurm_cluster import cluster_processes, measured, started, wait_until  # noqa: E402
 from source import Source, running  # noqa: E402
 
 PROGRAM, CHECKER, OTHER_RELEASE = sys.argv[1:4]
@@ -254,14 +254,6 @@ def it_never_hangs_with_slurmctld(cluster):
             one.process.wait()
 
 
-def measured(case, *arguments):
-    if len(sys.argv) > 4 and case.__name__ not in sys.argv[4:]:
-        return
-    began = time.monotonic()
-    case(*arguments)
-    print(f"{time.monotonic() - began:6.1f} s  {case.__name__.replace('_', ' ')}", flush=True)
-
-
 def main():
     slurm_cluster.skip_without_slurm()
     cases = [jobs_take_cores_and_give_them_back, exclusive_suspended_and_array_jobs_are_counted, backfill_bounds_the_hole,
@@ -269,8 +261,8 @@ def main():
              it_waits_for_slurmctld_and_comes_back, it_never_hangs_with_slurmctld]
     with started(*NODES) as cluster:
         for case in cases:
-            measured(case, cluster)
-    measured(jobs_of_others_may_be_hidden)
+            measured(case, cluster, wanted=sys.argv[4:])
+    measured(jobs_of_others_may_be_hidden, wanted=sys.argv[4:])
 
 
 if __name__ == "__main__":
