@@ -86,10 +86,11 @@ void WorkerLane::take_of_stream(const transport::LaneResponse& response) {
     case ResponseKind::need_code:
       end_->client->release(response);
       stream->call.error = std::make_unique<Error::Details>(
-          stream->cancel_told ? failure_of(stream->call, ErrorKind::cancelled,
-                                           "the stream was cancelled before it started")
-                              : failure_of(stream->call, ErrorKind::internal,
-                                           "the worker loses the function's code again and again"));
+          stream->cancel_told
+              ? failure_of(stream->call, ErrorKind::cancelled,
+                           "the stream was cancelled before it started")
+              : failure_of(stream->call, ErrorKind::worker_lost,
+                           "the worker has dropped the function's code, and gets it again"));
       return forget_stream();
     case ResponseKind::discarded:
       break;
