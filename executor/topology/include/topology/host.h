@@ -17,6 +17,7 @@ struct HostResources {
   std::vector<std::uint32_t> cores;  // the operating system's numbers: affinity mask and cpuset,
                                      // no more than the cgroup's quota of processor time feeds
   ByteCount memory;                  // of the machine, or of the cgroup when that is less
+  ByteCount cache_per_core;          // of the last level, its equal part; 0: not known
 };
 
 /// Never more than the affinity mask and cgroup of this process allow. Errors: `system`,
