@@ -118,8 +118,7 @@ void WorkerPool::set_spare(std::size_t spare) {
 
 void WorkerPool::fill() {
   if (!zygote_ready_) return;
-  const std::size_t spare_remote = options_.remote_address.empty() ? 0 : options_.spare_remote;
-  auto asked = request_births(true, spare_remote + remote_.waiting.size());
+  auto asked = request_births(true, spare_remote() + remote_.waiting.size());
   if (asked) asked = request_births(false, options_.spare + local_.waiting.size());
   if (asked) return;
   log::error("event=birth_failed reason=\"{}\"", asked.error().message);

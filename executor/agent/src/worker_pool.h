@@ -63,6 +63,10 @@ class WorkerPool {
   }
   void set_spare(std::size_t spare);
   [[nodiscard]] std::size_t ready() const { return local_.ready.size(); }
+  /// Of both kinds as many workers are ready as are kept.
+  [[nodiscard]] bool full() const {
+    return local_.ready.size() >= options_.spare && remote_.ready.size() >= spare_remote();
+  }
   [[nodiscard]] std::uint64_t births() const { return births_; }
   [[nodiscard]] pid_t zygote_pid() const { return zygote_pid_; }
 
@@ -77,6 +81,9 @@ class WorkerPool {
   void zygote_ended(const ChildEvent& event);
   void from_zygote(Packet& packet);
   void from_worker(std::uint64_t id, Packet& packet);
+  [[nodiscard]] std::size_t spare_remote() const {
+    return options_.remote_address.empty() ? 0 : options_.spare_remote;
+  }
   void fill();
   void fill_later();
   [[nodiscard]] Result<void> request_birth(bool remote);

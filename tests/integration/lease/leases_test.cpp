@@ -49,7 +49,7 @@ TEST_CASE_FIXTURE(LeaseFixture, "what a lease leaves behind is nothing") {
     lease.release();
     CHECK(eventually([&] { return threads() <= threads_before; }));
     if (i == 0) {
-      CHECK(eventually([&] { return executor.ready_workers() >= 3; }));
+      CHECK(eventually([&] { return executor.has_all_spare_workers(); }));
       most = descriptors();
     }
   }

@@ -38,7 +38,9 @@ struct PilotRequest {
   bool gives_way = true;    // what the executor starts runs only where nobody else wants to
   ByteCount bandwidth_cap;  // bytes that functions may move in a second; 64 MiB and more; 0: all
   std::chrono::seconds gateway_grace{120};  // the executor ends after so long without a gateway
-  std::vector<std::string> options;         // further ones of sbatch: "--constraint=big"
+  /// In the queue; then Slurm removes it, also when nobody is there to do that. 0: no limit.
+  std::chrono::seconds longest_wait{0};
+  std::vector<std::string> options;  // further ones of sbatch: "--constraint=big"
 };
 
 /// Every value is checked, and quoted where a shell could read it. Errors: `bad_request`; they name
