@@ -25,6 +25,13 @@ void add_pilot_terms(CLI::App& command, PilotTerms& terms) {
                      "'auto': by which the node reaches the gateway)");
   command.add_option("--gateway-grace", terms.gateway_grace,
                      "a pilot ends when no gateway has answered it for so long (otherwise 120s)");
+  command
+      .add_option("--scheduling", terms.scheduling,
+                  "idle: functions run only where nobody else wants a core (otherwise); normal")
+      ->check(CLI::IsMember({"idle", "normal"}));
+  command.add_option("--bandwidth-cap", terms.bandwidth_cap,
+                     "what functions of one node may move between memory and cores in a second, "
+                     "such as 2GiB (otherwise 0: no cap)");
   command.add_option("--programs", terms.programs,
                      "folder of Orchid's programs on the nodes (otherwise the same as here)");
   command.add_option("--option", request.options, "a further option of sbatch; can be repeated")
@@ -56,6 +63,12 @@ Result<PilotRequest> complete(const PilotTerms& terms, const PilotPlace& place) 
   const auto programs = terms.programs.empty() ? own_program_directory()
                                                : Result<std::filesystem::path>(terms.programs);
   if (!programs) return fail(programs.error());
+  if (terms.bandwidth_cap != "0") {
+    auto cap = parse_byte_count(terms.bandwidth_cap);
+    if (!cap) return fail(std::move(cap.error()).while_doing("--bandwidth-cap"));
+    request.bandwidth_cap = *cap;
+  }
+  request.gives_way = terms.scheduling == "idle";
   request.gateway_grace = *grace;
   request.gateway = std::move(*gateway);
   request.job_name = pilot::pilot_job_name(place.mark);

@@ -16,6 +16,8 @@ struct PilotTerms {
   pilot::PilotRequest request;
   std::string host_identity = "boot";
   std::string gateway_grace = "120s";
+  std::string scheduling = "idle";
+  std::string bandwidth_cap = "0";
   std::string address;
   std::string programs;
 };

@@ -11,6 +11,8 @@ namespace orchid::executor {
 namespace {
 constexpr std::chrono::milliseconds tick_interval{250};
 constexpr std::chrono::milliseconds clear_interval{1};
+/// Counters that grow all the time are told no more often.
+constexpr std::chrono::seconds counter_interval{1};
 /// Then the process ends although something hangs; the kernel kills its children.
 constexpr std::chrono::seconds longest_reclaim{1};
 }  // namespace
@@ -39,9 +41,20 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, O
                 [this](const LeaseClosed& closed) {
                   if (gateway_) gateway_->send(closed);
                   report_capacity();
-                }},
+                },
+                [this] { return memory_ran_out(); }},
       lanes_(services_, std::move(listeners.local), std::move(listeners.remote)),
-      timer_(io) {}
+      timer_(io) {
+  if (options_.bandwidth) bandwidth_.emplace(io, workers_, *options_.bandwidth, counters_);
+}
+
+/// True once for each process that the kernel has ended.
+bool Agent::memory_ran_out() {
+  if (!options_.memory_kills || options_.memory_kills() <= memory_kills_) return false;
+  ++memory_kills_;
+  log::warn("event=memory_ran_out kills={}", memory_kills_);
+  return true;
+}
 
 void Agent::start() {
   const GrantTerms& terms = options_.grant.terms;
@@ -51,12 +64,14 @@ void Agent::start() {
   compiler_.start();
   improver_.start();
   workers_.start();
+  if (bandwidth_) bandwidth_->start();
   tick();
 }
 
 void Agent::stop() {
   notice_.stopping();
   timer_.cancel();
+  if (bandwidth_) bandwidth_->stop();
   if (gateway_) gateway_->stop();
   lanes_.revoke_all({ErrorCode::lease_ended, "the executor is shutting down"});
   io_.stop();
@@ -73,6 +88,7 @@ void Agent::reclaim(std::string_view why) {
   log::info("event=reclaim reason=\"{}\"", why);
   notice_.stopping();
   timer_.cancel();
+  if (bandwidth_) bandwidth_->stop();
   grant_.drain();
   const std::vector<LeaseClosed> unclaimed = leases_.reclaim();
   tell_grant({});
@@ -204,7 +220,17 @@ void Agent::report_capacity() {
   report.counters["code_improved"] = code_.improved();
   reported_ready_ = workers_.ready();
   reported_improved_ = code_.improved();
+  reported_holds_ = holds();
+  reported_at_ = std::chrono::steady_clock::now();
   gateway_->send(std::move(report));
+}
+
+std::uint64_t Agent::holds() const { return bandwidth_ ? bandwidth_->actions() : 0; }
+
+bool Agent::has_news() const {
+  if (workers_.ready() != reported_ready_ || code_.improved() != reported_improved_) return true;
+  return holds() != reported_holds_ &&
+         std::chrono::steady_clock::now() - reported_at_ >= counter_interval;
 }
 
 void Agent::end_overdue_leases() {
@@ -224,8 +250,7 @@ void Agent::tick() {
   notice_.alive();
   end_overdue_leases();
   const bool has_power = power_.look(std::chrono::steady_clock::now());
-  if (has_power || workers_.ready() != reported_ready_ || code_.improved() != reported_improved_)
-    report_capacity();
+  if (has_power || has_news()) report_capacity();
   look_at_grant();
   if (reclaimed_at_) return;
   timer_.expires_after(tick_interval);

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "bandwidth_governor.h"
 #include "child_watch.h"
 #include "code_service.h"
 #include "compiler_process.h"
@@ -42,6 +43,9 @@ class Agent {
     CompilerProcess::Options compiler;
     std::string lane_address;  // "IP:port" of the listener for clients of other hosts; may be empty
     Grant::Options grant;
+    std::optional<BandwidthGovernor::Options> bandwidth;  // nothing: functions run unmeasured
+    /// How many processes of ours the kernel has ended for want of memory; may be empty.
+    std::function<std::uint64_t()> memory_kills;
   };
   Agent(boost::asio::io_context& io, Options options, HostResources host, ObjectStore store,
         LaneListeners listeners, SupervisorNotice notice);
@@ -58,9 +62,12 @@ class Agent {
   void compiler_ready(const CompilerReady& target);
   [[nodiscard]] Result<void> welcomed(std::uint64_t epoch);
   void obey(const ControlMessage& message);
+  [[nodiscard]] bool memory_ran_out();
   void open_lease(const OpenLease& request);
   void end_overdue_leases();
   void report_capacity();
+  [[nodiscard]] bool has_news() const;
+  [[nodiscard]] std::uint64_t holds() const;
   void look_at_grant();
   void tell_grant(const CoreList& cores);
   void finish_reclaim();
@@ -82,12 +89,16 @@ class Agent {
   CompilerProcess improver_;
   CodeService code_;
   std::map<std::string, std::uint64_t> counters_;
+  std::uint64_t memory_kills_ = 0;  // that somebody has been told of
   LaneServices services_;
   LaneServer lanes_;
+  std::optional<BandwidthGovernor> bandwidth_;
   std::unique_ptr<ControlClient>
       gateway_;  // from the compiler's first report on, which says what this host runs
   std::size_t reported_ready_ = 0;  // workers, as the gateway was last told
   std::uint64_t reported_improved_ = 0;
+  std::uint64_t reported_holds_ = 0;
+  MonotonicTime reported_at_;
   std::optional<MonotonicTime> reclaimed_at_;
   boost::asio::steady_timer timer_;
 };

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <string_view>
 
 #include "foundation/sockets.h"
 
@@ -17,8 +18,17 @@ namespace {
 constexpr int control_number = 3;
 constexpr rlim_t stack_bytes = 8UL << 20;
 
+/// A process may always offer itself.
+void be_first_to_lose_memory() {
+  constexpr std::string_view adjustment = "500";
+  const int file = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (file < 0) return;
+  (void)!::write(file, adjustment.data(), adjustment.size());
+  ::close(file);
+}
+
 /// Between fork and exec: system calls only.
-void become(const char* program, char* const* arguments, int control) {
+void become(const char* program, char* const* arguments, int control, SchedulingClass scheduling) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (int number = 1; number < SIGRTMIN; ++number)
     if (number != SIGKILL && number != SIGSTOP) ::signal(number, SIG_DFL);
@@ -28,6 +38,8 @@ void become(const char* program, char* const* arguments, int control) {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  be_first_to_lose_memory();
+  if (scheduling == SchedulingClass::idle) enter_idle_class();
   rlimit stack{};
   ::getrlimit(RLIMIT_STACK, &stack);
   stack.rlim_cur = std::min(stack_bytes, stack.rlim_max);
@@ -47,7 +59,8 @@ void become(const char* program, char* const* arguments, int control) {
 }  // namespace
 
 Result<StartedChild> start_child(const std::filesystem::path& program,
-                                 const std::vector<std::string>& arguments) {
+                                 const std::vector<std::string>& arguments,
+                                 SchedulingClass scheduling) {
   if (::access(program.c_str(), X_OK) != 0)
     return fail(ErrorCode::not_found,
                 program.string() + " is not there or cannot be executed; reinstall Orchid");
@@ -60,7 +73,7 @@ Result<StartedChild> start_child(const std::filesystem::path& program,
   pointers.push_back(nullptr);
   const pid_t pid = ::fork();
   if (pid < 0) return fail_errno("fork");
-  if (pid == 0) become(program.c_str(), pointers.data(), pair->second.get());
+  if (pid == 0) become(program.c_str(), pointers.data(), pair->second.get(), scheduling);
   return StartedChild{pid, std::move(pair->first)};
 }
 

@@ -8,6 +8,7 @@
 
 #include "foundation/result.h"
 #include "foundation/unique_fd.h"
+#include "scheduling.h"
 
 namespace orchid::executor {
 
@@ -17,9 +18,10 @@ struct StartedChild {
 };
 
 /// fork + exec with an empty environment, default signals, a stack of at most 8 MiB, standard input
-/// from /dev/null, output to ours. `arguments` follow the program's name. Errors: `system`,
-/// `not_found`.
-[[nodiscard]] Result<StartedChild> start_child(const std::filesystem::path& program,
-                                               const std::vector<std::string>& arguments);
+/// from /dev/null, output to ours. When memory runs out, the kernel takes it before others' and
+/// before the agent. `arguments` follow the program's name. Errors: `system`, `not_found`.
+[[nodiscard]] Result<StartedChild> start_child(
+    const std::filesystem::path& program, const std::vector<std::string>& arguments,
+    SchedulingClass scheduling = SchedulingClass::normal);
 
 }  // namespace orchid::executor

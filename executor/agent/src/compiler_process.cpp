@@ -39,7 +39,7 @@ CompilerProcess::~CompilerProcess() {
 }
 
 void CompilerProcess::start() {
-  auto started = start_child(options_.program, {"--serve", "3"});
+  auto started = start_child(options_.program, {"--serve", "3"}, options_.scheduling);
   if (!started) {
     log::error("event=compiler_start_failed reason=\"{}\"", started.error().message);
     return ended({});

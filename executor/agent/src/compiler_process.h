@@ -25,6 +25,7 @@ class CompilerProcess {
     std::chrono::milliseconds time_limit{30'000};  // of one compilation
     std::chrono::milliseconds start_limit{10'000};
     int nice = 0;  // added to our own
+    SchedulingClass scheduling = SchedulingClass::normal;
   };
   struct Compiled {
     UniqueFd object;  // a sealed memory file

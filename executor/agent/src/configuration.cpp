@@ -16,6 +16,8 @@ struct GrantTexts {
   std::string memory;
   std::uint64_t ends_in_s = 0;
   std::uint64_t gateway_grace_s = 0;  // 0: not given
+  std::string scheduling = "auto";
+  std::string bandwidth_cap;
 };
 
 void add_grant_options(CLI::App& app, Configuration& c, GrantTexts& texts) {
@@ -34,6 +36,14 @@ void add_grant_options(CLI::App& app, Configuration& c, GrantTexts& texts) {
   app.add_option("--gateway-grace-s", texts.gateway_grace_s,
                  "with pilot and share: end when no gateway has answered for so many seconds; "
                  "default 120");
+  app.add_option("--scheduling", texts.scheduling,
+                 "idle: what the executor starts runs only where nobody else wants to; normal; "
+                 "auto: idle with pilot and share")
+      ->check(CLI::IsMember({"auto", "idle", "normal"}));
+  app.add_option("--bandwidth-cap", texts.bandwidth_cap,
+                 "bytes that all functions together may move between memory and cores in a second, "
+                 "such as 2GiB: those that move much are held for a part of the time; 0, the "
+                 "default: no cap, and nothing is measured");
 }
 
 bool is_name(std::string_view text) {
@@ -62,6 +72,16 @@ Result<void> read_grant(const GrantTexts& texts, Configuration& c) {
     c.memory = *memory;
     c.worker_memory = std::min(c.worker_memory, c.memory);
   }
+  if (!texts.bandwidth_cap.empty() && texts.bandwidth_cap != "0") {
+    const auto cap = parse_byte_count(texts.bandwidth_cap);
+    if (!cap || *cap < 64_MiB)
+      return fail(ErrorCode::bad_configuration,
+                  "--bandwidth-cap must be 64MiB or more in a second, such as 2GiB, or 0");
+    c.bandwidth_cap = *cap;
+  }
+  const bool idle =
+      texts.scheduling == "idle" || (texts.scheduling == "auto" && *source != GrantSource::local);
+  c.scheduling = idle ? SchedulingClass::idle : SchedulingClass::normal;
   c.grant.source = *source;
   if (texts.ends_in_s != 0) c.grant.ends_in = std::chrono::seconds(texts.ends_in_s);
   if (texts.gateway_grace_s != 0) c.gateway_grace = std::chrono::seconds(texts.gateway_grace_s);

@@ -10,6 +10,7 @@
 #include "foundation/units.h"
 #include "protocol/control_messages.h"
 #include "protocol/core_list.h"
+#include "scheduling.h"
 
 namespace orchid::executor {
 
@@ -40,6 +41,11 @@ struct Configuration {
   CoreList core_list;
   /// Of a batch job's grant: it ends when no gateway has answered for so long. 1 s to 1 d.
   std::chrono::seconds gateway_grace{120};
+  /// Of all that the executor starts; default: `idle` in a batch job's grant.
+  SchedulingClass scheduling = SchedulingClass::normal;
+  /// Bytes per second that all functions together may move between memory and cores; 64 MiB and
+  /// more; 0: they are not measured, and never held.
+  ByteCount bandwidth_cap;
   std::string notify_socket;   // NOTIFY_SOCKET of the environment
   bool probe_sandbox = false;  // print what the kernel can enforce, and end
   bool probe_fabric = false;   // print what lanes between hosts could use, and end

@@ -1,6 +1,7 @@
 #include "lane_session.h"
 
 #include <algorithm>
+#include <csignal>
 #include <utility>
 
 #include "foundation/log.h"
@@ -12,6 +13,9 @@ constexpr std::chrono::milliseconds thread_interval{20};
 constexpr std::uint64_t spin_for_ever = 1ULL << 32;
 constexpr std::uint64_t spin_adaptively = 50;
 constexpr std::uint64_t no_call = ~std::uint64_t{0};
+constexpr const char* memory_message =
+    "the memory of the executor's grant, for all its processes together, was used up, and the "
+    "kernel chose this worker to end";
 constexpr std::size_t most_cancellations = 256;  // more than calls fit into a lane
 
 std::uint64_t spin_of(WaitMode wait) {
@@ -113,6 +117,7 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   });
   // The gateway's own leases take what a worker is born with.
   if (client_terms_) {
+    worker_->set_cores(cores_);
     worker_->tell(Assign{.spin_us = spin_of(client_terms_->wait),
                          .output_limit = limits::direct_size.value,
                          .cores = cores_});
@@ -140,6 +145,10 @@ void LaneSession::hand_over() {
 
 void LaneSession::worker_ended(const ChildEvent& event) {
   LaneEnded ended = worker_->epitaph(event);
+  if (ended.outcome == Outcome::worker_lost && event.kind == ChildEvent::Kind::killed &&
+      event.value == SIGKILL && worker_->kill_reason() == KillReason::none &&
+      services_.memory_ran_out && services_.memory_ran_out())
+    ended.message = memory_message;
   const bool spoiled = ended.request == 0 && worker_->kill_reason() == KillReason::none;
   ++services_
         .counters[spoiled ? "workers_spoiled" : "workers_" + std::string(to_string(ended.outcome))];

@@ -29,6 +29,9 @@ struct LaneServices {
   const TickRate& rate;
   std::map<std::string, std::uint64_t>& counters;
   std::function<void(const LeaseClosed&)> lease_closed;
+  /// Whether the kernel has ended a process of ours for want of memory since the last question;
+  /// may be empty: it cannot tell.
+  std::function<bool()> memory_ran_out = {};
 };
 
 /// Owned by the agent's thread, through LaneServer.

@@ -10,6 +10,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
+#include "accessed_memory.h"
 #include "agent.h"
 #include "configuration.h"
 #include "fabric_probe.h"
@@ -17,6 +18,8 @@
 #include "foundation/log.h"
 #include "foundation/tcp.h"
 #include "sandbox/confinement.h"
+#include "scheduling.h"
+#include "topology/grant_group.h"
 
 namespace orchid::executor {
 namespace {
@@ -77,6 +80,16 @@ Result<std::string> read_token(const std::filesystem::path& path) {
   return token;
 }
 
+Result<void> bind_to(const CoreList& cores) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  for (const std::uint32_t core : cores)
+    if (core < CPU_SETSIZE) CPU_SET(core, &mask);
+  if (::sched_setaffinity(0, sizeof(mask), &mask) != 0)
+    return fail_errno("sched_setaffinity to the offered cores");
+  return {};
+}
+
 /// Those of the host that this executor is to offer.
 Result<void> choose_cores(const Configuration& c, HostResources& host) {
   const auto allowed = host.cores;
@@ -89,15 +102,41 @@ Result<void> choose_cores(const Configuration& c, HostResources& host) {
                       to_core_text(allowed));
   }
   if (c.cores != 0 && c.cores < host.cores.size()) host.cores.resize(c.cores);
-  if (host.cores.size() == allowed.size()) return {};
-  // All that is started from here on lives inside what is offered.
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  for (const std::uint32_t core : host.cores)
-    if (core < CPU_SETSIZE) CPU_SET(core, &mask);
-  if (::sched_setaffinity(0, sizeof(mask), &mask) != 0)
-    return fail_errno("sched_setaffinity to the offered cores");
   return {};
+}
+
+/// All that is started from here on lives inside what is offered, and behind others.
+Result<GrantGroup> stay_inside(const Configuration& c, const CoreList& allowed,
+                               const HostResources& host) {
+  const bool fewer = host.cores.size() < allowed.size();
+  GrantGroup::Options options;
+  if (fewer) options.cores = host.cores;
+  if (c.memory.value != 0) options.memory = host.memory;
+  GrantGroup group = GrantGroup::enter(options);
+  for (const std::string& refusal : group.refusals())
+    log::info(
+        "event=control_group_refused reason=\"{}\" instead=\"affinity and limits of each "
+        "process\"",
+        refusal);
+  if (group.bounds_cores() || group.bounds_memory())
+    log::info("event=control_group cores={} memory={}", group.bounds_cores() ? "yes" : "no",
+              group.bounds_memory() ? "yes" : "no");
+  if (fewer)
+    if (auto bound = bind_to(host.cores); !bound) return fail(std::move(bound.error()));
+  if (c.scheduling == SchedulingClass::idle)
+    if (auto gone = give_way(); !gone)
+      log::warn("event=not_behind_others reason=\"{}\"", gone.error().message);
+  if (c.bandwidth_cap.value != 0)
+    if (auto given_up = give_up_huge_pages(); !given_up) return fail(std::move(given_up.error()));
+  return group;
+}
+
+/// Who gives way takes longer, and is not to be taken for hanging.
+void be_patient(Agent::Options& options) {
+  constexpr int patience = 12;
+  options.workers.birth_deadline *= patience;
+  options.compiler.start_limit *= patience;
+  options.compiler.time_limit *= patience;
 }
 
 Result<void> serve(const Configuration& c) {
@@ -112,8 +151,11 @@ Result<void> serve(const Configuration& c) {
   auto host = discover_host();
   if (!host) return fail(std::move(host.error()));
   if (!c.host_id.empty()) host->boot_id = c.host_id;
+  const CoreList allowed = host->cores;
   if (auto chosen = choose_cores(c, *host); !chosen) return chosen;
   if (c.memory.value != 0) host->memory = std::min(host->memory, c.memory);
+  auto group = stay_inside(c, allowed, *host);
+  if (!group) return fail(std::move(group.error()));
   auto store = ObjectStore::open({c.state_directory / "objects", c.object_store});
   if (!store) return fail(std::move(store.error()));
   LaneListeners listeners;
@@ -141,7 +183,15 @@ Result<void> serve(const Configuration& c) {
   options.workers.worker_program = c.program_directory / "orchid-worker";
   options.workers.data_limit = c.worker_memory;
   options.workers.readable_paths = c.readable_paths;
+  options.workers.scheduling = c.scheduling;
   options.compiler.program = c.program_directory / "orchid-compiler";
+  options.compiler.scheduling = c.scheduling;
+  if (c.scheduling == SchedulingClass::idle) be_patient(options);
+  if (c.bandwidth_cap.value != 0)
+    options.bandwidth = {.per_second = c.bandwidth_cap,
+                         .cache_per_core = std::max(host->cache_per_core, 1_MiB)};
+  if (group->bounds_memory())
+    options.memory_kills = [&group = *group] { return group.memory_kills(); };
   Agent agent(io, std::move(options), std::move(*host), std::move(*store), std::move(listeners),
               SupervisorNotice(c.notify_socket));
   boost::asio::signal_set signals(io, SIGINT, SIGTERM);

@@ -52,7 +52,7 @@ void WorkerPool::start_zygote() {
   zygote_ready_ = false;
   std::vector<std::string> arguments{"--zygote", "3"};
   if (!options_.remote_address.empty()) arguments.emplace_back("--remote");
-  auto started = start_child(options_.worker_program, arguments);
+  auto started = start_child(options_.worker_program, arguments, options_.scheduling);
   if (!started) {
     log::error("event=zygote_start_failed reason=\"{}\"", started.error().message);
     return retry_later();
@@ -265,6 +265,7 @@ void WorkerPool::fill_later() {
 void WorkerPool::worker_event(const std::shared_ptr<WorkerProcess>& worker,
                               const ChildEvent& event) {
   if (event.kind == ChildEvent::Kind::stopped) {
+    if (worker->held()) return;
     log::warn("event=worker_stopped worker={} pid={}", worker->id(), worker->pid());
     worker->kill(KillReason::stopped);
     return;

@@ -32,6 +32,7 @@ class WorkerPool {
     bool trusted_fabric = false;   // they may use RDMA, and their clients as well
     std::size_t spare_remote = 1;  // such workers that are kept listening, if there is an address
     std::chrono::milliseconds birth_deadline{5000};
+    SchedulingClass scheduling = SchedulingClass::normal;
   };
   using EndHandler = std::function<void(ChildEvent)>;
 
@@ -55,6 +56,11 @@ class WorkerPool {
     end_handlers_[worker.id()] = std::move(handler);
   }
 
+  /// All that have a process now.
+  [[nodiscard]] const std::unordered_map<std::uint64_t, std::shared_ptr<WorkerProcess>>& alive()
+      const {
+    return alive_;
+  }
   void set_spare(std::size_t spare);
   [[nodiscard]] std::size_t ready() const { return local_.ready.size(); }
   /// Of both kinds as many workers are ready as are kept.

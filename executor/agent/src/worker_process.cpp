@@ -236,6 +236,23 @@ void WorkerProcess::kill(KillReason reason) {
   make_sure_of_its_end();
 }
 
+void WorkerProcess::hold() {
+  if (held_ || !pidfd_) return;
+  held_ = ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGSTOP, nullptr, 0) == 0;
+}
+
+void WorkerProcess::go_on() {
+  if (!held_) return;
+  ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGCONT, nullptr, 0);
+  held_ = false;
+}
+
+const std::string* WorkerProcess::module_at(std::uint32_t slot) const {
+  const auto found =
+      std::ranges::find_if(slots_, [slot](const auto& item) { return item.second.slot == slot; });
+  return found == slots_.end() ? nullptr : &found->first;
+}
+
 void WorkerProcess::make_sure_of_its_end() {
   if (pidfd_) ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
 }

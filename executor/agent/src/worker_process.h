@@ -122,6 +122,15 @@ class WorkerProcess {
   /// Kills what should have ended by itself. What it has said of its end counts.
   void make_sure_of_its_end();
   [[nodiscard]] KillReason kill_reason() const { return kill_reason_; }
+  /// That its calls may use; 1 until a lease says otherwise.
+  [[nodiscard]] std::uint32_t cores() const { return cores_; }
+  void set_cores(std::uint32_t cores) { cores_ = cores; }
+  /// Stops all its threads until it may go on. Who else stops it meanwhile is not noticed.
+  void hold();
+  void go_on();
+  [[nodiscard]] bool held() const { return held_; }
+  /// Digest of the module whose slot it is; null: of none that it has. Valid until the next load.
+  [[nodiscard]] const std::string* module_at(std::uint32_t slot) const;
   /// As the kernel counts them now; 0 when it does not say.
   [[nodiscard]] unsigned thread_count() const;
 
@@ -150,6 +159,8 @@ class WorkerProcess {
   bool client_connected_ = false;
   pid_t pid_ = -1;
   UniqueFd pidfd_;
+  bool held_ = false;
+  std::uint32_t cores_ = 1;
   std::unique_ptr<PacketChannel> control_;
   std::unordered_map<std::string, WorkerSlot> slots_;  // by digest
   std::unordered_map<std::uint32_t, PendingLoad> loads_;

@@ -39,6 +39,23 @@ void read_threads(hwloc_topology_t topology, HostResources& host) {
   }
 }
 
+/// The smallest part among the caches of the machine, by all cores below a cache, whoever uses
+/// them.
+ByteCount cache_per_core(hwloc_topology_t topology) {
+  ByteCount least;
+  hwloc_obj_t cache = nullptr;
+  for (const hwloc_obj_type_t type : {HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L2CACHE}) {
+    while ((cache = hwloc_get_next_obj_by_type(topology, type, cache)) != nullptr) {
+      const int sharing = hwloc_bitmap_weight(cache->complete_cpuset);
+      if (sharing <= 0) continue;
+      const ByteCount part{cache->attr->cache.size / static_cast<std::uint64_t>(sharing)};
+      if (least.value == 0 || part < least) least = part;
+    }
+    if (least.value != 0) return least;
+  }
+  return least;
+}
+
 }  // namespace
 
 Result<HostResources> discover_host() {
@@ -72,6 +89,7 @@ Result<HostResources> discover_host() {
   const char* model =
       package == nullptr ? nullptr : hwloc_obj_get_info_by_name(package, "CPUModel");
   host.cpu_model = model == nullptr ? "" : model;
+  host.cache_per_core = cache_per_core(topology.get());
   utsname names{};
   ::uname(&names);
   host.hostname = names.nodename;  // no resolver: a name that does not resolve is still a name

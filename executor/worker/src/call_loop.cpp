@@ -219,6 +219,7 @@ void CallLoop::execute(const transport::LaneRequest& request) {
   page.started_ticks.store(call.started_ticks, std::memory_order_relaxed);
   page.deadline_ns.store(header.deadline_ns, std::memory_order_relaxed);
   page.refused.store(0, std::memory_order_relaxed);
+  page.slot.store(header.slot, std::memory_order_relaxed);
   parts_.log.begin(header.request_id);
   page.state.store(pack_state(number_, RunState::running), std::memory_order_release);
   const Verdict verdict = run_entry(slots_[header.slot].entries[header.entry], call, request.input);

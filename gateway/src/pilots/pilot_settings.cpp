@@ -22,6 +22,8 @@ KeptProcess::Options pilot_keeper(const PilotSettings& settings,
   add("--account", settings.account);
   add("--address", settings.address);
   add("--host-identity", settings.host_identity);
+  add("--scheduling", settings.scheduling);
+  add("--bandwidth-cap", std::to_string(settings.bandwidth_cap.value));
   add("--max-queued", std::to_string(settings.most_queued));
   add("--max", std::to_string(settings.most_running));
   add("--max-cores", std::to_string(settings.most_cores));

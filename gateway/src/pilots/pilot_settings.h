@@ -18,6 +18,8 @@ struct PilotSettings {
   std::string account;
   std::string address;                             // "host:port" by which nodes reach the gateway
   std::string host_identity = "boot";              // or node: see `orchid pilot start --help`
+  std::string scheduling = "idle";                 // or normal: what runs in them gives way
+  ByteCount bandwidth_cap;                         // of functions on a node, in a second; 0: none
   std::uint32_t most_queued = 16;                  // pilots that wait; 1 to 1 000
   std::uint32_t most_running = 64;                 // 1 to 100 000
   std::uint32_t most_cores = 64;                   // of one; 1 to 4 096

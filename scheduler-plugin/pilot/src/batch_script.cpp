@@ -81,7 +81,7 @@ elif [ -n "$lane_listen" ]; then
 fi
 "$program" --gateway "$gateway" --token-file "$token_file" --runtime "$base/run" --state "$base/state" \
   --grant pilot --job "$SLURM_JOB_ID" --cluster "${SLURM_CLUSTER_NAME:-}" --node "$SLURMD_NODENAME" \
-  --gateway-grace-s "$gateway_grace" "$@" &
+  --gateway-grace-s "$gateway_grace" --scheduling "$scheduling" --bandwidth-cap "$bandwidth_cap" "$@" &
 executor=$!
 while wait "$executor"; status=$?; kill -0 "$executor" 2>/dev/null; do :; done
 exit "$status"
@@ -135,6 +135,9 @@ Result<void> check_amounts(const PilotRequest& r) {
                 fmt::format("a pilot has 1 to {} cores on each node", most_cores));
   if (r.memory.value != 0 && r.memory < 64_MiB)
     return fail(ErrorCode::bad_request, "a pilot has at least 64MiB on each node");
+  if (r.bandwidth_cap.value != 0 && r.bandwidth_cap < 64_MiB)
+    return fail(ErrorCode::bad_request,
+                "a pilot's cap of memory bandwidth is at least 64MiB in a second");
   if (r.gateway_grace < seconds(1) || r.gateway_grace > seconds(86'400))
     return fail(ErrorCode::bad_request, "the gateway's grace must be 1 s to 1 day");
   return {};
@@ -243,6 +246,8 @@ Result<std::string> batch_script(const PilotRequest& r) {
   script += "export lane_listen=" + shell_word(r.lane_listen) + "\n";
   script += std::string("export host_identity=") +
             (r.host_identity == HostIdentity::node ? "node" : "boot") + "\n";
+  script += fmt::format("export scheduling={} bandwidth_cap={}\n", r.gives_way ? "idle" : "normal",
+                        r.bandwidth_cap.value);
   script += fmt::format("export gateway_grace={} end_margin={} longest_launch={}\n",
                         r.gateway_grace.count(), end_margin.count(), longest_launch.count());
   // A step, and not this script itself: only steps hear of the end before it comes.

@@ -183,7 +183,7 @@ def an_array_of_a_thousand_jobs_churns(site):
 def a_nodes_clock_is_an_hour_wrong(site):
     for offset in (3600, -3600):
         with wrong_clock(site, offset) as environment:
-            done = site.orchid("pilot", "start", "--json", "--address", site.address, "--host-identity", "node", "--time", "10m", "--partition",
+            done = site.orchid("pilot", "start", "--json", "--address", site.address, "--host-identity", "node", "--time", "10m", "--scheduling", "normal", "--partition",
                                "idle", "--node-list", "n1", environment=environment)
             executor = site.wait_for_executor("n1")
             words = pathlib.Path(f"/proc/{executor}/cmdline").read_text().split("\0")
@@ -228,7 +228,7 @@ def pilots_that_wait_do_not_outlast_their_gateway(site):
 
 def a_time_limit_ends_no_call(site):
     site.orchid("deploy", pathlib.Path(TEST_FUNCTIONS) / "sleeps.bc", "--name", "sleeps")
-    done = site.orchid("pilot", "start", "--json", "--address", site.address, "--host-identity", "node", "--time", "1m", "--partition", "idle",
+    done = site.orchid("pilot", "start", "--json", "--address", site.address, "--host-identity", "node", "--time", "1m", "--scheduling", "normal", "--partition", "idle",
                        "--node-list", "n1")
     job = json.loads(done.stdout)["pilots"][0]["job"]
     first = site.wait_for_executor("n1")

@@ -260,8 +260,9 @@ TEST_CASE("a call that has to end at once anyway may end") {
 TEST_CASE("near its end a grant takes nothing new, and at its end the executor is gone") {
   Site site;
   site.deploy("sleeps");
-  ChildProcess pilot = site.start_executor(
-      {"--grant", "pilot", "--core-list", std::to_string(some_core(0)), "--ends-in-s", "4"});
+  ChildProcess pilot =
+      site.start_executor({"--grant", "pilot", "--scheduling", "normal", "--core-list",
+                           std::to_string(some_core(0)), "--ends-in-s", "4"});
   REQUIRE(eventually([&] { return site.log().find("event=draining") != std::string::npos; }));
   auto call = invoke(site, {"sleeps"}, "1");
   CHECK(pilot.wait(patience).value_or(-1) == 0);
@@ -272,8 +273,9 @@ TEST_CASE("near its end a grant takes nothing new, and at its end the executor i
 
 TEST_CASE("without a gateway a pilot's executor ends when the grace is over") {
   Site site;
-  ChildProcess pilot = site.start_executor(
-      {"--grant", "pilot", "--core-list", std::to_string(some_core(0)), "--gateway-grace-s", "1"});
+  ChildProcess pilot =
+      site.start_executor({"--grant", "pilot", "--scheduling", "normal", "--core-list",
+                           std::to_string(some_core(0)), "--gateway-grace-s", "1"});
   site.kill_gateway();
   CHECK(pilot.wait(patience).value_or(-1) == 0);
   CHECK(site.log().find("no gateway has answered for 1 s") != std::string::npos);

@@ -45,13 +45,15 @@ void Site::deploy(const std::string& test_function) const {
   client().deploy_file(test_function, std::filesystem::path(FUNCTIONS) / (test_function + ".bc"));
 }
 
-bench::ChildProcess Site::launch(const std::vector<std::string>& flags) {
+bench::ChildProcess Site::launch(const std::vector<std::string>& flags,
+                                 const std::vector<std::string>& wrapper) {
   const std::string name = "e" + std::to_string(++executors_);
   std::vector<std::string> command{PROGRAMS "/orchid-executor",          "--gateway",
                                    "unix:" + socket().string(),          "--runtime",
                                    directory_.path() / (name + "-run"),  "--state",
                                    directory_.path() / (name + "-state")};
   command.insert(command.end(), flags.begin(), flags.end());
+  command.insert(command.begin(), wrapper.begin(), wrapper.end());
   auto started = bench::ChildProcess::start(
       {.command = std::move(command), .output_file = directory_.path() / (name + ".log")});
   REQUIRE(started.has_value());
@@ -62,17 +64,22 @@ std::string Site::log() const {
   return text_of(directory_.path() / ("e" + std::to_string(executors_) + ".log"));
 }
 
-bench::ChildProcess Site::start_executor(const std::vector<std::string>& flags) {
-  auto executor = launch(flags);
+bench::ChildProcess Site::start_executor(const std::vector<std::string>& flags,
+                                         const std::vector<std::string>& wrapper,
+                                         std::chrono::seconds patience) {
+  auto executor = launch(flags, wrapper);
   REQUIRE_MESSAGE(
-      eventually([&] { return log().find("event=gateway_connected") != std::string::npos; }),
+      eventually([&] { return log().find("event=gateway_connected") != std::string::npos; },
+                 patience),
       log());
   return executor;
 }
 
 bench::ChildProcess Site::start_pilot(unsigned core, const std::string& host) {
-  std::vector<std::string> flags{"--grant", "pilot",       "--job",
-                                 "7",       "--core-list", std::to_string(core)};
+  std::vector<std::string> flags{"--grant", "pilot", "--job", "7", "--core-list",
+                                 std::to_string(core),
+                                 // What else runs on this machine is none of these tests' business.
+                                 "--scheduling", "normal"};
   if (!host.empty())
     flags.insert(flags.end(), {"--node", host, "--host-id", host, "--lane-listen", "127.0.0.1:0"});
   return start_executor(flags);

@@ -34,13 +34,16 @@ class Site {
   [[nodiscard]] Client client() const;
   [[nodiscard]] CommandResult orchid(std::vector<std::string> words, std::string input = {}) const;
   void deploy(const std::string& test_function) const;
-  /// Returns when the gateway knows it.
-  [[nodiscard]] bench::ChildProcess start_executor(const std::vector<std::string>& flags);
+  /// Returns when the gateway knows it. `wrapper`: words before the program.
+  [[nodiscard]] bench::ChildProcess start_executor(
+      const std::vector<std::string>& flags, const std::vector<std::string>& wrapper = {},
+      std::chrono::seconds patience = std::chrono::seconds(20));
   /// A pilot's executor with that core. With a `host` it counts as another machine, which is
   /// reached over UCX.
   [[nodiscard]] bench::ChildProcess start_pilot(unsigned core, const std::string& host = "");
   /// As `start_executor`, but whatever comes of it.
-  [[nodiscard]] bench::ChildProcess launch(const std::vector<std::string>& flags);
+  [[nodiscard]] bench::ChildProcess launch(const std::vector<std::string>& flags,
+                                           const std::vector<std::string>& wrapper = {});
   /// What the executor that was started last has logged.
   [[nodiscard]] std::string log() const;
   [[nodiscard]] std::filesystem::path socket() const { return directory_.path() / "gateway.sock"; }

@@ -70,6 +70,9 @@ TEST_CASE("what orchid pilot is told wrong is a usage error") {
                                                 {"--partition", "a b"},
                                                 {"--host-identity", "ip"},
                                                 {"--option", "wrap"},
+                                                {"--bandwidth-cap", "much"},
+                                                {"--bandwidth-cap", "63MiB"},
+                                                {"--scheduling", "fast"},
                                                 {"--count", "0"},
                                                 {"--gateway-grace", "0"}}) {
     CAPTURE(wrong[0]);

@@ -43,4 +43,28 @@ TEST_CASE("lanes use TCP unless the fabric is called trusted") {
   CHECK(parse({"--lane-fabric", "verbs"}).error().code == ErrorCode::bad_configuration);
 }
 
+TEST_CASE("what runs in a batch job's grant stands behind others, unless it is told otherwise") {
+  const auto scheduling = [](std::vector<std::string> words) {
+    return parse(std::move(words))->configuration.scheduling;
+  };
+  CHECK(scheduling({}) == SchedulingClass::normal);
+  CHECK(scheduling({"--grant", "pilot"}) == SchedulingClass::idle);
+  CHECK(scheduling({"--grant", "share"}) == SchedulingClass::idle);
+  CHECK(scheduling({"--grant", "pilot", "--scheduling", "normal"}) == SchedulingClass::normal);
+  CHECK(scheduling({"--scheduling", "idle"}) == SchedulingClass::idle);
+  CHECK(parse({"--scheduling", "fast"}).error().code == ErrorCode::bad_configuration);
+}
+
+TEST_CASE("no memory bandwidth is capped unless a cap is given, of 64 MiB in a second and more") {
+  CHECK(parse({})->configuration.bandwidth_cap.value == 0);
+  CHECK(parse({"--bandwidth-cap", "0"})->configuration.bandwidth_cap.value == 0);
+  CHECK(parse({"--bandwidth-cap", "2GiB"})->configuration.bandwidth_cap == 2_GiB);
+  for (const char* wrong : {"63MiB", "much", "-1"}) {
+    const auto refused = parse({"--bandwidth-cap", wrong});
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().code == ErrorCode::bad_configuration);
+    CHECK(refused.error().message.find("--bandwidth-cap") != std::string::npos);
+  }
+}
+
 }  // namespace orchid::executor

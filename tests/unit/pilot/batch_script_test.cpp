@@ -42,6 +42,8 @@ TEST_CASE("a pilot's script asks for what was asked for, and nothing else") {
   r.log_file = "/home/me/pilots/%j.log";
   r.longest_wait = std::chrono::seconds(120);
   r.options = {"--constraint=bigmem&fast"};
+  r.gives_way = false;
+  r.bandwidth_cap = 2_GiB;
   const auto script = batch_script(r);
   REQUIRE(script.has_value());
   for (const char* line :
@@ -50,7 +52,8 @@ TEST_CASE("a pilot's script asks for what was asked for, and nothing else") {
         "#SBATCH --time=01:01:01\n", "#SBATCH --deadline=now+3781\n", "#SBATCH --nodes=2\n",
         "#SBATCH --cpus-per-task=8\n", "#SBATCH --mem=4194304K\n",
         "#SBATCH --output=/home/me/pilots/%j.log\n", "#SBATCH --export=NIL\n",
-        "#SBATCH --constraint=bigmem&fast\n", "export gateway='login1:8080'\n"})
+        "#SBATCH --constraint=bigmem&fast\n", "export gateway='login1:8080'\n",
+        "export scheduling=normal bandwidth_cap=2147483648\n"})
     CHECK_MESSAGE(has(*script, line), line);
   CHECK(is_bash(*script));
 
@@ -60,6 +63,7 @@ TEST_CASE("a pilot's script asks for what was asked for, and nothing else") {
     CHECK_MESSAGE(!has(*plain, std::string("#SBATCH ") + option), option);
   CHECK(has(*plain, "#SBATCH --output=/dev/null\n"));
   CHECK(has(*plain, "export host_identity=boot\n"));
+  CHECK(has(*plain, "export scheduling=idle bandwidth_cap=0\n"));
 }
 
 TEST_CASE("the step's own script is bash, too, and holds no value") {
