@@ -124,6 +124,8 @@ std::vector<Setting> pilot_settings(PilotSettings& p) {
       {"pilots_most_cores", "cores of one pilot, at most", number(p.most_cores, 1U, 4'096U)},
       {"pilots_shortest", "time of a pilot, at least", duration(p.shortest, longest)},
       {"pilots_idle_time", "of a pilot, until it is cancelled", duration(p.idle_time, longest)},
+      {"pilots_gateway_grace", "pilots end after so long without a gateway",
+       duration(p.gateway_grace, std::chrono::hours(24))},
       {"pilots_longest", "time of a pilot, at most", duration(p.longest, longest)},
   };
 }

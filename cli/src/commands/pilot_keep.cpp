@@ -1,10 +1,15 @@
 // commands/pilot_keep.cpp: orchid pilot keep: pilots by demand, until it is stopped. A gateway
 // whose configuration says so keeps one running.
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
 #include <csignal>
 #include <memory>
-#include <thread>
 
 #include "commands/commands.h"
+#include "foundation/unique_fd.h"
 #include "foundation/units.h"
 #include "orchid/error.h"
 #include "pilots/pilot_keeper.h"
@@ -22,6 +27,7 @@ struct KeepArguments {
   std::string longest = "1h";
   std::string idle_time = "60s";
   std::string memory_per_core;
+  bool while_input_is_open = false;
 };
 
 Result<PilotKeeper::Options> options_of(const KeepArguments& arguments, const PilotPlace& place) {
@@ -47,11 +53,29 @@ Result<PilotKeeper::Options> options_of(const KeepArguments& arguments, const Pi
   return options;
 }
 
-/// Until a signal, which is blocked, comes; or for `time`. True: it came.
-bool stopped_within(const sigset_t& signals, std::chrono::seconds time) {
-  const timespec wait{.tv_sec = time.count(), .tv_nsec = 0};
-  return ::sigtimedwait(&signals, nullptr, &wait) > 0;
-}
+/// SIGINT, SIGTERM, and the end of the standard input for whoever is started by a program.
+class Ending {
+ public:
+  explicit Ending(bool with_input) : with_input_(with_input) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    signals_ = UniqueFd(::signalfd(-1, &signals, SFD_CLOEXEC));
+  }
+  /// Waits for it, for `time` at most.
+  [[nodiscard]] bool comes_within(std::chrono::milliseconds time) const {
+    std::array<pollfd, 2> come{
+        pollfd{.fd = signals_.get(), .events = POLLIN, .revents = 0},
+        pollfd{.fd = with_input_ ? STDIN_FILENO : -1, .events = 0, .revents = 0}};
+    return ::poll(come.data(), come.size(), static_cast<int>(time.count())) > 0;
+  }
+
+ private:
+  bool with_input_;
+  UniqueFd signals_;
+};
 
 ExitStatus run_keep(Shell& shell, const KeepArguments& arguments) {
   const auto place = place_for_pilots(shell.gateway);
@@ -60,11 +84,7 @@ ExitStatus run_keep(Shell& shell, const KeepArguments& arguments) {
   if (!options) return shell.report(options.error());
   if (const auto script = pilot::batch_script(options->request); !script)
     return shell.report(script.error());
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  const Ending ending(arguments.while_input_is_open);
   Client client = shell.client();
   const pilot::SlurmCommands slurm = slurm_commands();
   const SystemClock clock;
@@ -82,7 +102,7 @@ ExitStatus run_keep(Shell& shell, const KeepArguments& arguments) {
       // Pilots end by themselves when their gateway is gone.
       if (clock.now() - answered > gateway_gone_after) throw;
     }
-  } while (!stopped_within(signals, PilotKeeper::look_every));
+  } while (!ending.comes_within(PilotKeeper::look_every));
   return ExitStatus::ok;
 }
 
@@ -111,6 +131,8 @@ void add_pilot_keep(CLI::App& pilots, Shell& shell) {
                       "of a pilot, until it is cancelled (otherwise 60s)");
   command->add_option("--memory-per-core", arguments->memory_per_core,
                       "of each pilot, such as 1GiB (otherwise the partition's default)");
+  command->add_flag("--while-input-is-open", arguments->while_input_is_open,
+                    "end with the standard input, for a program that starts this one");
   command->callback([&shell, arguments] { shell.status = run_keep(shell, *arguments); });
 }
 

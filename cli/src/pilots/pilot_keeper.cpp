@@ -56,6 +56,8 @@ void PilotKeeper::submit(const pilot::SubmitPilot& wanted, MonotonicTime now) {
   request.cores = wanted.cores;
   request.time = wanted.time;
   request.node_list = wanted.node;
+  // Nothing waits in the queue for a gateway that is gone.
+  request.longest_wait = request.gateway_grace;
   request.memory = {options_.memory_per_core.value * wanted.cores};
   const auto script = pilot::batch_script(request);
   const auto job = script ? parts_.slurm.submit(*script) : fail(script.error());

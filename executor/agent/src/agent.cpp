@@ -130,7 +130,9 @@ ControlHello Agent::make_hello(const CompilerReady& target) const {
                 .features = target.features,
                 .cores = host_.cores,
                 .memory = host_.memory,
-                .kind = "cpu"};
+                .kind = "cpu",
+                .thread_order = host_.thread_order,
+                .thread_numa_nodes = host_.thread_numa_nodes};
   hello.lane_socket = options_.runtime_directory / "lanes.sock";
   hello.lane_address = options_.lane_address;
   return hello;
@@ -195,7 +197,8 @@ void Agent::report_capacity() {
   if (!gateway_) return;
   CapacityReport report{.cores_free = leases_.draining() ? 0 : leases_.cores_free(),
                         .workers_ready = static_cast<std::uint32_t>(workers_.ready()),
-                        .counters = counters_};
+                        .counters = counters_,
+                        .milliwatts = power_.milliwatts()};
   report.counters["births"] = workers_.births();
   report.counters["compiler_restarts"] = compiler_.restarts() + improver_.restarts();
   report.counters["code_improved"] = code_.improved();
@@ -220,7 +223,8 @@ void Agent::end_overdue_leases() {
 void Agent::tick() {
   notice_.alive();
   end_overdue_leases();
-  if (workers_.ready() != reported_ready_ || code_.improved() != reported_improved_)
+  const bool has_power = power_.look(std::chrono::steady_clock::now());
+  if (has_power || workers_.ready() != reported_ready_ || code_.improved() != reported_improved_)
     report_capacity();
   look_at_grant();
   if (reclaimed_at_) return;

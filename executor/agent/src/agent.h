@@ -20,6 +20,7 @@
 #include "object_store.h"
 #include "supervisor_notice.h"
 #include "topology/host.h"
+#include "topology/power_meter.h"
 #include "worker_pool.h"
 
 namespace orchid::executor {
@@ -70,6 +71,7 @@ class Agent {
   Options options_;
   HostResources host_;
   Grant grant_;
+  PowerMeter power_;
   ObjectStore store_;
   SupervisorNotice notice_;
   TickRate rate_ = TickRate::measure();

@@ -21,9 +21,6 @@
 namespace orchid::executor {
 namespace {
 
-/// A worker keeps so many modules linked; the one whose last use is oldest goes first.
-constexpr std::size_t modules_per_worker = 64;
-
 Outcome outcome_of(KillReason reason) {
   switch (reason) {
     case KillReason::deadline:

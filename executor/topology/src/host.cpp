@@ -30,13 +30,24 @@ std::string read_line(const std::filesystem::path& path) {
   return text.substr(0, text.find('\n'));
 }
 
+void read_threads(hwloc_topology_t topology, HostResources& host) {
+  for (hwloc_obj_t thread = nullptr;
+       (thread = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PU, thread)) != nullptr;) {
+    host.thread_order.push_back(thread->os_index);
+    const int node = hwloc_bitmap_first(thread->nodeset);
+    host.thread_numa_nodes.push_back(node < 0 ? 0 : static_cast<std::uint32_t>(node));
+  }
+}
+
 }  // namespace
 
 Result<HostResources> discover_host() {
   hwloc_topology* raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return fail(ErrorCode::system, "hwloc_topology_init");
   const Topology topology(raw);
-  if (hwloc_topology_load(topology.get()) != 0)
+  // Batch systems number the whole machine, whatever part of it is ours.
+  if (hwloc_topology_set_flags(topology.get(), HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
+      hwloc_topology_load(topology.get()) != 0)
     return fail(ErrorCode::system, "hwloc cannot read this machine's topology");
   // hwloc's allowed set is the cpuset; the affinity mask of this thread may be narrower.
   const Bitmap usable(hwloc_bitmap_alloc());
@@ -48,6 +59,7 @@ Result<HostResources> discover_host() {
        core = hwloc_bitmap_next(usable.get(), core))
     host.cores.push_back(static_cast<std::uint32_t>(core));
   if (host.cores.empty()) return fail(ErrorCode::unsupported, "this process may not use any core");
+  read_threads(topology.get(), host);
   const CgroupLimits limits = read_cgroup_limits();
   if (limits.cores)
     host.cores.resize(

@@ -13,8 +13,12 @@ placement::JobState state_of(SourceJobState state) {
   return placement::JobState::running;
 }
 
-/// Numbers of the operating system for the batch system's cores.
-placement::CoreSet system_cores(const SourceNode& node, const CoreList& cores) {
+/// Numbers of the operating system for the batch system's cores. Where an executor has not told how
+/// they follow each other, or the batch system counts other cores than the machine has: as on most
+/// machines, whose second threads come last.
+placement::CoreSet system_cores(const SourceNode& node, const CoreList& cores,
+                                std::span<const std::uint32_t> order) {
+  if (const auto known = threads_behind(cores, node.cores(), order)) return core_set(*known);
   placement::CoreSet all;
   for (const std::uint32_t core : cores)
     for (std::uint32_t thread = 0; thread < node.threads_per_core; ++thread)
@@ -73,7 +77,8 @@ placement::HostAllocation ClusterView::allocation_of(
     if (const auto own = granted.find(job->id); own != granted.end())
       one.cores = own->second;
     else
-      one.cores = system_cores(node, job->exclusive ? first_numbers(node.cores()) : share->cores) -
+      one.cores = system_cores(node, job->exclusive ? first_numbers(node.cores()) : share->cores,
+                               executors.front()->host.thread_order) -
                   of_grants;
     allocation.jobs.push_back(std::move(one));
   }

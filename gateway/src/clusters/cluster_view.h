@@ -20,8 +20,8 @@ class ClusterView {
   /// of this cluster, or its name fits several nodes.
   [[nodiscard]] const SourceNode* node_of(const std::vector<const Executor*>& executors) const;
   /// What the batch system gave to whom on this node. Cores of a job that granted some are those
-  /// that its executor names; of other jobs the batch system's numbers are taken for the operating
-  /// system's, as they are on hosts with one thread per core, or whose second threads come last.
+  /// that its executor names; those of other jobs follow from the order of the machine's threads
+  /// that the executors tell.
   [[nodiscard]] placement::HostAllocation allocation_of(
       const SourceNode& node, const std::vector<const Executor*>& executors) const;
 

@@ -64,6 +64,17 @@ std::string Capacity::free_name(const std::string& name, const std::string& boot
   }
 }
 
+namespace {
+
+/// 0 where it is not known.
+std::uint32_t numa_node_of(const HostDescription& host, std::uint32_t thread) {
+  const auto found = std::ranges::find(host.thread_order, thread);
+  if (found == host.thread_order.end()) return 0;
+  return host.thread_numa_nodes[static_cast<std::size_t>(found - host.thread_order.begin())];
+}
+
+}  // namespace
+
 HostFacts Capacity::facts_of(const std::vector<const Executor*>& executors) const {
   if (knowledge_ != nullptr)
     if (auto known = knowledge_->facts_of(executors)) return std::move(*known);
@@ -90,7 +101,8 @@ placement::Host Capacity::host_of(const std::vector<const Executor*>& executors,
     cores |= core_set(executor->host.cores);
     host.memory = std::max(host.memory, executor->host.memory);
   }
-  for (const std::uint32_t number : cores.numbers()) host.cores.push_back({.number = number});
+  for (const std::uint32_t number : cores.numbers())
+    host.cores.push_back({.number = number, .numa_node = numa_node_of(first.host, number)});
   return host;
 }
 
@@ -153,6 +165,11 @@ Capacity::Losses Capacity::refresh_all(MonotonicTime now) {
   }
   std::ranges::move(placement_.apply(allocations, now), std::back_inserter(losses));
   return losses;
+}
+
+void Capacity::report_power(const std::string& boot_id, std::uint64_t milliwatts) {
+  // A host that is gone draws nothing that matters.
+  (void)placement_.report_watts(HostId(boot_id), static_cast<double>(milliwatts) / 1000);
 }
 
 Capacity::Losses Capacity::expire(MonotonicTime now) { return placement_.expire(now); }

@@ -56,6 +56,8 @@ class Capacity {
   [[nodiscard]] Losses refresh(const std::string& boot_id, MonotonicTime now);
   /// The same of all hosts, after what is known of them from elsewhere has changed.
   [[nodiscard]] Losses refresh_all(MonotonicTime now);
+  /// What the host's processors draw now, as one of its executors says.
+  void report_power(const std::string& boot_id, std::uint64_t milliwatts);
   /// Takes back the grants whose end has come.
   [[nodiscard]] Losses expire(MonotonicTime now);
 

@@ -56,6 +56,7 @@ Json host_json(const std::vector<const Executor*>& executors, const Capacity& ca
   json["cores"] = placed->host.cores.size();
   json["cores_usable"] = placed->granted.size();
   json["cores_leased"] = placed->leased.size();
+  if (placed->watts) json["watts"] = *placed->watts;
   return json;
 }
 

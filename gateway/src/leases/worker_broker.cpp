@@ -155,6 +155,8 @@ void WorkerBroker::executor_said(const ExecutorId& id, const ControlMessage& mes
     grant_changed(id, *grant, now);
   } else if (const auto* capacity = std::get_if<CapacityReport>(&message)) {
     hosts_.report(id, *capacity);
+    if (capacity->milliwatts)
+      capacity_.report_power(hosts_.find(id)->host.boot_id, *capacity->milliwatts);
   }
   plan(now);
 }

@@ -5,10 +5,10 @@ namespace orchid::gateway {
 KeptProcess::Options pilot_keeper(const PilotSettings& settings,
                                   const std::filesystem::path& orchid,
                                   const std::filesystem::path& socket) {
-  KeptProcess::Options options{
-      .name = "pilot_keeper",
-      .program = orchid,
-      .arguments = {"pilot", "keep", "--gateway", "unix:" + socket.native()}};
+  KeptProcess::Options options{.name = "pilot_keeper",
+                               .program = orchid,
+                               .arguments = {"pilot", "keep", "--while-input-is-open", "--gateway",
+                                             "unix:" + socket.native()}};
   const auto add = [&options](const char* flag, const std::string& value) {
     if (value.empty()) return;
     options.arguments.emplace_back(flag);
@@ -28,6 +28,7 @@ KeptProcess::Options pilot_keeper(const PilotSettings& settings,
   add("--shortest", seconds(settings.shortest));
   add("--longest", seconds(settings.longest));
   add("--idle-time", seconds(settings.idle_time));
+  add("--gateway-grace", seconds(settings.gateway_grace));
   add("--memory-per-core", std::to_string(settings.worker_memory.value));
   return options;
 }

@@ -24,7 +24,8 @@ struct PilotSettings {
   std::chrono::milliseconds shortest{2 * 60'000};  // time of one; 1 min and more
   std::chrono::milliseconds longest{3'600'000};
   std::chrono::milliseconds idle_time{60'000};  // of a pilot, until it is cancelled; 1 s and more
-  ByteCount worker_memory;                      // for each core; set from the gateway's own
+  std::chrono::milliseconds gateway_grace{120'000};  // without a gateway they end; 1 s to 1 day
+  ByteCount worker_memory;                           // for each core; set from the gateway's own
 };
 
 /// `orchid pilot keep`, which asks the gateway at `socket` for the demand.

@@ -1,7 +1,9 @@
 #include "processes/kept_process.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <utility>
 
 #include "foundation/log.h"
@@ -30,12 +32,23 @@ void KeptProcess::stop() {
   end_.close(ignored);
   process_.reset();
   socket_.reset();
+  input_.reset();
+}
+
+/// A process without a socket knows by the end of its standard input that we are gone, however that
+/// came.
+Result<ServerProcess> KeptProcess::start_process() {
+  if (socket_) return ServerProcess::start(options_.program, options_.arguments, socket_.get());
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("pipe2");
+  const UniqueFd theirs(ends[0]);
+  input_ = UniqueFd(ends[1]);
+  const PassedDescriptor one{.from = theirs.get(), .as = STDIN_FILENO};
+  return ServerProcess::start(options_.program, options_.arguments, std::span(&one, 1));
 }
 
 void KeptProcess::launch() {
-  auto started = socket_ ? ServerProcess::start(options_.program, options_.arguments, socket_.get())
-                         : ServerProcess::start(options_.program, options_.arguments,
-                                                std::span<const PassedDescriptor>());
+  auto started = start_process();
   if (!started) {
     log::error("event={}_not_started reason=\"{}\"", options_.name, started.error().message);
     return launch_later();

@@ -28,12 +28,13 @@ class KeptProcess {
   KeptProcess& operator=(const KeptProcess&) = delete;
 
   /// `socket` is kept over the process's end: who connects meanwhile waits for the next one. It may
-  /// be empty: the process gets none.
+  /// be empty: the process gets none, but a standard input that ends with us.
   void start(UniqueFd socket = {});
   void stop();
   [[nodiscard]] bool is_wanted() const { return wanted_; }
 
  private:
+  [[nodiscard]] Result<ServerProcess> start_process();
   void launch();
   void watch();
   void look_later();
@@ -42,6 +43,7 @@ class KeptProcess {
 
   Options options_;
   UniqueFd socket_;
+  UniqueFd input_;  // our end of the process's, if it has no socket
   std::optional<ServerProcess> process_;
   boost::asio::posix::stream_descriptor end_;  // of the process
   boost::asio::steady_timer timer_;            // until it is started again

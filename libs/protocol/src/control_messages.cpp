@@ -17,9 +17,16 @@ constexpr std::array<std::string_view, 3> grant_names{"local", "pilot", "share"}
 constexpr std::array<std::string_view, 3> wait_names{"hot", "adaptive", "blocking"};
 
 Json to_json(const HostDescription& h) {
-  return {{"boot_id", h.boot_id}, {"hostname", h.hostname},        {"architecture", h.architecture},
-          {"cpu", h.cpu},         {"features", h.features},        {"cores", h.cores},
-          {"kind", h.kind},       {"memory_bytes", h.memory.value}};
+  return {{"boot_id", h.boot_id},
+          {"hostname", h.hostname},
+          {"architecture", h.architecture},
+          {"cpu", h.cpu},
+          {"features", h.features},
+          {"cores", h.cores},
+          {"kind", h.kind},
+          {"memory_bytes", h.memory.value},
+          {"thread_order", h.thread_order},
+          {"thread_numa_nodes", h.thread_numa_nodes}};
 }
 template <typename Message>
 void describe_offer(Json& json, const Message& m) {
@@ -106,10 +113,12 @@ Json to_json(const LeaseClosed& m) {
   return {{"type", "lease_closed"}, {"lease", to_string(m.lease)}, {"reason", to_string(m.reason)}};
 }
 Json to_json(const CapacityReport& m) {
-  return {{"type", "capacity"},
-          {"cores_free", m.cores_free},
-          {"workers_ready", m.workers_ready},
-          {"counters", m.counters}};
+  Json json{{"type", "capacity"},
+            {"cores_free", m.cores_free},
+            {"workers_ready", m.workers_ready},
+            {"counters", m.counters}};
+  if (m.milliwatts) json["milliwatts"] = *m.milliwatts;
+  return json;
 }
 Json to_json(const GrantChanged& m) {
   Json json{{"type", "grant"}, {"cores", m.cores}};
@@ -147,6 +156,18 @@ CoreList parse_cores(JsonFields& f, const char* name) {
   return cores;
 }
 
+void parse_threads(JsonFields& f, HostDescription& h) {
+  h.thread_order = f.numbers("thread_order");
+  h.thread_numa_nodes = f.numbers("thread_numa_nodes");
+  CoreList sorted = h.thread_order;
+  std::ranges::sort(sorted);
+  if (std::ranges::adjacent_find(sorted) != sorted.end() ||
+      (!sorted.empty() && sorted.back() > highest_core))
+    f.fault<int>("thread_order", "names a thread twice, or one beyond 65535");
+  if (h.thread_numa_nodes.size() != h.thread_order.size())
+    f.fault<int>("thread_numa_nodes", "must have a node for each of thread_order");
+}
+
 HostDescription parse_host(JsonFields& f) {
   HostDescription h;
   h.boot_id = f.text("boot_id", 128);
@@ -157,6 +178,7 @@ HostDescription parse_host(JsonFields& f) {
   h.cores = parse_cores(f, "cores");
   h.memory = ByteCount{f.number<std::uint64_t>("memory_bytes")};
   h.kind = f.text("kind", 64);
+  parse_threads(f, h);
   return h;
 }
 
@@ -254,6 +276,7 @@ CapacityReport parse_capacity(JsonFields& f) {
     }
     m.counters.emplace(item.key(), item.value().get<std::uint64_t>());
   }
+  if (f.has("milliwatts")) m.milliwatts = f.number<std::uint64_t>("milliwatts");
   return m;
 }
 

@@ -67,6 +67,20 @@ CoreList united(const CoreList& a, const CoreList& b) {
   return both;
 }
 
+std::optional<CoreList> threads_behind(const CoreList& processors, std::uint32_t count,
+                                       std::span<const std::uint32_t> order) {
+  if (count == 0 || order.empty() || order.size() % count != 0) return std::nullopt;
+  const std::size_t each = order.size() / count;
+  CoreList threads;
+  for (const std::uint32_t processor : processors) {
+    if (processor >= count) return std::nullopt;
+    const auto own = order.subspan(processor * each, each);
+    threads.insert(threads.end(), own.begin(), own.end());
+  }
+  std::ranges::sort(threads);
+  return threads;
+}
+
 CoreList first_numbers(std::uint32_t count) {
   CoreList list(count);
   std::iota(list.begin(), list.end(), 0U);

@@ -20,6 +20,8 @@ constexpr std::size_t longest_value = 1024;
 /// when that is killed. SIGTERM comes to both; the executor leaves the cores, the shell cleans up.
 /// Slurm binds the step to its cores, or does not (task/none): then the executor binds itself to
 /// those that Slurm has counted for this node.
+/// slurmctld's times are by its own clock. Where the node's clock does not fit to that, the age of
+/// the step's daemon tells how much of the job's time has passed.
 /// A preempted job may be killed before its shell has ended: so the folder goes while the executor
 /// leaves, and what is left all the same, unlocked, is removed by the next pilot on the node.
 constexpr std::string_view step_script = R"bash(set -u
@@ -49,9 +51,15 @@ elif [ -z "$cores" ]; then
 fi
 memory=${SLURM_MEM_PER_NODE:-$((${SLURM_MEM_PER_CPU:-0} * SLURM_CPUS_ON_NODE))}
 if [ "$memory" -ge 64 ]; then set -- "$@" --memory "${memory}MiB"; fi
-end=$(sed -n 's/.* EndTime=\([0-9][^ ]*\).*/\1/p' <<<"$job")
-if [ -n "$end" ] && end=$(date -d "$end" +%s); then
-  left=$((end - $(date +%s) - end_margin))
+when() { local at; at=$(sed -n "s/.* $1=\([0-9][^ ]*\).*/\1/p" <<<"$job"); [ -n "$at" ] && date -d "$at" +%s; }
+if end=$(when EndTime) && start=$(when StartTime); then
+  passed=$(($(date +%s) - start))
+  least=$(ps -o etimes= -p "$PPID") || least=0
+  if [ $((passed + 2)) -lt "$least" ] || [ "$passed" -gt $((least + longest_launch)) ]; then
+    echo "orchid pilot: by this node's clock the job runs for $passed s, by its process for $((least)) s" >&2
+    passed=$least
+  fi
+  left=$((end - start - passed - end_margin))
   if [ "$left" -lt 1 ]; then echo "orchid pilot: no time is left" >&2; exit 0; fi
   set -- "$@" --ends-in-s "$left"
 fi
@@ -81,6 +89,8 @@ exit "$status"
 
 /// The job ends so long after its executors; Slurm's own end would come with less notice.
 constexpr seconds end_margin{5};
+/// From a job's start to that of its step; more is taken for a wrong clock.
+constexpr seconds longest_launch{60};
 
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -202,6 +212,8 @@ std::string options_of(const PilotRequest& r) {
   add_option(script, "account", r.account);
   add_option(script, "nodelist", r.node_list);
   add_option(script, "time", time_text(r.time));
+  if (r.longest_wait.count() > 0)
+    add_option(script, "deadline", fmt::format("now+{}", (r.time + r.longest_wait).count()));
   add_option(script, "nodes", std::to_string(r.nodes));
   add_option(script, "ntasks-per-node", "1");
   add_option(script, "cpus-per-task", std::to_string(r.cores));
@@ -231,8 +243,8 @@ Result<std::string> batch_script(const PilotRequest& r) {
   script += "export lane_listen=" + shell_word(r.lane_listen) + "\n";
   script += std::string("export host_identity=") +
             (r.host_identity == HostIdentity::node ? "node" : "boot") + "\n";
-  script += fmt::format("export gateway_grace={} end_margin={}\n", r.gateway_grace.count(),
-                        end_margin.count());
+  script += fmt::format("export gateway_grace={} end_margin={} longest_launch={}\n",
+                        r.gateway_grace.count(), end_margin.count(), longest_launch.count());
   // A step, and not this script itself: only steps hear of the end before it comes.
   script +=
       "exec srun --export=ALL --nodes=\"$SLURM_JOB_NUM_NODES\" "

@@ -2,11 +2,13 @@
 
 #include <signal.h>
 
+#include <array>
 #include <cstring>
 #include <random>
 #include <thread>
 
 #include "lease_fixture.h"
+#include "protocol/lane_messages.h"
 
 namespace orchid::tests {
 namespace {
@@ -44,6 +46,23 @@ std::string rest_of(Stream& stream) {
   std::string text;
   while (const auto output = stream.read()) text += text_of(output);
   return text;
+}
+
+/// The same module with another digest: behind a wrapper's header, whose last field is free.
+Bytes variant_of(const Bytes& module, std::uint32_t number) {
+  const std::array<std::uint32_t, 5> header{0x0b17c0deU, 0, 20,
+                                            static_cast<std::uint32_t>(module.size()), number};
+  Bytes wrapped(sizeof header + module.size());
+  std::memcpy(wrapped.data(), header.data(), sizeof header);
+  std::memcpy(wrapped.data() + sizeof header, module.data(), module.size());
+  return wrapped;
+}
+
+/// Loads so many modules that a lease's only worker has dropped what was loaded before.
+void fill_worker(Lease& lease) {
+  const Bytes module = module_bytes(example("echo"));
+  for (std::uint32_t i = 0; i < modules_per_worker; ++i)
+    (void)lease.module(variant_of(module, i)).function();
 }
 
 }  // namespace
@@ -128,6 +147,44 @@ TEST_CASE_FIXTURE(LeaseFixture, "a producer needs no input, and goes no faster t
   }
   CHECK_FALSE(stream.read().has_value());
   CHECK(stream.ended());
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "a worker that has dropped a stream's function gets it again") {
+  const LeasedFunction echo = load("streams_echo");
+  const LeasedFunction sum = load("streams_sum");
+  const LeasedFunction plain = load(example("echo"));
+  fill_worker(lease);
+  {
+    Stream stream = echo.stream();
+    CHECK(stream.write("one"));
+    CHECK(stream.write("two"));
+    stream.finish();
+    CHECK(rest_of(stream) == "onetwo");
+    CHECK(stream.ended());
+  }
+  {
+    Stream stream = sum.stream();
+    Buffer chunk = stream.buffer(3);
+    std::memcpy(chunk.bytes().data(), "abc", 3);
+    CHECK(stream.write(std::move(chunk)));
+    stream.finish();
+    Sum expected;
+    expected.add(std::as_bytes(std::span("abc", 3)));
+    const auto output = stream.read();
+    REQUIRE(output.has_value());
+    CHECK(std::memcmp(output->data(), &expected, sizeof expected) == 0);
+  }
+  CHECK(plain.invoke("x").text() == "x");
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "a stream is cancelled while its function comes again") {
+  const LeasedFunction echo = load("streams_echo");
+  fill_worker(lease);
+  Stream stream = echo.stream();
+  CHECK(stream.write("one"));
+  stream.cancel();
+  CHECK(error_of([&] { (void)rest_of(stream); }).kind() == ErrorKind::cancelled);
+  CHECK(load(example("echo")).invoke("x").text() == "x");
 }
 
 TEST_CASE_FIXTURE(LeaseFixture, "a function that streams serves those who do not") {

@@ -8,7 +8,7 @@ import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parents[1] / "fixtures"), str(HERE.parent / "pilot")]
+sys.path.insert(0, str(HERE.parents[1] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
 from slurm_cluster import measured, started, wait_until  # noqa: E402
 from site_of_pilots import alive, expect, family, orchid_beside  # noqa: E402

@@ -17,7 +17,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parents[1] / "fixtures"), str(HERE.parent / "pilot")]
+sys.path.insert(0, str(HERE.parents[1] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
 from slurm_cluster import started  # noqa: E402
 from site_of_pilots import expect, family, orchid_beside  # noqa: E402

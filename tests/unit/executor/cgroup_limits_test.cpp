@@ -2,31 +2,16 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <string>
+#include "file_tree.h"
 
 namespace orchid::executor {
 namespace {
 
-/// A tree of control groups in a directory of its own.
-struct Tree {
-  Tree() {
-    std::string pattern = "/tmp/orchid-cgroup-XXXXXX";
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    root = pattern;
-  }
-  ~Tree() { std::filesystem::remove_all(root); }
-  Tree(const Tree&) = delete;
-  Tree& operator=(const Tree&) = delete;
-  void write(const std::string& file, const std::string& text) const {
-    std::filesystem::create_directories((root / file).parent_path());
-    std::ofstream(root / file) << text;
-  }
+/// A tree of control groups.
+struct Tree : FileTree {
   [[nodiscard]] CgroupLimits read() const {
-    return read_cgroup_limits(root / "membership", root / "mount");
+    return read_cgroup_limits(root() / "membership", root() / "mount");
   }
-  std::filesystem::path root;
 };
 
 }  // namespace

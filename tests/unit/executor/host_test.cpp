@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 namespace orchid::executor {
 
 TEST_CASE("the host is described") {
@@ -15,6 +17,21 @@ TEST_CASE("the host is described") {
   CHECK_FALSE(host->architecture.empty());
   CHECK(host->memory > 64_MiB);
   CHECK_FALSE(host->cores.empty());
+}
+
+TEST_CASE("the machine's threads are told core by core, whatever their numbers are") {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    // Two sockets of two cores of two threads, whose numbers run over cores first.
+    ::setenv("HWLOC_SYNTHETIC", "pack:2 numa:1 core:2 pu:2(indexes=0,4,1,5,2,6,3,7)", 1);
+    const auto host = discover_host();
+    const std::vector<std::uint32_t> order{0, 4, 1, 5, 2, 6, 3, 7};
+    const std::vector<std::uint32_t> nodes{0, 0, 0, 0, 1, 1, 1, 1};
+    ::_exit(host && host->thread_order == order && host->thread_numa_nodes == nodes ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("only the cores of the affinity mask are offered") {

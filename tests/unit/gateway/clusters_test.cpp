@@ -183,6 +183,20 @@ TEST_CASE("an exclusive job has all of its node, with all threads of its cores")
   CHECK(allocation.drained);
 }
 
+TEST_CASE("where executors tell the order of their machine's threads, others' jobs follow it") {
+  SourceNode two_sockets = node("n1", 2);
+  two_sockets.sockets = 2;
+  two_sockets.threads_per_core = 2;
+  const KnownCluster cluster({two_sockets}, {job(7, "n1", {1})});
+  Executor local = executor("a", "n1", first_numbers(8));
+  local.host.thread_order = {0, 4, 2, 6, 1, 5, 3, 7};
+  local.host.thread_numa_nodes = {0, 0, 0, 0, 1, 1, 1, 1};
+  const auto allocation =
+      cluster.view().allocation_of(cluster.state.inventory.nodes().at("n1"), {&local});
+  REQUIRE(allocation.jobs.size() == 1);
+  CHECK(allocation.jobs[0].cores == placement::CoreSet{2, 6});
+}
+
 TEST_CASE("what a batch system gives to a job is taken from the local source, and comes back") {
   struct Knowledge final : HostKnowledge {
     KnownCluster cluster{{node("n1", 4)}, {}};

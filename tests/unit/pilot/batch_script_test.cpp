@@ -40,22 +40,23 @@ TEST_CASE("a pilot's script asks for what was asked for, and nothing else") {
   r.cores = 8;
   r.memory = 4_GiB;
   r.log_file = "/home/me/pilots/%j.log";
+  r.longest_wait = std::chrono::seconds(120);
   r.options = {"--constraint=bigmem&fast"};
   const auto script = batch_script(r);
   REQUIRE(script.has_value());
   for (const char* line :
        {"#SBATCH --job-name=orchid-pilot-1a2b\n", "#SBATCH --partition=idle\n",
         "#SBATCH --qos=low\n", "#SBATCH --account=physics\n", "#SBATCH --nodelist=n[1-2]\n",
-        "#SBATCH --time=01:01:01\n", "#SBATCH --nodes=2\n", "#SBATCH --cpus-per-task=8\n",
-        "#SBATCH --mem=4194304K\n", "#SBATCH --output=/home/me/pilots/%j.log\n",
-        "#SBATCH --export=NIL\n", "#SBATCH --constraint=bigmem&fast\n",
-        "export gateway='login1:8080'\n"})
+        "#SBATCH --time=01:01:01\n", "#SBATCH --deadline=now+3781\n", "#SBATCH --nodes=2\n",
+        "#SBATCH --cpus-per-task=8\n", "#SBATCH --mem=4194304K\n",
+        "#SBATCH --output=/home/me/pilots/%j.log\n", "#SBATCH --export=NIL\n",
+        "#SBATCH --constraint=bigmem&fast\n", "export gateway='login1:8080'\n"})
     CHECK_MESSAGE(has(*script, line), line);
   CHECK(is_bash(*script));
 
   const auto plain = batch_script(request());
   REQUIRE(plain.has_value());
-  for (const char* option : {"--qos", "--account", "--nodelist", "--mem="})
+  for (const char* option : {"--qos", "--account", "--nodelist", "--mem=", "--deadline"})
     CHECK_MESSAGE(!has(*plain, std::string("#SBATCH ") + option), option);
   CHECK(has(*plain, "#SBATCH --output=/dev/null\n"));
   CHECK(has(*plain, "export host_identity=boot\n"));

@@ -67,6 +67,8 @@ TEST_CASE("every numbered control message comes back as it was") {
       numbered(CapacityReport{.cores_free = 2, .workers_ready = 1, .counters = {{"calls", 7}}});
   CHECK(capacity.counters.at("calls") == 7);
   CHECK(capacity.cores_free == 2);
+  CHECK_FALSE(capacity.milliwatts.has_value());
+  CHECK(numbered(CapacityReport{.counters = {}, .milliwatts = 95'500}).milliwatts == 95'500);
 }
 
 TEST_CASE("hello and welcome come back as they were") {
@@ -78,7 +80,9 @@ TEST_CASE("hello and welcome come back as they were") {
                               .cpu = "znver4",
                               .features = "+avx2",
                               .cores = {0, 3},
-                              .memory = 8_GiB},
+                              .memory = 8_GiB,
+                              .thread_order = {0, 2, 1, 3},
+                              .thread_numa_nodes = {0, 0, 1, 1}},
                      .grant = {.source = GrantSource::pilot,
                                .cluster = "fern",
                                .job = 4711,
@@ -97,6 +101,8 @@ TEST_CASE("hello and welcome come back as they were") {
   const auto back = plain(hello);
   CHECK(back.host.cores == std::vector<std::uint32_t>{0, 3});
   CHECK(back.host.memory == 8_GiB);
+  CHECK(back.host.thread_order == hello.host.thread_order);
+  CHECK(back.host.thread_numa_nodes == hello.host.thread_numa_nodes);
   CHECK(back.grant == hello.grant);
   CHECK(back.lane_address == "n1:4711");
   REQUIRE(back.held.size() == 1);

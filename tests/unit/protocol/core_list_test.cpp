@@ -32,4 +32,17 @@ TEST_CASE("lists are joined and subtracted as sets") {
   CHECK(first_numbers(3) == CoreList{0, 1, 2});
 }
 
+TEST_CASE("a batch system's processors are found by the order of the machine's threads") {
+  // Two sockets of two cores of two threads; the second threads come last, sockets alternate.
+  const CoreList order{0, 4, 2, 6, 1, 5, 3, 7};
+  CHECK(threads_behind({1, 2}, 4, order) == CoreList{1, 2, 5, 6});  // whole cores
+  CHECK(threads_behind({1, 2}, 8, order) == CoreList{2, 4});        // threads
+  CHECK(threads_behind({}, 4, order) == CoreList{});
+  CHECK_FALSE(threads_behind({4}, 4, order).has_value());
+  CHECK_FALSE(threads_behind({0}, 3, order).has_value());
+  CHECK_FALSE(threads_behind({0}, 16, order).has_value());
+  CHECK_FALSE(threads_behind({0}, 0, order).has_value());
+  CHECK_FALSE(threads_behind({0}, 1, {}).has_value());
+}
+
 }  // namespace orchid

@@ -16,7 +16,11 @@ struct HostResources {
   std::string cpu_model;             // for people
   std::vector<std::uint32_t> cores;  // the operating system's numbers: affinity mask and cpuset,
                                      // no more than the cgroup's quota of processor time feeds
-  ByteCount memory;                  // of the machine, or of the cgroup when that is less
+  /// All hardware threads of the machine, ours or not, core by core and socket by socket, as
+  /// numbers of the operating system; and the NUMA node of each.
+  std::vector<std::uint32_t> thread_order;
+  std::vector<std::uint32_t> thread_numa_nodes;
+  ByteCount memory;  // of the machine, or of the cgroup when that is less
 };
 
 /// Never more than the affinity mask and cgroup of this process allow. Errors: `system`,

@@ -32,6 +32,10 @@ struct HostDescription {
   CoreList cores;
   ByteCount memory;
   std::string kind = "cpu";
+  /// All hardware threads of the machine, core by core and socket by socket, as numbers of the
+  /// operating system: batch systems count them so. And the NUMA node of each. Empty: not known.
+  std::vector<std::uint32_t> thread_order;
+  std::vector<std::uint32_t> thread_numa_nodes;
 };
 
 /// Who handed an executor its cores: the machine's owner who started it, a batch job whose only
@@ -167,6 +171,7 @@ struct CapacityReport {
   std::uint32_t cores_free = 0;     // not in a lease
   std::uint32_t workers_ready = 0;  // pre-forked
   std::map<std::string, std::uint64_t> counters;
+  std::optional<std::uint64_t> milliwatts;  // that the machine's processors draw; nothing: unknown
 };
 
 /// What the executor offers from now on. Leases on cores that are no longer named end.

@@ -2,6 +2,8 @@
 // "0-3,8".
 #pragma once
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +28,12 @@ constexpr std::uint32_t highest_core = 65'535;
 [[nodiscard]] CoreList without(const CoreList& all, const CoreList& taken);
 /// What is in at least one of them.
 [[nodiscard]] CoreList united(const CoreList& a, const CoreList& b);
+/// The machine's threads behind some of `count` processors, as a batch system counts these: core by
+/// core and socket by socket, threads or whole cores. `order`: all threads of the machine, so.
+/// Nothing: the batch system counts something else, or the order is not known.
+[[nodiscard]] std::optional<CoreList> threads_behind(const CoreList& processors,
+                                                     std::uint32_t count,
+                                                     std::span<const std::uint32_t> order);
 /// 0 … count-1.
 [[nodiscard]] CoreList first_numbers(std::uint32_t count);
 

@@ -19,6 +19,9 @@
 namespace orchid {
 
 constexpr std::uint32_t lane_protocol_version = 1;
+/// A worker keeps so many modules linked; the one that was asked for longest ago goes first, and
+/// its client learns that from its next call, which is answered `need_code`.
+constexpr std::size_t modules_per_worker = 64;
 
 // From the client.
 

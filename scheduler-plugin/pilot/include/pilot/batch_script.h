@@ -36,7 +36,9 @@ struct PilotRequest {
                                      // the gateway; empty: clients of the node's host only
   HostIdentity host_identity = HostIdentity::boot;
   std::chrono::seconds gateway_grace{120};  // the executor ends after so long without a gateway
-  std::vector<std::string> options;         // further ones of sbatch: "--constraint=big"
+  /// In the queue; then Slurm removes it, also when nobody is there to do that. 0: no limit.
+  std::chrono::seconds longest_wait{0};
+  std::vector<std::string> options;  // further ones of sbatch: "--constraint=big"
 };
 
 /// Every value is checked, and quoted where a shell could read it. Errors: `bad_request`; they name

@@ -5,6 +5,8 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <vector>
 
 #include "lease/direct_call.h"
 #include "lease/lane_end.h"
@@ -19,6 +21,14 @@ struct LaneStream : std::enable_shared_from_this<LaneStream> {
   std::shared_ptr<LeaseCode> code;  // shared with the lease
   std::shared_ptr<LaneEnd> end;     // shared with what is lent from it; set when it has a lane
 
+  /// Kept until the worker's first answer where the worker may have dropped the function's code:
+  /// then this chunk is sent again, and nothing is sent behind it before.
+  struct FirstEntry {
+    std::vector<std::byte> chunk;
+    bool last = false;
+    bool waits_for_code = false;
+  };
+  std::optional<FirstEntry> first_entry;
   std::uint64_t first_request = 0;  // in the lane; 0: nothing was sent yet
   unsigned in_flight = 0;           // entries without an answer
   unsigned credit = 1;              // entries that wait for output once the input has ended

@@ -119,6 +119,7 @@ void StreamOwner::check_error() const {
 StreamOwner::Next StreamOwner::try_send(const StreamEntry& entry) {
   lane().look_at(*stream_);
   if (done()) return Next::over;
+  if (stream_->first_entry) return Next::wait;
   const bool is_chunk = entry.kind == RequestKind::more && !entry.last;
   if (is_chunk && stream_->in_flight + stream_->unread.size() >= Stream::window)
     return stream_->in_flight == 0 ? Next::full : Next::wait;
@@ -172,7 +173,7 @@ void StreamOwner::finish() {
 
 /// Entries that bring nothing, for what the function has to say after its input.
 void StreamOwner::ask_for_output() {
-  if (!stream_->input_ended || stream_->cancel_told) return;
+  if (!stream_->input_ended || stream_->cancel_told || stream_->first_entry) return;
   while (!done() && stream_->in_flight < stream_->credit &&
          stream_->in_flight + stream_->unread.size() < Stream::window)
     if (!lane().send_entry(*stream_, {})) return;
@@ -184,7 +185,7 @@ void StreamOwner::await_output(bool waits) {
     lane().look_at(*stream_);
     ask_for_output();
     if (done() || !stream_->unread.empty() || !waits) return;
-    if (stream_->in_flight == 0 && !stream_->input_ended) return;
+    if (stream_->in_flight == 0 && !stream_->input_ended && !stream_->first_entry) return;
     lane().drive_for(*stream_);
   }
 }

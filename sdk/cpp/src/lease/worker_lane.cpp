@@ -18,7 +18,6 @@ namespace orchid::sdk {
 namespace {
 
 constexpr unsigned looks_per_clock = 64;
-constexpr unsigned most_stale_answers = 3;
 
 }  // namespace
 

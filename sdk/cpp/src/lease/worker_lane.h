@@ -134,6 +134,7 @@ class WorkerLane {
     bool cancel_sent = false;
   };
   static constexpr std::size_t flight_limit = 256;
+  static constexpr unsigned most_stale_answers = 3;  // to one call
 
   void disarm();
   [[nodiscard]] bool take_answers();
@@ -151,6 +152,9 @@ class WorkerLane {
 
   // worker_lane_stream.cpp
   void take_of_stream(const transport::LaneResponse& response);
+  [[nodiscard]] bool await_code(LaneStream& stream);
+  [[nodiscard]] bool stream_waits_for(const LeaseCode& code) const;
+  void begin_again(LaneStream& stream);
   void end_stream(const transport::LaneResponse& response);
   void forget_stream();
   void lose_stream(const LaneEnded& how);

@@ -193,6 +193,7 @@ void WorkerLane::loaded(const LaneSlot& message) {
                             .generation = message.generation,
                             .usual_run = slots_[code->number].usual_run};
     core_.code_loaded(*code, message.entries);
+    if (stream_waits_for(*code)) begin_again(*stream_);
   }
 }
 
@@ -201,6 +202,7 @@ void WorkerLane::rejected(const LaneRejected& message) {
     if (code->digest != message.digest || code->number >= slots_.size()) continue;
     const bool again = core_.code_rejected(*code, message);
     slots_[code->number].state = again ? SlotState::unknown : SlotState::rejected;
+    if (!again && stream_waits_for(*code)) begin_again(*stream_);
     // A worker that is being replaced announces with its replacement.
     if (again && message.code != ErrorCode::no_capacity) announce();
   }

@@ -9,6 +9,7 @@
 #include "lease/lease_core.h"
 #include "lease/worker_lane.h"
 #include "problem.h"
+#include "protocol/lane_messages.h"
 
 namespace orchid::sdk {
 namespace {
@@ -55,7 +56,11 @@ Result<void> WorkerLane::send_entry(LaneStream& stream, const StreamEntry& entry
     return fail(std::move(sent.error()));
   }
   if (entry.home != nullptr && entry.home->end == end_) entry.home->used = true;
-  if (stream.first_request == 0) stream.first_request = *sent;
+  if (stream.first_request == 0) {
+    stream.first_request = *sent;
+    if (!stream.first_entry && slots_.size() > modules_per_worker)
+      stream.first_entry = {.chunk = {entry.chunk.begin(), entry.chunk.end()}, .last = entry.last};
+  }
   // Nobody's call: its answer is taken by what is in the lane.
   flights_[tail_ % flight_limit] = {.call = nullptr, .request = *sent, .cancel_sent = true};
   ++tail_;
@@ -68,6 +73,9 @@ void WorkerLane::take_of_stream(const transport::LaneResponse& response) {
   ++head_;
   --stream->in_flight;
   ++stream->news;
+  if (response.kind == ResponseKind::need_code && await_code(*stream))
+    return end_->client->release(response);
+  stream->first_entry.reset();
   switch (response.kind) {
     case ResponseKind::chunk:
       if (stream->input_ended) stream->credit = std::min(2 * stream->credit, most_credit);
@@ -77,18 +85,51 @@ void WorkerLane::take_of_stream(const transport::LaneResponse& response) {
       return end_stream(response);
     case ResponseKind::need_code:
       end_->client->release(response);
-      slots_[stream->code->number] = {};
-      codes_seen_ = core_.codes_version() - 1;
-      announce();
       stream->call.error = std::make_unique<Error::Details>(
-          failure_of(stream->call, ErrorKind::worker_lost,
-                     "the worker had no room for the function's code any more, and gets it again"));
+          stream->cancel_told
+              ? failure_of(stream->call, ErrorKind::cancelled,
+                           "the stream was cancelled before it started")
+              : failure_of(stream->call, ErrorKind::worker_lost,
+                           "the worker has dropped the function's code, and gets it again"));
       return forget_stream();
     case ResponseKind::discarded:
       break;
   }
   end_->client->release(response);
   lane_failed({ErrorCode::bad_request, "the worker threw a stream's input away"});
+}
+
+/// The worker has dropped the code for another module's. False: it does so too often, or nobody
+/// waits for the function any more.
+bool WorkerLane::await_code(LaneStream& stream) {
+  slots_[stream.code->number] = {};
+  announce();
+  if (stream.cancel_told || !stream.first_entry || ++stream.call.stale_answers > most_stale_answers)
+    return false;
+  stream.first_entry->waits_for_code = true;
+  stream.first_request = 0;
+  return true;
+}
+
+bool WorkerLane::stream_waits_for(const LeaseCode& code) const {
+  return stream_ != nullptr && stream_->code.get() == &code && stream_->first_entry &&
+         stream_->first_entry->waits_for_code;
+}
+
+/// Its code was loaded again, or never will be.
+void WorkerLane::begin_again(LaneStream& stream) {
+  LaneStream::FirstEntry& first = *stream.first_entry;
+  ++stream.news;
+  first.waits_for_code = false;
+  std::string trouble = "the worker cannot load the function's code again";
+  if (slots_[stream.code->number].state == SlotState::ready) {
+    const auto sent = send_entry(stream, {.chunk = first.chunk, .last = first.last});
+    if (sent || phase() != LanePhase::ready) return;
+    trouble = "the first chunk does not go into the lane again: " + sent.error().message;
+  }
+  stream.call.error = std::make_unique<Error::Details>(
+      failure_of(stream.call, ErrorKind::internal, std::move(trouble)));
+  forget_stream();
 }
 
 void WorkerLane::end_stream(const transport::LaneResponse& response) {

@@ -1,0 +1,258 @@
+#!/usr/bin/python3
+"""run.py PROGRAMS FUNCTIONS TEST_FUNCTIONS [CASE...]: what goes wrong in a cluster under running calls, beside real daemons. Exit
+status 0: all is as it should be; 77: there is no Slurm here."""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import sys
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
+import slurm_cluster  # noqa: E402 (found only after the line above)
+from site_of_pilots import alive, expect, family, orchid_beside  # noqa: E402
+from slurm_cluster import measured, started, wait_until  # noqa: E402
+
+PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
+NODES = ("--nodes", "3", "--cores", "2")
+NODE_DOWN_S = 90  # SlurmdTimeout is 15 s; slurmctld looks every third of it, and pings before
+CHURN_S = 40
+KNOWN = """
+sources = ["slurm"]
+worker_idle_time = "1s"
+[slurm]
+interval = "200ms"
+requests_per_minute = 3000
+"""
+
+
+def automatic(site, **more):
+    """A gateway that knows the cluster, and starts pilots by demand."""
+    settings = {"automatic": True, "partition": "idle", "address": site.address, "host_identity": "node", "most_queued": 2, "most_cores": 1,
+                "shortest": "2m", "idle_time": "2s", **more}
+    return KNOWN + "[pilots]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in settings.items())
+
+
+@contextlib.contextmanager
+def another_gateway(site, settings):
+    site.stop_gateway()
+    site.start_gateway(settings)
+    try:
+        yield
+    finally:
+        if site.gateway.poll() is None:
+            site.stop_gateway()
+        site.start_gateway()
+
+
+class Calls(threading.Thread):
+    """One after the other, until it is told to stop. Each must have its result."""
+
+    def __init__(self, site, function, data, expected):
+        super().__init__()
+        self.site, self.function, self.data, self.expected = site, function, data, expected
+        self.enough = threading.Event()
+        self.done, self.failed = 0, []
+
+    def run(self):
+        while not self.enough.is_set() and not self.failed:
+            call = self.site.orchid("invoke", self.function, "--deadline", "60s", check=False, data=self.data)
+            if call.returncode != 0 or self.expected not in call.stdout:
+                self.failed.append(f"{call.returncode} {call.stdout} {call.stderr}")
+            else:
+                self.done += 1
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.enough.set()
+        self.join()
+
+
+def cluster_of(site):
+    return json.loads(site.orchid("hosts", "--json").stdout)["clusters"][0]
+
+
+def state_of_node(site, node):
+    return site.cluster.run("sinfo", "--noheader", "--Node", "-n", node, "-o", "%T", check=False).split("\n")[0].rstrip("*")
+
+
+def pilots_on(site, *nodes):
+    """Their executors, by node."""
+    for node in nodes:
+        site.start_pilot("--partition", "idle", "--node-list", node)
+    return {node: site.wait_for_executor(node) for node in nodes}
+
+
+def ready_again(site, node):
+    site.cluster.run("scontrol", "update", f"nodename={node}", "state=resume", check=False)
+    wait_until(lambda: state_of_node(site, node) in ("idle", "mixed"), f"{node} is in service again", lambda: site.cluster.run("sinfo"))
+
+
+def a_node_goes_down_under_running_calls(site):
+    site.orchid("deploy", pathlib.Path(TEST_FUNCTIONS) / "sleeps.bc", "--name", "sleeps")
+    first = pilots_on(site, "n1")["n1"]
+    everybody, folder = family(first), site.folder_of(first)
+    call = site.calling("sleeps", "6000")
+    site.wait_until_running("sleeps")
+    pilots_on(site, "n2")
+    site.cluster.run("scontrol", "update", "nodename=n1", "state=down", "reason=test")
+    out, err = call.communicate(timeout=60)
+    expect(call.returncode == 0 and out == "6000", f"the result comes, once: {call.returncode} {out} {err}")
+    wait_until(lambda: not any(map(alive, everybody)), "the pilot's processes are gone")
+    expect(not folder.exists(), f"and its folder {folder}")
+    ready_again(site, "n1")
+    site.orchid("pilot", "stop", "--all")
+
+
+def a_killed_slurmd_harms_no_call(site):
+    with another_gateway(site, KNOWN):
+        site.orchid("deploy", pathlib.Path(TEST_FUNCTIONS) / "sleeps.bc", "--name", "sleeps")
+        first = pilots_on(site, "n1")["n1"]
+        everybody = family(first)
+        with Calls(site, "sleeps", "300", "300") as calls:
+            wait_until(lambda: calls.done > 0, "calls run")
+            site.cluster.manage("stop", "slurmd n1")
+            before = calls.done
+            wait_until(lambda: calls.done >= before + 3 or calls.failed, "calls go on without the node's daemon")
+            expect(alive(first), "on the same executor")
+            pilots_on(site, "n2")
+            wait_until(lambda: state_of_node(site, "n1") == "down", "slurmctld gives the node up", lambda: site.cluster.run("sinfo"), NODE_DOWN_S)
+            wait_until(lambda: any(node["name"] == "n1" and "down" in node["why"] for node in cluster_of(site)["nodes"]), "the gateway knows it",
+                       lambda: json.dumps(cluster_of(site)))
+            before = calls.done
+            wait_until(lambda: calls.done >= before + 3 or calls.failed, "calls go on elsewhere", lambda: site.said())
+            site.cluster.manage("restart", "slurmd n1")
+            wait_until(lambda: not any(map(alive, everybody)), "the job that slurmctld has given up is ended", site.trouble, 60)
+            before = calls.done
+            wait_until(lambda: calls.done >= before + 3 or calls.failed, "and calls go on", lambda: site.said())
+        expect(not calls.failed, f"each call had its result: {calls.failed}")
+        ready_again(site, "n1")
+        site.orchid("pilot", "stop", "--all")
+        expect(not site.executors(), "nothing is left")
+
+
+def pilots_outlive_slurmctld(site):
+    with another_gateway(site, automatic(site)):
+        site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
+        with Calls(site, "hello", "orchid", "orchid") as calls:
+            wait_until(lambda: calls.done > 0, "a pilot serves", site.trouble, 60)
+            executors = site.executors()
+            site.cluster.wait_until_saved(site.pilots()[0]["job"])
+            site.cluster.manage("stop", "slurmctld")
+            try:
+                before = calls.done
+                wait_until(lambda: calls.done >= before + 20 or calls.failed, "calls go on without slurmctld", site.said)
+                expect(site.executors() == executors, "on the same pilots, and no others")
+            finally:
+                site.cluster.manage("restart", "slurmctld")
+            wait_until(lambda: "idle" in site.cluster.run("sinfo", "--noheader", check=False), "slurmctld is back")
+            wait_until(lambda: cluster_of(site)["state"] == "current", "the gateway knows it", lambda: json.dumps(cluster_of(site)), 60)
+            before = calls.done
+            wait_until(lambda: calls.done >= before + 20 or calls.failed, "calls go on", site.said)
+        expect(not calls.failed, f"each call had its result: {calls.failed}")
+        wait_until(lambda: not site.pilots(), "a pilot that nobody uses goes, as before", lambda: site.said() + site.trouble(), 60)
+
+
+def an_array_of_a_thousand_jobs_churns(site):
+    with another_gateway(site, automatic(site)):
+        site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
+        told = site.cluster.run("sbatch", "--parsable", "--partition=batch", "--array=1-1000%4", "--output=/dev/null", "--wrap", "exec sleep 0.2")
+        array = told.split(";")[0]
+        worst_queue, current = 0, 0
+        give_up = time.monotonic() + CHURN_S
+        with contextlib.ExitStack() as all_calls:
+            streams = [all_calls.enter_context(Calls(site, "hello", "orchid", "orchid")) for _ in range(2)]
+            while time.monotonic() < give_up and not any(one.failed for one in streams):
+                worst_queue = max(worst_queue, len([one for one in site.pilots() if one["state"] == "PENDING"]))
+                current += cluster_of(site)["state"] == "current"
+            site.cluster.run("scancel", array)
+        expect(not any(one.failed for one in streams), f"each call had its result: {[one.failed for one in streams]}")
+        served = sum(one.done for one in streams)
+        print(f"         {served} calls beside the array")
+        expect(served >= 10, "calls are served beside the array")
+        expect(worst_queue <= 2, f"never more pilots wait than may: {worst_queue}")
+        expect(current > 0, "the gateway follows")
+        wait_until(lambda: not site.pilots(), "pilots go with the demand", lambda: site.said() + site.trouble(), 60)
+
+
+def a_nodes_clock_is_an_hour_wrong(site):
+    for offset in (3600, -3600):
+        with wrong_clock(site, offset) as environment:
+            done = site.orchid("pilot", "start", "--json", "--address", site.address, "--host-identity", "node", "--time", "10m", "--partition",
+                               "idle", "--node-list", "n1", environment=environment)
+            executor = site.wait_for_executor("n1")
+            words = pathlib.Path(f"/proc/{executor}/cmdline").read_text().split("\0")
+            left = int(words[words.index("--ends-in-s") + 1])
+            expect(500 < left < 600, f"it knows its end all the same: {left} s")
+            job = json.loads(done.stdout)["pilots"][0]["job"]
+            expect("by this node's clock" in (site.state / "pilots" / f"{job}.log").read_text(), "its log says what is wrong")
+            site.orchid("pilot", "stop", "--all")
+
+
+@contextlib.contextmanager
+def wrong_clock(site, offset):
+    """On the nodes: with the folder of Slurm's commands, which comes first in a pilot's path, comes another date."""
+    folder = site.folder / "commands"
+    folder.mkdir()
+    for command in ("sbatch", "squeue", "scancel", "scontrol", "srun"):
+        (folder / command).symlink_to(f"/usr/bin/{command}")
+    date = folder / "date"
+    date.write_text(f'#!/bin/sh\nif [ "$1" = -d ]; then exec /usr/bin/date "$@"; fi\nexec /usr/bin/date -d "{offset} seconds" "$@"\n')
+    date.chmod(0o755)
+    try:
+        yield {"PATH": f"{folder}:{os.environ['PATH']}"}
+    finally:
+        shutil.rmtree(folder)
+
+
+def pilots_that_wait_do_not_outlast_their_gateway(site):
+    site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
+    full = site.cluster.run("sbatch", "--parsable", "--partition=batch", "--nodes=3", "--exclusive", "--output=/dev/null", "--wrap", "exec sleep 600")
+    site.cluster.wait_for_state(full, "RUNNING")
+    with another_gateway(site, automatic(site, gateway_grace="5s")):
+        call = site.calling("hello", "orchid")
+        wait_until(lambda: any(one["state"] == "PENDING" for one in site.pilots()), "a pilot waits", lambda: site.said() + site.trouble())
+        keeper = next(pid for pid in family(site.gateway.pid) if "keep" in pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0"))
+        site.stop_gateway(kill=True)
+        wait_until(lambda: not alive(keeper), "who keeps pilots is gone, too")
+        call.kill()
+        call.communicate(timeout=30)
+        wait_until(lambda: not site.pilots(), "Slurm removes it", lambda: site.cluster.run("squeue"), 120)
+    site.cluster.run("scancel", full)
+
+
+def a_time_limit_ends_no_call(site):
+    site.orchid("deploy", pathlib.Path(TEST_FUNCTIONS) / "sleeps.bc", "--name", "sleeps")
+    done = site.orchid("pilot", "start", "--json", "--address", site.address, "--host-identity", "node", "--time", "1m", "--partition", "idle",
+                       "--node-list", "n1")
+    job = json.loads(done.stdout)["pilots"][0]["job"]
+    first = site.wait_for_executor("n1")
+    everybody = family(first)
+    pilots_on(site, "n2")
+    with Calls(site, "sleeps", "300", "300") as calls, Calls(site, "sleeps", "500", "500") as others:
+        wait_until(lambda: not alive(first) or calls.failed or others.failed, "the pilot's time is over", site.trouble, 90)
+        before = calls.done
+        wait_until(lambda: calls.done > before + 3 or calls.failed, "calls go on")
+    expect(not calls.failed and not others.failed, f"each call had its result: {calls.failed} {others.failed}")
+    expect(not any(map(alive, everybody)), "nothing of it is left")
+    ended = site.cluster.run("scontrol", "show", "job", str(job))
+    expect("JobState=COMPLETED" in ended, f"it went by itself, before Slurm's limit: {ended}")
+    site.orchid("pilot", "stop", "--all")
+
+
+def main():
+    slurm_cluster.skip_without_slurm()
+    cases = [a_node_goes_down_under_running_calls, a_killed_slurmd_harms_no_call, pilots_outlive_slurmctld, an_array_of_a_thousand_jobs_churns,
+             a_nodes_clock_is_an_hour_wrong, pilots_that_wait_do_not_outlast_their_gateway, a_time_limit_ends_no_call]
+    with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
+        for case in cases:
+            measured(case, site, wanted=sys.argv[4:])
+
+
+if __name__ == "__main__":
+    main()
