@@ -167,6 +167,11 @@ void Bench::measure(const Measurement& measurement) {
   for (Row& row : rows_of(name_, measurement, series)) rows_.push_back(std::move(row));
 }
 
+void Bench::add(Row row) {
+  row.benchmark = name_;
+  rows_.push_back(std::move(row));
+}
+
 int Bench::report() const {
   fmt::print("{}: {} rounds, {}\n{}", name_, rounds_, describe_machine(), table_of(rows_));
   const int status = exit_status_of(rows_);

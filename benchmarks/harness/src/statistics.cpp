@@ -18,19 +18,23 @@ double percentile(std::vector<double> values, double fraction) {
 
 double median(std::vector<double> values) { return percentile(std::move(values), 0.5); }
 
-Interval bootstrap_median(std::span<const double> values, std::uint64_t seed) {
+Interval bootstrap_percentile(std::span<const double> values, double fraction, std::uint64_t seed) {
   assert(!values.empty());
   constexpr int resamples = 2000;
   std::mt19937_64 random{seed};
-  std::vector<double> medians;
-  medians.reserve(resamples);
+  std::vector<double> found;
+  found.reserve(resamples);
   std::vector<double> sample(values.size());
   for (int i = 0; i < resamples; ++i) {
     // The remainder's bias is below 1e-17 for any number of rounds that anyone waits for.
     for (double& value : sample) value = values[random() % values.size()];
-    medians.push_back(median(sample));
+    found.push_back(percentile(sample, fraction));
   }
-  return {percentile(medians, 0.025), percentile(medians, 0.975)};
+  return {percentile(found, 0.025), percentile(found, 0.975)};
+}
+
+Interval bootstrap_median(std::span<const double> values, std::uint64_t seed) {
+  return bootstrap_percentile(values, 0.5, seed);
 }
 
 }  // namespace orchid::bench

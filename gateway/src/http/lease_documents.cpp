@@ -48,6 +48,13 @@ class Document {
     note("'" + place_ + key + "' must be a text");
     return {};
   }
+  bool flag(const char* key, bool otherwise) {
+    const Json value = take(key);
+    if (value.is_null()) return otherwise;
+    if (value.is_boolean()) return value.get<bool>();
+    note("'" + place_ + key + "' must be true or false");
+    return otherwise;
+  }
   std::vector<std::string> texts(const char* key, std::size_t most) {
     const Json value = take(key);
     std::vector<std::string> texts;
@@ -162,7 +169,7 @@ Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body) 
   request.within = milliseconds(document.number<std::uint64_t>(
       "within_ms", 10'000, 0, static_cast<std::uint64_t>(longest_wait.count())));
   request.terms.boot_id = document.text("boot_id");
-  request.terms.remote = true;
+  request.terms.remote = document.flag("remote", true);
   Document constraints = document.object("constraints");
   read_constraints(constraints, request.terms);
   document.include(constraints);

@@ -28,6 +28,12 @@ TEST_CASE("an empty request asks for one worker for a minute") {
   CHECK(request->wait == WaitMode::adaptive);
   CHECK(request->duration == seconds(60));
   CHECK(request->within == seconds(10));
+  CHECK(request->terms.remote);
+}
+
+TEST_CASE("a client may ask for workers of its own host alone") {
+  CHECK_FALSE(parse_lease_request(as_bytes(R"({"boot_id":"b","remote":false})"))->terms.remote);
+  CHECK(fault_of(R"({"remote":"no"})") == "'remote' must be true or false");
 }
 
 TEST_CASE("every field of a request is taken over") {

@@ -30,6 +30,16 @@ TEST_CASE("the bootstrap interval holds the median, and is the same for the same
   CHECK(again.high == interval.high);
 }
 
+TEST_CASE("the bootstrap interval of a high percentile lies among the highest values") {
+  std::vector<double> values(21);
+  std::iota(values.begin(), values.end(), 0.0);
+  const Interval interval = bootstrap_percentile(values, 0.95, 1);
+  CHECK(interval.low > 14);
+  CHECK(interval.low <= percentile(values, 0.95));
+  CHECK(interval.high >= percentile(values, 0.95));
+  CHECK(interval.high <= 20);
+}
+
 TEST_CASE("measurements without spread have an interval without width") {
   const std::vector<double> values(21, 0.5);
   const Interval interval = bootstrap_median(values, 3);

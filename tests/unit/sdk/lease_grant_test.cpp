@@ -65,10 +65,15 @@ TEST_CASE("a request states what is wanted, and leaves out what is not") {
   request = json::parse(lease_request({}, "boot"));
   CHECK_FALSE(request.contains("at_least"));
   CHECK_FALSE(request.contains("constraints"));
+  CHECK_FALSE(request.contains("remote"));
   CHECK(request["wait"] == "adaptive");
   CHECK(json::parse(renewal_request(std::chrono::seconds(5), {})) == json{{"duration_ms", 5000}});
   CHECK(json::parse(renewal_request(std::chrono::seconds(5), {{1, 2}}))["lost"] ==
         json::array({"l-1-2"}));
+}
+
+TEST_CASE("who wants local lanes asks for no workers of other hosts") {
+  CHECK(json::parse(lease_request({.lane = "local"}, "boot"))["remote"] == false);
 }
 
 TEST_CASE("the lane is the local one where it leads, unless the other is asked for") {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <thread>
 
@@ -27,7 +28,9 @@ using tests::FakeRequest;
 /// A gateway that grants one worker of a fake executor.
 struct Site {
   FakeExecutor executor;
-  std::string more_workers;  // in the answer to a renewal
+  std::string more_workers;              // in the answer to a renewal
+  std::atomic<int> renewals_without{0};  // so many first ones bring none
+  std::atomic<bool> knows_lease{true};
   FakeGateway gateway{[this](const FakeRequest& request) { return answer(request); }};
   Client client{{.gateway = gateway.address(), .token = "secret"}};
 
@@ -41,7 +44,9 @@ struct Site {
   }
   FakeAnswer answer(const FakeRequest& request) {
     if (request.method == "POST") return {.status = 201, .body = document(worker("l-1-2"))};
-    if (request.method == "PATCH") return {.body = document(more_workers)};
+    if (request.method == "PATCH" && !knows_lease) return {.status = 404, .body = "{}"};
+    if (request.method == "PATCH")
+      return {.body = document(renewals_without-- > 0 ? std::string() : more_workers)};
     if (request.method == "DELETE") return {.status = 204};
     return {
         .body =
@@ -182,6 +187,7 @@ TEST_CASE("a revoked lease ends its streams, also one that waits for a worker") 
   CHECK(stream.write("x"));
   std::jthread waiter(
       [&] { CHECK(error_of([&] { (void)function.stream(); }).kind() == ErrorKind::lease_ended); });
+  site.knows_lease = false;
   site.executor.revoke("its time is over");
   const Error error = error_of([&] { (void)stream.read(); });
   CHECK(error.kind() == ErrorKind::evicted);
@@ -198,6 +204,20 @@ TEST_CASE("workers that the gateway adds when all are lost take the calls") {
   CHECK(site.asked("PATCH") >= 1);
 }
 
+TEST_CASE("a worker that is taken back ends no lease that the gateway still knows") {
+  Site site;
+  site.more_workers = site.worker("l-1-3");
+  site.renewals_without = 2;
+  Lease lease = site.client.lease();
+  const LeasedFunction function = lease.function("f");
+  site.executor.answer_calls(false);
+  const ReplyFuture pending = function.async("x");
+  site.executor.revoke("the lease was closed");
+  site.executor.answer_calls(true);
+  CHECK(pending.get().text() == "x");
+  CHECK(site.asked("PATCH") >= 3);
+}
+
 TEST_CASE("a C program does the same") {
   const Site site;
   CHECK(run_c_program(site.gateway.address().c_str()) == 0);
@@ -209,6 +229,7 @@ TEST_CASE("a revoked lease ends its calls") {
   const LeasedFunction function = lease.function("f");
   site.executor.answer_calls(false);
   const ReplyFuture pending = function.async("x");
+  site.knows_lease = false;
   site.executor.revoke("its time is over");
   const Error error = error_of([&] { (void)pending.get(); });
   CHECK(error.kind() == ErrorKind::lease_ended);

@@ -59,6 +59,8 @@ class Bench {
   /// rotating order.
   void compare(const Comparison& comparison);
   void measure(const Measurement& measurement);
+  /// A row of something whose rounds the program has run itself.
+  void add(Row row);
 
   /// Prints the table, writes the JSON file, and returns main's exit status.
   [[nodiscard]] int report() const;

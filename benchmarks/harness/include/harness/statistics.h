@@ -16,8 +16,10 @@ struct Interval {
   double high = 0;
 };
 
-/// The 95 % percentile-bootstrap interval of the median of `values`, from 2 000 resamples. The same
-/// seed gives the same interval.
+/// The 95 % percentile-bootstrap interval of that percentile of `values`, from 2 000 resamples. The
+/// same seed gives the same interval.
+[[nodiscard]] Interval bootstrap_percentile(std::span<const double> values, double fraction,
+                                            std::uint64_t seed);
 [[nodiscard]] Interval bootstrap_median(std::span<const double> values, std::uint64_t seed);
 
 }  // namespace orchid::bench

@@ -71,6 +71,7 @@ std::string lease_request(const LeaseOptions& options, std::string_view boot_id)
                {"duration_ms", options.duration.count()},
                {"within_ms", options.within.count()},
                {"boot_id", boot_id}};
+  if (options.lane == "local") request["remote"] = false;
   if (options.at_least > 0) request["at_least"] = options.at_least;
   if (json constraints = constraints_of(options.constraints); !constraints.empty())
     request["constraints"] = std::move(constraints);

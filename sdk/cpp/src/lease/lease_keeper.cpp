@@ -16,17 +16,16 @@ bool same(const std::weak_ptr<LeaseCore>& a, const std::weak_ptr<LeaseCore>& b) 
 }
 
 /// An executor that has gone in the middle of a claim has refused nothing: another one may have
-/// room. What it says of the lease itself is its last word.
-bool is_final(const Error::Details& refusal) {
-  switch (refusal.kind) {
-    case ErrorKind::unreachable:
-    case ErrorKind::timed_out:
-    case ErrorKind::no_capacity:
-    case ErrorKind::system:
-      return false;
-    default:
-      return true;
-  }
+/// room.
+bool is_passing(ErrorKind refusal) {
+  return refusal == ErrorKind::unreachable || refusal == ErrorKind::timed_out ||
+         refusal == ErrorKind::no_capacity || refusal == ErrorKind::system;
+}
+
+/// Of a worker that was taken back an executor says that its lease has ended. Whether another one
+/// comes in its place only the gateway knows: it does as long as that knows the lease.
+bool is_final(ErrorKind refusal) {
+  return !is_passing(refusal) && refusal != ErrorKind::lease_ended;
 }
 
 bool knows_no_such_lease(const Error& error) {
@@ -123,10 +122,10 @@ MonotonicTime LeaseKeeper::renew(const std::shared_ptr<LeaseCore>& core) {
     return now() + std::min(period, longest_retry);
   }
   auto refusal = core->refusal();
-  if (refusal && !is_final(*refusal)) refusal.reset();
+  if (refusal && is_passing(refusal->kind)) refusal.reset();
   // Without workers nothing is kept alive, and nobody can be asked for others.
   const bool expired = !answered && core->is_overdue();
-  if (unknown || expired || (answered && refusal)) {
+  if (unknown || expired || (answered && refusal && is_final(refusal->kind))) {
     core->end(refusal.value_or(Error::Details{
         .kind = ErrorKind::lease_ended,
         .message = expired ? "it could not be renewed in time" : "the gateway knows it no more",
