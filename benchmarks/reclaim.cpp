@@ -18,7 +18,8 @@
 // from the submission. GraceTime is 0. Of slurmctld's settings these matter: batch_sched_delay=0,
 // or it would wait up to 3 s for more batch jobs; sched_min_interval at its default of 2 us, since
 // the 100 ms that ./dev cluster has would hold up whoever leaves quickly; backfill runs every 30 s,
-// as it does by default.
+// as it does by default. slurmctld, which on a cluster has a machine of its own, has the highest
+// priority here.
 #include <fmt/format.h>
 #include <unistd.h>
 

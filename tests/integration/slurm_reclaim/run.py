@@ -79,7 +79,7 @@ class Node:
     def look(self, executors):
         """`executors`: those that the gateway knows, by their jobs."""
         if self.state == "starting" and self.pilot in executors:
-            executor = self.site.executors()[self.name]
+            executor = executor_of(self.pilot, self.site.address)
             everybody = family(executor)
             self.session = os.getsid(executor)
             expect(len(everybody) >= 4, f"the pilot on {self.name} has started others: {everybody}")
@@ -97,6 +97,16 @@ class Node:
     def has_arrived(self, left):
         expect(not left, f"nothing of the pilot is on the cores of {self.name} when the batch job starts: {left}")
         self.start_pilot()
+
+
+def executor_of(job, address):
+    """Its process; the one before it on that node may not have ended altogether."""
+    for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = entry.read_text().split("\0")
+            if words[0].endswith("/orchid-executor") and address in words and words[words.index("--job") + 1] == str(job):
+                return int(entry.parent.name)
+    sys.exit(f"the gateway knows an executor of pilot {job}, and there is none")
 
 
 def session_of(pid):

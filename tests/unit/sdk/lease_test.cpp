@@ -213,6 +213,9 @@ TEST_CASE("a worker that is taken back ends no lease that the gateway still know
   site.executor.answer_calls(false);
   const ReplyFuture pending = function.async("x");
   site.executor.revoke("the lease was closed");
+  const auto give_up = std::chrono::steady_clock::now() + seconds(20);
+  while (site.asked("PATCH") == 0 && std::chrono::steady_clock::now() < give_up)
+    std::this_thread::yield();
   site.executor.answer_calls(true);
   CHECK(pending.get().text() == "x");
   CHECK(site.asked("PATCH") >= 3);
