@@ -14,6 +14,7 @@
 #include "code_service.h"
 #include "compiler_process.h"
 #include "control_client.h"
+#include "core_feed.h"
 #include "grant.h"
 #include "lane_server.h"
 #include "lease_table.h"
@@ -42,6 +43,7 @@ class Agent {
     CompilerProcess::Options compiler;
     std::string lane_address;  // "IP:port" of the listener for clients of other hosts; may be empty
     Grant::Options grant;
+    UniqueFd core_feed;  // who says which cores are offered now; empty: all, always
   };
   Agent(boost::asio::io_context& io, Options options, HostResources host, ObjectStore store,
         LaneListeners listeners, SupervisorNotice notice);
@@ -63,6 +65,8 @@ class Agent {
   void report_capacity();
   void look_at_grant();
   void tell_grant(const CoreList& cores);
+  void offer(const CoreList& cores);
+  void bind_to_offer();
   void finish_reclaim();
   void tick();
   [[nodiscard]] ControlHello make_hello(const CompilerReady& target) const;
@@ -88,6 +92,7 @@ class Agent {
       gateway_;  // from the compiler's first report on, which says what this host runs
   std::size_t reported_ready_ = 0;  // workers, as the gateway was last told
   std::uint64_t reported_improved_ = 0;
+  std::optional<CoreFeed> feed_;
   std::optional<MonotonicTime> reclaimed_at_;
   boost::asio::steady_timer timer_;
 };

@@ -1,6 +1,7 @@
 // orchid-executor: the agent of one host and owner.
-#include <sched.h>
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
@@ -12,6 +13,7 @@
 
 #include "agent.h"
 #include "configuration.h"
+#include "core_binding.h"
 #include "fabric_probe.h"
 #include "foundation/files.h"
 #include "foundation/log.h"
@@ -91,13 +93,15 @@ Result<void> choose_cores(const Configuration& c, HostResources& host) {
   if (c.cores != 0 && c.cores < host.cores.size()) host.cores.resize(c.cores);
   if (host.cores.size() == allowed.size()) return {};
   // All that is started from here on lives inside what is offered.
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  for (const std::uint32_t core : host.cores)
-    if (core < CPU_SETSIZE) CPU_SET(core, &mask);
-  if (::sched_setaffinity(0, sizeof(mask), &mask) != 0)
-    return fail_errno("sched_setaffinity to the offered cores");
-  return {};
+  return bind_this_process(host.cores);
+}
+
+/// A copy of our own, which nothing that we start inherits; the original is closed.
+Result<UniqueFd> take_core_feed(int number) {
+  UniqueFd feed(::fcntl(number, F_DUPFD_CLOEXEC, 3));
+  if (!feed) return fail_errno("--core-feed: descriptor " + std::to_string(number));
+  ::close(number);
+  return feed;
 }
 
 Result<void> serve(const Configuration& c) {
@@ -135,6 +139,11 @@ Result<void> serve(const Configuration& c) {
                          .program_directory = c.program_directory};
   options.grant.terms = c.grant;
   if (c.grant.source != GrantSource::local) options.grant.gateway_grace = c.gateway_grace;
+  if (c.core_feed >= 0) {
+    auto feed = take_core_feed(c.core_feed);
+    if (!feed) return fail(std::move(feed.error()));
+    options.core_feed = std::move(*feed);
+  }
   options.lane_address = remote.address;
   options.workers.remote_address = remote.host;
   options.workers.trusted_fabric = c.lane_fabric != LaneFabric::tcp;

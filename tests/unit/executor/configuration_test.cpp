@@ -43,4 +43,12 @@ TEST_CASE("lanes use TCP unless the fabric is called trusted") {
   CHECK(parse({"--lane-fabric", "verbs"}).error().code == ErrorCode::bad_configuration);
 }
 
+TEST_CASE("only a batch job's cores can be fed") {
+  CHECK(parse({"--grant", "share", "--core-feed", "7"})->configuration.core_feed == 7);
+  CHECK(parse({})->configuration.core_feed == -1);
+  CHECK(parse({"--core-feed", "7"}).error().code == ErrorCode::bad_configuration);
+  CHECK(parse({"--grant", "share", "--core-feed", "1"}).error().code ==
+        ErrorCode::bad_configuration);
+}
+
 }  // namespace orchid::executor
