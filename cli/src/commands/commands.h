@@ -23,15 +23,17 @@ void add_explain(CLI::App& app, Shell& shell);
 void add_leases(CLI::App& app, Shell& shell);
 void add_pilot(CLI::App& app, Shell& shell);
 void add_pilot_keep(CLI::App& pilots, Shell& shell);  // one of its own
+void add_share(CLI::App& app, Shell& shell);
+void add_share_keep(CLI::App& shares, Shell& shell);  // one of its own
 void add_token(CLI::App& app, Shell& shell);
 void add_doctor(CLI::App& app, Shell& shell);
 void add_completion(CLI::App& app, Shell& shell);
 
 inline void add_commands(CLI::App& app, Shell& shell) {
   for (auto* add :
-       {add_up,      add_build,  add_inspect, add_deploy, add_list,   add_describe,  add_delete,
-        add_invoke,  add_status, add_result,  add_wait,   add_cancel, add_logs,      add_hosts,
-        add_explain, add_leases, add_pilot,   add_token,  add_doctor, add_completion})
+       {add_up,      add_build,  add_inspect, add_deploy, add_list,   add_describe, add_delete,
+        add_invoke,  add_status, add_result,  add_wait,   add_cancel, add_logs,     add_hosts,
+        add_explain, add_leases, add_pilot,   add_share,  add_token,  add_doctor,   add_completion})
     add(app, shell);
 }
 

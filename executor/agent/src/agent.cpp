@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "core_binding.h"
 #include "foundation/log.h"
 #include "foundation/random.h"
 
@@ -61,6 +62,12 @@ void Agent::start() {
   log::info("event=starting host={} cores={} memory=\"{}\" grant={} job={} node={}", host_.hostname,
             to_core_text(host_.cores), to_string(host_.memory), to_string(terms.source), terms.job,
             terms.node);
+  if (options_.core_feed) {
+    [[maybe_unused]] const auto nothing = leases_.offer({});  // until somebody says what is free
+    feed_.emplace(io_, std::move(options_.core_feed),
+                  CoreFeed::Handlers{[this](const CoreList& cores) { offer(cores); },
+                                     [this](const Failure& why) { reclaim(why.message); }});
+  }
   compiler_.start();
   improver_.start();
   workers_.start();
@@ -119,6 +126,44 @@ void Agent::finish_reclaim() {
   });
 }
 
+/// Of the cores of the grant these are ours to use now. Calls on others are evicted, and run again
+/// elsewhere.
+void Agent::offer(const CoreList& cores) {
+  if (reclaimed_at_) return;
+  const CoreList before = leases_.cores();
+  const LeaseTable::Shrunk shrunk = leases_.offer(cores);
+  if (leases_.cores() == before) return;
+  log::info("event=offer cores={} leases_lost={}", to_core_text(leases_.cores()),
+            shrunk.lost.size() + shrunk.closed.size());
+  // First of all, so that what is being evicted is off the lost cores at once.
+  bind_to_offer();
+  tell_grant(leases_.cores());
+  if (gateway_)
+    for (const LeaseClosed& closed : shrunk.closed) gateway_->send(closed);
+  for (const LeaseId& lease : shrunk.lost) lanes_.evict(lease);
+  report_capacity();
+}
+
+/// Zygote, compilers and spare workers move; without any core to be on, those that work end, and
+/// nobody is born.
+void Agent::bind_to_offer() {
+  const CoreList& cores = leases_.cores();
+  const bool none = cores.empty();
+  workers_.pause(none);
+  if (none) {
+    if (gateway_) {  // it needs the compiler's first report
+      compiler_.pause();
+      improver_.pause();
+    }
+    return;
+  }
+  auto bound = bind_this_process(cores);
+  if (bound) bound = bind_processes(children_.pids(), cores);
+  if (!bound) log::error("event=not_bound reason=\"{}\"", bound.error().message);
+  compiler_.resume();
+  improver_.resume();
+}
+
 void Agent::tell_grant(const CoreList& cores) {
   if (!gateway_) return;
   const GrantTerms terms = grant_.terms(std::chrono::steady_clock::now());
@@ -131,7 +176,7 @@ void Agent::look_at_grant() {
   if (!grant_.begins_to_drain(now)) return;
   log::info("event=draining");
   leases_.drain();
-  tell_grant(host_.cores);
+  tell_grant(leases_.cores());
   report_capacity();
 }
 
@@ -144,7 +189,7 @@ ControlHello Agent::make_hello(const CompilerReady& target) const {
                 .architecture = host_.architecture,
                 .cpu = target.cpu,
                 .features = target.features,
-                .cores = host_.cores,
+                .cores = leases_.cores(),
                 .memory = host_.memory,
                 .kind = "cpu",
                 .thread_order = host_.thread_order,
@@ -170,8 +215,10 @@ void Agent::compiler_ready(const CompilerReady& target) {
             grant_.gateway_lost(std::chrono::steady_clock::now());
           },
           [this] { return leases_.held_by_clients(std::chrono::steady_clock::now()); },
-          [this] { return grant_.terms(std::chrono::steady_clock::now()); }});
+          [this] { return grant_.terms(std::chrono::steady_clock::now()); },
+          [this] { return leases_.cores(); }});
   gateway_->start();
+  if (leases_.cores().empty()) bind_to_offer();
 }
 
 Result<void> Agent::welcomed(std::uint64_t epoch) {

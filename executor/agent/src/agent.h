@@ -15,6 +15,7 @@
 #include "code_service.h"
 #include "compiler_process.h"
 #include "control_client.h"
+#include "core_feed.h"
 #include "grant.h"
 #include "lane_server.h"
 #include "lease_table.h"
@@ -46,6 +47,7 @@ class Agent {
     std::optional<BandwidthGovernor::Options> bandwidth;  // nothing: functions run unmeasured
     /// How many processes of ours the kernel has ended for want of memory; may be empty.
     std::function<std::uint64_t()> memory_kills;
+    UniqueFd core_feed;  // who says which cores are offered now; empty: all, always
   };
   Agent(boost::asio::io_context& io, Options options, HostResources host, ObjectStore store,
         LaneListeners listeners, SupervisorNotice notice);
@@ -70,6 +72,8 @@ class Agent {
   [[nodiscard]] std::uint64_t holds() const;
   void look_at_grant();
   void tell_grant(const CoreList& cores);
+  void offer(const CoreList& cores);
+  void bind_to_offer();
   void finish_reclaim();
   void tick();
   [[nodiscard]] ControlHello make_hello(const CompilerReady& target) const;
@@ -99,6 +103,7 @@ class Agent {
   std::uint64_t reported_improved_ = 0;
   std::uint64_t reported_holds_ = 0;
   MonotonicTime reported_at_;
+  std::optional<CoreFeed> feed_;
   std::optional<MonotonicTime> reclaimed_at_;
   boost::asio::steady_timer timer_;
 };

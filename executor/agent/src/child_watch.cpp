@@ -53,6 +53,12 @@ void ChildWatch::watch(pid_t pid, Handler handler) {
   if (early_.contains(pid)) boost::asio::post(signals_.get_executor(), [this] { collect(); });
 }
 
+std::vector<pid_t> ChildWatch::pids() const {
+  std::vector<pid_t> pids;
+  for (const auto& [pid, handler] : handlers_) pids.push_back(pid);
+  return pids;
+}
+
 void ChildWatch::collect() {
   for (auto& [pid, event] : std::exchange(early_, {})) {
     if (auto node = handlers_.extract(pid); !node.empty())

@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace orchid::executor {
 
@@ -31,6 +32,7 @@ class ChildWatch {
   void forget(pid_t pid) { handlers_.erase(pid); }
   /// Children whose end is waited for.
   [[nodiscard]] std::size_t watched() const { return handlers_.size(); }
+  [[nodiscard]] std::vector<pid_t> pids() const;
 
  private:
   void wait_for_signal();

@@ -39,6 +39,7 @@ CompilerProcess::~CompilerProcess() {
 }
 
 void CompilerProcess::start() {
+  if (paused_ || pid_ > 0) return;
   auto started = start_child(options_.program, {"--serve", "3"}, options_.scheduling);
   if (!started) {
     log::error("event=compiler_start_failed reason=\"{}\"", started.error().message);
@@ -61,6 +62,18 @@ void CompilerProcess::stop() {
   if (pid_ > 0) ::kill(pid_, SIGKILL);
 }
 
+void CompilerProcess::pause() {
+  paused_ = true;
+  retry_timer_.cancel();
+  if (pid_ < 0) return;
+  put_down_ = true;
+  ::kill(pid_, SIGKILL);
+}
+
+void CompilerProcess::resume() {
+  if (std::exchange(paused_, false) && !stopped_) start();
+}
+
 /// A process that takes longer than `time` from now is killed, and comes to `ended`.
 void CompilerProcess::limit(std::chrono::milliseconds time) {
   timer_.expires_after(time);
@@ -80,6 +93,14 @@ void CompilerProcess::ended(const ChildEvent& event) {
     pid_ = -1;
     timer_.cancel();
     return;
+  }
+  if (std::exchange(put_down_, false)) {
+    if (busy_) --jobs_.front().attempts;  // that one was not the module's fault
+    timer_.cancel();
+    pid_ = -1;
+    channel_.reset();
+    ready_ = busy_ = timed_out_ = false;
+    return start();
   }
   log::warn("event=compiler_lost pid={} what=\"{}\"", pid_, describe(event));
   timer_.cancel();

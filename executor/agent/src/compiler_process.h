@@ -44,6 +44,9 @@ class CompilerProcess {
   void start();
   /// Ends the process; no job is done any more.
   void stop();
+  /// Ends the process, and starts none until `resume`: there is no core for it. Its jobs wait.
+  void pause();
+  void resume();
   /// Queues. A compiler that dies is started anew and asked once more; the second time the module
   /// is to blame: `module_rejected`.
   void compile(UniqueFd module, CompileTier tier, Done done);
@@ -73,6 +76,8 @@ class CompilerProcess {
   pid_t pid_ = -1;
   bool ready_ = false;
   bool stopped_ = false;
+  bool paused_ = false;
+  bool put_down_ = false;  // by `pause`, and its end is not known yet
   bool busy_ = false;
   bool timed_out_ = false;
   std::optional<CompilerReady> target_;

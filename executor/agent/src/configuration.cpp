@@ -23,6 +23,10 @@ struct GrantTexts {
 void add_grant_options(CLI::App& app, Configuration& c, GrantTexts& texts) {
   app.add_option("--core-list", texts.cores,
                  "offer these cores only, such as 0-3,8, of those that this process may use");
+  app.add_option("--core-feed", c.core_feed,
+                 "number of a descriptor from which to read which of these cores to offer, a line "
+                 "such as 0-3,8 for each change; at its end the cores are given back")
+      ->check(CLI::Range(3, 1 << 20));
   app.add_option("--memory", texts.memory,
                  "offer at most so much memory, such as 8GiB; a worker gets no more either");
   app.add_option("--grant", texts.source,
@@ -63,6 +67,8 @@ Result<void> read_grant(const GrantTexts& texts, Configuration& c) {
     return fail(ErrorCode::bad_configuration, "--ends-in-s must be at most a year");
   if (texts.gateway_grace_s > longest_grace)
     return fail(ErrorCode::bad_configuration, "--gateway-grace-s must be at most a day (86400)");
+  if (c.core_feed >= 0 && *source == GrantSource::local)
+    return fail(ErrorCode::bad_configuration, "--core-feed is for a batch job's grant");
   auto cores = parse_core_list(texts.cores);
   if (!cores) return fail(std::move(cores.error()).while_doing("--core-list"));
   if (!texts.memory.empty()) {

@@ -39,6 +39,9 @@ struct Configuration {
   GrantTerms grant;                         // whose the cores are; default: ours (local)
   /// Offered cores, of those that the affinity mask and cgroup allow; default: all of them.
   CoreList core_list;
+  /// A pipe of which whoever started us is the writer: it says which of these cores are to be
+  /// offered now, a line for each change; none before the first. Its end is the grant's. -1: none.
+  int core_feed = -1;
   /// Of a batch job's grant: it ends when no gateway has answered for so long. 1 s to 1 d.
   std::chrono::seconds gateway_grace{120};
   /// Of all that the executor starts; default: `idle` in a batch job's grant.

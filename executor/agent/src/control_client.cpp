@@ -266,6 +266,7 @@ void ControlClient::opened() {
   hello.ack = stream_.received();
   if (handlers_->held) hello.held = handlers_->held();
   if (handlers_->grant) hello.grant = handlers_->grant();
+  if (handlers_->cores) hello.host.cores = handlers_->cores();
   write({.body = std::move(hello)});
   tick();
 }

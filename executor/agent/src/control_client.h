@@ -55,6 +55,8 @@ class ControlClient {
     std::function<std::vector<LeaseHeld>()> held;
     /// Whose the cores are, and for how long, for each hello. May be empty: as in the options.
     std::function<GrantTerms()> grant;
+    /// Those that are offered, for each hello. May be empty: as in the options.
+    std::function<CoreList()> cores;
   };
   ControlClient(boost::asio::io_context& io, Options options, Handlers handlers);
   ~ControlClient();

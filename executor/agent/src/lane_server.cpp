@@ -91,6 +91,13 @@ void LaneServer::revoke(const LeaseId& lease, const Failure& why) {
     if (session->lease() == lease) session->revoke(why);
 }
 
+void LaneServer::evict(const LeaseId& lease) {
+  const auto now = std::chrono::steady_clock::now();
+  const std::vector<std::shared_ptr<LaneSession>> sessions(sessions_.begin(), sessions_.end());
+  for (const auto& session : sessions)
+    if (session->lease() == lease) session->evict(now);
+}
+
 void LaneServer::evict_all() {
   closed_ = true;
   const auto now = std::chrono::steady_clock::now();

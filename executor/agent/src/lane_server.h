@@ -25,6 +25,8 @@ class LaneServer {
   /// Ends the sessions of that lease.
   void revoke(const LeaseId& lease, const Failure& why);
   void revoke_all(const Failure& why);
+  /// The cores of that lease's workers are taken back.
+  void evict(const LeaseId& lease);
   /// All workers' cores are taken back, and nobody is admitted any more.
   void evict_all();
   [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }

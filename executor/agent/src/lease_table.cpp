@@ -42,11 +42,15 @@ Result<CoreList> LeaseTable::choose_cores(const OpenLease& request) const {
   if (request.core_ids.size() != wanted)
     return fail(ErrorCode::bad_request, fmt::format("the lease names {} cores, its workers have {}",
                                                     request.core_ids.size(), wanted));
-  if (const CoreList foreign = without(request.core_ids, cores_); !foreign.empty())
+  if (const CoreList foreign = without(request.core_ids, most_); !foreign.empty())
     return fail(ErrorCode::bad_request,
                 fmt::format("the lease names cores that this executor does not offer: {} (it "
                             "offers {})",
                             to_core_text(foreign), to_core_text(cores_)));
+  if (const CoreList gone = without(request.core_ids, cores_); !gone.empty())
+    return fail(ErrorCode::no_capacity,
+                fmt::format("the lease names cores that their owner has just taken back: {}",
+                            to_core_text(gone)));
   const CoreList left = without(request.core_ids, taken_);
   if (left.size() != wanted)
     return fail(ErrorCode::no_capacity,
@@ -87,8 +91,26 @@ std::optional<LeaseClosed> LeaseTable::give_back(const LeaseId& lease) {
   const auto found = leases_.find(lease);
   if (found == leases_.end() || found->second.claimed == 0) return std::nullopt;
   if (--found->second.claimed != 0) return std::nullopt;
+  const bool reclaimed = reclaimed_ || found->second.reclaimed;
   remove(found);
-  return LeaseClosed{lease, reclaimed_ ? LeaseEnd::reclaimed : LeaseEnd::released};
+  return LeaseClosed{lease, reclaimed ? LeaseEnd::reclaimed : LeaseEnd::released};
+}
+
+LeaseTable::Shrunk LeaseTable::offer(const CoreList& cores) {
+  cores_ = without(most_, without(most_, cores));
+  Shrunk shrunk;
+  for (auto at = leases_.begin(); at != leases_.end();) {
+    const auto lease = at++;
+    if (without(lease->second.terms.core_ids, cores_).empty()) continue;
+    if (lease->second.claimed != 0) {
+      lease->second.reclaimed = true;
+      shrunk.lost.push_back(lease->first);
+      continue;
+    }
+    shrunk.closed.push_back({lease->first, LeaseEnd::reclaimed});
+    remove(lease);
+  }
+  return shrunk;
 }
 
 std::vector<LeaseClosed> LeaseTable::reclaim() {

@@ -23,8 +23,8 @@ class LeaseTable {
   static constexpr std::chrono::minutes outage_grace{30};
   /// And for so long once a gateway is back, so that the client can renew it.
   static constexpr std::chrono::seconds renewal_grace{30};
-  /// `cores`: those that it offers.
-  explicit LeaseTable(CoreList cores) : cores_(std::move(cores)) {}
+  /// `cores`: those that it offers, and the only ones that it ever will.
+  explicit LeaseTable(CoreList cores) : most_(std::move(cores)), cores_(most_) {}
 
   /// Idempotent by id: a second `open` of the same lease answers as the first. A request that names
   /// no cores gets the lowest free ones. Errors: `no_capacity`, `denied` (an older epoch),
@@ -60,13 +60,21 @@ class LeaseTable {
 
   /// No lease is opened from now on.
   void drain() { draining_ = true; }
+  /// What an offer of other cores leaves behind.
+  struct Shrunk {
+    std::vector<LeaseClosed> closed;  // nothing of them was claimed
+    std::vector<LeaseId> lost;        // their workers have to leave their cores
+  };
+  /// It offers these of its cores from now on, and no others. Leases that have a core which is not
+  /// among them end: those in `lost` close as `reclaimed` when their workers are given back.
+  [[nodiscard]] Shrunk offer(const CoreList& cores);
   /// Its cores are taken back: leases of which nothing is claimed are closed and returned, the
   /// others close as `reclaimed` when their workers are given back.
   [[nodiscard]] std::vector<LeaseClosed> reclaim();
 
   [[nodiscard]] bool draining() const { return draining_; }
   [[nodiscard]] std::uint32_t cores_free() const {
-    return static_cast<std::uint32_t>(cores_.size() - taken_.size());
+    return static_cast<std::uint32_t>(without(cores_, taken_).size());
   }
   [[nodiscard]] const CoreList& cores() const { return cores_; }
 
@@ -75,6 +83,7 @@ class LeaseTable {
     OpenLease terms;
     std::uint32_t claimed = 0;
     bool ever_claimed = false;
+    bool reclaimed = false;  // it has a core that is not offered any more
     MonotonicTime lapses;
     MonotonicTime expires = MonotonicTime::max();
   };
@@ -83,7 +92,8 @@ class LeaseTable {
   [[nodiscard]] Result<CoreList> choose_cores(const OpenLease& request) const;
   void remove(Leases::iterator lease);
 
-  CoreList cores_;
+  CoreList most_;   // that it can ever offer
+  CoreList cores_;  // of these, those that it offers now
   CoreList taken_;  // by leases
   bool draining_ = false;
   bool reclaimed_ = false;

@@ -1,6 +1,7 @@
 // orchid-executor: the agent of one host and owner.
-#include <sched.h>
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
@@ -13,6 +14,7 @@
 #include "accessed_memory.h"
 #include "agent.h"
 #include "configuration.h"
+#include "core_binding.h"
 #include "fabric_probe.h"
 #include "foundation/files.h"
 #include "foundation/log.h"
@@ -80,16 +82,6 @@ Result<std::string> read_token(const std::filesystem::path& path) {
   return token;
 }
 
-Result<void> bind_to(const CoreList& cores) {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  for (const std::uint32_t core : cores)
-    if (core < CPU_SETSIZE) CPU_SET(core, &mask);
-  if (::sched_setaffinity(0, sizeof(mask), &mask) != 0)
-    return fail_errno("sched_setaffinity to the offered cores");
-  return {};
-}
-
 /// Those of the host that this executor is to offer.
 Result<void> choose_cores(const Configuration& c, HostResources& host) {
   const auto allowed = host.cores;
@@ -103,6 +95,14 @@ Result<void> choose_cores(const Configuration& c, HostResources& host) {
   }
   if (c.cores != 0 && c.cores < host.cores.size()) host.cores.resize(c.cores);
   return {};
+}
+
+/// A copy of our own, which nothing that we start inherits; the original is closed.
+Result<UniqueFd> take_core_feed(int number) {
+  UniqueFd feed(::fcntl(number, F_DUPFD_CLOEXEC, 3));
+  if (!feed) return fail_errno("--core-feed: descriptor " + std::to_string(number));
+  ::close(number);
+  return feed;
 }
 
 /// All that is started from here on lives inside what is offered, and behind others.
@@ -122,7 +122,7 @@ Result<GrantGroup> stay_inside(const Configuration& c, const CoreList& allowed,
     log::info("event=control_group cores={} memory={}", group.bounds_cores() ? "yes" : "no",
               group.bounds_memory() ? "yes" : "no");
   if (fewer)
-    if (auto bound = bind_to(host.cores); !bound) return fail(std::move(bound.error()));
+    if (auto bound = bind_this_process(host.cores); !bound) return fail(std::move(bound.error()));
   if (c.scheduling == SchedulingClass::idle)
     if (auto gone = give_way(); !gone)
       log::warn("event=not_behind_others reason=\"{}\"", gone.error().message);
@@ -177,6 +177,11 @@ Result<void> serve(const Configuration& c) {
                          .program_directory = c.program_directory};
   options.grant.terms = c.grant;
   if (c.grant.source != GrantSource::local) options.grant.gateway_grace = c.gateway_grace;
+  if (c.core_feed >= 0) {
+    auto feed = take_core_feed(c.core_feed);
+    if (!feed) return fail(std::move(feed.error()));
+    options.core_feed = std::move(*feed);
+  }
   options.lane_address = remote.address;
   options.workers.remote_address = remote.host;
   options.workers.trusted_fabric = c.lane_fabric != LaneFabric::tcp;

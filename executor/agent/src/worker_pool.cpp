@@ -116,8 +116,13 @@ void WorkerPool::set_spare(std::size_t spare) {
   fill();
 }
 
+void WorkerPool::pause(bool paused) {
+  paused_ = paused;
+  fill();
+}
+
 void WorkerPool::fill() {
-  if (!zygote_ready_) return;
+  if (!zygote_ready_ || paused_) return;
   auto asked = request_births(true, spare_remote() + remote_.waiting.size());
   if (asked) asked = request_births(false, options_.spare + local_.waiting.size());
   if (asked) return;

@@ -62,6 +62,8 @@ class WorkerPool {
     return alive_;
   }
   void set_spare(std::size_t spare);
+  /// No births while it is paused: there is no core for them. The workers that are there stay.
+  void pause(bool paused);
   [[nodiscard]] std::size_t ready() const { return local_.ready.size(); }
   /// Of both kinds as many workers are ready as are kept.
   [[nodiscard]] bool full() const {
@@ -106,6 +108,7 @@ class WorkerPool {
   pid_t zygote_pid_ = -1;
   bool zygote_ready_ = false;
   bool stopped_ = false;
+  bool paused_ = false;
   std::chrono::milliseconds retry_{50};
   boost::asio::steady_timer retry_timer_;
   boost::asio::steady_timer fill_timer_;

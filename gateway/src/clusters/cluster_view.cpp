@@ -1,5 +1,6 @@
 #include "clusters/cluster_view.h"
 
+#include <set>
 #include <utility>
 
 #include "hosts/capacity.h"
@@ -60,11 +61,13 @@ placement::HostAllocation ClusterView::allocation_of(
                                        .drained = node.state == SourceNodeState::unusable,
                                        .jobs = {}};
   std::map<std::uint64_t, placement::CoreSet> granted;  // by job
+  std::set<std::uint64_t> shared;  // jobs that grant what their steps do not use
   placement::CoreSet of_grants;
   for (const Executor* executor : executors)
     if (executor->grant.job != 0) {
       granted[executor->grant.job] |= core_set(executor->host.cores);
       of_grants |= core_set(executor->host.cores);
+      if (executor->grant.source == GrantSource::share) shared.insert(executor->grant.job);
     }
   const auto found = jobs_.find(node.name);
   if (found == jobs_.end()) return allocation;
@@ -74,12 +77,13 @@ placement::HostAllocation ClusterView::allocation_of(
                                  .memory = share->memory,
                                  .gpus = core_set(share->gpus),
                                  .state = state_of(job->state)};
-    if (const auto own = granted.find(job->id); own != granted.end())
-      one.cores = own->second;
-    else
-      one.cores = system_cores(node, job->exclusive ? first_numbers(node.cores()) : share->cores,
-                               executors.front()->host.thread_order) -
-                  of_grants;
+    const auto own = granted.find(job->id);
+    if (own != granted.end()) one.cores = own->second;
+    // What a job's steps use is not free for others either.
+    if (own == granted.end() || shared.contains(job->id))
+      one.cores |= system_cores(node, job->exclusive ? first_numbers(node.cores()) : share->cores,
+                                executors.front()->host.thread_order) -
+                   of_grants;
     allocation.jobs.push_back(std::move(one));
   }
   return allocation;

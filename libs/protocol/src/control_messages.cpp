@@ -131,8 +131,14 @@ Json to_json(const ControlMessage& message) {
 
 template <typename Message>
 void parse_offer(JsonFields& f, Message& m) {
-  if (f.has("ends_in_ms"))
-    m.ends_in = std::chrono::milliseconds(f.number<std::uint32_t>("ends_in_ms"));
+  if (f.has("ends_in_ms")) {
+    constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 1000);
+    const auto milliseconds = f.number<std::uint64_t>("ends_in_ms");
+    if (milliseconds > static_cast<std::uint64_t>(longest.count()))
+      f.fault<int>("ends_in_ms", "must be at most 1000 days");
+    else
+      m.ends_in = std::chrono::milliseconds(milliseconds);
+  }
   m.draining = f.flag("draining");
 }
 

@@ -1,4 +1,4 @@
-#include "command_runner.h"
+#include "pilot/command_runner.h"
 
 #include <fcntl.h>
 #include <poll.h>

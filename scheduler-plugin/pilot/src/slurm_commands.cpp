@@ -5,8 +5,8 @@
 
 #include <string_view>
 
-#include "command_runner.h"
-#include "slurm_words.h"
+#include "pilot/command_runner.h"
+#include "pilot/slurm_words.h"
 
 namespace orchid::pilot {
 

@@ -11,7 +11,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
 from slurm_cluster import measured, started, wait_until  # noqa: E402
-from site_of_pilots import alive, expect, family, orchid_beside  # noqa: E402
+from processes import alive, expect, family  # noqa: E402
+from site_of_pilots import orchid_beside  # noqa: E402
 
 PROGRAMS, MPIRUN = pathlib.Path(sys.argv[1]), sys.argv[2]
 NODES = ("--nodes", "2", "--cores", "2")

@@ -13,7 +13,8 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
 from slurm_cluster import measured, started, wait_until  # noqa: E402
-from site_of_pilots import alive, expect, family, orchid_beside  # noqa: E402
+from processes import alive, expect, family  # noqa: E402
+from site_of_pilots import orchid_beside  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
 NODES = ("--nodes", "2", "--cores", "2", "--option", "EnforcePartLimits=ALL")

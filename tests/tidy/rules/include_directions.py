@@ -19,8 +19,11 @@ MAY_INCLUDE = {
     "gateway/door": ["libs/foundation", "libs/protocol", "libs/transport", "libs/sandbox"],
     "executor": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module", "libs/function_abi", "libs/sandbox"],
     "scheduler-plugin/slurm": ["libs/foundation", "libs/protocol"],
+    "scheduler-plugin/pilot": ["libs/foundation", "libs/protocol"],
+    "scheduler-plugin/share": ["libs/foundation", "libs/protocol", "scheduler-plugin/pilot"],
+    "scheduler-plugin/spank": ["scheduler-plugin/share"],
     "sdk": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module", "libs/function_abi"],
-    "cli": ["libs/foundation", "libs/protocol", "libs/module", "sdk"],
+    "cli": ["libs/foundation", "libs/protocol", "libs/module", "sdk", "scheduler-plugin/pilot", "scheduler-plugin/share"],
     "functions": ["libs/function_abi"],
     # A program that calls a function stands beside it, and is a user of the SDK like any other. What becomes bitcode is not in there.
     "functions/blackscholes/offload": ["libs/function_abi", "sdk"],
@@ -30,6 +33,7 @@ MAY_INCLUDE = {
 HEADER_ROOTS = {
     "foundation": "libs/foundation", "protocol": "libs/protocol", "module": "libs/module", "transport": "libs/transport",
     "sandbox": "libs/sandbox", "placement": "scheduler-plugin/placement",
+    "pilot": "scheduler-plugin/pilot", "share": "scheduler-plugin/share",
     "orchid": None,  # function_abi and the SDK share it; the file decides
 }
 FUNCTION_ABI_HEADERS = ("orchid/embedded.h", "orchid/function.h", "orchid/function.hpp", "orchid/values.h")

@@ -18,8 +18,8 @@ HOMES = [
     (r"curl/", r"sdk/cpp/src/http"),
     (r"sqlite3\.h$", r"gateway/src/store/"),
     (r"seccomp\.h$|linux/(seccomp|landlock)\.h$", r"libs/sandbox/"),
-    (r"slurm/(slurm|slurmdb|slurm_errno|slurm_version)\.h$", r"scheduler-plugin/slurm/src/libslurm/"),
-    (r"slurm/spank\.h$", r"scheduler-plugin/spank/"),
+    (r"slurm/(slurm|slurmdb|slurm_errno|slurm_version)\.h$", r"scheduler-plugin/(slurm/src/libslurm|spank)/|benchmarks/share_cost\."),
+    (r"slurm/spank\.h$", r"scheduler-plugin/spank/|benchmarks/share_cost\."),
 ]
 
 

@@ -127,6 +127,8 @@ std::map<std::string, std::vector<Words>> ways_to_call(const Place& place) {
           {"leases", {{}, {"--release", "l-1-1"}, {"--release", "l-1-1", "l-1-2"}}},
           // Without Slurm: the last one gives the place its mark.
           {"pilot", {{"list"}, {"stop", "--all"}, {"start", "--dry-run", "--address", "h:1"}}},
+          // The others are for the inside of jobs.
+          {"share", {{"status"}, {"status", "17"}}},
           {"token", {{}, {"--url"}}},
           {"doctor", {{}}}};
 }

@@ -67,4 +67,12 @@ TEST_CASE("no memory bandwidth is capped unless a cap is given, of 64 MiB in a s
   }
 }
 
+TEST_CASE("only a batch job's cores can be fed") {
+  CHECK(parse({"--grant", "share", "--core-feed", "7"})->configuration.core_feed == 7);
+  CHECK(parse({})->configuration.core_feed == -1);
+  CHECK(parse({"--core-feed", "7"}).error().code == ErrorCode::bad_configuration);
+  CHECK(parse({"--grant", "share", "--core-feed", "1"}).error().code ==
+        ErrorCode::bad_configuration);
+}
+
 }  // namespace orchid::executor

@@ -209,6 +209,51 @@ TEST_CASE("a gateway of an older epoch is not obeyed") {
   CHECK(table.begin_epoch(5, now).has_value());
 }
 
+TEST_CASE("leases on cores that are not offered any more end, and the others stay") {
+  LeaseTable table(first_numbers(4));
+  const MonotonicTime now{1h};
+  for (std::uint64_t number = 1; number <= 3; ++number) {
+    OpenLease open = request(number);
+    open.core_ids = {static_cast<std::uint32_t>(number)};
+    REQUIRE(table.open(open, now).has_value());
+  }
+  REQUIRE(table.claim({{1, 1}, secret, 1000}).has_value());
+  REQUIRE(table.claim({{1, 2}, secret, 1000}).has_value());
+  const auto shrunk = table.offer({0, 1, 9});  // 9 was never its own
+  CHECK(table.cores() == CoreList{0, 1});
+  CHECK(shrunk.lost == std::vector{LeaseId{1, 2}});
+  REQUIRE(shrunk.closed.size() == 1);
+  CHECK(shrunk.closed[0].lease == LeaseId{1, 3});
+  CHECK(shrunk.closed[0].reason == LeaseEnd::reclaimed);
+  CHECK(table.cores_free() == 1);
+
+  const auto back = table.give_back({1, 2});
+  REQUIRE(back.has_value());
+  CHECK(back->reason == LeaseEnd::reclaimed);
+  CHECK(table.give_back({1, 1})->reason == LeaseEnd::released);
+
+  OpenLease late = request(4);
+  late.core_ids = {2};
+  CHECK(table.open(late, now).error().code == ErrorCode::no_capacity);  // said before it was known
+  late.core_ids = {9};
+  CHECK(table.open(late, now).error().code == ErrorCode::bad_request);
+  CHECK(table.offer(first_numbers(4)).lost.empty());
+  late.core_ids = {2};
+  CHECK(table.open(late, now).has_value());
+}
+
+TEST_CASE("a core that is lost and comes back is free when its worker has left it") {
+  LeaseTable table(first_numbers(2));
+  const MonotonicTime now{1h};
+  REQUIRE(table.open(request(1, 2), now).has_value());
+  REQUIRE(table.claim({{1, 1}, secret, 1000}).has_value());
+  CHECK(table.offer({0}).lost == std::vector{LeaseId{1, 1}});
+  CHECK(table.offer({0, 1}).lost.empty());
+  CHECK(table.cores_free() == 0);
+  CHECK(table.give_back({1, 1})->reason == LeaseEnd::reclaimed);
+  CHECK(table.cores_free() == 2);
+}
+
 TEST_CASE("no order of commands creates or loses a core") {
   std::mt19937 random(1);
   LeaseTable table(first_numbers(8));

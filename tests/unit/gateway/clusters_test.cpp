@@ -169,6 +169,31 @@ TEST_CASE("a job's cores are those that its pilot names, others' are the batch s
   CHECK_FALSE(allocation.drained);
 }
 
+TEST_CASE("what the steps of a shared job use is not free for others") {
+  const KnownCluster cluster({node("n1", 4)}, {job(5, "n1", {0, 1, 2})});
+  const Executor local = executor("local", "n1", {0, 1, 2, 3});
+  const Executor share =
+      executor("share", "x", {2}, {.source = GrantSource::share, .cluster = "fern", .job = 5});
+  const auto allocation =
+      cluster.view().allocation_of(cluster.state.inventory.nodes().at("n1"), {&local, &share});
+  CHECK(allocation.jobs.at(0).cores == placement::CoreSet{0, 1, 2});
+}
+
+TEST_CASE("a share has a place for its owner's functions, and for nobody else's") {
+  HostBook hosts;
+  Executor share = executor("share", "n1", {0}, {.source = GrantSource::share, .job = 5});
+  share.owner.tenant = {.uid = 1000, .name = "ada"};
+  share.host.memory = 8_GiB;
+  hosts.join(share);
+  Capacity capacity(hosts, {});
+  CHECK(capacity.refresh("boot", start).empty());
+  WorkerNeeds needs{
+      .tenant = {.uid = 1001, .name = "eve"}, .cores = 1, .memory = 1_GiB, .boot_id = "boot"};
+  CHECK_FALSE(capacity.place(needs, Capacity::Where::client_host, start).placed());
+  needs.tenant = {.uid = 1000, .name = "ada"};
+  CHECK(capacity.place(needs, Capacity::Where::client_host, start).placed());
+}
+
 TEST_CASE("an exclusive job has all of its node, with all threads of its cores") {
   SourceJob alone = job(7, "n1", {0});
   alone.exclusive = true;

@@ -1,4 +1,4 @@
-#include "slurm_words.h"
+#include "pilot/slurm_words.h"
 
 #include <doctest/doctest.h>
 

@@ -63,6 +63,8 @@ TEST_CASE("every numbered control message comes back as it was") {
   CHECK(grant.ends_in == std::chrono::milliseconds(90));
   CHECK(grant.draining);
   CHECK_FALSE(numbered(GrantChanged{}).ends_in.has_value());
+  constexpr std::chrono::hours a_year(24 * 366);  // the longest that an executor can be told
+  CHECK(numbered(GrantChanged{.cores = {}, .ends_in = a_year}).ends_in == a_year);
   const auto capacity =
       numbered(CapacityReport{.cores_free = 2, .workers_ready = 1, .counters = {{"calls", 7}}});
   CHECK(capacity.counters.at("calls") == 7);

@@ -1,4 +1,4 @@
-// command_runner.h: runs a command to its end, within a deadline.
+// pilot/command_runner.h: runs a command to its end, within a deadline.
 #pragma once
 #include <chrono>
 #include <string>

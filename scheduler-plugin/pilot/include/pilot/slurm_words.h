@@ -1,4 +1,4 @@
-// slurm_words.h: what Slurm's commands print, as our errors and rows. No I/O.
+// pilot/slurm_words.h: what Slurm's commands print, as our errors and rows. No I/O.
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,0 +1,106 @@
+#include "shares/share_keeper.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <thread>
+#include <utility>
+
+namespace orchid::cli {
+namespace {
+
+constexpr std::chrono::seconds longest_end{3};
+constexpr std::chrono::milliseconds end_interval{2};
+
+/// The next of `signals`; 0: none within `time`.
+int wait_for_signal(const sigset_t& signals, std::chrono::milliseconds time) {
+  const timespec wait{.tv_sec = time.count() / 1000, .tv_nsec = time.count() % 1000 * 1'000'000};
+  return std::max(0, ::sigtimedwait(&signals, nullptr, &wait));
+}
+
+/// That this thread has used.
+std::chrono::nanoseconds processor_time() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
+
+}  // namespace
+
+sigset_t keeper_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGTERM, SIGINT, SIGCHLD}) sigaddset(&signals, number);
+  return signals;
+}
+
+ShareKeeper::ShareKeeper(Options options, ChildProcess executor, UniqueFd feed)
+    : executor_(std::move(executor)),
+      feed_(std::move(feed)),
+      processes_(options.processes),
+      usage_(options.processes.job_cores),
+      offer_(options.processes.job_cores, options.most_cores) {}
+
+Result<ShareKeeper> ShareKeeper::start(Options options) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("pipe2");
+  const UniqueFd reader(ends[0]);
+  UniqueFd writer(ends[1]);
+  std::vector<std::string> arguments = options.arguments;
+  arguments.insert(arguments.end(), {"--core-feed", std::to_string(reader.get())});
+  auto executor = ChildProcess::start({.path = options.executor,
+                                       .arguments = std::move(arguments),
+                                       .environment = {},
+                                       .inherited_descriptor = reader.get()});
+  if (!executor) return fail(std::move(executor.error()));
+  return ShareKeeper(std::move(options), std::move(*executor), std::move(writer));
+}
+
+int ShareKeeper::run() {
+  const sigset_t signals = keeper_signals();
+  while (true) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= next_look_ && (now - looked_ >= longest_interval || processes_.worth_a_look(now)))
+      look(now);
+    const int signal = wait_for_signal(signals, interval);
+    if (signal == SIGTERM || signal == SIGINT) {
+      told_to_end_ = true;
+      executor_.send_signal(SIGTERM);  // it may have had it already, and ends then, too
+      return 0;
+    }
+    if (const auto status = executor_.reap()) return *status;
+  }
+}
+
+int ShareKeeper::wait_for_end() {
+  const auto give_up = std::chrono::steady_clock::now() + longest_end;
+  while (std::chrono::steady_clock::now() < give_up) {
+    if (const auto status = executor_.reap()) return *status;
+    std::this_thread::sleep_for(end_interval);
+  }
+  return 0;  // it is killed when we end
+}
+
+void ShareKeeper::look(MonotonicTime now) {
+  const auto before = processor_time();
+  tell(offer_.decide(now, usage_.look(now, processes_.look(now))));
+  looked_ = now;
+  const auto pause = std::chrono::duration_cast<MonotonicTime::duration>(
+      (processor_time() - before) / most_effort);
+  next_look_ = now + std::min<MonotonicTime::duration>(pause, longest_interval);
+}
+
+/// One line is less than a pipe holds, and the executor reads; one that does not has ended, or is
+/// about to be ended.
+void ShareKeeper::tell(const CoreList& cores) {
+  if (told_ == cores) return;
+  const std::string line = to_core_text(cores) + "\n";
+  if (::write(feed_.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size()))
+    told_ = cores;
+}
+
+}  // namespace orchid::cli

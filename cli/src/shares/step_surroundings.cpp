@@ -1,0 +1,126 @@
+#include "shares/step_surroundings.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <sched.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <ctime>
+#include <memory>
+#include <string_view>
+
+namespace orchid::cli {
+namespace {
+
+constexpr std::string_view folder_prefix = "orchid-share-";
+constexpr std::time_t settled_s = 60;  // a folder that is just being made has no lock yet
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+template <typename Number>
+Number number_of(const char* name) {
+  const std::string text = variable(name);
+  Number number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+CoreList allowed_cores() {
+  cpu_set_t mask;
+  CoreList cores;
+  if (::sched_getaffinity(0, sizeof(mask), &mask) != 0) return cores;
+  for (std::uint32_t core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &mask)) cores.push_back(core);
+  return cores;
+}
+
+/// One of ours that nobody has locked any more.
+void remove_if_abandoned(const std::filesystem::path& folder) {
+  const std::filesystem::path lock = folder / "lock";
+  struct stat status{};
+  if (::lstat(lock.c_str(), &status) != 0 || status.st_uid != ::geteuid() ||
+      !S_ISREG(status.st_mode) || std::time(nullptr) - status.st_mtime < settled_s)
+    return;
+  const UniqueFd file(::open(lock.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (!file || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return;
+  std::error_code ignored;  // the next one tries again
+  std::filesystem::remove_all(folder, ignored);
+}
+
+}  // namespace
+
+Result<OwnStep> read_own_step() {
+  OwnStep own{.job = number_of<std::uint64_t>("SLURM_JOB_ID"),
+              .step = variable("SLURM_STEP_ID"),
+              .node = variable("SLURMD_NODENAME"),
+              .cluster = variable("SLURM_CLUSTER_NAME"),
+              .cpus_here = number_of<std::uint32_t>("SLURM_CPUS_ON_NODE")};
+  if (own.job != 0 && !own.step.empty() && !own.node.empty()) return own;
+  return fail(ErrorCode::bad_request,
+              "this is no step of a Slurm job; 'orchid share start' inside a job starts one");
+}
+
+Result<CoreList> cores_of_job(const OwnStep& own, const share::SlurmSteps& slurm) {
+  CoreList allowed = allowed_cores();
+  if (own.cpus_here == 0 || allowed.size() <= own.cpus_here) return allowed;
+  return slurm.cores(own.job, own.node);
+}
+
+std::string address_towards(const std::string& gateway) {
+  const auto colon = gateway.rfind(':');
+  if (colon == std::string::npos) return {};
+  std::string host = gateway.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const addrinfo hints{.ai_flags = 0, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_DGRAM};
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(host.c_str(), gateway.c_str() + colon + 1, &hints, &found) != 0) return {};
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    // Nothing is sent: the kernel says by which address it would be.
+    const UniqueFd socket(::socket(one->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_storage own{};
+    socklen_t size = sizeof(own);
+    std::array<char, 128> name{};
+    if (!socket || ::connect(socket.get(), one->ai_addr, one->ai_addrlen) != 0 ||
+        ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0 ||
+        ::getnameinfo(reinterpret_cast<const sockaddr*>(&own), size, name.data(), name.size(),
+                      nullptr, 0, NI_NUMERICHOST) != 0)
+      continue;
+    return one->ai_family == AF_INET6 ? fmt::format("[{}]:0", name.data())
+                                      : fmt::format("{}:0", name.data());
+  }
+  return {};
+}
+
+Result<NodeFolder> NodeFolder::make(std::uint64_t job) {
+  const std::filesystem::path parent = "/tmp";
+  std::error_code gone;
+  for (std::filesystem::directory_iterator at(parent, gone), end; !gone && at != end;
+       at.increment(gone))
+    if (at->path().filename().string().starts_with(folder_prefix)) remove_if_abandoned(at->path());
+  std::string name = parent / fmt::format("{}{}-XXXXXX", folder_prefix, job);
+  if (::mkdtemp(name.data()) == nullptr) return fail_errno("making a folder in /tmp");
+  const std::string lock_name = name + "/lock";
+  UniqueFd lock(::open(lock_name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_EXCL, 0600));
+  if (!lock || ::flock(lock.get(), LOCK_EX) != 0) return fail_errno("locking " + name);
+  return NodeFolder(std::move(name), std::move(lock));
+}
+
+void NodeFolder::remove() {
+  if (path_.empty()) return;
+  std::error_code ignored;  // what is left is removed by the next one here
+  std::filesystem::remove_all(path_, ignored);
+  path_.clear();
+}
+
+}  // namespace orchid::cli

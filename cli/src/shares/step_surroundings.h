@@ -1,0 +1,54 @@
+// shares/step_surroundings.h: what the process of a share finds on its node: cores, an address, a
+// folder.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "foundation/result.h"
+#include "foundation/unique_fd.h"
+#include "protocol/core_list.h"
+#include "share/slurm_steps.h"
+
+namespace orchid::cli {
+
+/// The step that this process is in, as Slurm's environment says.
+struct OwnStep {
+  std::uint64_t job = 0;
+  std::string step;  // "3"
+  std::string node;
+  std::string cluster;          // may be empty
+  std::uint32_t cpus_here = 0;  // that the step, and so the job, has on this node
+};
+/// Errors: `bad_request`: this process is in no step.
+[[nodiscard]] Result<OwnStep> read_own_step();
+
+/// The job's cores on this node: what this process is bound to or, where Slurm binds nobody, what
+/// Slurm counts for it. Errors: those of `SlurmSteps`.
+[[nodiscard]] Result<CoreList> cores_of_job(const OwnStep& own, const share::SlurmSteps& slurm);
+
+/// "192.0.2.7:0": this node's address on the way to the gateway at "host:port"; empty: no way.
+[[nodiscard]] std::string address_towards(const std::string& gateway);
+
+/// A private folder on this node, which goes with its object. Those that earlier ones could not
+/// remove, since they were killed, go when one is made.
+class NodeFolder {
+ public:
+  /// Errors: `system`.
+  [[nodiscard]] static Result<NodeFolder> make(std::uint64_t job);
+  NodeFolder(NodeFolder&& other) noexcept
+      : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)) {}
+  NodeFolder& operator=(NodeFolder&&) = delete;
+  ~NodeFolder() { remove(); }
+  void remove();
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  NodeFolder(std::filesystem::path path, UniqueFd lock)
+      : path_(std::move(path)), lock_(std::move(lock)) {}
+  std::filesystem::path path_;
+  UniqueFd lock_;  // held as long as the folder is used
+};
+
+}  // namespace orchid::cli

@@ -1,0 +1,93 @@
+// share/share_option.h: what of a job is shared, as people write it: "cores:4,mem:8G". Nothing but
+// this header is needed, no memory is allocated and nothing is thrown: the plugin in Slurm's
+// programs reads it too.
+#pragma once
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+namespace orchid::share {
+
+/// On each node of the job.
+struct ShareOption {
+  std::uint32_t cores = 0;         // at most; 0: all that the job does not use
+  std::uint64_t memory_bytes = 0;  // 0: as much of the job's memory as of its cores
+  friend bool operator==(const ShareOption&, const ShareOption&) = default;
+};
+
+struct ParsedShareOption {
+  ShareOption option;
+  const char* fault = nullptr;  // what is wrong with the text, for people; null: nothing
+};
+
+namespace detail {
+
+/// Nothing of the text is left over.
+inline bool read_whole(std::string_view text, std::uint64_t& number) {
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  return read.ec == std::errc{} && read.ptr == text.data() + text.size();
+}
+
+/// True: it began with `name`, and has lost it.
+inline bool takes_off(std::string_view& part, std::string_view name) {
+  if (!part.starts_with(name)) return false;
+  part.remove_prefix(name.size());
+  return true;
+}
+
+inline const char* read_cores(std::string_view text, ShareOption& option) {
+  constexpr std::uint64_t most = 65'536;
+  std::uint64_t number = 0;
+  option.cores = 0;
+  if (text == "auto") return nullptr;
+  if (!read_whole(text, number) || number == 0 || number > most)
+    return "cores: is followed by 'auto' or by how many of each node's cores may be shared";
+  option.cores = static_cast<std::uint32_t>(number);
+  return nullptr;
+}
+
+/// "512M", "8G", "8GiB"; without a unit MiB, as Slurm counts memory.
+inline const char* read_memory(std::string_view text, ShareOption& option) {
+  constexpr const char* fault = "mem: is followed by 64M or more, such as 512M or 8G";
+  constexpr std::uint64_t least = 64ULL << 20;
+  if (text.ends_with("iB")) text.remove_suffix(2);
+  unsigned shift = 20;
+  if (!text.empty()) {
+    constexpr std::string_view units = "KMGT";
+    if (const auto unit = units.find(text.back()); unit != std::string_view::npos) {
+      shift = 10 * (static_cast<unsigned>(unit) + 1);
+      text.remove_suffix(1);
+    }
+  }
+  std::uint64_t amount = 0;
+  if (!read_whole(text, amount) || amount > std::numeric_limits<std::uint64_t>::max() >> shift ||
+      amount << shift < least)
+    return fault;
+  option.memory_bytes = amount << shift;
+  return nullptr;
+}
+
+}  // namespace detail
+
+/// "", "auto", "cores:4", "cores:auto,mem:8G", in any order. Of a part that comes twice the last
+/// one counts.
+inline ParsedShareOption parse_share_option(std::string_view text) {
+  ParsedShareOption parsed;
+  if (text.empty() || text == "auto") return parsed;
+  while (parsed.fault == nullptr) {
+    const auto comma = text.find(',');
+    std::string_view part(text.data(), comma == std::string_view::npos ? text.size() : comma);
+    if (detail::takes_off(part, "cores:"))
+      parsed.fault = detail::read_cores(part, parsed.option);
+    else if (detail::takes_off(part, "mem:"))
+      parsed.fault = detail::read_memory(part, parsed.option);
+    else
+      parsed.fault = "write cores:N, cores:auto or mem:SIZE, with a comma between two of them";
+    if (comma == std::string_view::npos) return parsed;
+    text.remove_prefix(comma + 1);
+  }
+  return parsed;
+}
+
+}  // namespace orchid::share

@@ -1,0 +1,41 @@
+// share/step_command.h: the step of a job that is its share: a process of `orchid share keep` on
+// each node of the job, beside all other steps.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "share/batch_job.h"
+#include "share/share_option.h"
+
+namespace orchid::share {
+
+struct ShareRequest {
+  BatchJob job;
+  ShareOption option;
+  std::string gateway;               // "host:port", as the nodes reach it
+  std::filesystem::path token_file;  // readable by the user on the nodes
+  std::filesystem::path programs;    // folder of Orchid's programs on the nodes
+  std::filesystem::path srun;
+  std::string lane_listen = "auto";  // as `orchid share keep` takes it
+  bool host_is_node = false;         // several nodes are one machine
+  std::chrono::seconds gateway_grace{120};
+  std::optional<std::chrono::seconds> ends_in;  // the job
+};
+
+/// Slurm's end would come with less notice.
+constexpr std::chrono::seconds end_margin{5};
+
+/// The words of that command, its path first.
+[[nodiscard]] std::vector<std::string> step_command(const ShareRequest& request);
+/// What such a step may have of the environment: nothing by which a job script tells its own steps
+/// what to be like. Variables as "NAME=VALUE".
+[[nodiscard]] std::vector<std::string> step_environment(const std::vector<std::string>& all);
+/// For a worker on each core that is shared, if nothing else is said; nothing: Slurm does not count
+/// memory.
+[[nodiscard]] std::optional<ByteCount> memory_of(const ShareOption& option, const BatchJob& job);
+
+}  // namespace orchid::share

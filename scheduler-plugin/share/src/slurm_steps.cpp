@@ -1,0 +1,131 @@
+#include "share/slurm_steps.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "pilot/command_runner.h"
+#include "pilot/slurm_words.h"
+
+namespace orchid::share {
+namespace {
+
+/// Without its end.
+template <typename Visit>
+void visit_lines(std::string_view text, Visit visit) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    visit(line);
+  }
+}
+
+/// Of "… NAME=VALUE …".
+std::string_view value_in(std::string_view line, std::string_view name) {
+  const auto at = line.find(name);
+  if (at == std::string_view::npos) return {};
+  line.remove_prefix(at + name.size());
+  return line.substr(0, line.find(' '));
+}
+
+}  // namespace
+
+Result<std::string> SlurmSteps::run(std::vector<std::string> words) const {
+  if (options_.folder.empty())
+    return fail(ErrorCode::unsupported,
+                "there are no commands of Slurm in PATH: a share is a step of a Slurm job");
+  const std::string name = words[0];
+  words[0] = options_.folder / name;
+  auto done = pilot::run_command(words, {}, options_.deadline);
+  if (!done && done.error().code == ErrorCode::timed_out)
+    return fail(ErrorCode::timed_out,
+                fmt::format("{} has not ended within {} s: slurmctld does not answer; 'scontrol "
+                            "ping' tells, try again later",
+                            name, options_.deadline.count() / 1000));
+  if (!done) return fail(std::move(done.error()));
+  if (done->status != 0) return fail(pilot::explain(name, done->status, done->errors));
+  return std::move(done->output);
+}
+
+Result<std::vector<std::string>> SlurmSteps::shares(std::uint64_t job) const {
+  auto told =
+      run({"squeue", "--noheader", "--steps", fmt::format("--jobs={}", job), "--format=%i|%j"});
+  if (!told) return fail(std::move(told.error()));
+  return parse_shares(*told);
+}
+
+Result<void> SlurmSteps::end(const std::vector<std::string>& steps) const {
+  if (steps.empty()) return {};
+  std::vector<std::string> words{"scancel", "--signal=TERM"};
+  words.insert(words.end(), steps.begin(), steps.end());
+  auto told = run(std::move(words));
+  if (!told) return fail(std::move(told.error()));
+  return {};
+}
+
+Result<std::optional<std::chrono::seconds>> SlurmSteps::time_left(std::uint64_t job) const {
+  auto told = run({"squeue", "--noheader", fmt::format("--jobs={}", job), "--format=%L"});
+  if (!told) return fail(std::move(told.error()));
+  return parse_time_left(*told);
+}
+
+Result<CoreList> SlurmSteps::cores(std::uint64_t job, const std::string& node) const {
+  const auto told = run({"scontrol", "show", "job", "--details", std::to_string(job)});
+  if (!told) return fail(told.error());
+  for (NodeCores& each : parse_node_cores(*told)) {
+    auto names = run({"scontrol", "show", "hostnames", each.nodes});
+    if (!names) return fail(std::move(names.error()));
+    bool is_here = false;
+    visit_lines(*names, [&](std::string_view name) { is_here = is_here || name == node; });
+    if (is_here) return std::move(each.cores);
+  }
+  return fail(ErrorCode::not_found, fmt::format("Slurm names no cores of job {} on {}", job, node));
+}
+
+std::vector<std::string> parse_shares(std::string_view text) {
+  std::vector<std::string> steps;
+  visit_lines(text, [&steps](std::string_view line) {
+    const auto bar = line.find('|');
+    if (bar != std::string_view::npos && line.substr(bar + 1) == step_name)
+      steps.emplace_back(line.substr(0, bar));
+  });
+  return steps;
+}
+
+Result<std::optional<std::chrono::seconds>> parse_time_left(std::string_view text) {
+  text = text.substr(0, text.find('\n'));
+  if (text == "UNLIMITED" || text == "NOT_SET") return std::optional<std::chrono::seconds>();
+  constexpr std::array<std::int64_t, 4> weights{1, 60, 3600, 86'400};
+  // So long a job without a limit may run, in Slurm's books, and just after its start.
+  constexpr std::int64_t a_year = 364 * 86'400;
+  std::int64_t seconds = 0;
+  std::string_view rest = text;
+  for (const std::int64_t weight : weights) {
+    const auto mark = rest.find_last_of(":-");
+    const std::string_view part = mark == std::string_view::npos ? rest : rest.substr(mark + 1);
+    std::int64_t number = 0;
+    const auto read = std::from_chars(part.data(), part.data() + part.size(), number);
+    if (read.ec != std::errc{} || read.ptr != part.data() + part.size() || number < 0) break;
+    seconds += number * weight;
+    if (mark == std::string_view::npos)
+      return seconds < a_year ? std::optional(std::chrono::seconds(seconds)) : std::nullopt;
+    rest = rest.substr(0, mark);
+  }
+  return fail(ErrorCode::internal,
+              "squeue printed what is no time: " + std::string(text.substr(0, 80)));
+}
+
+std::vector<NodeCores> parse_node_cores(std::string_view text) {
+  std::vector<NodeCores> found;
+  visit_lines(text, [&found](std::string_view line) {
+    const std::string_view nodes = value_in(line, " Nodes=");
+    auto cores = parse_core_list(value_in(line, " CPU_IDs="));
+    if (!nodes.empty() && cores && !cores->empty())
+      found.push_back({std::string(nodes), std::move(*cores)});
+  });
+  return found;
+}
+
+}  // namespace orchid::share

@@ -1,0 +1,75 @@
+#include "share/step_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "share/slurm_steps.h"
+
+namespace orchid::share {
+
+std::optional<ByteCount> memory_of(const ShareOption& option, const BatchJob& job) {
+  if (option.memory_bytes != 0) return ByteCount{option.memory_bytes};
+  const std::uint32_t cpus = job.most_cpus();
+  const std::uint32_t shared = option.cores == 0 ? cpus : option.cores;
+  if (job.per_cpu) return ByteCount{job.per_cpu->value * shared};
+  if (job.per_node) return ByteCount{job.per_node->value / cpus * shared};
+  return std::nullopt;
+}
+
+std::vector<std::string> step_command(const ShareRequest& r) {
+  const std::string nodes = std::to_string(r.job.nodes());
+  // --overlap: it takes nothing away from steps that come; it sees to that itself.
+  std::vector<std::string> words{r.srun,
+                                 fmt::format("--jobid={}", r.job.id),
+                                 fmt::format("--job-name={}", step_name),
+                                 "--overlap",
+                                 "--nodes=" + nodes,
+                                 "--ntasks=" + nodes,
+                                 "--ntasks-per-node=1",
+                                 "--gres=none",
+                                 "--kill-on-bad-exit=0",
+                                 "--wait=0",
+                                 "--mpi=none",
+                                 "--input=none",
+                                 "--quiet",
+                                 "--export=ALL",
+                                 r.programs / "orchid",
+                                 "share",
+                                 "keep",
+                                 "--address",
+                                 r.gateway,
+                                 "--token-file",
+                                 r.token_file,
+                                 "--lane-listen",
+                                 r.lane_listen,
+                                 "--host-identity",
+                                 r.host_is_node ? "node" : "boot",
+                                 "--gateway-grace",
+                                 fmt::format("{}s", r.gateway_grace.count())};
+  const auto add = [&words](const char* name, std::string value) {
+    words.emplace_back(name);
+    words.push_back(std::move(value));
+  };
+  if (r.option.cores != 0) add("--cores", std::to_string(r.option.cores));
+  if (const auto memory = memory_of(r.option, r.job))
+    add("--memory", fmt::format("{}MiB", memory->value >> 20));
+  if (r.ends_in) add("--ends-in", fmt::format("{}s", (*r.ends_in - end_margin).count()));
+  return words;
+}
+
+std::vector<std::string> step_environment(const std::vector<std::string>& all) {
+  constexpr std::array<std::string_view, 9> kept{
+      "PATH=",   "HOME=",           "USER=",       "LOGNAME=",           "LANG=",
+      "TMPDIR=", "XDG_STATE_HOME=", "SLURM_CONF=", "SLURM_CLUSTER_NAME="};
+  std::vector<std::string> variables;
+  for (const std::string& variable : all)
+    if (std::ranges::any_of(kept,
+                            [&](std::string_view name) { return variable.starts_with(name); }))
+      variables.push_back(variable);
+  return variables;
+}
+
+}  // namespace orchid::share

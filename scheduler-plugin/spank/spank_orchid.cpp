@@ -1,0 +1,125 @@
+// spank_orchid.so: `#SBATCH --orchid-share[=cores:N|auto,mem:SIZE]`, for Slurm's own programs.
+//
+// The option is read where jobs are submitted, so that a mistake is told at once. The share itself
+// is started by the batch script's process on the job's first node, as the job's user, just before
+// it becomes the script: what it starts is `orchid share start`, as the script itself could. From
+// there on the plugin has nothing to do with it.
+//
+// This lives inside sbatch, srun, slurmd and slurmstepd. So it needs no library but libc (also not
+// the one of C++), allocates nothing, opens no connection, and no fault of Orchid is one of the
+// job: every hook answers "all is well", but for an option that cannot be understood.
+#include <cstdint>
+// Slurm's headers come after that one, and do not know C++.
+extern "C" {
+#include <slurm/slurm.h>
+#include <slurm/spank.h>
+}
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "share/share_option.h"
+
+namespace {
+
+constexpr std::size_t longest_text = 128;
+
+/// Owned by the process's only thread that calls plugins.
+struct Wish {
+  bool told = false;
+  char text[longest_text] = "";  // as the user has written it
+};
+Wish wish;
+
+int read_option(int, const char* text, int) {
+  if (text == nullptr) text = "";
+  const std::size_t length = std::strlen(text);
+  const auto parsed = orchid::share::parse_share_option({text, length});
+  const char* fault = length >= longest_text ? "it is too long" : parsed.fault;
+  if (fault != nullptr) {
+    slurm_error("--orchid-share=%s: %s", text, fault);
+    return -1;
+  }
+  std::memcpy(wish.text, text, length + 1);
+  wish.told = true;
+  return 0;
+}
+
+spank_option option_of_jobs{
+    .name = const_cast<char*>("orchid-share"),
+    .arginfo = const_cast<char*>("cores:N|auto,mem:SIZE"),
+    .usage = const_cast<char*>("let Orchid run your functions on cores of the job that none of its "
+                               "steps uses (batch jobs only)"),
+    .has_arg = 2,  // optional
+    .val = 0,
+    .cb = read_option};
+
+/// "orchid=PATH" of plugstack.conf; otherwise the program is looked for in the job's PATH.
+const char* program_of(int count, char** arguments) {
+  constexpr std::string_view name = "orchid=";
+  for (int i = 0; i < count; ++i)
+    if (std::string_view(arguments[i]).starts_with(name)) return arguments[i] + name.size();
+  return "orchid";
+}
+
+bool is_batch_script(spank_t spank) {
+  std::uint32_t step = 0;
+  return spank_context() == S_CTX_REMOTE &&
+         spank_get_item(spank, S_JOB_STEPID, &step) == ESPANK_SUCCESS && step == SLURM_BATCH_SCRIPT;
+}
+
+/// A shell, since that is on every node's own disk: whatever takes longer happens in it.
+constexpr const char* shell_script =
+    "command -v \"$1\" >/dev/null || { echo \"orchid-share: there is no program '$1' here; the job "
+    "runs without a share\" >&2; exit 0; }\n"
+    "exec \"$1\" share start ${2:+\"$2\"} >&2";
+
+/// Twice removed, so that neither Slurm nor the script ever waits for it or has to reap it.
+void start_share(const char* program, char* const* environment) {
+  const char* const words[] = {"/bin/sh", "-c",      shell_script, "orchid-share",
+                               program,   wish.text, nullptr};
+  const pid_t child = ::vfork();  // our memory is its own until it ends
+  if (child == 0) {
+    if (::vfork() == 0) {
+      ::execve(words[0], const_cast<char* const*>(words), environment);
+      ::_exit(127);
+    }
+    ::_exit(0);
+  }
+  int status = 0;
+  while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+// Constants are a file's own in C++, unless they have been declared.
+extern const char plugin_name[];
+extern const char plugin_type[];
+extern const unsigned int plugin_version;
+extern const unsigned int spank_plugin_version;
+SPANK_PLUGIN(orchid, 1)
+
+/// Slurm wants options registered anew in each of its programs.
+int slurm_spank_init(spank_t spank, int, char**) {
+  const spank_context_t where = spank_context();
+  if (where == S_CTX_LOCAL || where == S_CTX_ALLOCATOR || where == S_CTX_REMOTE)
+    if (spank_option_register(spank, &option_of_jobs) != ESPANK_SUCCESS)
+      slurm_error("orchid: the option --orchid-share cannot be registered");
+  return 0;
+}
+
+/// In the process that becomes the script, with the user's rights.
+int slurm_spank_task_init(spank_t spank, int count, char** arguments) {
+  if (!wish.told || !is_batch_script(spank)) return 0;
+  char** environment = nullptr;
+  if (spank_get_item(spank, S_JOB_ENV, &environment) == ESPANK_SUCCESS && environment != nullptr)
+    start_share(program_of(count, arguments), environment);
+  return 0;
+}
+}

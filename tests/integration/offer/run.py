@@ -1,0 +1,165 @@
+#!/usr/bin/python3
+"""run.py PROGRAMS TEST_FUNCTIONS [CASE...]: an executor whose cores come and go: what runs on a core that is lost runs elsewhere, once."""
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
+from gateway_process import gateway, wait_for  # noqa: E402 (found only after the line above)
+from processes import affinity, alive, expect, family  # noqa: E402
+from slurm_cluster import measured  # noqa: E402
+
+PROGRAMS, TEST_FUNCTIONS = sys.argv[1:3]
+CORES = sorted(os.sched_getaffinity(0))[:2]
+LEAVE_WITHIN_S = 0.5
+
+
+class Fed:
+    """An executor, and the pipe by which it is told what it may offer."""
+
+    def __init__(self, site, *options):
+        self.site = site
+        reader, self.feed = os.pipe()
+        self.process = site.add_executor("fed", "--grant", "share", "--job", "7", "--core-list", ",".join(map(str, CORES)), "--core-feed",
+                                         str(reader), *options, pass_fds=(reader,))
+        os.close(reader)
+
+    def offer(self, *cores):
+        os.write(self.feed, (",".join(map(str, cores)) + "\n").encode())
+
+    def offered(self):
+        """As the gateway knows it; None: it does not know this executor."""
+        found = [one["cores"] for host in self.site.document("hosts")["hosts"] for one in host["executors"] if one["state"] == "connected"]
+        return found[0] if found else None
+
+    def wait_for_offer(self, *cores):
+        wait_for(self.offered, lambda offered: offered == list(cores), f"the gateway knows {cores}", self.site.said)
+
+    def counted(self, name):
+        executors = [one for host in self.site.document("hosts")["hosts"] for one in host["executors"]]
+        return executors[0]["counters"].get(name, 0)
+
+    def close(self):
+        if self.feed is not None:
+            os.close(self.feed)
+        self.feed = None
+
+
+@contextlib.contextmanager
+def fed_executor(*options):
+    with gateway(PROGRAMS, dict(os.environ)) as site:
+        fed = Fed(site, *options)
+        try:
+            yield fed
+        finally:
+            fed.close()
+
+
+def calling(site, milliseconds):
+    call = subprocess.Popen([site.programs / "orchid", "invoke", "sleeps", "--deadline", "60s"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, env={**site.environment, "ORCHID_GATEWAY": f"unix:{site.folder}/gateway.sock"})
+    call.stdin.write(str(milliseconds))
+    call.stdin.close()
+    call.stdin = None
+    return call
+
+
+def running(site):
+    return [one for one in site.document("status")["invocations"] if one["state"] == "running"]
+
+
+def deploy_sleeps(site):
+    site.orchid("deploy", pathlib.Path(TEST_FUNCTIONS) / "sleeps.bc", "--name", "sleeps")
+
+
+def a_call_on_a_core_that_is_lost_ends_on_another():
+    with fed_executor() as fed:
+        fed.offer(CORES[0])
+        fed.wait_for_offer(CORES[0])
+        deploy_sleeps(fed.site)
+        call = calling(fed.site, 2000)
+        wait_for(lambda: running(fed.site), bool, "it runs", fed.site.said)
+        for round_ in range(1, 6):
+            evicted = fed.counted("workers_evicted")
+            began = time.monotonic()
+            core = CORES[round_ % 2]
+            fed.offer(core)
+            wait_for(lambda: {core} == affinity(fed.process.pid) and fed.counted("workers_evicted") > evicted, bool, "the lost core is left")
+            took = time.monotonic() - began
+            expect(took < LEAVE_WITHIN_S, f"the core is left within {LEAVE_WITHIN_S} s: {took:.2f} s")
+            for pid in family(fed.process.pid):
+                expect(not alive(pid) or affinity(pid) == {core}, f"process {pid} is on {affinity(pid)}, not on {core}")
+            wait_for(lambda: running(fed.site), bool, "it runs again", fed.site.said)
+        out, err = call.communicate(timeout=60)
+        expect(call.returncode == 0 and out == "2000", f"one result, whatever was evicted: {call.returncode} {out} {err}")
+
+
+def without_any_core_nothing_runs_until_there_is_one():
+    with fed_executor() as fed:
+        fed.offer()
+        wait_for(fed.offered, lambda offered: offered == [], "it joins without a core", fed.site.said)
+        fed.offer(*CORES)
+        fed.wait_for_offer(*CORES)
+        deploy_sleeps(fed.site)
+        call = calling(fed.site, 1500)
+        wait_for(lambda: running(fed.site), bool, "it runs", fed.site.said)
+        fed.offer()
+        fed.wait_for_offer()
+        names = [pathlib.Path(f"/proc/{pid}/cmdline").read_text() for pid in family(fed.process.pid) if alive(pid)]
+        expect(not any("orchid-compiler" in name for name in names), f"nobody compiles: {names}")
+        expect(call.poll() is None, "the call waits")
+        fed.offer(CORES[1])
+        out, err = call.communicate(timeout=60)
+        expect(call.returncode == 0 and out == "1500", f"and has its result: {call.returncode} {out} {err}")
+
+
+def what_is_offered_outlives_the_gateway():
+    with fed_executor() as fed:
+        fed.offer(CORES[1])
+        fed.wait_for_offer(CORES[1])
+        fed.site.process.kill()
+        fed.site.process.wait()
+        fed.site.start()
+        wait_for(fed.offered, lambda offered: offered == [CORES[1]], "the next gateway learns what is offered now", fed.site.said)
+
+
+def when_nobody_tells_any_more_it_ends():
+    with fed_executor() as fed:
+        fed.offer(*CORES)
+        fed.wait_for_offer(*CORES)
+        everybody = family(fed.process.pid)
+        fed.close()
+        expect(fed.process.wait(timeout=10) == 0, "it ends in order")
+        expect(not any(map(alive, everybody)), "with all that it has started")
+
+
+def nonsense_ends_it_too():
+    with fed_executor() as fed:
+        fed.offer(*CORES)
+        fed.wait_for_offer(*CORES)
+        fed.offer("all")
+        expect(fed.process.wait(timeout=10) == 0, "it gives the cores back")
+        expect("the core feed" in fed.site.said(), "and says why")
+
+
+def a_core_that_is_none_of_its_own_is_not_offered():
+    with fed_executor() as fed:
+        fed.offer(CORES[0], 4000)
+        fed.wait_for_offer(CORES[0])
+
+
+def main():
+    if len(CORES) < 2:
+        print("skipped: this test needs two cores")
+        sys.exit(77)
+    for case in (a_call_on_a_core_that_is_lost_ends_on_another, without_any_core_nothing_runs_until_there_is_one,
+                 what_is_offered_outlives_the_gateway, when_nobody_tells_any_more_it_ends, nonsense_ends_it_too,
+                 a_core_that_is_none_of_its_own_is_not_offered):
+        measured(case, wanted=sys.argv[3:])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+#include "share/step_command.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+namespace orchid::share {
+namespace {
+
+ShareRequest request_of(ShareOption option) {
+  return {.job = {.id = 17, .cluster = {}, .cpus = {4, 4}, .per_cpu = ByteCount{1ULL << 30}},
+          .option = option,
+          .gateway = "192.0.2.7:8080",
+          .token_file = "/home/u/token",
+          .programs = "/opt/orchid",
+          .srun = "/usr/bin/srun",
+          .ends_in = std::chrono::seconds(100)};
+}
+
+bool has(const std::vector<std::string>& words, const std::string& word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+/// What follows it.
+std::string after(const std::vector<std::string>& words, const std::string& word) {
+  const auto found = std::ranges::find(words, word);
+  return found == words.end() || found + 1 == words.end() ? "" : *(found + 1);
+}
+
+}  // namespace
+
+TEST_CASE("a share is a step on each node that takes nothing from other steps") {
+  const auto words = step_command(request_of({}));
+  CHECK(words.front() == "/usr/bin/srun");
+  for (const char* word : {"--jobid=17", "--overlap", "--nodes=2", "--ntasks=2", "--gres=none",
+                           "--job-name=orchid-share", "/opt/orchid/orchid"})
+    CHECK_MESSAGE(has(words, word), word);
+  CHECK(after(words, "--address") == "192.0.2.7:8080");
+  CHECK(after(words, "--ends-in") == "95s");  // with a margin
+  CHECK(after(words, "--memory") == "4096MiB");
+  CHECK_FALSE(has(words, "--cores"));
+}
+
+TEST_CASE("memory is shared as cores are, if nothing else is said") {
+  CHECK(after(step_command(request_of({.cores = 2})), "--cores") == "2");
+  CHECK(after(step_command(request_of({.cores = 2})), "--memory") == "2048MiB");
+  CHECK(after(step_command(request_of({.memory_bytes = 1ULL << 30})), "--memory") == "1024MiB");
+  BatchJob job{.id = 1, .cluster = {}, .cpus = {4}, .per_node = ByteCount{8ULL << 30}};
+  CHECK(memory_of({.cores = 1}, job) == ByteCount{2ULL << 30});
+  job.per_node.reset();
+  CHECK_FALSE(memory_of({}, job).has_value());
+}
+
+TEST_CASE("what a job script tells its own steps is not told to the share") {
+  const auto kept = step_environment({"PATH=/bin", "SLURM_EXACT=1", "SLURM_CONF=/etc/slurm.conf",
+                                      "HOME=/home/u", "SRUN_CPUS_PER_TASK=3", "SECRET=x"});
+  CHECK(kept ==
+        std::vector<std::string>{"PATH=/bin", "SLURM_CONF=/etc/slurm.conf", "HOME=/home/u"});
+}
+
+}  // namespace orchid::share
