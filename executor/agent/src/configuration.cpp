@@ -27,6 +27,9 @@ void add_grant_options(CLI::App& app, Configuration& c, GrantTexts& texts) {
                  "number of a descriptor from which to read which of these cores to offer, a line "
                  "such as 0-3,8 for each change; at its end the cores are given back")
       ->check(CLI::Range(3, 1 << 20));
+  app.add_option("--core-list-counts", c.core_list_counts,
+                 "the numbers of --core-list are a batch system's, which counts so many processors "
+                 "here, core by core and socket by socket; 0: the operating system's");
   app.add_option("--memory", texts.memory,
                  "offer at most so much memory, such as 8GiB; a worker gets no more either");
   app.add_option("--grant", texts.source,

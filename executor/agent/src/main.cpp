@@ -86,7 +86,11 @@ Result<std::string> read_token(const std::filesystem::path& path) {
 Result<void> choose_cores(const Configuration& c, HostResources& host) {
   const auto allowed = host.cores;
   if (!c.core_list.empty()) {
-    host.cores = without(allowed, without(allowed, c.core_list));
+    // A batch system may be told that a machine has other cores than it has: then there is no
+    // order.
+    const CoreList listed =
+        threads_behind(c.core_list, c.core_list_counts, host.thread_order).value_or(c.core_list);
+    host.cores = without(allowed, without(allowed, listed));
     if (host.cores.empty())
       return fail(ErrorCode::bad_configuration,
                   "of --core-list " + to_core_text(c.core_list) +

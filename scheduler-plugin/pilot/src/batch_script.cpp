@@ -46,6 +46,8 @@ done < <(sed -n 's/^ *Nodes=\([^ ]*\) CPU_IDs=\([^ ]*\) .*/\1 \2/p' <<<"$job")
 allowed=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
 if [ -n "$cores" ] && [ "$(count "$allowed")" -gt "$(count "$cores")" ]; then
   set -- "$@" --core-list "$cores"
+  all=$(timeout 30 scontrol show node "$SLURMD_NODENAME" | sed -n 's/.* CPUTot=\([0-9]*\).*/\1/p')
+  if [ -n "$all" ]; then set -- "$@" --core-list-counts "$all"; fi
 elif [ -z "$cores" ]; then
   set -- "$@" --cores "$SLURM_CPUS_ON_NODE"
 fi

@@ -35,6 +35,7 @@ def a_pilot_joins_serves_and_leaves(site):
     expect(500 < left < 600, f"it knows its end, with a margin: {left} s")
     cpus = re.search(r"CPU_IDs=(\S+)", site.cluster.run("scontrol", "show", "job", "-d", str(job)))[1]
     expect(words[words.index("--core-list") + 1] == cpus and os.sched_getaffinity(executor) == {int(cpus)}, "it keeps to its core")
+    expect(words[words.index("--core-list-counts") + 1] == "2", "it knows how Slurm counts cores")
     everybody, folder = family(executor), site.folder_of(executor)
     expect(folder.is_dir() and folder.stat().st_mode & 0o777 == 0o700, "its folder is private")
     expect(len(everybody) >= 5, f"it has started others: {everybody}")

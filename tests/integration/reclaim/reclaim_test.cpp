@@ -7,6 +7,7 @@
 #include <future>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <thread>
 
 #include "foundation/files.h"
 #include "harness/machine.h"
@@ -294,6 +295,20 @@ TEST_CASE("an executor lives inside the cores that it offers") {
   }
   const auto hosts = nlohmann::json::parse(site.client().get("/v1/hosts")).at("hosts");
   REQUIRE(hosts.size() == 1);
+
+  // A batch system that counts this whole machine as one processor means all of it.
+  cpu_set_t all;
+  REQUIRE(::sched_getaffinity(0, sizeof(all), &all) == 0);
+  const std::size_t machine = std::thread::hardware_concurrency();
+  if (static_cast<std::size_t>(CPU_COUNT(&all)) == machine) {
+    (void)reclaim(pilot);
+    pilot = site.start_executor({"--grant", "pilot", "--scheduling", "normal", "--core-list", "0",
+                                 "--core-list-counts", "1"});
+    CHECK(eventually([&] {
+      const auto counted = nlohmann::json::parse(site.client().get("/v1/hosts")).at("hosts");
+      return counted.size() == 1 && counted[0].at("cores") == machine;
+    }));
+  }
 
   ChildProcess nothing = site.launch({"--grant", "pilot", "--core-list", "60000-60001"});
   CHECK(nothing.wait(patience).value_or(-1) == 3);

@@ -67,6 +67,13 @@ TEST_CASE("no memory bandwidth is capped unless a cap is given, of 64 MiB in a s
   }
 }
 
+TEST_CASE("the numbers of offered cores may be a batch system's") {
+  CHECK(parse({"--core-list", "1"})->configuration.core_list_counts == 0);
+  CHECK(parse({"--core-list", "1", "--core-list-counts", "8"})->configuration.core_list_counts ==
+        8);
+  CHECK(parse({"--core-list-counts", "some"}).error().code == ErrorCode::bad_configuration);
+}
+
 TEST_CASE("only a batch job's cores can be fed") {
   CHECK(parse({"--grant", "share", "--core-feed", "7"})->configuration.core_feed == 7);
   CHECK(parse({})->configuration.core_feed == -1);
