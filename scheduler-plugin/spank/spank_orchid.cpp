@@ -77,13 +77,15 @@ constexpr const char* shell_script =
     "runs without a share\" >&2; exit 0; }\n"
     "exec \"$1\" share start ${2:+\"$2\"} >&2";
 
-/// Twice removed, so that neither Slurm nor the script ever waits for it or has to reap it.
+/// Twice removed, so that neither Slurm nor the script ever waits for it or has to reap it. Not
+/// fork, which copies the page tables of slurmstepd, and not posix_spawn, which leaves a child to
+/// reap.
 void start_share(const char* program, char* const* environment) {
   const char* const words[] = {"/bin/sh", "-c",      shell_script, "orchid-share",
                                program,   wish.text, nullptr};
-  const pid_t child = ::vfork();  // our memory is its own until it ends
+  const pid_t child = ::vfork();  // NOLINT(bugprone-unsafe-functions): our memory is its own
   if (child == 0) {
-    if (::vfork() == 0) {
+    if (::vfork() == 0) {  // NOLINT(bugprone-unsafe-functions): and then this one's
       ::execve(words[0], const_cast<char* const*>(words), environment);
       ::_exit(127);
     }
