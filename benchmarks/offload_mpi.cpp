@@ -53,9 +53,9 @@ class Program {
   explicit Program(std::string home) : home_(std::move(home)) {}
 
   [[nodiscard]] static std::vector<std::string> command(bool alone) {
+    const std::string program = std::string(PROGRAMS) + "/integral-mpi";
     std::vector<std::string> words{
-        MPIRUN, "--allow-run-as-root",   "--oversubscribe", "--bind-to", "none", "-n",
-        "2",    PROGRAMS "/integral-mpi"};
+        MPIRUN, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2", program};
     if (alone) words.emplace_back("--alone");
     for (const char* word : {"20000", "1000", "40"}) words.emplace_back(word);
     return words;
