@@ -138,12 +138,13 @@ class Bed {
  private:
   [[nodiscard]] Result<void> start_pilot() {
     const std::string address = orchid_.address().substr(orchid_.address().rfind('/') + 1);
+    const std::string orchid = PROGRAMS "/orchid";
+    const std::string gateway =
+        "ORCHID_GATEWAY=unix:" + (orchid_.runtime() / "gateway.sock").string();
     const auto started = output_of(
-        {.command = {PROGRAMS "/orchid", "pilot", "start", "--address", address, "--host-identity",
-                     "node", "--partition", "idle", "--cores", std::to_string(cores), "--time",
-                     "10m"},
-         .environment = {cluster_.environment(),
-                         "ORCHID_GATEWAY=unix:" + (orchid_.runtime() / "gateway.sock").string()}},
+        {.command = {orchid, "pilot", "start", "--address", address, "--host-identity", "node",
+                     "--partition", "idle", "--cores", std::to_string(cores), "--time", "10m"},
+         .environment = {cluster_.environment(), gateway}},
         patience);
     if (!started) return fail(started.error());
     const auto give_up = steady_clock::now() + patience;

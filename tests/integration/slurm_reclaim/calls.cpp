@@ -1,5 +1,6 @@
 // slurm_reclaim/calls.cpp: calls without a pause, over leases of both lanes and over HTTP, until
-// standard input ends; then waits for what has begun, and prints what came of it all, as JSON.
+// standard input ends; then waits for what has begun, and prints what came of it all, as JSON. When
+// all streams have what they need, it prints "ready".
 //
 //   reclaim_calls GATEWAY_SOCKET SLEEPS_MODULE PATIENT_MS
 //
@@ -19,6 +20,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <latch>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -35,6 +37,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
+constexpr std::ptrdiff_t streams = 6;
 constexpr std::size_t in_flight = 3;
 constexpr seconds first_worker_within{60};
 constexpr seconds short_deadline{120};
@@ -92,6 +95,7 @@ struct Surroundings {
   milliseconds patient;
   std::atomic<bool> over{false};
   std::atomic<std::uint64_t> calls{0};
+  std::latch ready{streams};
 
   /// A stream that has lost a call says why, and no more.
   [[nodiscard]] bool go_on(const Tally& tally) const { return !over && tally.failed == 0; }
@@ -125,6 +129,7 @@ Lease one_worker(Surroundings& around, const std::string& lane) {
 void call_over_lease(Surroundings& around, const std::string& lane, Tally& tally) {
   Lease lease = one_worker(around, lane);
   const LeasedFunction sleeps = lease.module(around.module).function();
+  around.ready.count_down();
   std::deque<Pending> pending;
   while (around.go_on(tally) || !pending.empty()) {
     if (around.go_on(tally) && pending.size() < in_flight) {
@@ -142,6 +147,7 @@ void call_over_lease(Surroundings& around, const std::string& lane, Tally& tally
 void call_patiently_over_lease(Surroundings& around, const std::string& lane, Tally& tally) {
   Lease lease = one_worker(around, lane);
   const LeasedFunction sleeps = lease.module(around.module).function();
+  around.ready.count_down();
   while (around.go_on(tally)) {
     const Pending call =
         begin(sleeps, tally, around.next_input(tally, around.patient), patient_deadline);
@@ -157,6 +163,7 @@ void call_patiently_over_lease(Surroundings& around, const std::string& lane, Ta
 }
 
 void call_over_http(Surroundings& around, Tally& tally) {
+  around.ready.count_down();
   while (around.go_on(tally)) {
     const std::string input = around.next_short_input(tally);
     (void)tally.settle(input, steady_clock::now(), [&] {
@@ -167,6 +174,7 @@ void call_over_http(Surroundings& around, Tally& tally) {
 
 /// Invocations that the gateway keeps: it says how often each was started.
 void call_patiently_over_http(Surroundings& around, Tally& tally) {
+  around.ready.count_down();
   while (around.go_on(tally)) {
     const std::string input = around.next_input(tally, around.patient);
     unsigned attempts = 1;
@@ -201,15 +209,16 @@ int run(const std::string& socket, const std::filesystem::path& module, millisec
     Client client({.gateway = "unix:" + socket});
     client.deploy("sleeps", bytes);
     Surroundings around{.client = client, .module = bytes, .patient = patient};
-    std::deque<std::jthread> streams;
+    std::deque<std::jthread> threads;
     const auto start = [&](const std::string& name, const std::function<void(Tally&)>& stream) {
       Tally& tally = tallies.emplace_back();
       tally.stream = name;
-      streams.emplace_back([&tally, stream] {
+      threads.emplace_back([&tally, stream] {
         try {
           stream(tally);
         } catch (const Error& error) {
           tally.note_failure(error.what());
+          std::fprintf(stderr, "reclaim_calls: %s: %s\n", tally.stream.c_str(), error.what());
         }
       });
     };
@@ -221,6 +230,9 @@ int run(const std::string& socket, const std::filesystem::path& module, millisec
     }
     start("http", [&](Tally& tally) { call_over_http(around, tally); });
     start("patient-http", [&](Tally& tally) { call_patiently_over_http(around, tally); });
+    around.ready.wait();
+    std::puts("ready");
+    std::fflush(stdout);
     wait_for_end_of_input();
     around.over = true;
   }  // threads first, then the client with the thread that runs callbacks

@@ -198,6 +198,8 @@ def run(site, calls, functions, rounds):
     command = [calls, site.runtime / "gateway.sock", functions / "sleeps.bc", str(PATIENT_MS)]
     callers = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
+        ready = callers.stdout.readline() if select.select([callers.stdout], [], [], STEP_DEADLINE_S)[0] else ""
+        expect(ready == "ready\n", f"the callers have leases: {ready}")
         began = time.monotonic()
         taken = preempt(site, arrivals, nodes, rounds)
         print(f"         {sum(map(len, taken.values()))} pilots preempted in {time.monotonic() - began:.0f} s, with calls on "
