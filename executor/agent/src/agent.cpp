@@ -157,11 +157,18 @@ void Agent::bind_to_offer() {
     }
     return;
   }
-  auto bound = bind_this_process(cores);
-  if (bound) bound = bind_processes(children_.pids(), cores);
-  if (!bound) log::error("event=not_bound reason=\"{}\"", bound.error().message);
+  if (auto bound = bind_this_process(cores); !bound)
+    log::error("event=not_bound reason=\"{}\"", bound.error().message);
+  bind_children();
   compiler_.resume();
   improver_.resume();
+}
+
+/// A worker may have been forked before its parent moved, and be known only later; a thread may
+/// have been begun while we looked: so this is done again and again.
+void Agent::bind_children() {
+  if (auto bound = bind_processes(children_.pids(), leases_.cores()); !bound)
+    log::error("event=not_bound reason=\"{}\"", bound.error().message);
 }
 
 void Agent::tell_grant(const CoreList& cores) {
@@ -298,6 +305,7 @@ void Agent::tick() {
   end_overdue_leases();
   const bool has_power = power_.look(std::chrono::steady_clock::now());
   if (has_power || has_news()) report_capacity();
+  if (feed_ && !leases_.cores().empty()) bind_children();
   look_at_grant();
   if (reclaimed_at_) return;
   timer_.expires_after(tick_interval);

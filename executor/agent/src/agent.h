@@ -74,6 +74,7 @@ class Agent {
   void tell_grant(const CoreList& cores);
   void offer(const CoreList& cores);
   void bind_to_offer();
+  void bind_children();
   void finish_reclaim();
   void tick();
   [[nodiscard]] ControlHello make_hello(const CompilerReady& target) const;

@@ -14,7 +14,7 @@ from slurm_cluster import measured  # noqa: E402
 
 PROGRAMS, TEST_FUNCTIONS = sys.argv[1:3]
 CORES = sorted(os.sched_getaffinity(0))[:2]
-LEAVE_WITHIN_S = 0.5
+LEAVE_WITHIN_S = 2
 
 
 class Fed:
@@ -37,6 +37,10 @@ class Fed:
 
     def wait_for_offer(self, *cores):
         wait_for(self.offered, lambda offered: offered == list(cores), f"the gateway knows {cores}", self.site.said)
+
+    def is_on(self, core):
+        """With all that it has started."""
+        return all(not alive(pid) or affinity(pid) == {core} for pid in family(self.process.pid))
 
     def counted(self, name):
         executors = [one for host in self.site.document("hosts")["hosts"] for one in host["executors"]]
@@ -87,11 +91,9 @@ def a_call_on_a_core_that_is_lost_ends_on_another():
             began = time.monotonic()
             core = CORES[round_ % 2]
             fed.offer(core)
-            wait_for(lambda: {core} == affinity(fed.process.pid) and fed.counted("workers_evicted") > evicted, bool, "the lost core is left")
+            wait_for(lambda: fed.counted("workers_evicted") > evicted and fed.is_on(core), bool, "the lost core is left by everybody")
             took = time.monotonic() - began
             expect(took < LEAVE_WITHIN_S, f"the core is left within {LEAVE_WITHIN_S} s: {took:.2f} s")
-            for pid in family(fed.process.pid):
-                expect(not alive(pid) or affinity(pid) == {core}, f"process {pid} is on {affinity(pid)}, not on {core}")
             wait_for(lambda: running(fed.site), bool, "it runs again", fed.site.said)
         out, err = call.communicate(timeout=60)
         expect(call.returncode == 0 and out == "2000", f"one result, whatever was evicted: {call.returncode} {out} {err}")

@@ -20,7 +20,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
 from slurm_cluster import started  # noqa: E402
-from site_of_pilots import expect, family, orchid_beside  # noqa: E402
+from processes import expect, family  # noqa: E402
+from site_of_pilots import orchid_beside  # noqa: E402
 
 # Two nodes each: calls move to one of them when the other is taken. Without the option slurmctld would look at a job that has to preempt
 # others up to 3 s after its submission.
