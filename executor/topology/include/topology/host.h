@@ -20,7 +20,7 @@ struct HostResources {
   /// numbers of the operating system; and the NUMA node of each.
   std::vector<std::uint32_t> thread_order;
   std::vector<std::uint32_t> thread_numa_nodes;
-  ByteCount memory;  // of the machine, or of the cgroup when that is less
+  ByteCount memory;          // of the machine, or of the cgroup when that is less
   ByteCount cache_per_core;  // of the last level, its equal part; 0: not known
 };
 
