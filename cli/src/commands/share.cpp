@@ -51,11 +51,6 @@ std::optional<std::string> variable(const std::string& name) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-std::filesystem::path folder_of_slurm() {
-  const auto srun = find_program("srun");
-  return srun ? srun->parent_path() : std::filesystem::path();
-}
-
 std::vector<std::string> own_environment() {
   std::vector<std::string> variables;
   for (char** each = environ; *each != nullptr; ++each) variables.emplace_back(*each);
@@ -107,10 +102,7 @@ Result<std::string> address_for(const BatchJob& job, const std::string& wanted,
   const bool is_here = job.nodes() == 1 && variable("SLURMD_NODENAME").has_value() &&
                        !place.gateway->socket.empty() && !place.gateway->addresses.empty();
   if (address || !is_here) return address;
-  std::string own = place.gateway->addresses.front();
-  if (own.starts_with("http://")) own.erase(0, 7);
-  while (own.ends_with('/')) own.pop_back();
-  return own;
+  return std::string(host_and_port(place.gateway->addresses.front()));
 }
 
 Result<void> complete(ShareRequest& request, const StartArguments& arguments,
@@ -134,7 +126,7 @@ Result<void> complete(ShareRequest& request, const StartArguments& arguments,
   request.gateway = std::move(*gateway);
   request.token_file = place.gateway->token_file;
   request.programs = std::move(*programs);
-  request.srun = folder_of_slurm() / "srun";
+  request.srun = folder_of_program("srun") / "srun";
   request.ends_in = *left;
   return {};
 }
@@ -208,7 +200,7 @@ ExitStatus run_start(Shell& shell, const StartArguments& arguments) {
   if (!request) return shell.report(request.error());
   const auto place = running_gateway(shell.gateway);
   if (!place) return shell.report(place.error());
-  const SlurmSteps slurm({.folder = folder_of_slurm()});
+  const SlurmSteps slurm({.folder = folder_of_program("srun")});
   if (auto done = complete(*request, arguments, *place, slurm); !done)
     return shell.report(done.error());
   Client client = shell.client();
@@ -274,7 +266,7 @@ ExitStatus run_stop(Shell& shell, const StopArguments& arguments) {
                                   "whose share is to end; 'orchid share status' lists them"});
     job = own->id;
   }
-  const SlurmSteps slurm({.folder = folder_of_slurm()});
+  const SlurmSteps slurm({.folder = folder_of_program("srun")});
   const auto steps = slurm.shares(job);
   if (!steps) return shell.report(steps.error());
   if (const auto ended = end_steps(slurm, job, *steps, *within); !ended)

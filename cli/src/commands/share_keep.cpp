@@ -93,8 +93,7 @@ ExitStatus run_keep(Shell& shell, const KeepArguments& arguments) {
   std::signal(SIGPIPE, SIG_IGN);
   const auto own = read_own_step();
   if (!own) return shell.report(own.error());
-  const auto srun = find_program("srun");
-  const share::SlurmSteps slurm({.folder = srun ? srun->parent_path() : std::filesystem::path()});
+  const share::SlurmSteps slurm({.folder = folder_of_program("srun")});
   const auto cores = cores_of_job(*own, slurm);
   if (!cores) return shell.report(cores.error());
   auto folder = NodeFolder::make(own->job);

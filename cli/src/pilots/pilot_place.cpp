@@ -32,13 +32,17 @@ Result<std::string> read_mark(const PilotPlace& place) {
 
 }  // namespace
 
+std::string_view host_and_port(std::string_view url) {
+  if (url.starts_with("http://")) url.remove_prefix(7);
+  while (url.ends_with('/')) url.remove_suffix(1);
+  return url;
+}
+
 Result<std::string> PilotPlace::address_for_nodes(const std::string& wanted) const {
   if (!wanted.empty()) return wanted;
-  for (std::string_view address : gateway->addresses) {
-    if (address.starts_with("http://")) address.remove_prefix(7);
-    while (address.ends_with('/')) address.remove_suffix(1);
-    if (!is_loopback(address)) return with_host(address, own_host_name());
-  }
+  for (const std::string& url : gateway->addresses)
+    if (const auto address = host_and_port(url); !is_loopback(address))
+      return with_host(address, own_host_name());
   return fail(ErrorCode::bad_configuration,
               "the gateway can be reached from this host only, and not from nodes: start it with "
               "'orchid up --listen IP:PORT', or say with --address HOST:PORT how nodes reach it");

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "foundation/result.h"
 #include "supervisor/gateway_file.h"
@@ -21,6 +22,8 @@ struct PilotPlace {
   [[nodiscard]] std::filesystem::path log_folder() const { return state / "pilots"; }
 };
 
+/// "10.0.0.5:8080" of a gateway's "http://10.0.0.5:8080/".
+[[nodiscard]] std::string_view host_and_port(std::string_view url);
 /// Errors: `bad_configuration`, `not_found` (a gateway that runs elsewhere), `denied`, `system`.
 [[nodiscard]] Result<PilotPlace> find_pilot_place(const std::string& gateway);
 /// Gives the place a mark, which stays with its state. Errors: `system`, `disk_full`.

@@ -74,7 +74,7 @@ Result<PilotRequest> complete(const PilotTerms& terms, const PilotPlace& place) 
   request.job_name = pilot::pilot_job_name(place.mark);
   request.token_file = place.gateway->token_file;
   request.executor = *programs / "orchid-executor";
-  if (const auto sbatch = find_program("sbatch")) request.commands = sbatch->parent_path();
+  request.commands = folder_of_program("sbatch");
   request.host_identity =
       terms.host_identity == "node" ? pilot::HostIdentity::node : pilot::HostIdentity::boot;
   request.log_file = place.log_folder() / "%j.log";
@@ -82,8 +82,7 @@ Result<PilotRequest> complete(const PilotTerms& terms, const PilotPlace& place) 
 }
 
 pilot::SlurmCommands slurm_commands() {
-  const auto sbatch = find_program("sbatch");
-  return pilot::SlurmCommands({.folder = sbatch ? sbatch->parent_path() : std::filesystem::path()});
+  return pilot::SlurmCommands({.folder = folder_of_program("sbatch")});
 }
 
 Result<std::chrono::seconds> seconds_of(const std::string& text, const char* option) {

@@ -1,14 +1,14 @@
 #include "shares/share_keeper.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <ctime>
 #include <thread>
 #include <utility>
+
+#include "foundation/pipe.h"
 
 namespace orchid::cli {
 namespace {
@@ -46,18 +46,16 @@ ShareKeeper::ShareKeeper(Options options, ChildProcess executor, UniqueFd feed)
       offer_(options.processes.job_cores, options.most_cores) {}
 
 Result<ShareKeeper> ShareKeeper::start(Options options) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("pipe2");
-  const UniqueFd reader(ends[0]);
-  UniqueFd writer(ends[1]);
+  auto feed = make_pipe();
+  if (!feed) return fail(std::move(feed.error()));
   std::vector<std::string> arguments = options.arguments;
-  arguments.insert(arguments.end(), {"--core-feed", std::to_string(reader.get())});
+  arguments.insert(arguments.end(), {"--core-feed", std::to_string(feed->reader.get())});
   auto executor = ChildProcess::start({.path = options.executor,
                                        .arguments = std::move(arguments),
                                        .environment = {},
-                                       .inherited_descriptor = reader.get()});
+                                       .inherited_descriptor = feed->reader.get()});
   if (!executor) return fail(std::move(executor.error()));
-  return ShareKeeper(std::move(options), std::move(*executor), std::move(writer));
+  return ShareKeeper(std::move(options), std::move(*executor), std::move(feed->writer));
 }
 
 int ShareKeeper::run() {

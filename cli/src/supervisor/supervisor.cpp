@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
+#include "foundation/pipe.h"
+
 namespace orchid::cli {
 namespace {
 
@@ -142,18 +144,19 @@ void Supervisor::excuse_silence(MonotonicTime now) {
 }
 
 Result<ProgramStart> Supervisor::gateway_start() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("pipe");
-  ready_pipe_.reset(ends[0]);
-  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  auto ready = make_pipe();
+  if (!ready) return fail(std::move(ready.error()));
+  ready_pipe_ = std::move(ready->reader);
+  ::fcntl(ready_pipe_.get(), F_SETFL, O_NONBLOCK);
+  const int writer = ready->writer.release();  // closed once it has been inherited
   ready_text_.clear();
   gateway_ready_ = {};
   ProgramStart program{
       .path = options_.programs / "orchid-gateway",
       .arguments = {"--state", options_.state / "gateway", "--drain-time",
                     std::to_string(drain_time(options_.gateway_grace).count()) + "ms", "--socket",
-                    options_.runtime / "gateway.sock", "--ready-fd", std::to_string(ends[1])},
-      .inherited_descriptor = ends[1]};
+                    options_.runtime / "gateway.sock", "--ready-fd", std::to_string(writer)},
+      .inherited_descriptor = writer};
   if (!listen_.empty())
     program.arguments.insert(program.arguments.end(),
                              {"--listen", fmt::format("{}", fmt::join(listen_, ","))});

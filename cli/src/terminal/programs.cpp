@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "foundation/pipe.h"
 #include "foundation/unique_fd.h"
 
 namespace orchid::cli {
@@ -107,14 +108,19 @@ std::optional<std::filesystem::path> find_program(std::string_view name,
   return std::nullopt;
 }
 
+std::filesystem::path folder_of_program(std::string_view name) {
+  const auto program = find_program(name);
+  return program ? program->parent_path() : std::filesystem::path();
+}
+
 Result<ProgramResult> run_program(const ProgramRun& run) {
   UniqueFd read_end;
   UniqueFd write_end;
   if (run.capture_output) {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("pipe");
-    read_end.reset(ends[0]);
-    write_end.reset(ends[1]);
+    auto output = make_pipe();
+    if (!output) return fail(std::move(output.error()));
+    read_end = std::move(output->reader);
+    write_end = std::move(output->writer);
   }
   // Diagnostics are short and wanted only at the end: a file, so that nobody needs to read
   // meanwhile.

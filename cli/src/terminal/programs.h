@@ -17,6 +17,9 @@ namespace orchid::cli {
 [[nodiscard]] std::optional<std::filesystem::path> find_program(
     std::string_view name, const std::filesystem::path& first = {});
 
+/// Of a program in PATH; empty when it is not there.
+[[nodiscard]] std::filesystem::path folder_of_program(std::string_view name);
+
 struct ProgramResult {
   int status = 0;      // exit status; 128 + number after a signal
   std::string output;  // standard output, when it was captured

@@ -1,6 +1,5 @@
 #include "clusters/capacity_source.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "foundation/log.h"
+#include "foundation/pipe.h"
 
 namespace orchid::gateway {
 
@@ -35,21 +35,6 @@ struct CapacitySource::Run {
   std::string received;
   std::string to_write;  // one command at a time; sources are told few
 };
-
-namespace {
-
-struct Pipe {
-  UniqueFd read;
-  UniqueFd write;
-};
-
-Result<Pipe> make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("pipe2");
-  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
-}  // namespace
 
 CapacitySource::CapacitySource(boost::asio::io_context& control, const Clock& clock,
                                Options options, std::function<void()> changed)
@@ -81,7 +66,7 @@ void CapacitySource::launch() {
   Result<ServerProcess> started = fail(ErrorCode::system, "no pipe can be made");
   if (commands && lines) {
     const std::array<PassedDescriptor, 2> passed{
-        {{commands->read.get(), STDIN_FILENO}, {lines->write.get(), STDOUT_FILENO}}};
+        {{commands->reader.get(), STDIN_FILENO}, {lines->writer.get(), STDOUT_FILENO}}};
     started = ServerProcess::start(options_.program, options_.arguments, passed);
   }
   if (!started) {
@@ -94,8 +79,8 @@ void CapacitySource::launch() {
   state_.running = true;
   state_.heard = clock_.now();
   run_ = std::make_shared<Run>(control_, state_, std::move(*started));
-  run_->to.assign(commands->write.release());
-  run_->from.assign(lines->read.release());
+  run_->to.assign(commands->writer.release());
+  run_->from.assign(lines->reader.release());
   watch(run_);
   read_line(run_);
 }

@@ -27,6 +27,13 @@ void append(Capacity::Losses& all, Result<Capacity::Losses> more, const std::str
   std::ranges::move(*more, std::back_inserter(all));
 }
 
+/// 0 where it is not known.
+std::uint32_t numa_node_of(const HostDescription& host, std::uint32_t thread) {
+  const auto found = std::ranges::find(host.thread_order, thread);
+  if (found == host.thread_order.end()) return 0;
+  return host.thread_numa_nodes[static_cast<std::size_t>(found - host.thread_order.begin())];
+}
+
 }  // namespace
 
 placement::CoreSet core_set(const CoreList& list) {
@@ -63,17 +70,6 @@ std::string Capacity::free_name(const std::string& name, const std::string& boot
     free = fmt::format("{}~{}", name, count);
   }
 }
-
-namespace {
-
-/// 0 where it is not known.
-std::uint32_t numa_node_of(const HostDescription& host, std::uint32_t thread) {
-  const auto found = std::ranges::find(host.thread_order, thread);
-  if (found == host.thread_order.end()) return 0;
-  return host.thread_numa_nodes[static_cast<std::size_t>(found - host.thread_order.begin())];
-}
-
-}  // namespace
 
 HostFacts Capacity::facts_of(const std::vector<const Executor*>& executors) const {
   if (knowledge_ != nullptr)

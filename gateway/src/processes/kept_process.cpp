@@ -1,12 +1,11 @@
 #include "processes/kept_process.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
 #include <utility>
 
 #include "foundation/log.h"
+#include "foundation/pipe.h"
 
 namespace orchid::gateway {
 namespace {
@@ -39,11 +38,10 @@ void KeptProcess::stop() {
 /// came.
 Result<ServerProcess> KeptProcess::start_process() {
   if (socket_) return ServerProcess::start(options_.program, options_.arguments, socket_.get());
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("pipe2");
-  const UniqueFd theirs(ends[0]);
-  input_ = UniqueFd(ends[1]);
-  const PassedDescriptor one{.from = theirs.get(), .as = STDIN_FILENO};
+  auto input = make_pipe();
+  if (!input) return fail(std::move(input.error()));
+  input_ = std::move(input->writer);
+  const PassedDescriptor one{.from = input->reader.get(), .as = STDIN_FILENO};
   return ServerProcess::start(options_.program, options_.arguments, std::span(&one, 1));
 }
 

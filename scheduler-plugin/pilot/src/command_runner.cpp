@@ -1,6 +1,5 @@
 #include "pilot/command_runner.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -12,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "foundation/pipe.h"
 #include "foundation/unique_fd.h"
 
 namespace orchid::pilot {
@@ -32,16 +32,6 @@ Result<UniqueFd> input_file(const std::string& input) {
   }
   if (::lseek(file.get(), 0, SEEK_SET) != 0) return fail_errno("lseek");
   return file;
-}
-
-struct Pipe {
-  UniqueFd reader;
-  UniqueFd writer;
-};
-Result<Pipe> make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("pipe2");
-  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
 /// Ours, but Slurm's messages shall be the ones that we know.
