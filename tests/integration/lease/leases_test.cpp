@@ -10,6 +10,14 @@
 namespace orchid::tests {
 namespace {
 
+std::shared_ptr<sdk::LeaseCore> open_lease(const std::shared_ptr<ExecutorSource>& source,
+                                           sdk::LeaseGrant grant, const LeaseOptions& options) {
+  return sdk::LeaseCore::open({.options = over_lane_under_test(options),
+                               .grant = std::move(grant),
+                               .source = source,
+                               .threads = std::make_shared<sdk::LeaseThreads>()});
+}
+
 std::size_t entries_of(const char* directory) {
   std::size_t count = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory)) ++count;
@@ -227,10 +235,7 @@ TEST_CASE_FIXTURE(LeaseFixture, "a lease that cannot be claimed says why") {
   auto grant = source->grant(1);
   grant.workers.front().secret = std::string(64, '0');
   const auto take = [&](sdk::LeaseGrant terms) {
-    return sdk::LeaseCore::open({.options = over_lane_under_test({}),
-                                 .grant = std::move(terms),
-                                 .source = source,
-                                 .threads = std::make_shared<sdk::LeaseThreads>()});
+    return open_lease(source, std::move(terms), {.within = milliseconds(500)});
   };
   check_clear(error_of([&] { (void)take(grant); }), ErrorKind::denied);
   grant = source->grant(1);
@@ -241,6 +246,16 @@ TEST_CASE_FIXTURE(LeaseFixture, "a lease that cannot be claimed says why") {
   grant.workers.front().lane_socket = "/nowhere/lanes.sock";
   if (lane_under_test() == LaneKind::ucx) grant.workers.front().lane_address = "127.0.0.1:1";
   check_clear(error_of([&] { (void)take(grant); }), ErrorKind::unreachable);
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "a worker that is gone before its lane is there is replaced") {
+  source->replaces = true;
+  auto grant = source->grant(1);
+  grant.workers.front().lane_socket = "/nowhere/lanes.sock";
+  if (lane_under_test() == LaneKind::ucx) grant.workers.front().lane_address = "127.0.0.1:1";
+  lease = sdk::LeaseAccess::lease(open_lease(source, std::move(grant), {}));
+  CHECK(source->renewals > 0);
+  CHECK(load(example("echo")).invoke("x").text() == "x");
 }
 
 }  // namespace orchid::tests

@@ -46,9 +46,9 @@ std::shared_ptr<LeaseCore> LeaseCore::open(Terms terms) {
   auto core = std::make_shared<LeaseCore>(std::move(terms));
   const auto threads = core->threads();
   threads->lanes.look_after(core);
+  threads->keeper.keep(core);
   core->add_workers(std::move(grant));
   core->wait_for_workers();
-  threads->keeper.keep(core);
   return core;
 }
 
@@ -69,15 +69,17 @@ void LeaseCore::add_workers(LeaseGrant grant) {
   }
 }
 
+/// A worker may be lost before its lane is there, or its executor taken back: the keeper asks the
+/// gateway for another one meanwhile, and ends the lease when there will be none.
 void LeaseCore::wait_for_workers() {
   const unsigned wanted = options_.at_least > 0 ? options_.at_least : options_.workers;
   const MonotonicTime until = std::chrono::steady_clock::now() + options_.within;
   std::optional<Error::Details> why;
   {
     std::unique_lock lock(mutex_);
-    changed_.wait_until(lock, until, [&] { return ready_workers() >= wanted || !has_live_lane(); });
-    if (ready_workers() >= wanted) return;
-    why = refusal_;
+    changed_.wait_until(lock, until, [&] { return ready_workers() >= wanted || end_; });
+    if (!end_ && ready_workers() >= wanted) return;
+    why = end_ ? end_ : refusal_;
   }
   const unsigned got = ready_workers();
   release();
