@@ -59,6 +59,23 @@ TEST_CASE("workers that do less than they cost rest, longer each time") {
   CHECK(gain.rest_end(now) == now + 4 * WorkerGain::first_rest);
 }
 
+TEST_CASE("runs shorter than a window are judged together, without the time between them") {
+  WorkerGain gain;
+  Time now{0};
+  for (int run = 0; run < 3; ++run) {
+    CHECK_FALSE(gain.rest_end(now).has_value());
+    now += std::chrono::hours(1);
+    gain.worker_done(0, now);
+    gain.worker_done(300, now);
+    for (int i = 0; i < 10; ++i) {
+      now += milliseconds(1);
+      gain.local_done(50, milliseconds(1), std::chrono::microseconds(500), now);
+    }
+    gain.end_run();
+  }
+  CHECK(gain.rest_end(now) == now + WorkerGain::first_rest);
+}
+
 TEST_CASE("a gain after a rest makes the next rest short again") {
   WorkerGain gain;
   Time now = window(gain, Time{0}, 0.5, 0) + WorkerGain::first_rest;

@@ -52,7 +52,7 @@ OffloadReport OffloadCrew::run(const OffloadWork& work) {
     run_.reset();
   }
   gain_ = run->gain();
-  gain_.end_window();
+  gain_.end_run();
   return run->end();
 }
 

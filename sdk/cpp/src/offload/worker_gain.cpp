@@ -5,10 +5,22 @@
 namespace orchid::sdk {
 
 void WorkerGain::worker_done(std::size_t items, Time now) {
-  if (window_.start)
+  latest_ = now;
+  if (window_.open) {
+    if (!window_.start) window_.start = now;
     window_.worker_items += static_cast<double>(items);
-  else if (now >= rest_end_)
-    window_ = {.start = now};
+  } else if (now >= rest_end_) {
+    window_ = {.open = true, .start = now};
+  }
+}
+
+void WorkerGain::end_run() {
+  window_.spent = length(latest_);
+  window_.start.reset();
+}
+
+WorkerGain::Time WorkerGain::length(Time now) const {
+  return window_.spent + (window_.start ? now - *window_.start : Time{0});
 }
 
 std::optional<WorkerGain::Time> WorkerGain::rest_end(Time now) const {
@@ -17,11 +29,13 @@ std::optional<WorkerGain::Time> WorkerGain::rest_end(Time now) const {
 }
 
 void WorkerGain::local_done(std::size_t items, Time elapsed, Time busy, Time now) {
-  if (!window_.start) return remember_alone(elapsed, busy);
+  latest_ = now;
+  if (!window_.open) return remember_alone(elapsed, busy);
+  if (!window_.start) window_.start = now - elapsed;
   window_.local_items += static_cast<double>(items);
   window_.local_busy += static_cast<double>(busy.count());
   window_.local_waited += static_cast<double>(std::max(elapsed - busy, Time{0}).count());
-  if (now - *window_.start >= window_length) judge(now);
+  if (length(now) >= window_length) judge(now);
 }
 
 /// What other programs take is no worker's doing.
@@ -46,7 +60,7 @@ void WorkerGain::judge(Time now) {
   const bool undecided = window_.worker_items == 0 && lost == 0;
   if (undecided || gained) {
     if (gained) rest_ = Time{0};
-    window_ = {.start = now};
+    window_ = {.open = true, .start = now};
     return;
   }
   rest_ = rest_ == Time{0} ? first_rest : std::min(rest_ * 4, longest_rest);

@@ -17,8 +17,9 @@ class WorkerGain {
   void local_done(std::size_t items, Time elapsed, Time busy, Time now);
   /// A window starts with a worker's result: before that it is only getting going.
   void worker_done(std::size_t items, Time now);
-  /// What comes next is another run.
-  void end_window() { window_ = {}; }
+  /// What comes next is another run: the time until then does not count. Runs may be shorter than a
+  /// window.
+  void end_run();
   /// Nothing: workers may work now.
   [[nodiscard]] std::optional<Time> rest_end(Time now) const;
 
@@ -28,16 +29,20 @@ class WorkerGain {
 
  private:
   struct Window {
-    std::optional<Time> start;
+    bool open = false;
+    Time spent{0};              // in earlier runs
+    std::optional<Time> start;  // in this run
     double worker_items = 0;
     double local_items = 0;
     double local_busy = 0;  // ns
     double local_waited = 0;
   };
+  [[nodiscard]] Time length(Time now) const;
   void judge(Time now);
   void remember_alone(Time elapsed, Time busy);
 
   Window window_;
+  Time latest_{0};            // that anything was told
   double alone_elapsed_ = 0;  // ns of local threads without workers, the newer ones weigh more
   double alone_waited_ = 0;
   Time rest_{0};      // the last one's length
