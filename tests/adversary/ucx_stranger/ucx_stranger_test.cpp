@@ -12,6 +12,7 @@
 
 #include "foundation/tcp.h"
 #include "uct_stranger.h"
+#include "ucx/frame.h"
 #include "ucx_lane_fixture.h"
 
 namespace orchid::transport {
@@ -143,9 +144,9 @@ TEST_CASE("noise at the door does not keep the right client out") {
     const auto garbage = pattern(1 + i * 37, i);
     ::send(noise[0].get(), garbage.data(), garbage.size(), MSG_NOSIGNAL);
   }
-  CHECK(say_hello(port, 1, random_key()).empty());       // wrong key
-  CHECK(say_hello(port, 0, random_key()).empty());       // old version, wrong key
-  CHECK(say_hello(port, 0, worker.key()).size() == 32);  // old version
+  CHECK(say_hello(port, lane_version, random_key()).empty());           // wrong key
+  CHECK(say_hello(port, lane_version - 1, random_key()).empty());       // old version, wrong key
+  CHECK(say_hello(port, lane_version - 1, worker.key()).size() == 32);  // old version
   orchid::tests::put_by_force(port, reinterpret_cast<std::uint64_t>(canary.data()));
   CHECK(canary_of(worker.pid()) == "untouched");
   UcxLaneClient client = worker.connect();
@@ -210,12 +211,12 @@ struct OpenWindow {
   OpenWindow() {
     pollfd writable{.fd = client.get(), .events = POLLOUT, .revents = 0};
     REQUIRE(::poll(&writable, 1, 5000) == 1);
-    std::array<std::byte, 40> hello{};
+    std::array<std::byte, 42> hello{};
     std::memcpy(hello.data(), "ORCHLANE", 8);
-    hello[8] = std::byte{1};
+    hello[8] = std::byte{lane_version};
     std::memcpy(&hello[16], worker.key().data(), 16);
-    hello[32] = std::byte{4};  // a notice of 4 bytes: without ports, and two bytes as an address
-    REQUIRE(::send(client.get(), hello.data(), hello.size(), MSG_NOSIGNAL) == 40);
+    hello[32] = std::byte{6};  // a notice: no ports, no sources, and two bytes as an address
+    REQUIRE(::send(client.get(), hello.data(), hello.size(), MSG_NOSIGNAL) == 42);
     for (const auto end = in(5s); port == 0 && std::chrono::steady_clock::now() < end;)
       for (const int open : listening_ports(worker.pid()))
         if (open != port_of(worker)) port = open;
@@ -242,6 +243,30 @@ TEST_CASE("while a lane is made UCX listens on the interface of the worker's add
   CHECK(none.description().find("UCX_NET_DEVICES") == std::string::npos);
   const OpenWindow window;
   CHECK(listening_addresses(window.worker.pid()) == std::set<std::string>{"127.0.0.1"});
+}
+
+TEST_CASE("while a lane is made no other host reaches UCX at either end") {
+  // 127.0.0.2 is none of this host's own addresses, as interfaces tell them: it stands for another
+  // host. Who is on the peer's host has its address.
+  const auto is_shut = [](int port) {
+    for (const auto end = in(5s); std::chrono::steady_clock::now() < end;)
+      if (!can_connect("127.0.0.2", port)) return true;  // UCX may only just have begun to listen
+    return false;
+  };
+  const OpenWindow window;
+  CHECK(is_shut(window.port));
+  CHECK(can_connect("127.0.0.1", window.port));
+
+  const TcpListener silent_worker = listen_tcp("127.0.0.1:0").value();
+  const Child client = Child::start_client(call_for_ever, window.worker, silent_worker.address);
+  std::vector<int> ports;
+  for (const auto end = in(5s); ports.empty() && std::chrono::steady_clock::now() < end;)
+    ports = listening_ports(client.pid());
+  REQUIRE_FALSE(ports.empty());
+  for (const int port : ports) {
+    CHECK(is_shut(port));
+    CHECK(can_connect("127.0.0.1", port));
+  }
 }
 
 TEST_CASE("forged messages of UCP's rendezvous, and all others, reach no worker that serves") {

@@ -36,13 +36,12 @@ Result<UcxLaneClient> UcxLaneClient::connect(UcxContext& context, const Options&
   Door door(std::move(*socket), options.deadline);
   const Hello hello{.version = lane_version, .key = options.key};
   if (auto sent = door.write(bytes_of(hello)); !sent) return fail(std::move(sent.error()));
-  auto open = open_link(context, options.key);
+  auto open = open_link(context, options.key, door);
   if (!open) return fail(std::move(open.error()));
-  if (auto sent = door.write_notice({open->doors.ports(), open->link->address()}); !sent)
-    return fail(std::move(sent.error()));
+  if (auto sent = door.write_notice(notice_of(*open)); !sent) return fail(std::move(sent.error()));
   auto welcome = read_welcome(door, options.largest);
   if (!welcome) return fail(std::move(welcome.error()));
-  auto peer = door.read_notice();
+  auto peer = meet_peer(door, open->doors);
   if (!peer) return fail(std::move(peer.error()));
 
   auto requests = Slab::map(welcome->request_bytes);

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>
@@ -26,29 +25,10 @@
 
 #include "foundation/tcp.h"
 #include "foundation/unique_fd.h"
+#include "ucx/peer_filter.h"
 
 namespace orchid::transport {
 namespace {
-
-std::optional<SocketName> name_of(int fd, decltype(&::getsockname) get) {
-  sockaddr_storage storage{};
-  socklen_t length = sizeof(storage);
-  if (get(fd, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return std::nullopt;
-  SocketName name;
-  if (storage.ss_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(storage);
-    name.address[10] = name.address[11] = std::byte{0xff};
-    std::memcpy(&name.address[12], &v4.sin_addr, 4);
-    name.port = ntohs(v4.sin_port);
-  } else if (storage.ss_family == AF_INET6) {
-    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(storage);
-    std::memcpy(name.address.data(), &v6.sin6_addr, 16);
-    name.port = ntohs(v6.sin6_port);
-  } else {
-    return std::nullopt;
-  }
-  return name;
-}
 
 std::optional<TcpSocket> inspect(int fd) {
   struct stat status{};
@@ -60,11 +40,14 @@ std::optional<TcpSocket> inspect(int fd) {
   int listens = 0;
   length = sizeof(listens);
   ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length);
-  const auto local = name_of(fd, ::getsockname);
+  sockaddr_storage own{};
+  length = sizeof(own);
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &length) != 0) return std::nullopt;
+  const auto local = socket_name(own);
   if (!local) return std::nullopt;
   TcpSocket socket{.fd = fd, .inode = status.st_ino, .listens = listens != 0};
   socket.names.local = *local;
-  const auto remote = name_of(fd, ::getpeername);
+  const auto remote = peer_of(fd);
   if (remote) socket.names.remote = *remote;
   if (!remote && listens == 0) return std::nullopt;
   return socket;
@@ -164,6 +147,10 @@ Result<void> Doors::opened(std::span<const std::byte> worker_address) {
   return {};
 }
 
+void Doors::admit(std::span<const HostAddress> sources) const {
+  for (const TcpSocket& door : doors_) (void)admit_only(door.fd, sources);
+}
+
 std::vector<std::uint16_t> Doors::ports() const {
   std::vector<std::uint16_t> ports;
   for (const TcpSocket& door : doors_) ports.push_back(door.names.local.port);
@@ -182,6 +169,7 @@ Result<std::vector<SocketPair>> Doors::connections(
       ::fcntl(socket.fd, F_SETFD, FD_CLOEXEC);
       end_when_silent(
           socket.fd);  // UCX probes an idle connection, and waits for ever on a busy one
+      admit_all(socket.fd);
       found.push_back(socket.names);
     }
   return found;

@@ -4,22 +4,16 @@
 // UCX's TCP transport listens on every interface, trusts whoever connects, and has no call that
 // ends that.
 #pragma once
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "foundation/result.h"
+#include "ucx/interfaces.h"
 
 namespace orchid::transport {
 
-/// An address in IPv6 form (IPv4 mapped) and a port: plain bytes, as they go through the door.
-struct SocketName {
-  std::array<std::byte, 16> address{};
-  std::uint16_t port = 0;
-  friend bool operator==(const SocketName&, const SocketName&) = default;
-};
 /// A connection as one end sees it.
 struct SocketPair {
   SocketName local;
@@ -44,6 +38,10 @@ class Doors {
   /// After it: the sockets that listen since then, and whose port is in the worker's address.
   [[nodiscard]] Result<void> opened(std::span<const std::byte> worker_address);
 
+  /// From now on nobody else reaches them, where the kernel lets us, but for whoever has been in
+  /// already: `cut_strangers`. A later call replaces the list.
+  void admit(std::span<const HostAddress> sources) const;
+
   [[nodiscard]] std::vector<std::uint16_t> ports() const;
   /// The connections that came in through our doors, or go to one of the peer's ports. From now on
   /// they fail when the other host falls silent.
@@ -52,7 +50,7 @@ class Doors {
   /// Puts a descriptor that nothing ever happens to in the place of each listening socket.
   [[nodiscard]] Result<void> close() const;
   /// Ends all connections that came in through our doors, but for those that the peer calls its
-  /// own. After `close`.
+  /// own.
   [[nodiscard]] Result<void> cut_strangers(std::span<const SocketPair> peers) const;
 
  private:

@@ -26,24 +26,50 @@ std::vector<std::byte> encode(const Notice& notice) {
   };
   append(bytes_of(count));
   append(std::as_bytes(std::span(notice.ports)));
+  const auto sources = static_cast<std::uint16_t>(notice.sources.size());
+  append(bytes_of(sources));
+  append(std::as_bytes(std::span(notice.sources)));
   append(notice.address);
   return bytes;
 }
 
-Result<Notice> decode_notice(std::span<const std::byte> bytes) {
+namespace {
+
+/// How many there are, in two bytes, and they.
+template <typename Item>
+Result<std::vector<Item>> take_list(std::span<const std::byte>& bytes) {
   std::uint16_t count = 0;
-  if (bytes.size() < sizeof(count)) return fail(ErrorCode::bad_request, "a notice without ports");
+  if (bytes.size() < sizeof(count)) return fail(ErrorCode::bad_request, "a notice without a list");
   std::memcpy(&count, bytes.data(), sizeof(count));
   bytes = bytes.subspan(sizeof(count));
-  const std::size_t size = count * sizeof(std::uint16_t);
-  if (count > largest_list || bytes.size() <= size)
+  const std::size_t size = count * sizeof(Item);
+  if (count > largest_list || bytes.size() < size)
     return fail(ErrorCode::bad_request, "a notice of a wrong length");
-  Notice notice;
-  notice.ports.resize(count);
-  if (count != 0) std::memcpy(notice.ports.data(), bytes.data(), size);
-  const auto address = bytes.subspan(size);
-  notice.address.assign(address.begin(), address.end());
-  return notice;
+  std::vector<Item> items(count);
+  if (count != 0) std::memcpy(items.data(), bytes.data(), size);
+  bytes = bytes.subspan(size);
+  return items;
+}
+
+}  // namespace
+
+Result<Notice> decode_notice(std::span<const std::byte> bytes) {
+  auto ports = take_list<std::uint16_t>(bytes);
+  if (!ports) return fail(std::move(ports.error()));
+  auto sources = take_list<HostAddress>(bytes);
+  if (!sources) return fail(std::move(sources.error()));
+  if (bytes.empty()) return fail(ErrorCode::bad_request, "a notice without an address");
+  return Notice{std::move(*ports), std::move(*sources), {bytes.begin(), bytes.end()}};
+}
+
+std::vector<HostAddress> Door::peer_addresses() const {
+  const auto peer = peer_of(socket_.get());
+  if (!peer) return {};
+  std::vector<HostAddress> addresses{peer->address};
+  const auto own = own_addresses();
+  if (std::ranges::find(own, peer->address) != own.end())
+    addresses.insert(addresses.end(), own.begin(), own.end());
+  return addresses;
 }
 
 Result<void> Door::wait(short events) {
@@ -148,7 +174,7 @@ Result<void> meet(Door& door, UcxLink& link) {
 
 }  // namespace
 
-Result<OpenLink> open_link(UcxContext& context, const ConnectionKey& key) {
+Result<OpenLink> open_link(UcxContext& context, const ConnectionKey& key, const Door& door) {
   const std::lock_guard lock(context.state().making_worker());
   auto doors = Doors::watch();
   if (!doors) return fail(std::move(doors.error()));
@@ -156,7 +182,23 @@ Result<OpenLink> open_link(UcxContext& context, const ConnectionKey& key) {
   if (!link) return fail(std::move(link.error()));
   if (auto opened = doors->opened((*link)->address()); !opened)
     return fail(std::move(opened.error()));
+  doors->admit(door.peer_addresses());
+  // The peer does not know the ports yet: whoever has come before that is a stranger.
+  if (auto cut = doors->cut_strangers({}); !cut) return fail(std::move(cut.error()));
   return OpenLink{std::move(*link), std::move(*doors)};
+}
+
+Result<Notice> meet_peer(Door& door, const Doors& doors) {
+  auto peer = door.read_notice();
+  if (!peer) return peer;
+  auto sources = door.peer_addresses();
+  sources.insert(sources.end(), peer->sources.begin(), peer->sources.end());
+  doors.admit(sources);
+  return peer;
+}
+
+Notice notice_of(const OpenLink& open) {
+  return {open.doors.ports(), own_addresses(), open.link->address()};
 }
 
 Result<void> wire_up(Door& door, UcxLink& link, const Doors& doors, const Notice& peer) {

@@ -12,6 +12,7 @@
 #include "foundation/unique_fd.h"
 #include "transport/ucx_lane.h"
 #include "ucx/doors.h"
+#include "ucx/frame.h"
 #include "ucx/link.h"
 
 namespace orchid::transport {
@@ -23,7 +24,7 @@ constexpr std::size_t largest_notice = 16 * 1024;
 /// of this file are little-endian.
 struct Hello {
   std::array<char, 8> magic = hello_magic;
-  std::uint16_t version = 1;
+  std::uint16_t version = lane_version;
   std::array<std::uint16_t, 3> reserved{};
   ConnectionKey key{};
 };
@@ -32,17 +33,20 @@ static_assert(sizeof(Hello) == 32);
 /// Worker to client, to a hello with the right key.
 struct Welcome {
   std::array<char, 8> magic = hello_magic;
-  std::uint16_t version = 1;  // the worker's; nothing follows when it is not the client's
+  std::uint16_t version =
+      lane_version;  // the worker's; nothing follows when it is not the client's
   std::array<std::uint16_t, 3> reserved{};
   std::uint64_t request_bytes = 0;
   std::uint64_t response_bytes = 0;
 };
 static_assert(sizeof(Welcome) == 32);
 
-/// Where to reach an end's UCX: its ports, then its worker address. Each end sends its own when its
-/// UCX listens, behind its hello or welcome, with its length in 4 bytes before it.
+/// Where to reach an end's UCX: its ports, the addresses from which it may connect to the other's,
+/// then its worker address. Each end sends its own when its UCX listens, behind its hello or
+/// welcome, with its length in 4 bytes before it.
 struct Notice {
   std::vector<std::uint16_t> ports;
+  std::vector<HostAddress> sources;
   std::vector<std::byte> address;
 };
 [[nodiscard]] std::vector<std::byte> encode(const Notice& notice);  // without the length
@@ -64,6 +68,9 @@ class Door {
   [[nodiscard]] Result<void> write_connections(std::span<const SocketPair> pairs);
   [[nodiscard]] Result<std::vector<SocketPair>> read_connections();
   [[nodiscard]] LaneDeadline deadline() const { return deadline_; }
+  /// Where this connection comes from, and where else its host may: all of this host's addresses,
+  /// when it is this one.
+  [[nodiscard]] std::vector<HostAddress> peer_addresses() const;
 
  private:
   [[nodiscard]] Result<void> wait(short events);
@@ -76,7 +83,14 @@ struct OpenLink {
   std::unique_ptr<UcxLink> link;
   Doors doors;
 };
-[[nodiscard]] Result<OpenLink> open_link(UcxContext& context, const ConnectionKey& key);
+/// Only the host at the other end of `door` reaches it.
+[[nodiscard]] Result<OpenLink> open_link(UcxContext& context, const ConnectionKey& key,
+                                         const Door& door);
+/// What the peer has to know of it.
+[[nodiscard]] Notice notice_of(const OpenLink& open);
+
+/// Its notice. From now on all addresses of its host are let in.
+[[nodiscard]] Result<Notice> meet_peer(Door& door, const Doors& doors);
 
 /// From the peer's notice to a link that nobody else can reach; the same at both ends. Errors:
 /// `unreachable`, `timed_out`, `bad_request`.

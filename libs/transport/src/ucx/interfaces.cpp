@@ -4,10 +4,11 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 
-#include <array>
-#include <cstddef>
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <fstream>
 #include <span>
 
 #include "foundation/unique_fd.h"
@@ -16,26 +17,101 @@ namespace orchid::transport {
 namespace {
 
 constexpr std::size_t most_interfaces = 256;
+constexpr std::size_t most_addresses = 64;
 
-}  // namespace
+HostAddress mapped(const in_addr& v4) {
+  HostAddress address{};
+  address[10] = address[11] = std::byte{0xff};
+  std::memcpy(&address[12], &v4, 4);
+  return address;
+}
 
-std::string interface_of(const std::string& address) {
-  in_addr wanted{};
-  if (::inet_pton(AF_INET, address.c_str(), &wanted) != 1 || wanted.s_addr == INADDR_ANY) return {};
+struct Interface {
+  std::string name;
+  in_addr address{};
+};
+
+std::vector<Interface> v4_interfaces() {
   const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   std::array<ifreq, most_interfaces> room{};
   ifconf list{};
   list.ifc_len = static_cast<int>(sizeof(room));
   list.ifc_req = room.data();
-  if (!socket || ::ioctl(socket.get(), SIOCGIFCONF, &list) != 0) return {};
+  std::vector<Interface> found;
+  if (!socket || ::ioctl(socket.get(), SIOCGIFCONF, &list) != 0) return found;
   for (const ifreq& one :
        std::span(room).first(static_cast<std::size_t>(list.ifc_len) / sizeof(ifreq))) {
     const auto& has = reinterpret_cast<const sockaddr_in&>(one.ifr_addr);
-    if (has.sin_family != AF_INET || has.sin_addr.s_addr != wanted.s_addr) continue;
-    const std::string name = one.ifr_name;
-    return name.substr(0, name.find(':'));  // a further address of eth0 is called eth0:1
+    if (has.sin_family == AF_INET) found.push_back({one.ifr_name, has.sin_addr});
   }
+  return found;
+}
+
+/// "fe80000000000000020c29fffe3a1b2c 02 40 20 80 eth0", a line for each.
+std::vector<HostAddress> v6_addresses() {
+  std::ifstream file("/proc/net/if_inet6");
+  std::vector<HostAddress> found;
+  for (std::string line; std::getline(file, line);) {
+    HostAddress address{};
+    bool good = line.size() > 2 * address.size();
+    for (std::size_t i = 0; good && i < address.size(); ++i) {
+      unsigned value = 0;
+      const char* digits = line.data() + 2 * i;
+      good = std::from_chars(digits, digits + 2, value, 16).ptr == digits + 2;
+      address.at(i) = static_cast<std::byte>(value);
+    }
+    if (good) found.push_back(address);
+  }
+  return found;
+}
+
+}  // namespace
+
+bool is_v4(const HostAddress& address) {
+  static const HostAddress none = mapped({});
+  return std::equal(none.begin(), none.begin() + 12, address.begin());
+}
+
+std::optional<SocketName> socket_name(const sockaddr_storage& storage) {
+  SocketName name;
+  if (storage.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(storage);
+    name.address = mapped(v4.sin_addr);
+    name.port = ntohs(v4.sin_port);
+  } else if (storage.ss_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(storage);
+    std::memcpy(name.address.data(), &v6.sin6_addr, name.address.size());
+    name.port = ntohs(v6.sin6_port);
+  } else {
+    return std::nullopt;
+  }
+  return name;
+}
+
+std::optional<SocketName> peer_of(int socket) {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof(storage);
+  if (::getpeername(socket, reinterpret_cast<sockaddr*>(&storage), &length) != 0)
+    return std::nullopt;
+  return socket_name(storage);
+}
+
+std::string interface_of(const std::string& address) {
+  in_addr wanted{};
+  if (::inet_pton(AF_INET, address.c_str(), &wanted) != 1 || wanted.s_addr == INADDR_ANY) return {};
+  for (const Interface& one : v4_interfaces())
+    if (one.address.s_addr == wanted.s_addr)
+      return one.name.substr(0, one.name.find(':'));  // a further one of eth0 is called eth0:1
   return {};
+}
+
+std::vector<HostAddress> own_addresses() {
+  std::vector<HostAddress> found;
+  for (const Interface& one : v4_interfaces()) found.push_back(mapped(one.address));
+  const auto v6 = v6_addresses();
+  found.insert(found.end(), v6.begin(), v6.end());
+  if (found.size() > most_addresses) found.resize(most_addresses);
+  return found;
 }
 
 }  // namespace orchid::transport

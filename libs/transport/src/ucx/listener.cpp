@@ -134,15 +134,14 @@ Result<UcxLaneWorker> UcxLaneListener::State::welcome(UniqueFd guest) {
   if (!requests) return fail(std::move(requests.error()));
   auto responses = Slab::map(options_.geometry.response_bytes.value);
   if (!responses) return fail(std::move(responses.error()));
-  auto open = open_link(context_, options_.key);
+  auto open = open_link(context_, options_.key, door);
   if (!open) return fail(std::move(open.error()));
   const Welcome answer{.version = lane_version,
                        .request_bytes = options_.geometry.request_bytes.value,
                        .response_bytes = options_.geometry.response_bytes.value};
   if (auto sent = door.write(bytes_of(answer)); !sent) return fail(std::move(sent.error()));
-  if (auto sent = door.write_notice({open->doors.ports(), open->link->address()}); !sent)
-    return fail(std::move(sent.error()));
-  auto peer = door.read_notice();
+  if (auto sent = door.write_notice(notice_of(*open)); !sent) return fail(std::move(sent.error()));
+  auto peer = meet_peer(door, open->doors);
   if (!peer) return fail(std::move(peer.error()));
   if (auto done = open->link->wait_for_peer(door.deadline()); !done)
     return fail(std::move(done.error()));
