@@ -4,13 +4,28 @@
 // with a pool that looks for workers: where there is no gateway, and where there is one whose
 // workers have nothing but the same two cores. Whole programs under mpirun; the first rounds of
 // each, in which the pool finds its workers, are counted like all others.
+//
+// Then as a batch job, under a real Slurm: a rank has one core of a node with two. (Two ranks on
+// one core would measure how they wait for each other.) On the other core a pilot starts, is
+// preempted by another batch job a second later, and comes again, as long as the program runs. In
+// the control the same jobs come and go, with `sleep` in the pilot's place. What counts is how long
+// the program takes.
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <sstream>
+#include <thread>
 
+#include "batch_cluster.h"
+#include "cluster_pilots.h"
+#include "foundation/files.h"
+#include "foundation/units.h"
 #include "harness/bench.h"
 #include "harness/child_process.h"
 #include "local_orchid.h"
+#include "lone_gateway.h"
 
 namespace orchid::bench {
 namespace {
@@ -88,17 +103,122 @@ void compare(Bench& bench, const Program& program, const char* row) {
                  .promises = {{Statistic::p50, {Target::Direction::at_most, 1.02}}}});
 }
 
+/// The program as a batch job, among jobs that come and go on the node's other core.
+class BatchRuns {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<BatchRuns>> start(const std::string& home) {
+    auto cluster = BatchCluster::start(
+        {.nodes = 1, .cores = 2, .scheduler_parameters = "batch_sched_delay=0,bf_interval=30"});
+    if (!cluster) return fail(std::move(cluster.error()));
+    auto gateway = LoneGateway::start((*cluster)->directory(), "127.0.0.1:0");
+    if (!gateway) return fail(std::move(gateway.error()));
+    return std::make_unique<BatchRuns>(std::move(*cluster), std::move(*gateway), home);
+  }
+  BatchRuns(std::unique_ptr<BatchCluster> cluster, LoneGateway gateway, std::string home)
+      : cluster_(std::move(cluster)),
+        gateway_(std::move(gateway)),
+        pilots_(*cluster_, {.socket = gateway_.socket(), .host_and_port = gateway_.host_and_port()},
+                gateway_.client()),
+        home_(std::move(home)) {}
+
+  /// How long the program has taken, in seconds.
+  [[nodiscard]] Result<std::vector<double>> run(bool alone) {
+    std::error_code ignored;
+    std::filesystem::remove(status(), ignored);
+    if (auto submitted = submit(alone); !submitted) return fail(submitted.error());
+    while (!std::filesystem::exists(status()))
+      if (auto turn = another_turn(alone); !turn) return fail(turn.error());
+    if (auto left = cluster_->run({"scancel", "--user", "root"}); !left) return fail(left.error());
+    if (auto empty = cluster_->wait_until_empty(); !empty) return fail(empty.error());
+    return time_of_all();
+  }
+
+ private:
+  static constexpr auto shares_the_node = 1s;
+  static constexpr auto look_again = 50ms;
+  [[nodiscard]] std::filesystem::path status() const { return cluster_->directory() / "status"; }
+  [[nodiscard]] std::filesystem::path output() const { return cluster_->directory() / "out"; }
+
+  [[nodiscard]] Result<void> submit(bool alone) {
+    std::string mpirun = fmt::format(
+        "{} --allow-run-as-root --oversubscribe --bind-to none --mca ras ^slurm --mca plm ^slurm "
+        "-n 1 {}/integral-mpi {}20000 1000 150",
+        MPIRUN, PROGRAMS, alone ? "--alone " : "");
+    const auto job = cluster_->submit(
+        {"--partition=batch", "--ntasks=1"},
+        fmt::format("export HOME={0} XDG_RUNTIME_DIR={0} XDG_STATE_HOME={0} TMPDIR={0}\n"
+                    "export ORCHID_GATEWAY={1} ORCHID_TOKEN={2}\n"
+                    "core=$(scontrol show job --details $SLURM_JOB_ID | "
+                    "sed -n 's/.* CPU_IDs=\\([0-9]*\\) .*/\\1/p')\n"
+                    "taskset --cpu-list $core {3} > {4} 2>&1\n"
+                    "echo $? > {5}.new; mv {5}.new {5}\n",
+                    home_, gateway_.url(), gateway_.token(), mpirun, output().string(),
+                    status().string()));
+    if (!job) return fail(job.error());
+    return {};
+  }
+  /// A pilot, or a job in its place, comes and is preempted.
+  [[nodiscard]] Result<void> another_turn(bool alone) {
+    if (auto filled = alone ? pilots_.start_sleep(1) : pilots_.start(1); !filled) return filled;
+    if (wait_for_end(shares_the_node)) return {};
+    const auto job = cluster_->submit({"--partition=batch", "--ntasks=1"}, "exec sleep 1\n");
+    if (!job) return fail(job.error());
+    while (!wait_for_end(look_again)) {
+      const auto queue = cluster_->run({"squeue", "--noheader", "--format=%A"});
+      if (!queue) return fail(queue.error());
+      if (queue->find(std::to_string(*job)) == std::string::npos) return {};
+    }
+    return {};
+  }
+  /// True: the program has ended.
+  [[nodiscard]] bool wait_for_end(std::chrono::milliseconds time) const {
+    const auto until = std::chrono::steady_clock::now() + time;
+    while (!std::filesystem::exists(status())) {
+      if (std::chrono::steady_clock::now() > until) return false;
+      std::this_thread::sleep_for(10ms);
+    }
+    return true;
+  }
+  /// "all rounds alike, in 6.7 s".
+  [[nodiscard]] Result<std::vector<double>> time_of_all() const {
+    const auto content = read_file(output(), 1_MiB);
+    const std::string text = content ? std::string(as_text(*content)) : std::string();
+    constexpr std::string_view alike = "all rounds alike, in ";
+    const std::size_t at = text.find(alike);
+    if (at == std::string::npos)
+      return fail(ErrorCode::internal, "the program did not end well: " + text);
+    return std::vector{std::strtod(text.c_str() + at + alike.size(), nullptr)};
+  }
+
+  std::unique_ptr<BatchCluster> cluster_;
+  LoneGateway gateway_;
+  ClusterPilots pilots_;
+  std::string home_;
+};
+
+int failed(const Failure& why) {
+  std::fprintf(stderr, "offload_mpi: %s\n", why.message.c_str());
+  return 3;
+}
+
 int run(Bench& bench) {
   const EmptyHome home;
   Program program(home.path());
   compare(bench, program, "a round of two MPI ranks, no gateway");
-  auto orchid = tests::LocalOrchid::start(PROGRAMS);
-  if (!orchid) {
-    std::fprintf(stderr, "offload_mpi: %s\n", orchid.error().message.c_str());
-    return 3;
+  {
+    auto orchid = tests::LocalOrchid::start(PROGRAMS);
+    if (!orchid) return failed(orchid.error());
+    program.use(*orchid);
+    compare(bench, program, "the same with workers on the same cores");
   }
-  program.use(*orchid);
-  compare(bench, program, "the same with workers on the same cores");
+  auto batch = BatchRuns::start(home.path());
+  if (!batch) return failed(batch.error());
+  bench.compare({.row = "a batch job of one rank, pilots come and are preempted",
+                 .unit = "s",
+                 .round = [&] { return (*batch)->run(false); },
+                 .baseline = {"the same job with --alone", bench.command_line(), ""},
+                 .baseline_round = [&] { return (*batch)->run(true); },
+                 .promises = {{Statistic::p50, {Target::Direction::at_most, 1.02}}}});
   return bench.report();
 }
 

@@ -29,13 +29,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "batch_cluster.h"
-#include "foundation/files.h"
+#include "cluster_pilots.h"
 #include "harness/bench.h"
-#include "harness/child_process.h"
 #include "local_orchid.h"
 #include "orchid/client.h"
 #include "orchid/lease.h"
@@ -103,15 +101,18 @@ class Bed {
  public:
   Bed(BatchCluster& cluster, const tests::LocalOrchid& orchid)
       : cluster_(cluster),
-        orchid_(orchid),
-        client_({.gateway = orchid.address(), .token = orchid.token()}) {
+        client_({.gateway = orchid.address(), .token = orchid.token()}),
+        pilots_(cluster,
+                {.socket = orchid.runtime() / "gateway.sock",
+                 .host_and_port = orchid.address().substr(orchid.address().rfind('/') + 1)},
+                client_) {
     for (const char* function : {"spins", "sleeps"})
       client_.deploy_file(function,
                           std::filesystem::path(TEST_FUNCTIONS) / (std::string(function) + ".bc"));
   }
 
   [[nodiscard]] Result<Start> beside_calls(const std::string& function) {
-    if (auto started = start_pilot(); !started) return fail(started.error());
+    if (auto started = pilots_.start(cores); !started) return fail(started.error());
     try {
       const Calls calls(client_, function);
       if (auto running = calls.wait_until_running(); !running) return fail(running.error());
@@ -122,48 +123,11 @@ class Bed {
   }
 
   [[nodiscard]] Result<Start> beside_sleep() {
-    const auto job = cluster_.submit(
-        {"--partition=idle", "--nodes=1", "--ntasks-per-node=1",
-         fmt::format("--cpus-per-task={}", cores)},
-        fmt::format("exec srun --export=ALL --nodes=1 --ntasks=1 --ntasks-per-node=1 "
-                    "--cpus-per-task={} --kill-on-bad-exit=0 --wait=0 --mpi=none --input=none "
-                    "/bin/bash -c 'echo runs > {}; exec sleep 600'\n",
-                    cores, cluster_.pipe().string()));
-    if (!job) return fail(job.error());
-    const auto runs = cluster_.next_line(patience);
-    if (!runs) return fail(runs.error());
+    if (auto started = pilots_.start_sleep(cores); !started) return fail(started.error());
     return batch_job();
   }
 
  private:
-  [[nodiscard]] Result<void> start_pilot() {
-    const std::string address = orchid_.address().substr(orchid_.address().rfind('/') + 1);
-    const std::string orchid = PROGRAMS "/orchid";
-    const std::string gateway =
-        "ORCHID_GATEWAY=unix:" + (orchid_.runtime() / "gateway.sock").string();
-    const auto started = output_of(
-        {.command = {orchid, "pilot", "start", "--address", address, "--host-identity", "node",
-                     "--partition", "idle", "--cores", std::to_string(cores), "--time", "10m"},
-         .environment = {cluster_.environment(), gateway}},
-        patience);
-    if (!started) return fail(started.error());
-    const auto give_up = steady_clock::now() + patience;
-    while (!has_joined()) {
-      if (steady_clock::now() > give_up)
-        return fail(ErrorCode::timed_out, "the pilot does not join: " + client_.get("/v1/hosts"));
-      std::this_thread::sleep_for(look_again);
-    }
-    return {};
-  }
-  [[nodiscard]] bool has_joined() {
-    const auto known = nlohmann::json::parse(client_.get("/v1/hosts"));
-    for (const auto& host : known.at("hosts"))
-      for (const auto& executor : host.at("executors"))
-        if (executor.at("grant").value("node", "") == "n1" && executor.at("state") == "connected")
-          return true;
-    return false;
-  }
-
   /// Until shortly before slurmctld's next pass.
   void wait_for_the_pass() const {
     const auto since = [](system_clock::time_point time) {
@@ -193,8 +157,8 @@ class Bed {
   }
 
   BatchCluster& cluster_;
-  const tests::LocalOrchid& orchid_;
   Client client_;
+  ClusterPilots pilots_;
   system_clock::time_point pass_{};  // slurmctld's last, as far as is known
 };
 

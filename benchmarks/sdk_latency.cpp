@@ -7,11 +7,11 @@
 #include <cstdio>
 #include <cstring>
 
-#include "foundation/tick_clock.h"
 #include "harness/bench.h"
 #include "harness/machine.h"
 #include "local_lease.h"
 #include "raw_ucx.h"
+#include "timed_calls.h"
 
 namespace orchid::bench {
 namespace {
@@ -24,22 +24,6 @@ struct Case {
   std::size_t size;
   int calls;  // in one round
 };
-
-/// Measures `call` so often, in microseconds.
-template <typename Call>
-Result<std::vector<double>> timed_calls(int count, const TickRate& rate, Call call) {
-  std::vector<std::uint64_t> ticks(static_cast<std::size_t>(count));
-  for (std::uint64_t& taken : ticks) {
-    const std::uint64_t start = ticks_now();
-    if (Result<void> done = call(); !done) return fail(std::move(done.error()));
-    taken = ticks_now() - start;
-  }
-  std::vector<double> values;
-  values.reserve(ticks.size());
-  for (const std::uint64_t t : ticks)
-    values.push_back(static_cast<double>(rate.duration(t).count()) / 1000);
-  return values;
-}
 
 Result<void> expect_size(std::size_t got, std::size_t expected) {
   if (got == expected) return {};

@@ -8,9 +8,13 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <random>
+#include <string>
 #include <thread>
 
+#include "foundation/files.h"
+#include "foundation/units.h"
 #include "harness/machine.h"
 #include "local_executor.h"
 #include "local_lease.h"
@@ -54,9 +58,33 @@ void call_until(const LeasedFunction& echo, std::uint64_t calls, unsigned seed, 
   }
 }
 
-double resident_mib() {
-  const auto memory = proportional_memory_of(::getpid());
-  return memory ? static_cast<double>(memory->value) / (1U << 20) : 0;
+/// By program, of all processes: this one (clients, SDK and agent), zygote, workers, compilers.
+using Memory = std::map<std::string, double>;  // MiB
+
+Memory resident_mib() {
+  Memory sum;
+  for (const pid_t process : process_tree(::getpid())) {
+    const auto name = read_file("/proc/" + std::to_string(process) + "/comm", 4_KiB);
+    const auto memory = proportional_memory_of(process);
+    if (!name || !memory) continue;  // it has just been killed
+    const std::string_view line = as_text(*name);
+    sum[std::string(line.substr(0, line.find('\n')))] +=
+        static_cast<double>(memory->value) / (1U << 20);
+  }
+  return sum;
+}
+
+/// No program has grown.
+bool is_flat(const Memory& start, const Memory& end) {
+  constexpr double noise_mib = 8;
+  bool flat = true;
+  for (const auto& [program, mib] : end) {
+    const auto before = start.find(program);
+    const double was = before == start.end() ? 0 : before->second;
+    std::printf("memory of %s: %.1f -> %.1f MiB\n", program.c_str(), was, mib);
+    flat = flat && mib < was + noise_mib;
+  }
+  return flat;
 }
 
 int run(std::uint64_t calls) {
@@ -68,7 +96,8 @@ int run(std::uint64_t calls) {
   const LeasedFunction echoes[] = {local.module(module).function(),
                                    remote.module(module).function()};
   Count count;
-  double at_start = 0;
+  Memory at_start;
+  Memory at_end;
   {
     std::vector<std::jthread> threads;
     for (unsigned i = 0; i < 2; ++i)
@@ -76,22 +105,22 @@ int run(std::uint64_t calls) {
     auto next_kill = std::chrono::steady_clock::now() + 10s;
     for (unsigned turn = 0; count.calls < calls; std::this_thread::sleep_for(100ms)) {
       // Once it is warm.
-      if (at_start == 0 && count.calls > calls / 10) at_start = resident_mib();
+      if (at_start.empty() && count.calls > calls / 10) at_start = resident_mib();
       if (std::chrono::steady_clock::now() < next_kill) continue;
       next_kill += 10s;
       const Lease& victim = turn++ % 2 == 0 ? local : remote;
       for (const std::int64_t pid : sdk::LeaseAccess::core_of(victim).worker_pids())
         if (pid > 0 && ::kill(static_cast<pid_t>(pid), SIGKILL) == 0) ++count.killed;
     }
+    at_end = resident_mib();
   }
-  const double at_end = resident_mib();
-  std::printf("calls %llu, wrong %llu, lost %llu, workers killed %llu, memory %.1f -> %.1f MiB\n",
+  std::printf("calls %llu, wrong %llu, lost %llu, workers killed %llu\n",
               static_cast<unsigned long long>(calls),
               static_cast<unsigned long long>(count.wrong.load()),
               static_cast<unsigned long long>(count.failed.load()),
-              static_cast<unsigned long long>(count.killed.load()), at_start, at_end);
-  constexpr double flat_mib = 8;
-  return count.wrong == 0 && count.failed == 0 && at_end < at_start + flat_mib ? 0 : 1;
+              static_cast<unsigned long long>(count.killed.load()));
+  const bool flat = is_flat(at_start, at_end);
+  return count.wrong == 0 && count.failed == 0 && flat ? 0 : 1;
 }
 
 }  // namespace

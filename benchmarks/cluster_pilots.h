@@ -1,0 +1,34 @@
+// benchmarks/cluster_pilots.h: pilots of a gateway on a cluster with one node, n1.
+#pragma once
+#include <string>
+
+#include "batch_cluster.h"
+#include "foundation/result.h"
+#include "orchid/client.h"
+
+namespace orchid::bench {
+
+/// Used by one thread.
+class ClusterPilots {
+ public:
+  struct Gateway {
+    std::string socket;         // of the gateway
+    std::string host_and_port;  // as nodes reach it
+  };
+  ClusterPilots(BatchCluster& cluster, Gateway gateway, Client client)
+      : cluster_(cluster), gateway_(std::move(gateway)), client_(std::move(client)) {}
+
+  /// In the partition of preemptible jobs; returns when its executor has joined. Errors:
+  /// `timed_out`, and those of the command.
+  [[nodiscard]] Result<void> start(unsigned cores);
+  /// In its place a job whose step is `sleep`, started as a pilot's is; returns when it runs.
+  [[nodiscard]] Result<void> start_sleep(unsigned cores);
+
+ private:
+  [[nodiscard]] bool has_joined();
+  BatchCluster& cluster_;
+  Gateway gateway_;
+  Client client_;
+};
+
+}  // namespace orchid::bench
