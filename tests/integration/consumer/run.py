@@ -25,6 +25,47 @@ def expect(what, found, expected):
         sys.exit(f"{what}: {found!r} instead of {expected!r}")
 
 
+class OnAnotherHost:
+    """The installed gateway, and an executor that says of itself to be elsewhere: whoever calls its workers does so over UCX. They last as
+    long as the block."""
+
+    def __init__(self, programs, state, runtime):
+        self.program = programs / "orchid"
+        self.programs, self.state, self.runtime = programs, state, runtime
+        self.environment = {**os.environ, "XDG_RUNTIME_DIR": runtime}
+        self.running = []
+
+    def __enter__(self):
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *failure):
+        self.stop()
+
+    def start(self):
+        readable, writable = os.pipe()
+        self.running.append(subprocess.Popen([self.programs / "orchid-gateway", "--state", self.state, "--socket", f"{self.runtime}/gateway.sock",
+                                              "--listen", "127.0.0.1:0", "--ready-fd", str(writable)], pass_fds=[writable]))
+        os.close(writable)
+        with open(readable) as ready:
+            url = json.loads(ready.readline())["urls"][0]
+        token = next(self.state.rglob("token"))
+        self.environment |= {"ORCHID_GATEWAY": url, "ORCHID_TOKEN": token.read_text().strip()}
+        self.running.append(subprocess.Popen([self.programs / "orchid-executor", "--gateway", url.removeprefix("http://"), "--token-file", token,
+                                              "--runtime", f"{self.runtime}/run", "--state", self.state.parent / "executor", "--host-id", "elsewhere",
+                                              "--lane-listen", "127.0.0.1:0"]))
+        step([self.program, "doctor", "--wait", f"{READY_DEADLINE_S}s"], env=self.environment, stdout=subprocess.DEVNULL)
+
+    def stop(self):
+        for program in reversed(self.running):
+            program.terminate()
+            program.wait(STEP_DEADLINE_S)
+
+
 class Orchid:
     """The installed programs, and an `orchid up` that lasts as long as the block."""
 
@@ -108,6 +149,14 @@ def check_blackscholes(build, source, work, environment):
         expect("a price is right", math.isclose(price, right, rel_tol=1e-12), True)
 
 
+def run_programs(orchid, source, work):
+    step([work / "build" / "consumer", work / "scale.orc"], env=orchid.environment)
+    step([work / "build" / "from_c", work / "scale.orc"], env=orchid.environment)
+    step([work / "build" / "embedded"], env=orchid.environment)
+    step([work / "build" / "offload"], env=orchid.environment)
+    check_blackscholes(work / "build", source, work, orchid.environment)
+
+
 def check_unmarked(build):
     """A function without its mark: the compiler says what to do."""
     failed = subprocess.run(["cmake", "--build", build, "--target", "unmarked"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -138,12 +187,11 @@ def main():
     with tempfile.TemporaryDirectory(prefix="orchid-consumer-") as runtime:
         with Orchid(prefix / "bin", work / "state", runtime) as orchid:
             step([orchid.program, "build", source / "scale.cpp", "-o", work / "scale.orc"])
-            step([work / "build" / "consumer", work / "scale.orc"], env=orchid.environment)
-            step([work / "build" / "from_c", work / "scale.orc"], env=orchid.environment)
-            step([work / "build" / "embedded"], env=orchid.environment)
-            step([work / "build" / "offload"], env=orchid.environment)
-            check_blackscholes(work / "build", source, work, orchid.environment)
+            run_programs(orchid, source, work)
             check_two_sources(orchid, source, work)
+    with tempfile.TemporaryDirectory(prefix="orchid-consumer-") as runtime:
+        with OnAnotherHost(prefix / "bin", work / "apart", runtime) as orchid:
+            run_programs(orchid, source, work)
 
 
 main()
