@@ -33,6 +33,10 @@ struct KeepArguments {
 Result<PilotKeeper::Options> options_of(const KeepArguments& arguments, const PilotPlace& place) {
   auto request = complete(arguments.terms, place);
   if (!request) return fail(std::move(request.error()));
+  if (request->partition.empty() && request->qos.empty())
+    return fail(ErrorCode::bad_request,
+                "pilots by demand need --partition or --qos: one whose jobs give way to others; if "
+                "that is the cluster's default, name it all the same");
   PilotKeeper::Options options{
       .controller = arguments.controller, .request = std::move(*request), .memory_per_core = {}};
   auto shortest = seconds_of(arguments.shortest, "--shortest");

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "foundation/result.h"
 #include "foundation/units.h"
 #include "processes/kept_process.h"
 
@@ -26,9 +27,13 @@ struct PilotSettings {
   std::chrono::milliseconds shortest{2 * 60'000};  // time of one; 1 min and more
   std::chrono::milliseconds longest{3'600'000};
   std::chrono::milliseconds idle_time{60'000};  // of a pilot, until it is cancelled; 1 s and more
-  std::chrono::milliseconds gateway_grace{120'000};  // without a gateway they end; 1 s to 1 day
-  ByteCount worker_memory;                           // for each core; set from the gateway's own
+  /// Without a gateway they end after so long, and those that wait leave the queue; 1 s to 1 day.
+  std::chrono::milliseconds gateway_grace{120'000};
+  ByteCount worker_memory;  // for each core; set from the gateway's own
 };
+
+/// Errors: `bad_configuration`: pilots by demand, and nobody says that their jobs give way.
+[[nodiscard]] Result<void> check(const PilotSettings& settings);
 
 /// `orchid pilot keep`, which asks the gateway at `socket` for the demand.
 [[nodiscard]] KeptProcess::Options pilot_keeper(const PilotSettings& settings,
