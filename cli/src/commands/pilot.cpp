@@ -279,6 +279,7 @@ void add_pilot(CLI::App& app, Shell& shell) {
   list->callback([&shell] { shell.status = run_list(shell); });
   add_stop(*pilots, shell);
   add_pilot_keep(*pilots, shell);
+  add_pilot_guard(*pilots, shell);
 }
 
 }  // namespace orchid::cli

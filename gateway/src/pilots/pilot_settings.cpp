@@ -46,4 +46,18 @@ KeptProcess::Options pilot_keeper(const PilotSettings& settings,
   return options;
 }
 
+bool has_had_pilots(const std::filesystem::path& state) {
+  std::error_code ignored;  // what cannot be seen is not there
+  return std::filesystem::exists(state / "pilot-mark", ignored);
+}
+
+KeptProcess::Options pilot_guard(const PilotSettings& settings, const std::filesystem::path& orchid,
+                                 const std::filesystem::path& state) {
+  return {.name = "pilot_guard",
+          .program = orchid,
+          .arguments = {"pilot", "guard", "--state", state.native(), "--grace",
+                        seconds(settings.gateway_grace)},
+          .outlives = true};
+}
+
 }  // namespace orchid::gateway

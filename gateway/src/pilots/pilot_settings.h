@@ -40,4 +40,11 @@ struct PilotSettings {
                                                 const std::filesystem::path& orchid,
                                                 const std::filesystem::path& socket);
 
+/// Whether pilots of the gateway with that state directory have ever been started, by whomever.
+[[nodiscard]] bool has_had_pilots(const std::filesystem::path& state);
+/// `orchid pilot guard`, which outlives the gateway and then clears the queue of its pilots.
+[[nodiscard]] KeptProcess::Options pilot_guard(const PilotSettings& settings,
+                                               const std::filesystem::path& orchid,
+                                               const std::filesystem::path& state);
+
 }  // namespace orchid::gateway

@@ -19,7 +19,7 @@ from slurm_cluster import measured, started, wait_until  # noqa: E402
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
 NODES = ("--nodes", "3", "--cores", "2")
 NODE_DOWN_S = 90  # SlurmdTimeout is 15 s; slurmctld looks every third of it, and pings before
-CHURN_S = 30
+CHURN_S = 20
 KNOWN = """
 sources = ["slurm"]
 worker_idle_time = "1s"
@@ -211,18 +211,45 @@ def wrong_clock(site, offset):
         shutil.rmtree(folder)
 
 
+def process_of(site, command):
+    """That the gateway has beside it."""
+    return next((pid for pid in family(site.gateway.pid) if command in pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0")), None)
+
+
 def pilots_that_wait_do_not_outlast_their_gateway(site):
     site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
     full = site.cluster.run("sbatch", "--parsable", "--partition=batch", "--nodes=3", "--exclusive", "--output=/dev/null", "--wrap", "exec sleep 600")
     site.cluster.wait_for_state(full, "RUNNING")
     with another_gateway(site, automatic(site, gateway_grace="5s")):
         call = site.calling("hello", "orchid")
-        wait_until(lambda: any(one["state"] == "PENDING" for one in site.pilots()), "a pilot waits", lambda: site.said() + site.trouble())
-        keeper = next(pid for pid in family(site.gateway.pid) if "keep" in pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0"))
+        wait_until(site.pilots, "a pilot by demand waits", lambda: site.said() + site.trouble())
+        own = site.start_pilot("--partition", "idle")
+        wait_until(lambda: process_of(site, "guard"), "there is somebody to look after them", site.said)
+        keeper, first_guard = process_of(site, "keep"), process_of(site, "guard")
         site.stop_gateway(kill=True)
-        wait_until(lambda: not alive(keeper), "who keeps pilots is gone, too")
+        wait_until(lambda: not alive(keeper), "who starts pilots is gone, too")
         call.kill()
         call.communicate(timeout=30)
+        site.start_gateway("[pilots]\ngateway_grace = \"2s\"\n")
+        wait_until(lambda: not alive(first_guard), "for a gateway that is back nothing is cancelled")
+        expect(own in [one["job"] for one in site.pilots()], f"its pilots wait as before: {site.pilots()}")
+        wait_until(lambda: process_of(site, "guard"), "it has its own guard", site.said)
+        guard = process_of(site, "guard")
+        site.stop_gateway(kill=True)
+        wait_until(lambda: not site.pilots(), "of one that does not come back no pilot waits any more", lambda: site.cluster.run("squeue"))
+        wait_until(lambda: not alive(guard), "and nobody is left")
+    site.cluster.run("scancel", full)
+
+
+def with_its_guard_gone_too_slurm_removes_what_waits(site):
+    full = site.cluster.run("sbatch", "--parsable", "--partition=batch", "--nodes=3", "--exclusive", "--output=/dev/null", "--wrap", "exec sleep 600")
+    site.cluster.wait_for_state(full, "RUNNING")
+    with another_gateway(site, ""):
+        site.start_pilot("--partition", "idle", "--wait-at-most", "5s")
+        wait_until(lambda: process_of(site, "guard"), "there is somebody to look after it", site.said)
+        guard = process_of(site, "guard")
+        site.stop_gateway(kill=True)
+        os.kill(guard, 9)
         wait_until(lambda: not site.pilots(), "Slurm removes it", lambda: site.cluster.run("squeue"), 120)
     site.cluster.run("scancel", full)
 
@@ -248,8 +275,8 @@ def a_time_limit_ends_no_call(site):
 
 def main():
     slurm_cluster.skip_without_slurm()
-    cases = [a_node_goes_down_under_running_calls, a_killed_slurmd_harms_no_call, pilots_outlive_slurmctld, an_array_of_a_thousand_jobs_churns,
-             a_nodes_clock_is_an_hour_wrong, pilots_that_wait_do_not_outlast_their_gateway, a_time_limit_ends_no_call]
+    cases = [a_node_goes_down_under_running_calls, a_killed_slurmd_harms_no_call, pilots_outlive_slurmctld,
+             an_array_of_a_thousand_jobs_churns, a_nodes_clock_is_an_hour_wrong, pilots_that_wait_do_not_outlast_their_gateway, with_its_guard_gone_too_slurm_removes_what_waits, a_time_limit_ends_no_call]
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
         for case in cases:
             measured(case, site, wanted=sys.argv[4:])
