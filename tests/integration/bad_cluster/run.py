@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -18,8 +19,9 @@ from slurm_cluster import measured, started, wait_until  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
 NODES = ("--nodes", "3", "--cores", "2")
+CLOCK_FAKER = pathlib.Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
 NODE_DOWN_S = 90  # SlurmdTimeout is 15 s; slurmctld looks every third of it, and pings before
-CHURN_S = 20
+CHURN_S = 30
 KNOWN = """
 sources = ["slurm"]
 worker_idle_time = "1s"
@@ -195,6 +197,26 @@ def a_nodes_clock_is_an_hour_wrong(site):
             site.orchid("pilot", "stop", "--all")
 
 
+def a_share_knows_its_end_whatever_the_clock_says(site):
+    if not CLOCK_FAKER.exists():
+        print("         skipped: without libfaketime no clock is wrong")
+        return
+    for offset in ("+3600s", "-3600s"):
+        faked = f"LD_PRELOAD={CLOCK_FAKER} FAKETIME={offset} FAKETIME_DONT_FAKE_MONOTONIC=1"
+        output = site.folder / "share.out"
+        start = f"{faked} {site.programs}/orchid share start --address {site.address} --host-identity node"
+        told = subprocess.run(["sbatch", "--parsable", "--time=10", "--nodelist=n1", f"--output={output}", "--wrap", f"{start}; exec sleep 600"],
+                              env=site.environment, cwd="/tmp", capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL, check=True)
+        job = int(told.stdout)
+        wait_until(site.executors, "the job is shared", lambda: f"{output.read_text() if output.exists() else ''}{site.said()}")
+        executor = site.wait_for_executor("n1")
+        words = pathlib.Path(f"/proc/{executor}/cmdline").read_text().split("\0")
+        left = int(words[words.index("--ends-in-s") + 1])
+        expect(500 < left < 600, f"by a clock that is {offset} wrong it ends in {left} s: {output.read_text()}")
+        site.cluster.run("scancel", str(job))
+        wait_until(lambda: not site.executors() and not site.cluster.state_of(job), "the job is gone, and the share with it", site.trouble)
+
+
 @contextlib.contextmanager
 def wrong_clock(site, offset):
     """On the nodes: with the folder of Slurm's commands, which comes first in a pilot's path, comes another date."""
@@ -276,7 +298,8 @@ def a_time_limit_ends_no_call(site):
 def main():
     slurm_cluster.skip_without_slurm()
     cases = [a_node_goes_down_under_running_calls, a_killed_slurmd_harms_no_call, pilots_outlive_slurmctld,
-             an_array_of_a_thousand_jobs_churns, a_nodes_clock_is_an_hour_wrong, pilots_that_wait_do_not_outlast_their_gateway, with_its_guard_gone_too_slurm_removes_what_waits, a_time_limit_ends_no_call]
+             an_array_of_a_thousand_jobs_churns, a_nodes_clock_is_an_hour_wrong, a_share_knows_its_end_whatever_the_clock_says,
+             pilots_that_wait_do_not_outlast_their_gateway, with_its_guard_gone_too_slurm_removes_what_waits, a_time_limit_ends_no_call]
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
         for case in cases:
             measured(case, site, wanted=sys.argv[4:])
