@@ -18,6 +18,7 @@ from slurm_cluster import measured, started, wait_until  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
 PLUGIN = pathlib.Path(PROGRAMS).parent / "lib" / "spank_orchid.so"
+OTHER_PLUGIN = pathlib.Path(PROGRAMS).parent / "test_plugins" / "spank_of_another_release.so"
 NODES = ("--nodes", "2", "--cores", "2", "--option", "TaskPlugin=task/affinity")
 SETTINGS = 'worker_memory = "512MiB"\n'
 BOTH, NONE = [0, 1], []
@@ -276,6 +277,19 @@ def a_job_runs_without_orchid(site):
     with_plugin(site, "")
 
 
+def a_plugin_of_another_release_harms_no_job(site):
+    with_plugin(site, f"optional {OTHER_PLUGIN} orchid={site.programs}/orchid")
+    output = site.folder / "other.out"
+    job = submit(site, "srun -n1 true && echo done", "-n1", "-N1", "--output", str(output))
+    wait_until(lambda: output.exists() and "done" in output.read_text(), "an ordinary job and its steps run", lambda: site.cluster.run("squeue"))
+    wait_until(lambda: site.cluster.state_of(job) in ("", "COMPLETED"), "and ends")
+    asked = subprocess.run(["sbatch", "--orchid-share", "--wrap", "true"], env=site.environment, cwd="/tmp", capture_output=True, text=True,
+                           timeout=30, stdin=subprocess.DEVNULL, check=False)
+    expect(asked.returncode != 0 and "ncompatible" in asked.stderr and str(OTHER_PLUGIN) in asked.stderr and "orchid-share" in asked.stderr,
+           f"who asks for a share is told why there is none: {asked.returncode} {asked.stderr}")
+    with_plugin(site, "")
+
+
 def what_is_wrong_is_said(site):
     done = site.orchid("share", "start", check=False)
     expect(done.returncode == 2 and "this is no Slurm job" in done.stderr, f"outside of jobs: {done.returncode} {done.stderr}")
@@ -313,7 +327,7 @@ def main():
              a_killed_keeper_takes_its_executor_along]
     if PLUGIN.exists():
         cases += [sbatch_shares_by_an_option, without_the_option_the_plugin_does_nothing, a_wrong_option_is_refused_by_sbatch,
-                  a_job_runs_without_orchid]
+                  a_job_runs_without_orchid, a_plugin_of_another_release_harms_no_job]
     else:
         print("without slurm/spank.h (package libslurm-dev) there is no plugin to test")
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster, SETTINGS) as site:
