@@ -21,7 +21,7 @@ PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
 NODES = ("--nodes", "3", "--cores", "2")
 CLOCK_FAKER = pathlib.Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
 NODE_DOWN_S = 90  # SlurmdTimeout is 15 s; slurmctld looks every third of it, and pings before
-CHURN_S = 30
+CHURN_S = 20
 KNOWN = """
 sources = ["slurm"]
 worker_idle_time = "1s"
@@ -110,6 +110,37 @@ def a_node_goes_down_under_running_calls(site):
     expect(not folder.exists(), f"and its folder {folder}")
     ready_again(site, "n1")
     site.orchid("pilot", "stop", "--all")
+
+
+def a_node_is_drained_under_running_calls(site):
+    with another_gateway(site, KNOWN):
+        site.orchid("deploy", pathlib.Path(TEST_FUNCTIONS) / "sleeps.bc", "--name", "sleeps")
+        executors = pilots_on(site, "n1", "n2")
+        call = site.calling("sleeps", "5000")
+        site.wait_until_running("sleeps")
+        drained = next(host["name"] for host in site.hosts() if host["cores_leased"] == 1)
+        other = {"n1": "n2", "n2": "n1"}[drained]
+        site.cluster.run("scontrol", "update", f"nodename={drained}", "state=drain", "reason=test")
+        try:
+            wait_until(lambda: {host["name"]: host["drained"] for host in site.hosts()} == {drained: True, other: False}, "the gateway knows it",
+                       lambda: json.dumps(site.hosts()))
+            explained = where_it_ran(site, "sleeps", "100")
+            expect(f"on {other}: " in explained, f"the next one goes elsewhere: {explained}")
+            out, err = call.communicate(timeout=60)
+            expect(call.returncode == 0 and out == "5000", f"the call finishes: {call.returncode} {out} {err}")
+            wait_until(lambda: all(host["cores_leased"] == 0 for host in site.hosts()), "workers that nobody uses are given back", site.said)
+            explained = where_it_ran(site, "sleeps", "100")
+            expect(f"on {other}: " in explained, f"so do later ones: {explained}")
+            expect(alive(executors[drained]), "jobs on a drained node may go on")
+        finally:
+            ready_again(site, drained)
+        site.orchid("pilot", "stop", "--all")
+
+
+def where_it_ran(site, function, data):
+    invocation = site.orchid("invoke", function, "--async", data=data).stdout.strip()
+    site.orchid("wait", invocation)
+    return site.orchid("explain", invocation).stdout
 
 
 def a_killed_slurmd_harms_no_call(site):
@@ -297,7 +328,7 @@ def a_time_limit_ends_no_call(site):
 
 def main():
     slurm_cluster.skip_without_slurm()
-    cases = [a_node_goes_down_under_running_calls, a_killed_slurmd_harms_no_call, pilots_outlive_slurmctld,
+    cases = [a_node_goes_down_under_running_calls, a_node_is_drained_under_running_calls, a_killed_slurmd_harms_no_call, pilots_outlive_slurmctld,
              an_array_of_a_thousand_jobs_churns, a_nodes_clock_is_an_hour_wrong, a_share_knows_its_end_whatever_the_clock_says,
              pilots_that_wait_do_not_outlast_their_gateway, with_its_guard_gone_too_slurm_removes_what_waits, a_time_limit_ends_no_call]
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
