@@ -7,15 +7,16 @@
 // --bandwidth-cap. That cap is chosen as an administrator would choose it: of some, the largest
 // that makes none of the jobs a twentieth slower. What it does is measured anew then.
 //
-//     --svg FILE   the chart of slowdown over the functions' throughput
+//     --svg FILE   the chart of slowdown over the functions' duty: the share of time for which they
+//                  may run, seen in their throughput
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "colocation/function_load.h"
@@ -207,13 +208,16 @@ class Colocation {
   std::vector<ChartLine> lines_;
 };
 
-/// Takes "--svg FILE" out of the arguments.
+/// Takes "--svg FILE" or "--svg=FILE" out of the arguments.
 std::string take_chart_file(std::vector<char*>& arguments) {
-  for (std::size_t i = 1; i + 1 < arguments.size(); ++i) {
-    if (std::strcmp(arguments[i], "--svg") != 0) continue;
-    std::string file = arguments[i + 1];
-    arguments.erase(arguments.begin() + static_cast<long>(i),
-                    arguments.begin() + static_cast<long>(i) + 2);
+  constexpr std::string_view name = "--svg";
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    const std::string_view word = arguments[i];
+    const bool has_value = word.starts_with("--svg=");
+    if (!has_value && (word != name || i + 1 == arguments.size())) continue;
+    std::string file(has_value ? word.substr(name.size() + 1) : arguments[i + 1]);
+    const auto at = arguments.begin() + static_cast<long>(i);
+    arguments.erase(at, at + (has_value ? 1 : 2));
     return file;
   }
   return {};

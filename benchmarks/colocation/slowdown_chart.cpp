@@ -50,8 +50,9 @@ std::string chart_of(const std::vector<ChartLine>& lines, double bound) {
       "stroke-dasharray=\"5 4\"/>\n",
       left, right, y(bound), y(bound));
   svg += fmt::format(
-      "<text x=\"330\" y=\"386\" text-anchor=\"middle\">throughput of the functions, of full "
-      "speed</text>\n<text x=\"{:.0f}\" y=\"18\">slowdown of the job</text>\n",
+      "<text x=\"330\" y=\"386\" text-anchor=\"middle\">duty of the functions: their throughput, "
+      "of "
+      "that without a cap</text>\n<text x=\"{:.0f}\" y=\"18\">slowdown of the job</text>\n",
       left);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const char* colour = colours[i % colours.size()];
@@ -70,7 +71,7 @@ std::string chart_of(const std::vector<ChartLine>& lines, double bound) {
 }
 
 std::string table_of(const std::vector<ChartLine>& lines) {
-  std::string text = "slowdown over the functions' throughput (1: without a cap)\n";
+  std::string text = "slowdown over the functions' duty: their throughput, of that without a cap\n";
   for (const ChartLine& line : lines) {
     text += fmt::format("  {:<22}", line.name);
     for (const ChartPoint& point : line.points)

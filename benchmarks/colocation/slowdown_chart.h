@@ -1,5 +1,5 @@
-// colocation/slowdown_chart.h: how much slower each job is over the share of full speed that
-// functions have, as a table and as a picture.
+// colocation/slowdown_chart.h: how much slower each job is over the duty of the functions beside
+// it, as a table and as a picture.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,7 +7,9 @@
 namespace orchid::bench::colocation {
 
 struct ChartPoint {
-  double duty = 0;      // the functions' throughput, of what they have without a cap
+  /// Of the functions, as it is seen from outside: held for half of the time, one that does nothing
+  /// but move memory moves half as much. So: their throughput, of what they have without a cap.
+  double duty = 0;
   double slowdown = 0;  // of the job, 0.05: 5 % slower
 };
 

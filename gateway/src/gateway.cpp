@@ -34,6 +34,7 @@ namespace orchid::gateway {
 namespace {
 
 constexpr std::chrono::milliseconds control_tick_interval{50};
+constexpr std::chrono::seconds look_for_pilots_every{2};
 constexpr std::chrono::seconds capacity_stops_within{1};
 constexpr std::chrono::milliseconds last_answers_within{500};
 
@@ -162,6 +163,7 @@ class Gateway::Objects {
   void run_control();
   void run_http(HttpUnit& unit);
   void control_tick();
+  void guard_pilots();
   void on_control_and_wait(const std::function<void()>& work);
 
   Config config_;
@@ -179,6 +181,8 @@ class Gateway::Objects {
   Inspector inspector_;
   KeptProcess door_;
   KeptProcess pilot_keeper_;
+  KeptProcess pilot_guard_;  // from the first pilot on
+  MonotonicTime pilots_looked_for_;
   std::optional<TcpListener> door_listener_;  // until the process has it
   std::string door_url_;                      // empty: there is no door
   FunctionService functions_;
@@ -251,6 +255,7 @@ Gateway::Objects::Objects(Config config, Opened opened)
       door_(control_io_, door_options(config_)),
       pilot_keeper_(control_io_,
                     pilot_keeper(config_.pilots, config_.orchid_program, config_.socket)),
+      pilot_guard_(control_io_, pilot_guard(config_.pilots, config_.orchid_program, config_.state)),
       door_listener_(std::move(opened.door)),
       door_url_(door_listener_ ? "ucx://" + door_listener_->address : ""),
       functions_(
@@ -350,8 +355,18 @@ void Gateway::Objects::run_control() {
   control_io_.run();
 }
 
+/// Whoever starts pilots leaves a mark in our state directory. One look at a file on a disk without
+/// which nothing goes on here.
+void Gateway::Objects::guard_pilots() {
+  const MonotonicTime now = clock_.now();
+  if (pilot_guard_.is_wanted() || now - pilots_looked_for_ < look_for_pilots_every) return;
+  pilots_looked_for_ = now;
+  if (has_had_pilots(config_.state)) pilot_guard_.start();
+}
+
 void Gateway::Objects::control_tick() {
   async_->tick();
+  guard_pilots();
   control_timer_.expires_after(control_tick_interval);
   control_timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) control_tick();
@@ -406,6 +421,7 @@ void Gateway::Objects::stop() {
     inspector_.stop();
     door_.stop();
     pilot_keeper_.stop();
+    pilot_guard_.stop();
     control_timer_.cancel();
   });
   control_io_.stop();

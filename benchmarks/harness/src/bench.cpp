@@ -112,19 +112,26 @@ std::vector<Row> rows_of(const std::string& benchmark, const Measurement& measur
 
 Bench::Bench(std::string name, int argc, char** argv) : name_(std::move(name)) {
   for (int i = 0; i < argc; ++i) command_line_ += (i == 0 ? "" : " ") + std::string(argv[i]);
+  // "--rounds 30" and "--rounds=30".
+  std::vector<std::string> words;
   for (int i = 1; i < argc; ++i) {
-    const std::string_view option = argv[i];
-    const char* value = i + 1 < argc ? argv[i + 1] : nullptr;
-    if (option == "--json" && value != nullptr) {
-      json_file_ = value;
-    } else if (option == "--rounds" && value != nullptr && std::atoi(value) >= fewest_rounds) {
-      rounds_ = std::atoi(value);
+    const std::string word = argv[i];
+    const auto equals = word.starts_with("--") ? word.find('=') : std::string::npos;
+    words.push_back(word.substr(0, equals));
+    if (equals != std::string::npos) words.push_back(word.substr(equals + 1));
+  }
+  for (std::size_t i = 0; i < words.size(); i += 2) {
+    const bool has_value = i + 1 < words.size();
+    if (words[i] == "--json" && has_value) {
+      json_file_ = words[i + 1];
+    } else if (words[i] == "--rounds" && has_value &&
+               std::atoi(words[i + 1].c_str()) >= fewest_rounds) {
+      rounds_ = std::atoi(words[i + 1].c_str());
     } else {
       fmt::print(stderr, "usage: {} [--rounds N (at least {})] [--json FILE]\n", argv[0],
                  fewest_rounds);
       std::exit(status_usage);
     }
-    ++i;
   }
 }
 

@@ -41,8 +41,9 @@ Host made_host(std::uint32_t node, std::uint32_t cores) {
 
 HostId host_of(std::uint32_t node) { return HostId(fmt::format("boot-{}", node)); }
 
+/// With the policy that the gateway has if nobody chooses another one.
 FunctionLoad::FunctionLoad(const Options& options)
-    : options_(options), placement_(make_pack_policy()) {
+    : options_(options), placement_(make_spread_policy()) {
   for (std::uint32_t node = 0; node < options.shape.nodes; ++node)
     (void)certain(
         placement_.put_host(made_host(node, options.shape.cores_per_node), at(SimTime(0))));

@@ -22,7 +22,8 @@ void add_hosts(CLI::App& app, Shell& shell);
 void add_explain(CLI::App& app, Shell& shell);
 void add_leases(CLI::App& app, Shell& shell);
 void add_pilot(CLI::App& app, Shell& shell);
-void add_pilot_keep(CLI::App& pilots, Shell& shell);  // one of its own
+void add_pilot_keep(CLI::App& pilots, Shell& shell);   // one of its own
+void add_pilot_guard(CLI::App& pilots, Shell& shell);  // the same
 void add_share(CLI::App& app, Shell& shell);
 void add_share_keep(CLI::App& shares, Shell& shell);  // one of its own
 void add_token(CLI::App& app, Shell& shell);

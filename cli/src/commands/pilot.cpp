@@ -32,6 +32,7 @@ struct StartArguments {
   PilotTerms terms;
   std::string time = "10m";
   std::string memory;
+  std::string wait_at_most = "1h";
   unsigned count = 1;
   unsigned most = 8;
   bool dry_run = false;
@@ -55,6 +56,9 @@ Result<PilotRequest> request_of(const StartArguments& arguments, const PilotPlac
   auto time = seconds_of(arguments.time, "--time");
   if (!time) return fail(std::move(time.error()));
   request->time = *time;
+  auto longest_wait = seconds_of(arguments.wait_at_most, "--wait-at-most");
+  if (!longest_wait) return fail(std::move(longest_wait.error()));
+  request->longest_wait = *longest_wait;
   if (arguments.memory.empty()) return request;
   auto memory = parse_byte_count(arguments.memory);
   if (!memory) return fail(std::move(memory.error()).while_doing("--memory"));
@@ -67,6 +71,15 @@ std::string describe(const PilotRequest& request) {
                      request.cores == 1 ? "" : "s", request.nodes, request.nodes == 1 ? "" : "s",
                      request.partition.empty() ? "" : " of partition " + request.partition,
                      format_duration(request.time));
+}
+
+/// Where nobody can take its cores back, a pilot is as a job like any other.
+void warn_of_no_priority(Shell& shell, const PilotRequest& request) {
+  if (request.partition.empty() && request.qos.empty() && !shell.json)
+    shell.note(
+        "neither --partition nor --qos is given: in the cluster's default partition a pilot starts "
+        "behind all jobs that wait, but who comes later may have to wait for its end; name one "
+        "whose jobs give way, if there is one");
 }
 
 /// How many more there may be. Errors: `quota`.
@@ -113,6 +126,7 @@ ExitStatus run_start(Shell& shell, const StartArguments& arguments) {
   if (arguments.memory.empty()) request->memory = memory_of_workers(shell, request->cores);
   const auto script = pilot::batch_script(*request);
   if (!script) return shell.report(script.error());
+  warn_of_no_priority(shell, *request);
   if (!arguments.dry_run) return submit(shell, arguments, *request, *script);
   if (shell.json)
     print_document(shell, {{"script", *script}});
@@ -233,6 +247,8 @@ void add_start(CLI::App& pilots, Shell& shell) {
       ->check(CLI::Range(1, 1000));
   command->add_option("--max", arguments->most,
                       "submit none beyond so many that wait or run (otherwise 8)");
+  command->add_option("--wait-at-most", arguments->wait_at_most,
+                      "in the queue, then Slurm removes it (otherwise 1h; 0: as long as it takes)");
   command->add_flag("--dry-run", arguments->dry_run, "print the batch script, submit nothing");
   command->callback([&shell, arguments] { shell.status = run_start(shell, *arguments); });
 }
@@ -263,6 +279,7 @@ void add_pilot(CLI::App& app, Shell& shell) {
   list->callback([&shell] { shell.status = run_list(shell); });
   add_stop(*pilots, shell);
   add_pilot_keep(*pilots, shell);
+  add_pilot_guard(*pilots, shell);
 }
 
 }  // namespace orchid::cli

@@ -1,17 +1,11 @@
 // commands/pilot_keep.cpp: orchid pilot keep: pilots by demand, until it is stopped. A gateway
 // whose configuration says so keeps one running.
-#include <poll.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
-
-#include <array>
-#include <csignal>
 #include <memory>
 
 #include "commands/commands.h"
-#include "foundation/unique_fd.h"
 #include "foundation/units.h"
 #include "orchid/error.h"
+#include "pilots/ending.h"
 #include "pilots/pilot_keeper.h"
 #include "pilots/pilot_terms.h"
 
@@ -33,6 +27,10 @@ struct KeepArguments {
 Result<PilotKeeper::Options> options_of(const KeepArguments& arguments, const PilotPlace& place) {
   auto request = complete(arguments.terms, place);
   if (!request) return fail(std::move(request.error()));
+  if (request->partition.empty() && request->qos.empty())
+    return fail(ErrorCode::bad_request,
+                "pilots by demand need --partition or --qos: one whose jobs give way to others; if "
+                "that is the cluster's default, name it all the same");
   PilotKeeper::Options options{
       .controller = arguments.controller, .request = std::move(*request), .memory_per_core = {}};
   auto shortest = seconds_of(arguments.shortest, "--shortest");
@@ -52,30 +50,6 @@ Result<PilotKeeper::Options> options_of(const KeepArguments& arguments, const Pi
   }
   return options;
 }
-
-/// SIGINT, SIGTERM, and the end of the standard input for whoever is started by a program.
-class Ending {
- public:
-  explicit Ending(bool with_input) : with_input_(with_input) {
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-    signals_ = UniqueFd(::signalfd(-1, &signals, SFD_CLOEXEC));
-  }
-  /// Waits for it, for `time` at most.
-  [[nodiscard]] bool comes_within(std::chrono::milliseconds time) const {
-    std::array<pollfd, 2> come{
-        pollfd{.fd = signals_.get(), .events = POLLIN, .revents = 0},
-        pollfd{.fd = with_input_ ? STDIN_FILENO : -1, .events = 0, .revents = 0}};
-    return ::poll(come.data(), come.size(), static_cast<int>(time.count())) > 0;
-  }
-
- private:
-  bool with_input_;
-  UniqueFd signals_;
-};
 
 ExitStatus run_keep(Shell& shell, const KeepArguments& arguments) {
   const auto place = place_for_pilots(shell.gateway);

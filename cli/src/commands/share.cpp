@@ -14,6 +14,7 @@
 #include "pilots/pilot_place.h"
 #include "pilots/pilot_terms.h"
 #include "share/batch_job.h"
+#include "share/job_processes.h"
 #include "share/slurm_steps.h"
 #include "share/step_command.h"
 #include "shares/detached_step.h"
@@ -105,6 +106,11 @@ Result<std::string> address_for(const BatchJob& job, const std::string& wanted,
   return std::string(host_and_port(place.gateway->addresses.front()));
 }
 
+std::chrono::seconds seconds_since_epoch() {
+  return std::chrono::floor<std::chrono::seconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+}
+
 Result<void> complete(ShareRequest& request, const StartArguments& arguments,
                       const PilotPlace& place, const SlurmSteps& slurm) {
   auto gateway = address_for(request.job, arguments.address, place);
@@ -118,16 +124,18 @@ Result<void> complete(ShareRequest& request, const StartArguments& arguments,
                 fmt::format("job {} is shared already, by its step {}; 'orchid share stop' ends "
                             "that",
                             request.job.id, shares->front()));
-  const auto left = slurm.time_left(request.job.id);
-  if (!left) return fail(left.error());
-  if (*left && **left <= 2 * share::end_margin)
+  const auto times = slurm.times(request.job.id);
+  if (!times) return fail(times.error());
+  const auto left =
+      share::time_left(*times, seconds_since_epoch(), share::age_of_job(request.job.id));
+  if (left && *left <= 2 * share::end_margin)
     return fail(ErrorCode::lease_ended,
-                fmt::format("job {} ends in {} s", request.job.id, (*left)->count()));
+                fmt::format("job {} ends in {} s", request.job.id, left->count()));
   request.gateway = std::move(*gateway);
   request.token_file = place.gateway->token_file;
   request.programs = std::move(*programs);
   request.srun = folder_of_program("srun") / "srun";
-  request.ends_in = *left;
+  request.ends_in = left;
   return {};
 }
 

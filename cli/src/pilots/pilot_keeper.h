@@ -8,6 +8,7 @@
 
 #include "foundation/clock.h"
 #include "pilot/batch_script.h"
+#include "pilot/look_interval.h"
 #include "pilot/pilot_controller.h"
 #include "pilot/slurm_commands.h"
 
@@ -27,7 +28,7 @@ class PilotKeeper {
     const Clock& clock;
     std::function<void(const std::string& line)> say;  // what it did, and why it could not
   };
-  static constexpr std::chrono::seconds look_every{2};
+  static constexpr std::chrono::seconds look_every = pilot::look_interval;
   static constexpr std::chrono::seconds look_when_idle{60};  // at the queue
 
   PilotKeeper(Options options, Parts parts);

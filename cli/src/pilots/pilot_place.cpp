@@ -9,7 +9,7 @@
 namespace orchid::cli {
 namespace {
 
-std::filesystem::path mark_file(const PilotPlace& place) { return place.state / "pilot-mark"; }
+std::filesystem::path mark_file(const std::filesystem::path& state) { return state / "pilot-mark"; }
 
 bool is_mark(std::string_view text) {
   return text.size() == 12 && std::ranges::all_of(text, [](char c) {
@@ -17,20 +17,20 @@ bool is_mark(std::string_view text) {
          });
 }
 
-Result<std::string> read_mark(const PilotPlace& place) {
-  const auto content = read_file(mark_file(place), 4_KiB);
+}  // namespace
+
+Result<std::string> read_mark(const std::filesystem::path& state) {
+  const auto content = read_file(mark_file(state), 4_KiB);
   if (!content && content.error().code == ErrorCode::not_found) return std::string();
   if (!content) return fail(content.error());
   std::string text(as_text(*content));
   text.erase(text.find_last_not_of("\r\n") + 1);
   if (is_mark(text)) return text;
   return fail(ErrorCode::bad_configuration,
-              mark_file(place).string() +
+              mark_file(state).string() +
                   " is damaged: it names the pilots of this gateway; see "
                   "'squeue --me', cancel them by hand, and remove it");
 }
-
-}  // namespace
 
 std::string_view host_and_port(std::string_view url) {
   if (url.starts_with("http://")) url.remove_prefix(7);
@@ -53,7 +53,9 @@ Result<PilotPlace> find_pilot_place(const std::string& gateway) {
   PilotPlace place;
   auto file = find_clients_gateway_file(gateway, surroundings);
   if (file) {
-    place.state = file->state;
+    // The gateway's own, which is below that of `orchid up`.
+    place.state = std::filesystem::path(file->token_file).parent_path();
+    if (place.state.empty()) place.state = file->state;
     place.gateway = std::move(*file);
   } else {
     const bool asked_for = !gateway.empty() || surroundings.variable("ORCHID_GATEWAY").has_value();
@@ -61,9 +63,9 @@ Result<PilotPlace> find_pilot_place(const std::string& gateway) {
       return fail(std::move(file.error()));
     auto state = state_directory(surroundings);
     if (!state) return fail(std::move(state.error()));
-    place.state = std::move(*state);
+    place.state = *state / "gateway";
   }
-  auto known = read_mark(place);
+  auto known = read_mark(place.state);
   if (!known) return fail(std::move(known.error()));
   place.mark = std::move(*known);
   return place;
@@ -72,9 +74,9 @@ Result<PilotPlace> find_pilot_place(const std::string& gateway) {
 Result<void> mark(PilotPlace& place) {
   if (!place.mark.empty()) return {};
   const std::string fresh = random_hex(6) + "\n";
-  if (auto written = write_file_atomically(mark_file(place), as_bytes(fresh)); !written)
+  if (auto written = write_file_atomically(mark_file(place.state), as_bytes(fresh)); !written)
     return written;
-  auto known = read_mark(place);
+  auto known = read_mark(place.state);
   if (!known) return fail(std::move(known.error()));
   place.mark = std::move(*known);
   return {};

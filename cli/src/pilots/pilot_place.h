@@ -13,7 +13,7 @@ namespace orchid::cli {
 /// A value.
 struct PilotPlace {
   std::optional<GatewayFile> gateway;  // nothing: it does not run; its pilots may
-  std::filesystem::path state;         // of that gateway
+  std::filesystem::path state;         // the folder of that gateway, with its token
   std::string mark;                    // in its pilots' names; empty: it has started none
 
   /// "HOST:PORT": `wanted`, or else one of its addresses that is no loopback's. Errors:
@@ -26,6 +26,9 @@ struct PilotPlace {
 [[nodiscard]] std::string_view host_and_port(std::string_view url);
 /// Errors: `bad_configuration`, `not_found` (a gateway that runs elsewhere), `denied`, `system`.
 [[nodiscard]] Result<PilotPlace> find_pilot_place(const std::string& gateway);
+/// Of the gateway with that state directory; empty: it has started no pilot. Errors:
+/// `bad_configuration` (damaged), `denied`, `system`.
+[[nodiscard]] Result<std::string> read_mark(const std::filesystem::path& state);
 /// Gives the place a mark, which stays with its state. Errors: `system`, `disk_full`.
 [[nodiscard]] Result<void> mark(PilotPlace& place);
 

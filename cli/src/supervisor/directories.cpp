@@ -58,7 +58,7 @@ std::vector<std::filesystem::path> runtime_places(const UserSurroundings& surrou
 
 std::vector<std::filesystem::path> gateway_file_places(const UserSurroundings& surroundings) {
   auto places = runtime_places(surroundings);
-  if (auto state = state_directory(surroundings)) places.push_back(std::move(*state));
+  if (auto state = state_directory(surroundings)) places.push_back(*state / "gateway");
   return places;
 }
 

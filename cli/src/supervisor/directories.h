@@ -29,7 +29,8 @@ struct UserSurroundings {
 /// Where a running `orchid up` may have left gateway.json, the first choice first.
 [[nodiscard]] std::vector<std::filesystem::path> runtime_places(
     const UserSurroundings& surroundings);
-/// Where clients look for gateway.json: there, and in the state directory, which other hosts see.
+/// Where clients look for gateway.json: there, and where the gateway keeps its state, which other
+/// hosts see.
 [[nodiscard]] std::vector<std::filesystem::path> gateway_file_places(
     const UserSurroundings& surroundings);
 /// $XDG_STATE_HOME/orchid, or ~/.local/state/orchid. Errors: `bad_configuration` (no home

@@ -110,7 +110,7 @@ Result<void> Supervisor::run() {
   stop_child(gateway_, options_.gateway_grace);
   stop_child(executor_, options_.executor_grace);
   remove_gateway_file(options_.runtime);
-  remove_gateway_file(options_.state);  // the gateway's own, if it was killed
+  remove_gateway_file(options_.state / "gateway");  // the gateway's own, if it was killed
   return result;
 }
 

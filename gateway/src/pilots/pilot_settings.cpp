@@ -1,6 +1,20 @@
 #include "pilots/pilot_settings.h"
 
 namespace orchid::gateway {
+namespace {
+
+std::string seconds(std::chrono::milliseconds time) {
+  return std::to_string(std::chrono::ceil<std::chrono::seconds>(time).count()) + "s";
+}
+
+}  // namespace
+
+Result<void> check(const PilotSettings& settings) {
+  if (!settings.automatic || !settings.partition.empty() || !settings.qos.empty()) return {};
+  return fail(ErrorCode::bad_configuration,
+              "[pilots] automatic needs partition or qos: one whose jobs give way to others; if "
+              "that is the cluster's default, name it all the same");
+}
 
 KeptProcess::Options pilot_keeper(const PilotSettings& settings,
                                   const std::filesystem::path& orchid,
@@ -13,9 +27,6 @@ KeptProcess::Options pilot_keeper(const PilotSettings& settings,
     if (value.empty()) return;
     options.arguments.emplace_back(flag);
     options.arguments.push_back(value);
-  };
-  const auto seconds = [](std::chrono::milliseconds time) {
-    return std::to_string(std::chrono::ceil<std::chrono::seconds>(time).count()) + "s";
   };
   add("--partition", settings.partition);
   add("--qos", settings.qos);
@@ -33,6 +44,20 @@ KeptProcess::Options pilot_keeper(const PilotSettings& settings,
   add("--gateway-grace", seconds(settings.gateway_grace));
   add("--memory-per-core", std::to_string(settings.worker_memory.value));
   return options;
+}
+
+bool has_had_pilots(const std::filesystem::path& state) {
+  std::error_code ignored;  // what cannot be seen is not there
+  return std::filesystem::exists(state / "pilot-mark", ignored);
+}
+
+KeptProcess::Options pilot_guard(const PilotSettings& settings, const std::filesystem::path& orchid,
+                                 const std::filesystem::path& state) {
+  return {.name = "pilot_guard",
+          .program = orchid,
+          .arguments = {"pilot", "guard", "--state", state.native(), "--grace",
+                        seconds(settings.gateway_grace)},
+          .outlives = true};
 }
 
 }  // namespace orchid::gateway

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "foundation/result.h"
 #include "foundation/units.h"
 #include "processes/kept_process.h"
 
@@ -26,13 +27,24 @@ struct PilotSettings {
   std::chrono::milliseconds shortest{2 * 60'000};  // time of one; 1 min and more
   std::chrono::milliseconds longest{3'600'000};
   std::chrono::milliseconds idle_time{60'000};  // of a pilot, until it is cancelled; 1 s and more
-  std::chrono::milliseconds gateway_grace{120'000};  // without a gateway they end; 1 s to 1 day
-  ByteCount worker_memory;                           // for each core; set from the gateway's own
+  /// Without a gateway they end after so long, and those that wait leave the queue; 1 s to 1 day.
+  std::chrono::milliseconds gateway_grace{120'000};
+  ByteCount worker_memory;  // for each core; set from the gateway's own
 };
+
+/// Errors: `bad_configuration`: pilots by demand, and nobody says that their jobs give way.
+[[nodiscard]] Result<void> check(const PilotSettings& settings);
 
 /// `orchid pilot keep`, which asks the gateway at `socket` for the demand.
 [[nodiscard]] KeptProcess::Options pilot_keeper(const PilotSettings& settings,
                                                 const std::filesystem::path& orchid,
                                                 const std::filesystem::path& socket);
+
+/// Whether pilots of the gateway with that state directory have ever been started, by whomever.
+[[nodiscard]] bool has_had_pilots(const std::filesystem::path& state);
+/// `orchid pilot guard`, which outlives the gateway and then clears the queue of its pilots.
+[[nodiscard]] KeptProcess::Options pilot_guard(const PilotSettings& settings,
+                                               const std::filesystem::path& orchid,
+                                               const std::filesystem::path& state);
 
 }  // namespace orchid::gateway

@@ -29,6 +29,7 @@ void KeptProcess::stop() {
   timer_.cancel();
   look_.cancel();
   end_.close(ignored);
+  if (process_ && options_.outlives) process_->leave();
   process_.reset();
   socket_.reset();
   input_.reset();

@@ -22,6 +22,8 @@ class KeptProcess {
     std::string name;  // for the log
     std::filesystem::path program;
     std::vector<std::string> arguments;
+    /// It goes on when we end, and knows by the end of its standard input that it is alone.
+    bool outlives = false;
   };
   KeptProcess(boost::asio::io_context& io, Options options);
   KeptProcess(const KeptProcess&) = delete;

@@ -92,6 +92,11 @@ bool ServerProcess::is_stopped() const {
          state.si_pid == pid_;
 }
 
+void ServerProcess::leave() {
+  pid_ = -1;
+  process_.reset();
+}
+
 void ServerProcess::end() {
   if (pid_ < 0) return;
   // Its whole group: its children too.

@@ -44,6 +44,8 @@ class ServerProcess {
   [[nodiscard]] int descriptor() const { return process_.get(); }
   /// Whether a signal has stopped it (SIGSTOP), and nobody has continued it.
   [[nodiscard]] bool is_stopped() const;
+  /// From now on it is nobody's: this object's end is not its own.
+  void leave();
 
  private:
   ServerProcess(pid_t pid, UniqueFd process) : pid_(pid), process_(std::move(process)) {}

@@ -94,6 +94,10 @@ constexpr seconds end_margin{5};
 /// From a job's start to that of its step; more is taken for a wrong clock.
 constexpr seconds longest_launch{60};
 
+/// The most that Slurm takes: whatever the site's priorities weigh, a pilot stands behind the jobs
+/// that wait for the same nodes.
+constexpr std::uint32_t niceness = 2'147'483'645;
+
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          std::string_view("_-.,:+/@%=[]*&|!~").find(c) != std::string_view::npos;
@@ -140,6 +144,8 @@ Result<void> check_amounts(const PilotRequest& r) {
   if (r.bandwidth_cap.value != 0 && r.bandwidth_cap < 64_MiB)
     return fail(ErrorCode::bad_request,
                 "a pilot's cap of memory bandwidth is at least 64MiB in a second");
+  if (r.longest_wait.count() < 0 || r.longest_wait > longest_time)
+    return fail(ErrorCode::bad_request, "a pilot waits for at most 366 days");
   if (r.gateway_grace < seconds(1) || r.gateway_grace > seconds(86'400))
     return fail(ErrorCode::bad_request, "the gateway's grace must be 1 s to 1 day");
   return {};
@@ -209,6 +215,19 @@ std::string time_text(seconds time) {
   return days == 0 ? clock : fmt::format("{}-{}", days, clock);
 }
 
+/// Slurm counts a job's time in whole minutes, and removes one that could not end by its deadline.
+std::string deadline_text(const PilotRequest& r) {
+  const seconds time = std::chrono::ceil<std::chrono::minutes>(r.time);
+  return fmt::format("now+{}", (time + r.longest_wait).count());
+}
+
+/// What a user says counts, and not what a pilot would have otherwise.
+bool is_given(const PilotRequest& r, std::string_view name) {
+  return std::ranges::any_of(r.options, [name](const std::string& option) {
+    return std::string_view(option).substr(0, option.find('=')) == name;
+  });
+}
+
 std::string options_of(const PilotRequest& r) {
   std::string script;
   add_option(script, "job-name", r.job_name);
@@ -217,8 +236,9 @@ std::string options_of(const PilotRequest& r) {
   add_option(script, "account", r.account);
   add_option(script, "nodelist", r.node_list);
   add_option(script, "time", time_text(r.time));
-  if (r.longest_wait.count() > 0)
-    add_option(script, "deadline", fmt::format("now+{}", (r.time + r.longest_wait).count()));
+  if (!is_given(r, "--nice")) add_option(script, "nice", std::to_string(niceness));
+  if (r.longest_wait.count() > 0 && !is_given(r, "--deadline"))
+    add_option(script, "deadline", deadline_text(r));
   add_option(script, "nodes", std::to_string(r.nodes));
   add_option(script, "ntasks-per-node", "1");
   add_option(script, "cpus-per-task", std::to_string(r.cores));

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <charconv>
 #include <utility>
 
@@ -11,6 +10,11 @@
 
 namespace orchid::share {
 namespace {
+
+/// From a job's start to that of the process which looks after its script; more is a wrong clock.
+constexpr std::chrono::seconds longest_launch{60};
+/// Of whole seconds here and there.
+constexpr std::chrono::seconds rounding{2};
 
 /// Without its end.
 template <typename Visit>
@@ -32,12 +36,14 @@ std::string_view value_in(std::string_view line, std::string_view name) {
 
 }  // namespace
 
-Result<std::string> SlurmSteps::run(std::vector<std::string> words) const {
+Result<std::string> SlurmSteps::run(std::vector<std::string> words,
+                                    const std::string& variable) const {
   if (options_.folder.empty())
     return fail(ErrorCode::unsupported,
                 "there are no commands of Slurm in PATH: a share is a step of a Slurm job");
   const std::string name = words[0];
   words[0] = options_.folder / name;
+  if (!variable.empty()) words.insert(words.begin(), {"/usr/bin/env", variable});
   auto done = pilot::run_command(words, {}, options_.deadline);
   if (!done && done.error().code == ErrorCode::timed_out)
     return fail(ErrorCode::timed_out,
@@ -65,10 +71,11 @@ Result<void> SlurmSteps::end(const std::vector<std::string>& steps) const {
   return {};
 }
 
-Result<std::optional<std::chrono::seconds>> SlurmSteps::time_left(std::uint64_t job) const {
-  auto told = run({"squeue", "--noheader", fmt::format("--jobs={}", job), "--format=%L"});
+Result<JobTimes> SlurmSteps::times(std::uint64_t job) const {
+  auto told = run({"squeue", "--noheader", fmt::format("--jobs={}", job), "--format=%S|%e"},
+                  "SLURM_TIME_FORMAT=%s");
   if (!told) return fail(std::move(told.error()));
-  return parse_time_left(*told);
+  return parse_times(*told);
 }
 
 Result<CoreList> SlurmSteps::cores(std::uint64_t job, const std::string& node) const {
@@ -94,27 +101,36 @@ std::vector<std::string> parse_shares(std::string_view text) {
   return steps;
 }
 
-Result<std::optional<std::chrono::seconds>> parse_time_left(std::string_view text) {
+Result<JobTimes> parse_times(std::string_view text) {
   text = text.substr(0, text.find('\n'));
-  if (text == "UNLIMITED" || text == "NOT_SET") return std::optional<std::chrono::seconds>();
-  constexpr std::array<std::int64_t, 4> weights{1, 60, 3600, 86'400};
-  // So long a job without a limit may run, in Slurm's books, and just after its start.
-  constexpr std::int64_t a_year = 364 * 86'400;
-  std::int64_t seconds = 0;
-  std::string_view rest = text;
-  for (const std::int64_t weight : weights) {
-    const auto mark = rest.find_last_of(":-");
-    const std::string_view part = mark == std::string_view::npos ? rest : rest.substr(mark + 1);
-    std::int64_t number = 0;
-    const auto read = std::from_chars(part.data(), part.data() + part.size(), number);
-    if (read.ec != std::errc{} || read.ptr != part.data() + part.size() || number < 0) break;
-    seconds += number * weight;
-    if (mark == std::string_view::npos)
-      return seconds < a_year ? std::optional(std::chrono::seconds(seconds)) : std::nullopt;
-    rest = rest.substr(0, mark);
+  const auto read = [](std::string_view number) -> std::optional<std::chrono::seconds> {
+    std::int64_t seconds = 0;
+    const auto done = std::from_chars(number.data(), number.data() + number.size(), seconds);
+    if (done.ec != std::errc{} || done.ptr != number.data() + number.size() || seconds <= 0)
+      return std::nullopt;
+    return std::chrono::seconds(seconds);
+  };
+  const auto bar = text.find('|');
+  const auto starts = read(text.substr(0, bar));
+  if (bar == std::string_view::npos || !starts)
+    return fail(ErrorCode::internal, "squeue printed what are no times of a job that runs: " +
+                                         std::string(text.substr(0, 80)));
+  JobTimes times{.starts = *starts, .ends = read(text.substr(bar + 1))};
+  // So long a job without a limit may run, in Slurm's books.
+  if (times.ends && *times.ends - times.starts >= std::chrono::hours(24 * 364)) times.ends.reset();
+  return times;
+}
+
+std::optional<std::chrono::seconds> time_left(const JobTimes& times, std::chrono::seconds now,
+                                              const std::optional<JobAge>& age) {
+  if (!times.ends) return std::nullopt;
+  std::chrono::seconds passed = now - times.starts;
+  if (age) {
+    const bool too_little = passed + rounding < age->at_least;
+    const bool too_much = age->from_the_start && passed > age->at_least + longest_launch;
+    if (too_little || too_much) passed = age->at_least;
   }
-  return fail(ErrorCode::internal,
-              "squeue printed what is no time: " + std::string(text.substr(0, 80)));
+  return *times.ends - times.starts - passed;
 }
 
 std::vector<NodeCores> parse_node_cores(std::string_view text) {

@@ -185,10 +185,10 @@ std::vector<std::filesystem::path> gateway_file_places(const Surroundings& surro
   places.push_back(std::filesystem::path("/tmp/orchid-" + std::to_string(surroundings.uid)) /
                    "gateway.json");
   if (const auto state = surroundings.variable("XDG_STATE_HOME"); state && state->starts_with('/'))
-    places.push_back(std::filesystem::path(*state) / "orchid" / "gateway.json");
+    places.push_back(std::filesystem::path(*state) / "orchid" / "gateway" / "gateway.json");
   else if (!surroundings.home.empty())
     places.push_back(std::filesystem::path(surroundings.home) / ".local" / "state" / "orchid" /
-                     "gateway.json");
+                     "gateway" / "gateway.json");
   return places;
 }
 

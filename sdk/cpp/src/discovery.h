@@ -26,7 +26,7 @@ struct Surroundings {
 [[nodiscard]] Surroundings real_surroundings();
 
 /// Where gateway.json may be, the first choice first: the runtime directories of this host, then
-/// the state directory, which all hosts of a cluster see.
+/// the gateway's state directory, which all hosts of a cluster see.
 [[nodiscard]] std::vector<std::filesystem::path> gateway_file_places(
     const Surroundings& surroundings);
 

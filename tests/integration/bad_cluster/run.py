@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -18,8 +19,9 @@ from slurm_cluster import measured, started, wait_until  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
 NODES = ("--nodes", "3", "--cores", "2")
+CLOCK_FAKER = pathlib.Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
 NODE_DOWN_S = 90  # SlurmdTimeout is 15 s; slurmctld looks every third of it, and pings before
-CHURN_S = 30
+CHURN_S = 20
 KNOWN = """
 sources = ["slurm"]
 worker_idle_time = "1s"
@@ -110,6 +112,37 @@ def a_node_goes_down_under_running_calls(site):
     site.orchid("pilot", "stop", "--all")
 
 
+def a_node_is_drained_under_running_calls(site):
+    with another_gateway(site, KNOWN):
+        site.orchid("deploy", pathlib.Path(TEST_FUNCTIONS) / "sleeps.bc", "--name", "sleeps")
+        executors = pilots_on(site, "n1", "n2")
+        call = site.calling("sleeps", "5000")
+        site.wait_until_running("sleeps")
+        drained = next(host["name"] for host in site.hosts() if host["cores_leased"] == 1)
+        other = {"n1": "n2", "n2": "n1"}[drained]
+        site.cluster.run("scontrol", "update", f"nodename={drained}", "state=drain", "reason=test")
+        try:
+            wait_until(lambda: {host["name"]: host["drained"] for host in site.hosts()} == {drained: True, other: False}, "the gateway knows it",
+                       lambda: json.dumps(site.hosts()))
+            explained = where_it_ran(site, "sleeps", "100")
+            expect(f"on {other}: " in explained, f"the next one goes elsewhere: {explained}")
+            out, err = call.communicate(timeout=60)
+            expect(call.returncode == 0 and out == "5000", f"the call finishes: {call.returncode} {out} {err}")
+            wait_until(lambda: all(host["cores_leased"] == 0 for host in site.hosts()), "workers that nobody uses are given back", site.said)
+            explained = where_it_ran(site, "sleeps", "100")
+            expect(f"on {other}: " in explained, f"so do later ones: {explained}")
+            expect(alive(executors[drained]), "jobs on a drained node may go on")
+        finally:
+            ready_again(site, drained)
+        site.orchid("pilot", "stop", "--all")
+
+
+def where_it_ran(site, function, data):
+    invocation = site.orchid("invoke", function, "--async", data=data).stdout.strip()
+    site.orchid("wait", invocation)
+    return site.orchid("explain", invocation).stdout
+
+
 def a_killed_slurmd_harms_no_call(site):
     with another_gateway(site, KNOWN):
         site.orchid("deploy", pathlib.Path(TEST_FUNCTIONS) / "sleeps.bc", "--name", "sleeps")
@@ -195,6 +228,26 @@ def a_nodes_clock_is_an_hour_wrong(site):
             site.orchid("pilot", "stop", "--all")
 
 
+def a_share_knows_its_end_whatever_the_clock_says(site):
+    if not CLOCK_FAKER.exists():
+        print("         skipped: without libfaketime no clock is wrong")
+        return
+    for offset in ("+3600s", "-3600s"):
+        faked = f"LD_PRELOAD={CLOCK_FAKER} FAKETIME={offset} FAKETIME_DONT_FAKE_MONOTONIC=1"
+        output = site.folder / "share.out"
+        start = f"{faked} {site.programs}/orchid share start --address {site.address} --host-identity node"
+        told = subprocess.run(["sbatch", "--parsable", "--time=10", "--nodelist=n1", f"--output={output}", "--wrap", f"{start}; exec sleep 600"],
+                              env=site.environment, cwd="/tmp", capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL, check=True)
+        job = int(told.stdout)
+        wait_until(site.executors, "the job is shared", lambda: f"{output.read_text() if output.exists() else ''}{site.said()}")
+        executor = site.wait_for_executor("n1")
+        words = pathlib.Path(f"/proc/{executor}/cmdline").read_text().split("\0")
+        left = int(words[words.index("--ends-in-s") + 1])
+        expect(500 < left < 600, f"by a clock that is {offset} wrong it ends in {left} s: {output.read_text()}")
+        site.cluster.run("scancel", str(job))
+        wait_until(lambda: not site.executors() and not site.cluster.state_of(job), "the job is gone, and the share with it", site.trouble)
+
+
 @contextlib.contextmanager
 def wrong_clock(site, offset):
     """On the nodes: with the folder of Slurm's commands, which comes first in a pilot's path, comes another date."""
@@ -211,18 +264,45 @@ def wrong_clock(site, offset):
         shutil.rmtree(folder)
 
 
+def process_of(site, command):
+    """That the gateway has beside it."""
+    return next((pid for pid in family(site.gateway.pid) if command in pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0")), None)
+
+
 def pilots_that_wait_do_not_outlast_their_gateway(site):
     site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
     full = site.cluster.run("sbatch", "--parsable", "--partition=batch", "--nodes=3", "--exclusive", "--output=/dev/null", "--wrap", "exec sleep 600")
     site.cluster.wait_for_state(full, "RUNNING")
     with another_gateway(site, automatic(site, gateway_grace="5s")):
         call = site.calling("hello", "orchid")
-        wait_until(lambda: any(one["state"] == "PENDING" for one in site.pilots()), "a pilot waits", lambda: site.said() + site.trouble())
-        keeper = next(pid for pid in family(site.gateway.pid) if "keep" in pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0"))
+        wait_until(site.pilots, "a pilot by demand waits", lambda: site.said() + site.trouble())
+        own = site.start_pilot("--partition", "idle")
+        wait_until(lambda: process_of(site, "guard"), "there is somebody to look after them", site.said)
+        keeper, first_guard = process_of(site, "keep"), process_of(site, "guard")
         site.stop_gateway(kill=True)
-        wait_until(lambda: not alive(keeper), "who keeps pilots is gone, too")
+        wait_until(lambda: not alive(keeper), "who starts pilots is gone, too")
         call.kill()
         call.communicate(timeout=30)
+        site.start_gateway("[pilots]\ngateway_grace = \"2s\"\n")
+        wait_until(lambda: not alive(first_guard), "for a gateway that is back nothing is cancelled")
+        expect(own in [one["job"] for one in site.pilots()], f"its pilots wait as before: {site.pilots()}")
+        wait_until(lambda: process_of(site, "guard"), "it has its own guard", site.said)
+        guard = process_of(site, "guard")
+        site.stop_gateway(kill=True)
+        wait_until(lambda: not site.pilots(), "of one that does not come back no pilot waits any more", lambda: site.cluster.run("squeue"))
+        wait_until(lambda: not alive(guard), "and nobody is left")
+    site.cluster.run("scancel", full)
+
+
+def with_its_guard_gone_too_slurm_removes_what_waits(site):
+    full = site.cluster.run("sbatch", "--parsable", "--partition=batch", "--nodes=3", "--exclusive", "--output=/dev/null", "--wrap", "exec sleep 600")
+    site.cluster.wait_for_state(full, "RUNNING")
+    with another_gateway(site, ""):
+        site.start_pilot("--partition", "idle", "--wait-at-most", "5s")
+        wait_until(lambda: process_of(site, "guard"), "there is somebody to look after it", site.said)
+        guard = process_of(site, "guard")
+        site.stop_gateway(kill=True)
+        os.kill(guard, 9)
         wait_until(lambda: not site.pilots(), "Slurm removes it", lambda: site.cluster.run("squeue"), 120)
     site.cluster.run("scancel", full)
 
@@ -248,8 +328,9 @@ def a_time_limit_ends_no_call(site):
 
 def main():
     slurm_cluster.skip_without_slurm()
-    cases = [a_node_goes_down_under_running_calls, a_killed_slurmd_harms_no_call, pilots_outlive_slurmctld, an_array_of_a_thousand_jobs_churns,
-             a_nodes_clock_is_an_hour_wrong, pilots_that_wait_do_not_outlast_their_gateway, a_time_limit_ends_no_call]
+    cases = [a_node_goes_down_under_running_calls, a_node_is_drained_under_running_calls, a_killed_slurmd_harms_no_call, pilots_outlive_slurmctld,
+             an_array_of_a_thousand_jobs_churns, a_nodes_clock_is_an_hour_wrong, a_share_knows_its_end_whatever_the_clock_says,
+             pilots_that_wait_do_not_outlast_their_gateway, with_its_guard_gone_too_slurm_removes_what_waits, a_time_limit_ends_no_call]
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
         for case in cases:
             measured(case, site, wanted=sys.argv[4:])

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """run.py PROGRAMS FUNCTIONS [CASE...]: a gateway that knows a real cluster through orchid-slurm. Exit status 0: all is as it should
 be; 77: there is no Slurm here."""
+import contextlib
+import json
 import os
 import pathlib
 import shutil
@@ -20,6 +22,7 @@ CORES = len(os.sched_getaffinity(0))
 # As many cores as this machine has, so that Slurm's numbers are this machine's.
 NODES = ("--nodes", "3", "--gpus", "2", "--dpus", "1", "--cores", str(max(CORES, 2)))
 LIMIT = 3000
+SITE_CONFIGURATION = pathlib.Path("/etc/slurm/slurm.conf")
 SETTINGS = f"""
 sources = ["slurm"]
 [slurm]
@@ -159,15 +162,75 @@ def without_slurmctld_calls_go_on(cluster):
         wait_for_state(site, "current", 90)
 
 
+def doctors_word(site, of="batch system"):
+    checks = json.loads(site.orchid("doctor", "--json", check=False).stdout)["checks"]
+    return next(one for one in checks if one["check"] == of)
+
+
+def runs_here(site):
+    local_executor(site)
+    site.orchid("deploy", f"{FUNCTIONS}/hello.bc")
+    site.orchid("invoke", "hello", "--in", "/dev/null")
+
+
 def a_wrong_configuration_harms_nothing(cluster):
     with tempfile.TemporaryDirectory(prefix="orchid-") as folder:
-        missing = {**cluster.environment(), "SLURM_CONF": f"{folder}/slurm.conf"}
-        with gateway(PROGRAMS, missing, SETTINGS) as site:
-            state = wait_for(lambda: cluster_of(site), lambda c: c["state"] == "down" and c["message"], "the source ends", site.said)
-            expect("slurm.conf" in state["message"], f"it says why: {state['message']}")
-            local_executor(site)
-            site.orchid("deploy", f"{FUNCTIONS}/hello.bc")
-            site.orchid("invoke", "hello", "--in", "/dev/null")
+        file = pathlib.Path(folder) / "slurm.conf"
+        for text in (None, "ClusterName=x\nNodeName=[[[ nonsense\n"):
+            if text is not None:
+                file.write_text(text)
+            with gateway(PROGRAMS, {**cluster.environment(), "SLURM_CONF": str(file)}, SETTINGS) as site:
+                state = wait_for(lambda: cluster_of(site), lambda c: c["state"] == "down" and c["message"], "the source ends", site.said)
+                expect("slurm.conf" in state["message"], f"it says why: {state['message']}")
+                said = doctors_word(site)
+                expect(said["health"] == "warning" and "slurm.conf" in said["detail"] and "orchid-slurm --once" in said["remedy"],
+                       f"so does the doctor: {said}")
+                runs_here(site)
+
+
+@contextlib.contextmanager
+def orchid_up(environment):
+    """As a user would start it; what runs commands beside it, as a program on another node would find it: by the state directory."""
+    with tempfile.TemporaryDirectory(prefix="orchid-", dir="/tmp") as folder:
+        private = {**environment, "HOME": folder, "XDG_STATE_HOME": f"{folder}/state", "XDG_RUNTIME_DIR": f"{folder}/none"}
+        for name in ("ORCHID_GATEWAY", "ORCHID_TOKEN"):
+            private.pop(name, None)
+        orchid = pathlib.Path(PROGRAMS) / "orchid"
+        with (pathlib.Path(folder) / "log").open("wb") as log:
+            up = subprocess.Popen([orchid, "up", "--runtime", f"{folder}/run"], env=private, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        if pathlib.Path(f"/tmp/orchid-{os.geteuid()}/gateway.json").exists():  # another one, that would be found first
+            private["ORCHID_GATEWAY"] = f"unix:{folder}/run/gateway.sock"
+
+        def run(*words):
+            return subprocess.run([orchid, *words], env=private, cwd=folder, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
+                                  check=False)
+        try:
+            wait_for(lambda: run("hosts", "--json").stdout, lambda told: '"connected"' in told, "it is up",
+                     lambda: (pathlib.Path(folder) / "log").read_text())
+            yield run
+        finally:
+            up.terminate()
+            up.wait(timeout=30)
+
+
+def without_any_slurm_the_machine_itself_serves(_):
+    if SITE_CONFIGURATION.exists():
+        print(f"         skipped: this machine has {SITE_CONFIGURATION}")
+        return
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_")}
+
+    def doctors_finding(run):
+        return next(one for one in json.loads(run("doctor", "--json").stdout)["checks"] if one["check"] == "batch system")
+    with orchid_up({**environment, "PATH": "/nonexistent"}) as run:
+        expect(json.loads(run("hosts", "--json").stdout)["clusters"] == [], "no batch system is asked")
+        expect(run("deploy", f"{FUNCTIONS}/hello.bc").returncode == 0 and run("invoke", "hello", "--in", "/dev/null").returncode == 0, "calls run")
+        said = doctors_finding(run)
+        expect(said["health"] == "ok" and said["detail"].startswith("none"), f"the doctor finds nothing wrong: {said}")
+        refused = run("pilot", "start", "--address", "login1:1", "--partition", "idle", "--memory", "1GiB")
+        expect(refused.returncode == 3 and "no Slurm here" in refused.stderr, f"and pilots say what they miss: {refused.stderr}")
+    with orchid_up(environment) as run:
+        said = doctors_finding(run)
+        expect(said["health"] == "warning" and "SLURM_CONF" in said["remedy"], f"commands without a configuration are noticed: {said}")
 
 
 def a_site_writes_its_own_source(_):
@@ -188,7 +251,7 @@ def main():
     slurm_cluster.skip_without_slurm()
     cases = [what_the_cluster_has_is_shown, requests_keep_their_budget_and_are_counted, batch_jobs_take_cores_and_give_them_back,
              a_drained_node_gets_nothing_new, the_source_is_started_again, without_slurmctld_calls_go_on, a_wrong_configuration_harms_nothing,
-             a_site_writes_its_own_source]
+             without_any_slurm_the_machine_itself_serves, a_site_writes_its_own_source]
     with started(*NODES) as cluster:
         for case in cases:
             measured(case, cluster, wanted=sys.argv[3:])

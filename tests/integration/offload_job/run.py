@@ -28,10 +28,10 @@ class MpiJob:
     def __init__(self, site, name, *, rounds=NO_END, alone=False, knows_gateway=True):
         self.site, self.name, self.folder = site, name, site.folder / name
         self.folder.mkdir()
-        state = self.folder / "home" / ".local" / "state"
+        state = self.folder / "home" / ".local" / "state" / "orchid"
         state.mkdir(parents=True)
         if knows_gateway:
-            (state / "orchid").symlink_to(site.state)
+            (state / "gateway").symlink_to(site.state)
         named = f"export ORCHID_GATEWAY=http://{site.address}" if knows_gateway and RUNS_HERE else ""
         options = "--alone" if alone else f"--until {self.folder}/enough"
         (self.folder / "job.sh").write_text(f"""#!/bin/bash

@@ -33,7 +33,7 @@ def a_pilot_joins_serves_and_leaves(site):
     expect(token not in words and "--token-file" in words, "the token is on no command line")
     left = int(words[words.index("--ends-in-s") + 1])
     expect(500 < left < 600, f"it knows its end, with a margin: {left} s")
-    cpus = re.search(r"CPU_IDs=(\S+)", site.cluster.run("scontrol", "show", "job", "-d", str(job)))[1]
+    cpus = cpus_of(site, job)
     expect(words[words.index("--core-list") + 1] == cpus and os.sched_getaffinity(executor) == {int(cpus)}, "it keeps to its core")
     expect(words[words.index("--core-list-counts") + 1] == "2", "it knows how Slurm counts cores")
     everybody, folder = family(executor), site.folder_of(executor)
@@ -45,6 +45,25 @@ def a_pilot_joins_serves_and_leaves(site):
     expect(not site.cluster.run("squeue", "--noheader") and not site.pilots(), "the queue is empty")
     expect(not any(map(alive, everybody)), "no process is left")
     expect(not folder.exists(), f"nor its folder {folder}")
+
+
+def cpus_of(site, job):
+    return re.search(r"CPU_IDs=(\S+)", site.cluster.run("scontrol", "show", "job", "-d", str(job)))[1]
+
+
+def a_pilot_takes_what_a_batch_job_leaves_of_a_node(site):
+    other = site.cluster.submit("--partition=batch", "--nodelist=n1", "--ntasks=1")
+    site.cluster.wait_for_state(other, "RUNNING")
+    job = site.start_pilot("--partition", "idle", "--cores", "1", "--node-list", "n1")
+    executor = site.wait_for_executor("n1")
+    expect({cpus_of(site, other), cpus_of(site, job)} == {"0", "1"}, f"each has a core of its own: {cpus_of(site, other)}, {cpus_of(site, job)}")
+    expect(os.sched_getaffinity(executor) == {int(cpus_of(site, job))}, "and keeps to it")
+    site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
+    expect("orchid" in site.orchid("invoke", "hello", data="orchid").stdout, "a function runs beside the job")
+    expect(site.cluster.run("squeue", "--noheader", "-j", str(job), "-o", "%y") == "2147483645", "it stands behind all that wait")
+    site.orchid("pilot", "stop", "--all")
+    expect(site.cluster.state_of(other) == "RUNNING", "which notices nothing")
+    site.cluster.run("scancel", str(other))
 
 
 def a_cancelled_pilots_call_ends_on_another(site):
@@ -214,11 +233,51 @@ idle_time = "2s"
     site.orchid("pilot", "stop", "--all")
 
 
+def pilots_by_demand_have_mixed_lengths_and_are_followed_by_others(site):
+    site.orchid("deploy", pathlib.Path(TEST_FUNCTIONS) / "sleeps.bc", "--name", "sleeps")
+    full = site.cluster.submit("--partition=batch", "--nodes=2", "--exclusive")
+    site.cluster.wait_for_state(full, "RUNNING")
+    site.stop_gateway()
+    site.start_gateway(f"""
+sources = ["none"]
+[pilots]
+automatic = true
+partition = "idle"
+address = "{site.address}"
+host_identity = "node"
+scheduling = "normal"
+most_queued = 3
+most_cores = 1
+shortest = "2m"
+longest = "8m"
+idle_time = "2s"
+""")
+    calls = [site.calling("sleeps", "6000") for _ in range(3)]
+
+    def limits():
+        return sorted(site.cluster.run("squeue", "--noheader", "--partition=idle", "--states=PENDING", "-o", "%l").split())
+    wait_until(lambda: limits() == ["2:00", "4:00", "8:00"], "they wait with times of all lengths", lambda: f"{limits()}{site.said()}")
+    first = [one["job"] for one in site.pilots()]
+    # With so little time each is about to end as soon as it is used.
+    for job in first:
+        site.cluster.run("scontrol", "update", f"jobid={job}", "timelimit=1")
+    site.cluster.run("scancel", str(full))
+    wait_until(lambda: any(one["job"] not in first for one in site.pilots()), "those that are used are followed by others before they end",
+               lambda: site.said() + site.trouble())
+    for call in calls:
+        out, err = call.communicate(timeout=60)
+        expect(call.returncode == 0 and out == "6000", f"each call has its result, once: {call.returncode} {out} {err}")
+    site.stop_gateway()
+    site.start_gateway()
+    site.orchid("pilot", "stop", "--all")
+
+
 def main():
     slurm_cluster.skip_without_slurm()
-    cases = [a_script_can_be_read_before, a_pilot_joins_serves_and_leaves, a_cancelled_pilots_call_ends_on_another,
+    cases = [a_script_can_be_read_before, a_pilot_joins_serves_and_leaves, a_pilot_takes_what_a_batch_job_leaves_of_a_node, a_cancelled_pilots_call_ends_on_another,
              a_batch_job_takes_a_pilots_cores, one_pilot_may_have_several_nodes, only_own_pilots_are_stopped_and_no_more_than_allowed,
-             pilots_of_a_killed_gateway_end_by_themselves, pilots_come_and_go_by_demand, what_is_wrong_is_said]
+             pilots_of_a_killed_gateway_end_by_themselves, pilots_come_and_go_by_demand,
+             pilots_by_demand_have_mixed_lengths_and_are_followed_by_others, what_is_wrong_is_said]
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
         for case in cases:
             measured(case, site, wanted=sys.argv[4:])

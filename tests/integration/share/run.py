@@ -18,6 +18,7 @@ from slurm_cluster import measured, started, wait_until  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
 PLUGIN = pathlib.Path(PROGRAMS).parent / "lib" / "spank_orchid.so"
+OTHER_PLUGIN = pathlib.Path(PROGRAMS).parent / "test_plugins" / "spank_of_another_release.so"
 NODES = ("--nodes", "2", "--cores", "2", "--option", "TaskPlugin=task/affinity")
 SETTINGS = 'worker_memory = "512MiB"\n'
 BOTH, NONE = [0, 1], []
@@ -27,11 +28,11 @@ NOTICED_WITHIN_S = 0.6
 class Shared:
     """A job whose script shares it, and then waits."""
 
-    def __init__(self, site, what="", nodes="n1", more="", wait=True):
+    def __init__(self, site, what="", nodes="n1", more="", wait=True, identity="node"):
         self.site = site
         self.output = site.folder / f"job-{time.monotonic_ns()}.out"
         count = len(nodes.split(","))
-        start = f"{site.programs}/orchid share start {what} --address {site.address} --host-identity node"
+        start = f"{site.programs}/orchid share start {what} --address {site.address} --host-identity {identity}"
         self.job = submit(site, f"{start}; {more} sleep 600", "--nodes", str(count), "--nodelist", nodes, "--ntasks", str(2 * count),
                           "--output", str(self.output))
         if wait:
@@ -220,6 +221,50 @@ def a_killed_keeper_takes_its_executor_along(site):
         wait_until(lambda: not any(map(alive, everybody)), "nobody is left on the cores")
 
 
+@contextlib.contextmanager
+def local_source(site):
+    """An executor on this machine that no batch job has started, and that offers all of its cores."""
+    folder = site.folder / "local"
+    process = subprocess.Popen([site.programs / "orchid-executor", "--gateway", f"unix:{site.runtime}/gateway.sock", "--runtime", folder / "run",
+                                "--state", folder / "state"], env=site.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def a_core_is_counted_once_whoever_grants_it(site):
+    deploy_sleeps(site)
+    with shared(site, identity="boot"), local_source(site):
+        for _ in range(2):
+            site.orchid("pilot", "start", "--address", site.address, "--time", "10m", "--scheduling", "normal", "--partition", "idle", "--node-list", "n2")
+
+        def this_machine():
+            hosts = [host for host in site.hosts() if any(one["state"] == "connected" for one in host["executors"])]
+            expect(len(hosts) == 1, f"all of them are one machine: {hosts}")
+            return hosts[0]
+
+        def granted():
+            return sorted(one["grant"]["source"] for one in this_machine()["executors"] if one["state"] == "connected")
+        wait_until(lambda: granted() == ["local", "pilot", "pilot", "share"], "all have joined", lambda: f"{site.hosts()}\n{site.trouble()}")
+        cores = os.sched_getaffinity(0)
+        offers = [one["cores"] for one in this_machine()["executors"]]
+        expect(sum(map(len, offers)) > len(cores) == len(set().union(*offers)), f"they offer the same cores: {offers}")
+        expect(this_machine()["cores_usable"] == len(cores), "which are counted once")
+        calls = [site.calling("sleeps", "1500") for _ in range(len(cores) + 2)]
+        most = 0
+        while any(call.poll() is None for call in calls):
+            host = this_machine()
+            leased = sum(one["cores_leased"] for one in host["executors"])
+            expect(leased == host["cores_leased"] <= len(cores), f"each is leased once: {host}")
+            most = max(most, leased)
+        expect(most == len(cores), f"all of them at once: {most}")
+        expect([call.communicate(timeout=30)[0] for call in calls] == ["1500"] * len(calls), "each call has its result")
+        site.orchid("pilot", "stop", "--all")
+
+
 def with_plugin(site, line):
     (site.cluster.directory / "plugstack.conf").write_text(line + "\n")
 
@@ -276,6 +321,19 @@ def a_job_runs_without_orchid(site):
     with_plugin(site, "")
 
 
+def a_plugin_of_another_release_harms_no_job(site):
+    with_plugin(site, f"optional {OTHER_PLUGIN} orchid={site.programs}/orchid")
+    output = site.folder / "other.out"
+    job = submit(site, "srun -n1 true && echo done", "-n1", "-N1", "--output", str(output))
+    wait_until(lambda: output.exists() and "done" in output.read_text(), "an ordinary job and its steps run", lambda: site.cluster.run("squeue"))
+    wait_until(lambda: site.cluster.state_of(job) in ("", "COMPLETED"), "and ends")
+    asked = subprocess.run(["sbatch", "--orchid-share", "--wrap", "true"], env=site.environment, cwd="/tmp", capture_output=True, text=True,
+                           timeout=30, stdin=subprocess.DEVNULL, check=False)
+    expect(asked.returncode != 0 and "ncompatible" in asked.stderr and str(OTHER_PLUGIN) in asked.stderr and "orchid-share" in asked.stderr,
+           f"who asks for a share is told why there is none: {asked.returncode} {asked.stderr}")
+    with_plugin(site, "")
+
+
 def what_is_wrong_is_said(site):
     done = site.orchid("share", "start", check=False)
     expect(done.returncode == 2 and "this is no Slurm job" in done.stderr, f"outside of jobs: {done.returncode} {done.stderr}")
@@ -310,10 +368,10 @@ def main():
     cases = [a_function_runs_on_what_a_job_does_not_use, a_step_takes_a_core_and_gives_it_back, what_the_script_itself_computes_counts,
              no_more_than_asked_for_is_shared, a_share_can_be_stopped_and_started_again, a_job_of_two_nodes_is_shared_on_both,
              when_the_gateway_has_gone_a_share_ends, the_end_of_the_script_is_the_end_of_the_share, what_is_wrong_is_said,
-             a_killed_keeper_takes_its_executor_along]
+             a_killed_keeper_takes_its_executor_along, a_core_is_counted_once_whoever_grants_it]
     if PLUGIN.exists():
         cases += [sbatch_shares_by_an_option, without_the_option_the_plugin_does_nothing, a_wrong_option_is_refused_by_sbatch,
-                  a_job_runs_without_orchid]
+                  a_job_runs_without_orchid, a_plugin_of_another_release_harms_no_job]
     else:
         print("without slurm/spank.h (package libslurm-dev) there is no plugin to test")
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster, SETTINGS) as site:

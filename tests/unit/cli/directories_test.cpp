@@ -110,9 +110,9 @@ TEST_CASE(
     "what a gateway on another host has left in the state directory is found, without what "
     "only that host can use") {
   const Scratch scratch;
-  std::filesystem::create_directory(scratch / "orchid");
+  std::filesystem::create_directories(scratch / "orchid" / "gateway");
   const auto write = [&](const std::string& boot_id) {
-    std::ofstream(scratch / "orchid" / "gateway.json")
+    std::ofstream(scratch / "orchid" / "gateway" / "gateway.json")
         << R"({"host":"login1","boot_id":")" << boot_id
         << R"(","urls":["http://127.0.0.1:1","http://0.0.0.0:2"],"door":"ucx://0.0.0.0:3",)"
         << R"("socket":"/run/s","token_file":"/state/token","state":"/state"})";

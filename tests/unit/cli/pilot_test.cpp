@@ -74,6 +74,7 @@ TEST_CASE("what orchid pilot is told wrong is a usage error") {
                                                 {"--bandwidth-cap", "63MiB"},
                                                 {"--scheduling", "fast"},
                                                 {"--count", "0"},
+                                                {"--wait-at-most", "for ever"},
                                                 {"--gateway-grace", "0"}}) {
     CAPTURE(wrong[0]);
     std::vector<std::string> words{"pilot", "start", "--dry-run"};
@@ -83,6 +84,25 @@ TEST_CASE("what orchid pilot is told wrong is a usage error") {
   CHECK(status({"pilot", "stop"}) == 2);
   CHECK(status({"pilot", "stop", "--all", "7"}) == 2);
   CHECK(status({"pilot", "stop", "seven"}) == 2);
+}
+
+TEST_CASE("a pilot in whatever partition there is comes with a word of warning") {
+  const Scratch scratch;
+  const std::string gateway = fake_gateway(scratch, {"http://10.0.0.5:2"});
+  const auto run = [&](std::vector<std::string> words) {
+    std::vector<std::string> all{"pilot", "start",     "--dry-run", "--memory",
+                                 "1GiB",  "--gateway", gateway};
+    all.insert(all.end(), words.begin(), words.end());
+    return orchid(all);
+  };
+  CHECK(run({}).err.find("neither --partition nor --qos") != std::string::npos);
+  CHECK(run({"--partition", "idle"}).err.empty());
+  CHECK(run({"--qos", "low"}).err.empty());
+  CHECK(run({"--wait-at-most", "30m"}).out.find("--deadline=now+2400\n") != std::string::npos);
+  CHECK(run({"--wait-at-most", "0"}).out.find("--deadline") == std::string::npos);
+  const Ran kept = orchid({"pilot", "keep", "--gateway", gateway});
+  CHECK(kept.status == 2);
+  CHECK(kept.err.find("need --partition or --qos") != std::string::npos);
 }
 
 TEST_CASE("a dry run prints the script, also as JSON") {

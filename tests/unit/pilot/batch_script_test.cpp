@@ -49,7 +49,7 @@ TEST_CASE("a pilot's script asks for what was asked for, and nothing else") {
   for (const char* line :
        {"#SBATCH --job-name=orchid-pilot-1a2b\n", "#SBATCH --partition=idle\n",
         "#SBATCH --qos=low\n", "#SBATCH --account=physics\n", "#SBATCH --nodelist=n[1-2]\n",
-        "#SBATCH --time=01:01:01\n", "#SBATCH --deadline=now+3781\n", "#SBATCH --nodes=2\n",
+        "#SBATCH --time=01:01:01\n", "#SBATCH --deadline=now+3840\n", "#SBATCH --nodes=2\n",
         "#SBATCH --cpus-per-task=8\n", "#SBATCH --mem=4194304K\n",
         "#SBATCH --output=/home/me/pilots/%j.log\n", "#SBATCH --export=NIL\n",
         "#SBATCH --constraint=bigmem&fast\n", "export gateway='login1:8080'\n",
@@ -64,6 +64,25 @@ TEST_CASE("a pilot's script asks for what was asked for, and nothing else") {
   CHECK(has(*plain, "#SBATCH --output=/dev/null\n"));
   CHECK(has(*plain, "export host_identity=boot\n"));
   CHECK(has(*plain, "export scheduling=idle bandwidth_cap=0\n"));
+}
+
+TEST_CASE("a pilot stands behind everybody, unless its user says otherwise") {
+  PilotRequest r = request();
+  r.longest_wait = std::chrono::hours(1);
+  const auto usual = batch_script(r);
+  REQUIRE(usual.has_value());
+  CHECK(has(*usual, "#SBATCH --nice=2147483645\n"));
+  CHECK(has(*usual, "#SBATCH --deadline=now+4200\n"));
+
+  r.options = {"--nice=50", "--deadline=2030-01-01", "--nicer=1"};
+  const auto changed = batch_script(r);
+  REQUIRE(changed.has_value());
+  CHECK(has(*changed, "#SBATCH --nice=50\n"));
+  CHECK(has(*changed, "#SBATCH --deadline=2030-01-01\n"));
+  CHECK_FALSE(has(*changed, "2147483645"));
+  CHECK_FALSE(has(*changed, "now+"));
+  r.options = {"--nice"};
+  CHECK_FALSE(has(*batch_script(r), "--nice="));
 }
 
 TEST_CASE("the step's own script is bash, too, and holds no value") {
@@ -127,6 +146,7 @@ TEST_CASE("amounts that no pilot can have are refused") {
   CHECK(refused([](PilotRequest& r) { r.memory = 1_MiB; }));
   CHECK(refused([](PilotRequest& r) { r.gateway_grace = std::chrono::seconds(0); }));
   CHECK(refused([](PilotRequest& r) { r.gateway = "login1"; }));
+  CHECK(refused([](PilotRequest& r) { r.longest_wait = std::chrono::seconds(-1); }));
   CHECK(refused([](PilotRequest& r) { r.options = {"--output=/tmp/x"}; }));
   CHECK(refused([](PilotRequest& r) { r.options = {"constraint=x"}; }));
   CHECK_FALSE(refused([](PilotRequest& r) { r.time = std::chrono::hours(48); }));

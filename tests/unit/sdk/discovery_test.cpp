@@ -36,7 +36,7 @@ class Desk {
   }
   /// In the state directory, as the gateway of `host` writes it.
   void write_state_file(const std::string& urls, const std::string& boot_id) const {
-    const fs::path state = directory_ / "home" / ".local" / "state" / "orchid";
+    const fs::path state = directory_ / "home" / ".local" / "state" / "orchid" / "gateway";
     fs::create_directories(state);
     std::ofstream(state / "gateway.json")
         << R"({"host":"login1","boot_id":")" << boot_id << R"(","urls":)" << urls
@@ -170,14 +170,15 @@ TEST_CASE("the state directory is looked into last, where XDG_STATE_HOME or the 
   CHECK(gateway_file_places(desk.surroundings())
             .back()
             .string()
-            .ends_with("/home/.local/state/orchid/gateway.json"));
+            .ends_with("/home/.local/state/orchid/gateway/gateway.json"));
   desk.variables["XDG_STATE_HOME"] = "/scratch/me";
-  CHECK(gateway_file_places(desk.surroundings()).back() == "/scratch/me/orchid/gateway.json");
+  CHECK(gateway_file_places(desk.surroundings()).back() ==
+        "/scratch/me/orchid/gateway/gateway.json");
   desk.variables["XDG_STATE_HOME"] = "relative";
   CHECK(gateway_file_places(desk.surroundings())
             .back()
             .string()
-            .ends_with("/home/.local/state/orchid/gateway.json"));
+            .ends_with("/home/.local/state/orchid/gateway/gateway.json"));
   Surroundings homeless = desk.surroundings();
   homeless.home.clear();
   CHECK(gateway_file_places(homeless).size() == 2);

@@ -27,7 +27,8 @@ CoreList own_cores() {
 /// /bin/sleep with such an environment; ends with its object.
 class Sleeper {
  public:
-  explicit Sleeper(std::vector<const char*> environment, std::optional<std::uint32_t> core = {}) {
+  explicit Sleeper(std::vector<const char*> environment, std::optional<std::uint32_t> core = {},
+                   const char* title = "/bin/sleep") {
     environment.push_back(nullptr);
     pid_ = ::fork();
     REQUIRE(pid_ >= 0);
@@ -38,8 +39,8 @@ class Sleeper {
         CPU_SET(*core, &mask);
         ::sched_setaffinity(0, sizeof(mask), &mask);
       }
-      const char* words[] = {"/bin/sleep", "60", nullptr};
-      ::execve(words[0], const_cast<char* const*>(words),
+      const char* words[] = {title, "60", nullptr};
+      ::execve("/bin/sleep", const_cast<char* const*>(words),
                const_cast<char* const*>(environment.data()));
       ::_exit(127);
     }
@@ -107,6 +108,25 @@ TEST_CASE("a process that has ended is not found any more, and one that is new i
   CHECK(processes.look(std::chrono::steady_clock::now()).empty());
   const Sleeper another({"SLURM_JOB_ID=4000019", "SLURM_STEP_ID=4"});
   CHECK(processes.worth_a_look(std::chrono::steady_clock::now()));
+}
+
+TEST_CASE("how long a job runs is seen by the processes that look after its steps") {
+  const auto age_when = [](bool from_the_start) {
+    const auto give_up = std::chrono::steady_clock::now() + 10s;
+    std::optional<JobAge> age;
+    while (std::chrono::steady_clock::now() < give_up &&
+           (!age || age->from_the_start != from_the_start))
+      age = age_of_job(4'000'021);
+    return age;
+  };
+  CHECK_FALSE(age_of_job(4'000'021).has_value());
+  const Sleeper other({}, {}, "slurmstepd: [4000022.batch]");
+  const Sleeper step({}, {}, "slurmstepd: [4000021.3]");
+  const auto of_step = age_when(false);
+  REQUIRE(of_step.has_value());
+  CHECK(of_step->at_least < 10s);
+  const Sleeper script({}, {}, "slurmstepd: [4000021.batch]");
+  CHECK(age_when(true)->from_the_start);
 }
 
 TEST_CASE("what Slurm says of a step is read from an environment") {

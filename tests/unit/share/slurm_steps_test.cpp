@@ -4,23 +4,36 @@
 
 namespace orchid::share {
 
+using std::chrono::seconds;
+
 TEST_CASE("a job's shares are told from its other steps by their name") {
   CHECK(parse_shares("17.batch|batch\n17.0|orchid-share\n17.3|a.out\n17.4|orchid-share-not\n") ==
         std::vector<std::string>{"17.0"});
   CHECK(parse_shares("").empty());
 }
 
-TEST_CASE("a job's remaining time is read as squeue writes it") {
-  using std::chrono::seconds;
-  const auto read = [](const char* text) { return parse_time_left(text).value(); };
-  CHECK(read("9:37\n") == seconds(577));
-  CHECK(read("0:00\n") == seconds(0));
-  CHECK(read("1:02:03\n") == seconds(3723));
-  CHECK(read("2-01:02:03\n") == seconds(176'523));
-  CHECK_FALSE(read("UNLIMITED\n").has_value());
-  CHECK_FALSE(read("365-00:00:00\n").has_value());  // the same, just after the job's start
-  for (const char* text : {"", "INVALID\n", "1:2:3:4:5\n", "1:x\n"})
-    CHECK(parse_time_left(text).error().code == ErrorCode::internal);
+TEST_CASE("a job's start and end are read as squeue prints them") {
+  CHECK(parse_times("1700000000|1700003600\n").value() ==
+        JobTimes{.starts = seconds(1'700'000'000), .ends = seconds(1'700'003'600)});
+  CHECK_FALSE(parse_times("1700000000|1731536000\n").value().ends.has_value());  // without a limit
+  CHECK_FALSE(parse_times("1700000000|NONE\n").value().ends.has_value());
+  for (const char* text : {"", "N/A|N/A\n", "1700000000\n", "2026-11-22T10:00:00|1700003600\n"})
+    CHECK(parse_times(text).error().code == ErrorCode::internal);
+}
+
+TEST_CASE("a job's remaining time is what slurmctld and the node's processes agree upon") {
+  const JobTimes times{.starts = seconds(10'000), .ends = seconds(10'600)};
+  const JobAge script{.at_least = seconds(100), .from_the_start = true};
+  const JobAge step{.at_least = seconds(100), .from_the_start = false};
+  CHECK(time_left(times, seconds(10'110), script) == seconds(490));  // it was launched in 10 s
+  CHECK(time_left(times, seconds(10'110), std::nullopt) == seconds(490));
+  // This node's clock is an hour ahead, or behind.
+  CHECK(time_left(times, seconds(13'710), script) == seconds(500));
+  CHECK(time_left(times, seconds(6'510), script) == seconds(500));
+  CHECK(time_left(times, seconds(6'510), step) == seconds(500));
+  // A step may have begun long after its job.
+  CHECK(time_left(times, seconds(10'300), step) == seconds(300));
+  CHECK_FALSE(time_left({.starts = seconds(10'000), .ends = {}}, seconds(10'110), script));
 }
 
 TEST_CASE("the cores of a job on its nodes are read from its details") {
@@ -42,6 +55,7 @@ TEST_CASE("without Slurm's commands there is no step") {
   const SlurmSteps none({.folder = {}});
   CHECK(none.shares(17).error().code == ErrorCode::unsupported);
   const SlurmSteps elsewhere({.folder = "/nonexistent"});
+  CHECK(elsewhere.times(17).error().message.find("squeue") != std::string::npos);
   CHECK(elsewhere.shares(17).error().message.find("squeue") != std::string::npos);
 }
 

@@ -40,7 +40,9 @@ struct PilotRequest {
   std::chrono::seconds gateway_grace{120};  // the executor ends after so long without a gateway
   /// In the queue; then Slurm removes it, also when nobody is there to do that. 0: no limit.
   std::chrono::seconds longest_wait{0};
-  std::vector<std::string> options;  // further ones of sbatch: "--constraint=big"
+  /// Further ones of sbatch: "--constraint=big". "--nice" and "--deadline" replace the script's
+  /// own.
+  std::vector<std::string> options;
 };
 
 /// Every value is checked, and quoted where a shell could read it. Errors: `bad_request`; they name

@@ -3,6 +3,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,6 +30,17 @@ struct StepEnvironment {
 /// Job and step in the title of the process that looks after a step: "slurmstepd: [17.3]", or
 /// "[17.batch]". Nothing: it is no such title.
 [[nodiscard]] std::optional<StepEnvironment> parse_step_title(std::string_view command_line);
+
+/// For how long a job has run, as far as this node's processes show it.
+struct JobAge {
+  std::chrono::seconds at_least{0};
+  /// The process that tells it was there from the job's start on; otherwise it is of a later step.
+  bool from_the_start = false;
+  friend bool operator==(const JobAge&, const JobAge&) = default;
+};
+/// By the oldest process here that looks after a step of the job: the machine's running time, which
+/// no wrong clock changes. Nothing: there is none.
+[[nodiscard]] std::optional<JobAge> age_of_job(std::uint64_t job);
 
 /// Owned by one thread.
 class JobProcesses {

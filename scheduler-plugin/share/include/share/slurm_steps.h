@@ -10,11 +10,19 @@
 
 #include "foundation/result.h"
 #include "protocol/core_list.h"
+#include "share/job_processes.h"
 
 namespace orchid::share {
 
 /// By it a share is found again among the steps of its job.
 constexpr std::string_view step_name = "orchid-share";
+
+/// By slurmctld's clock, since the epoch.
+struct JobTimes {
+  std::chrono::seconds starts{0};
+  std::optional<std::chrono::seconds> ends;  // nothing: it has no limit
+  friend bool operator==(const JobTimes&, const JobTimes&) = default;
+};
 
 /// Owned by one thread, which each call blocks, up to the deadline. Errors of all: as those of
 /// `pilot::SlurmCommands`.
@@ -30,21 +38,28 @@ class SlurmSteps {
   [[nodiscard]] Result<std::vector<std::string>> shares(std::uint64_t job) const;
   /// Asks these steps to end.
   [[nodiscard]] Result<void> end(const std::vector<std::string>& steps) const;
-  /// Until the job's time is over; nothing: it has no limit.
-  [[nodiscard]] Result<std::optional<std::chrono::seconds>> time_left(std::uint64_t job) const;
+  [[nodiscard]] Result<JobTimes> times(std::uint64_t job) const;
   /// Cores of the job on that node, as Slurm numbers them. Errors: also `not_found`: it has none
   /// there.
   [[nodiscard]] Result<CoreList> cores(std::uint64_t job, const std::string& node) const;
 
  private:
-  [[nodiscard]] Result<std::string> run(std::vector<std::string> words) const;
+  /// `variable`: one more in the environment, "NAME=VALUE"; empty: none.
+  [[nodiscard]] Result<std::string> run(std::vector<std::string> words,
+                                        const std::string& variable = {}) const;
   Options options_;
 };
 
 /// Of squeue's lines "17.3|name", those with the name of shares.
 [[nodiscard]] std::vector<std::string> parse_shares(std::string_view text);
-/// "9:37", "1-02:03:04", "UNLIMITED". Errors: `internal`.
-[[nodiscard]] Result<std::optional<std::chrono::seconds>> parse_time_left(std::string_view text);
+/// "1700000000|1700003600", as squeue prints them. Errors: `internal`.
+[[nodiscard]] Result<JobTimes> parse_times(std::string_view text);
+/// Until the job's time is over; nothing: it has no limit. `now`: by this node's clock, since the
+/// epoch. Where that clock does not fit to how long the job's processes have lived, it is wrong,
+/// and they count.
+[[nodiscard]] std::optional<std::chrono::seconds> time_left(const JobTimes& times,
+                                                            std::chrono::seconds now,
+                                                            const std::optional<JobAge>& age);
 /// Nodes and their cores in what `scontrol show job --details` says: {"n[1-2]", "0-3"}, …
 struct NodeCores {
   std::string nodes;

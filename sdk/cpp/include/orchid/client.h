@@ -25,10 +25,10 @@ namespace orchid {
 
 /// Where the gateway is and who asks. What is empty is looked for: the gateway in ORCHID_GATEWAY,
 /// then in the file gateway.json that `orchid up` leaves in $XDG_RUNTIME_DIR/orchid or
-/// /tmp/orchid-<uid> of its host, and in $XDG_STATE_HOME/orchid or ~/.local/state/orchid for the
-/// other hosts of a cluster; the token in ORCHID_TOKEN, then in the file that gateway.json names.
-/// Its Unix socket is taken before its TCP addresses where it is reachable; there the kernel says
-/// who asks, and no token is needed.
+/// /tmp/orchid-<uid> of its host, and in orchid/gateway below $XDG_STATE_HOME or ~/.local/state for
+/// the other hosts of a cluster; the token in ORCHID_TOKEN, then in the file that gateway.json
+/// names. Its Unix socket is taken before its TCP addresses where it is reachable; there the kernel
+/// says who asks, and no token is needed.
 struct ClientOptions {
   std::string gateway;  // "http://host:port" or "unix:/path"
   std::string token;

@@ -1,0 +1,35 @@
+// pilots/pilot_guard.h: what becomes of the pilots that wait when their gateway has gone.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "foundation/clock.h"
+#include "pilot/slurm_commands.h"
+
+namespace orchid::cli {
+
+/// Whether a gateway has this state directory now: it locks a file in it. Only on its host.
+[[nodiscard]] bool has_gateway(const std::filesystem::path& state);
+
+/// The time from a gateway's end until it is given up. A value.
+class Outage {
+ public:
+  enum class Verdict : std::uint8_t { wait, back, over };
+  Outage(MonotonicTime began, std::chrono::seconds grace) : began_(began), grace_(grace) {}
+  /// To be called every second or so. `runs`: a gateway has the state directory; at first that may
+  /// still be the one that ends.
+  [[nodiscard]] Verdict look(MonotonicTime now, bool runs);
+
+ private:
+  MonotonicTime began_;
+  std::chrono::seconds grace_;
+  bool was_gone_ = false;
+};
+
+/// Those that no gateway's absence ends: they wait, or Slurm has suspended them. Executors of those
+/// that run notice it by themselves.
+[[nodiscard]] std::vector<std::uint64_t> jobs_to_cancel(const std::vector<pilot::PilotJob>& jobs);
+
+}  // namespace orchid::cli
