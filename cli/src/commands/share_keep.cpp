@@ -6,6 +6,7 @@
 
 #include "commands/commands.h"
 #include "foundation/files.h"
+#include "foundation/host_addresses.h"
 #include "foundation/units.h"
 #include "pilots/pilot_terms.h"
 #include "shares/share_keeper.h"
