@@ -199,7 +199,7 @@ TEST_CASE("what is its owner's alone is not asked back for another tenant") {
   world.broker.tick(world.now);
   world.perform();
   CHECK(world.asked_back[a] == 0);
-  world.join(ExecutorId("e2"), 1);
+  world.join(ExecutorId("e2"), 3);  // one more core
   CHECK(world.given[b].size() == 1);
 }
 
