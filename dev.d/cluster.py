@@ -204,6 +204,7 @@ class Cluster:
         left = cluster_processes.end(self.configuration, STOP_TIMEOUT_S)
         if left:
             raise Failure(f"these do not end: {sorted(left)}")
+        cluster_files.remove_groups(self.directory)
 
 
 def last_lines(log):
@@ -232,6 +233,7 @@ def arguments():
     up.add_argument("--memory", type=int, default=4096, help="MiB of each node")
     up.add_argument("--gpus", type=int, default=0, help="of each node, made up, for scheduling")
     up.add_argument("--dpus", type=int, default=0, help="how many nodes have the feature dpu: the last ones")
+    up.add_argument("--cgroups", action="store_true", help="jobs in control groups (version 1) that hold them to their cores")
     up.add_argument("--name", default="orchid", help="of the cluster")
     up.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="another line for slurm.conf; repeatable")
     up.add_argument("--node-option", default="", metavar="TEXT", help="more for each node's line in slurm.conf")

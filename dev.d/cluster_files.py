@@ -1,9 +1,12 @@
 """The files of a cluster that ./dev cluster starts: slurm.conf, gres.conf, cgroup.conf, a munge key, and ports that are free."""
 import contextlib
 import os
+import pathlib
 import pwd
 import secrets
 import socket
+
+GROUPS = "groups"  # a file with the names of nodes whose slurmd makes control groups
 
 # For scheduling alone any character device is a GPU.
 FAKE_GPUS = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"]
@@ -52,8 +55,8 @@ StateSaveLocation={directory}/state
 SlurmdSpoolDir={directory}/%n
 SlurmctldPidFile={directory}/slurmctld.pid
 SlurmdPidFile={directory}/%n.pid
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
+ProctrackType=proctrack/{"cgroup" if options.cgroups else "linuxproc"}
+TaskPlugin=task/{"cgroup" if options.cgroups else "none"}
 SwitchType=switch/none
 MpiDefault=none
 JobAcctGatherType=jobacct_gather/none
@@ -89,13 +92,28 @@ def write(directory, options):
     for folder in ["state", "munge", *node_names(options)]:
         (directory / folder).mkdir(exist_ok=True)
     (directory / "slurm.conf").write_text(slurm_conf(directory, options))
-    (directory / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nConstrainCores=no\nConstrainRAMSpace=no\n")
+    constrain = "yes" if options.cgroups else "no"
+    (directory / "cgroup.conf").write_text(f"CgroupPlugin=cgroup/v1\nConstrainCores={constrain}\nConstrainRAMSpace={constrain}\n")
+    if options.cgroups:
+        (directory / GROUPS).write_text("\n".join(node_names(options)) + "\n")
     if options.gpus:
         (directory / "gres.conf").write_text(gres_conf(options))
     key = directory / "munge" / "key"
     key.unlink(missing_ok=True)
     key.write_bytes(secrets.token_bytes(128))
     key.chmod(0o400)
+
+
+def remove_groups(directory):
+    """slurmd leaves its own ones behind: /sys/fs/cgroup/cpuset/slurm_n1 and the like."""
+    names = (directory / GROUPS).read_text().split() if (directory / GROUPS).exists() else []
+    for name in names:
+        for top in pathlib.Path("/sys/fs/cgroup").glob(f"*/slurm_{name}"):
+            for folder in sorted((one for one in top.rglob("*") if one.is_dir()), reverse=True):
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+            with contextlib.suppress(OSError):
+                top.rmdir()
 
 
 def problem_with(directory, options):

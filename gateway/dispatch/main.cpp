@@ -8,16 +8,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "foundation/files.h"
 #include "foundation/log.h"
+#include "sandbox/confinement.h"
 #include "src/relay.h"
 
 namespace orchid::dispatch {
@@ -31,7 +35,30 @@ void serve(UniqueFd connection, UcxContexts& ucx, const TickRate& rate, std::ato
   --workers;
 }
 
-int run(int listener) {
+/// All that are open, in ascending order.
+std::vector<int> open_descriptors() {
+  std::vector<int> numbers;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at("/proc/self/fd", error), end; !error && at != end;
+       at.increment(error))
+    numbers.push_back(std::atoi(at->path().filename().c_str()));
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+/// For a tenant who is not the gateway's own user: whoever takes this process over, as the code at
+/// the other end of a lane might, is not that user. TLS and the resolver look at the system's
+/// files.
+Result<void> confine_this_process() {
+  constexpr ByteCount lanes{1ULL << 40};  // its slabs are as many as its workers
+  return confine({.role = SandboxRole::dispatch,
+                  .data_limit = lanes,
+                  .parent_pid = ::getppid(),
+                  .keep_descriptors = open_descriptors(),
+                  .readable_paths = {"/usr", "/lib", "/lib64", "/etc/ssl"}});
+}
+
+int run(int listener, bool confined) {
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() == 1) return 1;
   std::signal(SIGPIPE, SIG_IGN);
   auto ucx = UcxContexts::create();
@@ -39,6 +66,11 @@ int run(int listener) {
     log::error("event=cannot_start reason=\"{}\"", ucx.error().message);
     return 3;
   }
+  if (confined)
+    if (auto done = confine_this_process(); !done) {
+      log::error("event=cannot_start reason=\"{}\"", done.error().message);
+      return 3;
+    }
   const TickRate rate = TickRate::measure();
   std::atomic<int> workers{0};
   while (true) {
@@ -61,7 +93,8 @@ int run(int listener) {
 int main(int argc, char** argv) {
   using namespace orchid;
   log::configure("orchid-dispatch", LogLevel::info);
-  if (argc != 3 || std::string_view(argv[1]) != "--listen") {
+  const bool confined = argc == 4 && std::string_view(argv[3]) == "--confined";
+  if ((argc != 3 && !confined) || std::string_view(argv[1]) != "--listen") {
     std::fputs(
         "orchid-dispatch is started by orchid-gateway, with --listen and a socket's number\n",
         stderr);
@@ -72,5 +105,5 @@ int main(int argc, char** argv) {
        {std::pair{"UCX_MEM_EVENTS", "n"}, std::pair{"UCX_ERROR_SIGNALS", ""},
         std::pair{"UCX_HANDLE_ERRORS", "none"}, std::pair{"UCX_LOG_LEVEL", "fatal"}})
     ::setenv(name, value, 1);
-  return dispatch::run(std::atoi(argv[2]));
+  return dispatch::run(std::atoi(argv[2]), confined);
 }

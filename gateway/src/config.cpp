@@ -110,6 +110,14 @@ Apply log_level(LogLevel& field) {
   };
 }
 
+Apply socket_users(SocketUsers& field) {
+  return [&field](const std::string& value) -> Result<void> {
+    if (value != "owner" && value != "everybody") return wrong(value, "owner or everybody");
+    field = value == "owner" ? SocketUsers::owner : SocketUsers::everybody;
+    return {};
+  };
+}
+
 std::vector<Setting> pilot_settings(PilotSettings& p) {
   constexpr std::chrono::hours longest{24 * 31};
   return {
@@ -117,6 +125,8 @@ std::vector<Setting> pilot_settings(PilotSettings& p) {
       {"pilots_partition", "of the batch system, for pilots", text(p.partition)},
       {"pilots_qos", "for pilots", text(p.qos)},
       {"pilots_account", "for pilots", text(p.account)},
+      {"pilots_site", "true: nodes have the site's service, orchid-host", truth(p.site)},
+      {"pilots_host_socket", "of that service, if not in the usual place", text(p.host_socket)},
       {"pilots_address", "HOST:PORT by which nodes reach this gateway", text(p.address)},
       {"pilots_host_identity", "boot or node", text(p.host_identity)},
       {"pilots_scheduling", "idle or normal", text(p.scheduling)},
@@ -139,6 +149,9 @@ std::vector<Setting> own_settings(Config& c) {
       {"state", "directory for functions, results, tokens", path(c.state)},
       {"listen", "TCP addresses, with commas; port 0: any free one", list(c.listen)},
       {"socket", "path of the Unix socket", path(c.socket)},
+      {"socket_users", "owner, or everybody: other users are tenants of their own",
+       socket_users(c.socket_users)},
+      {"tenants", "other users, with commas, for whom tokens are made", list(c.tenants)},
       {"compiler", "path of orchid-compiler", path(c.compiler)},
       {"dispatch", "path of orchid-dispatch", path(c.dispatch)},
       {"door_listen", "IP:port where clients come in over UCX (a network that you trust)",

@@ -10,6 +10,7 @@
 #include "foundation/result.h"
 #include "foundation/units.h"
 #include "pilots/pilot_settings.h"
+#include "tenants/token_book.h"
 
 namespace orchid::gateway {
 
@@ -20,6 +21,12 @@ struct Config {
   std::filesystem::path state;  // directory; default: ~/.local/state/orchid/gateway
   std::vector<std::string> listen{"127.0.0.1:0", "[::1]:0"};  // TCP; port 0: any free one
   std::filesystem::path socket;  // Unix socket; default: gateway.sock in the state directory
+  /// Whom the kernel names there: the gateway's own user and root, or everybody, each as a tenant
+  /// of his own. The socket's folder has to be one that others can reach then.
+  SocketUsers socket_users = SocketUsers::owner;
+  /// Other users, by name or uid, for each of whom a token is made: in the file tokens/UID of the
+  /// state directory.
+  std::vector<std::string> tenants;
   std::chrono::milliseconds inspect_time{15'000};  // for the inspection of a module, twice at most
   std::filesystem::path dispatch;                  // default: orchid-dispatch beside this program
   std::filesystem::path compiler;                  // default: orchid-compiler beside this program

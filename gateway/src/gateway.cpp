@@ -29,6 +29,7 @@
 #include "placement/policy_library.h"
 #include "processes/kept_process.h"
 #include "store/store.h"
+#include "token_files.h"
 
 namespace orchid::gateway {
 namespace {
@@ -38,28 +39,7 @@ constexpr std::chrono::seconds look_for_pilots_every{2};
 constexpr std::chrono::seconds capacity_stops_within{1};
 constexpr std::chrono::milliseconds last_answers_within{500};
 
-UnixMillis unix_millis(const Clock& clock) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(clock.wall_now().time_since_epoch())
-      .count();
-}
-
 Tenant owner() { return {::geteuid(), user_name(::geteuid())}; }
-
-/// Makes the token that the owner uses, at the first start or when its file is gone.
-Result<void> ensure_token(Store& store, const std::filesystem::path& state,
-                          std::vector<TokenRecord>& tokens) {
-  const std::filesystem::path file = state / "token";
-  std::error_code error;
-  if (!tokens.empty() && std::filesystem::exists(file, error)) return {};
-  const std::string token = make_token();
-  TokenRecord record{.hash = hash_token(token), .tenant = owner(), .label = "owner"};
-  if (auto written = write_file_atomically(file, as_bytes(token + "\n"), 0600); !written)
-    return written;
-  if (auto added = store.add_token(record, unix_millis(SystemClock())); !added) return added;
-  tokens.push_back(std::move(record));
-  log::info("event=token_made file={}", file.string());
-  return {};
-}
 
 std::filesystem::path door_socket(const Config& config) { return config.state / "door.sock"; }
 
@@ -74,7 +54,9 @@ Result<std::vector<ListeningSocket>> listen_all(const Config& config) {
     if (!socket) return fail(std::move(socket.error()));
     sockets.push_back(std::move(*socket));
   }
-  auto local = listen_unix(config.socket, UnixPeers::by_uid);
+  auto local = listen_unix(config.socket, config.socket_users == SocketUsers::everybody
+                                              ? UnixPeers::anybody_by_uid
+                                              : UnixPeers::by_uid);
   if (!local) return fail(std::move(local.error()));
   sockets.push_back(std::move(*local));
   if (config.door_listen.empty()) return sockets;
@@ -206,8 +188,8 @@ Result<std::unique_ptr<Gateway>> Gateway::create(Config config) {
   auto state = opened.store->load();
   if (!state) return fail(std::move(state.error()).while_doing("loading the state"));
   opened.state = std::move(*state);
-  if (auto ensured = ensure_token(*opened.store, config.state, opened.state.tokens); !ensured)
-    return fail(std::move(ensured.error()).while_doing("making the owner's token"));
+  if (auto ensured = ensure_tokens(*opened.store, config, owner(), opened.state.tokens); !ensured)
+    return fail(std::move(ensured.error()).while_doing("making tokens"));
   auto sockets = listen_all(config);
   if (!sockets) return fail(std::move(sockets.error()));
   opened.sockets = std::move(*sockets);
@@ -235,7 +217,7 @@ Gateway::Objects::Objects(Config config, Opened opened)
     : config_(std::move(config)),
       started_(clock_.now()),
       store_(std::move(opened.store)),
-      tokens_(owner(), std::move(opened.state.tokens)),
+      tokens_(owner(), std::move(opened.state.tokens), config_.socket_users),
       table_(std::make_shared<const FunctionTable>()),
       control_([this](Task task) { boost::asio::post(control_io_, std::move(task)); }),
       capacity_(
@@ -249,7 +231,8 @@ Gateway::Objects::Objects(Config config, Opened opened)
            .cores_per_user = config_.placement_cores_per_user,
            .client_workers = config_.leased_workers,
            .dispatch = {.program = config_.dispatch, .socket = config_.state / "dispatch.sock"},
-           .sources = std::move(opened.sources)}),
+           .sources = std::move(opened.sources),
+           .owner = ::geteuid()}),
       inspector_(control_io_, clock_,
                  {.compiler = config_.compiler, .answer_within = config_.inspect_time}),
       door_(control_io_, door_options(config_)),
@@ -333,10 +316,9 @@ void Gateway::stop() { objects_->stop(); }
 void Gateway::Objects::start() {
   store_->start();
   control_thread_ = std::jthread([this] { run_thread("control", [this] { run_control(); }); });
-  for (std::size_t i = 0; i < units_.size(); ++i) {
-    HttpUnit& unit = *units_[i];
-    capacity_.add_dispatcher(HolderId{i + 1}, {::geteuid(), user_name(::geteuid())}, unit.io(),
-                             unit.dispatcher(), unit.dispatcher().alive());
+  for (const auto& owned : units_) {
+    HttpUnit& unit = *owned;
+    unit.dispatchers().add_owner();
     http_threads_.emplace_back([this, &unit] { run_thread("http", [&] { run_http(unit); }); });
   }
   boost::asio::post(units_[0]->io(), [this] {

@@ -1,5 +1,7 @@
 #include "http_unit.h"
 
+#include <unistd.h>
+
 #include <boost/asio/post.hpp>
 
 namespace orchid::gateway {
@@ -12,13 +14,20 @@ std::size_t share(std::size_t total, unsigned threads) { return (total + threads
 HttpUnit::HttpUnit(std::size_t index, const Clock& clock, CapacityControl& capacity,
                    std::chrono::milliseconds worker_idle_time)
     : index_(index),
-      dispatcher_(io_, clock, capacity,
-                  {.id = HolderId{index + 1}, .give_back_after = worker_idle_time}),
-      limited_(dispatcher_, clock, poster()) {}
+      dispatchers_(
+          io_, clock, capacity,
+          {.add =
+               [this, &capacity](HolderId id, uid_t tenant, Dispatcher& dispatcher) {
+                 capacity.add_dispatcher(id, {tenant, user_name(tenant)}, io_, dispatcher,
+                                         dispatcher.alive());
+               },
+           .remove = [&capacity](HolderId id) { capacity.remove_dispatcher(id); }},
+          {.owner = ::geteuid(), .thread = index, .each = {.give_back_after = worker_idle_time}}),
+      limited_(dispatchers_, clock, poster()) {}
 
 void HttpUnit::stop_calls() {
   limited_.stop();
-  dispatcher_.stop();
+  dispatchers_.stop();
 }
 
 Poster HttpUnit::poster() {
@@ -39,7 +48,7 @@ void HttpUnit::complete(const SharedParts& shared) {
           .io = io_,
           .router = router_,
           .tokens = shared.tokens,
-          .runner = dispatcher_,
+          .runner = dispatchers_,
           .clock = shared.clock,
           .take_connection =
               [&capacity = shared.capacity](StreamSocket socket, UpgradeRequest request,
@@ -50,8 +59,9 @@ void HttpUnit::complete(const SharedParts& shared) {
               [this] {
                 calls_->sweep();
                 limited_.sweep();
+                dispatchers_.sweep();
               },
-          .is_idle = [this] { return dispatcher_.live_calls() == 0 && limited_.waiting() == 0; }},
+          .is_idle = [this] { return dispatchers_.live_calls() == 0 && limited_.waiting() == 0; }},
       HttpThread::Options{.limits = {.header_bytes = config.header_bytes,
                                      .header_time = config.header_time,
                                      .body_time = config.body_time,
@@ -62,15 +72,15 @@ void HttpUnit::complete(const SharedParts& shared) {
   invocation_routes_ = std::make_unique<InvocationRoutes>(
       InvocationRoutes::Parts{*calls_, shared.async, shared.table, thread_->own_metrics(),
                               shared.clock, poster(), shared.control, defaults});
-  function_routes_ = std::make_unique<FunctionRoutes>(
-      FunctionRoutes::Parts{shared.functions, shared.table, dispatcher_, poster(), shared.control});
+  function_routes_ = std::make_unique<FunctionRoutes>(FunctionRoutes::Parts{
+      shared.functions, shared.table, dispatchers_, poster(), shared.control});
   lease_routes_ = std::make_unique<LeaseRoutes>(LeaseRoutes::Parts{shared.capacity, io_});
   result_routes_ = std::make_unique<ResultRoutes>(
       ResultRoutes::Parts{shared.async, shared.calls, shared.clock, poster(), shared.control});
   system_routes_ = std::make_unique<SystemRoutes>(SystemRoutes::Parts{
       .report_hosts =
-          [&capacity = shared.capacity, this](std::function<void(std::string)> done) {
-            capacity.report_hosts(io_, std::move(done));
+          [&capacity = shared.capacity, this](uid_t viewer, std::function<void(std::string)> done) {
+            capacity.report_hosts(viewer, io_, std::move(done));
           },
       .control_status = shared.control_status,
       .table = shared.table,

@@ -13,7 +13,7 @@
 #include "http/lease_routes.h"
 #include "http/result_routes.h"
 #include "http/system_routes.h"
-#include "invocations/dispatcher.h"
+#include "invocations/dispatchers_by_tenant.h"
 #include "invocations/limited_runner.h"
 #include "invocations/sync_calls.h"
 #include "leases/capacity_control.h"
@@ -36,9 +36,9 @@ struct SharedParts {
   const std::vector<const ThreadMetrics*>& metrics;
 };
 
-/// Built by the main thread in two steps: the dispatcher first, since the control thread's objects
-/// need it; then the rest. Runs on its HTTP thread, and is destroyed by the main thread after that
-/// has ended.
+/// Built by the main thread in two steps: the dispatchers first, since the control thread's objects
+/// need them; then the rest. Runs on its HTTP thread, and is destroyed by the main thread after
+/// that has ended.
 class HttpUnit {
  public:
   /// `worker_idle_time`: a worker that no call has used for so long is given back.
@@ -49,7 +49,7 @@ class HttpUnit {
   [[nodiscard]] boost::asio::io_context& io() { return io_; }
   [[nodiscard]] Poster poster();
   [[nodiscard]] CallRunner& runner() { return limited_; }
-  [[nodiscard]] Dispatcher& dispatcher() { return dispatcher_; }
+  [[nodiscard]] DispatchersByTenant& dispatchers() { return dispatchers_; }
   /// Ends what still waits or runs with `cancelled`, and gives the workers back.
   void stop_calls();
   [[nodiscard]] SyncCalls& calls() { return *calls_; }
@@ -60,7 +60,7 @@ class HttpUnit {
  private:
   std::size_t index_;
   boost::asio::io_context io_{1};  // one thread runs it
-  Dispatcher dispatcher_;
+  DispatchersByTenant dispatchers_;
   LimitedRunner limited_;
   std::unique_ptr<SyncCalls> calls_;
   std::unique_ptr<FunctionRoutes> function_routes_;

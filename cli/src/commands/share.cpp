@@ -19,6 +19,7 @@
 #include "share/step_command.h"
 #include "shares/detached_step.h"
 #include "shares/share_report.h"
+#include "supervisor/directories.h"
 #include "terminal/documents.h"
 #include "terminal/duration.h"
 #include "terminal/programs.h"
@@ -35,6 +36,9 @@ constexpr std::chrono::milliseconds look_again{100};
 
 struct StartArguments {
   std::string what;
+  bool site = false;
+  std::string host_socket;
+  std::string users = "owner";
   std::string address;
   std::string lane_listen = "auto";
   std::string host_identity = "boot";
@@ -65,16 +69,33 @@ Result<PilotPlace> running_gateway(const std::string& gateway) {
     return fail(ErrorCode::unreachable,
                 "no running Orchid found; start one with 'orchid up --listen IP:PORT' where this "
                 "job's nodes reach it, or in the job itself");
-  std::error_code error;
-  std::filesystem::create_directories(place->state / "shares", error);
-  if (error)
-    return fail(ErrorCode::system,
-                "making " + (place->state / "shares").string() + ": " + error.message());
   return place;
+}
+
+/// A site's gateway is somebody else's: what this user keeps of it is in a folder of his own.
+Result<PilotPlace> place_of_share(const Shell& shell, bool site) {
+  if (!site) return running_gateway(shell.gateway);
+  auto state = state_directory(real_user_surroundings());
+  if (!state) return fail(std::move(state.error()));
+  PilotPlace place;
+  place.state = std::move(*state);
+  return place;
+}
+
+Result<std::filesystem::path> log_of_share(const PilotPlace& place, std::uint64_t job) {
+  const std::filesystem::path folder = place.state / "shares";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return fail(ErrorCode::system, "making " + folder.string() + ": " + error.message());
+  return folder / fmt::format("{}.log", job);
 }
 
 /// What is to be shared of which job, checked before anything is asked of anybody.
 Result<ShareRequest> read_request(const StartArguments& arguments) {
+  if (!arguments.site && arguments.users != "owner")
+    return fail(ErrorCode::bad_request,
+                "--for everybody needs --site: a share of your own runs under your uid, and is for "
+                "your functions alone");
   const auto parsed = share::parse_share_option(arguments.what);
   if (parsed.fault != nullptr)
     return fail(ErrorCode::bad_request, fmt::format("'{}': {}", arguments.what, parsed.fault));
@@ -86,6 +107,9 @@ Result<ShareRequest> read_request(const StartArguments& arguments) {
   if (!grace) return fail(grace.error());
   return ShareRequest{.job = std::move(*job),
                       .option = parsed.option,
+                      .site = arguments.site,
+                      .host_socket = arguments.host_socket,
+                      .for_everybody = arguments.users == "everybody",
                       .gateway = {},
                       .token_file = {},
                       .programs = {},
@@ -113,8 +137,12 @@ std::chrono::seconds seconds_since_epoch() {
 
 Result<void> complete(ShareRequest& request, const StartArguments& arguments,
                       const PilotPlace& place, const SlurmSteps& slurm) {
-  auto gateway = address_for(request.job, arguments.address, place);
-  if (!gateway) return fail(std::move(gateway.error()));
+  if (!request.site) {
+    auto gateway = address_for(request.job, arguments.address, place);
+    if (!gateway) return fail(std::move(gateway.error()));
+    request.gateway = std::move(*gateway);
+    request.token_file = place.gateway->token_file;
+  }
   auto programs = own_program_directory();
   if (!programs) return fail(std::move(programs.error()));
   const auto shares = slurm.shares(request.job.id);
@@ -131,8 +159,6 @@ Result<void> complete(ShareRequest& request, const StartArguments& arguments,
   if (left && *left <= 2 * share::end_margin)
     return fail(ErrorCode::lease_ended,
                 fmt::format("job {} ends in {} s", request.job.id, left->count()));
-  request.gateway = std::move(*gateway);
-  request.token_file = place.gateway->token_file;
   request.programs = std::move(*programs);
   request.srun = folder_of_program("srun") / "srun";
   request.ends_in = left;
@@ -206,16 +232,17 @@ ExitStatus run_start(Shell& shell, const StartArguments& arguments) {
   if (!within) return shell.report(within.error());
   auto request = read_request(arguments);
   if (!request) return shell.report(request.error());
-  const auto place = running_gateway(shell.gateway);
+  const auto place = place_of_share(shell, arguments.site);
   if (!place) return shell.report(place.error());
   const SlurmSteps slurm({.folder = folder_of_program("srun")});
   if (auto done = complete(*request, arguments, *place, slurm); !done)
     return shell.report(done.error());
   Client client = shell.client();
   warn_of_little_memory(shell, client, *request);
-  const auto step =
-      DetachedStep::start(share::step_command(*request), share::step_environment(own_environment()),
-                          place->state / "shares" / fmt::format("{}.log", request->job.id));
+  const auto log = log_of_share(*place, request->job.id);
+  if (!log) return shell.report(log.error());
+  const auto step = DetachedStep::start(share::step_command(*request),
+                                        share::step_environment(own_environment()), *log);
   if (!step) return shell.report(step.error());
   const auto shares = wait_until_joined(client, request->job, *step, *within);
   if (!shares) {
@@ -297,6 +324,16 @@ void add_start(CLI::App& shares, Shell& shell) {
   command->add_option(
       "what", arguments->what,
       "cores:N or cores:auto, and mem:SIZE, as '#SBATCH --orchid-share' takes them");
+  command->add_flag("--site", arguments->site,
+                    "grant the cores to the site's service on each node (orchid-host) instead of "
+                    "running an executor of your own");
+  command->add_option("--host-socket", arguments->host_socket,
+                      "with --site: where that service listens, if not in the usual place");
+  command
+      ->add_option("--for", arguments->users,
+                   "with --site: whose functions may run there, owner (otherwise) or everybody "
+                   "if the site allows it")
+      ->check(CLI::IsMember({"owner", "everybody"}));
   command->add_option("--address", arguments->address,
                       "HOST:PORT by which nodes reach the gateway (otherwise the one it listens "
                       "on)");

@@ -3,9 +3,11 @@
 #include <csignal>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "commands/commands.h"
 #include "foundation/files.h"
+#include "foundation/host_addresses.h"
 #include "foundation/units.h"
 #include "pilots/pilot_terms.h"
 #include "shares/share_keeper.h"
@@ -16,6 +18,9 @@ namespace orchid::cli {
 namespace {
 
 struct KeepArguments {
+  bool site = false;
+  std::string host_socket;
+  std::string users = "owner";
   std::string address;
   std::string token_file;
   std::string lane_listen = "auto";
@@ -34,57 +39,76 @@ Result<std::string> host_id_of(const OwnStep& own) {
   return text + "/" + own.node;
 }
 
-/// Of orchid-executor.
-Result<std::vector<std::string>> executor_arguments(const KeepArguments& arguments,
-                                                    const OwnStep& own, const CoreList& cores,
-                                                    const std::filesystem::path& folder,
-                                                    Shell& shell) {
+/// Of orchid-executor and of orchid-grant: what the share is.
+Result<std::vector<std::string>> common_arguments(const KeepArguments& arguments,
+                                                  const OwnStep& own, const CoreList& cores) {
   const auto grace = seconds_of(arguments.gateway_grace, "--gateway-grace");
   if (!grace) return fail(grace.error());
   std::vector<std::string> words{"--grant",
                                  "share",
-                                 "--gateway",
-                                 arguments.address,
-                                 "--token-file",
-                                 arguments.token_file,
-                                 "--runtime",
-                                 folder / "run",
-                                 "--state",
-                                 folder / "state",
                                  "--job",
                                  std::to_string(own.job),
-                                 "--cluster",
-                                 own.cluster,
-                                 "--node",
-                                 own.node,
                                  "--core-list",
                                  to_core_text(cores),
                                  "--gateway-grace-s",
                                  std::to_string(grace->count())};
-  const auto add = [&words](const char* name, std::string value) {
-    words.emplace_back(name);
-    words.push_back(std::move(value));
-  };
-  if (!arguments.memory.empty()) add("--memory", arguments.memory);
-  if (!arguments.ends_in.empty()) {
-    const auto left = seconds_of(arguments.ends_in, "--ends-in");
-    if (!left) return fail(left.error());
-    if (left->count() <= 0) return fail(ErrorCode::lease_ended, "the job's time is over");
-    add("--ends-in-s", std::to_string(left->count()));
-  }
+  if (!arguments.memory.empty()) words.insert(words.end(), {"--memory", arguments.memory});
+  if (arguments.ends_in.empty()) return words;
+  const auto left = seconds_of(arguments.ends_in, "--ends-in");
+  if (!left) return fail(left.error());
+  if (left->count() <= 0) return fail(ErrorCode::lease_ended, "the job's time is over");
+  words.insert(words.end(), {"--ends-in-s", std::to_string(left->count())});
+  return words;
+}
+
+/// Of orchid-executor alone: where it finds its gateway, and how it is found.
+Result<std::vector<std::string>> own_arguments(const KeepArguments& arguments, const OwnStep& own,
+                                               const std::filesystem::path& folder, Shell& shell) {
+  if (arguments.address.empty() || arguments.token_file.empty())
+    return fail(ErrorCode::bad_request, "--address and --token-file are needed without --site");
+  std::vector<std::string> words{
+      "--gateway", arguments.address, "--token-file", arguments.token_file,
+      "--runtime", folder / "run",    "--state",      folder / "state",
+      "--cluster", own.cluster,       "--node",       own.node};
   if (arguments.host_identity == "node") {
     auto id = host_id_of(own);
     if (!id) return fail(std::move(id.error()));
-    add("--host-id", std::move(*id));
+    words.insert(words.end(), {"--host-id", std::move(*id)});
   }
   const std::string lanes =
       arguments.lane_listen == "auto" ? address_towards(arguments.address) : arguments.lane_listen;
   if (!lanes.empty())
-    add("--lane-listen", lanes);
+    words.insert(words.end(), {"--lane-listen", lanes});
   else if (arguments.lane_listen == "auto")
     shell.note("no address of this node leads to " + arguments.address +
                "; only clients of its own reach its workers");
   return words;
+}
+
+/// Of orchid-grant alone: where it finds the site's service, and what it asks of that.
+std::vector<std::string> site_arguments(const KeepArguments& arguments) {
+  std::vector<std::string> words{"--for", arguments.users};
+  if (!arguments.host_socket.empty())
+    words.insert(words.end(), {"--host-socket", arguments.host_socket});
+  return words;
+}
+
+/// Runs the program that turns the cores into workers, or has that done; a folder of its own, where
+/// there is one, goes before it has ended.
+ExitStatus keep(Shell& shell, ShareKeeper::Options options, NodeFolder* folder) {
+  const std::string program = options.executor;
+  auto keeper = ShareKeeper::start(std::move(options));
+  if (!keeper) return shell.report(keeper.error());
+  int status = keeper->run();
+  if (keeper->was_told_to_end()) {
+    // First of all: a step that is slow to end may be killed.
+    if (folder != nullptr) folder->remove();
+    status = keeper->wait_for_end();
+  }
+  if (status == 0) return ExitStatus::ok;
+  return shell.report(Failure{
+      ErrorCode::system,
+      program + " ended with " + describe_wait_status(status) + "; its last lines say why"});
 }
 
 ExitStatus run_keep(Shell& shell, const KeepArguments& arguments) {
@@ -96,30 +120,27 @@ ExitStatus run_keep(Shell& shell, const KeepArguments& arguments) {
   const share::SlurmSteps slurm({.folder = folder_of_program("srun")});
   const auto cores = cores_of_job(*own, slurm);
   if (!cores) return shell.report(cores.error());
-  auto folder = NodeFolder::make(own->job);
-  if (!folder) return shell.report(folder.error());
   const auto programs = own_program_directory();
   if (!programs) return shell.report(programs.error());
-  auto words = executor_arguments(arguments, *own, *cores, folder->path(), shell);
+  auto words = common_arguments(arguments, *own, *cores);
   if (!words) return shell.report(words.error());
-  auto keeper = ShareKeeper::start({.executor = *programs / "orchid-executor",
-                                    .arguments = std::move(*words),
-                                    .processes = {.job = own->job,
-                                                  .node = own->node,
-                                                  .own_step = own->step,
-                                                  .job_cores = *cores},
-                                    .most_cores = arguments.cores});
-  if (!keeper) return shell.report(keeper.error());
-  int status = keeper->run();
-  if (keeper->was_told_to_end()) {
-    // First of all: a step that is slow to end may be killed.
-    folder->remove();
-    status = keeper->wait_for_end();
+  std::optional<NodeFolder> folder;
+  if (!arguments.site) {
+    auto made = NodeFolder::make(own->job);
+    if (!made) return shell.report(made.error());
+    folder.emplace(std::move(*made));
   }
-  if (status == 0) return ExitStatus::ok;
-  return shell.report(Failure{
-      ErrorCode::system,
-      "orchid-executor ended with " + describe_wait_status(status) + "; its last lines say why"});
+  const auto more = folder ? own_arguments(arguments, *own, folder->path(), shell)
+                           : Result<std::vector<std::string>>(site_arguments(arguments));
+  if (!more) return shell.report(more.error());
+  words->insert(words->end(), more->begin(), more->end());
+  return keep(shell,
+              {.executor = *programs / (arguments.site ? "orchid-grant" : "orchid-executor"),
+               .arguments = std::move(*words),
+               .processes =
+                   {.job = own->job, .node = own->node, .own_step = own->step, .job_cores = *cores},
+               .most_cores = arguments.cores},
+              folder ? &*folder : nullptr);
 }
 
 }  // namespace
@@ -129,8 +150,12 @@ void add_share_keep(CLI::App& shares, Shell& shell) {
       add_command(shares, shell, "keep", "What the step of a share runs on each node of its job",
                   "  ('orchid share start' inside a job makes Slurm run this)");
   auto arguments = std::make_shared<KeepArguments>();
-  command->add_option("--address", arguments->address, "HOST:PORT of the gateway")->required();
-  command->add_option("--token-file", arguments->token_file, "file with the token")->required();
+  command->add_flag("--site", arguments->site, "grant to the site's service on this node");
+  command->add_option("--host-socket", arguments->host_socket, "of that service");
+  command->add_option("--for", arguments->users, "with --site: owner or everybody")
+      ->check(CLI::IsMember({"owner", "everybody"}));
+  command->add_option("--address", arguments->address, "HOST:PORT of the gateway");
+  command->add_option("--token-file", arguments->token_file, "file with the token");
   command->add_option("--lane-listen", arguments->lane_listen,
                       "IP:PORT where clients of other hosts reach workers (otherwise 'auto': by "
                       "which this node reaches the gateway)");

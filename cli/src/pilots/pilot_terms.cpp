@@ -17,6 +17,11 @@ void add_pilot_terms(CLI::App& command, PilotTerms& terms) {
                   "boot: by the machine's boot id (otherwise); node: by the node's name, for "
                   "several nodes on one machine")
       ->check(CLI::IsMember({"boot", "node"}));
+  command.add_flag("--site", request.site,
+                   "grant the cores to the site's service on each node (orchid-host), which knows "
+                   "its gateway, instead of running an executor of your own");
+  command.add_option("--host-socket", terms.host_socket,
+                     "with --site: where that service listens, if not in the usual place");
   command.add_option("--address", terms.address,
                      "HOST:PORT by which nodes reach the gateway (otherwise the one it listens "
                      "on)");
@@ -58,7 +63,7 @@ Result<PilotRequest> complete(const PilotTerms& terms, const PilotPlace& place) 
   PilotRequest request = terms.request;
   auto grace = seconds_of(terms.gateway_grace, "--gateway-grace");
   if (!grace) return fail(std::move(grace.error()));
-  auto gateway = place.address_for_nodes(terms.address);
+  auto gateway = request.site ? Result<std::string>("") : place.address_for_nodes(terms.address);
   if (!gateway) return fail(std::move(gateway.error()));
   const auto programs = terms.programs.empty() ? own_program_directory()
                                                : Result<std::filesystem::path>(terms.programs);
@@ -73,7 +78,8 @@ Result<PilotRequest> complete(const PilotTerms& terms, const PilotPlace& place) 
   request.gateway = std::move(*gateway);
   request.job_name = pilot::pilot_job_name(place.mark);
   request.token_file = place.gateway->token_file;
-  request.executor = *programs / "orchid-executor";
+  request.program = *programs / (request.site ? "orchid-grant" : "orchid-executor");
+  request.host_socket = terms.host_socket;
   request.commands = folder_of_program("sbatch");
   request.host_identity =
       terms.host_identity == "node" ? pilot::HostIdentity::node : pilot::HostIdentity::boot;

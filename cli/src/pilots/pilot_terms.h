@@ -20,6 +20,7 @@ struct PilotTerms {
   std::string bandwidth_cap = "0";
   std::string address;
   std::string programs;
+  std::string host_socket;
 };
 /// `terms` lives as long as the command.
 void add_pilot_terms(CLI::App& command, PilotTerms& terms);

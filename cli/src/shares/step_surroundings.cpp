@@ -2,18 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <netdb.h>
 #include <sched.h>
 #include <sys/file.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <ctime>
-#include <memory>
 #include <string_view>
 
 namespace orchid::cli {
@@ -74,32 +70,6 @@ Result<CoreList> cores_of_job(const OwnStep& own, const share::SlurmSteps& slurm
   CoreList allowed = allowed_cores();
   if (own.cpus_here == 0 || allowed.size() <= own.cpus_here) return allowed;
   return slurm.cores(own.job, own.node);
-}
-
-std::string address_towards(const std::string& gateway) {
-  const auto colon = gateway.rfind(':');
-  if (colon == std::string::npos) return {};
-  std::string host = gateway.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  const addrinfo hints{.ai_flags = 0, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_DGRAM};
-  addrinfo* found = nullptr;
-  if (::getaddrinfo(host.c_str(), gateway.c_str() + colon + 1, &hints, &found) != 0) return {};
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    // Nothing is sent: the kernel says by which address it would be.
-    const UniqueFd socket(::socket(one->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    sockaddr_storage own{};
-    socklen_t size = sizeof(own);
-    std::array<char, 128> name{};
-    if (!socket || ::connect(socket.get(), one->ai_addr, one->ai_addrlen) != 0 ||
-        ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0 ||
-        ::getnameinfo(reinterpret_cast<const sockaddr*>(&own), size, name.data(), name.size(),
-                      nullptr, 0, NI_NUMERICHOST) != 0)
-      continue;
-    return one->ai_family == AF_INET6 ? fmt::format("[{}]:0", name.data())
-                                      : fmt::format("{}:0", name.data());
-  }
-  return {};
 }
 
 Result<NodeFolder> NodeFolder::make(std::uint64_t job) {

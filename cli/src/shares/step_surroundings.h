@@ -1,5 +1,4 @@
-// shares/step_surroundings.h: what the process of a share finds on its node: cores, an address, a
-// folder.
+// shares/step_surroundings.h: what the process of a share finds on its node: cores, a folder.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -27,9 +26,6 @@ struct OwnStep {
 /// The job's cores on this node: what this process is bound to or, where Slurm binds nobody, what
 /// Slurm counts for it. Errors: those of `SlurmSteps`.
 [[nodiscard]] Result<CoreList> cores_of_job(const OwnStep& own, const share::SlurmSteps& slurm);
-
-/// "192.0.2.7:0": this node's address on the way to the gateway at "host:port"; empty: no way.
-[[nodiscard]] std::string address_towards(const std::string& gateway);
 
 /// A private folder on this node, which goes with its object. Those that earlier ones could not
 /// remove, since they were killed, go when one is made.

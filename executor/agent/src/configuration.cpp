@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <string_view>
 
 namespace orchid::executor {
@@ -18,6 +19,8 @@ struct GrantTexts {
   std::uint64_t gateway_grace_s = 0;  // 0: not given
   std::string scheduling = "auto";
   std::string bandwidth_cap;
+  std::optional<std::uint32_t> owner_uid;
+  std::string users;
 };
 
 void add_grant_options(CLI::App& app, Configuration& c, GrantTexts& texts) {
@@ -38,6 +41,12 @@ void add_grant_options(CLI::App& app, Configuration& c, GrantTexts& texts) {
   app.add_option("--job", c.grant.job, "number of that batch job");
   app.add_option("--cluster", c.grant.cluster, "name of the job's cluster");
   app.add_option("--node", c.grant.node, "what the batch system calls this host");
+  app.add_option("--owner-uid", texts.owner_uid,
+                 "of whoever granted the cores, where a site's service has started this: the "
+                 "gateway believes it of its own user's executors, and other users may connect to "
+                 "lanes");
+  app.add_option("--users", texts.users, "with --owner-uid: whose functions run here")
+      ->check(CLI::IsMember({"owner", "everybody"}));
   app.add_option("--ends-in-s", texts.ends_in_s,
                  "seconds until the cores have to be free; 0: not known");
   app.add_option("--gateway-grace-s", texts.gateway_grace_s,
@@ -91,7 +100,11 @@ Result<void> read_grant(const GrantTexts& texts, Configuration& c) {
   const bool idle =
       texts.scheduling == "idle" || (texts.scheduling == "auto" && *source != GrantSource::local);
   c.scheduling = idle ? SchedulingClass::idle : SchedulingClass::normal;
+  if (!texts.users.empty() && !texts.owner_uid)
+    return fail(ErrorCode::bad_configuration, "--users needs --owner-uid");
   c.grant.source = *source;
+  c.grant.owner = texts.owner_uid;
+  if (!texts.users.empty()) c.grant.users = parse_grant_users(texts.users);
   if (texts.ends_in_s != 0) c.grant.ends_in = std::chrono::seconds(texts.ends_in_s);
   if (texts.gateway_grace_s != 0) c.gateway_grace = std::chrono::seconds(texts.gateway_grace_s);
   c.core_list = std::move(*cores);

@@ -65,7 +65,8 @@ Result<const OpenLease*> LeaseTable::claim(const Claim& claim) {
     return fail(ErrorCode::denied,
                 "no such lease, or a wrong secret: ask the gateway for a new lease");
   Lease& lease = found->second;
-  if (claim.uid.value_or(0) != 0 && *claim.uid != lease.terms.tenant.uid)
+  if (claim.uid.value_or(0) != 0 && *claim.uid != lease.terms.tenant.uid &&
+      claim.uid != lease.terms.holder_uid)
     return fail(ErrorCode::denied, "the lease belongs to another user");
   if (lease.claimed == lease.terms.workers)
     return fail(ErrorCode::no_capacity, "all workers of the lease are claimed");

@@ -1,6 +1,8 @@
 // orchid-executor: the agent of one host and owner.
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -135,6 +137,15 @@ Result<GrantGroup> stay_inside(const Configuration& c, const CoreList& allowed,
   return group;
 }
 
+/// A site's executor serves users other than its own, who come to its socket; and what it runs, for
+/// whomever, is not to look into it, which has the site's token.
+Result<void> serve_others(const Configuration& c) {
+  const auto socket = c.runtime_directory / "lanes.sock";
+  if (::chmod(socket.c_str(), 0666) != 0) return fail_errno("chmod " + socket.string());
+  if (::prctl(PR_SET_DUMPABLE, 0) != 0) return fail_errno("PR_SET_DUMPABLE");
+  return {};
+}
+
 /// Who gives way takes longer, and is not to be taken for hanging.
 void be_patient(Agent::Options& options) {
   constexpr int patience = 12;
@@ -166,6 +177,8 @@ Result<void> serve(const Configuration& c) {
   auto local = listen_packets(c.runtime_directory / "lanes.sock");
   if (!local) return fail(std::move(local.error()));
   listeners.local = std::move(*local);
+  if (c.grant.owner)
+    if (auto open = serve_others(c); !open) return open;
   TcpListener remote;
   if (!c.lane_listen.empty()) {
     auto listening = listen_tcp(c.lane_listen);

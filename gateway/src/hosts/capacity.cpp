@@ -34,7 +34,23 @@ std::uint32_t numa_node_of(const HostDescription& host, std::uint32_t thread) {
   return host.thread_numa_nodes[static_cast<std::size_t>(found - host.thread_order.begin())];
 }
 
+uid_t owner_of(const Executor& executor) {
+  return executor.grant.owner.value_or(executor.owner.tenant.uid);
+}
+
+GrantUsers users_of(const Executor& executor) {
+  const bool is_share = executor.grant.source == GrantSource::share;
+  return executor.grant.users.value_or(is_share ? GrantUsers::owner : GrantUsers::everybody);
+}
+
 }  // namespace
+
+GrantTerms believed(GrantTerms told, uid_t teller, uid_t gateway_owner) {
+  if (teller == gateway_owner) return told;
+  told.owner = teller;
+  told.users = GrantUsers::owner;
+  return told;
+}
 
 placement::CoreSet core_set(const CoreList& list) {
   placement::CoreSet set;
@@ -102,18 +118,22 @@ placement::Host Capacity::host_of(const std::vector<const Executor*>& executors,
   return host;
 }
 
+bool Capacity::serves(const Executor& executor, const LeaseTenant& tenant) {
+  return users_of(executor) == GrantUsers::everybody || owner_of(executor) == tenant.uid;
+}
+
 placement::Grant Capacity::grant_of(const Executor& executor) {
   placement::Grant grant{
       .id = GrantId(executor.id.value()),
       .host = HostId(executor.host.boot_id),
       .source = placement::SourceId(std::string(to_string(executor.grant.source))),
-      .owner = TenantId(executor.owner.tenant.uid),
+      .owner = TenantId(owner_of(executor)),
       .cores = core_set(executor.host.cores),
       .memory = executor.host.memory,
       .gpus = {},
       .until = executor.ends,
       .own_host_only = executor.lane_address.empty()};
-  if (executor.grant.source == GrantSource::share) grant.users = placement::GrantUsers::owner_only;
+  if (users_of(executor) == GrantUsers::owner) grant.users = placement::GrantUsers::owner_only;
   if (executor.grant.job != 0) grant.job = placement::JobId(executor.grant.job);
   if (executor.grant.draining) grant.state = placement::GrantState::draining;
   if (executor.state == ExecutorState::lost || executor.refusing_until != MonotonicTime{})

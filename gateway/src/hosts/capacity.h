@@ -78,6 +78,8 @@ class Capacity {
   [[nodiscard]] const placement::Placement& placement() const { return placement_; }
   /// Cores of the host in leases.
   [[nodiscard]] std::size_t cores_leased(const std::string& boot_id) const;
+  /// Whether this tenant's functions may run there at all.
+  [[nodiscard]] static bool serves(const Executor& executor, const LeaseTenant& tenant);
   /// What constraints call the host that this executor is on.
   [[nodiscard]] static const std::string& name_of(const Executor& executor);
 
@@ -95,6 +97,11 @@ class Capacity {
   placement::Placement placement_;
   std::uint64_t version_ = 1;
 };
+
+/// What an executor tells of its grant, as far as it may: one with the token of the gateway's own
+/// user speaks for whoever granted the cores; that of another tenant has its own, and for itself
+/// alone, since it could read what others' functions do there.
+[[nodiscard]] GrantTerms believed(GrantTerms told, uid_t teller, uid_t gateway_owner);
 
 [[nodiscard]] placement::CoreSet core_set(const CoreList& list);
 [[nodiscard]] std::optional<placement::HostKind> parse_host_kind(std::string_view name);

@@ -30,6 +30,7 @@ struct Executor {
   PeerIdentity owner;
   HostDescription host;
   GrantTerms grant;
+  std::string granted_by;                     // name of who granted the cores
   MonotonicTime ends = MonotonicTime::max();  // its grant, by what it says
   std::string version;
   std::string lane_socket;

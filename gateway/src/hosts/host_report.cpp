@@ -16,10 +16,20 @@ std::size_t leased_cores(const ExecutorId& executor, const LeaseBook& leases) {
   return cores;
 }
 
-Json grant_json(const Executor& executor, MonotonicTime now) {
+uid_t owner_of(const Executor& executor) {
+  return executor.grant.owner.value_or(executor.owner.tenant.uid);
+}
+
+bool may_see(const HostViewer& viewer, const Executor& executor) {
+  return viewer.sees_all || owner_of(executor) == viewer.uid;
+}
+
+Json grant_json(const Executor& executor, const HostViewer& viewer, MonotonicTime now) {
   const GrantTerms& grant = executor.grant;
   Json json{{"source", to_string(grant.source)}, {"draining", grant.draining}};
-  if (grant.job != 0) {
+  if (grant.users) json["users"] = to_string(*grant.users);
+  // Whose job it is, and which, is none of others' business.
+  if (grant.job != 0 && may_see(viewer, executor)) {
     json["job"] = grant.job;
     json["cluster"] = grant.cluster;
   }
@@ -30,16 +40,20 @@ Json grant_json(const Executor& executor, MonotonicTime now) {
   return json;
 }
 
-Json executor_json(const Executor& executor, const LeaseBook& leases, MonotonicTime now) {
-  return {{"id", executor.id.value()},
-          {"owner", executor.owner.tenant.name},
-          {"version", executor.version},
-          {"state", executor.state == ExecutorState::connected ? "connected" : "lost"},
-          {"grant", grant_json(executor, now)},
-          {"cores", executor.host.cores},
-          {"cores_leased", leased_cores(executor.id, leases)},
-          {"workers_ready", executor.capacity.workers_ready},
-          {"counters", executor.capacity.counters}};
+Json executor_json(const Executor& executor, const LeaseBook& leases, const HostViewer& viewer,
+                   MonotonicTime now) {
+  Json json{{"id", executor.id.value()},
+            {"version", executor.version},
+            {"state", executor.state == ExecutorState::connected ? "connected" : "lost"},
+            {"grant", grant_json(executor, viewer, now)},
+            {"cores", executor.host.cores},
+            {"cores_leased", leased_cores(executor.id, leases)},
+            {"workers_ready", executor.capacity.workers_ready},
+            {"counters", executor.capacity.counters}};
+  json["owner"] = "another user";
+  if (may_see(viewer, executor))
+    json["owner"] = executor.granted_by.empty() ? executor.owner.tenant.name : executor.granted_by;
+  return json;
 }
 
 Json host_json(const std::vector<const Executor*>& executors, const Capacity& capacity) {
@@ -63,13 +77,13 @@ Json host_json(const std::vector<const Executor*>& executors, const Capacity& ca
 }  // namespace
 
 Json hosts_json(const HostBook& hosts, const LeaseBook& leases, const Capacity& capacity,
-                MonotonicTime now) {
+                const HostViewer& viewer, MonotonicTime now) {
   Json list = Json::array();
   for (const std::string& boot_id : hosts.boot_ids()) {
     const auto executors = hosts.of_host(boot_id);
     Json host = host_json(executors, capacity);
     for (const Executor* executor : executors)
-      host["executors"].push_back(executor_json(*executor, leases, now));
+      host["executors"].push_back(executor_json(*executor, leases, viewer, now));
     list.push_back(std::move(host));
   }
   return list;

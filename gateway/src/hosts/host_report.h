@@ -9,12 +9,20 @@
 
 namespace orchid::gateway {
 
+/// Who asks.
+struct HostViewer {
+  uid_t uid = 0;
+  bool sees_all = true;  // also whose the grants of others are, and of which jobs
+};
+
 /// [{"boot_id", "name" (for constraints), "hostname", "architecture", "cpu", "kind", "features",
 /// "drained": bool, "memory_bytes", "cores", "cores_usable" (no batch job has them but their own),
 /// "cores_leased", "executors": [{"id", "owner", "version", "state": "connected" or "lost", "grant"
-/// {"source", "cluster", "job", "node", "draining", "ends_in_ms"}, "cores" [ids], "cores_leased",
-/// "workers_ready", "counters"}]}]
+/// {"source", "users", "cluster", "job", "node", "draining", "ends_in_ms"}, "cores" [ids],
+/// "cores_leased", "workers_ready", "counters"}]}]. Of grants that the viewer may not see "owner"
+/// is "another user", and "cluster" and "job" are left out.
 [[nodiscard]] nlohmann::json hosts_json(const HostBook& hosts, const LeaseBook& leases,
-                                        const Capacity& capacity, MonotonicTime now);
+                                        const Capacity& capacity, const HostViewer& viewer,
+                                        MonotonicTime now);
 
 }  // namespace orchid::gateway

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "foundation/log.h"
 #include "foundation/sockets.h"
@@ -11,13 +12,18 @@
 namespace orchid::gateway {
 namespace {
 constexpr std::chrono::seconds try_again_after{1};
+
+std::vector<std::string> words_of(const RemoteDispatch::Options& options) {
+  std::vector<std::string> words{"--listen", std::to_string(server_socket_number)};
+  if (options.confined) words.emplace_back("--confined");
+  return words;
 }
+}  // namespace
 
 RemoteDispatch::RemoteDispatch(boost::asio::io_context& control, Options options)
     : options_(std::move(options)),
-      process_(control, {.name = "dispatch",
-                         .program = options_.program,
-                         .arguments = {"--listen", std::to_string(server_socket_number)}}),
+      process_(control,
+               {.name = "dispatch", .program = options_.program, .arguments = words_of(options_)}),
       timer_(control) {}
 
 void RemoteDispatch::start() {

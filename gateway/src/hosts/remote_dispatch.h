@@ -17,6 +17,7 @@ class RemoteDispatch {
   struct Options {
     std::filesystem::path program;  // orchid-dispatch
     std::filesystem::path socket;   // where it is reached; in a directory of the owner's alone
+    bool confined = false;          // its tenant is not the gateway's own user
   };
   RemoteDispatch(boost::asio::io_context& control, Options options);
   RemoteDispatch(const RemoteDispatch&) = delete;

@@ -51,15 +51,17 @@ void FunctionRoutes::put(Request& request, const Reply& reply) {
     return reply.send(refuse(checked.error(), ""));
   auto concurrency = parse_concurrency(request);
   if (!concurrency) return reply.send(refuse(concurrency.error(), name));
-  DeployRequest deploy{.tenant = request.identity.tenant.uid,
-                       .name = name,
-                       .module = std::move(request.body),
-                       .precondition = std::move(*precondition),
-                       .concurrency = *concurrency,
-                       .accepted = [&runner = parts_.runner, here = parts_.here](
-                                       std::shared_ptr<const FunctionVersion> version) {
-                         here([&runner, version = std::move(version)] { runner.expect(version); });
-                       }};
+  DeployRequest deploy{
+      .tenant = request.identity.tenant.uid,
+      .name = name,
+      .module = std::move(request.body),
+      .precondition = std::move(*precondition),
+      .concurrency = *concurrency,
+      .accepted = [&runner = parts_.runner, here = parts_.here,
+                   tenant = request.identity.tenant.uid](
+                      std::shared_ptr<const FunctionVersion> version) {
+        here([&runner, tenant, version = std::move(version)] { runner.expect(tenant, version); });
+      }};
   auto answer = [name, reply](const Result<Deployment>& deployed) {
     if (!deployed) return reply.send(refuse(deployed.error(), name));
     Response response =

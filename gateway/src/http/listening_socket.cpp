@@ -110,13 +110,13 @@ Result<ListeningSocket> listen_unix(const std::filesystem::path& path, UnixPeers
   UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return fail_errno("socket");
   ::unlink(path.c_str());
-  const mode_t previous = ::umask(0177);
+  const mode_t previous = ::umask(peers == UnixPeers::anybody_by_uid ? 0111 : 0177);
   const int bound =
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   ::umask(previous);
   if (bound != 0 || ::listen(socket.get(), backlog) != 0)
     return fail_errno("listen on " + path.string());
-  return ListeningSocket{std::move(socket), AF_UNIX, peers == UnixPeers::by_uid,
+  return ListeningSocket{std::move(socket), AF_UNIX, peers != UnixPeers::by_token,
                          "unix:" + path.string()};
 }
 

@@ -20,8 +20,9 @@ struct ListeningSocket {
 /// `bad_configuration` (not an address, or a name that does not resolve), `unsupported` (the kernel
 /// lacks the address family), `conflict` (in use), `system`.
 [[nodiscard]] Result<ListeningSocket> listen_tcp(std::string_view address);
-/// Whether who connects to a Unix socket is known by the uid, or needs a token as over TCP.
-enum class UnixPeers { by_uid, by_token };
+/// Whether who connects to a Unix socket is known by the uid, or needs a token as over TCP; and
+/// whether other users than ours may connect at all.
+enum class UnixPeers { by_uid, by_token, anybody_by_uid };
 /// Mode 0600; replaces a stale socket. Long paths work. Errors: `bad_configuration`, `system`.
 [[nodiscard]] Result<ListeningSocket> listen_unix(const std::filesystem::path& path,
                                                   UnixPeers peers);

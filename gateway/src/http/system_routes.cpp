@@ -19,6 +19,8 @@ Response plain(std::string_view content_type, std::string_view text) {
   return response;
 }
 
+constexpr uid_t nobody = 65'534;
+
 std::size_t connected_executors(const std::string& hosts_json) {
   const Json json = Json::parse(hosts_json, nullptr, false);
   std::size_t count = 0;
@@ -52,16 +54,18 @@ void SystemRoutes::add_to(Router& router) {
   router.add(Method::get, "/metrics", {}, [this](Request&, const Reply& reply) { metrics(reply); });
   router.add(Method::get, "/v1/limits", {},
              [this](Request&, const Reply& reply) { limits(reply); });
-  router.add(Method::get, "/v1/hosts", {}, [this](Request&, const Reply& reply) {
-    parts_.report_hosts(
-        [reply](std::string json) { reply.send(json_response(200, std::move(json))); });
+  router.add(Method::get, "/v1/hosts", {}, [this](Request& request, const Reply& reply) {
+    parts_.report_hosts(request.identity.tenant.uid, [reply](std::string json) {
+      reply.send(json_response(200, std::move(json)));
+    });
   });
   router.add(Method::get, "/v1/executors/connect", {.takes_connection = true}, nullptr);
 }
 
 void SystemRoutes::ready(const Reply& reply) {
   ask_control([this, reply](const ControlStatus& status) {
-    parts_.report_hosts([reply, status](const std::string& hosts) {
+    // How many there are, everybody may know.
+    parts_.report_hosts(nobody, [reply, status](const std::string& hosts) {
       const std::size_t executors = connected_executors(hosts);
       const bool is_ready = status.inspector_up && executors > 0;
       Json missing = Json::array();

@@ -29,8 +29,8 @@ struct ControlStatus {
 class SystemRoutes {
  public:
   struct Parts {
-    /// Calls back on this thread with what GET /v1/hosts says.
-    std::function<void(std::function<void(std::string)>)> report_hosts;
+    /// Calls back on this thread with what GET /v1/hosts says to this tenant.
+    std::function<void(uid_t, std::function<void(std::string)>)> report_hosts;
     std::function<ControlStatus()> control_status;  // on the control thread
     Published<FunctionTable>& table;
     const std::vector<const ThreadMetrics*>&

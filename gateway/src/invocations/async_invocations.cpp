@@ -198,6 +198,7 @@ void AsyncInvocations::hand_over(BookedInvocation& invocation, Payload input) {
   const MonotonicTime now = parts_.clock.now();
   const std::chrono::milliseconds left(invocation.record.deadline - wall_now());
   Call call{.invocation = invocation.record.id,
+            .tenant = invocation.record.tenant,
             .version = invocation.version,
             .entry = invocation.entry,
             .input = std::move(input),

@@ -1,5 +1,7 @@
 // invocations/call.h: one call on its way through the gateway, and what came of it.
 #pragma once
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -43,6 +45,7 @@ struct Payload {
 
 struct Call {
   std::string invocation;  // its id
+  uid_t tenant = 0;        // whose
   std::shared_ptr<const FunctionVersion> version;
   std::uint16_t entry = 0;  // index in the manifest's sorted entries
   Payload input;
@@ -87,7 +90,7 @@ class CallRunner {
   /// `done` before it returns.
   virtual void start(Call call, CallDone done) = 0;
   /// Calls of this version are likely to come: an idle worker, if there is one, loads it ahead.
-  virtual void expect(const std::shared_ptr<const FunctionVersion>& version) = 0;
+  virtual void expect(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version) = 0;
   /// Asks for a stop; `done` follows with `cancelled`, or with what happened first.
   virtual void cancel(const std::string& invocation) = 0;
   /// The log of a running call so far; empty when it is not running here.

@@ -44,7 +44,7 @@ void Dispatcher::start(Call call, CallDone done) {
   arm_timer(now);
 }
 
-void Dispatcher::expect(const std::shared_ptr<const FunctionVersion>& version) {
+void Dispatcher::expect(uid_t /*tenant*/, const std::shared_ptr<const FunctionVersion>& version) {
   if (stopped_) return;
   for (const auto& lane : lanes_) {
     if (lane->phase() != LanePhase::ready || !lane->running.empty() || lane->loads_anything() ||

@@ -1,5 +1,5 @@
-// invocations/dispatcher.h: runs the calls of one HTTP thread on the workers that this thread has
-// been granted.
+// invocations/dispatcher.h: runs the calls of one tenant on one HTTP thread, on the workers that it
+// has been granted.
 //
 // A call waits in its module's queue until a worker has the module and takes it, then lies in that
 // worker's lane until its answer is there, its worker has ended, or its time is over. Which worker,
@@ -48,7 +48,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   Dispatcher& operator=(const Dispatcher&) = delete;
 
   void start(Call call, CallDone done) override;
-  void expect(const std::shared_ptr<const FunctionVersion>& version) override;
+  void expect(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version) override;
   void cancel(const std::string& invocation) override;
   [[nodiscard]] RunningLog running_log(const std::string& invocation) const override;
   bool poll() override;

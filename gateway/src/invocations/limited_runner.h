@@ -19,8 +19,8 @@ class LimitedRunner final : public CallRunner {
       : runner_(runner), clock_(clock), here_(std::move(here)) {}
 
   void start(Call call, CallDone done) override;
-  void expect(const std::shared_ptr<const FunctionVersion>& version) override {
-    runner_.expect(version);
+  void expect(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version) override {
+    runner_.expect(tenant, version);
   }
   void cancel(const std::string& invocation) override;
   [[nodiscard]] RunningLog running_log(const std::string& invocation) const override {

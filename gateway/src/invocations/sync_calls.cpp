@@ -32,6 +32,7 @@ Result<std::uint64_t> SyncCalls::start(SyncRequest request, Answer answer) {
       duration_cast<milliseconds>(parts_.clock.wall_now().time_since_epoch()).count();
   live.answer = std::move(answer);
   Call call{.invocation = format_invocation_id(number),
+            .tenant = live.request.tenant,
             .version = live.request.version,
             .entry = live.request.entry,
             .input = live.request.input,

@@ -1,5 +1,8 @@
 #include "leases/capacity_control.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -26,7 +29,8 @@ CapacityControl::CapacityControl(boost::asio::io_context& control, const Clock& 
                                .cores_per_user = options.cores_per_user}),
       clients_(broker_, options.client_workers),
       boot_id_(options.broker.boot_id),
-      dispatch_(control, std::move(options.dispatch)),
+      owner_(options.owner),
+      dispatch_options_(std::move(options.dispatch)),
       gate_(control, options.broker.epoch, *this),
       timer_(control) {
   on_control([this] { clusters_.start(); });
@@ -53,8 +57,9 @@ void CapacityControl::on_dispatcher(const Dispatcher& dispatcher, Work work) {
 
 void CapacityControl::add_dispatcher(HolderId id, LeaseTenant tenant, boost::asio::io_context& home,
                                      WorkerTaker& taker, std::weak_ptr<const void> alive) {
+  const uid_t uid = tenant.uid;
   on_control([this, id, tenant = std::move(tenant),
-              entry = Dispatcher{&home, &taker, std::move(alive)}]() mutable {
+              entry = Dispatcher{uid, &home, &taker, std::move(alive)}]() mutable {
     dispatchers_.insert_or_assign(id, std::move(entry));
     broker_.add_dispatcher(id, std::move(tenant));
   });
@@ -62,9 +67,36 @@ void CapacityControl::add_dispatcher(HolderId id, LeaseTenant tenant, boost::asi
 
 void CapacityControl::remove_dispatcher(HolderId id) {
   on_control([this, id] {
-    dispatchers_.erase(id);
+    forget_dispatcher(id);
     broker_.remove_holder(id, clock_.now());
   });
+}
+
+/// With the last one of a tenant goes what that tenant alone has used.
+void CapacityControl::forget_dispatcher(HolderId id) {
+  const auto found = dispatchers_.find(id);
+  if (found == dispatchers_.end()) return;
+  const uid_t tenant = found->second.tenant;
+  dispatchers_.erase(found);
+  if (std::ranges::any_of(dispatchers_,
+                          [&](const auto& item) { return item.second.tenant == tenant; }))
+    return;
+  if (const auto process = dispatch_.find(tenant); process != dispatch_.end()) {
+    process->second->stop();
+    dispatch_.erase(process);
+  }
+}
+
+RemoteDispatch& CapacityControl::dispatch_of(uid_t tenant) {
+  std::unique_ptr<RemoteDispatch>& process = dispatch_[tenant];
+  if (process) return *process;
+  RemoteDispatch::Options options = dispatch_options_;
+  options.confined = owner_.value_or(tenant) != tenant;
+  if (options.confined)
+    options.socket.replace_filename(fmt::format("{}-{}{}", options.socket.stem().string(), tenant,
+                                                options.socket.extension().string()));
+  process = std::make_unique<RemoteDispatch>(control_, std::move(options));
+  return *process;
 }
 
 void CapacityControl::want_workers(HolderId dispatcher, unsigned total) {
@@ -75,12 +107,13 @@ void CapacityControl::give_back(HolderId dispatcher, LeaseId lease) {
   on_control([this, dispatcher, lease] { broker_.given_back(dispatcher, lease, clock_.now()); });
 }
 
-void CapacityControl::report_hosts(boost::asio::io_context& reply_to,
+void CapacityControl::report_hosts(uid_t viewer, boost::asio::io_context& reply_to,
                                    std::function<void(std::string)> done) {
-  on_control([this, &reply_to, done = std::move(done)]() mutable {
+  on_control([this, viewer, &reply_to, done = std::move(done)]() mutable {
     const MonotonicTime now = clock_.now();
+    const HostViewer who{.uid = viewer, .sees_all = viewer == owner_.value_or(viewer)};
     const nlohmann::json report{
-        {"hosts", hosts_json(broker_.hosts(), broker_.leases(), broker_.capacity(), now)},
+        {"hosts", hosts_json(broker_.hosts(), broker_.leases(), broker_.capacity(), who, now)},
         {"clusters", clusters_json(clusters_.states(), now)},
         {"demand", demand()}};
     boost::asio::post(
@@ -149,7 +182,7 @@ void CapacityControl::stop(std::function<void()> done) {
     stopped_ = true;
     timer_.cancel();
     gate_.stop();
-    dispatch_.stop();
+    for (const auto& [tenant, process] : dispatch_) process->stop();
     clusters_.stop();
     done();
   });
@@ -171,11 +204,14 @@ bool CapacityControl::tell_client(const BrokerAction& action) {
 }
 
 /// For a dispatcher: it speaks to workers of this host only, to others through orchid-dispatch.
-WorkerGrant CapacityControl::reachable(WorkerGrant grant) const {
-  if (grant.boot_id == boot_id_)
+WorkerGrant CapacityControl::reachable(WorkerGrant grant, const Dispatcher& dispatcher) {
+  if (grant.boot_id == boot_id_) {
     grant.lane_address.clear();
-  else
-    grant.lane_socket = dispatch_.socket();
+    return grant;
+  }
+  RemoteDispatch& process = dispatch_of(dispatcher.tenant);
+  if (!process.socket().empty()) process.start();
+  grant.lane_socket = process.socket();
   return grant;
 }
 
@@ -186,12 +222,17 @@ void CapacityControl::perform_one(const BrokerAction& action) {
       on_dispatcher(found->second, std::move(work));
   };
   if (const auto* send = std::get_if<SendToExecutor>(&action)) {
-    gate_.send(send->executor, send->message);
+    ControlMessage message = send->message;
+    // Ours we claim ourselves, for whomever they are.
+    if (auto* opening = std::get_if<OpenLease>(&message); opening != nullptr && !opening->client)
+      opening->holder_uid = owner_;
+    gate_.send(send->executor, std::move(message));
   } else if (const auto* forget = std::get_if<ForgetExecutor>(&action)) {
     gate_.forget(forget->executor);
   } else if (const auto* give = std::get_if<GiveWorker>(&action)) {
-    tell(give->holder,
-         [grant = reachable(give->grant)](WorkerTaker& taker) { taker.worker_granted(grant); });
+    if (const auto found = dispatchers_.find(give->holder); found != dispatchers_.end())
+      on_dispatcher(found->second, [grant = reachable(give->grant, found->second)](
+                                       WorkerTaker& taker) { taker.worker_granted(grant); });
   } else if (const auto* back = std::get_if<AskBack>(&action)) {
     tell(back->holder,
          [count = back->count](WorkerTaker& taker) { taker.workers_asked_back(count); });
@@ -221,18 +262,21 @@ void CapacityControl::tick() {
 
 void CapacityControl::executor_joined(const ControlHello& hello, const PeerIdentity& identity) {
   const MonotonicTime now = clock_.now();
-  const Executor executor{
+  Executor executor{
       .id = ExecutorId(hello.executor),
       .owner = identity,
       .host = hello.host,
-      .grant = hello.grant,
+      .grant = owner_ ? believed(hello.grant, identity.tenant.uid, *owner_) : hello.grant,
       .ends = hello.grant.ends_in ? now + *hello.grant.ends_in : MonotonicTime::max(),
       .version = hello.version,
       .lane_socket = hello.lane_socket,
       .lane_address = hello.lane_address};
-  if (executor.host.boot_id != boot_id_ && !executor.lane_address.empty() &&
-      !dispatch_.socket().empty())
-    dispatch_.start();
+  // Once: to find a name may take a while.
+  if (executor.grant.owner) executor.granted_by = user_name(*executor.grant.owner);
+  // Ahead of the first call; other tenants' ones come with their first worker there.
+  if (owner_ && executor.host.boot_id != boot_id_ && !executor.lane_address.empty() &&
+      !dispatch_options_.socket.empty())
+    dispatch_of(*owner_).start();
   broker_.executor_joined(executor, clients_.adopt(hello.held, executor, now), now);
   perform();
 }

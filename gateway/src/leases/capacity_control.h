@@ -32,6 +32,7 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
     std::size_t client_workers = 0;             // in a user's own leases together; 0: no limit
     RemoteDispatch::Options dispatch;
     std::vector<CapacitySource::Options> sources;
+    std::optional<uid_t> owner = std::nullopt;  // whose gateway this is; nothing: everybody's
   };
   CapacityControl(boost::asio::io_context& control, const Clock& clock, Options options);
   ~CapacityControl() override;
@@ -52,8 +53,9 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
   void give_back(HolderId dispatcher, LeaseId lease) override;      // any thread
 
   // Any thread; what is asked for is handed over on the thread that runs `reply_to`.
-  /// What GET /v1/hosts says.
-  void report_hosts(boost::asio::io_context& reply_to, std::function<void(std::string)> done);
+  /// What GET /v1/hosts says to this tenant.
+  void report_hosts(uid_t viewer, boost::asio::io_context& reply_to,
+                    std::function<void(std::string)> done);
   /// What GET /v1/demand says.
   void report_demand(boost::asio::io_context& reply_to, std::function<void(std::string)> done);
   /// What GET /v1/leases/ID/placement says. Errors: `not_found`.
@@ -80,6 +82,7 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
 
  private:
   struct Dispatcher {
+    uid_t tenant;
     boost::asio::io_context* home;
     WorkerTaker* taker;
     std::weak_ptr<const void> alive;
@@ -90,7 +93,9 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
   void perform();
   void perform_one(const BrokerAction& action);
   [[nodiscard]] bool tell_client(const BrokerAction& action);
-  [[nodiscard]] WorkerGrant reachable(WorkerGrant grant) const;
+  [[nodiscard]] WorkerGrant reachable(WorkerGrant grant, const Dispatcher& dispatcher);
+  [[nodiscard]] RemoteDispatch& dispatch_of(uid_t tenant);
+  void forget_dispatcher(HolderId id);
   void tick();
   void clusters_changed();
   [[nodiscard]] nlohmann::json demand() const;
@@ -106,7 +111,10 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
   WorkerBroker broker_;
   ClientLeases clients_;
   std::string boot_id_;
-  RemoteDispatch dispatch_;
+  std::optional<uid_t> owner_;
+  RemoteDispatch::Options dispatch_options_;
+  /// One for each tenant, since it speaks UCX with what runs that tenant's code; by uid.
+  std::map<uid_t, std::unique_ptr<RemoteDispatch>> dispatch_;
   ExecutorGate gate_;
   boost::asio::steady_timer timer_;
   std::map<HolderId, Dispatcher> dispatchers_;

@@ -165,6 +165,7 @@ class WorkerBroker {
   [[nodiscard]] const Lease* find_place(HolderId id, Holder& holder, MonotonicTime now);
   [[nodiscard]] static WorkerNeeds needs_of(const WorkerTerms& terms);
   void ask_back(MonotonicTime now);
+  [[nodiscard]] bool has_for(const LeaseTenant& tenant, HolderId donor) const;
   void opened(const ExecutorId& id, LeaseId lease, MonotonicTime now);
   void take_over(const ExecutorId& id, const std::vector<Held>& held, MonotonicTime now);
   [[nodiscard]] WorkerGrant grant_of(const Lease& lease) const;

@@ -152,6 +152,15 @@ unsigned WorkerBroker::held_by(HolderId id) const {
   return found == holders_.end() ? 0 : found->second.held;
 }
 
+/// Of another tenant nothing is asked back that this one could not have: what is its owner's alone.
+bool WorkerBroker::has_for(const LeaseTenant& tenant, HolderId donor) const {
+  if (holders_.at(donor).terms.tenant.uid == tenant.uid) return true;
+  return std::ranges::any_of(leases_.of_holder(donor), [&](LeaseId id) {
+    const Executor* executor = hosts_.find(leases_.find(id)->executor);
+    return executor != nullptr && Capacity::serves(*executor, tenant);
+  });
+}
+
 void WorkerBroker::ask_back(MonotonicTime now) {
   std::size_t incoming = leases_.closing_count();
   for (auto& [id, holder] : holders_) {
@@ -176,7 +185,7 @@ void WorkerBroker::ask_back(MonotonicTime now) {
         if (id == poor_id || candidate.lasting() == 0) continue;
         const bool fair = surplus(candidate) > 0 || candidate.lasting() > poor.held + coming + 1 ||
                           poor.held + coming == 0;
-        if (!fair) continue;
+        if (!fair || !has_for(poor.terms.tenant, id)) continue;
         const auto rank = [&](const Holder& h) { return std::pair(surplus(h), h.lasting()); };
         if (donor == nullptr || rank(candidate) > rank(*donor)) {
           donor_id = id;

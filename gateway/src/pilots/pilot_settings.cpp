@@ -31,6 +31,8 @@ KeptProcess::Options pilot_keeper(const PilotSettings& settings,
   add("--partition", settings.partition);
   add("--qos", settings.qos);
   add("--account", settings.account);
+  if (settings.site) options.arguments.emplace_back("--site");
+  add("--host-socket", settings.host_socket);
   add("--address", settings.address);
   add("--host-identity", settings.host_identity);
   add("--scheduling", settings.scheduling);

@@ -17,7 +17,9 @@ struct PilotSettings {
   std::string partition;
   std::string qos;
   std::string account;
-  std::string address;                             // "host:port" by which nodes reach the gateway
+  bool site = false;        // the site's service on each node makes the executors (orchid-host)
+  std::string host_socket;  // of that service, if not in the usual place
+  std::string address;      // "host:port" by which nodes reach the gateway
   std::string host_identity = "boot";              // or node: see `orchid pilot start --help`
   std::string scheduling = "idle";                 // or normal: what runs in them gives way
   ByteCount bandwidth_cap;                         // of functions on a node, in a second; 0: none

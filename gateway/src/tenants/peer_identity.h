@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "foundation/result.h"
+
 namespace orchid::gateway {
 
 /// Whose functions and invocations a request sees. A value.
@@ -24,5 +26,9 @@ struct PeerIdentity {
 
 /// "uid 1000" when the host's user database does not know it.
 [[nodiscard]] std::string user_name(uid_t uid);
+/// The same, remembered by the thread: to find a name may take a while.
+[[nodiscard]] const std::string& known_user_name(uid_t uid);
+/// Of a name, or of a number that need not have one. Errors: `not_found`.
+[[nodiscard]] Result<Tenant> find_user(const std::string& name);
 
 }  // namespace orchid::gateway

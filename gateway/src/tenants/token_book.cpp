@@ -39,8 +39,8 @@ std::string hash_token(std::string_view token) {
   return to_hex(hash);
 }
 
-TokenBook::TokenBook(Tenant owner, std::vector<TokenRecord> tokens)
-    : owner_(std::move(owner)), tokens_(std::move(tokens)) {}
+TokenBook::TokenBook(Tenant owner, std::vector<TokenRecord> tokens, SocketUsers socket_users)
+    : owner_(std::move(owner)), socket_users_(socket_users), tokens_(std::move(tokens)) {}
 
 const TokenRecord* TokenBook::find(std::string_view token) const {
   const std::string hash = hash_token(token);
@@ -72,11 +72,12 @@ Result<PeerIdentity> TokenBook::authenticate(const Credentials& credentials) con
         ErrorCode::unauthenticated,
         "no token: send 'Authorization: Bearer TOKEN' with the token from the file 'token' of the "
         "gateway's state directory ('orchid token' prints it)");
-  if (*credentials.peer_uid != owner_.uid && *credentials.peer_uid != 0)
+  const uid_t uid = *credentials.peer_uid;
+  if (uid == owner_.uid || uid == 0) return PeerIdentity{owner_, uid};
+  if (socket_users_ == SocketUsers::owner)
     return fail(ErrorCode::denied, "this gateway serves " + owner_.name + ", and you are " +
-                                       user_name(*credentials.peer_uid) +
-                                       ": ask its owner for a token");
-  return PeerIdentity{owner_, credentials.peer_uid};
+                                       user_name(uid) + ": ask its owner for a token");
+  return PeerIdentity{{uid, known_user_name(uid)}, uid};
 }
 
 }  // namespace orchid::gateway

@@ -1,6 +1,8 @@
 // tenants/token_book.h: who a request comes from: a bearer token, or what the kernel says about a
 // Unix socket's peer.
 #pragma once
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,12 +29,16 @@ struct Credentials {
   std::optional<uid_t> peer_uid;   // of a Unix socket
 };
 
+/// Whom a Unix socket's peer without a token may be.
+enum class SocketUsers : std::uint8_t { owner, everybody };
+
 /// Immutable, so every thread may use it.
 class TokenBook {
  public:
   /// `owner` is the user that runs the gateway: the tenant of Unix peers with the same uid, and of
-  /// root.
-  TokenBook(Tenant owner, std::vector<TokenRecord> tokens);
+  /// root. Others are tenants of their own, or nobody.
+  TokenBook(Tenant owner, std::vector<TokenRecord> tokens,
+            SocketUsers socket_users = SocketUsers::owner);
   /// A token, when one is given, decides alone. Errors: `unauthenticated` (none or a wrong one),
   /// `denied` (another user's socket peer).
   [[nodiscard]] Result<PeerIdentity> authenticate(const Credentials& credentials) const;
@@ -41,6 +47,7 @@ class TokenBook {
   [[nodiscard]] const TokenRecord* find(std::string_view token) const;
 
   Tenant owner_;
+  SocketUsers socket_users_;
   std::vector<TokenRecord> tokens_;
 };
 

@@ -1,9 +1,15 @@
 #include "foundation/host_addresses.h"
 
+#include <fmt/format.h>
+#include <netdb.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <fstream>
+#include <memory>
+
+#include "foundation/unique_fd.h"
 
 namespace orchid {
 namespace {
@@ -49,6 +55,32 @@ std::vector<std::string> addresses_from_elsewhere(const std::vector<std::string>
   for (const std::string& address : addresses)
     if (!is_loopback(address)) reachable.push_back(with_host(address, host_name));
   return reachable;
+}
+
+std::string address_towards(const std::string& address) {
+  const auto colon = address.rfind(':');
+  if (colon == std::string::npos) return {};
+  std::string host = address.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const addrinfo hints{.ai_flags = 0, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_DGRAM};
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(host.c_str(), address.c_str() + colon + 1, &hints, &found) != 0) return {};
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    // Nothing is sent: the kernel says by which address it would be.
+    const UniqueFd socket(::socket(one->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_storage own{};
+    socklen_t size = sizeof(own);
+    std::array<char, 128> name{};
+    if (!socket || ::connect(socket.get(), one->ai_addr, one->ai_addrlen) != 0 ||
+        ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0 ||
+        ::getnameinfo(reinterpret_cast<const sockaddr*>(&own), size, name.data(), name.size(),
+                      nullptr, 0, NI_NUMERICHOST) != 0)
+      continue;
+    return one->ai_family == AF_INET6 ? fmt::format("[{}]:0", name.data())
+                                      : fmt::format("{}:0", name.data());
+  }
+  return {};
 }
 
 }  // namespace orchid

@@ -14,6 +14,7 @@ using Json = nlohmann::json;
 constexpr std::array<std::string_view, 5> end_names{"released", "lapsed", "revoked", "expired",
                                                     "reclaimed"};
 constexpr std::array<std::string_view, 3> grant_names{"local", "pilot", "share"};
+constexpr std::array<std::string_view, 2> users_names{"owner", "everybody"};
 constexpr std::array<std::string_view, 3> wait_names{"hot", "adaptive", "blocking"};
 
 Json to_json(const HostDescription& h) {
@@ -36,6 +37,8 @@ void describe_offer(Json& json, const Message& m) {
 Json to_json(const GrantTerms& g) {
   Json json{
       {"source", to_string(g.source)}, {"cluster", g.cluster}, {"job", g.job}, {"node", g.node}};
+  if (g.owner) json["owner_uid"] = *g.owner;
+  if (g.users) json["users"] = to_string(*g.users);
   describe_offer(json, g);
   return json;
 }
@@ -90,6 +93,7 @@ Json to_json(const OpenLease& m) {
   json["secret"] = m.secret;
   json["claim_within_ms"] = m.claim_within.count();
   if (m.client) json["client"] = to_json(*m.client);
+  if (m.holder_uid) json["holder_uid"] = *m.holder_uid;
   return json;
 }
 Json to_json(const RenewLease& m) {
@@ -148,6 +152,8 @@ GrantTerms parse_grant_terms(JsonFields& f) {
   g.cluster = f.text("cluster", 256);
   g.job = f.number<std::uint64_t>("job");
   g.node = f.text("node", 256);
+  if (f.has("owner_uid")) g.owner = f.number<std::uint32_t>("owner_uid");
+  if (f.has("users")) g.users = f.parsed("users", parse_grant_users);
   parse_offer(f, g);
   return g;
 }
@@ -266,6 +272,7 @@ OpenLease parse_open_lease(JsonFields& f) {
   m.secret = f.text("secret", 64);
   m.claim_within = std::chrono::milliseconds(f.number<std::uint32_t>("claim_within_ms"));
   if (f.has("client")) m.client = parse_client_terms(f);
+  if (f.has("holder_uid")) m.holder_uid = f.number<std::uint32_t>("holder_uid");
   return m;
 }
 
@@ -326,6 +333,14 @@ std::string_view to_string(GrantSource source) {
 
 std::optional<GrantSource> parse_grant_source(std::string_view name) {
   return find_name<GrantSource>(grant_names, name);
+}
+
+std::string_view to_string(GrantUsers users) {
+  return users_names[static_cast<std::size_t>(users)];
+}
+
+std::optional<GrantUsers> parse_grant_users(std::string_view name) {
+  return find_name<GrantUsers>(users_names, name);
 }
 
 std::string_view to_string(WaitMode mode) { return wait_names[static_cast<std::size_t>(mode)]; }

@@ -51,14 +51,23 @@ Mapped mapped_now() {
 /// page tables for what is mapped and only read could fill the machine.
 constexpr ByteCount most_address_space = 64_GiB;
 
-Result<void> limit_resources(const Mapped& mapped, ByteCount data) {
+/// A dispatch has some for each of its workers; others have a few for themselves.
+rlim_t most_descriptors(SandboxRole role) {
+  constexpr rlim_t enough_for_one = 1024;
+  rlimit now{};
+  if (role != SandboxRole::dispatch || ::getrlimit(RLIMIT_NOFILE, &now) != 0) return enough_for_one;
+  return now.rlim_max;
+}
+
+Result<void> limit_resources(const Mapped& mapped, ByteCount data, SandboxRole role) {
   const auto set = [](__rlimit_resource kind, rlim_t value) {
     const rlimit limit{value, value};
     return ::setrlimit(kind, &limit) == 0;
   };
   if (!set(RLIMIT_DATA, mapped.data.value + data.value) ||
       !set(RLIMIT_AS, mapped.all.value + data.value + most_address_space.value) ||
-      !set(RLIMIT_CORE, 0) || !set(RLIMIT_FSIZE, RLIM_INFINITY) || !set(RLIMIT_NOFILE, 1024))
+      !set(RLIMIT_CORE, 0) || !set(RLIMIT_FSIZE, RLIM_INFINITY) ||
+      !set(RLIMIT_NOFILE, most_descriptors(role)))
     return fail_errno("setrlimit");
   return {};
 }
@@ -94,7 +103,7 @@ Result<void> restrict_files(const ConfinementOptions& options, SandboxRole role)
 Result<void> confine(const ConfinementOptions& options) {
   const Mapped mapped = mapped_now();
   if (auto done = close_all_but(options.keep_descriptors); !done) return done;
-  if (auto done = limit_resources(mapped, options.data_limit); !done) return done;
+  if (auto done = limit_resources(mapped, options.data_limit, options.role); !done) return done;
   if (auto done = die_with(options.parent_pid); !done) return done;
   if (auto done = drop_capabilities(); !done) return done;
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return fail_errno("PR_SET_NO_NEW_PRIVS");

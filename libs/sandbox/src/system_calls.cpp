@@ -136,8 +136,10 @@ constexpr std::array to_listen{
 
 /// To reach others as well; gone in the second stage.
 constexpr std::array to_connect{
-    SCMP_SYS(socket),    SCMP_SYS(connect),    SCMP_SYS(memfd_create),
-    SCMP_SYS(ftruncate), SCMP_SYS(socketpair),
+    SCMP_SYS(connect),
+    SCMP_SYS(memfd_create),
+    SCMP_SYS(ftruncate),
+    SCMP_SYS(socketpair),
 };
 
 /// To speak over connections that are there.
@@ -207,11 +209,12 @@ void add_network_rules(Rules& rules, SandboxRole role, FilterStage stage) {
   for (const int call : to_speak) rules.allow(call);
   if (stage != FilterStage::birth) return;
   for (const int call : to_listen) rules.allow(call);
-  if (role == SandboxRole::remote_worker)
+  if (role == SandboxRole::remote_worker) rules.allow(SCMP_SYS(socket));
+  if (role != SandboxRole::door)
     for (const int call : to_connect) rules.allow(call);
-  // Whoever takes a door over must not reach the sockets of its user's other processes, which would
-  // take it for that user.
-  if (role == SandboxRole::door)
+  // Whoever takes a door or a dispatch over must not reach the sockets of its user's other
+  // processes, which would take it for that user.
+  if (role != SandboxRole::remote_worker)
     for (const unsigned long family : {AF_INET, AF_INET6, AF_NETLINK})
       rules.allow_if(SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, family));
 }

@@ -7,7 +7,8 @@ namespace orchid {
 
 /// Whether processes of this role have a UCX lane, which they make between the two stages.
 [[nodiscard]] constexpr bool speaks_ucx(SandboxRole role) {
-  return role == SandboxRole::remote_worker || role == SandboxRole::door;
+  return role == SandboxRole::remote_worker || role == SandboxRole::door ||
+         role == SandboxRole::dispatch;
 }
 
 enum class FilterStage { birth, user_code };

@@ -16,41 +16,11 @@ constexpr std::uint32_t most_nodes = 65'536;
 constexpr std::uint32_t most_cores = 65'536;
 constexpr std::size_t longest_value = 1024;
 
-/// What runs on each node. The shell stays beside the executor: it has the folders to remove, also
-/// when that is killed. SIGTERM comes to both; the executor leaves the cores, the shell cleans up.
-/// Slurm binds the step to its cores, or does not (task/none): then the executor binds itself to
-/// those that Slurm has counted for this node.
+/// What both kinds of step begin with: the job's memory here, and how long it lasts.
 /// slurmctld's times are by its own clock. Where the node's clock does not fit to that, the age of
 /// the step's daemon tells how much of the job's time has passed.
-/// A preempted job may be killed before its shell has ended: so the folder goes while the executor
-/// leaves, and what is left all the same, unlocked, is removed by the next pilot on the node.
-constexpr std::string_view step_script = R"bash(set -u
-umask 077
-for old in /tmp/orchid-pilot-*; do
-  if [ -O "$old/lock" ] && [ -n "$(find "$old/lock" -mmin +1)" ] && flock --nonblock "$old/lock" true; then
-    rm -rf -- "$old"
-  fi
-done
-base=$(mktemp -d "/tmp/orchid-pilot-$SLURM_JOB_ID-XXXXXX") || exit 1
-exec 9>"$base/lock" && flock 9
-executor=
-trap 'rm -rf -- "$base"' EXIT
-trap 'if [ -z "$executor" ]; then exit 0; fi; kill -TERM "$executor" 2>/dev/null; rm -rf -- "$base"' TERM INT
-count() { local n=0 part; for part in ${1//,/ }; do n=$((n + ${part#*-} - ${part%-*} + 1)); done; echo "$n"; }
-set --
+constexpr std::string_view terms_of_job = R"bash(set --
 job=$(timeout 30 scontrol show job --details "$SLURM_JOB_ID") || job=
-cores=
-while read -r nodes ids; do
-  if timeout 30 scontrol show hostnames "$nodes" | grep -qxF -- "$SLURMD_NODENAME"; then cores=$ids; fi
-done < <(sed -n 's/^ *Nodes=\([^ ]*\) CPU_IDs=\([^ ]*\) .*/\1 \2/p' <<<"$job")
-allowed=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
-if [ -n "$cores" ] && [ "$(count "$allowed")" -gt "$(count "$cores")" ]; then
-  set -- "$@" --core-list "$cores"
-  all=$(timeout 30 scontrol show node "$SLURMD_NODENAME" | sed -n 's/.* CPUTot=\([0-9]*\).*/\1/p')
-  if [ -n "$all" ]; then set -- "$@" --core-list-counts "$all"; fi
-elif [ -z "$cores" ]; then
-  set -- "$@" --cores "$SLURM_CPUS_ON_NODE"
-fi
 memory=${SLURM_MEM_PER_NODE:-$((${SLURM_MEM_PER_CPU:-0} * SLURM_CPUS_ON_NODE))}
 if [ "$memory" -ge 64 ]; then set -- "$@" --memory "${memory}MiB"; fi
 when() { local at; at=$(sed -n "s/.* $1=\([0-9][^ ]*\).*/\1/p" <<<"$job"); [ -n "$at" ] && date -d "$at" +%s; }
@@ -64,6 +34,48 @@ if end=$(when EndTime) && start=$(when StartTime); then
   left=$((end - start - passed - end_margin))
   if [ "$left" -lt 1 ]; then echo "orchid pilot: no time is left" >&2; exit 0; fi
   set -- "$@" --ends-in-s "$left"
+fi
+)bash";
+
+/// In site mode: the step is the placeholder itself, so that nothing stands between it and SIGTERM.
+constexpr std::string_view site_step = R"bash(
+exec "$program" --grant pilot --for everybody --job "$SLURM_JOB_ID" --gateway-grace-s "$gateway_grace" \
+  --scheduling "$scheduling" --bandwidth-cap "$bandwidth_cap" ${host_socket:+--host-socket "$host_socket"} "$@"
+)bash";
+
+/// What runs on each node. The shell stays beside the executor: it has the folders to remove, also
+/// when that is killed. SIGTERM comes to both; the executor leaves the cores, the shell cleans up.
+/// A preempted job may be killed before its shell has ended: so the folder goes while the executor
+/// leaves, and what is left all the same, unlocked, is removed by the next pilot on the node.
+constexpr std::string_view own_folder = R"bash(
+umask 077
+for old in /tmp/orchid-pilot-*; do
+  if [ -O "$old/lock" ] && [ -n "$(find "$old/lock" -mmin +1)" ] && flock --nonblock "$old/lock" true; then
+    rm -rf -- "$old"
+  fi
+done
+base=$(mktemp -d "/tmp/orchid-pilot-$SLURM_JOB_ID-XXXXXX") || exit 1
+exec 9>"$base/lock" && flock 9
+executor=
+trap 'rm -rf -- "$base"' EXIT
+trap 'if [ -z "$executor" ]; then exit 0; fi; kill -TERM "$executor" 2>/dev/null; rm -rf -- "$base"' TERM INT
+)bash";
+
+/// Slurm binds the step to its cores, or does not (task/none): then the executor binds itself to
+/// those that Slurm has counted for this node.
+constexpr std::string_view own_step = R"bash(
+count() { local n=0 part; for part in ${1//,/ }; do n=$((n + ${part#*-} - ${part%-*} + 1)); done; echo "$n"; }
+cores=
+while read -r nodes ids; do
+  if timeout 30 scontrol show hostnames "$nodes" | grep -qxF -- "$SLURMD_NODENAME"; then cores=$ids; fi
+done < <(sed -n 's/^ *Nodes=\([^ ]*\) CPU_IDs=\([^ ]*\) .*/\1 \2/p' <<<"$job")
+allowed=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
+if [ -n "$cores" ] && [ "$(count "$allowed")" -gt "$(count "$cores")" ]; then
+  set -- "$@" --core-list "$cores"
+  all=$(timeout 30 scontrol show node "$SLURMD_NODENAME" | sed -n 's/.* CPUTot=\([0-9]*\).*/\1/p')
+  if [ -n "$all" ]; then set -- "$@" --core-list-counts "$all"; fi
+elif [ -z "$cores" ]; then
+  set -- "$@" --cores "$SLURM_CPUS_ON_NODE"
 fi
 if [ "$host_identity" = node ]; then
   set -- "$@" --host-id "$(cat /proc/sys/kernel/random/boot_id)/$SLURMD_NODENAME"
@@ -88,6 +100,13 @@ executor=$!
 while wait "$executor"; status=$?; kill -0 "$executor" 2>/dev/null; do :; done
 exit "$status"
 )bash";
+
+std::string step_script(bool site) {
+  std::string script = "set -u\n";
+  if (!site) script += own_folder.substr(1);
+  script += terms_of_job;
+  return script += (site ? site_step : own_step).substr(1);
+}
 
 /// The job ends so long after its executors; Slurm's own end would come with less notice.
 constexpr seconds end_margin{5};
@@ -165,21 +184,29 @@ Result<void> check_option(std::string_view option) {
   return check_plain("the option", option.substr(2));
 }
 
+Result<void> check_site(const PilotRequest& r) {
+  return r.host_socket.empty() ? Result<void>() : check_path("the host's socket", r.host_socket);
+}
+
+Result<void> check_own(const PilotRequest& r) {
+  for (const auto& [what, value] :
+       {std::pair{"the gateway's address", &r.gateway}, {"the lanes' address", &r.lane_listen}})
+    if (auto good = check_plain(what, *value); !good) return good;
+  if (r.gateway.find(':') == std::string::npos)
+    return fail(ErrorCode::bad_request, "the gateway's address must be host:port");
+  return check_path("the token file", r.token_file);
+}
+
 Result<void> check(const PilotRequest& r) {
   for (const auto& [what, value] : {std::pair{"the job's name", &r.job_name},
                                     {"the partition", &r.partition},
                                     {"the QOS", &r.qos},
                                     {"the account", &r.account},
-                                    {"the node list", &r.node_list},
-                                    {"the gateway's address", &r.gateway},
-                                    {"the lanes' address", &r.lane_listen}})
+                                    {"the node list", &r.node_list}})
     if (auto good = check_plain(what, *value); !good) return good;
   if (r.job_name.empty()) return fail(ErrorCode::bad_request, "a pilot needs a name");
-  if (r.gateway.find(':') == std::string::npos)
-    return fail(ErrorCode::bad_request, "the gateway's address must be host:port");
-  for (const auto& [what, path] :
-       {std::pair{"the token file", &r.token_file}, {"the executor's program", &r.executor}})
-    if (auto good = check_path(what, *path); !good) return good;
+  if (auto good = r.site ? check_site(r) : check_own(r); !good) return good;
+  if (auto good = check_path("the program", r.program); !good) return good;
   if (!r.commands.empty())
     if (auto good = check_path("the folder of Slurm's commands", r.commands); !good) return good;
   if (!r.log_file.empty()) {
@@ -258,16 +285,23 @@ std::string pilot_job_name(std::string_view mark) { return "orchid-pilot-" + std
 
 Result<std::string> batch_script(const PilotRequest& r) {
   if (auto good = check(r); !good) return fail(std::move(good.error()));
-  std::string script = "#!/bin/bash\n" + options_of(r) +
-                       "# A pilot of Orchid: an executor on each node, until the job ends.\n";
+  std::string script =
+      "#!/bin/bash\n" + options_of(r) +
+      (r.site ? "# A pilot of Orchid: grants its cores to the service of each node, until the job "
+                "ends.\n"
+              : "# A pilot of Orchid: an executor on each node, until the job ends.\n");
   const std::string commands = r.commands.empty() ? "" : r.commands.string() + ":";
   script += "export PATH=" + shell_word(commands + "/usr/bin:/bin:/usr/sbin:/sbin") + "\n";
-  script += "export gateway=" + shell_word(r.gateway) + "\n";
-  script += "export token_file=" + shell_word(r.token_file.string()) + "\n";
-  script += "export program=" + shell_word(r.executor.string()) + "\n";
-  script += "export lane_listen=" + shell_word(r.lane_listen) + "\n";
-  script += std::string("export host_identity=") +
-            (r.host_identity == HostIdentity::node ? "node" : "boot") + "\n";
+  script += "export program=" + shell_word(r.program.string()) + "\n";
+  if (r.site) {
+    script += "export host_socket=" + shell_word(r.host_socket.string()) + "\n";
+  } else {
+    script += "export gateway=" + shell_word(r.gateway) + "\n";
+    script += "export token_file=" + shell_word(r.token_file.string()) + "\n";
+    script += "export lane_listen=" + shell_word(r.lane_listen) + "\n";
+    script += std::string("export host_identity=") +
+              (r.host_identity == HostIdentity::node ? "node" : "boot") + "\n";
+  }
   script += fmt::format("export scheduling={} bandwidth_cap={}\n", r.gives_way ? "idle" : "normal",
                         r.bandwidth_cap.value);
   script += fmt::format("export gateway_grace={} end_margin={} longest_launch={}\n",
@@ -278,7 +312,7 @@ Result<std::string> batch_script(const PilotRequest& r) {
       "--ntasks=\"$SLURM_JOB_NUM_NODES\" --ntasks-per-node=1 ";
   script += fmt::format("--cpus-per-task={} ", r.cores);
   script += "--kill-on-bad-exit=0 --wait=0 --mpi=none --input=none /bin/bash -c " +
-            shell_word(step_script) + "\n";
+            shell_word(step_script(r.site)) + "\n";
   return script;
 }
 

@@ -39,20 +39,22 @@ std::vector<std::string> step_command(const ShareRequest& r) {
                                  r.programs / "orchid",
                                  "share",
                                  "keep",
-                                 "--address",
-                                 r.gateway,
-                                 "--token-file",
-                                 r.token_file,
-                                 "--lane-listen",
-                                 r.lane_listen,
-                                 "--host-identity",
-                                 r.host_is_node ? "node" : "boot",
                                  "--gateway-grace",
                                  fmt::format("{}s", r.gateway_grace.count())};
   const auto add = [&words](const char* name, std::string value) {
     words.emplace_back(name);
     words.push_back(std::move(value));
   };
+  if (r.site) {
+    words.emplace_back("--site");
+    if (!r.host_socket.empty()) add("--host-socket", r.host_socket);
+    if (r.for_everybody) add("--for", "everybody");
+  } else {
+    add("--address", r.gateway);
+    add("--token-file", r.token_file);
+    add("--lane-listen", r.lane_listen);
+    add("--host-identity", r.host_is_node ? "node" : "boot");
+  }
   if (r.option.cores != 0) add("--cores", std::to_string(r.option.cores));
   if (const auto memory = memory_of(r.option, r.job))
     add("--memory", fmt::format("{}MiB", memory->value >> 20));

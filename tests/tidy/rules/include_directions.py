@@ -15,12 +15,15 @@ MAY_INCLUDE = {
     "libs/function_abi": [],
     "scheduler-plugin/placement": ["libs/foundation"],
     "gateway": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module", "scheduler-plugin/placement"],
-    "gateway/dispatch": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module", "sdk"],
+    "gateway/dispatch": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module", "libs/sandbox", "sdk"],
     "gateway/door": ["libs/foundation", "libs/protocol", "libs/transport", "libs/sandbox"],
     "executor": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module", "libs/function_abi", "libs/sandbox"],
     "scheduler-plugin/slurm": ["libs/foundation", "libs/protocol"],
     "scheduler-plugin/pilot": ["libs/foundation", "libs/protocol"],
     "scheduler-plugin/share": ["libs/foundation", "libs/protocol", "scheduler-plugin/pilot"],
+    # Slurm's numbers of cores become the machine's by the machine's topology.
+    "scheduler-plugin/site": ["libs/foundation", "libs/protocol", "scheduler-plugin/pilot", "scheduler-plugin/share", "executor/topology"],
+    "executor/topology": ["libs/foundation"],
     "scheduler-plugin/spank": ["scheduler-plugin/share"],
     "sdk": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module", "libs/function_abi"],
     "cli": ["libs/foundation", "libs/protocol", "libs/module", "sdk", "scheduler-plugin/pilot", "scheduler-plugin/share"],
@@ -33,7 +36,7 @@ MAY_INCLUDE = {
 HEADER_ROOTS = {
     "foundation": "libs/foundation", "protocol": "libs/protocol", "module": "libs/module", "transport": "libs/transport",
     "sandbox": "libs/sandbox", "placement": "scheduler-plugin/placement",
-    "pilot": "scheduler-plugin/pilot", "share": "scheduler-plugin/share",
+    "pilot": "scheduler-plugin/pilot", "share": "scheduler-plugin/share", "site": "scheduler-plugin/site",
     "orchid": None,  # function_abi and the SDK share it; the file decides
 }
 FUNCTION_ABI_HEADERS = ("orchid/embedded.h", "orchid/function.h", "orchid/function.hpp", "orchid/values.h")
@@ -90,6 +93,8 @@ def check(tree):
 BAD = [
     {"scheduler-plugin/placement/src/a.cpp": '#include "protocol/outcome.h"\n'},
     {"executor/agent/src/a.cpp": '#include "placement/host.h"\n'},
+    {"executor/agent/src/a.cpp": '#include "site/step_proof.h"\n'},
+    {"scheduler-plugin/site/src/a.cpp": '#include "agent.h"\n', "executor/agent/src/agent.h": ""},
     {"libs/foundation/src/a.cpp": '#include "protocol/outcome.h"\n'},
     {"libs/protocol/src/a.cpp": '#include "transport/local_lane.h"\n'},
     {"gateway/src/http/a.cpp": '#include "sandbox/confinement.h"\n', "libs/sandbox/include/sandbox/confinement.h": ""},

@@ -82,4 +82,14 @@ TEST_CASE("only a batch job's cores can be fed") {
         ErrorCode::bad_configuration);
 }
 
+TEST_CASE("whose the cores are, a site's service says") {
+  CHECK_FALSE(parse({"--grant", "pilot"})->configuration.grant.owner.has_value());
+  const auto site = parse({"--grant", "share", "--owner-uid", "1000", "--users", "everybody"});
+  REQUIRE(site.has_value());
+  CHECK(site->configuration.grant.owner == 1000);
+  CHECK(site->configuration.grant.users == GrantUsers::everybody);
+  CHECK_FALSE(parse({"--grant", "share", "--users", "owner"}).has_value());
+  CHECK_FALSE(parse({"--grant", "share", "--owner-uid", "1", "--users", "all"}).has_value());
+}
+
 }  // namespace orchid::executor

@@ -104,6 +104,16 @@ TEST_CASE("a lease that has ended is not opened again, in its epoch") {
   CHECK(table.open(request(1, 1, 2), now).has_value());
 }
 
+TEST_CASE("a gateway claims for its tenants with its own uid, and nobody else does") {
+  LeaseTable table(first_numbers(4));
+  OpenLease ours = request(1, 2);
+  ours.holder_uid = 7;
+  CHECK(table.open(ours, MonotonicTime{1h}).has_value());
+  CHECK(table.claim({{1, 1}, secret, 7}).has_value());
+  CHECK(table.claim({{1, 1}, secret, 8}).error().code == ErrorCode::denied);
+  CHECK(table.claim({{1, 1}, secret, 1000}).has_value());
+}
+
 TEST_CASE("a claim needs the secret and the tenant, and there are as many as workers") {
   LeaseTable table(first_numbers(4));
   CHECK(table.open(request(1, 2), MonotonicTime{1h}).has_value());

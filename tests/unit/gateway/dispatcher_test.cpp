@@ -71,7 +71,7 @@ TEST_CASE("an idle worker loads an expected module, so that its first call waits
   Bench bench;
   bench.grant();
   bench.settle();
-  bench.dispatcher->expect(bench.function("echo"));
+  bench.dispatcher->expect(0, bench.function("echo"));
   bench.settle();
   FakeWorker& worker = *bench.executor.workers.at(0);
   CHECK(worker.count<LaneCode>() == 1);
@@ -91,7 +91,7 @@ TEST_CASE("a module that is only expected keeps no other function's calls waitin
   worker.answer({.run_time = milliseconds(5)});
   bench.settle();
   bench.executor.loads = false;
-  bench.dispatcher->expect(bench.function("huge"));
+  bench.dispatcher->expect(0, bench.function("huge"));
   bench.settle();
   bench.call("slow", "b");
   CHECK(worker.take() == "b");

@@ -94,7 +94,7 @@ class FakeRunner final : public CallRunner {
     std::string id = call.invocation;
     running[id] = {std::move(call), std::move(done)};
   }
-  void expect(const std::shared_ptr<const FunctionVersion>& version) override {
+  void expect(uid_t /*tenant*/, const std::shared_ptr<const FunctionVersion>& version) override {
     expected.push_back(version->digest);
   }
   void cancel(const std::string& invocation) override { cancelled.push_back(invocation); }

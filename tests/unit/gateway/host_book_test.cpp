@@ -95,7 +95,7 @@ TEST_CASE("the hosts report names hosts, their executors and what is leased") {
                      .where = Capacity::Where::client_host},
                     MonotonicTime{})
               .lease.has_value());
-  const auto json = hosts_json(book, leases, capacity, MonotonicTime{});
+  const auto json = hosts_json(book, leases, capacity, {}, MonotonicTime{});
   REQUIRE(json.size() == 1);
   const auto& host = json[0];
   CHECK(host["hostname"] == "host-boot1");
@@ -104,6 +104,57 @@ TEST_CASE("the hosts report names hosts, their executors and what is leased") {
   CHECK(host["executors"][0]["state"] == "connected");
   CHECK(host["executors"][0]["workers_ready"] == 2);
   CHECK(host["executors"][0]["counters"]["forks"] == 3);
+}
+
+TEST_CASE("whose a grant is, the site's executors say, and nobody else's") {
+  const GrantTerms told{
+      .source = GrantSource::share, .job = 17, .owner = 1000, .users = GrantUsers::everybody};
+  CHECK(believed(told, 7, 7) == told);
+  const GrantTerms own = believed(told, 1001, 7);
+  CHECK(own.owner == 1001);
+  CHECK(own.users == GrantUsers::owner);
+  CHECK_FALSE(believed({}, 7, 7).users.has_value());
+}
+
+TEST_CASE("a grant that is for its owner takes nobody else's workers") {
+  HostBook book;
+  Executor shared = executor("a", "boot1", {0, 1});
+  shared.grant.owner = 1000;
+  shared.grant.users = GrantUsers::owner;
+  book.join(shared);
+  Capacity capacity(book, {});
+  CHECK(capacity.refresh("boot1", MonotonicTime{}).empty());
+  const auto place = [&](std::uint32_t uid) {
+    return capacity.place({.tenant = {uid, ""}, .boot_id = "boot1"}, Capacity::Where::client_host,
+                          MonotonicTime{});
+  };
+  CHECK(place(1001).refusal.has_value());
+  CHECK(place(7).refusal.has_value());  // whose token the executor has does not matter
+  CHECK_FALSE(place(1000).refusal.has_value());
+}
+
+TEST_CASE("of others' grants a tenant sees neither owner nor job") {
+  HostBook book;
+  Executor shared = executor("a", "boot1", {0, 1});
+  shared.grant.source = GrantSource::share;
+  shared.grant.job = 17;
+  shared.grant.owner = 1000;
+  shared.granted_by = "alice";
+  book.join(shared);
+  Capacity capacity(book, {});
+  CHECK(capacity.refresh("boot1", MonotonicTime{}).empty());
+  const LeaseBook leases(1, book, capacity);
+  const auto seen = [&](HostViewer viewer) {
+    return hosts_json(book, leases, capacity, viewer, MonotonicTime{})[0]["executors"][0];
+  };
+  CHECK(seen({.uid = 1000, .sees_all = false})["grant"]["job"] == 17);
+  CHECK(seen({.uid = 1000, .sees_all = false})["owner"] == "alice");
+  CHECK(seen({.uid = 1001, .sees_all = true})["owner"] == "alice");
+  const auto foreign = seen({.uid = 1001, .sees_all = false});
+  CHECK_FALSE(foreign["grant"].contains("job"));
+  CHECK_FALSE(foreign["grant"].contains("cluster"));
+  CHECK(foreign["owner"] == "another user");
+  CHECK(foreign["cores"].size() == 2);
 }
 
 }  // namespace

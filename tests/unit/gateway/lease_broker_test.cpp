@@ -25,12 +25,15 @@ struct World {
   std::vector<LeaseId> ended;
   bool answering = true;
 
-  void join(ExecutorId id, std::size_t cores, std::string boot_id = "here") {
+  void join(ExecutorId id, std::size_t cores, std::string boot_id = "here",
+            std::optional<std::uint32_t> owner_only = std::nullopt) {
     Executor executor{
         .id = id,
         .owner = {},
         .host = {.boot_id = std::move(boot_id), .hostname = "node", .memory = 64_GiB}};
     executor.lane_socket = "/run/" + id.value();
+    executor.grant.owner = owner_only;
+    if (owner_only) executor.grant.users = GrantUsers::owner;
     for (std::uint32_t core = 0; core < cores; ++core) executor.host.cores.push_back(core);
     broker.executor_joined(executor, {}, now);
     perform();
@@ -182,6 +185,22 @@ TEST_CASE("a worker that its holder does not want goes to one that starves") {
   CHECK(world.given[b].size() == 1);
   world.want(b, 2);  // now a fair share each: nobody gives
   CHECK(world.asked_back[a] == 1);
+}
+
+TEST_CASE("what is its owner's alone is not asked back for another tenant") {
+  World world;
+  world.broker.add_dispatcher(a, {.uid = 1000, .name = "alice"});
+  world.broker.add_dispatcher(b, {.uid = 1001, .name = "bob"});
+  world.join(e1, 2, "here", 1000);
+  world.want(a, 2);
+  CHECK(world.given[a].size() == 2);
+  world.want(b, 1);
+  world.now += seconds(2);
+  world.broker.tick(world.now);
+  world.perform();
+  CHECK(world.asked_back[a] == 0);
+  world.join(ExecutorId("e2"), 3);  // one more core
+  CHECK(world.given[b].size() == 1);
 }
 
 TEST_CASE("the rich give until the shares are even") {

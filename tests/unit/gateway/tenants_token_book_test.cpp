@@ -40,6 +40,25 @@ TEST_CASE_FIXTURE(Fixture, "another user on the Unix socket is refused, but may 
   CHECK(book.authenticate({"Bearer orc_other", 1002})->tenant.name == "bob");
 }
 
+TEST_CASE("where everybody may, another user on the Unix socket is a tenant of its own") {
+  const TokenBook book({1000, "ada"}, {}, SocketUsers::everybody);
+  CHECK(book.authenticate({"", 1000})->tenant.name == "ada");
+  CHECK(book.authenticate({"", 0})->tenant.uid == 1000);
+  const auto other = book.authenticate({"", 4'000'000});
+  REQUIRE(other.has_value());
+  CHECK(other->tenant == Tenant{4'000'000, "uid 4000000"});
+  CHECK(other->peer_uid == 4'000'000);
+  CHECK_FALSE(book.authenticate({"", std::nullopt}).has_value());
+  CHECK_FALSE(book.authenticate({"Bearer wrong", 4'000'000}).has_value());
+}
+
+TEST_CASE("a user is found by name, or is a number") {
+  CHECK(find_user("root")->uid == 0);
+  CHECK(find_user("4000000") == Tenant{4'000'000, "uid 4000000"});
+  CHECK(find_user("no-such-user").error().code == ErrorCode::not_found);
+  CHECK_FALSE(find_user("").has_value());
+}
+
 TEST_CASE_FIXTURE(Fixture, "a wrong token is not saved by the right uid") {
   CHECK_FALSE(book.authenticate({"Bearer wrong", 1000}).has_value());
 }

@@ -13,7 +13,7 @@ PilotRequest request() {
           .partition = "idle",
           .gateway = "login1:8080",
           .token_file = "/home/me/.local/state/orchid/token",
-          .executor = "/opt/orchid/bin/orchid-executor"};
+          .program = "/opt/orchid/bin/orchid-executor"};
 }
 
 bool has(const std::string& script, std::string_view part) {
@@ -150,6 +150,26 @@ TEST_CASE("amounts that no pilot can have are refused") {
   CHECK(refused([](PilotRequest& r) { r.options = {"--output=/tmp/x"}; }));
   CHECK(refused([](PilotRequest& r) { r.options = {"constraint=x"}; }));
   CHECK_FALSE(refused([](PilotRequest& r) { r.time = std::chrono::hours(48); }));
+}
+
+TEST_CASE("in site mode the step is the placeholder, and knows neither gateway nor token") {
+  PilotRequest r = request();
+  r.site = true;
+  r.gateway.clear();
+  r.token_file.clear();
+  r.program = "/opt/orchid/bin/orchid-grant";
+  const auto script = batch_script(r);
+  REQUIRE(script.has_value());
+  CHECK(is_bash(*script));
+  CHECK(has(*script, "exec \"$program\" --grant pilot --for everybody"));
+  CHECK(has(*script, "export program='/opt/orchid/bin/orchid-grant'"));
+  for (const char* part :
+       {"gateway=\'", "token_file", "--token-file", "/tmp/orchid-pilot", "--core-list"})
+    CHECK_MESSAGE(!has(*script, part), part);
+  r.host_socket = "relative.sock";
+  CHECK(batch_script(r).error().code == ErrorCode::bad_request);
+  r.host_socket = "/run/else/host.sock";
+  CHECK(has(*batch_script(r), "export host_socket='/run/else/host.sock'"));
 }
 
 }  // namespace orchid::pilot

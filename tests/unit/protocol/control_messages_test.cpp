@@ -51,6 +51,9 @@ TEST_CASE("every numbered control message comes back as it was") {
   const ClientTerms terms{{2, 4}, WaitMode::blocking, std::chrono::milliseconds(60'000)};
   CHECK(numbered(OpenLease{.lease = {2, 9}, .secret = "s", .core_ids = {5}, .client = terms})
             .client == terms);
+  CHECK_FALSE(open.holder_uid.has_value());
+  CHECK(numbered(OpenLease{.lease = {2, 9}, .secret = "s", .core_ids = {5}, .holder_uid = 7})
+            .holder_uid == 7);
   CHECK(numbered(RenewLease{{2, 9}, std::chrono::milliseconds(7)}).expires_in.count() == 7);
   CHECK(numbered(CloseLease{{2, 9}}).lease == LeaseId{2, 9});
   CHECK(numbered(LeaseOpened{{2, 9}, 3}).workers == 3);

@@ -58,4 +58,19 @@ TEST_CASE("what a job script tells its own steps is not told to the share") {
         std::vector<std::string>{"PATH=/bin", "SLURM_CONF=/etc/slurm.conf", "HOME=/home/u"});
 }
 
+TEST_CASE("in site mode the step needs neither the gateway nor a token") {
+  ShareRequest request = request_of({.cores = 2});
+  request.site = true;
+  const auto words = step_command(request);
+  CHECK(has(words, "--site"));
+  CHECK(after(words, "--cores") == "2");
+  CHECK(after(words, "--gateway-grace") == "120s");
+  for (const char* word : {"--address", "--token-file", "--lane-listen", "--for", "--host-socket"})
+    CHECK_MESSAGE(!has(words, word), word);
+  request.for_everybody = true;
+  request.host_socket = "/run/else/host.sock";
+  CHECK(after(step_command(request), "--for") == "everybody");
+  CHECK(after(step_command(request), "--host-socket") == "/run/else/host.sock");
+}
+
 }  // namespace orchid::share

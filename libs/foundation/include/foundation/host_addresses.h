@@ -18,4 +18,8 @@ namespace orchid {
 [[nodiscard]] std::vector<std::string> addresses_from_elsewhere(
     const std::vector<std::string>& addresses, std::string_view host_name);
 
+/// "192.0.2.7:0": this host's address on the way to "host:port"; empty: no way. Names are looked
+/// up.
+[[nodiscard]] std::string address_towards(const std::string& address);
+
 }  // namespace orchid

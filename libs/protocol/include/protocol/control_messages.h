@@ -44,6 +44,11 @@ enum class GrantSource : std::uint8_t { local, pilot, share };
 [[nodiscard]] std::string_view to_string(GrantSource source);
 [[nodiscard]] std::optional<GrantSource> parse_grant_source(std::string_view name);
 
+/// Whose functions may run there.
+enum class GrantUsers : std::uint8_t { owner, everybody };
+[[nodiscard]] std::string_view to_string(GrantUsers users);
+[[nodiscard]] std::optional<GrantUsers> parse_grant_users(std::string_view name);
+
 struct GrantTerms {
   GrantSource source = GrantSource::local;
   std::string cluster;    // of the batch job; "" when there is none, or it has no name
@@ -51,6 +56,10 @@ struct GrantTerms {
   std::string node;       // what the batch system calls the host; "": as its hostname
   std::optional<std::chrono::milliseconds> ends_in;  // nothing: no end is known
   bool draining = false;                             // nothing new is to be placed there
+  /// Of a site's executor, which has the site's token whoever granted the cores: the uid of who
+  /// did. Nothing: whose token it is; a share is for its owner alone, the others for everybody.
+  std::optional<std::uint32_t> owner = std::nullopt;
+  std::optional<GrantUsers> users = std::nullopt;
   friend bool operator==(const GrantTerms&, const GrantTerms&) = default;
 };
 
@@ -132,6 +141,8 @@ struct OpenLease {
   ByteCount memory;  // per worker
   std::chrono::milliseconds claim_within{limits::lease_claim};
   std::optional<ClientTerms> client;
+  /// The gateway's own, which claims workers for its tenants; nothing: only the tenant claims.
+  std::optional<std::uint32_t> holder_uid = std::nullopt;
 };
 
 /// From now on the lease lasts so long. One that is not there is answered with `LeaseClosed`.

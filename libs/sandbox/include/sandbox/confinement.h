@@ -15,8 +15,10 @@ constexpr int worker_descriptor_count = 8;
 
 /// A remote worker speaks to a client of another host: up to the second stage it may open
 /// connections and look at /proc and /sys, where UCX finds the network's devices. A door does the
-/// same, but never connects to anybody, and has no sockets but those of the network.
-enum class SandboxRole { worker, remote_worker, compiler, door };
+/// same, but never connects to anybody, and has no sockets but those of the network. A dispatch
+/// speaks to workers of many hosts for all its life: it stays in the first stage, may connect, and
+/// has no sockets but those of the network either.
+enum class SandboxRole { worker, remote_worker, compiler, door, dispatch };
 
 struct ConfinementOptions {
   SandboxRole role;

@@ -22,18 +22,22 @@ struct PilotRequest {
   std::string partition;
   std::string qos;
   std::string account;
-  std::string node_list;             // nodes that it shall have: "n1,n[3-4]"
-  std::chrono::seconds time{600};    // whole minutes are what Slurm counts; it rounds up
-  std::uint32_t nodes = 1;           // an executor on each
-  std::uint32_t cores = 1;           // on each node
-  ByteCount memory;                  // on each node; 0: what the partition gives for so many cores
-  std::string gateway;               // "host:port", as nodes reach it
-  std::filesystem::path token_file;  // readable by the user on the nodes
-  std::filesystem::path executor;    // the program, as nodes see it
-  std::filesystem::path commands;    // folder of Slurm's commands on the nodes; empty: /usr/bin
-  std::filesystem::path log_file;    // "%j" is the job's number; empty: none
-  std::string lane_listen = "auto";  // "IP:port"; "auto": the address by which the node reaches
-                                     // the gateway; empty: clients of the node's host only
+  std::string node_list;           // nodes that it shall have: "n1,n[3-4]"
+  std::chrono::seconds time{600};  // whole minutes are what Slurm counts; it rounds up
+  std::uint32_t nodes = 1;         // an executor on each
+  std::uint32_t cores = 1;         // on each node
+  ByteCount memory;                // on each node; 0: what the partition gives for so many cores
+  /// The site's service on each node makes the executor, and knows its gateway: the step is
+  /// orchid-grant, and gateway, token file, lane_listen and host_identity are not used.
+  bool site = false;
+  std::filesystem::path host_socket;  // of that service; empty: where it usually is
+  std::string gateway;                // "host:port", as nodes reach it
+  std::filesystem::path token_file;   // readable by the user on the nodes
+  std::filesystem::path program;      // orchid-executor or orchid-grant, as nodes see it
+  std::filesystem::path commands;     // folder of Slurm's commands on the nodes; empty: /usr/bin
+  std::filesystem::path log_file;     // "%j" is the job's number; empty: none
+  std::string lane_listen = "auto";   // "IP:port"; "auto": the address by which the node reaches
+                                      // the gateway; empty: clients of the node's host only
   HostIdentity host_identity = HostIdentity::boot;
   bool gives_way = true;    // what the executor starts runs only where nobody else wants to
   ByteCount bandwidth_cap;  // bytes that functions may move in a second; 64 MiB and more; 0: all

@@ -16,9 +16,13 @@ namespace orchid::share {
 struct ShareRequest {
   BatchJob job;
   ShareOption option;
-  std::string gateway;               // "host:port", as the nodes reach it
-  std::filesystem::path token_file;  // readable by the user on the nodes
-  std::filesystem::path programs;    // folder of Orchid's programs on the nodes
+  bool site = false;  // the site's service on each node makes the executor: what follows about the
+                      // gateway, lanes and the host is not used
+  std::filesystem::path host_socket;  // of that service; empty: where it usually is
+  bool for_everybody = false;         // and not for its owner alone, if the site allows it
+  std::string gateway;                // "host:port", as the nodes reach it
+  std::filesystem::path token_file;   // readable by the user on the nodes
+  std::filesystem::path programs;     // folder of Orchid's programs on the nodes
   std::filesystem::path srun;
   std::string lane_listen = "auto";  // as `orchid share keep` takes it
   bool host_is_node = false;         // several nodes are one machine

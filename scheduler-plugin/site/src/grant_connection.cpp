@@ -1,0 +1,231 @@
+#include "grant_connection.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <utility>
+
+#include "foundation/files.h"
+#include "foundation/log.h"
+#include "foundation/units.h"
+
+namespace orchid::site {
+namespace {
+
+std::string describe_end(int status) {
+  if (WIFEXITED(status)) return fmt::format("exit status {}", WEXITSTATUS(status));
+  return fmt::format("signal {}", WTERMSIG(status));
+}
+
+Result<std::string> read_token(const std::filesystem::path& file) {
+  if (file.empty()) return std::string();
+  const auto content = read_file(file, 4_KiB);
+  if (!content) return fail(Failure(content.error()).while_doing("reading the site's token"));
+  return std::string(as_text(*content));
+}
+
+/// What an executor reads again and again must not be a file of the job's user that makes it wait.
+bool is_pipe(int descriptor) {
+  struct stat status{};
+  return ::fstat(descriptor, &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
+}  // namespace
+
+GrantConnection::GrantConnection(HostSurroundings& host, const GrantTable& table, UniqueFd socket,
+                                 PeerProcess peer, MonotonicTime now)
+    : host_(host), table_(table), socket_(std::move(socket)), peer_(std::move(peer)), since_(now) {}
+
+std::optional<StandingGrant> GrantConnection::standing() const {
+  if (!slot_ || left_at_ || ended_) return std::nullopt;
+  return StandingGrant{.job = offer_->job, .cores = cores_};
+}
+
+void GrantConnection::tell(const GrantMessage& message) {
+  // Who does not read is about to be closed anyway.
+  if (socket_) (void)send_packet(socket_.get(), encode(message));
+}
+
+void GrantConnection::refuse(const Failure& why) {
+  log::warn("event=grant_refused uid={} pid={} job={} code={} reason=\"{}\"", peer_.uid, peer_.pid,
+            offer_ ? offer_->job : 0, to_string(why.code), why.message);
+  tell(GrantRefused{why.code, why.message});
+  inquiry_.reset();
+  socket_.reset();
+}
+
+void GrantConnection::message_came(MonotonicTime now) {
+  auto packet = receive_packet(socket_.get(), false);
+  if (!packet) {
+    socket_.reset();
+    inquiry_.reset();
+    return leave("its placeholder has gone", now);
+  }
+  if (!*packet) return;
+  if (!offer_) {
+    if (auto taken = take_offer(std::move(**packet)); !taken) refuse(taken.error());
+    return;
+  }
+  const auto message = parse_grant_message((*packet)->text);
+  const bool asked = message && std::holds_alternative<GrantLeave>(*message);
+  if (!asked || !slot_) {
+    socket_.reset();
+    inquiry_.reset();
+  }
+  leave(asked ? "its placeholder was asked to end" : "its placeholder talks nonsense", now);
+}
+
+Result<void> GrantConnection::take_offer(Packet packet) {
+  auto message = parse_grant_message(packet.text);
+  if (!message) return fail(std::move(message.error()));
+  auto* offer = std::get_if<GrantOffer>(&*message);
+  if (offer == nullptr) return fail(ErrorCode::bad_request, "the first message must be an offer");
+  offer_ = std::move(*offer);
+  if (packet.descriptors.size() > 1 ||
+      (packet.descriptors.size() == 1 && !is_pipe(packet.descriptors.front().get())))
+    return fail(ErrorCode::bad_request, "with an offer comes one pipe at most");
+  if (!packet.descriptors.empty()) feed_ = std::move(packet.descriptors.front());
+  const auto users = allowed_users(*offer_, peer_.uid, host_.configuration.policy);
+  if (!users) return fail(users.error());
+  users_ = *users;
+  auto step = prove_step(peer_.pid, peer_.uid, host_.configuration.proof);
+  if (!step) return fail(std::move(step.error()));
+  // What was read was the process's own only if it still lives.
+  if (peer_.has_ended()) return fail(ErrorCode::not_found, "the placeholder has ended");
+  step_ = std::move(*step);
+  if (step_.held_to_cores || step_.job != offer_->job) return decide(std::nullopt);
+  if (!table_.may_ask(peer_.uid))
+    return fail(ErrorCode::quota, "Slurm is being asked about other offers of yours; try again");
+  auto inquiry = SlurmInquiry::start({.commands = host_.configuration.slurm_commands,
+                                      .job = step_.job,
+                                      .node = host_.configuration.node});
+  if (!inquiry) return fail(std::move(inquiry.error()));
+  inquiry_.emplace(std::move(*inquiry));
+  return {};
+}
+
+void GrantConnection::answer_came(MonotonicTime /*now*/) {
+  if (!inquiry_->read()) return;
+  auto answer = inquiry_->answer();
+  inquiry_.reset();
+  if (!answer) return refuse(answer.error());
+  if (auto decided = decide(std::move(*answer)); !decided) refuse(decided.error());
+}
+
+Result<void> GrantConnection::decide(std::optional<JobOnNode> slurm) {
+  const auto standing = table_.standing();
+  auto cores = allowed_cores(*offer_,
+                             {.uid = peer_.uid,
+                              .step = step_,
+                              .slurm = std::move(slurm),
+                              .thread_order = host_.thread_order},
+                             standing);
+  if (!cores) return fail(std::move(cores.error()));
+  cores_ = std::move(*cores);
+  return start_executor();
+}
+
+Result<void> GrantConnection::start_executor() {
+  const auto slot = host_.slots.take({.owner = peer_.uid, .users = users_});
+  if (!slot)
+    return fail(ErrorCode::no_capacity,
+                "this host serves as many grants as it has user ids for (--uids of orchid-host)");
+  if (auto started = start_in_slot(*slot); !started) {
+    host_.slots.forget_use(slot->number);
+    host_.slots.give_back(slot->number);
+    return started;
+  }
+  slot_ = slot->number;
+  log::info(
+      "event=grant uid={} pid={} job={} step={} source={} users={} cores={} slot_uid={} "
+      "executor={} groups={}",
+      peer_.uid, peer_.pid, step_.job, step_.step.empty() ? "batch" : step_.step,
+      to_string(offer_->source), to_string(users_), to_core_text(cores_),
+      host_.folders.uid_of(*slot_), executor_->pid(), step_.groups.size());
+  if (step_.groups.empty())
+    log::warn(
+        "event=no_control_group job={} reason=\"Slurm makes none here: the executor is bound to "
+        "the job's cores, but is not inside the job\"",
+        step_.job);
+  tell(GrantTaken{executor_->pid(), cores_});
+  return {};
+}
+
+Result<void> GrantConnection::start_in_slot(const SlotBook::Taken& slot) {
+  const SlotUse use{.owner = peer_.uid, .users = users_};
+  if (auto made = prepare(host_.folders, slot.number, use, slot.is_clean); !made) return made;
+  auto token = read_token(host_.configuration.token_file);
+  if (!token) return fail(std::move(token.error()));
+  auto started = ExecutorProcess::start(
+      {.program = host_.configuration.executor,
+       .arguments = executor_arguments(host_.configuration,
+                                       {.offer = *offer_,
+                                        .owner = peer_.uid,
+                                        .users = users_,
+                                        .cores = cores_,
+                                        .state = host_.folders.state_of(slot.number),
+                                        .runtime = host_.folders.runtime_of(slot.number),
+                                        .lane_listen = host_.lane_listen,
+                                        .boot_id = host_.boot_id,
+                                        .has_feed = static_cast<bool>(feed_)}),
+       .uid = host_.folders.uid_of(slot.number),
+       .cores = cores_,
+       .groups = step_.groups,
+       .feed = feed_.get(),
+       .token = std::move(*token)});
+  if (!started) return fail(std::move(started.error()).while_doing("starting an executor"));
+  executor_.emplace(std::move(*started));
+  feed_.reset();  // its end is the executor's to see
+  return {};
+}
+
+void GrantConnection::peer_ended(MonotonicTime now) {
+  socket_.reset();
+  inquiry_.reset();
+  leave("its placeholder has ended", now);
+}
+
+void GrantConnection::leave(std::string_view why, MonotonicTime now) {
+  if (!executor_ || left_at_) return;
+  log::info("event=grant_leaves job={} reason=\"{}\"", step_.job, why);
+  left_at_ = now;
+  executor_->send_signal(SIGTERM);
+}
+
+void GrantConnection::executor_ended(MonotonicTime now) {
+  const auto status = executor_->reap();
+  if (!status) return;
+  const auto took = left_at_
+                        ? std::chrono::duration_cast<std::chrono::milliseconds>(now - *left_at_)
+                        : std::chrono::milliseconds(0);
+  log::info("event=grant_ended job={} executor=\"{}\" asked={} milliseconds={}", step_.job,
+            describe_end(*status), left_at_ ? "yes" : "no", took.count());
+  ended_ = GrantClear{.in_order = left_at_.has_value() || *status == 0,
+                      .message = "orchid-executor ended with " + describe_end(*status)};
+  executor_.reset();
+  clear_slot();
+}
+
+/// Workers go with their executor; whoever is there all the same does not outlive the grant.
+void GrantConnection::clear_slot() {
+  if (!end_all_of(host_.folders.uid_of(*slot_))) return;  // tried again at the next tick
+  host_.slots.give_back(*slot_);
+  slot_.reset();
+  tell(*ended_);
+  socket_.reset();
+}
+
+void GrantConnection::tick(MonotonicTime now) {
+  if (socket_ && !offer_ && now - since_ >= offer_within) socket_.reset();
+  if (executor_ && left_at_ && now - *left_at_ >= leave_within) executor_->send_signal(SIGKILL);
+  if (slot_ && ended_) clear_slot();
+}
+
+void GrantConnection::stop(MonotonicTime now) {
+  if (!slot_) return refuse({ErrorCode::unreachable, "orchid-host is ending"});
+  leave("orchid-host is ending", now);
+}
+
+}  // namespace orchid::site

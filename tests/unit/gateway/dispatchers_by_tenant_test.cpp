@@ -1,0 +1,100 @@
+#include "invocations/dispatchers_by_tenant.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <set>
+
+#include "dispatch_fakes.h"
+
+namespace orchid::gateway {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Remembers what each holder wants.
+class Supply final : public WorkerSupply {
+ public:
+  void want_workers(HolderId holder, unsigned total) override { wanted[holder] = total; }
+  void give_back(HolderId, LeaseId) override {}
+  std::map<HolderId, unsigned> wanted;
+};
+
+struct World {
+  boost::asio::io_context io;
+  test::FakeClock clock;
+  Supply supply;
+  std::map<HolderId, uid_t> known;
+  DispatchersByTenant dispatchers{
+      io,
+      clock,
+      supply,
+      {.add = [this](HolderId id, uid_t tenant, Dispatcher&) { known[id] = tenant; },
+       .remove = [this](HolderId id) { known.erase(id); }},
+      {.owner = 7, .thread = 2, .each = {}, .forget_after = milliseconds(1000)}};
+  std::shared_ptr<const FunctionVersion> version = std::make_shared<FunctionVersion>();
+  int ended = 0;
+
+  void call(uid_t tenant, const std::string& invocation) {
+    dispatchers.start({.invocation = invocation,
+                       .tenant = tenant,
+                       .version = version,
+                       .accepted = clock.now(),
+                       .deadline = clock.now() + std::chrono::seconds(60)},
+                      [this](const CallResult&) { ++ended; });
+  }
+  [[nodiscard]] std::set<uid_t> tenants() const {
+    std::set<uid_t> all;
+    for (const auto& [id, tenant] : known) all.insert(tenant);
+    return all;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("each tenant's calls want workers of their own") {
+  World world;
+  world.dispatchers.add_owner();
+  world.call(1000, "i-1");
+  world.call(1000, "i-2");
+  world.call(1001, "i-3");
+  CHECK(world.tenants() == std::set<uid_t>{7, 1000, 1001});
+  std::map<uid_t, unsigned> wanted;
+  for (const auto& [holder, total] : world.supply.wanted) wanted[world.known.at(holder)] = total;
+  CHECK(wanted == std::map<uid_t, unsigned>{{1000, 2}, {1001, 1}});
+  CHECK(world.dispatchers.live_calls() == 3);
+  world.dispatchers.stop();
+  CHECK(world.ended == 3);
+}
+
+TEST_CASE("a call is cancelled whoever's it is") {
+  World world;
+  world.call(1000, "i-1");
+  world.call(1001, "i-2");
+  world.dispatchers.cancel("i-2");
+  CHECK(world.ended == 1);
+  CHECK(world.dispatchers.live_calls() == 1);
+  world.dispatchers.stop();
+}
+
+TEST_CASE("a tenant without calls is forgotten after a while, the owner never") {
+  World world;
+  world.dispatchers.add_owner();
+  world.call(1000, "i-1");
+  world.clock.advance(milliseconds(5000));
+  world.dispatchers.sweep();
+  CHECK(world.tenants() == std::set<uid_t>{7, 1000});  // its call waits
+  world.dispatchers.cancel("i-1");
+  world.dispatchers.sweep();
+  CHECK(world.tenants() == std::set<uid_t>{7, 1000});
+  const HolderId before = world.known.rbegin()->first;
+  world.clock.advance(milliseconds(1001));
+  world.dispatchers.sweep();
+  CHECK(world.tenants() == std::set<uid_t>{7});
+  world.call(1000, "i-2");
+  CHECK(world.tenants() == std::set<uid_t>{7, 1000});
+  CHECK(world.known.rbegin()->first != before);  // what was said to the old one is not for it
+  world.dispatchers.stop();
+}
+
+}  // namespace orchid::gateway
