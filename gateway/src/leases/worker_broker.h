@@ -195,6 +195,9 @@ class WorkerBroker {
   void take_over(const ExecutorId& id, const std::vector<Held>& held, MonotonicTime now);
   [[nodiscard]] WorkerGrant grant_of(const Lease& lease) const;
   [[nodiscard]] bool fits(const Executor& executor, const WorkerTerms& terms) const;
+  [[nodiscard]] std::uint32_t workers_with_gpus(const HostDescription& host,
+                                                const placement::CoreSet& gpus,
+                                                const placement::WorkerShape& shape) const;
   [[nodiscard]] WorkerTerms dispatcher_terms(LeaseTenant tenant) const;
   void grant_changed(const ExecutorId& id, const GrantChanged& grant, MonotonicTime now);
   void refresh_host(const std::string& boot_id, MonotonicTime now);

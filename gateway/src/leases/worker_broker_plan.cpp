@@ -1,6 +1,8 @@
 // worker_broker_plan.cpp: who gets a worker next, where, and who gives one back; and what is said
 // of such decisions afterwards.
 #include <algorithm>
+#include <limits>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -147,31 +149,46 @@ std::size_t WorkerBroker::largest(const WorkerTerms& terms) const {
   struct Counted {
     placement::CoreSet cores;
     placement::CoreSet gpus;
+    std::vector<std::uint32_t> by_shape;  // workers, if all were so
+    std::uint32_t most = 0;               // whatever GPUs there are
   };
+  const auto& shapes = terms.alternatives;
   std::map<std::string, Counted> counted;  // by host: its executors may offer the same
-  std::size_t total = 0;
   for (const auto& [id, executor] : hosts_.executors()) {
     if (!fits(executor, terms)) continue;
-    Counted& others = counted[executor.host.boot_id];
+    Counted& host = counted[executor.host.boot_id];
+    host.by_shape.resize(shapes.size());
     const placement::CoreSet cores = core_set(executor.host.cores);
     const placement::CoreSet gpus = gpu_set(executor.host);
-    const std::uint32_t free_cores = (cores - others.cores).size();
-    std::uint32_t here = 0;
-    std::uint32_t most_here = 0;
-    for (const placement::WorkerShape& shape : terms.alternatives) {
-      std::uint32_t workers = free_cores / shape.cores;
-      most_here = std::max(most_here, workers);
-      if (shape.gpus > 0)
-        workers = std::min(workers, capacity_.count_gpus(executor.host.boot_id, gpus - others.gpus,
-                                                         shape.gpu_model) /
-                                        shape.gpus);
-      here += workers;
+    const std::uint32_t own = (cores - host.cores).size();
+    std::uint32_t most = 0;
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      const std::uint32_t workers = own / shapes[i].cores;
+      most = std::max(most, workers);
+      host.by_shape[i] += std::min(workers, workers_with_gpus(executor.host, gpus, shapes[i]));
     }
-    total += std::min(here, most_here);
-    others.cores |= cores;
-    others.gpus |= gpus;
+    host.most += most;
+    host.cores |= cores;
+    host.gpus |= gpus;
+    for (std::size_t i = 0; i < shapes.size(); ++i)
+      host.by_shape[i] =
+          std::min(host.by_shape[i], workers_with_gpus(executor.host, host.gpus, shapes[i]));
+  }
+  std::size_t total = 0;
+  for (const auto& [boot_id, host] : counted) {
+    const std::size_t all =
+        std::accumulate(host.by_shape.begin(), host.by_shape.end(), std::size_t{0});
+    total += std::min<std::size_t>(all, host.most);
   }
   return total;
+}
+
+/// How many of them so many GPUs are enough for.
+std::uint32_t WorkerBroker::workers_with_gpus(const HostDescription& host,
+                                              const placement::CoreSet& gpus,
+                                              const placement::WorkerShape& shape) const {
+  if (shape.gpus == 0) return std::numeric_limits<std::uint32_t>::max();
+  return capacity_.count_gpus(host.boot_id, gpus, shape.gpu_model) / shape.gpus;
 }
 
 std::optional<placement::DecisionId> WorkerBroker::decision_for(HolderId id) const {

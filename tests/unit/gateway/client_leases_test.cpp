@@ -287,6 +287,32 @@ TEST_CASE("a worker gets the best alternative that there is, wherever that is") 
   CHECK_FALSE(world.broker.capacity().placement().audit().has_value());
 }
 
+TEST_CASE("a GPU of an executor that has gone is there when the next one offers it") {
+  World world;
+  const auto join = [&](const std::string& name, std::uint64_t job) {
+    Executor executor{.id = ExecutorId(name),
+                      .owner = {},
+                      .host = {.boot_id = "here", .hostname = "node-here", .memory = 64_GiB},
+                      .grant = {.source = GrantSource::pilot, .job = job},
+                      .lane_socket = "/run/" + name};
+    executor.host.cores = {0, 1};
+    executor.host.gpus = {{.index = 0}};
+    world.broker.executor_joined(executor, {}, world.now);
+    world.perform();
+  };
+  join("e1", 1);
+  world.say("e1", GrantChanged{.cores = {}, .draining = true});
+  world.broker.executor_lost(ExecutorId("e1"), world.now);
+  join("e2", 2);
+  const WorkerTerms either{.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 2}},
+                           .boot_id = "here"};
+  CHECK(world.broker.largest({.alternatives = {{.gpus = 1}}, .boot_id = "here"}) == 1);
+  CHECK(world.broker.largest({.alternatives = {{.gpus = 2}}, .boot_id = "here"}) == 0);
+  CHECK(world.broker.largest(either) == 2);  // at most: it is no promise
+  CHECK(world.opened({.terms = {.alternatives = {{.gpus = 1}}}}).workers.at(0).executor ==
+        ExecutorId("e2"));
+}
+
 TEST_CASE("a lease that is refused at once can be explained") {
   World world;
   world.join("e1", 4);
