@@ -139,7 +139,8 @@ def a_gpu_is_asked_of_slurm(site):
     one = lease(site, gpus=1, within_ms=60000)
     expect(having(one) == (1, 1), f"an automatic pilot has it: {one}\n{site.said()}")
     job = site.pilots()[0]["job"]
-    expect("gres/gpu=1" in site.cluster.run("scontrol", "show", "job", str(job)), "Slurm has given it")
+    shown = site.cluster.run("scontrol", "show", "job", "--details", str(job))
+    expect("GRES=gpu:1(IDX:0)" in shown, f"Slurm has given it: {shown}")
     release(site, one)
     wait_until(lambda: not site.pilots(), "it goes with the demand", lambda: site.said() + site.trouble(), 60)
 
