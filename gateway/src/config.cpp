@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
@@ -185,6 +186,10 @@ std::vector<Setting> own_settings(Config& c) {
        text(c.placement_policy)},
       {"placement_cores_per_user", "leased at a time; 0: no limit",
        number(c.placement_cores_per_user, 0U, 1'000'000U)},
+      {"placement_watts_per_host", "no worker comes to a host that would draw more; 0: no limit",
+       number(c.placement_watts_per_host, 0U, 1'000'000U)},
+      {"placement_fair_share_half_life", "for how long use in the past counts for who is next",
+       duration(c.placement_fair_share_half_life, 31 * day)},
       {"sources", "what tells of clusters: slurm, paths of programs; auto; none", list(c.sources)},
       {"orchid_program", "path of orchid, which keeps automatic pilots", path(c.orchid_program)},
       {"slurm_program", "path of orchid-slurm", path(c.slurm_program)},
@@ -209,6 +214,7 @@ std::vector<Setting> settings_of(Config& c) {
 Result<std::string> to_text(const toml::value& value) {
   if (value.is_string()) return value.as_string().str;
   if (value.is_integer()) return std::to_string(value.as_integer());
+  if (value.is_floating()) return fmt::format("{}", value.as_floating());
   if (value.is_boolean()) return value.as_boolean() ? std::string("true") : std::string("false");
   if (!value.is_array())
     return fail(ErrorCode::bad_configuration, "neither text, number, truth nor list");
@@ -233,6 +239,48 @@ Result<void> apply(const std::vector<Setting>& settings, const std::string& key,
   return {};
 }
 
+Apply weight(double& field) {
+  return [&field](const std::string& value) -> Result<void> {
+    double parsed = 0;
+    const auto read = std::from_chars(value.data(), value.data() + value.size(), parsed);
+    if (read.ec != std::errc{} || read.ptr != value.data() + value.size() || !(parsed > 0) ||
+        parsed > 1e6)
+      return wrong(value, "a number above 0, up to 1000000");
+    field = parsed;
+    return {};
+  };
+}
+
+Apply limit(std::optional<std::uint32_t>& field) {
+  return [&field](const std::string& value) -> Result<void> {
+    std::uint32_t parsed = 0;
+    if (auto read = number(parsed, 0U, 1'000'000U)(value); !read) return read;
+    field = parsed;
+    return {};
+  };
+}
+
+/// [tenants.NAME].
+Result<void> apply_tenants(Config& config, const toml::value& tenants, const std::string& file) {
+  for (const auto& [name, table] : tenants.as_table()) {
+    const std::string where = file + ": [tenants." + name + "]";
+    if (!table.is_table())
+      return fail(ErrorCode::bad_configuration,
+                  file + ": 'tenants' has a table for each user: [tenants.NAME]");
+    TenantSettings& tenant = config.tenants[name];
+    const std::vector<Setting> settings{{"weight", "", weight(tenant.weight)},
+                                        {"cores", "", limit(tenant.cores)},
+                                        {"gpus", "", limit(tenant.gpus)},
+                                        {"leases", "", limit(tenant.leases)}};
+    for (const auto& [key, value] : table.as_table()) {
+      auto text = to_text(value);
+      if (!text) return fail(std::move(text.error()).while_doing(where + ": " + key));
+      if (auto applied = apply(settings, key, *text, where); !applied) return applied;
+    }
+  }
+  return {};
+}
+
 /// Keys of a table `t` are the settings that begin with `t_`.
 Result<void> apply_table(const std::vector<Setting>& settings, const toml::value& table,
                          const std::string& prefix, const std::string& file) {
@@ -249,9 +297,16 @@ Result<void> apply_table(const std::vector<Setting>& settings, const toml::value
   return {};
 }
 
-Result<void> read_file_into(const std::vector<Setting>& settings, const std::string& file) {
+Result<void> read_file_into(Config& config, const std::vector<Setting>& settings,
+                            const std::string& file) {
   try {
-    return apply_table(settings, toml::parse(file), "", file);
+    toml::value all = toml::parse(file);
+    if (const auto tenants = all.as_table().find("tenants");
+        tenants != all.as_table().end() && tenants->second.is_table()) {
+      if (auto applied = apply_tenants(config, tenants->second, file); !applied) return applied;
+      all.as_table().erase("tenants");
+    }
+    return apply_table(settings, all, "", file);
   } catch (const std::exception& error) {
     return fail(ErrorCode::bad_configuration, file + ": " + error.what());
   }
@@ -313,7 +368,8 @@ Result<std::variant<Config, PrintAndExit>> read_config(int argc, const char* con
     return fail(ErrorCode::bad_configuration, std::string(error.what()) + "; see --help");
   }
   if (!file.empty())
-    if (auto read = read_file_into(settings, file); !read) return fail(std::move(read.error()));
+    if (auto read = read_file_into(config, settings, file); !read)
+      return fail(std::move(read.error()));
   for (const auto& [name, value] : flags)
     if (auto applied = apply(settings, name, value, "command line"); !applied)
       return fail(std::move(applied.error()));

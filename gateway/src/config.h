@@ -1,7 +1,10 @@
 // config.h: what a site or a user may set: read once, from a TOML file and then from flags.
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -13,6 +16,15 @@
 #include "tenants/token_book.h"
 
 namespace orchid::gateway {
+
+/// What one user may have at a time, and is due: a table [tenants.NAME] of the file, of the user's
+/// name. Nothing: no limit.
+struct TenantSettings {
+  double weight = 1;                    // above 0, to 1 000 000: due twice as much with 2 as with 1
+  std::optional<std::uint32_t> cores;   // in workers
+  std::optional<std::uint32_t> gpus;    // in workers
+  std::optional<std::uint32_t> leases;  // workers, those that run calls included
+};
 
 /// Each field is a key of the file and, with '-' for '_', a flag: `http_threads = 2`,
 /// `--http-threads 2`. Durations are written like 30s or 500ms, sizes like 64MiB; lists are arrays
@@ -58,6 +70,10 @@ struct Config {
   // Tables [placement] and [slurm], with keys without the prefix.
   std::string placement_policy = "spread";     // or pack, near, energy, the path of a library
   std::uint32_t placement_cores_per_user = 0;  // leased at a time, to 1 000 000; 0: no limit
+  std::uint32_t placement_watts_per_host = 0;  // that a host draws at most, to 1 000 000; 0: any
+  /// For so long use in the past counts for who is next, up to 31 d; 0: only what is held now.
+  std::chrono::milliseconds placement_fair_share_half_life{0};
+  std::map<std::string, TenantSettings> tenants;  // by user's name; in the file only
   /// Programs that tell what a cluster has: "slurm" (orchid-slurm), paths of others; "auto": slurm
   /// where Slurm is configured; "none".
   std::vector<std::string> sources{"auto"};

@@ -116,6 +116,20 @@ Result<std::unique_ptr<placement::Policy>> placement_policy(const std::string& n
   return name.contains('/') ? placement::load_policy(name) : placement::make_policy(name);
 }
 
+Capacity::Options capacity_options(const Config& config,
+                                   std::unique_ptr<placement::Policy> policy) {
+  Capacity::Options options{.policy = std::move(policy),
+                            .cores_per_user = config.placement_cores_per_user,
+                            .fair_share_half_life = config.placement_fair_share_half_life};
+  if (config.placement_watts_per_host != 0)
+    options.watts_per_host = config.placement_watts_per_host;
+  for (const auto& [name, tenant] : config.tenants)
+    options.tenants[name] = {
+        .quota = {.cores = tenant.cores, .gpus = tenant.gpus, .leases = tenant.leases},
+        .weight = tenant.weight};
+  return options;
+}
+
 }  // namespace
 
 /// All objects of the process, in the order in which they are built, and its threads.
@@ -227,8 +241,7 @@ Gateway::Objects::Objects(Config config, Opened opened)
                       .remote_dispatch = true,
                       .grows = config_.pilots.automatic,
                       .worker_memory = config_.worker_memory},
-           .policy = std::move(opened.policy),
-           .cores_per_user = config_.placement_cores_per_user,
+           .capacity = capacity_options(config_, std::move(opened.policy)),
            .client_workers = config_.leased_workers,
            .dispatch = {.program = config_.dispatch, .socket = config_.state / "dispatch.sock"},
            .sources = std::move(opened.sources),

@@ -24,7 +24,8 @@ class OrchidPilots final : public PilotPolicy {
 
   PilotOrders decide(const Sight& sight) override {
     const auto at = [](SimTime time) { return MonotonicTime(std::chrono::hours(1) + time); };
-    pilot::Situation situation{.cores_wanted = shape_.cores(), .pilots = {}, .holes = {}};
+    pilot::Situation situation{
+        .demand = {{.workers = shape_.cores()}}, .pilots = {}, .holes = {}, .nodes = {}};
     for (const PilotSight& seen : sight.pilots) {
       pilot::Pilot one{.job = seen.id,
                        .cores = seen.cores,

@@ -16,6 +16,7 @@ using nlohmann::json;
 struct ExplainArguments {
   std::string id;
   unsigned cores = 1;
+  unsigned gpus = 0;
 };
 
 std::string decision_text(const json& decision) {
@@ -28,8 +29,11 @@ std::string decision_text(const json& decision) {
   for (const json& place : chosen) text += "  on " + place.get<std::string>() + "\n";
   const json alternatives = decision.value("alternatives", json::array());
   for (const json& tried : alternatives) {
+    const std::string wanted = tried.value("wanted", "");
+    text +=
+        "  " + (wanted.empty() ? "" : "for " + wanted + ": ") + tried.value("summary", "") + "\n";
     const json examples = tried.value("examples", json::array());
-    for (const json& example : examples) text += "  not " + example.get<std::string>() + "\n";
+    for (const json& example : examples) text += "    not " + example.get<std::string>() + "\n";
   }
   return text;
 }
@@ -44,8 +48,10 @@ ExitStatus print_decisions(Shell& shell, const std::string& text) {
   return ExitStatus::ok;
 }
 
-ExitStatus explain_now(Shell& shell, unsigned cores) {
-  const std::string text = shell.client().get("/v1/placement?cores=" + std::to_string(cores));
+ExitStatus explain_now(Shell& shell, const ExplainArguments& arguments) {
+  std::string target = "/v1/placement?cores=" + std::to_string(arguments.cores);
+  if (arguments.gpus > 0) target += "&gpus=" + std::to_string(arguments.gpus);
+  const std::string text = shell.client().get(target);
   if (shell.json) {
     print_answer(shell, text);
     return ExitStatus::ok;
@@ -65,7 +71,7 @@ ExitStatus explain_now(Shell& shell, unsigned cores) {
 }
 
 ExitStatus run_explain(Shell& shell, const ExplainArguments& arguments) {
-  if (arguments.id.empty()) return explain_now(shell, arguments.cores);
+  if (arguments.id.empty()) return explain_now(shell, arguments);
   if (!arguments.id.starts_with("i-"))
     return print_decisions(shell, shell.client().get("/v1/leases/" + arguments.id + "/placement"));
   const json invocation = json::parse(shell.client().get("/v1/invocations/" + arguments.id));
@@ -80,7 +86,7 @@ ExitStatus run_explain(Shell& shell, const ExplainArguments& arguments) {
   if (!shell.json)
     shell.note("it has reached no worker" + (message.empty() ? "" : ": " + message) +
                "; for a worker of one core there is now:");
-  return explain_now(shell, arguments.cores);
+  return explain_now(shell, arguments);
 }
 
 }  // namespace
@@ -95,6 +101,9 @@ void add_explain(CLI::App& app, Shell& shell) {
   command->add_option("id", arguments->id, "of an invocation or a lease; none: each host as it is");
   command->add_option("--cores", arguments->cores, "of the worker that is looked for")
       ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command->add_option("--gpus", arguments->gpus, "of the worker that is looked for")
+      ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   command->callback([&shell, arguments] { shell.status = run_explain(shell, *arguments); });
 }

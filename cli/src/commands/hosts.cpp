@@ -40,8 +40,15 @@ std::string sources_of(const json& executors) {
   return text;
 }
 
+/// "1 of 2 leased"; of those that Orchid may use.
+std::string offered_gpus_of(const json& host) {
+  const std::uint64_t all = count_of(host, "gpus_usable");
+  if (all == 0) return "-";
+  return std::to_string(count_of(host, "gpus_leased")) + " of " + std::to_string(all) + " leased";
+}
+
 void print_executors(Shell& shell, const json& hosts) {
-  Table table({"host", "state", "from", "architecture", "cores", "leased", "workers ready",
+  Table table({"host", "state", "from", "architecture", "cores", "leased", "gpus", "workers ready",
                "memory", "cpu"});
   for (const json& host : hosts) {
     const json executors = host.value("executors", json::array());
@@ -50,8 +57,9 @@ void print_executors(Shell& shell, const json& hosts) {
     table.add({host.value("name", host.value("hostname", "")), row_state(executors),
                sources_of(executors), host.value("architecture", ""),
                std::to_string(count_of(host, "cores")),
-               std::to_string(count_of(host, "cores_leased")), std::to_string(ready),
-               to_string(ByteCount{count_of(host, "memory_bytes")}), host.value("cpu", "")});
+               std::to_string(count_of(host, "cores_leased")), offered_gpus_of(host),
+               std::to_string(ready), to_string(ByteCount{count_of(host, "memory_bytes")}),
+               host.value("cpu", "")});
   }
   if (table.empty())
     shell.note("no host is connected; 'orchid up' starts an executor on this one");

@@ -26,6 +26,34 @@ std::string nodes_of(const json& lease) {
   return text;
 }
 
+/// Of the workers that are there, without repetition; else of what was asked for.
+std::string texts_of(const json& lease, std::string (*text_of)(const json&)) {
+  std::set<std::string> texts;
+  const json workers = lease.value("workers", json::array());
+  for (const json& worker : workers)  // older gateways say it of the lease alone
+    if (worker.contains("cores")) texts.insert(text_of(worker));
+  if (texts.empty())
+    for (const json& shape : lease.value("alternatives", json::array({lease})))
+      texts.insert(text_of(shape));
+  std::string joined;
+  for (const std::string& text : texts) joined += (joined.empty() ? "" : " or ") + text;
+  return joined;
+}
+
+std::string cores_of(const json& worker) {
+  const auto gpus = worker.value("gpus", json());
+  const std::uint64_t count = gpus.is_array()    ? gpus.size()
+                              : gpus.is_number() ? gpus.get<std::uint64_t>()
+                                                 : 0;
+  const std::string cores =
+      std::to_string(worker.value("cores", worker.value("cores_per_worker", 0U)));
+  return count == 0 ? cores : cores + " + " + std::to_string(count) + " GPU";
+}
+
+std::string memory_of(const json& worker) {
+  return to_string(ByteCount{worker.value("memory_bytes", std::uint64_t{0})});
+}
+
 std::string workers_of(const json& lease) {
   return std::to_string(lease.value("workers", json::array()).size()) + " of " +
          std::to_string(lease.value("workers_wanted", 0U));
@@ -43,9 +71,8 @@ ExitStatus run_leases(Shell& shell) {
   for (const json& lease : document.at("leases")) {
     const std::chrono::milliseconds left(lease.value("expires_in_ms", std::int64_t{0}));
     table.add({lease.value("id", ""), lease.value("state", ""), workers_of(lease),
-               std::to_string(lease.value("cores_per_worker", 0U)),
-               to_string(ByteCount{lease.value("memory_bytes", std::uint64_t{0})}),
-               lease.value("wait", ""), nodes_of(lease), format_duration(left)});
+               texts_of(lease, cores_of), texts_of(lease, memory_of), lease.value("wait", ""),
+               nodes_of(lease), format_duration(left)});
   }
   if (table.empty()) {
     shell.note("you hold no lease; programs take them with Client::lease");

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -67,8 +68,12 @@ Result<PilotRequest> request_of(const StartArguments& arguments, const PilotPlac
 }
 
 std::string describe(const PilotRequest& request) {
-  return fmt::format("{} core{} on {} node{}{}, for {}", request.cores,
-                     request.cores == 1 ? "" : "s", request.nodes, request.nodes == 1 ? "" : "s",
+  const std::string gpus =
+      request.gpus == 0 ? ""
+                        : fmt::format(" and {} GPU{}", request.gpus, request.gpus == 1 ? "" : "s");
+  return fmt::format("{} core{}{} on {} node{}{}, for {}", request.cores,
+                     request.cores == 1 ? "" : "s", gpus, request.nodes,
+                     request.nodes == 1 ? "" : "s",
                      request.partition.empty() ? "" : " of partition " + request.partition,
                      format_duration(request.time));
 }
@@ -228,6 +233,17 @@ ExitStatus run_stop(Shell& shell, const StopArguments& arguments) {
   return ExitStatus::ok;
 }
 
+/// N or MODEL:N.
+void read_gpus(const std::string& text, PilotRequest& request) {
+  const std::size_t colon = text.rfind(':');
+  const std::string number = colon == std::string::npos ? text : text.substr(colon + 1);
+  request.gpu_model = colon == std::string::npos ? "" : text.substr(0, colon);
+  const char* const end = number.data() + number.size();
+  const auto read = std::from_chars(number.data(), end, request.gpus);
+  if (read.ec != std::errc{} || read.ptr != end || request.gpus == 0)
+    throw CLI::ValidationError("--gpus", "write a number of GPUs, or MODEL:NUMBER");
+}
+
 void add_start(CLI::App& pilots, Shell& shell) {
   auto* command =
       add_command(pilots, shell, "start", "Submit batch jobs that hand their cores to this Orchid",
@@ -239,6 +255,9 @@ void add_start(CLI::App& pilots, Shell& shell) {
   add_pilot_terms(*command, arguments->terms);
   command->add_option("--time", arguments->time, "of each pilot (otherwise 10m)");
   command->add_option("--cores", request.cores, "on each node (otherwise 1)");
+  command->add_option_function<std::string>(
+      "--gpus", [&request](const std::string& text) { read_gpus(text, request); },
+      "on each node, such as 1 or a100:2 (otherwise none)");
   command->add_option("--memory", arguments->memory,
                       "on each node, such as 4GiB (otherwise what a worker on each core gets)");
   command->add_option("--nodes", request.nodes, "of each pilot, with an executor on each");

@@ -31,8 +31,7 @@ Result<PilotKeeper::Options> options_of(const KeepArguments& arguments, const Pi
     return fail(ErrorCode::bad_request,
                 "pilots by demand need --partition or --qos: one whose jobs give way to others; if "
                 "that is the cluster's default, name it all the same");
-  PilotKeeper::Options options{
-      .controller = arguments.controller, .request = std::move(*request), .memory_per_core = {}};
+  PilotKeeper::Options options{.controller = arguments.controller, .request = std::move(*request)};
   auto shortest = seconds_of(arguments.shortest, "--shortest");
   if (!shortest) return fail(std::move(shortest.error()));
   auto longest = seconds_of(arguments.longest, "--longest");
@@ -46,7 +45,7 @@ Result<PilotKeeper::Options> options_of(const KeepArguments& arguments, const Pi
   if (!arguments.memory_per_core.empty()) {
     auto memory = parse_byte_count(arguments.memory_per_core);
     if (!memory) return fail(std::move(memory.error()).while_doing("--memory-per-core"));
-    options.memory_per_core = *memory;
+    options.controller.memory_per_core = *memory;
   }
   return options;
 }

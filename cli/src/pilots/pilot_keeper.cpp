@@ -1,6 +1,7 @@
 #include "pilots/pilot_keeper.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -20,6 +21,7 @@ void PilotKeeper::look() {
   const MonotonicTime now = parts_.clock.now();
   const bool wanted =
       json::parse(parts_.get("/v1/demand")).value("cores_wanted", std::uint64_t{0}) > 0;
+  if (!wanted) hopeless_.clear();
   if (!wanted && !has_pilots_ && now - listed_ < look_when_idle) return;
   const auto jobs = parts_.slurm.list(options_.request.job_name);
   if (!jobs) {
@@ -31,15 +33,37 @@ void PilotKeeper::look() {
   last_trouble_.clear();
   listed_ = now;
   has_pilots_ = !jobs->empty();
-  std::erase_if(nodes_, [&](const auto& entry) {
+  std::erase_if(submitted_, [&](const auto& entry) {
     return std::ranges::find(*jobs, entry.first, &pilot::PilotJob::job) == jobs->end();
   });
   pilot::Situation situation =
       situation_of(json::parse(parts_.get("/v1/hosts")), *jobs, options_.request.partition, now);
-  for (pilot::Pilot& one : situation.pilots)
-    if (const auto known = nodes_.find(one.job); one.node.empty() && known != nodes_.end())
-      one.node = known->second;
+  for (pilot::Pilot& one : situation.pilots) complete(one);
   for (const pilot::PilotAction& action : controller_.decide(now, situation)) act(action, now);
+  say_what_is_hopeless();
+}
+
+/// With what it was submitted for, as long as its executor does not say what it has.
+void PilotKeeper::complete(pilot::Pilot& known) const {
+  const auto found = submitted_.find(known.job);
+  if (found == submitted_.end() || known.joined) return;
+  const pilot::SubmitPilot& told = found->second;
+  if (known.node.empty()) known.node = told.node;
+  if (told.memory.value != 0) known.memory = told.memory;
+  known.gpus = told.gpus;
+  known.gpu_model = told.gpu_model;
+  known.features = told.features;
+  known.for_hole = told.for_hole;
+}
+
+/// Once, until there is no such demand any more.
+void PilotKeeper::say_what_is_hopeless() {
+  std::set<std::string> now;
+  for (const std::string& line : controller_.hopeless()) {
+    now.insert(line);
+    if (!hopeless_.contains(line)) parts_.say("no pilot is submitted for " + line);
+  }
+  hopeless_ = std::move(now);
 }
 
 void PilotKeeper::act(const pilot::PilotAction& action, MonotonicTime now) {
@@ -58,7 +82,11 @@ void PilotKeeper::submit(const pilot::SubmitPilot& wanted, MonotonicTime now) {
   request.node_list = wanted.node;
   // Nothing waits in the queue for a gateway that is gone.
   request.longest_wait = request.gateway_grace;
-  request.memory = {options_.memory_per_core.value * wanted.cores};
+  request.memory = wanted.memory;
+  request.gpus = wanted.gpus;
+  request.gpu_model = wanted.gpu_model;
+  if (!wanted.features.empty())
+    request.options.push_back(fmt::format("--constraint={}", fmt::join(wanted.features, "&")));
   const auto script = pilot::batch_script(request);
   const auto job = script ? parts_.slurm.submit(*script) : fail(script.error());
   if (!job) {
@@ -69,8 +97,9 @@ void PilotKeeper::submit(const pilot::SubmitPilot& wanted, MonotonicTime now) {
   }
   controller_.submission_done();
   has_pilots_ = true;
-  if (!wanted.node.empty()) nodes_[*job] = wanted.node;
-  parts_.say(fmt::format("submitted pilot {}: {} cores for {} s{}{}", *job, wanted.cores,
+  submitted_[*job] = wanted;
+  parts_.say(fmt::format("submitted pilot {}: {} cores{} for {} s{}{}", *job, wanted.cores,
+                         wanted.gpus == 0 ? "" : fmt::format(" and {} GPUs", wanted.gpus),
                          wanted.time.count(), wanted.node.empty() ? "" : " on ", wanted.node));
 }
 

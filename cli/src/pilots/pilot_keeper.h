@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,8 @@ class PilotKeeper {
  public:
   struct Options {
     pilot::PilotOptions controller;
-    pilot::PilotRequest request;  // its cores, memory, time and node are chosen for each pilot
-    ByteCount memory_per_core;    // 0: what the partition gives
+    pilot::PilotRequest request;  // what is said of cores, memory, GPUs, time and node in it is
+                                  // chosen for each pilot
   };
   struct Parts {
     std::function<std::string(const std::string& path)> get;  // from the gateway; throws Error
@@ -38,12 +39,15 @@ class PilotKeeper {
  private:
   void act(const pilot::PilotAction& action, MonotonicTime now);
   void submit(const pilot::SubmitPilot& wanted, MonotonicTime now);
+  void complete(pilot::Pilot& known) const;
+  void say_what_is_hopeless();
 
   Options options_;
   Parts parts_;
   pilot::PilotController controller_;
-  std::map<std::uint64_t, std::string> nodes_;  // that pilots were submitted for
-  bool has_pilots_ = true;                      // as far as is known
+  std::map<std::uint64_t, pilot::SubmitPilot> submitted_;  // by job; those that wait or run
+  std::set<std::string> hopeless_;                         // that has been said
+  bool has_pilots_ = true;                                 // as far as is known
   MonotonicTime listed_;
   std::string last_trouble_;
 };

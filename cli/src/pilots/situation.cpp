@@ -13,12 +13,31 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+/// What an older gateway does not say counts as nothing.
+ByteCount bytes_of(const json& document, const char* key) {
+  return {document.value(key, std::uint64_t{0})};
+}
+
 /// A pilot's executors, which are on one node or on several.
 struct Joined {
   std::uint32_t cores = 0;
   std::uint32_t leased = 0;
+  std::uint32_t widest = 0;
+  ByteCount memory;
+  ByteCount memory_leased;
+  std::uint32_t gpus = 0;
+  std::uint32_t gpus_leased = 0;
+  std::string gpu_model;
+  std::vector<std::string> features;
   std::optional<milliseconds> ends_in;
 };
+
+std::string model_of(const json& host, std::uint32_t gpu) {
+  const json known = host.value("gpus", json::array());
+  for (const json& one : known)
+    if (one.value("index", 0U) == gpu) return one.value("model", "");
+  return {};
+}
 
 std::map<std::uint64_t, Joined> joined_by_job(const json& hosts) {
   std::map<std::uint64_t, Joined> joined;
@@ -30,6 +49,14 @@ std::map<std::uint64_t, Joined> joined_by_job(const json& hosts) {
       Joined& one = joined[grant.value("job", std::uint64_t{0})];
       one.cores += static_cast<std::uint32_t>(executor.at("cores").size());
       one.leased += executor.value("cores_leased", 0U);
+      one.widest = std::max(one.widest, executor.value("widest_worker", 0U));
+      one.memory.value += bytes_of(executor, "memory_bytes").value;
+      one.memory_leased.value += bytes_of(executor, "memory_leased_bytes").value;
+      const auto gpus = executor.value("gpus", std::vector<std::uint32_t>{});
+      one.gpus += static_cast<std::uint32_t>(gpus.size());
+      one.gpus_leased += executor.value("gpus_leased", 0U);
+      if (!gpus.empty()) one.gpu_model = model_of(host, gpus.front());
+      one.features = host.value("features", std::vector<std::string>{});
       if (grant.contains("ends_in_ms")) one.ends_in = milliseconds(grant["ends_in_ms"].get<long>());
     }
   return joined;
@@ -48,6 +75,13 @@ pilot::Pilot pilot_of(const pilot::PilotJob& job, const std::map<std::uint64_t, 
     one.joined = true;
     one.cores = found->second.cores;
     one.cores_used = found->second.leased;
+    one.widest_worker = found->second.widest;
+    if (found->second.memory.value != 0) one.memory = found->second.memory;
+    one.memory_used = found->second.memory_leased;
+    one.gpus = found->second.gpus;
+    one.gpus_used = found->second.gpus_leased;
+    one.gpu_model = found->second.gpu_model;
+    one.features = found->second.features;
     if (found->second.ends_in) one.ends = now + *found->second.ends_in;
   }
   return one;
@@ -57,17 +91,70 @@ pilot::Pilot pilot_of(const pilot::PilotJob& job, const std::map<std::uint64_t, 
 /// to begin at once may be a pilot of ours that waits for it, so it does not count as taken.
 void add_holes(const json& node, std::vector<pilot::Hole>& holes) {
   const std::string name = node.value("name", "");
-  std::uint32_t cores = node.value("cores_free", 0U);
+  pilot::Hole hole{.node = name,
+                   .cores = node.value("cores_free", 0U),
+                   .lasts = {},
+                   .memory = {},
+                   .gpus = node.value("gpus_free", 0U)};
+  if (node.contains("memory_free_bytes")) hole.memory = bytes_of(node, "memory_free_bytes");
   const json windows = node.value("forecast", json::array());
   for (const json& window : windows) {
-    if (&window != &windows.front()) cores = std::min(cores, window.value("cores", 0U));
-    if (cores == 0) return;
-    pilot::Hole hole{.node = name, .cores = cores, .lasts = {}};
+    if (&window != &windows.front()) {
+      hole.cores = std::min(hole.cores, window.value("cores", 0U));
+      hole.gpus = std::min(hole.gpus, window.value("gpus", hole.gpus));
+      if (hole.memory && window.contains("memory_bytes"))
+        hole.memory = std::min(*hole.memory, bytes_of(window, "memory_bytes"));
+    }
+    if (hole.cores == 0) return;
+    hole.lasts.reset();
     if (window.contains("until_s")) hole.lasts = seconds(window["until_s"].get<long>());
-    holes.push_back(std::move(hole));
+    holes.push_back(hole);
   }
-  if (windows.empty() && cores > 0)
-    holes.push_back({.node = name, .cores = cores, .lasts = std::nullopt});
+  if (windows.empty() && hole.cores > 0) holes.push_back(std::move(hole));
+}
+
+pilot::Node node_of(const json& node) {
+  pilot::Node known{.name = node.value("name", ""),
+                    .cores = node.value("cores", 0U),
+                    .architecture = node.value("architecture", ""),
+                    .kind = node.value("kind", "cpu"),
+                    .features = node.value("features", std::vector<std::string>{})};
+  if (const ByteCount memory = bytes_of(node, "memory_bytes"); memory.value != 0)
+    known.memory = memory;
+  const json gpus = node.value("gpus", json::array());
+  for (const json& gpu : gpus) known.gpus.push_back(gpu.value("type", ""));
+  return known;
+}
+
+pilot::WorkerDemand row_of(const json& row) {
+  pilot::WorkerDemand demand{.workers = row.value("workers", 0U), .alternatives = {}};
+  const json alternatives = row.at("alternatives");
+  for (const json& size : alternatives)
+    demand.alternatives.push_back({.cores = std::max(size.value("cores", 1U), 1U),
+                                   .memory = bytes_of(size, "memory_bytes"),
+                                   .gpus = size.value("gpus", 0U),
+                                   .gpu_model = size.value("gpu_model", "")});
+  const json wish = row.value("constraints", json::object());
+  demand.host = {.host = wish.value("host", ""),
+                 .architecture = wish.value("architecture", ""),
+                 .kind = wish.value("kind", ""),
+                 .features = wish.value("features", std::vector<std::string>{})};
+  demand.lifetime = std::chrono::ceil<seconds>(milliseconds(row.value("lifetime_ms", 0L)));
+  return demand;
+}
+
+std::vector<pilot::WorkerDemand> demand_of(const json& told) {
+  std::vector<pilot::WorkerDemand> demand;
+  if (told.contains("wanted")) {
+    for (const json& row : told["wanted"])
+      if (!row.at("alternatives").empty()) demand.push_back(row_of(row));
+    return demand;
+  }
+  // An older gateway tells only their cores.
+  const auto cores =
+      std::min<std::uint64_t>(told.value("cores_wanted", std::uint64_t{0}), 1U << 30);
+  if (cores > 0) demand.push_back({.workers = static_cast<std::uint32_t>(cores)});
+  return demand;
 }
 
 bool is_in(const json& node, const std::string& partition) {
@@ -81,16 +168,20 @@ bool is_in(const json& node, const std::string& partition) {
 pilot::Situation situation_of(const json& hosts, const std::vector<pilot::PilotJob>& jobs,
                               const std::string& partition, MonotonicTime now) {
   pilot::Situation situation;
-  situation.cores_wanted = static_cast<std::uint32_t>(std::min<std::uint64_t>(
-      hosts.at("demand").value("cores_wanted", std::uint64_t{0}), 1U << 30));
+  situation.demand = demand_of(hosts.at("demand"));
   const auto joined = joined_by_job(hosts);
   for (const pilot::PilotJob& job : jobs) situation.pilots.push_back(pilot_of(job, joined, now));
   for (const json& cluster : hosts.value("clusters", json::array())) {
     if (cluster.value("state", "") != "current") continue;
-    if (!situation.holes) situation.holes.emplace();
-    for (const json& node : cluster.at("nodes"))
-      if (node.value("state", "") != "unusable" && is_in(node, partition))
-        add_holes(node, *situation.holes);
+    if (!situation.holes) {
+      situation.holes.emplace();
+      situation.nodes.emplace();
+    }
+    for (const json& node : cluster.at("nodes")) {
+      if (!is_in(node, partition)) continue;
+      situation.nodes->push_back(node_of(node));
+      if (node.value("state", "") != "unusable") add_holes(node, *situation.holes);
+    }
   }
   return situation;
 }

@@ -18,6 +18,16 @@ constexpr std::chrono::seconds counter_interval{1};
 constexpr std::chrono::seconds longest_reclaim{1};
 }  // namespace
 
+namespace {
+
+CoreList indices_of(const std::vector<OfferedGpu>& gpus) {
+  CoreList indices;
+  for (const OfferedGpu& gpu : gpus) indices.push_back(gpu.index);
+  return indices;
+}
+
+}  // namespace
+
 Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, ObjectStore store,
              LaneListeners listeners, SupervisorNotice notice)
     : io_(io),
@@ -27,7 +37,7 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, O
       store_(std::move(store)),
       notice_(std::move(notice)),
       children_(io),
-      leases_(host_.cores),
+      leases_(host_.cores, indices_of(options_.gpus)),
       workers_(io, children_, options_.workers),
       compiler_(io, children_, options_.compiler,
                 [this](const CompilerReady& target) { compiler_ready(target); }),
@@ -59,9 +69,9 @@ bool Agent::memory_ran_out() {
 
 void Agent::start() {
   const GrantTerms& terms = options_.grant.terms;
-  log::info("event=starting host={} cores={} memory=\"{}\" grant={} job={} node={}", host_.hostname,
-            to_core_text(host_.cores), to_string(host_.memory), to_string(terms.source), terms.job,
-            terms.node);
+  log::info("event=starting host={} cores={} gpus={} memory=\"{}\" grant={} job={} node={}",
+            host_.hostname, to_core_text(host_.cores), to_core_text(indices_of(options_.gpus)),
+            to_string(host_.memory), to_string(terms.source), terms.job, terms.node);
   if (options_.core_feed) {
     [[maybe_unused]] const auto nothing = leases_.offer({});  // until somebody says what is free
     feed_.emplace(io_, std::move(options_.core_feed),
@@ -198,9 +208,10 @@ ControlHello Agent::make_hello(const CompilerReady& target) const {
                 .features = target.features,
                 .cores = leases_.cores(),
                 .memory = host_.memory,
-                .kind = "cpu",
+                .kind = options_.gpus.empty() ? "cpu" : "gpu",
                 .thread_order = host_.thread_order,
-                .thread_numa_nodes = host_.thread_numa_nodes};
+                .thread_numa_nodes = host_.thread_numa_nodes,
+                .gpus = options_.gpus};
   hello.lane_socket = options_.runtime_directory / "lanes.sock";
   hello.lane_address = options_.lane_address;
   return hello;

@@ -47,7 +47,8 @@ class Agent {
     std::optional<BandwidthGovernor::Options> bandwidth;  // nothing: functions run unmeasured
     /// How many processes of ours the kernel has ended for want of memory; may be empty.
     std::function<std::uint64_t()> memory_kills;
-    UniqueFd core_feed;  // who says which cores are offered now; empty: all, always
+    std::vector<OfferedGpu> gpus;  // counted and handed out; no worker can open one
+    UniqueFd core_feed;            // who says which cores are offered now; empty: all, always
   };
   Agent(boost::asio::io_context& io, Options options, HostResources host, ObjectStore store,
         LaneListeners listeners, SupervisorNotice notice);

@@ -14,6 +14,7 @@ namespace {
 struct GrantTexts {
   std::string source = "local";
   std::string cores;
+  std::vector<std::string> gpus;
   std::string memory;
   std::uint64_t ends_in_s = 0;
   std::uint64_t gateway_grace_s = 0;  // 0: not given
@@ -33,6 +34,11 @@ void add_grant_options(CLI::App& app, Configuration& c, GrantTexts& texts) {
   app.add_option("--core-list-counts", c.core_list_counts,
                  "the numbers of --core-list are a batch system's, which counts so many processors "
                  "here, core by core and socket by socket; 0: the operating system's");
+  app.add_option(
+         "--gpus", texts.gpus,
+         "offer these GPUs of the machine, by index: 0-1, or with their model a100:0-1; can "
+         "be repeated. They are counted and handed out; functions cannot open them yet")
+      ->allow_extra_args(false);
   app.add_option("--memory", texts.memory,
                  "offer at most so much memory, such as 8GiB; a worker gets no more either");
   app.add_option("--grant", texts.source,
@@ -67,6 +73,27 @@ bool is_name(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
 }
 
+/// Each text is INDICES or MODEL:INDICES.
+Result<std::vector<OfferedGpu>> read_gpus(const std::vector<std::string>& texts) {
+  std::vector<OfferedGpu> gpus;
+  for (const std::string& text : texts) {
+    const std::size_t colon = text.rfind(':');
+    const std::string model = colon == std::string::npos ? "" : text.substr(0, colon);
+    auto indices = parse_core_list(colon == std::string::npos ? text : text.substr(colon + 1));
+    if (!indices) return fail(std::move(indices.error()).while_doing("--gpus"));
+    if (indices->empty() || !is_name(model))
+      return fail(ErrorCode::bad_configuration,
+                  "--gpus '" + text + "' names no GPU; write 0-1, or a100:0-1");
+    for (const std::uint32_t index : *indices) gpus.push_back({.index = index, .model = model});
+  }
+  std::ranges::sort(gpus, {}, &OfferedGpu::index);
+  if (const auto twice = std::ranges::adjacent_find(gpus, {}, &OfferedGpu::index);
+      twice != gpus.end())
+    return fail(ErrorCode::bad_configuration,
+                "--gpus names GPU " + std::to_string(twice->index) + " twice");
+  return gpus;
+}
+
 Result<void> read_grant(const GrantTexts& texts, Configuration& c) {
   constexpr std::uint64_t longest_end = 366UL * 86'400;
   constexpr std::uint64_t longest_grace = 86'400;
@@ -83,6 +110,9 @@ Result<void> read_grant(const GrantTexts& texts, Configuration& c) {
     return fail(ErrorCode::bad_configuration, "--core-feed is for a batch job's grant");
   auto cores = parse_core_list(texts.cores);
   if (!cores) return fail(std::move(cores.error()).while_doing("--core-list"));
+  auto gpus = read_gpus(texts.gpus);
+  if (!gpus) return fail(std::move(gpus.error()));
+  c.gpus = std::move(*gpus);
   if (!texts.memory.empty()) {
     const auto memory = parse_byte_count(texts.memory);
     if (!memory || *memory < 64_MiB)

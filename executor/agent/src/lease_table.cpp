@@ -19,9 +19,11 @@ Result<LeaseOpened> LeaseTable::open(const OpenLease& request, MonotonicTime now
     return fail(ErrorCode::no_capacity, "the executor's cores are being given back to their owner");
   if (request.workers == 0 || request.cores_per_worker == 0)
     return fail(ErrorCode::bad_request, "a lease needs workers and cores");
+  if (auto free = check_gpus(request); !free) return fail(std::move(free.error()));
   auto chosen = choose_cores(request);
   if (!chosen) return fail(std::move(chosen.error()));
   taken_ = united(taken_, *chosen);
+  gpus_taken_ = united(gpus_taken_, request.gpus);
   Lease lease{.terms = request, .lapses = now + request.claim_within};
   lease.terms.core_ids = std::move(*chosen);
   if (request.client) lease.expires = now + request.client->expires_in;
@@ -59,6 +61,18 @@ Result<CoreList> LeaseTable::choose_cores(const OpenLease& request) const {
   return request.core_ids;
 }
 
+Result<void> LeaseTable::check_gpus(const OpenLease& request) const {
+  if (const CoreList foreign = without(request.gpus, gpus_); !foreign.empty())
+    return fail(ErrorCode::bad_request,
+                fmt::format("the lease names GPUs that this executor does not offer: {} (it offers "
+                            "{})",
+                            to_core_text(foreign), gpus_.empty() ? "none" : to_core_text(gpus_)));
+  const CoreList left = without(request.gpus, gpus_taken_);
+  if (left.size() == request.gpus.size()) return {};
+  return fail(ErrorCode::no_capacity, fmt::format("another lease has GPUs that the lease names: {}",
+                                                  to_core_text(without(request.gpus, left))));
+}
+
 Result<const OpenLease*> LeaseTable::claim(const Claim& claim) {
   const auto found = leases_.find(claim.lease);
   if (found == leases_.end() || !equal_in_constant_time(found->second.terms.secret, claim.secret))
@@ -83,6 +97,7 @@ std::optional<std::string> LeaseTable::secret_of(const LeaseId& lease) const {
 
 void LeaseTable::remove(Leases::iterator lease) {
   taken_ = without(taken_, lease->second.terms.core_ids);
+  gpus_taken_ = without(gpus_taken_, lease->second.terms.gpus);
   if (ended_.size() == remembered_ends) ended_.erase(ended_.begin());
   ended_.insert(lease->first);
   leases_.erase(lease);
@@ -201,7 +216,8 @@ std::vector<LeaseHeld> LeaseTable::held_by_clients(MonotonicTime now) const {
                       .cores_per_worker = lease.terms.cores_per_worker,
                       .core_ids = lease.terms.core_ids,
                       .memory = lease.terms.memory,
-                      .client = *lease.terms.client};
+                      .client = *lease.terms.client,
+                      .gpus = lease.terms.gpus};
     message.client.expires_in =
         std::max(std::chrono::milliseconds(0),
                  std::chrono::duration_cast<std::chrono::milliseconds>(lease.expires - now));

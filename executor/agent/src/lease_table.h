@@ -23,8 +23,9 @@ class LeaseTable {
   static constexpr std::chrono::minutes outage_grace{30};
   /// And for so long once a gateway is back, so that the client can renew it.
   static constexpr std::chrono::seconds renewal_grace{30};
-  /// `cores`: those that it offers, and the only ones that it ever will.
-  explicit LeaseTable(CoreList cores) : most_(std::move(cores)), cores_(most_) {}
+  /// `cores`: those that it offers, and the only ones that it ever will; as with `gpus`.
+  explicit LeaseTable(CoreList cores, CoreList gpus = {})
+      : most_(std::move(cores)), cores_(most_), gpus_(std::move(gpus)) {}
 
   /// Idempotent by id: a second `open` of the same lease answers as the first. A request that names
   /// no cores gets the lowest free ones. Errors: `no_capacity`, `denied` (an older epoch),
@@ -90,11 +91,14 @@ class LeaseTable {
   using Leases = std::unordered_map<LeaseId, Lease>;
   [[nodiscard]] std::optional<LeaseEnd> overdue(const Lease& lease, MonotonicTime now) const;
   [[nodiscard]] Result<CoreList> choose_cores(const OpenLease& request) const;
+  [[nodiscard]] Result<void> check_gpus(const OpenLease& request) const;
   void remove(Leases::iterator lease);
 
   CoreList most_;   // that it can ever offer
   CoreList cores_;  // of these, those that it offers now
   CoreList taken_;  // by leases
+  CoreList gpus_;
+  CoreList gpus_taken_;
   bool draining_ = false;
   bool reclaimed_ = false;
   std::uint64_t epoch_ = 0;

@@ -199,6 +199,7 @@ Result<void> serve(const Configuration& c) {
     if (!feed) return fail(std::move(feed.error()));
     options.core_feed = std::move(*feed);
   }
+  options.gpus = c.gpus;
   options.lane_address = remote.address;
   options.workers.remote_address = remote.host;
   options.workers.trusted_fabric = c.lane_fabric != LaneFabric::tcp;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <utility>
 
 #include "foundation/log.h"
@@ -25,6 +26,18 @@ void append(Capacity::Losses& all, Result<Capacity::Losses> more, const std::str
   if (!more)
     return log::error("event=host_not_placed host={} reason=\"{}\"", host, more.error().message);
   std::ranges::move(*more, std::back_inserter(all));
+}
+
+/// What an executor offers is there, also where no batch system tells of it.
+void add_gpus(std::vector<placement::Gpu>& known, const HostDescription& host) {
+  for (const OfferedGpu& gpu : host.gpus) {
+    if (gpu.index >= placement::CoreSet::limit) continue;
+    const auto found = std::ranges::find(known, gpu.index, &placement::Gpu::index);
+    if (found == known.end())
+      known.push_back({.index = gpu.index, .model = gpu.model});
+    else if (found->model.empty())
+      found->model = gpu.model;
+  }
 }
 
 /// 0 where it is not known.
@@ -59,6 +72,13 @@ placement::CoreSet core_set(const CoreList& list) {
   return set;
 }
 
+placement::CoreSet gpu_set(const HostDescription& host) {
+  placement::CoreSet set;
+  for (const OfferedGpu& gpu : host.gpus)
+    if (gpu.index < placement::CoreSet::limit) set.insert(gpu.index);
+  return set;
+}
+
 std::optional<placement::HostKind> parse_host_kind(std::string_view name) {
   for (const auto kind :
        {placement::HostKind::cpu, placement::HostKind::gpu, placement::HostKind::dpu})
@@ -70,6 +90,8 @@ Capacity::Capacity(const HostBook& hosts, Options options)
     : hosts_(hosts),
       knowledge_(options.knowledge),
       cores_per_user_(options.cores_per_user),
+      tenants_(std::move(options.tenants)),
+      watts_per_host_(options.watts_per_host),
       placement_(policy_or_default(std::move(options.policy)),
                  {.fair_share_half_life = options.fair_share_half_life}) {}
 
@@ -92,7 +114,9 @@ HostFacts Capacity::facts_of(const std::vector<const Executor*>& executors) cons
     if (auto known = knowledge_->facts_of(executors)) return std::move(*known);
   const HostDescription& host = executors.front()->host;
   HostFacts facts;
-  facts.kind = parse_host_kind(host.kind).value_or(placement::HostKind::cpu);
+  for (const Executor* executor : executors)  // one that offers a GPU says so
+    if (facts.kind == placement::HostKind::cpu)
+      facts.kind = parse_host_kind(executor->host.kind).value_or(placement::HostKind::cpu);
   facts.allocation.host = HostId(host.boot_id);
   return facts;
 }
@@ -107,11 +131,13 @@ placement::Host Capacity::host_of(const std::vector<const Executor*>& executors,
                        .features = facts.features,
                        .cores = {},
                        .memory = {},
-                       .gpus = facts.gpus};
+                       .gpus = facts.gpus,
+                       .watts_at_most = watts_per_host_};
   placement::CoreSet cores;
   for (const Executor* executor : executors) {
     cores |= core_set(executor->host.cores);
     host.memory = std::max(host.memory, executor->host.memory);
+    add_gpus(host.gpus, executor->host);
   }
   for (const std::uint32_t number : cores.numbers())
     host.cores.push_back({.number = number, .numa_node = numa_node_of(first.host, number)});
@@ -130,7 +156,7 @@ placement::Grant Capacity::grant_of(const Executor& executor) {
       .owner = TenantId(owner_of(executor)),
       .cores = core_set(executor.host.cores),
       .memory = executor.host.memory,
-      .gpus = {},
+      .gpus = gpu_set(executor.host),
       .until = executor.ends,
       .own_host_only = executor.lane_address.empty()};
   if (users_of(executor) == GrantUsers::owner) grant.users = placement::GrantUsers::owner_only;
@@ -171,6 +197,7 @@ Capacity::Losses Capacity::refresh_all(MonotonicTime now) {
   for (const std::string& boot_id : hosts_.boot_ids()) {
     HostFacts facts = facts_of(hosts_.of_host(boot_id));
     const auto known = placement_.host(HostId(boot_id));
+    for (const Executor* executor : hosts_.of_host(boot_id)) add_gpus(facts.gpus, executor->host);
     const bool is_as_before = known && known->host.kind == facts.kind &&
                               known->host.features == facts.features &&
                               known->host.gpus == facts.gpus;
@@ -193,9 +220,10 @@ Capacity::Losses Capacity::expire(MonotonicTime now) { return placement_.expire(
 placement::Request Capacity::request_of(const WorkerNeeds& needs, Where where) {
   placement::Request request{.tenant = tenant_of(needs.tenant),
                              .client = HostId(needs.boot_id),
-                             .alternatives = {{.cores = needs.cores, .memory = needs.memory}},
+                             .alternatives = needs.alternatives,
                              .constraints = needs.constraints,
                              .lifetime = needs.lifetime,
+                             .watts_at_most = needs.watts_at_most,
                              .near = {HostId(needs.boot_id)}};
   request.constraints.client_host = where == Where::client_host;
   return request;
@@ -206,6 +234,16 @@ placement::Decision Capacity::place(const WorkerNeeds& needs, Where where, Monot
   return placement_.open(request_of(needs, where), now);
 }
 
+placement::Decision Capacity::try_out(const WorkerNeeds& needs, Where where, std::uint32_t workers,
+                                      MonotonicTime now) {
+  welcome(needs.tenant);
+  placement::Request request = request_of(needs, where);
+  request.workers = workers;
+  placement::Decision decision = placement_.open(request, now);
+  if (decision.placed()) (void)placement_.close(decision.id, now);
+  return decision;
+}
+
 Result<placement::DecisionId> Capacity::adopt(const Executor& executor, const LeaseHeld& held,
                                               MonotonicTime now) {
   welcome(held.tenant);
@@ -213,7 +251,7 @@ Result<placement::DecisionId> Capacity::adopt(const Executor& executor, const Le
                                .grant = GrantId(executor.id.value()),
                                .cores = core_set(held.core_ids),
                                .memory = {held.memory.value * held.workers},
-                               .gpus = {}};
+                               .gpus = core_set(held.gpus)};
   return placement_.adopt(tenant_of(held.tenant), {place}, now);
 }
 
@@ -232,9 +270,60 @@ std::size_t Capacity::cores_leased(const std::string& boot_id) const {
   return host ? host->leased.size() : 0;
 }
 
+std::string Capacity::gpu_model(const std::string& boot_id, const CoreList& gpus) const {
+  const auto host = placement_.host(HostId(boot_id));
+  if (!host) return {};
+  std::optional<std::string> model;
+  for (const placement::Gpu& gpu : host->host.gpus) {
+    if (!std::ranges::binary_search(gpus, gpu.index)) continue;
+    if (model && *model != gpu.model) return {};
+    model = gpu.model;
+  }
+  return model.value_or("");
+}
+
+std::uint32_t Capacity::count_gpus(const std::string& boot_id, const placement::CoreSet& gpus,
+                                   const std::string& model) const {
+  const auto host = placement_.host(HostId(boot_id));
+  if (!host) return 0;
+  return static_cast<std::uint32_t>(
+      std::ranges::count_if(host->host.gpus, [&](const placement::Gpu& gpu) {
+        return gpus.contains(gpu.index) && (model.empty() || gpu.model == model);
+      }));
+}
+
+/// Nothing: no limit, and the usual weight.
+std::optional<placement::TenantTerms> Capacity::terms_of(const LeaseTenant& tenant) const {
+  placement::TenantTerms terms;
+  const auto stated = tenants_.find(tenant.name);
+  if (stated == tenants_.end() && cores_per_user_ == 0) return std::nullopt;
+  if (stated != tenants_.end()) terms = stated->second;
+  if (!terms.quota.cores && cores_per_user_ != 0) terms.quota.cores = cores_per_user_;
+  return terms;
+}
+
 void Capacity::welcome(const LeaseTenant& tenant) {
-  if (cores_per_user_ == 0) return;
-  placement_.set_terms(tenant_of(tenant), {.quota = {.cores = cores_per_user_}});
+  if (const auto terms = terms_of(tenant)) placement_.set_terms(tenant_of(tenant), *terms);
+}
+
+std::optional<std::string> Capacity::beyond_quota(const WorkerNeeds& needs,
+                                                  std::uint32_t workers) const {
+  const auto terms = terms_of(needs.tenant);
+  if (!terms) return std::nullopt;
+  std::uint64_t cores = std::numeric_limits<std::uint32_t>::max();
+  std::uint64_t gpus = cores;
+  for (const placement::WorkerShape& shape : needs.alternatives) {
+    cores = std::min<std::uint64_t>(cores, shape.cores);
+    gpus = std::min<std::uint64_t>(gpus, shape.gpus);
+  }
+  const auto over = [](std::string_view what, std::optional<std::uint32_t> limit,
+                       std::uint64_t wanted) -> std::optional<std::string> {
+    if (!limit || wanted <= *limit) return std::nullopt;
+    return fmt::format("you may have {} {} at a time, and this wants {}", *limit, what, wanted);
+  };
+  if (auto beyond = over("cores", terms->quota.cores, cores * workers)) return beyond;
+  if (auto beyond = over("GPUs", terms->quota.gpus, gpus * workers)) return beyond;
+  return over("workers", terms->quota.leases, workers);
 }
 
 }  // namespace orchid::gateway

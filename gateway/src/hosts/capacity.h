@@ -5,9 +5,12 @@
 // until when. The placement counts each core once, however many executors name it.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hosts/host_book.h"
 #include "placement/placement.h"
@@ -32,11 +35,12 @@ class HostKnowledge {
 /// What a worker needs, and who wants it.
 struct WorkerNeeds {
   LeaseTenant tenant;
-  std::uint32_t cores = 1;
-  ByteCount memory;
+  std::vector<placement::WorkerShape> alternatives{
+      placement::WorkerShape{}};          // the best first; one at least
   std::string boot_id;                    // its client's host
   placement::Constraints constraints{};   // beside where it can be reached from
   std::chrono::milliseconds lifetime{0};  // its grant lasts so much longer, at least
+  std::optional<double> watts_at_most{};  // that its host draws with it
 };
 
 /// Owned by the control thread. `hosts`, and the knowledge in its options, outlive it.
@@ -47,7 +51,10 @@ class Capacity {
     std::unique_ptr<placement::Policy> policy;  // null: `spread`
     const HostKnowledge* knowledge = nullptr;   // null: executors alone say what there is
     std::uint32_t cores_per_user = 0;           // leased at a time; 0: no limit
+    /// By the tenant's name; others have weight 1, and no limit but `cores_per_user`.
+    std::map<std::string, placement::TenantTerms> tenants{};
     std::chrono::milliseconds fair_share_half_life{0};
+    std::optional<double> watts_per_host{};  // each is kept below it, where it tells what it draws
   };
   Capacity(const HostBook& hosts, Options options);
 
@@ -65,6 +72,12 @@ class Capacity {
   enum class Where : std::uint8_t { client_host, anywhere };
   [[nodiscard]] static placement::Request request_of(const WorkerNeeds& needs, Where where);
   [[nodiscard]] placement::Decision place(const WorkerNeeds& needs, Where where, MonotonicTime now);
+  /// Whether so many workers could be placed now; nothing is taken, and the decision is remembered.
+  [[nodiscard]] placement::Decision try_out(const WorkerNeeds& needs, Where where,
+                                            std::uint32_t workers, MonotonicTime now);
+  /// Nothing, or why the tenant's quota never allows so many workers, whatever else he gives back.
+  [[nodiscard]] std::optional<std::string> beyond_quota(const WorkerNeeds& needs,
+                                                        std::uint32_t workers) const;
   /// A lease that an executor holds already. Errors: `no_capacity`: its cores are promised to
   /// somebody else, or are not the executor's.
   [[nodiscard]] Result<placement::DecisionId> adopt(const Executor& executor, const LeaseHeld& held,
@@ -80,6 +93,11 @@ class Capacity {
   [[nodiscard]] std::size_t cores_leased(const std::string& boot_id) const;
   /// Whether this tenant's functions may run there at all.
   [[nodiscard]] static bool serves(const Executor& executor, const LeaseTenant& tenant);
+  /// Of these GPUs of the host; "" when they have none, or several.
+  [[nodiscard]] std::string gpu_model(const std::string& boot_id, const CoreList& gpus) const;
+  /// How many of them are of the model; "": any.
+  [[nodiscard]] std::uint32_t count_gpus(const std::string& boot_id, const placement::CoreSet& gpus,
+                                         const std::string& model) const;
   /// What constraints call the host that this executor is on.
   [[nodiscard]] static const std::string& name_of(const Executor& executor);
 
@@ -89,11 +107,14 @@ class Capacity {
   [[nodiscard]] HostFacts facts_of(const std::vector<const Executor*>& executors) const;
   [[nodiscard]] static placement::Grant grant_of(const Executor& executor);
   [[nodiscard]] std::string free_name(const std::string& name, const std::string& boot_id) const;
+  [[nodiscard]] std::optional<placement::TenantTerms> terms_of(const LeaseTenant& tenant) const;
   void welcome(const LeaseTenant& tenant);
 
   const HostBook& hosts_;
   const HostKnowledge* knowledge_;
   std::uint32_t cores_per_user_;
+  std::map<std::string, placement::TenantTerms> tenants_;
+  std::optional<double> watts_per_host_;
   placement::Placement placement_;
   std::uint64_t version_ = 1;
 };
@@ -103,7 +124,10 @@ class Capacity {
 /// alone, since it could read what others' functions do there.
 [[nodiscard]] GrantTerms believed(GrantTerms told, uid_t teller, uid_t gateway_owner);
 
+/// Numbers that placement cannot hold are left out.
 [[nodiscard]] placement::CoreSet core_set(const CoreList& list);
+/// The indices of the GPUs that the executor offers.
+[[nodiscard]] placement::CoreSet gpu_set(const HostDescription& host);
 [[nodiscard]] std::optional<placement::HostKind> parse_host_kind(std::string_view name);
 
 }  // namespace orchid::gateway

@@ -1,6 +1,7 @@
 #include "hosts/host_report.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 namespace orchid::gateway {
@@ -9,11 +10,32 @@ using Json = nlohmann::json;
 
 namespace {
 
-std::size_t leased_cores(const ExecutorId& executor, const LeaseBook& leases) {
+/// Of one executor, in leases.
+struct Leased {
   std::size_t cores = 0;
-  for (const auto& [id, lease] : leases.leases())
-    if (lease.executor == executor) cores += lease.cores();
-  return cores;
+  std::uint64_t memory = 0;
+  std::size_t gpus = 0;
+  std::uint32_t widest = 0;  // cores of one worker
+};
+using LeasedByExecutor = std::map<ExecutorId, Leased>;
+
+LeasedByExecutor count_leased(const LeaseBook& leases) {
+  LeasedByExecutor counted;
+  for (const auto& [id, lease] : leases.leases()) {
+    Leased& one = counted[lease.executor];
+    one.cores += lease.cores();
+    one.memory += lease.memory.value * lease.workers;
+    one.gpus += lease.gpus.size();
+    one.widest = std::max(one.widest, lease.cores_per_worker);
+  }
+  return counted;
+}
+
+Json gpus_json(const std::vector<placement::Gpu>& gpus) {
+  Json list = Json::array();
+  for (const placement::Gpu& gpu : gpus)
+    list.push_back({{"index", gpu.index}, {"model", gpu.model}});
+  return list;
 }
 
 uid_t owner_of(const Executor& executor) {
@@ -40,14 +62,19 @@ Json grant_json(const Executor& executor, const HostViewer& viewer, MonotonicTim
   return json;
 }
 
-Json executor_json(const Executor& executor, const LeaseBook& leases, const HostViewer& viewer,
+Json executor_json(const Executor& executor, const Leased& leased, const HostViewer& viewer,
                    MonotonicTime now) {
   Json json{{"id", executor.id.value()},
             {"version", executor.version},
             {"state", executor.state == ExecutorState::connected ? "connected" : "lost"},
             {"grant", grant_json(executor, viewer, now)},
             {"cores", executor.host.cores},
-            {"cores_leased", leased_cores(executor.id, leases)},
+            {"cores_leased", leased.cores},
+            {"widest_worker", leased.widest},
+            {"memory_bytes", executor.host.memory.value},
+            {"memory_leased_bytes", leased.memory},
+            {"gpus", gpu_set(executor.host).numbers()},
+            {"gpus_leased", leased.gpus},
             {"workers_ready", executor.capacity.workers_ready},
             {"counters", executor.capacity.counters}};
   json["owner"] = "another user";
@@ -70,6 +97,9 @@ Json host_json(const std::vector<const Executor*>& executors, const Capacity& ca
   json["cores"] = placed->host.cores.size();
   json["cores_usable"] = placed->granted.size();
   json["cores_leased"] = placed->leased.size();
+  json["gpus"] = gpus_json(placed->host.gpus);
+  json["gpus_usable"] = placed->gpus_granted.size();
+  json["gpus_leased"] = placed->gpus_leased.size();
   if (placed->watts) json["watts"] = *placed->watts;
   return json;
 }
@@ -79,11 +109,12 @@ Json host_json(const std::vector<const Executor*>& executors, const Capacity& ca
 Json hosts_json(const HostBook& hosts, const LeaseBook& leases, const Capacity& capacity,
                 const HostViewer& viewer, MonotonicTime now) {
   Json list = Json::array();
+  LeasedByExecutor leased = count_leased(leases);
   for (const std::string& boot_id : hosts.boot_ids()) {
     const auto executors = hosts.of_host(boot_id);
     Json host = host_json(executors, capacity);
     for (const Executor* executor : executors)
-      host["executors"].push_back(executor_json(*executor, leases, viewer, now));
+      host["executors"].push_back(executor_json(*executor, leased[executor->id], viewer, now));
     list.push_back(std::move(host));
   }
   return list;

@@ -16,6 +16,9 @@ using std::chrono::milliseconds;
 
 constexpr std::uint32_t most_workers = 100'000;
 constexpr std::uint32_t most_cores = 65'536;
+constexpr std::uint32_t most_gpus = 1'024;
+constexpr std::size_t most_alternatives = 8;
+constexpr double most_watts = 1e6;
 constexpr milliseconds longest_wait{600'000};
 
 /// Reads the fields of a client's document one after the other; the first fault is kept, and a
@@ -77,6 +80,32 @@ class Document {
       note("'" + place_ + key + "' must be an object");
     return nested;
   }
+  /// A list of objects; an empty one if it is not there.
+  std::vector<Document> objects(const char* key, std::size_t most) {
+    Json value = take(key);
+    std::vector<Document> list;
+    const auto is_object = [](const Json& item) { return item.is_object(); };
+    const bool good =
+        value.is_null() || (value.is_array() && !value.empty() && value.size() <= most &&
+                            std::ranges::all_of(value, is_object));
+    if (!good)
+      note("'" + place_ + key + "' must be a list of 1 to " + std::to_string(most) + " objects");
+    if (!good || value.is_null()) return list;
+    for (Json& item : value) {
+      list.push_back(Document({}, place_ + key + "[" + std::to_string(list.size()) + "]."));
+      list.back().json_ = std::move(item);
+    }
+    return list;
+  }
+  [[nodiscard]] bool has(const char* key) const { return json_.is_object() && json_.contains(key); }
+  double positive(const char* key, double most) {
+    const Json value = take(key);
+    if (value.is_null()) return 0;
+    if (value.is_number() && value.get<double>() > 0 && value.get<double>() <= most)
+      return value.get<double>();
+    note("'" + place_ + key + "' must be a number above 0");
+    return 0;
+  }
   void note(std::string fault) {
     if (fault_.empty()) fault_ = std::move(fault);
   }
@@ -111,6 +140,43 @@ milliseconds read_duration(Document& document) {
       static_cast<std::uint64_t>(ClientLeases::longest.count())));
 }
 
+Json shapes_json(const std::vector<placement::WorkerShape>& shapes) {
+  Json list = Json::array();
+  for (const placement::WorkerShape& shape : shapes)
+    list.push_back({{"cores", shape.cores},
+                    {"memory_bytes", shape.memory.value},
+                    {"gpus", shape.gpus},
+                    {"gpu_model", shape.gpu_model}});
+  return list;
+}
+
+placement::WorkerShape read_shape(Document& document, const char* cores) {
+  placement::WorkerShape shape;
+  shape.cores = document.number<std::uint32_t>(cores, 1, 1, most_cores);
+  shape.memory =
+      ByteCount{document.number<std::uint64_t>("memory_bytes", 0, 0, std::uint64_t{1} << 50)};
+  shape.gpus = document.number<std::uint32_t>("gpus", 0, 0, most_gpus);
+  shape.gpu_model = document.text("gpu_model");
+  if (!shape.gpu_model.empty() && shape.gpus == 0)
+    document.note("'gpu_model' needs a number of 'gpus'");
+  return shape;
+}
+
+/// Either a list, or the fields of the only one.
+std::vector<placement::WorkerShape> read_alternatives(Document& document) {
+  std::vector<placement::WorkerShape> shapes;
+  if (document.has("alternatives"))
+    for (const char* key : {"cores_per_worker", "memory_bytes", "gpus", "gpu_model"})
+      if (document.has(key))
+        document.note(std::string("'") + key + "' belongs into each of the 'alternatives'");
+  for (Document& one : document.objects("alternatives", most_alternatives)) {
+    shapes.push_back(read_shape(one, "cores"));
+    document.include(one);
+  }
+  if (shapes.empty()) shapes.push_back(read_shape(document, "cores_per_worker"));
+  return shapes;
+}
+
 Json view(const ClientLeaseView& lease, Secrets secrets) {
   Json workers = Json::array();
   for (const WorkerGrant& grant : lease.workers) {
@@ -119,14 +185,19 @@ Json view(const ClientLeaseView& lease, Secrets secrets) {
                 {"boot_id", grant.boot_id},
                 {"lane_socket", grant.lane_socket},
                 {"lane_address", grant.lane_address}};
+    worker["cores"] = grant.cores;
+    worker["memory_bytes"] = grant.memory.value;
+    worker["gpus"] = grant.gpus;
+    worker["gpu_model"] = grant.gpu_model;
     if (secrets == Secrets::shown) worker["secret"] = grant.secret;
     workers.push_back(std::move(worker));
   }
   return {{"id", to_string(lease.id)},
           {"state", lease.open ? "open" : "opening"},
           {"wait", to_string(lease.wait)},
-          {"cores_per_worker", lease.terms.cores},
-          {"memory_bytes", lease.terms.memory.value},
+          {"cores_per_worker", lease.terms.alternatives.front().cores},
+          {"memory_bytes", lease.terms.alternatives.front().memory.value},
+          {"alternatives", shapes_json(lease.terms.alternatives)},
           {"workers_wanted", lease.workers_wanted},
           {"expires_in_ms", lease.expires_in.count()},
           {"workers", std::move(workers)}};
@@ -145,6 +216,8 @@ void read_constraints(Document& document, WorkerTerms& terms) {
   terms.constraints.kind = parse_host_kind(kind);
   if (!kind.empty() && !terms.constraints.kind)
     document.note("'constraints.kind' must be cpu, gpu or dpu");
+  if (const double watts = document.positive("watts_at_most", most_watts); watts > 0)
+    terms.watts_at_most = watts;
   terms.lifetime = milliseconds(document.number<std::uint64_t>(
       "lifetime_ms", 0, 0, static_cast<std::uint64_t>(ClientLeases::longest.count())));
 }
@@ -157,9 +230,7 @@ Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body) 
   request.workers = document.number<std::uint32_t>("workers", 1, 1, most_workers);
   request.at_least =
       document.number<std::uint32_t>("at_least", request.workers, 1, request.workers);
-  request.terms.cores = document.number<std::uint32_t>("cores_per_worker", 1, 1, most_cores);
-  request.terms.memory =
-      ByteCount{document.number<std::uint64_t>("memory_bytes", 0, 0, std::uint64_t{1} << 50)};
+  request.terms.alternatives = read_alternatives(document);
   const std::string wait = document.text("wait");
   if (const auto mode = parse_wait_mode(wait))
     request.wait = *mode;
@@ -189,8 +260,13 @@ Result<WorkerTerms> parse_placement_query(std::string_view query) {
   if (!cores) return fail(cores.error());
   const auto memory = number("memory_bytes", 0, 0);
   if (!memory) return fail(memory.error());
-  terms.cores = static_cast<std::uint32_t>(std::min<std::uint64_t>(*cores, most_cores));
-  terms.memory = ByteCount{*memory};
+  const auto gpus = number("gpus", 0, 0);
+  if (!gpus) return fail(gpus.error());
+  terms.alternatives = {
+      {.cores = static_cast<std::uint32_t>(std::min<std::uint64_t>(*cores, most_cores)),
+       .memory = ByteCount{*memory},
+       .gpus = static_cast<std::uint32_t>(std::min<std::uint64_t>(*gpus, most_gpus)),
+       .gpu_model = query_parameter(query, "gpu_model")}};
   terms.constraints.host = query_parameter(query, "host");
   terms.constraints.architecture = query_parameter(query, "architecture");
   const std::string kind = query_parameter(query, "kind");

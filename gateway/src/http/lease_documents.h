@@ -11,11 +11,10 @@ namespace orchid::gateway {
 /// What POST /v1/leases asks for; `terms.tenant` is left empty. An empty body asks for one worker.
 /// Errors: `bad_request`, naming the field.
 [[nodiscard]] Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body);
-/// The duration that PATCH /v1/leases/ID asks for. Errors: `bad_request`.
-/// Of GET /v1/placement: `cores`, `memory_bytes`, `host`, `kind`, `architecture`; each may be left
-/// out. Errors: `bad_request`.
+/// Of GET /v1/placement: `cores`, `memory_bytes`, `gpus`, `gpu_model`, `host`, `kind`,
+/// `architecture`; each may be left out. Errors: `bad_request`.
 [[nodiscard]] Result<WorkerTerms> parse_placement_query(std::string_view query);
-
+/// The duration that PATCH /v1/leases/ID asks for. Errors: `bad_request`.
 [[nodiscard]] Result<ClientLeaseRenewal> parse_lease_renewal(std::span<const std::byte> body);
 
 /// Only the owner of a lease who opens or renews it is shown the secrets.

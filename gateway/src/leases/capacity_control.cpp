@@ -9,6 +9,7 @@
 
 #include "clusters/cluster_report.h"
 #include "hosts/host_report.h"
+#include "leases/demand_report.h"
 #include "leases/placement_report.h"
 
 namespace orchid::gateway {
@@ -17,6 +18,11 @@ namespace {
 
 constexpr std::chrono::milliseconds tick_interval{100};
 
+Capacity::Options knowing(const HostKnowledge& clusters, Capacity::Options options) {
+  options.knowledge = &clusters;
+  return options;
+}
+
 }  // namespace
 
 CapacityControl::CapacityControl(boost::asio::io_context& control, const Clock& clock,
@@ -24,9 +30,7 @@ CapacityControl::CapacityControl(boost::asio::io_context& control, const Clock& 
     : control_(control),
       clock_(clock),
       clusters_(control, clock, options.sources, [this] { clusters_changed(); }),
-      broker_(options.broker, {.policy = std::move(options.policy),
-                               .knowledge = &clusters_,
-                               .cores_per_user = options.cores_per_user}),
+      broker_(options.broker, knowing(clusters_, std::move(options.capacity))),
       clients_(broker_, options.client_workers),
       boot_id_(options.broker.boot_id),
       owner_(options.owner),
@@ -124,9 +128,7 @@ void CapacityControl::report_hosts(uid_t viewer, boost::asio::io_context& reply_
   });
 }
 
-nlohmann::json CapacityControl::demand() const {
-  return {{"cores_wanted", broker_.cores_wanted()}};
-}
+nlohmann::json CapacityControl::demand() const { return demand_json(broker_.demand()); }
 
 void CapacityControl::report_demand(boost::asio::io_context& reply_to,
                                     std::function<void(std::string)> done) {
@@ -151,7 +153,8 @@ void CapacityControl::explain(uid_t tenant, LeaseId lease, boost::asio::io_conte
 void CapacityControl::consider(WorkerTerms terms, boost::asio::io_context& reply_to,
                                std::function<void(std::string)> done) {
   on_control([this, terms = std::move(terms), &reply_to, done = std::move(done)]() mutable {
-    if (terms.memory.value == 0) terms.memory = broker_.worker_memory();
+    for (placement::WorkerShape& shape : terms.alternatives)
+      if (shape.memory.value == 0) shape.memory = broker_.worker_memory();
     if (terms.boot_id.empty()) terms.boot_id = boot_id_;
     boost::asio::post(
         reply_to, [done = std::move(done),

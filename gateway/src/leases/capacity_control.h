@@ -27,9 +27,8 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
  public:
   struct Options {
     WorkerBroker::Options broker;
-    std::unique_ptr<placement::Policy> policy;  // null: `spread`
-    std::uint32_t cores_per_user = 0;           // leased at a time; 0: no limit
-    std::size_t client_workers = 0;             // in a user's own leases together; 0: no limit
+    Capacity::Options capacity;      // `knowledge` is set here
+    std::size_t client_workers = 0;  // in a user's own leases together; 0: no limit
     RemoteDispatch::Options dispatch;
     std::vector<CapacitySource::Options> sources;
     std::optional<uid_t> owner = std::nullopt;  // whose gateway this is; nothing: everybody's

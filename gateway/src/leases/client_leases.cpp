@@ -20,6 +20,16 @@ milliseconds time_left(MonotonicTime end, MonotonicTime now) {
   return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(end - now));
 }
 
+/// What an executor has told of a lease's worker.
+placement::WorkerShape shape_of(const LeaseHeld& lease, const Executor& executor) {
+  placement::WorkerShape shape{.cores = lease.cores_per_worker,
+                               .memory = lease.memory,
+                               .gpus = static_cast<std::uint32_t>(lease.gpus.size())};
+  for (const OfferedGpu& gpu : executor.host.gpus)
+    if (!lease.gpus.empty() && gpu.index == lease.gpus.front()) shape.gpu_model = gpu.model;
+  return shape;
+}
+
 Result<void> check_duration(milliseconds duration) {
   if (duration >= ClientLeases::shortest && duration <= ClientLeases::longest) return {};
   return fail(ErrorCode::bad_request, "a lease lasts from 1 s to 24 h; it is renewed while needed");
@@ -28,7 +38,9 @@ Result<void> check_duration(milliseconds duration) {
 }  // namespace
 
 Result<void> ClientLeases::check(const ClientLeaseRequest& request) const {
-  if (request.workers == 0 || request.terms.cores == 0)
+  const auto& alternatives = request.terms.alternatives;
+  if (request.workers == 0 || alternatives.empty() ||
+      std::ranges::any_of(alternatives, [](const auto& shape) { return shape.cores == 0; }))
     return fail(ErrorCode::bad_request, "a lease needs at least one worker with one core");
   if (request.at_least == 0 || request.at_least > request.workers)
     return fail(ErrorCode::bad_request, "at_least must be from 1 to the number of workers");
@@ -44,22 +56,34 @@ Result<void> ClientLeases::check(const ClientLeaseRequest& request) const {
                                 ? fmt::format("ask for at most {}, or release a lease",
                                               workers_per_tenant_ - held)
                                 : "release a lease first"));
+  if (const auto beyond = broker_.beyond_quota(request.terms, request.at_least))
+    return fail(ErrorCode::quota, "the tenant's quota: " + *beyond);
+  return {};
+}
+
+/// Whether what there is could ever be enough.
+Result<void> ClientLeases::check_room(LeaseId id, const ClientLeaseRequest& request,
+                                      MonotonicTime now) {
   if (broker_.grows()) return {};
   const std::size_t largest = broker_.largest(request.terms);
-  if (request.at_least > largest)
-    return fail(ErrorCode::no_capacity,
-                largest == 0
-                    ? "no executor is there that has such workers: see 'orchid hosts'"
-                    : fmt::format("all executors together have room for {} such workers; ask for "
-                                  "fewer, or with fewer cores each",
-                                  largest));
-  return {};
+  if (request.at_least <= largest) return {};
+  const std::string why = broker_.note_refusal(id, request.terms, request.at_least, now);
+  return fail(ErrorCode::no_capacity,
+              largest == 0
+                  ? fmt::format("no executor is there that has such workers ({}): see 'orchid "
+                                "hosts' and 'orchid explain {}'",
+                                why, to_string(id))
+                  : fmt::format("all executors together have room for {} such workers; ask for "
+                                "fewer, or with fewer cores each; 'orchid explain {}' says more",
+                                largest, to_string(id)));
 }
 
 void ClientLeases::open(ClientLeaseRequest request, MonotonicTime now, Opened done) {
   if (auto good = check(request); !good) return done(fail(std::move(good.error())));
-  if (request.terms.memory.value == 0) request.terms.memory = broker_.worker_memory();
+  for (placement::WorkerShape& shape : request.terms.alternatives)
+    if (shape.memory.value == 0) shape.memory = broker_.worker_memory();
   const LeaseId id = broker_.next_lease_id();
+  if (auto room = check_room(id, request, now); !room) return done(fail(std::move(room.error())));
   ClientLease lease{.request = request,
                     .holder = HolderId(next_holder_++),
                     .expires = now + request.duration,
@@ -89,20 +113,20 @@ void ClientLeases::settle(Leases::iterator found, MonotonicTime now) {
   if (here >= lease.request.workers ||
       (enough && (nothing_on_its_way || now >= lease.give_up_at))) {
     const Opened done = std::exchange(lease.waiting, nullptr);
-    log::info("event=client_lease_opened lease={} workers={} cores_per_worker={}",
-              to_string(found->first), here, lease.request.terms.cores);
+    log::info("event=client_lease_opened lease={} workers={}", to_string(found->first), here);
     return done(view_of(found->first, lease, now));
   }
   if (now < lease.give_up_at) return;
   const Opened done = std::exchange(lease.waiting, nullptr);
-  const std::string refusal = broker_.refusal_of(lease.holder);
+  const auto refusal = broker_.refusal_of(lease.holder);
   const std::string why = fmt::format(
       "{} of {} workers came free in {} ms{}: ask for fewer, wait longer, or try again later; "
       "'orchid explain {}' says more",
       here, lease.request.at_least, lease.request.within.count(),
-      refusal.empty() ? "" : " (" + refusal + ")", to_string(found->first));
+      refusal ? " (" + refusal->message + ")" : "", to_string(found->first));
   remove(found, now);
-  done(fail(ErrorCode::no_capacity, why));
+  const bool quota = refusal && refusal->code == ErrorCode::quota;
+  done(fail(quota ? ErrorCode::quota : ErrorCode::no_capacity, why));
 }
 
 void ClientLeases::remove(Leases::iterator lease, MonotonicTime now) {
@@ -182,10 +206,10 @@ std::vector<WorkerBroker::Held> ClientLeases::adopt(const std::vector<LeaseHeld>
     const LeaseId id = lease.client.client_lease;
     auto known = leases_.find(id);
     if (known == leases_.end()) {
-      // What the client asked for is not known here; it keeps what it has.
+      // What the client asked for is not known here; it keeps what it has, and who replaces a
+      // worker is like the first that was told.
       ClientLeaseRequest request{.terms = {.tenant = lease.tenant,
-                                           .cores = lease.cores_per_worker,
-                                           .memory = lease.memory,
+                                           .alternatives = {shape_of(lease, executor)},
                                            .boot_id = executor.host.boot_id},
                                  .workers = 0,
                                  .wait = lease.client.wait};
@@ -205,7 +229,11 @@ std::vector<WorkerBroker::Held> ClientLeases::adopt(const std::vector<LeaseHeld>
                                    .lane_socket = executor.lane_socket,
                                    .lane_address = executor.lane_address,
                                    .node = executor.host.hostname,
-                                   .boot_id = executor.host.boot_id};
+                                   .boot_id = executor.host.boot_id,
+                                   .cores = lease.cores_per_worker,
+                                   .memory = lease.memory,
+                                   .gpus = lease.gpus,
+                                   .gpu_model = shape_of(lease, executor).gpu_model};
     client.request.workers = std::max<std::uint32_t>(
         client.request.workers, static_cast<std::uint32_t>(client.workers.size()));
     adopted.push_back({lease, client.holder});

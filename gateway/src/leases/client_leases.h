@@ -86,6 +86,8 @@ class ClientLeases {
   };
   using Leases = std::map<LeaseId, ClientLease>;
   [[nodiscard]] Result<void> check(const ClientLeaseRequest& request) const;
+  [[nodiscard]] Result<void> check_room(LeaseId id, const ClientLeaseRequest& request,
+                                        MonotonicTime now);
   void add(LeaseId id, ClientLease lease);
   void settle(Leases::iterator lease, MonotonicTime now);
   void remove(Leases::iterator lease, MonotonicTime now);

@@ -20,29 +20,32 @@ OpenLease Lease::open_message() const {
           .cores_per_worker = cores_per_worker,
           .core_ids = core_ids,
           .memory = memory,
-          .client = client};
+          .client = client,
+          .gpus = gpus};
 }
 
 LeaseBook::Opening LeaseBook::open(const Request& request, MonotonicTime now) {
-  assert(request.needs.cores > 0);
+  assert(!request.needs.alternatives.empty());
   const placement::Decision decision = capacity_.place(request.needs, request.where, now);
   if (decision.refusal)
     return {decision.id, fail(decision.refusal->code, decision.refusal->message)};
   const placement::Place& place = decision.places.front();
+  const placement::WorkerShape& shape = request.needs.alternatives[place.alternative];
   const Executor* executor = hosts_.find(ExecutorId(place.grant.value()));
   assert(executor != nullptr && executor->state == ExecutorState::connected);
   Lease lease{.id = next_id(),
               .executor = executor->id,
               .holder = request.holder,
               .tenant = request.needs.tenant,
-              .cores_per_worker = request.needs.cores,
+              .cores_per_worker = shape.cores,
               .core_ids = place.cores.numbers(),
-              .memory = request.needs.memory,
+              .memory = shape.memory,
               .client = request.client,
               .secret = random_hex(secret_bytes),
               .changed = now,
               .unanswered_opens = 1,
-              .placed = decision.id};
+              .placed = decision.id,
+              .gpus = place.gpus.numbers()};
   by_decision_.emplace(decision.id, lease.id);
   return {decision.id, &leases_.emplace(lease.id, std::move(lease)).first->second};
 }
@@ -81,7 +84,8 @@ bool LeaseBook::adopt(const ExecutorId& executor, const LeaseHeld& held, HolderI
                                     .secret = {},
                                     .state = LeaseState::open,
                                     .changed = now,
-                                    .placed = *placed});
+                                    .placed = *placed,
+                                    .gpus = held.gpus});
   return true;
 }
 

@@ -45,6 +45,7 @@ struct Lease {
   bool closed_early = false;                    // before the answer to an open_lease
   unsigned unanswered_opens = 0;                // while there are any, it may yet be opened (again)
   std::optional<placement::DecisionId> placed;  // nothing: its cores are others' already
+  CoreList gpus{};                              // indices
   [[nodiscard]] std::size_t cores() const { return std::size_t{workers} * cores_per_worker; }
   [[nodiscard]] OpenLease open_message() const;
 };

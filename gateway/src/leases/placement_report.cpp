@@ -13,11 +13,13 @@ Json texts_of(const std::vector<placement::HostReason>& findings) {
   return texts;
 }
 
-Json tally_json(const placement::Tally& tally) {
+/// `wanted`: of the request.
+Json tally_json(const placement::Tally& tally, const std::vector<placement::WorkerShape>& wanted) {
   Json counts = Json::object();
   for (const placement::ReasonCount& count : tally.counts)
     counts[std::string(to_string(count.reason))] = count.grants;
-  return {{"summary", summary_of(tally)},
+  return {{"wanted", tally.alternative < wanted.size() ? to_string(wanted[tally.alternative]) : ""},
+          {"summary", summary_of(tally)},
           {"counts", std::move(counts)},
           {"examples", texts_of(tally.examples)}};
 }
@@ -37,7 +39,7 @@ Json explanation_json(const placement::Explanation& explanation, MonotonicTime n
   json["chosen"] = texts_of(explanation.chosen);
   json["alternatives"] = Json::array();
   for (const placement::Tally& tally : explanation.tallies)
-    json["alternatives"].push_back(tally_json(tally));
+    json["alternatives"].push_back(tally_json(tally, explanation.request.alternatives));
   return json;
 }
 

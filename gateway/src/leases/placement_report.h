@@ -9,8 +9,8 @@
 namespace orchid::gateway {
 
 /// {"decisions": [{"number", "age_ms", "policy", "placed": bool, "workers", "cores_per_worker",
-/// "memory_bytes", "refusal", "chosen" [text], "alternatives" [{"summary", "counts" {reason: n},
-/// "examples" [text]}]}]}
+/// "memory_bytes", "refusal", "chosen" [text], "alternatives" [{"wanted" text, "summary", "counts"
+/// {reason: n}, "examples" [text]}]}]}
 [[nodiscard]] std::string explanations_json(const std::vector<placement::Explanation>& explanations,
                                             MonotonicTime now);
 

@@ -15,7 +15,7 @@ WorkerBroker::WorkerBroker(Options options, Capacity::Options capacity)
 
 WorkerTerms WorkerBroker::dispatcher_terms(LeaseTenant tenant) const {
   return {.tenant = std::move(tenant),
-          .memory = options_.worker_memory,
+          .alternatives = {{.memory = options_.worker_memory}},
           .boot_id = options_.boot_id,
           .remote = options_.remote_dispatch};
 }
@@ -202,7 +202,11 @@ WorkerGrant WorkerBroker::grant_of(const Lease& lease) const {
           .lane_socket = executor.lane_socket,
           .lane_address = executor.lane_address,
           .node = executor.host.hostname,
-          .boot_id = executor.host.boot_id};
+          .boot_id = executor.host.boot_id,
+          .cores = lease.cores_per_worker,
+          .memory = lease.memory,
+          .gpus = lease.gpus,
+          .gpu_model = capacity_.gpu_model(executor.host.boot_id, lease.gpus)};
 }
 
 void WorkerBroker::tick(MonotonicTime now) {

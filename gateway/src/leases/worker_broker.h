@@ -57,12 +57,23 @@ using BrokerAction = std::variant<SendToExecutor, ForgetExecutor, GiveWorker, As
 /// What a holder's workers are like, and where they may be.
 struct WorkerTerms {
   LeaseTenant tenant;
-  std::uint32_t cores = 1;  // of each
-  ByteCount memory;         // of each
+  /// What each worker has, for each worker by itself; the best first, one at least.
+  std::vector<placement::WorkerShape> alternatives{placement::WorkerShape{}};
   std::string boot_id;  // the holder's own host: its workers there are reached by the local lane
   bool remote = false;  // workers of other hosts too, where executors have an address
   placement::Constraints constraints{};
   std::chrono::milliseconds lifetime{0};  // the worker's place lasts so much longer, at least
+  std::optional<double> watts_at_most{};  // that its host draws with it
+  /// Cores of the alternative with the fewest GPUs: cores alone can be asked back of others.
+  [[nodiscard]] std::uint32_t cores_without_gpus() const;
+};
+
+/// Workers that are wanted alike, and have found no place.
+struct WorkerDemand {
+  std::uint32_t workers = 0;
+  std::vector<placement::WorkerShape> alternatives;  // any of them will do; the best first
+  placement::Constraints constraints;
+  std::chrono::milliseconds lifetime{0};
 };
 
 /// Owned by the control thread.
@@ -114,23 +125,34 @@ class WorkerBroker {
   /// What there is is not all that there can be.
   [[nodiscard]] bool grows() const { return options_.grows; }
   [[nodiscard]] LeaseId next_lease_id() { return leases_.next_id(); }
-  /// Cores of the workers that are wanted and have found no place.
-  [[nodiscard]] std::uint64_t cores_wanted() const;
+  /// Workers that are wanted and have found no place, though more capacity could give them one: a
+  /// tenant's that has all that its quota allows are not among them.
+  [[nodiscard]] std::vector<WorkerDemand> demand() const;
   /// How many workers of such terms there could be at most, if nobody else had any.
   [[nodiscard]] std::size_t largest(const WorkerTerms& terms) const;
   /// Leases that the holder has or that are on their way to it.
   [[nodiscard]] unsigned held_by(HolderId id) const;
   /// The last decision for the holder; nothing before the first one.
   [[nodiscard]] std::optional<placement::DecisionId> decision_for(HolderId id) const;
-  /// Why the last one refused; "" when it did not.
-  [[nodiscard]] std::string refusal_of(HolderId id) const;
+  /// Why the last one refused; nothing when it did not.
+  [[nodiscard]] std::optional<placement::Refusal> refusal_of(HolderId id) const;
+  /// For a client's lease that there is not, since it cannot be: what is said of each grant becomes
+  /// its decision, for `explain`. The summary of it, for people.
+  [[nodiscard]] std::string note_refusal(LeaseId client_lease, const WorkerTerms& terms,
+                                         std::uint32_t workers, MonotonicTime now);
+  /// Nothing, or why the tenant's quota never allows so many such workers.
+  [[nodiscard]] std::optional<std::string> beyond_quota(const WorkerTerms& terms,
+                                                        std::uint32_t workers) const {
+    return capacity_.beyond_quota(needs_of(terms), workers);
+  }
   /// Of a lease of one worker, or all those of a client's lease; the oldest first. Of this tenant
   /// only. Errors: `not_found`: there is none, or it is forgotten.
   [[nodiscard]] Result<std::vector<placement::Explanation>> explain(uid_t tenant,
                                                                     LeaseId lease) const;
-  /// What would be said of each host now, of a worker with these terms.
+  /// What would be said of each host now, of a worker with this alternative of the terms.
   [[nodiscard]] std::vector<placement::HostReason> consider(const WorkerTerms& terms,
-                                                            MonotonicTime now) const;
+                                                            MonotonicTime now,
+                                                            std::uint32_t alternative = 0) const;
 
   /// What has to be done since the last time, in order.
   [[nodiscard]] std::vector<BrokerAction> take_actions();
@@ -153,6 +175,7 @@ class WorkerBroker {
     std::uint64_t refused_at =
         0;  // of the capacity's version: it is not asked again before that changes
     std::optional<placement::DecisionId> decision;
+    bool over_quota = false;  // by that decision
     [[nodiscard]] unsigned unmet() const { return wanted > held ? wanted - held : 0; }
     /// What it could be asked for.
     [[nodiscard]] unsigned lasting() const {
@@ -163,6 +186,9 @@ class WorkerBroker {
   [[nodiscard]] bool open_one(MonotonicTime now);
   [[nodiscard]] bool open_for(HolderId id, Holder& holder, MonotonicTime now);
   [[nodiscard]] const Lease* find_place(HolderId id, Holder& holder, MonotonicTime now);
+  [[nodiscard]] LeaseBook::Opening open_first(LeaseBook::Request request, Holder& holder,
+                                              MonotonicTime now);
+  [[nodiscard]] std::optional<WorkerDemand> demand_of(const Holder& holder) const;
   [[nodiscard]] static WorkerNeeds needs_of(const WorkerTerms& terms);
   void ask_back(MonotonicTime now);
   [[nodiscard]] bool has_for(const LeaseTenant& tenant, HolderId donor) const;
@@ -170,6 +196,9 @@ class WorkerBroker {
   void take_over(const ExecutorId& id, const std::vector<Held>& held, MonotonicTime now);
   [[nodiscard]] WorkerGrant grant_of(const Lease& lease) const;
   [[nodiscard]] bool fits(const Executor& executor, const WorkerTerms& terms) const;
+  [[nodiscard]] std::uint32_t workers_with_gpus(const HostDescription& host,
+                                                const placement::CoreSet& gpus,
+                                                const placement::WorkerShape& shape) const;
   [[nodiscard]] WorkerTerms dispatcher_terms(LeaseTenant tenant) const;
   void grant_changed(const ExecutorId& id, const GrantChanged& grant, MonotonicTime now);
   void refresh_host(const std::string& boot_id, MonotonicTime now);

@@ -1,6 +1,8 @@
 // worker_broker_plan.cpp: who gets a worker next, where, and who gives one back; and what is said
 // of such decisions afterwards.
 #include <algorithm>
+#include <limits>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -38,13 +40,20 @@ bool WorkerBroker::open_for(HolderId id, Holder& holder, MonotonicTime now) {
   return true;
 }
 
+std::uint32_t WorkerTerms::cores_without_gpus() const {
+  return std::ranges::min(
+             alternatives, {},
+             [](const placement::WorkerShape& shape) { return std::pair(shape.gpus, shape.cores); })
+      .cores;
+}
+
 WorkerNeeds WorkerBroker::needs_of(const WorkerTerms& terms) {
   return {.tenant = terms.tenant,
-          .cores = terms.cores,
-          .memory = terms.memory,
+          .alternatives = terms.alternatives,
           .boot_id = terms.boot_id,
           .constraints = terms.constraints,
-          .lifetime = terms.lifetime};
+          .lifetime = terms.lifetime,
+          .watts_at_most = terms.watts_at_most};
 }
 
 /// A lease of one worker: on the holder's own host, or else anywhere that it can reach.
@@ -58,12 +67,9 @@ const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime
     request.client->expires_in =
         std::max(std::chrono::milliseconds(0),
                  std::chrono::duration_cast<std::chrono::milliseconds>(holder.expires - now));
-  LeaseBook::Opening opening = leases_.open(request, now);
-  if (!opening.lease && terms.remote) {
-    request.where = Capacity::Where::anywhere;
-    opening = leases_.open(request, now);
-  }
+  const LeaseBook::Opening opening = open_first(std::move(request), holder, now);
   holder.decision = opening.decision;
+  holder.over_quota = !opening.lease && opening.lease.error().code == ErrorCode::quota;
   if (holder.client) decisions_.note(holder.client->client_lease, opening.decision);
   if (opening.lease) {
     decisions_.note((*opening.lease)->id, opening.decision);
@@ -71,6 +77,26 @@ const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime
   }
   holder.refused_at = capacity_.version();
   return nullptr;
+}
+
+/// A better alternative elsewhere comes before a lesser one on the holder's own host. The last
+/// refusal speaks of all of them.
+LeaseBook::Opening WorkerBroker::open_first(LeaseBook::Request request, Holder& holder,
+                                            MonotonicTime now) {
+  if (!holder.terms.remote) return leases_.open(request, now);
+  const std::vector<placement::WorkerShape> all = request.needs.alternatives;
+  for (std::size_t i = 0;; ++i) {
+    request.needs.alternatives = {all[i]};
+    request.where = Capacity::Where::client_host;
+    LeaseBook::Opening opening = leases_.open(request, now);
+    if (opening.lease) return opening;
+    const bool last = i + 1 == all.size();
+    if (last) request.needs.alternatives = all;
+    request.where = Capacity::Where::anywhere;
+    opening = leases_.open(request, now);
+    if (opening.lease || last) return opening;
+    if (holder.client) decisions_.note(holder.client->client_lease, opening.decision);
+  }
 }
 
 bool WorkerBroker::fits(const Executor& executor, const WorkerTerms& terms) const {
@@ -88,24 +114,81 @@ bool WorkerBroker::fits(const Executor& executor, const WorkerTerms& terms) cons
          });
 }
 
-std::uint64_t WorkerBroker::cores_wanted() const {
-  std::uint64_t cores = 0;
-  for (const auto& [id, holder] : holders_)
-    cores += std::uint64_t{holder.unmet()} * holder.terms.cores;
-  return cores;
+/// Nothing: it wants nothing, or new capacity would not help it.
+std::optional<WorkerDemand> WorkerBroker::demand_of(const Holder& holder) const {
+  if (holder.unmet() == 0 || holder.over_quota) return std::nullopt;
+  WorkerDemand demand{.workers = holder.unmet(),
+                      .alternatives = holder.terms.alternatives,
+                      .constraints = holder.terms.constraints,
+                      .lifetime = holder.terms.lifetime};
+  if (holder.terms.remote) return demand;
+  const auto own = capacity_.placement().host(placement::HostId(holder.terms.boot_id));
+  if (!own) return std::nullopt;  // nobody knows what its host is called
+  if (demand.constraints.host.empty()) demand.constraints.host = own->host.name;
+  return demand;
+}
+
+std::vector<WorkerDemand> WorkerBroker::demand() const {
+  std::vector<WorkerDemand> all;
+  for (const auto& [id, holder] : holders_) {
+    auto one = demand_of(holder);
+    if (!one) continue;
+    const auto alike = std::ranges::find_if(all, [&](const WorkerDemand& known) {
+      return known.alternatives == one->alternatives && known.constraints == one->constraints &&
+             known.lifetime == one->lifetime;
+    });
+    if (alike == all.end())
+      all.push_back(std::move(*one));
+    else
+      alike->workers += one->workers;
+  }
+  return all;
 }
 
 std::size_t WorkerBroker::largest(const WorkerTerms& terms) const {
-  std::map<std::string, placement::CoreSet> counted;  // by host: its executors may offer the same
-  std::size_t total = 0;
+  struct Counted {
+    placement::CoreSet cores;
+    placement::CoreSet gpus;
+    std::vector<std::uint32_t> by_shape;  // workers, if all were so
+    std::uint32_t most = 0;               // whatever GPUs there are
+  };
+  const auto& shapes = terms.alternatives;
+  std::map<std::string, Counted> counted;  // by host: its executors may offer the same
   for (const auto& [id, executor] : hosts_.executors()) {
     if (!fits(executor, terms)) continue;
-    placement::CoreSet& others = counted[executor.host.boot_id];
-    const placement::CoreSet own = core_set(executor.host.cores);
-    total += (own - others).size() / terms.cores;
-    others |= own;
+    Counted& host = counted[executor.host.boot_id];
+    host.by_shape.resize(shapes.size());
+    const placement::CoreSet cores = core_set(executor.host.cores);
+    const placement::CoreSet gpus = gpu_set(executor.host);
+    const std::uint32_t own = (cores - host.cores).size();
+    std::uint32_t most = 0;
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      const std::uint32_t workers = own / shapes[i].cores;
+      most = std::max(most, workers);
+      host.by_shape[i] += std::min(workers, workers_with_gpus(executor.host, gpus, shapes[i]));
+    }
+    host.most += most;
+    host.cores |= cores;
+    host.gpus |= gpus;
+    for (std::size_t i = 0; i < shapes.size(); ++i)
+      host.by_shape[i] =
+          std::min(host.by_shape[i], workers_with_gpus(executor.host, host.gpus, shapes[i]));
+  }
+  std::size_t total = 0;
+  for (const auto& [boot_id, host] : counted) {
+    const std::size_t all =
+        std::accumulate(host.by_shape.begin(), host.by_shape.end(), std::size_t{0});
+    total += std::min<std::size_t>(all, host.most);
   }
   return total;
+}
+
+/// How many of them so many GPUs are enough for.
+std::uint32_t WorkerBroker::workers_with_gpus(const HostDescription& host,
+                                              const placement::CoreSet& gpus,
+                                              const placement::WorkerShape& shape) const {
+  if (shape.gpus == 0) return std::numeric_limits<std::uint32_t>::max();
+  return capacity_.count_gpus(host.boot_id, gpus, shape.gpu_model) / shape.gpus;
 }
 
 std::optional<placement::DecisionId> WorkerBroker::decision_for(HolderId id) const {
@@ -113,11 +196,26 @@ std::optional<placement::DecisionId> WorkerBroker::decision_for(HolderId id) con
   return found == holders_.end() ? std::nullopt : found->second.decision;
 }
 
-std::string WorkerBroker::refusal_of(HolderId id) const {
+std::optional<placement::Refusal> WorkerBroker::refusal_of(HolderId id) const {
   const auto decision = decision_for(id);
-  if (!decision) return {};
+  if (!decision) return std::nullopt;
   const auto explanation = capacity_.placement().explain(*decision);
-  return explanation && explanation->refusal ? explanation->refusal->message : std::string();
+  return explanation ? explanation->refusal : std::nullopt;
+}
+
+std::string WorkerBroker::note_refusal(LeaseId client_lease, const WorkerTerms& terms,
+                                       std::uint32_t workers, MonotonicTime now) {
+  const WorkerNeeds needs = needs_of(terms);
+  for (const auto where : {Capacity::Where::client_host, Capacity::Where::anywhere}) {
+    if (where == Capacity::Where::anywhere ? !terms.remote : terms.boot_id.empty()) continue;
+    decisions_.note(client_lease, capacity_.try_out(needs, where, workers, now).id);
+  }
+  std::map<placement::Reason, std::size_t> counted;
+  const auto last = static_cast<std::uint32_t>(terms.alternatives.size() - 1);
+  for (const placement::HostReason& finding : consider(terms, now, last)) ++counted[finding.reason];
+  placement::Tally tally;
+  for (const auto& [reason, grants] : counted) tally.counts.push_back({reason, grants});
+  return placement::summary_of(tally);
 }
 
 Result<std::vector<placement::Explanation>> WorkerBroker::explain(uid_t tenant,
@@ -135,9 +233,11 @@ Result<std::vector<placement::Explanation>> WorkerBroker::explain(uid_t tenant,
 
 /// Of the holder's own host what holds for workers there, of others what holds anywhere.
 std::vector<placement::HostReason> WorkerBroker::consider(const WorkerTerms& terms,
-                                                          MonotonicTime now) const {
+                                                          MonotonicTime now,
+                                                          std::uint32_t alternative) const {
   const auto findings = [&](Capacity::Where where) {
-    return capacity_.placement().consider(Capacity::request_of(needs_of(terms), where), 0, now);
+    return capacity_.placement().consider(Capacity::request_of(needs_of(terms), where), alternative,
+                                          now);
   };
   auto near = findings(Capacity::Where::client_host);
   if (!terms.remote) return near;
@@ -170,7 +270,8 @@ void WorkerBroker::ask_back(MonotonicTime now) {
   }
   for (const auto& [poor_id, poor] : holders_) {
     unsigned coming = 0;
-    for (unsigned missing = poor.unmet() * poor.terms.cores; missing > 0; --missing) {
+    for (unsigned missing = poor.unmet() * poor.terms.cores_without_gpus(); missing > 0;
+         --missing) {
       if (incoming > 0) {  // cores that come free without our asking
         --incoming;
         ++coming;

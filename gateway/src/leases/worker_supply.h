@@ -19,6 +19,10 @@ struct WorkerGrant {
   std::string lane_address;  // for clients of other hosts; empty: there is none
   std::string node;          // host name
   std::string boot_id;
+  std::uint32_t cores = 1;
+  ByteCount memory{};
+  CoreList gpus{};  // indices on its host
+  std::string gpu_model{};
 };
 
 /// What a dispatcher hears; called on its thread.

@@ -18,16 +18,19 @@ constexpr std::array<std::string_view, 2> users_names{"owner", "everybody"};
 constexpr std::array<std::string_view, 3> wait_names{"hot", "adaptive", "blocking"};
 
 Json to_json(const HostDescription& h) {
-  return {{"boot_id", h.boot_id},
-          {"hostname", h.hostname},
-          {"architecture", h.architecture},
-          {"cpu", h.cpu},
-          {"features", h.features},
-          {"cores", h.cores},
-          {"kind", h.kind},
-          {"memory_bytes", h.memory.value},
-          {"thread_order", h.thread_order},
-          {"thread_numa_nodes", h.thread_numa_nodes}};
+  Json json{{"boot_id", h.boot_id},
+            {"hostname", h.hostname},
+            {"architecture", h.architecture},
+            {"cpu", h.cpu},
+            {"features", h.features},
+            {"cores", h.cores},
+            {"kind", h.kind},
+            {"memory_bytes", h.memory.value},
+            {"thread_order", h.thread_order},
+            {"thread_numa_nodes", h.thread_numa_nodes}};
+  for (const OfferedGpu& gpu : h.gpus)
+    json["gpus"].push_back({{"index", gpu.index}, {"model", gpu.model}});
+  return json;
 }
 template <typename Message>
 void describe_offer(Json& json, const Message& m) {
@@ -51,13 +54,15 @@ Json to_json(const ClientTerms& terms) {
 /// What the two messages that describe a lease have in common.
 template <typename Message>
 Json describe_lease(std::string_view type, const Message& m) {
-  return {{"type", type},
-          {"lease", to_string(m.lease)},
-          {"tenant", to_json(m.tenant)},
-          {"workers", m.workers},
-          {"cores_per_worker", m.cores_per_worker},
-          {"core_ids", m.core_ids},
-          {"memory_bytes", m.memory.value}};
+  Json json{{"type", type},
+            {"lease", to_string(m.lease)},
+            {"tenant", to_json(m.tenant)},
+            {"workers", m.workers},
+            {"cores_per_worker", m.cores_per_worker},
+            {"core_ids", m.core_ids},
+            {"memory_bytes", m.memory.value}};
+  if (!m.gpus.empty()) json["gpus"] = m.gpus;
+  return json;
 }
 Json to_json(const LeaseHeld& m) {
   Json json = describe_lease("held", m);
@@ -168,6 +173,22 @@ CoreList parse_cores(JsonFields& f, const char* name) {
   return cores;
 }
 
+/// Left out by executors that offer none, and by older ones.
+std::vector<OfferedGpu> parse_offered_gpus(JsonFields& f) {
+  std::vector<OfferedGpu> gpus;
+  if (!f.has("gpus")) return gpus;
+  for (JsonFields& one : f.objects("gpus")) {
+    gpus.push_back({.index = one.number<std::uint32_t>("index"), .model = one.text("model", 128)});
+    f.include(one);
+  }
+  std::ranges::sort(gpus, {}, &OfferedGpu::index);
+  if (std::ranges::adjacent_find(gpus, {}, &OfferedGpu::index) != gpus.end())
+    f.fault<int>("gpus", "names a GPU twice");
+  if (!gpus.empty() && gpus.back().index > highest_core)
+    f.fault<int>("gpus", "names a GPU beyond 65535");
+  return gpus;
+}
+
 void parse_threads(JsonFields& f, HostDescription& h) {
   h.thread_order = f.numbers("thread_order");
   h.thread_numa_nodes = f.numbers("thread_numa_nodes");
@@ -191,6 +212,7 @@ HostDescription parse_host(JsonFields& f) {
   h.memory = ByteCount{f.number<std::uint64_t>("memory_bytes")};
   h.kind = f.text("kind", 64);
   parse_threads(f, h);
+  h.gpus = parse_offered_gpus(f);
   return h;
 }
 
@@ -209,6 +231,7 @@ void parse_lease(JsonFields& f, Message& m) {
   m.core_ids = parse_cores(f, "core_ids");
   if (m.core_ids.size() != std::uint64_t{m.workers} * m.cores_per_worker)
     f.fault<int>("core_ids", "must name as many cores as the workers have");
+  if (f.has("gpus")) m.gpus = parse_cores(f, "gpus");
 }
 
 ClientTerms parse_client_terms(JsonFields& f) {

@@ -14,6 +14,7 @@ constexpr seconds shortest_time{60};
 constexpr seconds longest_time{366 * 86'400};
 constexpr std::uint32_t most_nodes = 65'536;
 constexpr std::uint32_t most_cores = 65'536;
+constexpr std::uint32_t most_gpus = 1'024;
 constexpr std::size_t longest_value = 1024;
 
 /// What both kinds of step begin with: the job's memory here, and how long it lasts.
@@ -65,10 +66,15 @@ trap 'if [ -z "$executor" ]; then exit 0; fi; kill -TERM "$executor" 2>/dev/null
 /// those that Slurm has counted for this node.
 constexpr std::string_view own_step = R"bash(
 count() { local n=0 part; for part in ${1//,/ }; do n=$((n + ${part#*-} - ${part%-*} + 1)); done; echo "$n"; }
-cores=
-while read -r nodes ids; do
-  if timeout 30 scontrol show hostnames "$nodes" | grep -qxF -- "$SLURMD_NODENAME"; then cores=$ids; fi
-done < <(sed -n 's/^ *Nodes=\([^ ]*\) CPU_IDs=\([^ ]*\) .*/\1 \2/p' <<<"$job")
+cores= gres=
+while read -r nodes ids listed; do
+  if timeout 30 scontrol show hostnames "$nodes" | grep -qxF -- "$SLURMD_NODENAME"; then cores=$ids gres=$listed; fi
+done < <(sed -n 's/^ *Nodes=\([^ ]*\) CPU_IDs=\([^ ]*\) \(.*GRES=\([^ ]*\)\)\{0,1\}.*/\1 \2 \4/p' <<<"$job")
+while IFS='(' read -r kind indices; do
+  kind=${kind#gpu}; kind=${kind#:}
+  case $kind in *:*) kind=${kind%:*}: ;; *) kind= ;; esac
+  set -- "$@" --gpus "$kind${indices#IDX:}"
+done < <(grep -oE '(^|,)gpu(:[^,()]*)?\(IDX:[-0-9,]+' <<<"$gres" | sed 's/^,//')
 allowed=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
 if [ -n "$cores" ] && [ "$(count "$allowed")" -gt "$(count "$cores")" ]; then
   set -- "$@" --core-list "$cores"
@@ -155,6 +161,10 @@ Result<void> check_amounts(const PilotRequest& r) {
     return fail(ErrorCode::bad_request, "a pilot's time must be 1 minute to 366 days");
   if (r.nodes == 0 || r.nodes > most_nodes)
     return fail(ErrorCode::bad_request, fmt::format("a pilot has 1 to {} nodes", most_nodes));
+  if (r.gpus > most_gpus || (r.gpus == 0 && !r.gpu_model.empty()))
+    return fail(
+        ErrorCode::bad_request,
+        fmt::format("a pilot has at most {} GPUs on each node; a model needs a number", most_gpus));
   if (r.cores == 0 || r.cores > most_cores)
     return fail(ErrorCode::bad_request,
                 fmt::format("a pilot has 1 to {} cores on each node", most_cores));
@@ -202,7 +212,8 @@ Result<void> check(const PilotRequest& r) {
                                     {"the partition", &r.partition},
                                     {"the QOS", &r.qos},
                                     {"the account", &r.account},
-                                    {"the node list", &r.node_list}})
+                                    {"the node list", &r.node_list},
+                                    {"the GPUs' model", &r.gpu_model}})
     if (auto good = check_plain(what, *value); !good) return good;
   if (r.job_name.empty()) return fail(ErrorCode::bad_request, "a pilot needs a name");
   if (auto good = r.site ? check_site(r) : check_own(r); !good) return good;
@@ -269,6 +280,9 @@ std::string options_of(const PilotRequest& r) {
   add_option(script, "nodes", std::to_string(r.nodes));
   add_option(script, "ntasks-per-node", "1");
   add_option(script, "cpus-per-task", std::to_string(r.cores));
+  if (r.gpus != 0)
+    add_option(script, "gres",
+               fmt::format("gpu:{}{}{}", r.gpu_model, r.gpu_model.empty() ? "" : ":", r.gpus));
   if (r.memory.value != 0)
     add_option(script, "mem", fmt::format("{}K", (r.memory.value + 1023) / 1024));
   add_option(script, "output", r.log_file.empty() ? "/dev/null" : r.log_file.string());

@@ -1,41 +1,59 @@
 #include "pilot/pilot_controller.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
+#include <tuple>
+
+#include "pilot_places.h"
 
 namespace orchid::pilot {
 namespace {
 
 using std::chrono::seconds;
 
-/// Of a hole that ends: a pilot as long as the hole would have to start at once.
-constexpr seconds start_up{10};
-
-struct Place {
-  std::string node;
-  std::uint32_t cores = 0;
-  seconds room{0};
+/// What pilots can take of workers, and each of these pilots.
+struct PilotRoom {
+  const Pilot* pilot;
+  Room room;
 };
 
-/// Where a pilot fits, the longest-lasting first; what pilots that wait for a node will take is
-/// gone.
-std::vector<Place> places_for(const Situation& situation, const PilotOptions& options) {
-  std::map<std::string, std::uint32_t> promised;
-  for (const Pilot& pilot : situation.pilots)
-    if (!pilot.runs && !pilot.node.empty()) promised[pilot.node] += pilot.cores;
-  std::map<std::string, Place> by_node;
-  for (const Hole& hole : *situation.holes) {
-    const seconds room = hole.lasts ? *hole.lasts - start_up : options.longest;
-    const std::uint32_t taken = promised.contains(hole.node) ? promised.at(hole.node) : 0;
-    const std::uint32_t cores = hole.cores > taken ? hole.cores - taken : 0;
-    if (room < options.shortest || cores < options.least_cores) continue;
-    by_node.try_emplace(hole.node, Place{hole.node, cores, room});
-  }
-  std::vector<Place> places;
-  for (auto& [node, place] : by_node) places.push_back(std::move(place));
-  std::ranges::stable_sort(places, [](const Place& a, const Place& b) {
-    return std::pair(a.room, a.cores) > std::pair(b.room, b.cores);
+/// Of each row that much is left which these pilots will not take.
+void subtract(std::vector<WorkerDemand>& demand, std::vector<PilotRoom>& rooms,
+              const Situation& situation, MonotonicTime now) {
+  for (WorkerDemand& row : demand)
+    for (PilotRoom& one : rooms) {
+      const std::optional<MonotonicTime>& ends = one.pilot->ends;
+      if (row.lifetime.count() > 0 && ends && *ends - now < row.lifetime) continue;
+      if (!suits(row.host, *one.pilot, situation)) continue;
+      for (const WorkerSize& size : row.alternatives) {
+        const std::uint32_t workers = std::min(row.workers, workers_in(one.room, size));
+        take(one.room, size, workers);
+        row.workers -= workers;
+      }
+    }
+}
+
+/// The widest first: what is left holds narrow ones still.
+void sort_by_width(std::vector<WorkerDemand>& demand) {
+  std::ranges::stable_sort(demand, [](const WorkerDemand& a, const WorkerDemand& b) {
+    const WorkerSize& left = a.alternatives.front();
+    const WorkerSize& right = b.alternatives.front();
+    return std::tuple(left.gpus, left.cores, left.memory) >
+           std::tuple(right.gpus, right.cores, right.memory);
   });
-  return places;
+}
+
+/// The workers of a pilot that ends; all are taken to be as wide as the widest.
+WorkerDemand workers_of(const Pilot& pilot) {
+  const std::uint32_t width = std::clamp(pilot.widest_worker, 1U, pilot.cores_used);
+  const std::uint32_t workers = (pilot.cores_used + width - 1) / width;
+  return {.workers = workers,
+          .alternatives = {{.cores = width,
+                            .memory = {pilot.memory_used.value / workers},
+                            .gpus = (pilot.gpus_used + workers - 1) / workers,
+                            .gpu_model = pilot.gpu_model}}};
 }
 
 }  // namespace
@@ -66,7 +84,13 @@ PilotController::PilotController(PilotOptions options)
 }
 
 /// Lengths in turn, so that whatever hole opens, one that waits may fit.
-seconds PilotController::next_length() { return lengths_[next_length_++ % lengths_.size()]; }
+seconds PilotController::next_length(seconds lifetime) {
+  for (std::size_t tried = 0; tried < lengths_.size(); ++tried) {
+    const seconds length = lengths_[next_length_++ % lengths_.size()];
+    if (lifetime.count() == 0 || lifetime + worker_margin <= length) return length;
+  }
+  return options_.longest;
+}
 
 seconds PilotController::longest_mixed(seconds room) const {
   const auto fits =
@@ -78,44 +102,91 @@ bool PilotController::is_ending(MonotonicTime now, const Pilot& pilot) const {
   return pilot.runs && pilot.ends && *pilot.ends - now <= options_.renew_before;
 }
 
-/// What is wanted beyond what is on its way. Demand has to last; what replaces pilots that are used
-/// and about to end has lasted already.
-std::uint32_t PilotController::missing_cores(MonotonicTime now, const Situation& situation) {
-  std::uint64_t coming = 0;
-  std::uint64_t ending = 0;
-  std::uint64_t spare = 0;  // where what ends can go on
-  for (const Pilot& pilot : situation.pilots) {
-    if (is_ending(now, pilot))
-      ending += pilot.cores_used;
-    else if (!pilot.runs || !pilot.joined)
-      coming += pilot.cores;
-    else if (pilot.cores > pilot.cores_used)
-      spare += pilot.cores - pilot.cores_used;
-  }
-  ending -= std::min(ending, spare);
-  const std::uint64_t wanted = situation.cores_wanted;
-  if (wanted + ending <= coming) {
-    short_since_.reset();
-    return 0;
-  }
-  if (wanted == 0) short_since_.reset();
-  if (wanted > 0 && !short_since_) short_since_ = now;
-  const bool lasts = short_since_ && now - *short_since_ >= options_.grow_after;
-  const std::uint64_t counted = (lasts ? wanted : 0) + ending;
-  return counted <= coming
-             ? 0
-             : static_cast<std::uint32_t>(std::min<std::uint64_t>(counted - coming, 1U << 30));
+/// Nothing, or why no pilot would ever hold such a worker.
+std::optional<std::string> PilotController::why_never(const WorkerDemand& row,
+                                                      const WorkerSize& size,
+                                                      const Situation& situation) const {
+  if (size.cores > options_.most_cores)
+    return fmt::format("a pilot has {} cores at most", options_.most_cores);
+  if (row.lifetime.count() > 0 && row.lifetime + worker_margin > options_.longest)
+    return fmt::format("a pilot lasts {} s at most", options_.longest.count());
+  if (situation.nodes) return why_on_no_node(row.host, size, *situation.nodes);
+  if (!row.host.architecture.empty() || row.host.kind == "dpu")
+    return "nobody tells what the nodes are like";
+  return std::nullopt;
 }
 
+/// What pilots can help with, the widest first. The rest is said.
+std::vector<WorkerDemand> PilotController::servable(const Situation& situation) {
+  hopeless_.clear();
+  std::vector<WorkerDemand> servable;
+  for (const WorkerDemand& wanted : situation.demand) {
+    WorkerDemand row = wanted;
+    std::string why;
+    std::erase_if(row.alternatives, [&](const WorkerSize& size) {
+      const auto reason = why_never(row, size, situation);
+      if (reason) why = *reason;
+      return reason.has_value();
+    });
+    if (row.alternatives.empty())
+      hopeless_.push_back(to_string(wanted) + ": " + why);
+    else
+      servable.push_back(std::move(row));
+  }
+  sort_by_width(servable);
+  return servable;
+}
+
+/// What is wanted beyond what is on its way, and what is free in pilots. Demand has to last; what
+/// replaces pilots that are used and about to end has lasted already.
+std::vector<WorkerDemand> PilotController::missing(MonotonicTime now, const Situation& situation,
+                                                   const std::vector<WorkerDemand>& demand) {
+  std::vector<PilotRoom> rooms;
+  std::vector<WorkerDemand> ending;
+  for (const Pilot& pilot : situation.pilots) {
+    if (is_ending(now, pilot)) {
+      if (pilot.cores_used > 0) ending.push_back(workers_of(pilot));
+    } else {
+      rooms.push_back({&pilot, pilot.joined ? free_room(pilot) : whole_room(pilot)});
+    }
+  }
+  std::vector<WorkerDemand> left = demand;
+  std::vector<PilotRoom> rooms_for_demand = rooms;
+  subtract(left, rooms_for_demand, situation, now);
+  if (!any_left(left))
+    short_since_.reset();
+  else if (!short_since_)
+    short_since_ = now;
+  if (!short_since_ || now - *short_since_ < options_.grow_after) {
+    // What is on its way is for what ends, as far as demand does not want it.
+    if (any_left(left)) rooms_for_demand = std::move(rooms);
+    left.clear();
+  }
+  subtract(ending, rooms_for_demand, situation, now);
+  std::ranges::move(ending, std::back_inserter(left));
+  sort_by_width(left);
+  return left;
+}
+
+/// A pilot that is there and idle does not help with what is still wanted. One that is yet to come
+/// may.
 void PilotController::cancel_idle(MonotonicTime now, const Situation& situation,
+                                  const std::vector<WorkerDemand>& demand,
                                   std::vector<PilotAction>& actions) {
   std::map<std::uint64_t, MonotonicTime> idle;
-  const bool needed =
-      situation.cores_wanted != 0 || std::ranges::any_of(situation.pilots, [&](const Pilot& pilot) {
-        return pilot.cores_used != 0 && is_ending(now, pilot);
-      });
+  const bool some_end = std::ranges::any_of(situation.pilots, [&](const Pilot& pilot) {
+    return pilot.cores_used != 0 && is_ending(now, pilot);
+  });
+  const auto is_needed = [&](const Pilot& pilot) {
+    return !pilot.joined && std::ranges::any_of(demand, [&](const WorkerDemand& row) {
+      return suits(row.host, pilot, situation) &&
+             std::ranges::any_of(row.alternatives, [&](const WorkerSize& size) {
+               return workers_in(whole_room(pilot), size) > 0;
+             });
+    });
+  };
   for (const Pilot& pilot : situation.pilots) {
-    if (pilot.cores_used != 0 || needed) continue;
+    if (pilot.cores_used != 0 || some_end || is_needed(pilot)) continue;
     const auto known = idle_since_.find(pilot.job);
     const MonotonicTime since = known == idle_since_.end() ? now : known->second;
     idle[pilot.job] = since;
@@ -131,9 +202,9 @@ void PilotController::cancel_missed(MonotonicTime now, Situation& situation,
   if (!situation.holes) return;
   std::map<std::uint64_t, MonotonicTime> missed;
   std::erase_if(situation.pilots, [&](const Pilot& pilot) {
-    if (pilot.runs || pilot.node.empty()) return false;
+    if (pilot.runs || pilot.node.empty() || !pilot.for_hole) return false;
     const bool fits = std::ranges::any_of(*situation.holes, [&](const Hole& hole) {
-      return hole.node == pilot.node && hole.cores >= pilot.cores;
+      return hole.node == pilot.node && hole.cores >= pilot.cores && hole.gpus >= pilot.gpus;
     });
     if (fits) return false;
     const auto known = missed_since_.find(pilot.job);
@@ -148,9 +219,10 @@ void PilotController::cancel_missed(MonotonicTime now, Situation& situation,
 
 std::vector<PilotAction> PilotController::decide(MonotonicTime now, Situation situation) {
   std::vector<PilotAction> actions;
+  const std::vector<WorkerDemand> demand = servable(situation);
   cancel_missed(now, situation, actions);
-  cancel_idle(now, situation, actions);
-  std::uint64_t missing = missing_cores(now, situation);
+  cancel_idle(now, situation, demand, actions);
+  std::vector<WorkerDemand> left = missing(now, situation, demand);
   const auto waiting = static_cast<std::uint64_t>(
       std::ranges::count_if(situation.pilots, [](const Pilot& pilot) { return !pilot.runs; }));
   const auto room = [](std::uint64_t most, std::uint64_t have) {
@@ -159,27 +231,58 @@ std::vector<PilotAction> PilotController::decide(MonotonicTime now, Situation si
   std::uint64_t may_submit = std::min(room(options_.most_queued, waiting),
                                       room(options_.most_running, situation.pilots.size()));
   if (paused_until_ && now < *paused_until_) return actions;
-  std::vector<Place> places;
-  if (situation.holes) places = places_for(situation, options_);
-  const bool blind = !situation.holes.has_value();
-  for (std::size_t i = 0; missing > 0 && may_submit > 0; ++i) {
-    SubmitPilot submit;
-    if (i < places.size()) {
-      submit = {
-          .cores = places[i].cores, .time = longest_mixed(places[i].room), .node = places[i].node};
-    } else if (blind || waiting == 0) {
-      // Where no hole is known, few wait for one: they may start when something ends early.
-      submit = {.cores = options_.most_cores, .time = next_length()};
-    } else {
-      break;
-    }
-    submit.cores = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
-        missing, options_.least_cores, std::min(submit.cores, options_.most_cores)));
-    missing -= std::min<std::uint64_t>(missing, submit.cores);
-    --may_submit;
-    actions.emplace_back(std::move(submit));
-  }
+  if (situation.holes) submit_to_holes(situation, left, may_submit, actions);
+  // Where no hole is known, few wait for one: they may start when something ends early.
+  if (!situation.holes || waiting == 0) submit_to_wait(situation, left, may_submit, actions);
   return actions;
+}
+
+/// Better alternatives come first, wherever they are.
+void PilotController::submit_to_holes(const Situation& situation, std::vector<WorkerDemand>& left,
+                                      std::uint64_t& may_submit,
+                                      std::vector<PilotAction>& actions) const {
+  std::vector<Place> places = places_in_holes(situation, options_);
+  std::size_t alternatives = 0;
+  for (const WorkerDemand& row : left)
+    alternatives = std::max(alternatives, row.alternatives.size());
+  for (Place& place : places) {
+    place.room.cores = std::min(place.room.cores, options_.most_cores);
+    place.pilot.time = longest_mixed(place.lasts);
+  }
+  for (std::size_t number = 0; number < alternatives; ++number)
+    for (Place& place : places) {
+      const bool is_new = place.pilot.cores == 0;
+      if (is_new && may_submit == 0) continue;
+      fill(place, left, number);
+      if (is_new && place.pilot.cores > 0) --may_submit;
+    }
+  for (Place& place : places) {
+    if (place.pilot.cores == 0) continue;
+    round_up(place, options_);
+    actions.emplace_back(std::move(place.pilot));
+  }
+}
+
+void PilotController::submit_to_wait(const Situation& situation, std::vector<WorkerDemand>& left,
+                                     std::uint64_t may_submit, std::vector<PilotAction>& actions) {
+  for (std::size_t first = 0; first < left.size() && may_submit > 0;) {
+    auto place =
+        left[first].workers == 0 ? std::nullopt : place_to_wait(left[first], situation, options_);
+    if (place) {
+      place->pilot.time = next_length(left[first].lifetime);
+      const std::uint32_t before = left[first].workers;
+      for (std::size_t number = 0; number < left[first].alternatives.size(); ++number)
+        fill(*place, left, number);
+      if (left[first].workers == before) place.reset();
+    }
+    if (!place) {
+      ++first;
+      continue;
+    }
+    round_up(*place, options_);
+    actions.emplace_back(std::move(place->pilot));
+    --may_submit;
+  }
 }
 
 void PilotController::submission_failed(MonotonicTime now) {

@@ -93,7 +93,9 @@ std::string detail_of(const HostReason& finding) {
   }
 }
 
-std::string shape_text(const WorkerShape& shape) {
+}  // namespace
+
+std::string to_string(const WorkerShape& shape) {
   std::string text = fmt::format("{} core{}", shape.cores, shape.cores == 1 ? "" : "s");
   if (shape.gpus > 0)
     text += fmt::format(", {} GPU{}{}{}", shape.gpus, shape.gpus == 1 ? "" : "s",
@@ -101,8 +103,6 @@ std::string shape_text(const WorkerShape& shape) {
   if (shape.memory.value > 0) text += ", " + to_string(shape.memory);
   return text;
 }
-
-}  // namespace
 
 std::string to_string(const HostReason& finding) {
   const std::string detail = detail_of(finding);
@@ -133,7 +133,7 @@ std::string to_string(const Explanation& explanation) {
     const bool known = tally.alternative < explanation.request.alternatives.size();
     text += fmt::format(
         "  alternative {} ({}): {}\n", tally.alternative + 1,
-        known ? shape_text(explanation.request.alternatives[tally.alternative]) : std::string(),
+        known ? to_string(explanation.request.alternatives[tally.alternative]) : std::string(),
         summary_of(tally));
     for (const HostReason& example : tally.examples)
       text += "    for example " + to_string(example) + "\n";

@@ -42,6 +42,11 @@ orchid::LeaseOptions options_of(const orchid_lease_options* stated) {
   if (stated->duration_ms > 0) options.duration = std::chrono::milliseconds(stated->duration_ms);
   if (stated->within_ms > 0) options.within = std::chrono::milliseconds(stated->within_ms);
   if (stated->host != nullptr) options.constraints.host = stated->host;
+  for (const orchid_worker_size& size : std::span(stated->alternatives, stated->alternative_count))
+    options.alternatives.push_back({.cores = std::max(size.cores, 1U),
+                                    .memory = size.memory,
+                                    .gpus = size.gpus,
+                                    .gpu_model = size.gpu_model == nullptr ? "" : size.gpu_model});
   options.at_least = stated->at_least;
   options.memory = stated->memory;
   options.wait = wait_of(stated->wait);

@@ -225,6 +225,12 @@ TEST_CASE("leases are shown with their hosts and given back by name") {
     CAPTURE(part);
     CHECK(shown.out.find(part) != std::string::npos);
   }
+  FakeGateway mixed([](const FakeRequest&) {
+    return FakeAnswer{.body = R"({"leases":[{"id":"l-3-18","workers":[)"
+                              R"({"node":"n1","cores":1,"memory_bytes":1073741824,"gpus":[0]},)"
+                              R"({"node":"n2","cores":4,"memory_bytes":1073741824,"gpus":[]}]}]})"};
+  });
+  CHECK(orchid(mixed, {"leases"}).out.find("1 + 1 GPU or 4") != std::string::npos);
   CHECK(orchid(gateway, {"leases", "--release", "l-3-17"}).out == "released l-3-17\n");
   CHECK(released == std::vector<std::string>{"/v1/leases/l-3-17"});
 }
@@ -232,6 +238,7 @@ TEST_CASE("leases are shown with their hosts and given back by name") {
 TEST_CASE("hosts shows whose the cores are, what a cluster has, and what will stay free") {
   FakeGateway gateway([](const FakeRequest&) -> FakeAnswer {
     return {.body = R"({"hosts":[{"name":"n7","hostname":"node7","cores":8,"cores_leased":3,)"
+                    R"("gpus":[{"index":0,"model":""}],"gpus_usable":1,"gpus_leased":1,)"
                     R"("executors":[{"state":"connected","workers_ready":2,)"
                     R"("grant":{"source":"pilot","job":4711}}]}],)"
                     R"("clusters":[{"cluster":"fern","backend":"Slurm 22.05.8","state":"stale",)"
@@ -245,8 +252,9 @@ TEST_CASE("hosts shows whose the cores are, what a cluster has, and what will st
   });
   const Ran shown = orchid(gateway, {"hosts"});
   CHECK(shown.status == 0);
-  for (const char* part : {"pilot 4711", "cluster fern (Slurm 22.05.8), stale: slurmctld does not",
-                           "4 (4-7)", "1 (1) of 2", "fast,near", "unusable: drained", "dpu"}) {
+  for (const char* part :
+       {"pilot 4711", "1 of 1 leased", "cluster fern (Slurm 22.05.8), stale: slurmctld does not",
+        "4 (4-7)", "1 (1) of 2", "fast,near", "unusable: drained", "dpu"}) {
     CAPTURE(part);
     CHECK(shown.out.find(part) != std::string::npos);
   }
@@ -263,14 +271,16 @@ TEST_CASE("explain says where a lease was placed and why not elsewhere, for call
     if (request.target == "/v1/leases/l-1-2/placement")
       return {.body = R"({"decisions":[{"number":7,"age_ms":1500,"policy":"pack","placed":false,)"
                       R"("refusal":"no host has room: 1 drained","chosen":[],"alternatives":)"
-                      R"([{"summary":"","counts":{},"examples":["n1: drained"]}]},)"
+                      R"([{"wanted":"1 core, 1 GPU","summary":"no host has room: 7 drained",)"
+                      R"("counts":{"drained":7},"examples":["n1: drained"]}]},)"
                       R"({"number":8,"age_ms":10,"policy":"pack","placed":true,)"
                       R"("chosen":["n2: 3 of 4 cores free, wanted 1"],"alternatives":[]}]})"};
     if (request.target == "/v1/invocations/i-1")
       return {.body = R"({"id":"i-1","node":"n2","lease":"l-1-2"})"};
     if (request.target == "/v1/invocations/i-2")
       return {.body = R"({"id":"i-2","message":"no worker came free"})"};
-    if (request.target == "/v1/placement?cores=1" || request.target == "/v1/placement?cores=4")
+    if (request.target == "/v1/placement?cores=1" || request.target == "/v1/placement?cores=4" ||
+        request.target == "/v1/placement?cores=1&gpus=2")
       return {.body = R"({"hosts":[{"host":"n1","fits":false,"text":"n1: drained"},)"
                       R"({"host":"n2","fits":true,"text":"n2: 3 of 4 cores free, wanted 1"}]})"};
     return {.status = 404, .body = R"({"title":"no"})"};
@@ -278,6 +288,7 @@ TEST_CASE("explain says where a lease was placed and why not elsewhere, for call
   const Ran lease = orchid(gateway, {"explain", "l-1-2"});
   CHECK(lease.status == 0);
   CHECK(lease.out.find("refused: no host has room: 1 drained (policy pack") != std::string::npos);
+  CHECK(lease.out.find("  for 1 core, 1 GPU: no host has room: 7 drained\n") != std::string::npos);
   CHECK(lease.out.find("  not n1: drained\n") != std::string::npos);
   CHECK(lease.out.find("  on n2: 3 of 4") != std::string::npos);
   const Ran call = orchid(gateway, {"explain", "i-1"});
@@ -287,6 +298,7 @@ TEST_CASE("explain says where a lease was placed and why not elsewhere, for call
   CHECK(waiting.err.find("no worker came free") != std::string::npos);
   CHECK(waiting.out.find("n1: drained") != std::string::npos);
   CHECK(orchid(gateway, {"explain", "--cores", "4"}).out.find("yes") != std::string::npos);
+  CHECK(orchid(gateway, {"explain", "--gpus", "2"}).out.find("yes") != std::string::npos);
   CHECK(orchid(gateway, {"explain", "l-9-9"}).status != 0);
 }
 

@@ -41,7 +41,9 @@ TEST_CASE("a pilot has joined when an executor of its job is there, and is used 
        {.job = 8, .state = "PENDING", .cpus = 16, .left = "10:00", .reason = "(Resources)"},
        {.job = 9, .state = "RUNNING", .cpus = 2, .left = "1:00", .reason = "n2"}},
       "", now);
-  CHECK(situation.cores_wanted == 5);
+  REQUIRE(situation.demand.size() == 1);  // an older gateway tells only the cores
+  CHECK(situation.demand[0].workers == 5);
+  CHECK(situation.demand[0].alternatives == std::vector<pilot::WorkerSize>{{.cores = 1}});
   REQUIRE(situation.pilots.size() == 3);
   const auto& joined = situation.pilots[0];
   CHECK(joined.joined);
@@ -78,6 +80,63 @@ TEST_CASE("holes are what usable nodes of the partition have free, for as long a
   CHECK(situation.holes->at(2).cores == 1);  // of it stays longer
   CHECK_FALSE(situation.holes->at(2).lasts.has_value());
   CHECK(situation_of(hosts_with(json::array(), clusters), {}, "", now).holes->size() == 4);
+}
+
+TEST_CASE("what is wanted is told with what it needs") {
+  json hosts = hosts_with(json::array(), json::array());
+  hosts["demand"]["wanted"] =
+      json::array({{{"workers", 2},
+                    {"alternatives",
+                     {{{"cores", 1}, {"memory_bytes", 1 << 30}, {"gpus", 1}, {"gpu_model", "a100"}},
+                      {{"cores", 4}, {"memory_bytes", 1 << 30}, {"gpus", 0}, {"gpu_model", ""}}}},
+                    {"constraints",
+                     {{"host", ""}, {"architecture", ""}, {"kind", "gpu"}, {"features", {"fast"}}}},
+                    {"lifetime_ms", 1'500}}});
+  const auto situation = situation_of(hosts, {}, "", now);
+  REQUIRE(situation.demand.size() == 1);
+  const pilot::WorkerDemand& row = situation.demand[0];
+  CHECK(row.workers == 2);
+  REQUIRE(row.alternatives.size() == 2);
+  CHECK(row.alternatives[0] ==
+        pilot::WorkerSize{.cores = 1, .memory = 1_GiB, .gpus = 1, .gpu_model = "a100"});
+  CHECK(row.alternatives[1].cores == 4);
+  CHECK(row.host == pilot::HostWish{.kind = "gpu", .features = {"fast"}});
+  CHECK(row.lifetime == seconds(2));
+}
+
+TEST_CASE("nodes and holes have memory and GPUs, and a pilot what its executor says") {
+  json big = node("n1", 2);
+  big["cores"] = 8;
+  big["kind"] = "gpu";
+  big["features"] = {"fast"};
+  big["memory_bytes"] = std::uint64_t{8} << 30;
+  big["memory_free_bytes"] = std::uint64_t{3} << 30;
+  big["gpus"] = {{{"index", 0}, {"type", "a100"}}, {{"index", 1}, {"type", "a100"}}};
+  big["gpus_free"] = 1;
+  json one = executor("pilot", 7, 2);
+  one["memory_bytes"] = std::uint64_t{4} << 30;
+  one["memory_leased_bytes"] = std::uint64_t{2} << 30;
+  one["gpus"] = {1};
+  one["gpus_leased"] = 1;
+  one["widest_worker"] = 2;
+  const json host{{"executors", {one}},
+                  {"gpus", {{{"index", 0}, {"model", "v100"}}, {{"index", 1}, {"model", "a100"}}}}};
+  const auto situation = situation_of(
+      hosts_with(json::array({host}), json::array({{{"state", "current"}, {"nodes", {big}}}})),
+      {{.job = 7, .state = "RUNNING", .cpus = 4, .left = "8:37", .reason = "n1"}}, "", now);
+  REQUIRE(situation.nodes.has_value());
+  CHECK(situation.nodes->at(0).gpus == std::vector<std::string>{"a100", "a100"});
+  CHECK(situation.nodes->at(0).memory == 8_GiB);
+  CHECK(situation.nodes->at(0).features == std::vector<std::string>{"fast"});
+  CHECK(situation.holes->at(0).memory == 3_GiB);
+  CHECK(situation.holes->at(0).gpus == 1);
+  const pilot::Pilot& pilot = situation.pilots.at(0);
+  CHECK(pilot.memory == 4_GiB);
+  CHECK(pilot.memory_used == 2_GiB);
+  CHECK(pilot.gpus == 1);
+  CHECK(pilot.gpus_used == 1);
+  CHECK(pilot.gpu_model == "a100");
+  CHECK(pilot.widest_worker == 2);
 }
 
 TEST_CASE("what a source that is not current has told is no hole") {

@@ -67,6 +67,16 @@ TEST_CASE("no memory bandwidth is capped unless a cap is given, of 64 MiB in a s
   }
 }
 
+TEST_CASE("GPUs are given by index, with or without their model") {
+  const auto gpus = parse({"--gpus", "2-3", "--gpus", "a100:0"})->configuration.gpus;
+  CHECK(gpus == std::vector<OfferedGpu>{{0, "a100"}, {2, ""}, {3, ""}});
+  CHECK(parse({})->configuration.gpus.empty());
+  for (const char* wrong : {"a100", "a100:", "x y:1", ":", "1-", "99999"})
+    CHECK_FALSE_MESSAGE(parse({"--gpus", wrong}).has_value(), wrong);
+  CHECK(parse({"--gpus", "0-1", "--gpus", "b:1"}).error().message.find("GPU 1 twice") !=
+        std::string::npos);
+}
+
 TEST_CASE("the numbers of offered cores may be a batch system's") {
   CHECK(parse({"--core-list", "1"})->configuration.core_list_counts == 0);
   CHECK(parse({"--core-list", "1", "--core-list-counts", "8"})->configuration.core_list_counts ==

@@ -38,6 +38,25 @@ TEST_CASE("cores are handed out until none is left, and come back") {
   CHECK(table.cores_free() == 4);
 }
 
+TEST_CASE("no two leases have one GPU") {
+  LeaseTable table(first_numbers(4), {0, 2});
+  const MonotonicTime now{1h};
+  const auto with_gpus = [](std::uint64_t number, CoreList gpus) {
+    OpenLease open = client_request(number, 1h);
+    open.gpus = std::move(gpus);
+    return open;
+  };
+  REQUIRE(table.open(with_gpus(1, {2}), now).has_value());
+  CHECK(table.held_by_clients(now).at(0).gpus == CoreList{2});
+  CHECK(table.open(with_gpus(2, {2}), now).error().code == ErrorCode::no_capacity);
+  CHECK(table.open(with_gpus(2, {0, 2}), now).error().code == ErrorCode::no_capacity);
+  CHECK(table.open(with_gpus(2, {1}), now).error().code == ErrorCode::bad_request);
+  REQUIRE(table.open(with_gpus(2, {0}), now).has_value());
+  CHECK(table.close({1, 1}));
+  REQUIRE(table.open(with_gpus(3, {2}), now).has_value());
+  CHECK(table.cores_free() == 2);
+}
+
 TEST_CASE("a lease has the cores that it names, or else the lowest free ones") {
   LeaseTable table({2, 3, 8, 9});
   const MonotonicTime now{1h};

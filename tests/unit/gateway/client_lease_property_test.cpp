@@ -104,7 +104,7 @@ class World {
     }
     std::size_t seen = 0;
     for (const ClientLeaseView& view : clients_->list(tenant, now_))
-      seen += view.workers.size() * view.terms.cores;
+      for (const WorkerGrant& worker : view.workers) seen += worker.cores;
     CHECK(seen == in_book);
   }
 
@@ -121,8 +121,15 @@ class World {
     const std::uint32_t cores = 1 + random_() % 4;
     for (std::uint32_t core = 0; core < cores; ++core)
       executor.description.host.cores.push_back(core + nth);
-    executor.table = executor::LeaseTable(executor.description.host.cores);
+    for (std::uint32_t gpu = 0; gpu < random_() % 3; ++gpu)
+      executor.description.host.gpus.push_back({.index = gpu + nth, .model = "a100"});
+    executor.table = new_table(executor);
     executors_.push_back(std::move(executor));
+  }
+
+  static executor::LeaseTable new_table(const ModelExecutor& executor) {
+    return executor::LeaseTable(executor.description.host.cores,
+                                gpu_set(executor.description.host).numbers());
   }
 
   void start_gateway() {
@@ -171,7 +178,7 @@ class World {
     lose(executor);
     out_of_touch_ = before;
     perform();
-    executor.table = executor::LeaseTable(executor.description.host.cores);
+    executor.table = new_table(executor);
     executor.secrets.clear();
     executor.claimed.clear();
     executor.description.id = ExecutorId("e" + std::to_string(next_executor_++));
@@ -186,10 +193,16 @@ class World {
     CHECK(executor.table.cores_free() == before);
   }
 
+  std::vector<placement::WorkerShape> alternatives() {
+    std::vector<placement::WorkerShape> shapes;
+    if (random_() % 3 == 0) shapes.push_back({.cores = 1, .gpus = 1});
+    shapes.push_back({.cores = 1 + static_cast<std::uint32_t>(random_() % 2)});
+    return shapes;
+  }
   void open() {
     const std::uint32_t workers = 1 + random_() % 3;
     ClientLeaseRequest request{.terms = {.tenant = {tenant, "u"},
-                                         .cores = 1 + static_cast<std::uint32_t>(random_() % 2),
+                                         .alternatives = alternatives(),
                                          .boot_id = "host-0",
                                          .remote = random_() % 2 == 0},
                                .workers = workers,
@@ -295,6 +308,7 @@ class World {
       if (!out_of_touch_) REQUIRE(taken_on[host] <= own.size());
       REQUIRE(broker_->capacity().cores_leased(host) <= own.size());
     }
+    check_gpus();
     std::map<std::string, std::set<std::uint32_t>> in_use;
     for (const ModelExecutor& executor : executors_) {
       std::size_t taken = 0;
@@ -310,6 +324,21 @@ class World {
       REQUIRE(own.size() == taken);
       REQUIRE(taken == executor.table.cores().size() - executor.table.cores_free());
       REQUIRE(taken <= executor.table.cores().size());
+    }
+  }
+
+  /// No table has a GPU in two leases, nor have two tables of one host.
+  void check_gpus() const {
+    std::map<std::string, std::set<std::uint32_t>> in_use;
+    for (const ModelExecutor& executor : executors_) {
+      const placement::CoreSet offered = gpu_set(executor.description.host);
+      std::set<std::uint32_t> own;
+      for (const LeaseHeld& held : executor.table.held_by_clients(now_))
+        for (const std::uint32_t gpu : held.gpus) {
+          REQUIRE(offered.contains(gpu));
+          REQUIRE(own.insert(gpu).second);
+          if (!out_of_touch_) REQUIRE(in_use[executor.description.host.boot_id].insert(gpu).second);
+        }
     }
   }
 

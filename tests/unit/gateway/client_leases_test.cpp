@@ -104,7 +104,7 @@ TEST_CASE("what can never be met is refused at once, and says how much there is"
   CHECK(world.answers.at(0).error().code == ErrorCode::no_capacity);
   CHECK(world.answers[0].error().message.find("no executor") != std::string::npos);
   world.join("e1", 4);
-  world.open({.terms = {.cores = 3}, .workers = 2, .at_least = 2});
+  world.open({.terms = {.alternatives = {{.cores = 3}}}, .workers = 2, .at_least = 2});
   CHECK(world.answers.at(1).error().message.find("room for 1 such workers") != std::string::npos);
   world.open({.terms = {.constraints = {.host = "other"}}, .workers = 1});
   CHECK(world.answers.at(2).error().code == ErrorCode::no_capacity);
@@ -242,7 +242,153 @@ TEST_CASE("what could be leased at most counts each core of a host once") {
   apart.lane_socket = "/run/e3";
   world.broker.executor_joined(apart, {}, world.now);
   CHECK(world.broker.largest({.boot_id = "here"}) == 4);
-  CHECK(world.broker.largest({.cores = 2, .boot_id = "here"}) == 1);
+  CHECK(world.broker.largest({.alternatives = {{.cores = 2}}, .boot_id = "here"}) == 1);
+}
+
+TEST_CASE("a worker gets the best alternative that there is, wherever that is") {
+  World world;
+  world.join("e1", 8);
+  Executor far{.id = ExecutorId("e2"),
+               .owner = {},
+               .host = {.boot_id = "far", .hostname = "node-far", .memory = 64_GiB},
+               .lane_socket = "/run/e2",
+               .lane_address = "far:1"};
+  far.host.cores = {0, 1};
+  far.host.gpus = {{.index = 3, .model = "a100"}};
+  world.broker.executor_joined(far, {}, world.now);
+  const ClientLeaseRequest either{
+      .terms = {.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 4}}, .remote = true}};
+  const auto first = world.opened(either);
+  REQUIRE(first.workers.size() == 1);
+  CHECK(first.workers[0].boot_id == "far");
+  CHECK(first.workers[0].gpus == CoreList{3});
+  CHECK(first.workers[0].gpu_model == "a100");
+  CHECK(first.workers[0].cores == 1);
+  const auto* open = std::get_if<OpenLease>(&world.sent.back());
+  REQUIRE(open != nullptr);
+  CHECK(open->gpus == CoreList{3});
+  const auto second = world.opened(either);
+  CHECK(second.workers.at(0).boot_id == "here");
+  CHECK(second.workers[0].gpus.empty());
+  CHECK(second.workers[0].cores == 4);
+  REQUIRE(world.clients.close(ada, first.id, world.now).has_value());
+  world.perform();
+  CHECK(world.opened(either).workers.at(0).gpus == CoreList{3});
+
+  world.answers.clear();
+  world.open({.terms = {.alternatives = {{.gpus = 2}}, .remote = true}});
+  REQUIRE(world.answers.size() == 1);
+  CHECK(world.answers[0].error().code == ErrorCode::no_capacity);
+  CHECK(world.answers[0].error().message.find("2 too few GPUs free") != std::string::npos);
+  world.answers.clear();
+  world.open({.terms = {.alternatives = {{.gpus = 1, .gpu_model = "h100"}}, .remote = true}});
+  REQUIRE(world.answers.size() == 1);
+  CHECK_FALSE(world.answers[0].has_value());
+  CHECK_FALSE(world.broker.capacity().placement().audit().has_value());
+}
+
+TEST_CASE("a GPU of an executor that has gone is there when the next one offers it") {
+  World world;
+  const auto join = [&](const std::string& name, std::uint64_t job) {
+    Executor executor{.id = ExecutorId(name),
+                      .owner = {},
+                      .host = {.boot_id = "here", .hostname = "node-here", .memory = 64_GiB},
+                      .grant = {.source = GrantSource::pilot, .job = job},
+                      .lane_socket = "/run/" + name};
+    executor.host.cores = {0, 1};
+    executor.host.gpus = {{.index = 0}};
+    world.broker.executor_joined(executor, {}, world.now);
+    world.perform();
+  };
+  join("e1", 1);
+  world.say("e1", GrantChanged{.cores = {}, .draining = true});
+  world.broker.executor_lost(ExecutorId("e1"), world.now);
+  join("e2", 2);
+  const WorkerTerms either{.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 2}},
+                           .boot_id = "here"};
+  CHECK(world.broker.largest({.alternatives = {{.gpus = 1}}, .boot_id = "here"}) == 1);
+  CHECK(world.broker.largest({.alternatives = {{.gpus = 2}}, .boot_id = "here"}) == 0);
+  CHECK(world.broker.largest(either) == 2);  // at most: it is no promise
+  CHECK(world.opened({.terms = {.alternatives = {{.gpus = 1}}}}).workers.at(0).executor ==
+        ExecutorId("e2"));
+}
+
+TEST_CASE("a lease that is refused at once can be explained") {
+  World world;
+  world.join("e1", 4);
+  world.open({.terms = {.alternatives = {{.cores = 5}}}});
+  REQUIRE(world.answers.size() == 1);
+  const std::string& message = world.answers[0].error().message;
+  const auto id = message.find("l-2-");
+  REQUIRE(id != std::string::npos);
+  const auto lease = parse_lease_id(message.substr(id, message.find('\'', id) - id));
+  REQUIRE(lease.has_value());
+  const auto why = world.broker.explain(ada, *lease);
+  REQUIRE(why.has_value());
+  CHECK(why->front().refusal.has_value());
+  CHECK(why->front().tallies.at(0).counts.at(0).reason == placement::Reason::too_few_cores);
+}
+
+TEST_CASE("a tenant's quota speaks at once when it can never be kept, and else after the wait") {
+  WorkerBroker broker({.epoch = 2, .boot_id = "here"},
+                      {.tenants = {{"ada", {.quota = {.cores = 3}}}}});
+  ClientLeases clients(broker, 0);
+  Executor executor{.id = ExecutorId("e1"),
+                    .owner = {},
+                    .host = {.boot_id = "here", .memory = 64_GiB},
+                    .lane_socket = "/run/e1"};
+  executor.host.cores = {0, 1, 2, 3, 4, 5, 6, 7};
+  MonotonicTime now{};
+  broker.executor_joined(executor, {}, now);
+  std::vector<Result<ClientLeaseView>> answers;
+  const auto open = [&](std::string name, std::uint32_t uid, std::uint32_t cores) {
+    clients.open({.terms = {.tenant = {uid, std::move(name)},
+                            .alternatives = {{.cores = cores}},
+                            .boot_id = "here"},
+                  .within = seconds(1)},
+                 now, [&](Result<ClientLeaseView> view) { answers.push_back(std::move(view)); });
+  };
+  open("ada", ada, 4);
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0].error().code == ErrorCode::quota);
+  open("ada", ada, 2);
+  open("ada", ada, 2);
+  now += seconds(2);
+  clients.tick(now);
+  REQUIRE(answers.size() == 3);  // the first one's worker has not been opened in time either
+  CHECK(answers[2].error().code == ErrorCode::quota);
+  open("eve", 1001, 6);
+  CHECK(answers.size() == 3);  // it is on its way
+}
+
+TEST_CASE("a gateway that starts anew learns which GPUs are leased") {
+  World world;
+  Executor executor{.id = ExecutorId("e1"),
+                    .owner = {},
+                    .host = {.boot_id = "here", .hostname = "node-here", .memory = 64_GiB},
+                    .lane_socket = "/run/e1"};
+  executor.host.cores = {0, 1, 2};
+  executor.host.gpus = {{.index = 0, .model = "a100"}, {.index = 1, .model = "a100"}};
+  const LeaseHeld held{.lease = {1, 7},
+                       .tenant = {ada, "ada"},
+                       .cores_per_worker = 1,
+                       .core_ids = {0},
+                       .client = {.client_lease = {1, 6}, .expires_in = seconds(20)},
+                       .gpus = {1}};
+  world.broker.executor_joined(executor, world.clients.adopt({held}, executor, world.now),
+                               world.now);
+  world.perform();
+  const auto adopted = world.clients.find(ada, {1, 6}, world.now);
+  REQUIRE(adopted.has_value());
+  CHECK(adopted->workers.at(0).gpus == CoreList{1});
+  CHECK(adopted->workers[0].gpu_model == "a100");
+  CHECK(world.opened({.terms = {.alternatives = {{.gpus = 1}}}}).workers.at(0).gpus == CoreList{0});
+  world.answers.clear();
+  world.open({.terms = {.alternatives = {{.gpus = 1}}}, .within = seconds(0)});
+  world.pass(seconds(1));
+  REQUIRE(world.answers.size() == 1);
+  CHECK(world.answers[0].error().message.find("GPUs") != std::string::npos);
+  CHECK_FALSE(world.broker.capacity().placement().audit().has_value());
 }
 
 TEST_CASE("a gateway that starts anew learns the leases from the executors") {

@@ -187,8 +187,9 @@ TEST_CASE("a share has a place for its owner's functions, and for nobody else's"
   hosts.join(share);
   Capacity capacity(hosts, {});
   CHECK(capacity.refresh("boot", start).empty());
-  WorkerNeeds needs{
-      .tenant = {.uid = 1001, .name = "eve"}, .cores = 1, .memory = 1_GiB, .boot_id = "boot"};
+  WorkerNeeds needs{.tenant = {.uid = 1001, .name = "eve"},
+                    .alternatives = {{.memory = 1_GiB}},
+                    .boot_id = "boot"};
   CHECK_FALSE(capacity.place(needs, Capacity::Where::client_host, start).placed());
   needs.tenant = {.uid = 1000, .name = "ada"};
   CHECK(capacity.place(needs, Capacity::Where::client_host, start).placed());
@@ -239,7 +240,7 @@ TEST_CASE("what a batch system gives to a job is taken from the local source, an
   hosts.join(local);
   Capacity capacity(hosts, {.knowledge = &knowledge});
   CHECK(capacity.refresh("boot", start).empty());
-  const WorkerNeeds needs{.cores = 4, .memory = 1_GiB, .boot_id = "boot"};
+  const WorkerNeeds needs{.alternatives = {{.cores = 4, .memory = 1_GiB}}, .boot_id = "boot"};
   const auto placed = capacity.place(needs, Capacity::Where::client_host, start);
   REQUIRE(placed.placed());
   SourceNode gpu_node = node("n1", 4);

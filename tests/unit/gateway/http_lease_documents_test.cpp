@@ -24,7 +24,7 @@ TEST_CASE("an empty request asks for one worker for a minute") {
   REQUIRE(request.has_value());
   CHECK(request->workers == 1);
   CHECK(request->at_least == 1);
-  CHECK(request->terms.cores == 1);
+  CHECK(request->terms.alternatives == std::vector<placement::WorkerShape>{{.cores = 1}});
   CHECK(request->wait == WaitMode::adaptive);
   CHECK(request->duration == seconds(60));
   CHECK(request->within == seconds(10));
@@ -41,12 +41,12 @@ TEST_CASE("every field of a request is taken over") {
       as_bytes(R"({"workers":4,"at_least":2,"cores_per_worker":3,"memory_bytes":1048576,)"
                R"("wait":"hot","duration_ms":5000,"within_ms":0,"boot_id":"b",)"
                R"("constraints":{"host":"n1","architecture":"aarch64","kind":"dpu",)"
-               R"("features":["fast","near"],"lifetime_ms":90000}})"));
+               R"("features":["fast","near"],"lifetime_ms":90000,"watts_at_most":350.5}})"));
   REQUIRE_MESSAGE(request.has_value(), (request ? "" : request.error().message));
   CHECK(request->workers == 4);
   CHECK(request->at_least == 2);
-  CHECK(request->terms.cores == 3);
-  CHECK(request->terms.memory == 1_MiB);
+  CHECK(request->terms.alternatives ==
+        std::vector<placement::WorkerShape>{{.cores = 3, .memory = 1_MiB}});
   CHECK(request->wait == WaitMode::hot);
   CHECK(request->duration == seconds(5));
   CHECK(request->within == milliseconds(0));
@@ -56,6 +56,7 @@ TEST_CASE("every field of a request is taken over") {
   CHECK(request->terms.constraints.kind == placement::HostKind::dpu);
   CHECK(request->terms.constraints.features == std::vector<std::string>{"fast", "near"});
   CHECK(request->terms.lifetime == seconds(90));
+  CHECK(request->terms.watts_at_most == 350.5);
 }
 
 TEST_CASE("all workers are asked for unless fewer will do") {
@@ -78,6 +79,52 @@ TEST_CASE("what is wrong in a request is named, and what is not known is wrong")
         "'constraints.kind' must be cpu, gpu or dpu");
   CHECK(fault_of(R"({"constraints":[]})").find("'constraints' must be an object") !=
         std::string::npos);
+}
+
+TEST_CASE("alternatives are taken over in their order, and nothing beside them") {
+  const auto request =
+      parse_lease_request(as_bytes(R"({"alternatives":[{"gpus":1,"gpu_model":"a100"},)"
+                                   R"({"cores":4,"memory_bytes":1048576}]})"));
+  REQUIRE_MESSAGE(request.has_value(), (request ? "" : request.error().message));
+  CHECK(request->terms.alternatives ==
+        std::vector<placement::WorkerShape>{{.cores = 1, .gpus = 1, .gpu_model = "a100"},
+                                            {.cores = 4, .memory = 1_MiB}});
+  const auto simple = parse_lease_request(as_bytes(R"({"gpus":2,"gpu_model":"a100"})"));
+  REQUIRE(simple.has_value());
+  CHECK(simple->terms.alternatives ==
+        std::vector<placement::WorkerShape>{{.cores = 1, .gpus = 2, .gpu_model = "a100"}});
+
+  CHECK(fault_of(R"({"alternatives":[]})") == "'alternatives' must be a list of 1 to 8 objects");
+  CHECK(fault_of(R"({"alternatives":[1]})") == "'alternatives' must be a list of 1 to 8 objects");
+  CHECK(fault_of(R"({"alternatives":{"cores":1}})").find("'alternatives'") != std::string::npos);
+  CHECK(fault_of(R"({"alternatives":[{},{"cores":0}]})")
+            .starts_with("'alternatives[1].cores' must be a whole number from 1"));
+  CHECK(fault_of(R"({"alternatives":[{"cpus":1}]})")
+            .starts_with("'alternatives[0].cpus' is not known here"));
+  CHECK(fault_of(R"({"alternatives":[{"gpu_model":"a100"}]})") ==
+        "'gpu_model' needs a number of 'gpus'");
+  CHECK(fault_of(R"({"cores_per_worker":2,"alternatives":[{}]})") ==
+        "'cores_per_worker' belongs into each of the 'alternatives'");
+  CHECK(fault_of(R"({"gpus":-1})").find("'gpus'") != std::string::npos);
+  CHECK(fault_of(R"({"constraints":{"watts_at_most":0}})") ==
+        "'constraints.watts_at_most' must be a number above 0");
+}
+
+TEST_CASE("each worker says what it has") {
+  ClientLeaseView lease{.id = {3, 17}, .open = true};
+  lease.terms.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 4, .memory = 1_MiB}};
+  lease.workers.push_back({.lease = {3, 18},
+                           .node = "n1",
+                           .cores = 1,
+                           .memory = 1_MiB,
+                           .gpus = {2},
+                           .gpu_model = "a100"});
+  const auto shown = nlohmann::json::parse(lease_json(lease, Secrets::hidden));
+  CHECK(shown.at("alternatives").at(1).at("cores") == 4);
+  CHECK(shown.at("cores_per_worker") == 1);
+  CHECK(shown.at("workers").at(0).at("gpus") == nlohmann::json::array({2}));
+  CHECK(shown.at("workers").at(0).at("gpu_model") == "a100");
+  CHECK(shown.at("workers").at(0).at("memory_bytes") == 1 << 20);
 }
 
 TEST_CASE("secrets are shown only to whoever opens or renews a lease") {

@@ -136,17 +136,45 @@ TEST_CASE("nothing new comes to an executor that drains, and all is lost at its 
   CHECK(world.broker.capacity().cores_leased("here") == 0);
 }
 
-TEST_CASE("where pilots come by demand, wishes wait for them and are counted") {
-  WorkerBroker broker({.epoch = 1, .boot_id = "here", .grows = true});
+TEST_CASE("where pilots come by demand, wishes wait for them and are told by what they need") {
+  WorkerBroker broker({.epoch = 1, .boot_id = "here", .remote_dispatch = true, .grows = true});
   broker.add_dispatcher(a, {});
   const auto told = broker.take_actions();
   REQUIRE(told.size() == 1);
   CHECK(std::get<TellSupply>(told[0]).exists);
   CHECK(broker.has_supply());
   broker.want_workers(a, 3, MonotonicTime{});
-  CHECK(broker.cores_wanted() == 3);
-  broker.remove_holder(a, MonotonicTime{});
-  CHECK(broker.cores_wanted() == 0);
+  broker.add_dispatcher(b, {.uid = 7, .name = "eve"});
+  broker.want_workers(b, 1, MonotonicTime{});
+  const WorkerTerms wide{.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 4}},
+                         .boot_id = "here",
+                         .remote = true,
+                         .constraints = {.kind = placement::HostKind::gpu, .features = {"fast"}},
+                         .lifetime = seconds(60)};
+  broker.add_client(HolderId(3), wide, {}, MonotonicTime{} + seconds(60));
+  broker.want_workers(HolderId(3), 2, MonotonicTime{});
+  const auto demand = broker.demand();
+  REQUIRE(demand.size() == 2);
+  CHECK(demand[0].workers == 4);  // of both dispatchers
+  CHECK(demand[0].alternatives.front().cores == 1);
+  CHECK(demand[1].workers == 2);
+  CHECK(demand[1].alternatives == wide.alternatives);
+  CHECK(demand[1].constraints == wide.constraints);
+  CHECK(demand[1].lifetime == seconds(60));
+  for (const HolderId id : {a, b, HolderId(3)}) broker.remove_holder(id, MonotonicTime{});
+  CHECK(broker.demand().empty());
+}
+
+TEST_CASE("nobody grows for a tenant that has all that he may have, or for an unknown host") {
+  WorkerBroker broker({.epoch = 1, .boot_id = "here", .remote_dispatch = true, .grows = true},
+                      {.cores_per_user = 1});
+  broker.add_client(a, {.alternatives = {{.cores = 2}}, .boot_id = "here", .remote = true}, {},
+                    MonotonicTime{} + seconds(60));
+  broker.want_workers(a, 1, MonotonicTime{});
+  CHECK(broker.demand().empty());
+  broker.add_client(b, {.boot_id = "elsewhere"}, {}, MonotonicTime{} + seconds(60));
+  broker.want_workers(b, 1, MonotonicTime{});
+  CHECK(broker.demand().empty());
 }
 
 TEST_CASE("a refused holder is not placed again before something changes") {

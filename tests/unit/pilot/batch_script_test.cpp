@@ -85,6 +85,20 @@ TEST_CASE("a pilot stands behind everybody, unless its user says otherwise") {
   CHECK_FALSE(has(*batch_script(r), "--nice="));
 }
 
+TEST_CASE("a pilot's GPUs are asked for, and told to its executor by index") {
+  PilotRequest r = request();
+  r.gpus = 2;
+  CHECK(has(*batch_script(r), "#SBATCH --gres=gpu:2\n"));
+  r.gpu_model = "a100";
+  CHECK(has(*batch_script(r), "#SBATCH --gres=gpu:a100:2\n"));
+  CHECK_FALSE(has(*batch_script(request()), "--gres"));
+  r.gpus = 0;
+  CHECK_FALSE(batch_script(r).has_value());
+  r.gpus = 1;
+  r.gpu_model = "a100 --uid=0";
+  CHECK_FALSE(batch_script(r).has_value());
+}
+
 TEST_CASE("the step's own script is bash, too, and holds no value") {
   const auto script = batch_script(request());
   REQUIRE(script.has_value());

@@ -13,6 +13,15 @@ using std::chrono::seconds;
 
 constexpr MonotonicTime start{1h};
 
+/// So many workers of one core.
+std::vector<WorkerDemand> one_core(std::uint32_t workers) {
+  if (workers == 0) return {};
+  return {{.workers = workers}};
+}
+WorkerDemand of_cores(std::uint32_t workers, std::uint32_t cores) {
+  return {.workers = workers, .alternatives = {{.cores = cores}}};
+}
+
 std::vector<SubmitPilot> submissions(const std::vector<PilotAction>& actions) {
   std::vector<SubmitPilot> found;
   for (const PilotAction& action : actions)
@@ -37,7 +46,7 @@ std::vector<SubmitPilot> grown(PilotController& controller, const Situation& sit
 TEST_CASE("demand that lasts brings pilots that fit the holes") {
   PilotController controller({.most_queued = 4, .most_cores = 8, .shortest = 2min, .longest = 1h});
   const Situation situation{
-      .cores_wanted = 12,
+      .demand = one_core(12),
       .holes = std::vector<Hole>{{.node = "n1", .cores = 16, .lasts = 17min},
                                  {.node = "n2", .cores = 2, .lasts = std::nullopt},
                                  {.node = "n3", .cores = 64, .lasts = 100s},
@@ -54,13 +63,13 @@ TEST_CASE("demand that passes quickly brings none") {
   PilotController controller({.grow_after = 5s});
   for (int i = 0; i < 100; ++i) {
     const MonotonicTime now = start + seconds(i);
-    CHECK(controller.decide(now, {.cores_wanted = i % 4 == 0 ? 0U : 8U}).empty());
+    CHECK(controller.decide(now, {.demand = one_core(i % 4 == 0 ? 0U : 8U)}).empty());
   }
 }
 
 TEST_CASE("no more wait than the cap, and what is on its way counts") {
   PilotController controller({.most_queued = 2, .most_running = 3, .most_cores = 4});
-  Situation situation{.cores_wanted = 100};
+  Situation situation{.demand = one_core(100)};
   CHECK(grown(controller, situation).size() == 2);
   situation.pilots = {{.job = 1, .cores = 4}, {.job = 2, .cores = 4}};
   CHECK(controller.decide(start + 1min, situation).empty());
@@ -69,23 +78,24 @@ TEST_CASE("no more wait than the cap, and what is on its way counts") {
   situation.pilots[1].runs = true;
   situation.pilots.push_back({.job = 3, .cores = 4, .runs = true});
   CHECK(controller.decide(start + 3min, situation).empty());
-  situation.cores_wanted = 12;  // all three are about to join
+  situation.demand = one_core(12);  // all three are about to join
   CHECK(controller.decide(start + 4min, situation).empty());
 }
 
 TEST_CASE("without a forecast lengths are mixed; where nothing is free few wait") {
   PilotController blind({.most_queued = 4, .most_cores = 1, .shortest = 2min, .longest = 16min});
-  const auto mixed = grown(blind, {.cores_wanted = 9});
+  const auto mixed = grown(blind, {.demand = one_core(9)});
   REQUIRE(mixed.size() == 4);
   CHECK(mixed[0].time == 16min);
   CHECK(mixed[1].time == 8min);
   CHECK(mixed[3].time == 2min);
 
   PilotController full({.most_queued = 4, .most_cores = 1});
-  CHECK(grown(full, {.cores_wanted = 9, .holes = std::vector<Hole>{}}).size() == 4);
+  CHECK(grown(full, {.demand = one_core(9), .holes = std::vector<Hole>{}}).size() == 4);
   PilotController waits({.most_queued = 4, .most_cores = 1});
-  CHECK(grown(waits,
-              {.cores_wanted = 9, .pilots = {{.job = 1, .cores = 1}}, .holes = std::vector<Hole>{}})
+  CHECK(grown(waits, {.demand = one_core(9),
+                      .pilots = {{.job = 1, .cores = 1}},
+                      .holes = std::vector<Hole>{}})
             .empty());
 }
 
@@ -126,7 +136,7 @@ TEST_CASE("pilots that nobody uses for a while are cancelled, and not before") {
 TEST_CASE("a pilot that waits for a hole which is gone makes room for one that is there") {
   PilotController controller({.most_queued = 1, .most_cores = 8, .missed_after = 10s});
   const Hole other{.node = "n2", .cores = 8, .lasts = std::nullopt};
-  Situation situation{.cores_wanted = 8,
+  Situation situation{.demand = one_core(8),
                       .pilots = {{.job = 1, .cores = 8, .node = "n1"}},
                       .holes = std::vector<Hole>{{.node = "n1", .cores = 8}, other}};
   CHECK(controller.decide(start, situation).empty());
@@ -139,7 +149,7 @@ TEST_CASE("a pilot that waits for a hole which is gone makes room for one that i
   CHECK(controller.decide(start + 40s, situation).empty());
   const auto actions = controller.decide(start + 50s, situation);
   CHECK(cancelled(actions) == std::vector<std::uint64_t>{1});
-  CHECK(submissions(controller.decide(start + 60s, {.cores_wanted = 8, .holes = {{other}}})) ==
+  CHECK(submissions(controller.decide(start + 60s, {.demand = one_core(8), .holes = {{other}}})) ==
         std::vector<SubmitPilot>{{.cores = 8, .time = 1h, .node = "n2"}});
   // What runs, or waits for any node, has missed nothing.
   situation.pilots = {{.job = 2, .cores = 9, .runs = true, .node = "n1"}, {.job = 3, .cores = 99}};
@@ -147,9 +157,148 @@ TEST_CASE("a pilot that waits for a hole which is gone makes room for one that i
   CHECK(cancelled(controller.decide(start + 3h, situation)).empty());
 }
 
+TEST_CASE("a pilot is as wide as the widest worker that it is for") {
+  PilotController controller({.most_queued = 8, .most_cores = 8});
+  const std::vector<Hole> holes{{.node = "n1", .cores = 3, .lasts = std::nullopt},
+                                {.node = "n2", .cores = 2, .lasts = std::nullopt}};
+  // Three and two make no four: it waits for whatever comes free.
+  const auto waits = grown(controller, {.demand = {of_cores(1, 4)}, .pilots = {}, .holes = holes});
+  REQUIRE(waits.size() == 1);
+  CHECK(waits[0].cores == 4);
+  CHECK(waits[0].node.empty());
+  CHECK_FALSE(waits[0].for_hole);
+  // The narrow ones fill what the wide one leaves, and other holes.
+  PilotController mixed({.most_queued = 8, .most_cores = 8});
+  const auto filled = grown(
+      mixed, {.demand = {of_cores(4, 1), of_cores(1, 4)},
+              .pilots = {},
+              .holes = std::vector<Hole>{{.node = "n1", .cores = 6}, {.node = "n2", .cores = 3}}});
+  REQUIRE(filled.size() == 2);
+  CHECK(filled[0] == SubmitPilot{.cores = 6, .time = 1h, .node = "n1"});
+  CHECK(filled[1] == SubmitPilot{.cores = 2, .time = 1h, .node = "n2"});
+}
+
+TEST_CASE("what is free in several pilots does not add up, and brings no more of them for ever") {
+  PilotController controller(
+      {.most_queued = 8, .most_running = 8, .most_cores = 4, .shrink_after = 60s});
+  const auto pilot = [](std::uint64_t job, std::uint32_t cores) {
+    return Pilot{.job = job, .cores = cores, .runs = true, .joined = true, .ends = start + 1h};
+  };
+  Situation situation{.demand = {of_cores(1, 4)}, .pilots = {pilot(1, 1), pilot(2, 3)}};
+  const auto wide = grown(controller, situation);
+  REQUIRE(wide.size() == 1);
+  CHECK(wide[0].cores == 4);
+  // The one that waits is enough; those that cannot help go after a while.
+  situation.pilots.push_back({.job = 3, .cores = 4});
+  CHECK(controller.decide(start + 30s, situation).empty());
+  CHECK(cancelled(controller.decide(start + 61s, situation)) == std::vector<std::uint64_t>{1, 2});
+  situation.pilots = {pilot(3, 4)};  // it is there, and its worker about to come
+  CHECK(controller.decide(start + 62s, situation).empty());
+}
+
+TEST_CASE("a pilot has the memory that its workers want, and a hole has no more than is free") {
+  PilotController controller({.most_queued = 8, .most_cores = 8, .memory_per_core = 1_GiB});
+  const WorkerDemand large{.workers = 4, .alternatives = {{.cores = 1, .memory = 2_GiB}}};
+  const auto submitted =
+      grown(controller, {.demand = {large},
+                         .pilots = {},
+                         .holes = std::vector<Hole>{{.node = "n1", .cores = 4, .memory = 5_GiB},
+                                                    {.node = "n2", .cores = 4, .memory = 1_GiB}}});
+  REQUIRE_FALSE(submitted.empty());
+  CHECK(submitted[0] == SubmitPilot{.cores = 2, .time = 1h, .node = "n1", .memory = 4_GiB});
+  for (const SubmitPilot& one : submitted) CHECK(one.node != "n2");
+  PilotController small({.most_cores = 8, .memory_per_core = 1_GiB});
+  const auto usual = grown(small, {.demand = one_core(2)});
+  REQUIRE(usual.size() == 1);
+  CHECK(usual[0].memory == 2_GiB);
+}
+
+TEST_CASE("a GPU is asked for where one is free, and cores elsewhere when that will do") {
+  const std::vector<Node> nodes{{.name = "n1", .cores = 8},
+                                {.name = "n2", .cores = 8, .gpus = {"a100"}, .kind = "gpu"}};
+  const WorkerDemand either{.workers = 2, .alternatives = {{.cores = 1, .gpus = 1}, {.cores = 4}}};
+  PilotController controller({.most_queued = 8, .most_cores = 8});
+  const auto submitted =
+      grown(controller, {.demand = {either},
+                         .pilots = {},
+                         .holes = std::vector<Hole>{{.node = "n1", .cores = 8},
+                                                    {.node = "n2", .cores = 2, .gpus = 1}},
+                         .nodes = nodes});
+  REQUIRE(submitted.size() == 2);
+  CHECK(submitted[0] == SubmitPilot{.cores = 4, .time = 1h, .node = "n1"});
+  CHECK(submitted[1] == SubmitPilot{.cores = 1, .time = 1h, .node = "n2", .gpus = 1});
+}
+
+TEST_CASE("demand that no pilot could serve starts none, and is told with the reason") {
+  const std::vector<Node> nodes{
+      {.name = "n1", .cores = 8, .memory = 16_GiB, .kind = "cpu", .features = {"slow"}}};
+  const auto why = [&](WorkerDemand demand) -> std::string {
+    PilotController controller({.most_cores = 8, .longest = 1h, .grow_after = 0s});
+    const Situation situation{.demand = {std::move(demand)},
+                              .pilots = {},
+                              .holes = std::vector<Hole>{{.node = "n1", .cores = 8}},
+                              .nodes = nodes};
+    if (!controller.decide(start, situation).empty()) return "submitted";
+    REQUIRE(controller.hopeless().size() == 1);
+    return controller.hopeless()[0];
+  };
+  CHECK(why({.host = {.features = {"fast"}}}) ==
+        "workers of 1 core, on a host with the feature fast: no node has the feature fast");
+  CHECK(why({.host = {.kind = "dpu"}}).ends_with("no node is of the kind dpu"));
+  CHECK(why({.host = {.host = "n9"}}).ends_with("no node that pilots could get is called n9"));
+  CHECK(why({.alternatives = {{.cores = 9}}}).ends_with("a pilot has 8 cores at most"));
+  CHECK(why({.alternatives = {{.cores = 1, .memory = 17_GiB}}}).ends_with("no node is so large"));
+  CHECK(why({.alternatives = {{.cores = 1, .gpus = 1}}}).ends_with("no node is so large"));
+  CHECK(why({.lifetime = 2h}).ends_with("a pilot lasts 3600 s at most"));
+  CHECK(why({.host = {.features = {"slow"}}}) == "submitted");
+  CHECK(why({.lifetime = 10min}) == "submitted");
+}
+
+TEST_CASE("workers that want a certain node get a pilot there, or for its features") {
+  const std::vector<Node> nodes{{.name = "n1", .cores = 8, .kind = "cpu"},
+                                {.name = "n2", .cores = 8, .kind = "dpu", .features = {"dpu"}}};
+  const auto submitted = [&](HostWish wish, std::optional<std::vector<Hole>> holes) {
+    PilotController controller({.most_cores = 2, .grow_after = 0s});
+    return submissions(controller.decide(
+        start,
+        {.demand = {{.host = std::move(wish)}}, .pilots = {}, .holes = holes, .nodes = nodes}));
+  };
+  const std::vector<Hole> free{{.node = "n1", .cores = 2}, {.node = "n2", .cores = 2}};
+  REQUIRE(submitted({.kind = "dpu"}, free).size() == 1);
+  CHECK(submitted({.kind = "dpu"}, free)[0].node == "n2");
+  const auto waits = submitted({.features = {"dpu"}}, std::vector<Hole>{});
+  REQUIRE(waits.size() == 1);
+  CHECK(waits[0].node.empty());
+  CHECK(waits[0].features == std::vector<std::string>{"dpu"});
+  CHECK(submitted({.kind = "dpu"}, std::vector<Hole>{})[0].node == "n2");
+}
+
+TEST_CASE("a pilot that waits for no hole has missed none, and keeps others from waiting") {
+  PilotController controller({.most_cores = 4, .grow_after = 0s});
+  Situation situation{.demand = {of_cores(1, 4)},
+                      .pilots = {{.job = 1, .cores = 4, .node = "n1", .for_hole = false}},
+                      .holes = std::vector<Hole>{}};
+  for (int second = 0; second < 300; second += 10)
+    CHECK(controller.decide(start + seconds(second), situation).empty());
+}
+
+TEST_CASE("workers that have to last get a pilot that does") {
+  PilotController controller({.most_queued = 4, .most_cores = 1, .shortest = 2min, .longest = 1h});
+  const auto submitted =
+      grown(controller, {.demand = {{.workers = 3, .lifetime = 20min}},
+                         .pilots = {},
+                         .holes = std::vector<Hole>{{.node = "n1", .cores = 1, .lasts = 17min},
+                                                    {.node = "n2", .cores = 1, .lasts = 35min}}});
+  REQUIRE_FALSE(submitted.empty());
+  for (const SubmitPilot& one : submitted) {
+    CHECK(one.node != "n1");
+    CHECK(one.time >= 20min);
+  }
+}
+
 TEST_CASE("after a submission that failed there is a pause, and a longer one each time") {
   PilotController controller({.grow_after = 0s, .first_pause = 5s, .longest_pause = 8s});
-  const Situation situation{.cores_wanted = 1};
+  const Situation situation{.demand = one_core(1)};
   CHECK(submissions(controller.decide(start, situation)).size() == 1);
   controller.submission_failed(start);
   CHECK(controller.decide(start + 4s, situation).empty());
@@ -191,7 +340,7 @@ class Cluster {
 
   void step() {
     now_ += seconds(1 + random_() % 5);
-    situation_.cores_wanted = random_() % 3 == 0 ? 0 : random_() % 100;
+    situation_.demand = one_core(random_() % 3 == 0 ? 0 : random_() % 100);
     situation_.holes.reset();
     if (random_() % 2 == 0) make_holes();
     act(controller_->decide(now_, situation_));
@@ -201,7 +350,7 @@ class Cluster {
   void rest() {
     for (int i = 0; i < 200; ++i) {
       now_ += seconds(1);
-      situation_.cores_wanted = 0;
+      situation_.demand = one_core(0);
       for (Pilot& pilot : situation_.pilots) pilot.cores_used = 0;
       act(controller_->decide(now_, situation_));
     }
@@ -291,7 +440,7 @@ TEST_CASE(
 
 TEST_CASE("steady demand brings no more pilots than it takes") {
   PilotController controller({.most_cores = 4, .shortest = 5min, .longest = 5min});
-  Situation situation{.cores_wanted = 8};
+  Situation situation{.demand = one_core(8)};
   int submitted = 0;
   for (int second = 0; second < 3600; ++second) {
     const MonotonicTime now = start + seconds(second);
@@ -309,7 +458,7 @@ TEST_CASE("steady demand brings no more pilots than it takes") {
       pilot.cores_used = std::min(left, pilot.cores);
       left -= pilot.cores_used;
     }
-    situation.cores_wanted = left;
+    situation.demand = one_core(left);
   }
   // Two pilots of five minutes, renewed a minute before their end: at most 2 × 60 / 4 and the
   // first.

@@ -76,6 +76,22 @@ TEST_CASE("every numbered control message comes back as it was") {
   CHECK(numbered(CapacityReport{.counters = {}, .milliwatts = 95'500}).milliwatts == 95'500);
 }
 
+TEST_CASE("GPUs may be left out, and none is named twice") {
+  CHECK(numbered(OpenLease{.lease = {1, 2}, .core_ids = {0}, .gpus = {0, 3}}).gpus ==
+        CoreList{0, 3});
+  const std::string without_gpus =
+      encode({.sequence = 1, .body = ControlMessage(OpenLease{.lease = {1, 2}, .core_ids = {0}})});
+  CHECK(without_gpus.find("gpus") == std::string::npos);
+  std::string hello =
+      encode({.body = ControlHello{.host = {.gpus = {{.index = 1}, {.index = 2}}}}});
+  const std::size_t second = hello.find("\"index\":2");
+  REQUIRE(second != std::string::npos);
+  hello.replace(second, 9, "\"index\":1");
+  const auto refused = parse_control_frame(hello);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().message.find("names a GPU twice") != std::string::npos);
+}
+
 TEST_CASE("hello and welcome come back as they were") {
   ControlHello hello{.version = "0.1",
                      .executor = "e",
@@ -87,7 +103,8 @@ TEST_CASE("hello and welcome come back as they were") {
                               .cores = {0, 3},
                               .memory = 8_GiB,
                               .thread_order = {0, 2, 1, 3},
-                              .thread_numa_nodes = {0, 0, 1, 1}},
+                              .thread_numa_nodes = {0, 0, 1, 1},
+                              .gpus = {{.index = 1, .model = "a100"}, {.index = 4, .model = ""}}},
                      .grant = {.source = GrantSource::pilot,
                                .cluster = "fern",
                                .job = 4711,
@@ -100,12 +117,14 @@ TEST_CASE("hello and welcome come back as they were") {
                                .tenant = {7, "eve"},
                                .cores_per_worker = 2,
                                .core_ids = {0, 3},
-                               .client = {.client_lease = {1, 1}, .wait = WaitMode::hot}}},
+                               .client = {.client_lease = {1, 1}, .wait = WaitMode::hot},
+                               .gpus = {4}}},
                      .stream = "s-1",
                      .ack = 12};
   const auto back = plain(hello);
   CHECK(back.host.cores == std::vector<std::uint32_t>{0, 3});
   CHECK(back.host.memory == 8_GiB);
+  CHECK(back.host.gpus == hello.host.gpus);
   CHECK(back.host.thread_order == hello.host.thread_order);
   CHECK(back.host.thread_numa_nodes == hello.host.thread_numa_nodes);
   CHECK(back.grant == hello.grant);
@@ -115,6 +134,7 @@ TEST_CASE("hello and welcome come back as they were") {
   CHECK(back.held[0].cores_per_worker == 2);
   CHECK(back.held[0].core_ids == CoreList{0, 3});
   CHECK(back.held[0].client == hello.held[0].client);
+  CHECK(back.held[0].gpus == CoreList{4});
   CHECK(back.stream == "s-1");
   CHECK(back.ack == 12);
   CHECK(back.newest_protocol == 1);

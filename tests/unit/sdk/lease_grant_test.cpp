@@ -72,6 +72,28 @@ TEST_CASE("a request states what is wanted, and leaves out what is not") {
         json::array({"l-1-2"}));
 }
 
+TEST_CASE("alternatives are asked for in their order, and each worker says what it has") {
+  const json request = json::parse(lease_request(
+      {.constraints = {.watts_at_most = 300},
+       .alternatives = {{.gpus = 1, .gpu_model = "a100"}, {.cores = 4, .memory = 1 << 20}}},
+      "boot"));
+  CHECK(request["alternatives"] ==
+        json::array({{{"cores", 1}, {"memory_bytes", 0}, {"gpus", 1}, {"gpu_model", "a100"}},
+                     {{"cores", 4}, {"memory_bytes", 1 << 20}, {"gpus", 0}, {"gpu_model", ""}}}));
+  CHECK_FALSE(request.contains("cores_per_worker"));
+  CHECK_FALSE(request.contains("memory_bytes"));
+  CHECK(request["constraints"]["watts_at_most"] == 300);
+  json told = json::parse(document);
+  CHECK(parse_lease_grant(document).workers[0].cores == 2);  // as an older gateway says it
+  told["workers"][0].update(
+      {{"cores", 1}, {"memory_bytes", 1 << 20}, {"gpus", {3}}, {"gpu_model", "a100"}});
+  const GrantedWorker worker = parse_lease_grant(told.dump()).workers.at(0);
+  CHECK(worker.cores == 1);
+  CHECK(worker.memory == 1 << 20);
+  CHECK(worker.gpus == std::vector<unsigned>{3});
+  CHECK(worker.gpu_model == "a100");
+}
+
 TEST_CASE("who wants local lanes asks for no workers of other hosts") {
   CHECK(json::parse(lease_request({.lane = "local"}, "boot"))["remote"] == false);
 }

@@ -21,8 +21,15 @@ namespace orchid {
 
 constexpr std::uint32_t control_protocol_version = 1;
 
-/// A machine as its executor sees it. `cores` are those that this executor may use, as numbers of
-/// the operating system.
+/// `index`: as the batch system counts the machine's GPUs, where one has handed them over.
+struct OfferedGpu {
+  std::uint32_t index = 0;
+  std::string model;  // "" when nobody says
+  friend bool operator==(const OfferedGpu&, const OfferedGpu&) = default;
+};
+
+/// A machine as its executor sees it. `cores` and `gpus` are those that this executor may use,
+/// cores as numbers of the operating system.
 struct HostDescription {
   std::string boot_id;
   std::string hostname;
@@ -36,6 +43,7 @@ struct HostDescription {
   /// operating system: batch systems count them so. And the NUMA node of each. Empty: not known.
   std::vector<std::uint32_t> thread_order;
   std::vector<std::uint32_t> thread_numa_nodes;
+  std::vector<OfferedGpu> gpus{};  // each index once
 };
 
 /// Who handed an executor its cores: the machine's owner who started it, a batch job whose only
@@ -92,6 +100,7 @@ struct LeaseHeld {
   CoreList core_ids;  // which ones
   ByteCount memory;   // per worker
   ClientTerms client;
+  CoreList gpus{};  // indices
 };
 
 // Frames without a number.
@@ -143,6 +152,7 @@ struct OpenLease {
   std::optional<ClientTerms> client;
   /// The gateway's own, which claims workers for its tenants; nothing: only the tenant claims.
   std::optional<std::uint32_t> holder_uid = std::nullopt;
+  CoreList gpus{};  // indices of GPUs that the executor offers; no other lease has them
 };
 
 /// From now on the lease lasts so long. One that is not there is answered with `LeaseClosed`.

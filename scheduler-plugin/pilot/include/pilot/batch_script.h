@@ -26,6 +26,8 @@ struct PilotRequest {
   std::chrono::seconds time{600};  // whole minutes are what Slurm counts; it rounds up
   std::uint32_t nodes = 1;         // an executor on each
   std::uint32_t cores = 1;         // on each node
+  std::uint32_t gpus = 0;          // on each node
+  std::string gpu_model;           // as the batch system names it; empty: any
   ByteCount memory;                // on each node; 0: what the partition gives for so many cores
   /// The site's service on each node makes the executor, and knows its gateway: the step is
   /// orchid-grant, and gateway, token file, lane_listen and host_identity are not used.

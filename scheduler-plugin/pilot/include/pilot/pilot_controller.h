@@ -1,5 +1,9 @@
-// pilot/pilot_controller.h: how many pilots there should be: follows the demand, slowly enough not
-// to flap, and never fills the queue. No I/O and no clock: the gateway and a simulation use it.
+// pilot/pilot_controller.h: how many pilots there should be, and how large: follows the demand,
+// slowly enough not to flap, and never fills the queue. No I/O and no clock: the gateway and a
+// simulation use it.
+//
+// A worker lies within one pilot. So a pilot is at least as wide (cores, memory, GPUs) as the
+// widest worker that it is for, and what is free in several does not add up.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -11,6 +15,8 @@
 
 #include "foundation/clock.h"
 #include "foundation/result.h"
+#include "foundation/units.h"
+#include "pilot/worker_demand.h"
 
 namespace orchid::pilot {
 
@@ -19,6 +25,7 @@ struct PilotOptions {
   std::uint32_t most_running = 64;     // and that run; those that wait are counted as if they did
   std::uint32_t most_cores = 64;       // of one pilot, on its one node
   std::uint32_t least_cores = 1;       // a smaller hole is not worth a pilot
+  ByteCount memory_per_core;           // of a pilot, at least; 0: what its workers want
   std::chrono::seconds shortest{120};  // a pilot's time; a shorter hole is left alone
   std::chrono::seconds longest{3600};
   std::chrono::seconds grow_after{2};     // so long demand has to last
@@ -41,6 +48,14 @@ struct Pilot {
   std::uint32_t cores_used = 0;
   std::optional<MonotonicTime> ends;  // of one that runs; nothing: not known
   std::string node;                   // that it runs on or waits for; "": any
+  std::optional<ByteCount> memory{};  // nothing: not known
+  ByteCount memory_used{};
+  std::uint32_t gpus = 0;
+  std::uint32_t gpus_used = 0;
+  std::string gpu_model{};
+  std::uint32_t widest_worker = 0;      // cores of the widest of its workers
+  std::vector<std::string> features{};  // that it was asked with, where its node is not known
+  bool for_hole = true;  // it waits for what was free of its node; false: for whatever comes free
 };
 
 /// What of a node nobody has, and how long that lasts. Of several holes of one
@@ -49,19 +64,28 @@ struct Hole {
   std::string node;
   std::uint32_t cores = 0;
   std::optional<std::chrono::seconds> lasts;  // nothing: no end is known
+  std::optional<ByteCount> memory{};          // nothing: not known
+  std::uint32_t gpus = 0;
 };
 
 struct Situation {
-  std::uint32_t cores_wanted = 0;  // by calls and leases that have found no place
+  std::vector<WorkerDemand> demand;  // of calls and leases that have found no place
   std::vector<Pilot> pilots;
   /// Nothing: it is not known what is free.
   std::optional<std::vector<Hole>> holes;
+  /// All that pilots could get, free or not. Nothing: not known.
+  std::optional<std::vector<Node>> nodes{};
 };
 
 struct SubmitPilot {
   std::uint32_t cores = 0;
   std::chrono::seconds time{0};
-  std::string node;  // "": any
+  std::string node{};  // "": any
+  ByteCount memory{};  // 0: what the batch system gives for so many cores
+  std::uint32_t gpus = 0;
+  std::string gpu_model{};
+  std::vector<std::string> features{};  // of its node, where `node` does not say which
+  bool for_hole = true;                 // false: nothing is free for it now
   friend bool operator==(const SubmitPilot&, const SubmitPilot&) = default;
 };
 struct CancelPilot {
@@ -82,23 +106,36 @@ class PilotController {
   void submission_done() { pause_ = options_.first_pause; }
   [[nodiscard]] const PilotOptions& options() const { return options_; }
 
+  /// Of the demand of the last decision: what no pilot could serve, and why, for people.
+  [[nodiscard]] const std::vector<std::string>& hopeless() const { return hopeless_; }
+
  private:
-  [[nodiscard]] bool is_ending(MonotonicTime now, const Pilot& pilot) const;
-  [[nodiscard]] std::uint32_t missing_cores(MonotonicTime now, const Situation& situation);
+  [[nodiscard]] std::vector<WorkerDemand> servable(const Situation& situation);
+  [[nodiscard]] std::optional<std::string> why_never(const WorkerDemand& row,
+                                                     const WorkerSize& size,
+                                                     const Situation& situation) const;
+  [[nodiscard]] std::vector<WorkerDemand> missing(MonotonicTime now, const Situation& situation,
+                                                  const std::vector<WorkerDemand>& demand);
   void cancel_idle(MonotonicTime now, const Situation& situation,
-                   std::vector<PilotAction>& actions);
+                   const std::vector<WorkerDemand>& demand, std::vector<PilotAction>& actions);
   void cancel_missed(MonotonicTime now, Situation& situation, std::vector<PilotAction>& actions);
-  [[nodiscard]] std::chrono::seconds next_length();
+  [[nodiscard]] bool is_ending(MonotonicTime now, const Pilot& pilot) const;
+  void submit_to_holes(const Situation& situation, std::vector<WorkerDemand>& left,
+                       std::uint64_t& may_submit, std::vector<PilotAction>& actions) const;
+  void submit_to_wait(const Situation& situation, std::vector<WorkerDemand>& left,
+                      std::uint64_t may_submit, std::vector<PilotAction>& actions);
+  [[nodiscard]] std::chrono::seconds next_length(std::chrono::seconds lifetime);
   [[nodiscard]] std::chrono::seconds longest_mixed(std::chrono::seconds room) const;
 
   PilotOptions options_;
   std::vector<std::chrono::seconds> lengths_;  // longest first
   std::size_t next_length_ = 0;
-  std::optional<MonotonicTime> short_since_;  // of cores
+  std::optional<MonotonicTime> short_since_;  // of capacity
   std::optional<MonotonicTime> paused_until_;
   std::chrono::seconds pause_;
   std::map<std::uint64_t, MonotonicTime> idle_since_;    // pilots, by job
   std::map<std::uint64_t, MonotonicTime> missed_since_;  // those whose hole is gone
+  std::vector<std::string> hopeless_;
 };
 
 }  // namespace orchid::pilot

@@ -78,6 +78,8 @@ struct Explanation {
   std::vector<Tally> tallies;  // of the alternatives that were tried in vain
 };
 
+/// "4 cores, 1 GPU a100, 2 GiB".
+[[nodiscard]] std::string to_string(const WorkerShape& shape);
 /// For people, some lines.
 [[nodiscard]] std::string to_string(const Explanation& explanation);
 /// "no host has room: 7 too few cores free, 3 owner only".

@@ -17,6 +17,7 @@ struct WorkerShape {
   ByteCount memory;
   std::uint32_t gpus = 0;
   std::string gpu_model;  // empty: any
+  friend bool operator==(const WorkerShape&, const WorkerShape&) = default;
 };
 
 /// What a host must be like. Empty: anything will do.
@@ -26,6 +27,7 @@ struct Constraints {
   std::string architecture;
   std::optional<HostKind> kind;
   std::vector<std::string> features;  // all of them
+  friend bool operator==(const Constraints&, const Constraints&) = default;
 };
 
 struct Request {

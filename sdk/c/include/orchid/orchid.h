@@ -85,6 +85,15 @@ orchid_status orchid_invoke(orchid_client* client, const char* function, const v
 
 enum { ORCHID_WAIT_ADAPTIVE = 0, ORCHID_WAIT_HOT = 1, ORCHID_WAIT_BLOCKING = 2 };
 
+/* What one worker has. A GPU is counted, and is nobody else's meanwhile; functions cannot open it
+ * yet. */
+typedef struct orchid_worker_size {
+  uint32_t cores;        /* 0: one */
+  uint32_t gpus;         /* 0: none */
+  uint64_t memory;       /* bytes; 0: what the site gives */
+  const char* gpu_model; /* NULL: any */
+} orchid_worker_size;
+
 /* All zero is a good default: one worker. */
 typedef struct orchid_lease_options {
   uint32_t workers;          /* 0: one */
@@ -95,6 +104,9 @@ typedef struct orchid_lease_options {
   uint64_t duration_ms;      /* 0: 60 000; renewed for as long as the lease is held */
   uint64_t within_ms;        /* 0: 10 000 */
   const char* host;          /* NULL: any */
+  /* For each worker by itself, the best first; 8 at most. NULL: `cores_per_worker` and `memory`. */
+  const orchid_worker_size* alternatives;
+  size_t alternative_count;
 } orchid_lease_options;
 
 /* `options` may be NULL. */

@@ -54,6 +54,17 @@ struct LeaseConstraints {
   std::vector<std::string> features{};    // all of them, as the batch system names them
   std::chrono::milliseconds lifetime{0};  // the cores stay Orchid's for so much longer, as far as
                                           // is known
+  double watts_at_most = 0;  // of the host, this worker included; 0: any. Hosts that do not tell
+                             // what they draw are left out
+};
+
+/// What one worker has. A GPU is counted and is nobody else's for as long as the lease lasts, but
+/// functions run in a sandbox without devices: they cannot open it yet.
+struct WorkerSize {
+  unsigned cores = 1;
+  std::uint64_t memory = 0;  // bytes; 0: what the site gives
+  unsigned gpus = 0;
+  std::string gpu_model{};  // as the batch system names it; empty: any
 };
 
 struct LeaseOptions {
@@ -68,6 +79,10 @@ struct LeaseOptions {
   /// "auto"; "local": within this host; "ucx": as between hosts; "tcp": the same, and never over
   /// RDMA, whatever the other host's executor says of the network (--lane-fabric).
   std::string lane = "auto";
+  /// What each worker may have, by itself, the best first: {{.gpus = 1}, {.cores = 4}} takes a GPU
+  /// where one is free and four cores elsewhere. Not empty: `cores_per_worker` and `memory` are not
+  /// looked at. At most 8.
+  std::vector<WorkerSize> alternatives{};
 };
 
 struct CallOptions {
@@ -265,14 +280,25 @@ class LeasedModule {
   std::vector<std::string> entries_;
 };
 
+/// A worker as it was granted.
+struct WorkerInfo {
+  std::string node;  // host name
+  unsigned cores = 1;
+  std::uint64_t memory = 0;      // bytes; 0: not stated
+  std::vector<unsigned> gpus{};  // indices on its host
+  std::string gpu_model{};
+  friend bool operator==(const WorkerInfo&, const WorkerInfo&) = default;
+};
+
 struct LeaseCapacity {
-  unsigned workers = 0;   // that take calls now
-  unsigned promised = 0;  // granted: some may be starting, or be lost
-  unsigned cores_per_worker = 1;
-  std::uint64_t memory_per_worker = 0;  // bytes; 0: not stated
+  unsigned workers = 0;                 // that take calls now
+  unsigned promised = 0;                // granted: some may be starting, or be lost
+  unsigned cores_per_worker = 1;        // with alternatives: of the first of them
+  std::uint64_t memory_per_worker = 0;  // bytes; 0: not stated; as the cores
   std::size_t largest_input = 0;        // bytes
   std::size_t largest_output = 0;
-  std::vector<std::string> nodes;  // of the workers, without repetition
+  std::vector<std::string> nodes;     // of the workers, without repetition
+  std::vector<WorkerInfo> granted{};  // those that take calls now, each by itself
 };
 
 /// The right to some workers until it is released, which the destructor does. A movable handle; any

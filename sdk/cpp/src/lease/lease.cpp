@@ -26,7 +26,9 @@ void check(const LeaseOptions& options) {
   const auto refuse = [](std::string message) {
     throw Error({.kind = ErrorKind::bad_request, .message = std::move(message)});
   };
-  if (options.workers == 0 || options.cores_per_worker == 0)
+  const bool has_cores = std::ranges::all_of(options.alternatives,
+                                             [](const WorkerSize& size) { return size.cores > 0; });
+  if (options.workers == 0 || options.cores_per_worker == 0 || !has_cores)
     refuse("a lease needs at least one worker with one core");
   if (options.at_least > options.workers) refuse("at_least is more than workers");
   if (options.duration < std::chrono::seconds(1)) refuse("a lease lasts at least a second");

@@ -25,7 +25,8 @@ Error unintelligible() {
                 .hint = "compare 'orchid --version' with the gateway's /version"});
 }
 
-GrantedWorker read_worker(const json& document) {
+/// `cores`: of each, where the gateway does not say it of each.
+GrantedWorker read_worker(const json& document, unsigned cores) {
   const auto lease = parse_lease_id(document.at("lease").get<std::string>());
   if (!lease) throw unintelligible();
   return {.lease = *lease,
@@ -33,7 +34,11 @@ GrantedWorker read_worker(const json& document) {
           .node = document.value("node", ""),
           .boot_id = document.value("boot_id", ""),
           .lane_socket = document.value("lane_socket", ""),
-          .lane_address = document.value("lane_address", "")};
+          .lane_address = document.value("lane_address", ""),
+          .cores = document.value("cores", cores),
+          .memory = document.value("memory_bytes", std::uint64_t{0}),
+          .gpus = document.value("gpus", std::vector<unsigned>{}),
+          .gpu_model = document.value("gpu_model", "")};
 }
 
 }  // namespace
@@ -46,7 +51,8 @@ LeaseGrant parse_lease_grant(std::string_view text) {
         .cores_per_worker = document.value("cores_per_worker", 1U),
         .memory = document.value("memory_bytes", std::uint64_t{0}),
         .expires_in = std::chrono::milliseconds(document.value("expires_in_ms", std::int64_t{0}))};
-    for (const json& worker : document.at("workers")) grant.workers.push_back(read_worker(worker));
+    for (const json& worker : document.at("workers"))
+      grant.workers.push_back(read_worker(worker, grant.cores_per_worker));
     return grant;
   } catch (const json::exception&) {
     throw unintelligible();
@@ -59,18 +65,26 @@ json constraints_of(const LeaseConstraints& wanted) {
   if (!wanted.architecture.empty()) constraints["architecture"] = wanted.architecture;
   if (!wanted.kind.empty()) constraints["kind"] = wanted.kind;
   if (!wanted.features.empty()) constraints["features"] = wanted.features;
+  if (wanted.watts_at_most > 0) constraints["watts_at_most"] = wanted.watts_at_most;
   if (wanted.lifetime.count() != 0) constraints["lifetime_ms"] = wanted.lifetime.count();
   return constraints;
 }
 
 std::string lease_request(const LeaseOptions& options, std::string_view boot_id) {
   json request{{"workers", options.workers},
-               {"cores_per_worker", options.cores_per_worker},
-               {"memory_bytes", options.memory},
                {"wait", name_of(options.wait)},
                {"duration_ms", options.duration.count()},
                {"within_ms", options.within.count()},
                {"boot_id", boot_id}};
+  if (options.alternatives.empty()) {
+    request["cores_per_worker"] = options.cores_per_worker;
+    request["memory_bytes"] = options.memory;
+  }
+  for (const WorkerSize& size : options.alternatives)
+    request["alternatives"].push_back({{"cores", size.cores},
+                                       {"memory_bytes", size.memory},
+                                       {"gpus", size.gpus},
+                                       {"gpu_model", size.gpu_model}});
   if (options.lane == "local") request["remote"] = false;
   if (options.at_least > 0) request["at_least"] = options.at_least;
   if (json constraints = constraints_of(options.constraints); !constraints.empty())

@@ -19,6 +19,10 @@ struct GrantedWorker {
   std::string boot_id;
   std::string lane_socket;
   std::string lane_address;  // for lanes between hosts; may be empty
+  unsigned cores = 1;
+  std::uint64_t memory = 0;  // bytes; 0: not stated
+  std::vector<unsigned> gpus{};
+  std::string gpu_model{};
 };
 
 struct LeaseGrant {

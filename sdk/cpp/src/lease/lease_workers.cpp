@@ -287,8 +287,14 @@ LeaseCapacity LeaseCore::capacity() const {
     ++capacity.workers;
     capacity.largest_input = std::max(capacity.largest_input, lane.largest_input());
     capacity.largest_output = std::max(capacity.largest_output, lane.largest_output());
-    if (std::ranges::find(capacity.nodes, lane.worker().node) == capacity.nodes.end())
-      capacity.nodes.push_back(lane.worker().node);
+    const GrantedWorker& worker = lane.worker();
+    capacity.granted.push_back({.node = worker.node,
+                                .cores = worker.cores,
+                                .memory = worker.memory,
+                                .gpus = worker.gpus,
+                                .gpu_model = worker.gpu_model});
+    if (std::ranges::find(capacity.nodes, worker.node) == capacity.nodes.end())
+      capacity.nodes.push_back(worker.node);
   }
   return capacity;
 }

@@ -1,0 +1,167 @@
+#include "pilot_places.h"
+
+#include <algorithm>
+#include <map>
+
+namespace orchid::pilot {
+namespace {
+
+using std::chrono::seconds;
+
+/// Of a hole that ends: a pilot as long as the hole would have to start at once.
+constexpr seconds start_up{10};
+
+/// What pilots that wait for a node will take of it.
+std::map<std::string, Room> promised_rooms(const Situation& situation) {
+  std::map<std::string, Room> promised;
+  for (const Pilot& pilot : situation.pilots) {
+    if (pilot.runs || pilot.node.empty()) continue;
+    Room& room = promised.try_emplace(pilot.node, Room{.memory = ByteCount{}}).first->second;
+    room.cores += pilot.cores;
+    room.memory->value += pilot.memory.value_or(ByteCount{}).value;
+    room.gpus.resize(room.gpus.size() + pilot.gpus);
+  }
+  return promised;
+}
+
+/// The hole's GPUs are of its node's models.
+Room room_in(const Hole& hole, const Node* node) {
+  Room room{.cores = hole.cores, .memory = hole.memory};
+  if (node != nullptr) room.gpus = node->gpus;
+  room.gpus.resize(hole.gpus);
+  return room;
+}
+
+void reduce(Room& room, const Room& by) {
+  room.cores -= std::min(room.cores, by.cores);
+  if (room.memory) room.memory->value -= std::min(room.memory->value, by.memory->value);
+  room.gpus.resize(room.gpus.size() - std::min(room.gpus.size(), by.gpus.size()));
+}
+
+/// Who waits without a hole says what its node must be like, or which one it is.
+bool only_features(const HostWish& wish) {
+  return wish.host.empty() && wish.kind.empty() && wish.architecture.empty();
+}
+
+}  // namespace
+
+const Node* node_of(const Situation& situation, const std::string& name) {
+  if (!situation.nodes || name.empty()) return nullptr;
+  const auto found = std::ranges::find(*situation.nodes, name, &Node::name);
+  return found == situation.nodes->end() ? nullptr : &*found;
+}
+
+Room whole_room(const Pilot& pilot) {
+  return {.cores = pilot.cores,
+          .memory = pilot.memory,
+          .gpus = std::vector<std::string>(pilot.gpus, pilot.gpu_model)};
+}
+
+Room free_room(const Pilot& pilot) {
+  Room room = whole_room(pilot);
+  reduce(room, {.cores = pilot.cores_used,
+                .memory = pilot.memory_used,
+                .gpus = std::vector<std::string>(pilot.gpus_used)});
+  return room;
+}
+
+bool suits(const HostWish& wish, const Pilot& pilot, const Situation& situation) {
+  if (const Node* node = node_of(situation, pilot.node)) return suits(wish, *node);
+  return suits(
+      wish,
+      Node{.name = pilot.node, .kind = pilot.gpus > 0 ? "gpu" : "cpu", .features = pilot.features});
+}
+
+bool any_left(const std::vector<WorkerDemand>& demand) {
+  return std::ranges::any_of(demand, [](const WorkerDemand& row) { return row.workers > 0; });
+}
+
+std::vector<Place> places_in_holes(const Situation& situation, const PilotOptions& options) {
+  const auto promised = promised_rooms(situation);
+  std::map<std::string, Place> by_node;
+  for (const Hole& hole : *situation.holes) {
+    const Node* node = node_of(situation, hole.node);
+    Place place{.node = node == nullptr ? Node{.name = hole.node} : *node,
+                .room = room_in(hole, node),
+                .lasts = hole.lasts ? *hole.lasts - start_up : options.longest,
+                .pilot = {.node = hole.node}};
+    if (const auto taken = promised.find(hole.node); taken != promised.end())
+      reduce(place.room, taken->second);
+    if (place.lasts < options.shortest || place.room.cores < options.least_cores) continue;
+    by_node.try_emplace(hole.node, std::move(place));
+  }
+  std::vector<Place> places;
+  for (auto& [node, place] : by_node) places.push_back(std::move(place));
+  std::ranges::stable_sort(places, [](const Place& a, const Place& b) {
+    return std::pair(a.lasts, a.room.cores) > std::pair(b.lasts, b.room.cores);
+  });
+  return places;
+}
+
+std::optional<Place> place_to_wait(const WorkerDemand& demand, const Situation& situation,
+                                   const PilotOptions& options) {
+  Place place{.pilot = {.features = demand.host.features, .for_hole = false}};
+  if (!situation.nodes) {
+    place.node = {.name = demand.host.host, .kind = "cpu", .features = demand.host.features};
+    place.room = {.cores = options.most_cores};
+    for (const WorkerSize& size : demand.alternatives)
+      if (size.gpus > 0) {
+        place.room.gpus.assign(size.gpus, size.gpu_model);
+        place.node.kind = "gpu";
+        break;
+      }
+    place.pilot.node = demand.host.host;
+    return place;
+  }
+  // As large as the largest of the nodes that will do.
+  std::uint32_t most = 0;
+  for (const WorkerSize& size : demand.alternatives) {
+    for (const Node& node : *situation.nodes) {
+      Room room = room_of(node);
+      room.cores = std::min(room.cores, options.most_cores);
+      const std::uint32_t workers = suits(demand.host, node) ? workers_in(room, size) : 0;
+      if (workers <= most) continue;
+      most = workers;
+      place.node = node;
+      place.room = std::move(room);
+    }
+    if (most > 0) break;
+  }
+  if (most == 0) return std::nullopt;
+  if (only_features(demand.host)) {
+    place.node = {.name = {}, .features = demand.host.features};  // nobody knows which it will be
+  } else {
+    place.pilot.node = place.node.name;
+  }
+  return place;
+}
+
+void fill(Place& place, std::vector<WorkerDemand>& demand, std::size_t number) {
+  SubmitPilot& pilot = place.pilot;
+  for (WorkerDemand& row : demand) {
+    if (row.workers == 0 || number >= row.alternatives.size()) continue;
+    if (!suits(row.host, place.node)) continue;
+    if (row.lifetime.count() > 0 && row.lifetime + worker_margin > pilot.time) continue;
+    const WorkerSize& size = row.alternatives[number];
+    if (pilot.gpus > 0 && size.gpus > 0 && size.gpu_model != pilot.gpu_model) continue;
+    const std::uint32_t workers = std::min(row.workers, workers_in(place.room, size));
+    if (workers == 0) continue;
+    take(place.room, size, workers);
+    row.workers -= workers;
+    pilot.cores += workers * size.cores;
+    pilot.memory.value += workers * size.memory.value;
+    pilot.gpus += workers * size.gpus;
+    if (size.gpus > 0) pilot.gpu_model = size.gpu_model;
+  }
+}
+
+void round_up(Place& place, const PilotOptions& options) {
+  SubmitPilot& pilot = place.pilot;
+  const std::uint32_t more = std::max(pilot.cores, options.least_cores) - pilot.cores;
+  pilot.cores += std::min(more, place.room.cores);
+  std::uint64_t memory = options.memory_per_core.value * pilot.cores;
+  if (place.room.memory) memory = std::min(memory, pilot.memory.value + place.room.memory->value);
+  pilot.memory.value = std::max(pilot.memory.value, memory);
+}
+
+}  // namespace orchid::pilot
