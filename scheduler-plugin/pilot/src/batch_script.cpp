@@ -195,6 +195,9 @@ Result<void> check_option(std::string_view option) {
 }
 
 Result<void> check_site(const PilotRequest& r) {
+  if (r.gpus != 0)
+    return fail(ErrorCode::bad_request,
+                "the site's service on a node takes cores and memory only: leave the GPUs out");
   return r.host_socket.empty() ? Result<void>() : check_path("the host's socket", r.host_socket);
 }
 
