@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <boost/asio/post.hpp>
 #include <vector>
@@ -44,9 +45,9 @@ void HttpThread::take(AcceptedConnection connection) {
 void HttpThread::add(AcceptedConnection connection) {
   owner_.assert_current();
   if (drained_by_) return;
-  // Anybody on this machine can connect to a TCP port, but only its users to the Unix socket.
-  // Behind the door there may be anybody.
-  const bool is_local = connection.peer_uid.has_value();
+  // Anybody on this machine can connect to a TCP port, and to the Unix socket where it serves
+  // everybody. Behind the door there may be anybody.
+  const bool is_local = connection.peer_uid == ::geteuid() || connection.peer_uid == uid_t{0};
   if (sessions_.size() >= options_.connections + (is_local ? kept_for_local : 0)) {
     log::warn("event=connection_refused reason=\"{} connections are open\"", sessions_.size());
     return;

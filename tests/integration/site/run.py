@@ -2,7 +2,6 @@
 """run.py PROGRAMS FUNCTIONS TEST_FUNCTIONS [CASE...]: site mode beside real daemons: jobs of several users grant cores to root's
 service, which runs executors as nobody's users. Exit status 0: all is as it should be; 77: there is no Slurm here, or we are not root."""
 import contextlib
-import json
 import os
 import pathlib
 import pwd
@@ -14,6 +13,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
 from host_service import host_service, status_of, uids_of, words_of  # noqa: E402
+from jobs_of_users import Place, User, ended  # noqa: E402
 from processes import affinity, alive, expect, family  # noqa: E402
 from site_of_pilots import orchid_beside  # noqa: E402
 from slurm_cluster import measured, started, wait_until  # noqa: E402
@@ -22,85 +22,6 @@ PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
 NODES = ("--nodes", "2", "--cores", "2", "--option", "TaskPlugin=task/affinity")
 ALICE, BOB, CAROL = (pwd.getpwnam(name) for name in ("news", "uucp", "proxy"))  # of every Debian, without files or processes
 CLEAR_WITHIN_S = 1.0
-
-
-class Job:
-    """A batch job of a user's, whose output can be read."""
-
-    def __init__(self, place, user, script, *options):
-        self.place = place
-        self.output = place.host.folder / f"job-{time.monotonic_ns()}.out"
-        self.output.touch()
-        self.output.chmod(0o666)
-        file = self.output.with_suffix(".sh")
-        file.write_text(script if script.startswith("#!") else f"#!/bin/bash\n{script}\n")
-        told = place.cluster.run("sbatch", "--parsable", "--output", str(self.output), *options, str(file), user=user.pw_uid)
-        self.job = int(told.split(";")[0])
-
-    def said(self):
-        return self.output.read_text(errors="replace")
-
-    def wait_for_word(self, word):
-        wait_until(lambda: word in self.said(), f"job {self.job} says '{word}'", self.trouble)
-
-    def wait_for_end(self):
-        wait_until(lambda: not self.place.cluster.state_of(self.job), f"job {self.job} ends", self.trouble)
-
-    def placeholders(self):
-        return [pid for pid in processes_named("orchid-grant") if str(self.job) in words_of(pid)]
-
-    def cancel(self):
-        self.place.cluster.run("scancel", str(self.job))
-
-    def trouble(self):
-        return f"{self.said()}\n{self.place.host.said()}\n{self.place.cluster.run('squeue', check=False)}"
-
-
-def processes_named(name):
-    return [int(entry.name) for entry in pathlib.Path("/proc").glob("[0-9]*") if pathlib.Path(words_of(entry.name)[0]).name == name]
-
-
-class Place:
-    """A gateway, a test cluster, and the service of its node n1."""
-
-    def __init__(self, site, host):
-        self.site, self.cluster, self.host = site, site.cluster, host
-
-    def grant(self, *words):
-        """The command of a placeholder."""
-        return " ".join([f"{PROGRAMS}/orchid-grant", "--host-socket", str(self.host.socket), *words])
-
-    def pilot(self, user, *options):
-        """As `orchid pilot start --site` of that user would submit it."""
-        script = self.site.orchid("pilot", "start", "--dry-run", "--site", "--host-socket", self.host.socket, "--partition", "idle",
-                                  "--node-list", "n1", "--time", "10m", "--scheduling", "normal", *options).stdout
-        lines = [line for line in script.splitlines() if not line.startswith("#SBATCH --output")]
-        return Job(self, user, "\n".join(lines) + "\n")
-
-    def step(self, user, command, *options):
-        """A job whose script is that command."""
-        return Job(self, user, command, "--partition", "batch", "--nodelist", "n1", *(options or ("--ntasks", "1")))
-
-    def granted(self):
-        """What the gateway knows of grants."""
-        return [{**one["grant"], "owner": one["owner"], "cores": one["cores"]} for host in self.site.hosts() for one in host["executors"]
-                if one["state"] == "connected"]
-
-    def wait_for_grants(self, count):
-        wait_until(lambda: len(self.granted()) == count, f"the gateway knows {count} grants", self.trouble)
-        return self.granted()
-
-    def trouble(self):
-        return f"{self.host.said()}\n{self.site.trouble()}"
-
-
-@contextlib.contextmanager
-def ended(job):
-    try:
-        yield job
-    finally:
-        job.cancel()
-        job.wait_for_end()
 
 
 @contextlib.contextmanager
@@ -177,6 +98,47 @@ def a_call_on_a_cancelled_pilot_ends_on_another(site):
             out, err = call.communicate(timeout=60)
             expect(call.returncode == 0 and out == "3000", f"the result comes, once: {call.returncode} {out} {err}")
         first.wait_for_end()
+
+
+def a_batch_job_takes_a_pilots_cores(site):
+    with place_with(site, "--pilots-from", ALICE.pw_name) as place:
+        pilot = place.pilot(ALICE, "--cores", "2")
+        place.wait_for_grants(1)
+        everybody = family(place.host.executors()[0])
+        with ended(place.step(BOB, "exec sleep 600", "--ntasks", "2")) as job:
+            place.cluster.wait_for_state(job.job, "RUNNING")
+            expect(not any(map(alive, everybody)), f"no process of the pilot is left beside it: {place.host.said()}")
+            pilot.wait_for_end()
+
+
+def pilots_of_the_site_come_and_go_by_demand(site):
+    site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
+    with place_with(site, slots=2) as place:
+        site.stop_gateway()
+        site.start_gateway(f"""
+sources = ["slurm"]
+worker_idle_time = "1s"
+[slurm]
+interval = "200ms"
+requests_per_minute = 3000
+[pilots]
+automatic = true
+site = true
+host_socket = "{place.host.socket}"
+partition = "idle"
+scheduling = "normal"
+most_queued = 1
+most_running = 1
+most_cores = 1
+shortest = "2m"
+idle_time = "2s"
+""")
+        served = site.orchid("invoke", "hello", "--deadline", "60s", data="orchid", check=False)
+        expect("orchid" in served.stdout, f"a call that finds no place gets a pilot: {served.stderr}{place.trouble()}")
+        wait_until(lambda: not site.pilots(), "a pilot that nobody uses goes", place.trouble)
+        place.host.wait_until_empty("and leaves nothing")
+        site.stop_gateway()
+        site.start_gateway()
 
 
 def a_killed_placeholder_takes_its_executor_along(site):
@@ -260,43 +222,6 @@ def a_host_serves_as_many_grants_as_it_has_uids(site):
             place.wait_for_grants(1)
             refused(place, ALICE, "--job $SLURM_JOB_ID", "as many grants as it has user ids")
             expect(first.place.cluster.state_of(first.job) == "RUNNING", "the first one stays")
-
-
-class User:
-    """Who uses the gateway over its Unix socket, or with a token, and is a tenant of his own there."""
-
-    def __init__(self, place, entry, **environment):
-        self.place, self.entry = place, entry
-        self.home = place.host.folder / entry.pw_name
-        self.home.mkdir(exist_ok=True)
-        os.chown(self.home, entry.pw_uid, entry.pw_gid)
-        self.environment = {**place.cluster.environment(), "HOME": str(self.home), "XDG_STATE_HOME": str(self.home),
-                            "ORCHID_GATEWAY": f"unix:{place.site.runtime}/gateway.sock", **environment}
-
-    def orchid(self, *words, check=True, data=None):
-        done = subprocess.run([f"{PROGRAMS}/orchid", *words], env=self.environment, user=self.entry.pw_uid, group=self.entry.pw_gid,
-                              extra_groups=[], cwd="/tmp", input=data, capture_output=True, text=True, timeout=90, check=False)
-        if check and done.returncode != 0:
-            sys.exit(f"{self.entry.pw_name}: orchid {' '.join(map(str, words))} ended with {done.returncode}: {done.stdout}{done.stderr}\n"
-                     f"{self.place.trouble()}")
-        return done
-
-    def document(self, *words):
-        return json.loads(self.orchid(*words, "--json").stdout)
-
-    def put(self, name, file):
-        """Deploys a copy that he may read."""
-        copy = self.home / f"{name}.bc"
-        copy.write_bytes(pathlib.Path(file).read_bytes())
-        copy.chmod(0o644)
-        self.orchid("deploy", copy, "--name", name)
-
-    def share(self, what, *options):
-        """A job of both cores of n1 that shares them, and then waits."""
-        exports = "\n".join(f"export {name}='{self.environment[name]}'" for name in ("HOME", "XDG_STATE_HOME", "ORCHID_GATEWAY"))
-        words = " ".join([f"{PROGRAMS}/orchid share start {what} --site --host-socket {self.place.host.socket}", *options])
-        return Job(self.place, self.entry, f"{exports}\n{words}; echo started with $?\nsleep 600", "--partition", "batch", "--nodelist", "n1",
-                   "--ntasks", "2", "--mem", "1G")
 
 
 @contextlib.contextmanager
@@ -450,7 +375,8 @@ def main():
     if os.geteuid() != 0 or not {0, 1} <= os.sched_getaffinity(0):
         print("skipped: this test needs root, and cores 0 and 1")
         sys.exit(slurm_cluster.SKIPPED)
-    cases = [a_pilot_serves_calls_as_nobody, a_call_on_a_cancelled_pilot_ends_on_another, a_killed_placeholder_takes_its_executor_along,
+    cases = [a_pilot_serves_calls_as_nobody, a_call_on_a_cancelled_pilot_ends_on_another, a_batch_job_takes_a_pilots_cores,
+             pilots_of_the_site_come_and_go_by_demand, a_killed_placeholder_takes_its_executor_along,
              when_the_service_is_killed_everything_ends_and_it_can_start_again, the_time_that_is_left_is_known_and_used_to_drain,
              what_a_job_does_not_have_is_refused, outside_of_jobs_nothing_can_be_granted, a_host_serves_as_many_grants_as_it_has_uids,
              a_share_runs_its_owners_functions_and_nobody_elses, where_site_and_owner_allow_it_others_run_in_a_share]
