@@ -13,6 +13,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
 from host_service import host_service, status_of, uids_of, words_of  # noqa: E402
+from jobs_of_users import Place, User, ended  # noqa: E402
 from processes import affinity, alive, expect, family  # noqa: E402
 from site_of_pilots import orchid_beside  # noqa: E402
 from slurm_cluster import measured, started, wait_until  # noqa: E402
