@@ -152,7 +152,7 @@ std::vector<Setting> own_settings(Config& c) {
       {"socket", "path of the Unix socket", path(c.socket)},
       {"socket_users", "owner, or everybody: other users are tenants of their own",
        socket_users(c.socket_users)},
-      {"tenants", "other users, with commas, for whom tokens are made", list(c.tenants)},
+      {"token_users", "other users, with commas, for whom tokens are made", list(c.token_users)},
       {"compiler", "path of orchid-compiler", path(c.compiler)},
       {"dispatch", "path of orchid-dispatch", path(c.dispatch)},
       {"door_listen", "IP:port where clients come in over UCX (a network that you trust)",

@@ -38,7 +38,7 @@ struct Config {
   SocketUsers socket_users = SocketUsers::owner;
   /// Other users, by name or uid, for each of whom a token is made: in the file tokens/UID of the
   /// state directory.
-  std::vector<std::string> tenants;
+  std::vector<std::string> token_users;
   std::chrono::milliseconds inspect_time{15'000};  // for the inspection of a module, twice at most
   std::filesystem::path dispatch;                  // default: orchid-dispatch beside this program
   std::filesystem::path compiler;                  // default: orchid-compiler beside this program

@@ -52,12 +52,12 @@ Result<void> ensure_tokens(Store& store, const Config& config, const Tenant& own
   const std::filesystem::path own = config.state / "token";
   if (tokens.empty() || !is_there(own))
     if (auto made = make(store, {own, owner, "owner"}, tokens); !made) return made;
-  if (config.tenants.empty()) return {};
+  if (config.token_users.empty()) return {};
   const std::filesystem::path folder = config.state / "tokens";
   if (auto made = make_private_directory(folder); !made) return made;
-  for (const std::string& name : config.tenants) {
+  for (const std::string& name : config.token_users) {
     auto tenant = find_user(name);
-    if (!tenant) return fail(std::move(tenant.error()).while_doing("tenants"));
+    if (!tenant) return fail(std::move(tenant.error()).while_doing("token_users"));
     const std::filesystem::path file = folder / std::to_string(tenant->uid);
     const bool known = std::ranges::any_of(tokens, [&](const TokenRecord& record) {
       return record.tenant.uid == tenant->uid && record.label == of_tenant;

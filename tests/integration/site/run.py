@@ -301,7 +301,7 @@ def a_step_takes_a_core(place, alice, job):
 
 
 def where_site_and_owner_allow_it_others_run_in_a_share(site):
-    with for_everybody(site, f'tenants = ["{CAROL.pw_name}"]\n'), place_with(site, "--shares", "everybody") as place:
+    with for_everybody(site, f'token_users = ["{CAROL.pw_name}"]\n'), place_with(site, "--shares", "everybody") as place:
         token = (site.state / "tokens" / str(CAROL.pw_uid)).read_text().strip()
         alice, bob = User(place, ALICE), User(place, BOB)
         carol = User(place, CAROL, ORCHID_GATEWAY=f"http://{site.address}", ORCHID_TOKEN=token)
