@@ -57,7 +57,7 @@ path tree_of(std::string_view controllers, const path& mount) {
   if (controllers.empty())
     return std::filesystem::is_directory(mount / "unified", error) ? mount / "unified" : mount;
   if (controllers.starts_with("name=")) controllers.remove_prefix(5);
-  const path together = mount / controllers;
+  path together = mount / controllers;
   if (std::filesystem::is_directory(together, error)) return together;
   return mount / controllers.substr(0, controllers.find(','));
 }
