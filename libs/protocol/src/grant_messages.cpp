@@ -105,8 +105,7 @@ Result<GrantMessage> parse_grant_message(std::string_view text) {
     GrantClear m{.in_order = f.flag("in_order"), .message = f.text("message")};
     return f.finish<GrantMessage>(std::move(m));
   }
-  return fail(ErrorCode::bad_request,
-              "a grant message of the unknown type '" + type + "'; upgrade the older side");
+  return fail(ErrorCode::bad_request, "a grant message of an unknown type; upgrade the older side");
 }
 
 }  // namespace orchid

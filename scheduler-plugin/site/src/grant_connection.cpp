@@ -155,6 +155,9 @@ Result<void> GrantConnection::start_executor() {
 
 Result<void> GrantConnection::start_in_slot(const SlotBook::Taken& slot) {
   const SlotUse use{.owner = peer_.uid, .users = users_};
+  // A service before this one may have left somebody there.
+  if (!end_all_of(host_.folders.uid_of(slot.number)))
+    return fail(ErrorCode::no_capacity, "what was granted before is still being ended; try again");
   if (auto made = prepare(host_.folders, slot.number, use, slot.is_clean); !made) return made;
   auto token = read_token(host_.configuration.token_file);
   if (!token) return fail(std::move(token.error()));
