@@ -274,13 +274,21 @@ void CapacityControl::executor_joined(const ControlHello& hello, const PeerIdent
       .version = hello.version,
       .lane_socket = hello.lane_socket,
       .lane_address = hello.lane_address};
+  std::vector<LeaseHeld> held = hello.held;
+  if (owner_ && identity.tenant.uid != *owner_) {
+    // What it says of a host it may not say of that of others; nor whose leases it has.
+    executor.host.boot_id = std::to_string(identity.tenant.uid) + ":" + executor.host.boot_id;
+    std::erase_if(held, [&](const LeaseHeld& one) {
+      return one.tenant.uid != static_cast<std::uint32_t>(identity.tenant.uid);
+    });
+  }
   // Once: to find a name may take a while.
   if (executor.grant.owner) executor.granted_by = user_name(*executor.grant.owner);
   // Ahead of the first call; other tenants' ones come with their first worker there.
   if (owner_ && executor.host.boot_id != boot_id_ && !executor.lane_address.empty() &&
       !dispatch_options_.socket.empty())
     dispatch_of(*owner_).start();
-  broker_.executor_joined(executor, clients_.adopt(hello.held, executor, now), now);
+  broker_.executor_joined(executor, clients_.adopt(held, executor, now), now);
   perform();
 }
 

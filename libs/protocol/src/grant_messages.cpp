@@ -23,7 +23,8 @@ Json to_json(const GrantOffer& m) {
             {"memory_bytes", m.memory.value},
             {"gateway_grace_s", m.gateway_grace.count()},
             {"gives_way", m.gives_way},
-            {"bandwidth_cap", m.bandwidth_cap.value}};
+            {"bandwidth_cap", m.bandwidth_cap.value},
+            {"feed", m.feed}};
   if (m.ends_in) json["ends_in_s"] = m.ends_in->count();
   return json;
 }
@@ -77,6 +78,7 @@ GrantOffer parse_offer(JsonFields& f) {
   m.gateway_grace = parse_seconds(f, "gateway_grace_s", longest_grace_s);
   m.gives_way = f.flag("gives_way");
   m.bandwidth_cap = parse_amount(f, "bandwidth_cap");
+  m.feed = f.flag("feed");
   return m;
 }
 
@@ -105,8 +107,7 @@ Result<GrantMessage> parse_grant_message(std::string_view text) {
     GrantClear m{.in_order = f.flag("in_order"), .message = f.text("message")};
     return f.finish<GrantMessage>(std::move(m));
   }
-  return fail(ErrorCode::bad_request,
-              "a grant message of the unknown type '" + type + "'; upgrade the older side");
+  return fail(ErrorCode::bad_request, "a grant message of an unknown type; upgrade the older side");
 }
 
 }  // namespace orchid

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -12,6 +13,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <string_view>
@@ -23,6 +25,7 @@
 namespace orchid::site {
 namespace {
 
+constexpr std::chrono::milliseconds starts_within{2'000};
 constexpr int first_free_number = 16;  // above all that a child gets under a number of its own
 constexpr unsigned close_on_exec = 4;  // CLOSE_RANGE_CLOEXEC
 
@@ -148,9 +151,13 @@ cpu_set_t mask_of(const CoreList& cores) {
   return mask;
 }
 
-/// Nothing: it has become the program.
+/// Nothing: it has become the program. It is in the job's control group and on its cores by then,
+/// where the job's own processes may be in its way: not for long.
 std::optional<Fault> read_fault(int faults) {
   Fault fault;
+  pollfd said{.fd = faults, .events = POLLIN, .revents = 0};
+  if (::poll(&said, 1, static_cast<int>(starts_within.count())) == 0)
+    return Fault{Step::program, ETIMEDOUT};
   ssize_t got = 0;
   do {
     got = ::read(faults, &fault, sizeof(fault));

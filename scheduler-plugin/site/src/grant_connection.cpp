@@ -1,7 +1,6 @@
 #include "grant_connection.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <csignal>
@@ -9,6 +8,7 @@
 
 #include "foundation/files.h"
 #include "foundation/log.h"
+#include "foundation/pipe.h"
 #include "foundation/units.h"
 
 namespace orchid::site {
@@ -26,12 +26,6 @@ Result<std::string> read_token(const std::filesystem::path& file) {
   return std::string(as_text(*content));
 }
 
-/// What an executor reads again and again must not be a file of the job's user that makes it wait.
-bool is_pipe(int descriptor) {
-  struct stat status{};
-  return ::fstat(descriptor, &status) == 0 && S_ISFIFO(status.st_mode);
-}
-
 }  // namespace
 
 GrantConnection::GrantConnection(HostSurroundings& host, const GrantTable& table, UniqueFd socket,
@@ -43,9 +37,11 @@ std::optional<StandingGrant> GrantConnection::standing() const {
   return StandingGrant{.job = offer_->job, .cores = cores_};
 }
 
-void GrantConnection::tell(const GrantMessage& message) {
+void GrantConnection::tell(const GrantMessage& message, const UniqueFd& descriptor) {
+  std::vector<int> descriptors;
+  if (descriptor) descriptors.push_back(descriptor.get());
   // Who does not read is about to be closed anyway.
-  if (socket_) (void)send_packet(socket_.get(), encode(message));
+  if (socket_) (void)send_packet(socket_.get(), encode(message), descriptors);
 }
 
 void GrantConnection::refuse(const Failure& why) {
@@ -83,10 +79,8 @@ Result<void> GrantConnection::take_offer(Packet packet) {
   auto* offer = std::get_if<GrantOffer>(&*message);
   if (offer == nullptr) return fail(ErrorCode::bad_request, "the first message must be an offer");
   offer_ = std::move(*offer);
-  if (packet.descriptors.size() > 1 ||
-      (packet.descriptors.size() == 1 && !is_pipe(packet.descriptors.front().get())))
-    return fail(ErrorCode::bad_request, "with an offer comes one pipe at most");
-  if (!packet.descriptors.empty()) feed_ = std::move(packet.descriptors.front());
+  if (!packet.descriptors.empty())
+    return fail(ErrorCode::bad_request, "no descriptor comes with an offer");
   const auto users = allowed_users(*offer_, peer_.uid, host_.configuration.policy);
   if (!users) return fail(users.error());
   users_ = *users;
@@ -132,7 +126,8 @@ Result<void> GrantConnection::start_executor() {
   if (!slot)
     return fail(ErrorCode::no_capacity,
                 "this host serves as many grants as it has user ids for (--uids of orchid-host)");
-  if (auto started = start_in_slot(*slot); !started) {
+  UniqueFd feed_writer;
+  if (auto started = start_in_slot(*slot, feed_writer); !started) {
     host_.slots.forget_use(slot->number);
     host_.slots.give_back(slot->number);
     return started;
@@ -149,13 +144,23 @@ Result<void> GrantConnection::start_executor() {
         "event=no_control_group job={} reason=\"Slurm makes none here: the executor is bound to "
         "the job's cores, but is not inside the job\"",
         step_.job);
-  tell(GrantTaken{executor_->pid(), cores_});
+  tell(GrantTaken{executor_->pid(), cores_}, feed_writer);
   return {};
 }
 
-Result<void> GrantConnection::start_in_slot(const SlotBook::Taken& slot) {
+Result<void> GrantConnection::start_in_slot(const SlotBook::Taken& slot, UniqueFd& feed_writer) {
   const SlotUse use{.owner = peer_.uid, .users = users_};
+  // A service before this one may have left somebody there.
+  if (!end_all_of(host_.folders.uid_of(slot.number)))
+    return fail(ErrorCode::no_capacity, "what was granted before is still being ended; try again");
   if (auto made = prepare(host_.folders, slot.number, use, slot.is_clean); !made) return made;
+  UniqueFd feed;
+  if (offer_->feed) {
+    auto pipe = make_pipe();
+    if (!pipe) return fail(std::move(pipe.error()));
+    feed = std::move(pipe->reader);
+    feed_writer = std::move(pipe->writer);
+  }
   auto token = read_token(host_.configuration.token_file);
   if (!token) return fail(std::move(token.error()));
   auto started = ExecutorProcess::start(
@@ -169,15 +174,14 @@ Result<void> GrantConnection::start_in_slot(const SlotBook::Taken& slot) {
                                         .runtime = host_.folders.runtime_of(slot.number),
                                         .lane_listen = host_.lane_listen,
                                         .boot_id = host_.boot_id,
-                                        .has_feed = static_cast<bool>(feed_)}),
+                                        .has_feed = static_cast<bool>(feed)}),
        .uid = host_.folders.uid_of(slot.number),
        .cores = cores_,
        .groups = step_.groups,
-       .feed = feed_.get(),
+       .feed = feed.get(),
        .token = std::move(*token)});
   if (!started) return fail(std::move(started.error()).while_doing("starting an executor"));
   executor_.emplace(std::move(*started));
-  feed_.reset();  // its end is the executor's to see
   return {};
 }
 

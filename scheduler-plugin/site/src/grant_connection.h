@@ -78,9 +78,9 @@ class GrantConnection {
   [[nodiscard]] Result<void> take_offer(Packet packet);
   [[nodiscard]] Result<void> decide(std::optional<JobOnNode> slurm);
   [[nodiscard]] Result<void> start_executor();
-  [[nodiscard]] Result<void> start_in_slot(const SlotBook::Taken& slot);
+  [[nodiscard]] Result<void> start_in_slot(const SlotBook::Taken& slot, UniqueFd& feed_writer);
   void refuse(const Failure& why);
-  void tell(const GrantMessage& message);
+  void tell(const GrantMessage& message, const UniqueFd& descriptor = UniqueFd());
   void leave(std::string_view why, MonotonicTime now);
   void clear_slot();
 
@@ -90,7 +90,6 @@ class GrantConnection {
   PeerProcess peer_;
   MonotonicTime since_;
   std::optional<GrantOffer> offer_;
-  UniqueFd feed_;
   GrantUsers users_ = GrantUsers::owner;
   ProvenStep step_;
   CoreList cores_;

@@ -65,11 +65,14 @@ Result<CoreList> allowed_cores(const GrantOffer& offer, const Evidence& evidence
     return fail(ErrorCode::denied, fmt::format("job {} has no cores on this host", offer.job));
   for (const StandingGrant& other : standing) {
     const CoreList both = without(*cores, without(*cores, other.cores));
-    if (other.job != offer.job && !both.empty())
+    if (both.empty()) continue;
+    if (other.job == offer.job)
       return fail(ErrorCode::conflict,
-                  fmt::format("core {} is granted by job {} already; Slurm gives cores to several "
-                              "jobs here, which is not for site mode",
-                              to_core_text(both), other.job));
+                  fmt::format("core {} of this job is granted already", to_core_text(both)));
+    return fail(ErrorCode::conflict,
+                fmt::format("core {} is granted by job {} already; Slurm gives cores to several "
+                            "jobs here, which is not for site mode",
+                            to_core_text(both), other.job));
   }
   return cores;
 }

@@ -13,7 +13,10 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <fstream>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -28,8 +31,39 @@ namespace {
 /// While something is to be done without anybody's saying so.
 constexpr std::chrono::milliseconds short_tick{5};
 constexpr std::chrono::milliseconds long_tick{250};
+/// Whoever connects again and again does not keep the others waiting.
+constexpr unsigned most_at_once = 64;
 
 MonotonicTime now() { return std::chrono::steady_clock::now(); }
+
+/// Closing a descriptor may take as long as whoever sent it likes (SO_LINGER, FUSE), so root takes
+/// none. Kernels before 6.16 do not know how to refuse them.
+void take_no_descriptors(int socket) {
+#ifndef SO_PASSRIGHTS
+  constexpr int SO_PASSRIGHTS = 83;
+#endif
+  const int no = 0;
+  (void)::setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
+}
+
+/// "alice:100000:65536" gives alice these user ids in namespaces of hers.
+Result<void> check_subordinate(const HostConfiguration& c, const char* file) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    const auto first_colon = line.find(':');
+    const auto second_colon = line.find(':', first_colon + 1);
+    if (second_colon == std::string::npos) continue;
+    const std::uint64_t first = std::strtoull(line.c_str() + first_colon + 1, nullptr, 10);
+    const std::uint64_t count = std::strtoull(line.c_str() + second_colon + 1, nullptr, 10);
+    if (first < std::uint64_t{c.first_uid} + c.slots && c.first_uid < first + count)
+      return fail(
+          ErrorCode::denied,
+          fmt::format("{} gives ids of --uids to {}: choose a range that belongs to nobody, "
+                      "such as 2000000000-2000000255",
+                      file, line.substr(0, first_colon)));
+  }
+  return {};
+}
 
 /// Grants are for people who are nobody else.
 Result<void> check_uids(const HostConfiguration& c) {
@@ -43,6 +77,8 @@ Result<void> check_uids(const HostConfiguration& c) {
                                                  "belongs to nobody",
                                                  c.first_uid + i, found->pw_name));
   }
+  for (const char* file : {"/etc/subuid", "/etc/subgid"})
+    if (auto free = check_subordinate(c, file); !free) return free;
   return {};
 }
 
@@ -51,6 +87,7 @@ Result<UniqueFd> listen_for_everybody(const std::filesystem::path& path) {
   std::filesystem::create_directories(path.parent_path(), error);
   auto socket = listen_packets(path);
   if (!socket) return socket;
+  take_no_descriptors(socket->get());
   if (::chmod(path.c_str(), 0666) != 0) return fail_errno("chmod " + path.string());
   return socket;
 }
@@ -159,9 +196,10 @@ class Service final : public GrantService, public GrantTable {
   }
 
   void accept_all(MonotonicTime moment) {
-    while (true) {
+    for (unsigned i = 0; i < most_at_once; ++i) {
       UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket) return;
+      take_no_descriptors(socket.get());
       auto peer = peer_process(socket.get());
       if (!peer || !has_room_for(peer->uid)) continue;
       connections_.push_back(
@@ -211,6 +249,9 @@ Result<std::unique_ptr<GrantService>> GrantService::create(HostConfiguration con
   if (!listener) return fail(std::move(listener.error()));
   auto signals = end_signals();
   if (!signals) return fail(std::move(signals.error()));
+  // What an earlier service may have left.
+  for (std::uint32_t slot = 0; slot < configuration.slots; ++slot)
+    (void)end_all_of(folders.uid_of(slot));
   SlotBook slots(read_uses(folders, configuration.slots));
   std::string lanes = lanes_of(configuration);
   return std::make_unique<Service>(HostSurroundings{.configuration = std::move(configuration),

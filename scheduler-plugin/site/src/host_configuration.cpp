@@ -55,9 +55,10 @@ void declare_options(CLI::App& app, HostConfiguration& c, Texts& texts) {
       ->capture_default_str();
   app.add_option("--runtime", c.runtime, "folder for sockets, root's alone")->capture_default_str();
   app.add_option("--executor", c.executor, "orchid-executor (otherwise beside this program)");
-  app.add_option("--uids", texts.uids,
-                 "user ids that belong to nobody, such as 700000-700255: one for each grant at a "
-                 "time")
+  app.add_option(
+         "--uids", texts.uids,
+         "user ids that belong to nobody, such as 2000000000-2000000255: one for each grant at a "
+         "time")
       ->required();
   app.add_option("--pilots-from", texts.pilots_from,
                  "users whose jobs may be pilots for everybody (otherwise root)")
@@ -126,7 +127,7 @@ Result<UidRange> parse_uid_range(std::string_view text) {
       *last - *first >= most_slots)
     return fail(ErrorCode::bad_configuration,
                 fmt::format("--uids '{}' must be a range of at most {} numbers, from {} on, such "
-                            "as 700000-700255",
+                            "as 2000000000-2000000255",
                             text, most_slots, lowest_uid));
   return UidRange{.first = *first, .count = *last - *first + 1};
 }

@@ -22,8 +22,8 @@ using Clock = std::chrono::steady_clock;
 /// Owned by main's thread.
 class Place {
  public:
-  Place(UniqueFd socket, UniqueFd signals)
-      : socket_(std::move(socket)), signals_(std::move(signals)) {}
+  Place(UniqueFd socket, UniqueFd signals, UniqueFd feed)
+      : socket_(std::move(socket)), signals_(std::move(signals)), feed_(std::move(feed)) {}
 
   /// Until it is granted; false: we were asked to end first.
   Result<bool> wait_for_grant() {
@@ -76,11 +76,14 @@ class Place {
         if (left.count() <= 0) return Event::nothing;
         time = static_cast<int>(left.count());
       }
-      std::array<pollfd, 2> wait{{{signals_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}}};
+      std::array<pollfd, 3> wait{{{signals_.get(), POLLIN, 0},
+                                  {socket_.get(), POLLIN, 0},
+                                  {executor_ ? feed_.get() : -1, POLLIN, 0}}};
       if (::poll(wait.data(), wait.size(), time) < 0 && errno != EINTR) return fail_errno("poll");
       signalfd_siginfo signal{};
       if (wait[0].revents != 0 && ::read(signals_.get(), &signal, sizeof(signal)) > 0)
         return Event::signal;
+      if (wait[2].revents != 0) pass_on();
       if (wait[1].revents == 0) continue;
       auto packet = receive_packet(socket_.get(), false);
       if (!packet)
@@ -90,6 +93,8 @@ class Place {
       auto message = parse_grant_message((*packet)->text);
       if (!message) return fail(std::move(message.error()));
       message_ = std::move(*message);
+      if (std::holds_alternative<GrantTaken>(message_) && (*packet)->descriptors.size() == 1)
+        executor_ = std::move((*packet)->descriptors.front());
       return Event::message;
     }
   }
@@ -100,8 +105,22 @@ class Place {
     return {ErrorCode::bad_request, "orchid-host sent a message that does not belong here"};
   }
 
+  /// From who knows which cores may be used to the executor. One that reads no more is ending, and
+  /// the host says so.
+  void pass_on() {
+    std::array<char, 4096> part;
+    const ssize_t got = ::read(feed_.get(), part.data(), part.size());
+    if (got < 0 && errno == EINTR) return;
+    if (got > 0 && ::write(executor_.get(), part.data(), static_cast<std::size_t>(got)) == got)
+      return;
+    feed_.reset();
+    executor_.reset();
+  }
+
   UniqueFd socket_;
   UniqueFd signals_;
+  UniqueFd feed_;      // may be empty
+  UniqueFd executor_;  // the pipe that it reads; empty: not yet, or no more
   GrantMessage message_ = GrantLeave{};
 };
 
@@ -120,12 +139,9 @@ Result<void> hold_place(PlaceholderOptions options) {
                 fmt::format("no orchid-host answers on this node ({}); the site's administrator "
                             "starts it, or leave out --site",
                             socket.error().message));
-  std::vector<int> descriptors;
-  if (options.feed) descriptors.push_back(options.feed.get());
-  if (auto sent = send_packet(socket->get(), encode(options.offer), descriptors); !sent)
-    return sent;
-  options.feed.reset();
-  Place place(std::move(*socket), std::move(descriptor));
+  options.offer.feed = static_cast<bool>(options.feed);
+  if (auto sent = send_packet(socket->get(), encode(options.offer)); !sent) return sent;
+  Place place(std::move(*socket), std::move(descriptor), std::move(options.feed));
   const auto granted = place.wait_for_grant();
   if (!granted) return fail(granted.error());
   return *granted ? place.hold() : Result<void>();

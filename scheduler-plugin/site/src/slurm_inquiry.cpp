@@ -30,6 +30,7 @@ Json to_json(const Result<JobOnNode>& found) {
 /// Has nothing of ours but the pipe: an offer's connection has to end when we end it.
 [[noreturn]] void ask_and_end(const SlurmQuestion& question, int answer) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::setpgid(0, 0);  // with what it starts
   if (answer != answer_number) ::dup2(answer, answer_number);
   ::fcntl(answer_number, F_SETFD, FD_CLOEXEC);
   ::syscall(SYS_close_range, answer_number + 1, ~0U, 0);
@@ -55,6 +56,7 @@ Result<SlurmInquiry> SlurmInquiry::start(const SlurmQuestion& question) {
   const pid_t process = ::fork();
   if (process < 0) return fail_errno("fork");
   if (process == 0) ask_and_end(question, pipe->writer.get());
+  ::setpgid(process, process);  // whoever is first
   ::fcntl(pipe->reader.get(), F_SETFL, O_NONBLOCK);
   return SlurmInquiry(process, std::move(pipe->reader));
 }
@@ -66,7 +68,7 @@ SlurmInquiry::SlurmInquiry(SlurmInquiry&& other) noexcept
 
 SlurmInquiry::~SlurmInquiry() {
   if (process_ <= 0) return;
-  ::kill(process_, SIGKILL);
+  ::kill(-process_, SIGKILL);
   ::waitpid(process_, nullptr, 0);
 }
 

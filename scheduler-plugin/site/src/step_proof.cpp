@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "foundation/files.h"
 #include "foundation/units.h"
@@ -46,6 +47,7 @@ std::optional<share::StepEnvironment> step_after_which(pid_t process, const Proc
 Result<ProvenStep> prove_step(pid_t process, uid_t uid, const ProofOptions& options) {
   ProvenStep proven;
   pid_t at = process;
+  std::vector<std::pair<pid_t, pid_t>> links;  // child and parent
   for (unsigned i = 0; i < most_ancestors && at > 1; ++i) {
     auto status = read_process_status(options.proc, at);
     if (!status) return fail(std::move(status.error()));
@@ -58,7 +60,16 @@ Result<ProvenStep> prove_step(pid_t process, uid_t uid, const ProofOptions& opti
     // A process of root's that is not slurmstepd is where a login, or sudo, begins.
     if (status->real != uid) break;
     if (at == process) proven.allowed = std::move(status->allowed);
+    links.emplace_back(at, status->parent);
     at = status->parent;
+  }
+  // An ancestor that has ended meanwhile has left its children to another one, and its number to
+  // anybody.
+  for (const auto& [child, parent] : links) {
+    const auto status = read_process_status(options.proc, child);
+    if (!status || status->parent != parent)
+      return fail(ErrorCode::denied,
+                  "processes of this step end while they are looked at; try again");
   }
   if (proven.job == 0)
     return fail(

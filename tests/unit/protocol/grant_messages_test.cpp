@@ -24,7 +24,8 @@ TEST_CASE("an offer says what of which job, and for how long") {
                                                .ends_in = std::chrono::seconds(60),
                                                .gateway_grace = std::chrono::seconds(5),
                                                .gives_way = false,
-                                               .bandwidth_cap = 64_MiB});
+                                               .bandwidth_cap = 64_MiB,
+                                               .feed = true});
   CHECK(offer.source == GrantSource::share);
   CHECK(offer.job == 17);
   CHECK(offer.users == GrantUsers::everybody);
@@ -34,6 +35,7 @@ TEST_CASE("an offer says what of which job, and for how long") {
   CHECK(offer.gateway_grace == std::chrono::seconds(5));
   CHECK_FALSE(offer.gives_way);
   CHECK(offer.bandwidth_cap == 64_MiB);
+  CHECK(offer.feed);
   CHECK_FALSE(there_and_back(GrantOffer{.job = 1}).ends_in.has_value());
 }
 

@@ -87,10 +87,11 @@ TEST_CASE("without proof and without Slurm's word there is no grant, nor in anot
   CHECK_FALSE(allowed_cores(pilot(), evidence, {}).has_value());
 }
 
-TEST_CASE("a core that another job grants is not granted twice") {
+TEST_CASE("a core is not granted twice, neither by another job nor by this one") {
   const std::vector<StandingGrant> standing{{.job = 9, .cores = {0, 3}}, {.job = 17, .cores = {1}}};
-  CHECK(code_of(allowed_cores(pilot(), held({1, 3}), standing)) == ErrorCode::conflict);
-  CHECK(allowed_cores(pilot(), held({1, 2}), standing) == CoreList{1, 2});
+  CHECK(code_of(allowed_cores(pilot(), held({2, 3}), standing)) == ErrorCode::conflict);
+  CHECK(code_of(allowed_cores(pilot(), held({1, 2}), standing)) == ErrorCode::conflict);
+  CHECK(allowed_cores(pilot(), held({2, 4}), standing) == CoreList{2, 4});
 }
 
 }  // namespace orchid::site

@@ -16,9 +16,8 @@ namespace orchid {
 
 constexpr std::uint32_t grant_protocol_version = 1;
 
-/// The placeholder's first message. A descriptor may come with it: the pipe from which the executor
-/// learns which of the cores it may use now. Whose the job is, and which cores it has, the host
-/// finds out by itself.
+/// The placeholder's first message. Whose the job is, and which cores it has, the host finds out by
+/// itself. No descriptor ever goes to the host: to close one may take as long as its sender likes.
 struct GrantOffer {
   std::uint32_t protocol = grant_protocol_version;
   GrantSource source = GrantSource::pilot;  // never local
@@ -31,9 +30,11 @@ struct GrantOffer {
   std::chrono::seconds gateway_grace{120};  // 1 s to 1 day
   bool gives_way = true;                    // what runs there runs only where nobody else wants to
   ByteCount bandwidth_cap;                  // bytes per second, 64 MiB and more; 0: none
+  bool feed = false;  // it will say again and again which of the cores may be used now
 };
 
-/// The host's answer. An executor is being started.
+/// The host's answer. An executor is being started. With it comes, if the offer says so, the
+/// writing end of the pipe from which the executor learns which of the cores it may use now.
 struct GrantTaken {
   std::int64_t executor = 0;  // process id
   CoreList cores;

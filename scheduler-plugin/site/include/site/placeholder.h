@@ -13,7 +13,7 @@ namespace orchid::site {
 struct PlaceholderOptions {
   std::filesystem::path socket = "/run/orchid/host.sock";
   GrantOffer offer;
-  UniqueFd feed;  // passed on with the offer; may be empty
+  UniqueFd feed;  // what comes from it is passed on to the executor; may be empty
 };
 
 /// The host may have to ask Slurm first.
