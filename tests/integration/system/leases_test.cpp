@@ -72,6 +72,24 @@ TEST_CASE_FIXTURE(SystemFixture, "a worker has the cores and the memory that its
   CHECK(contains(error.hint(), "memory"));
 }
 
+TEST_CASE_FIXTURE(SystemFixture, "a worker is like the best alternative that there is") {
+  deploy("reports_place");
+  Client user = client();
+  Lease lease =
+      user.lease({.alternatives = {{.gpus = 1}, {.cores = 2, .memory = std::uint64_t{64} << 20}}});
+  const std::string place(lease.function("reports_place").invoke("").text());
+  CHECK_MESSAGE(contains(place, " -1 2 "), place);
+  const LeaseCapacity capacity = lease.capacity();
+  REQUIRE(capacity.granted.size() == 1);
+  CHECK(capacity.granted[0].cores == 2);
+  CHECK(capacity.granted[0].memory == std::uint64_t{64} << 20);
+  CHECK(capacity.granted[0].gpus.empty());
+  lease.release();
+  const Error error = error_of([&] { (void)user.lease({.alternatives = {{.gpus = 1}}}); });
+  check_clear(error, ErrorKind::no_capacity);
+  CHECK(contains(error.message(), "too few GPUs free"));
+}
+
 TEST_CASE_FIXTURE(SystemFixture, "calls go on while the gateway is killed, on the same worker") {
   deploy("reports_pid");
   Client user = client();
