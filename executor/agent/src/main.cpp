@@ -154,6 +154,29 @@ void be_patient(Agent::Options& options) {
   options.compiler.time_limit *= patience;
 }
 
+/// Where clients come for their workers.
+struct Lanes {
+  LaneListeners listeners;
+  std::string address;  // for those of other hosts; empty: there is none
+  std::string host;     // of that address
+};
+
+Result<Lanes> listen_for_clients(const Configuration& c) {
+  Lanes lanes;
+  auto local = listen_packets(c.runtime_directory / "lanes.sock");
+  if (!local) return fail(std::move(local.error()));
+  lanes.listeners.local = std::move(*local);
+  if (c.grant.owner)
+    if (auto open = serve_others(c); !open) return fail(std::move(open.error()));
+  if (c.lane_listen.empty()) return lanes;
+  auto remote = listen_tcp(c.lane_listen);
+  if (!remote) return fail(std::move(remote.error()).while_doing("--lane-listen"));
+  lanes.listeners.remote = std::move(remote->socket);
+  lanes.address = remote->address;
+  lanes.host = remote->host;
+  return lanes;
+}
+
 Result<void> serve(const Configuration& c) {
   raise_descriptor_limit();
   if (auto there = require_fabric(c); !there) return there;
@@ -173,19 +196,8 @@ Result<void> serve(const Configuration& c) {
   if (!group) return fail(std::move(group.error()));
   auto store = ObjectStore::open({c.state_directory / "objects", c.object_store});
   if (!store) return fail(std::move(store.error()));
-  LaneListeners listeners;
-  auto local = listen_packets(c.runtime_directory / "lanes.sock");
-  if (!local) return fail(std::move(local.error()));
-  listeners.local = std::move(*local);
-  if (c.grant.owner)
-    if (auto open = serve_others(c); !open) return open;
-  TcpListener remote;
-  if (!c.lane_listen.empty()) {
-    auto listening = listen_tcp(c.lane_listen);
-    if (!listening) return fail(std::move(listening.error()).while_doing("--lane-listen"));
-    remote = std::move(*listening);
-  }
-  listeners.remote = std::move(remote.socket);
+  auto lanes = listen_for_clients(c);
+  if (!lanes) return fail(std::move(lanes.error()));
 
   boost::asio::io_context io(1);
   Agent::Options options{.gateway = *address,
@@ -200,8 +212,8 @@ Result<void> serve(const Configuration& c) {
     options.core_feed = std::move(*feed);
   }
   options.gpus = c.gpus;
-  options.lane_address = remote.address;
-  options.workers.remote_address = remote.host;
+  options.lane_address = lanes->address;
+  options.workers.remote_address = lanes->host;
   options.workers.trusted_fabric = c.lane_fabric != LaneFabric::tcp;
   options.workers.worker_program = c.program_directory / "orchid-worker";
   options.workers.data_limit = c.worker_memory;
@@ -215,8 +227,8 @@ Result<void> serve(const Configuration& c) {
                          .cache_per_core = std::max(host->cache_per_core, 1_MiB)};
   if (group->bounds_memory())
     options.memory_kills = [&group = *group] { return group.memory_kills(); };
-  Agent agent(io, std::move(options), std::move(*host), std::move(*store), std::move(listeners),
-              SupervisorNotice(c.notify_socket));
+  Agent agent(io, std::move(options), std::move(*host), std::move(*store),
+              std::move(lanes->listeners), SupervisorNotice(c.notify_socket));
   boost::asio::signal_set signals(io, SIGINT, SIGTERM);
   signals.async_wait([&agent](const boost::system::error_code& error, int) {
     if (!error) agent.end();

@@ -53,7 +53,7 @@ TEST_CASE("the host's answers come through") {
 TEST_CASE("an offer that makes no sense is refused") {
   const std::string good =
       R"({"type":"offer","protocol":1,"source":"pilot","job":17,"users":"owner","cores":[1],)"
-      R"("memory_bytes":0,"gateway_grace_s":120,"gives_way":true,"bandwidth_cap":0})";
+      R"("memory_bytes":0,"gateway_grace_s":120,"gives_way":true,"bandwidth_cap":0,"feed":false})";
   REQUIRE(parse_grant_message(good).has_value());
   const auto with = [&](const std::string& old, const std::string& fresh) {
     std::string text = good;
