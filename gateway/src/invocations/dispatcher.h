@@ -57,7 +57,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   void finish_sleep() override;
 
   void worker_granted(WorkerGrant grant) override;
-  void workers_asked_back(unsigned count) override;
+  void workers_asked_back(unsigned count, const std::vector<ExecutorId>& where) override;
   void lease_ended(LeaseId lease) override;
   void executor_answers(const ExecutorId& executor, bool answers) override;
   void supply_exists(bool exists) override;
@@ -170,9 +170,10 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
       std::make_shared<bool>(false);  // shared with held answers
 
   Demand demand_;
-  unsigned wanted_ = 0;       // as the supply was last told
-  unsigned most_wanted_ = 0;  // since the last look
-  unsigned debts_ = 0;        // workers asked back and not yet given
+  unsigned wanted_ = 0;               // as the supply was last told
+  unsigned most_wanted_ = 0;          // since the last look
+  unsigned debts_ = 0;                // workers asked back and not yet given
+  std::set<ExecutorId> debts_where_;  // theirs go first
   std::set<ExecutorId> silent_executors_;
   bool supply_exists_ = false;
   MonotonicTime supply_missing_since_;

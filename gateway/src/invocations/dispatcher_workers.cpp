@@ -44,7 +44,8 @@ void Dispatcher::worker_granted(WorkerGrant grant) {
   arm_timer(now);
 }
 
-void Dispatcher::workers_asked_back(unsigned count) {
+void Dispatcher::workers_asked_back(unsigned count, const std::vector<ExecutorId>& where) {
+  debts_where_.insert(where.begin(), where.end());
   debts_ = std::min<unsigned>(debts_ + count, static_cast<unsigned>(lanes_.size()));
   settle_debts(clock_.now());
 }
@@ -186,8 +187,12 @@ void Dispatcher::settle_debts(MonotonicTime now) {
   std::vector<DispatchLane*> candidates;
   for (const auto& lane : lanes_)
     if (lane->phase() == LanePhase::ready) candidates.push_back(lane.get());
-  std::ranges::sort(candidates, {}, [](const DispatchLane* lane) {
-    return std::tuple(!lane->running.empty(), !lane->leaving, lane->running.size());
+  const auto is_asked = [this](const DispatchLane* lane) {
+    return debts_where_.contains(lane->grant().executor);
+  };
+  std::ranges::sort(candidates, {}, [&](const DispatchLane* lane) {
+    return std::tuple(!is_asked(lane), !lane->running.empty(), !lane->leaving,
+                      lane->running.size());
   });
   unsigned marked = 0;
   for (DispatchLane* lane : candidates) {
@@ -196,8 +201,10 @@ void Dispatcher::settle_debts(MonotonicTime now) {
       continue;
     }
     const bool wanted = waiting_count_ > 0 || !lane->running.empty();
-    if (wanted && now - lane->since() < shortest_hold)
-      continue;  // looked at again at the next tick
+    if (wanted && now - lane->since() < shortest_hold) {
+      if (is_asked(lane)) ++marked;  // no other one in its place
+      continue;                      // looked at again at the next tick
+    }
     if (lane->running.empty()) {
       --debts_;
       give_back(*lane);
@@ -206,7 +213,10 @@ void Dispatcher::settle_debts(MonotonicTime now) {
       ++marked;
     }
   }
-  if (debts_ > 0) next_look_ = std::min(next_look_, now + busy_look);
+  if (debts_ > 0)
+    next_look_ = std::min(next_look_, now + busy_look);
+  else
+    debts_where_.clear();
 }
 
 void Dispatcher::look_after_lanes(MonotonicTime now) {

@@ -238,7 +238,7 @@ void CapacityControl::perform_one(const BrokerAction& action) {
                                        WorkerTaker& taker) { taker.worker_granted(grant); });
   } else if (const auto* back = std::get_if<AskBack>(&action)) {
     tell(back->holder,
-         [count = back->count](WorkerTaker& taker) { taker.workers_asked_back(count); });
+         [back = *back](WorkerTaker& taker) { taker.workers_asked_back(back.count, back.where); });
   } else if (const auto* ended = std::get_if<TellLeaseEnded>(&action)) {
     tell(ended->holder, [lease = ended->lease](WorkerTaker& taker) { taker.lease_ended(lease); });
   } else if (const auto* supply = std::get_if<TellSupply>(&action)) {

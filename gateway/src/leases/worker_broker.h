@@ -37,6 +37,7 @@ struct GiveWorker {
 struct AskBack {
   HolderId holder;
   unsigned count = 0;
+  std::vector<ExecutorId> where;  // of one of these; empty: any will do
 };
 struct TellLeaseEnded {
   HolderId holder;
@@ -191,7 +192,9 @@ class WorkerBroker {
   [[nodiscard]] std::optional<WorkerDemand> demand_of(const Holder& holder) const;
   [[nodiscard]] static WorkerNeeds needs_of(const WorkerTerms& terms);
   void ask_back(MonotonicTime now);
-  [[nodiscard]] bool has_for(const LeaseTenant& tenant, HolderId donor) const;
+  [[nodiscard]] bool could_use(const WorkerTerms& terms, const ExecutorId& id) const;
+  [[nodiscard]] bool has_for(const WorkerTerms& terms, HolderId donor) const;
+  [[nodiscard]] std::vector<ExecutorId> places_for(const WorkerTerms& terms, HolderId donor) const;
   void opened(const ExecutorId& id, LeaseId lease, MonotonicTime now);
   void take_over(const ExecutorId& id, const std::vector<Held>& held, MonotonicTime now);
   [[nodiscard]] WorkerGrant grant_of(const Lease& lease) const;

@@ -252,13 +252,32 @@ unsigned WorkerBroker::held_by(HolderId id) const {
   return found == holders_.end() ? 0 : found->second.held;
 }
 
-/// Of another tenant nothing is asked back that this one could not have: what is its owner's alone.
-bool WorkerBroker::has_for(const LeaseTenant& tenant, HolderId donor) const {
-  if (holders_.at(donor).terms.tenant.uid == tenant.uid) return true;
+bool WorkerBroker::could_use(const WorkerTerms& terms, const ExecutorId& id) const {
+  const Executor* executor = hosts_.find(id);
+  return executor != nullptr && fits(*executor, terms) && Capacity::serves(*executor, terms.tenant);
+}
+
+/// Nothing is asked back that would not help: what is its owner's alone, or on another host than
+/// the only one that will do.
+bool WorkerBroker::has_for(const WorkerTerms& terms, HolderId donor) const {
   return std::ranges::any_of(leases_.of_holder(donor), [&](LeaseId id) {
-    const Executor* executor = hosts_.find(leases_.find(id)->executor);
-    return executor != nullptr && Capacity::serves(*executor, tenant);
+    return could_use(terms, leases_.find(id)->executor);
   });
+}
+
+/// Those of the donor's executors that would do; none: all of them.
+std::vector<ExecutorId> WorkerBroker::places_for(const WorkerTerms& terms, HolderId donor) const {
+  std::vector<ExecutorId> places;
+  bool all = true;
+  for (const LeaseId id : leases_.of_holder(donor)) {
+    const ExecutorId& executor = leases_.find(id)->executor;
+    if (!could_use(terms, executor))
+      all = false;
+    else if (std::ranges::find(places, executor) == places.end())
+      places.push_back(executor);
+  }
+  if (all) places.clear();
+  return places;
 }
 
 void WorkerBroker::ask_back(MonotonicTime now) {
@@ -286,7 +305,7 @@ void WorkerBroker::ask_back(MonotonicTime now) {
         if (id == poor_id || candidate.lasting() == 0) continue;
         const bool fair = surplus(candidate) > 0 || candidate.lasting() > poor.held + coming + 1 ||
                           poor.held + coming == 0;
-        if (!fair || !has_for(poor.terms.tenant, id)) continue;
+        if (!fair || !has_for(poor.terms, id)) continue;
         const auto rank = [&](const Holder& h) { return std::pair(surplus(h), h.lasting()); };
         if (donor == nullptr || rank(candidate) > rank(*donor)) {
           donor_id = id;
@@ -297,7 +316,7 @@ void WorkerBroker::ask_back(MonotonicTime now) {
       ++donor->asked_back;
       donor->asked_at = now;
       ++coming;
-      actions_.emplace_back(AskBack{donor_id, 1});
+      actions_.emplace_back(AskBack{donor_id, 1, places_for(poor.terms, donor_id)});
     }
   }
 }

@@ -2,6 +2,7 @@
 // from it.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "hosts/host_book.h"
 #include "leases/lease_book.h"
@@ -31,8 +32,9 @@ class WorkerTaker {
   virtual ~WorkerTaker() = default;
   virtual void worker_granted(WorkerGrant grant) = 0;
   /// Others starve: give back `count` workers, idle ones at once, busy ones after the call that
-  /// they run.
-  virtual void workers_asked_back(unsigned count) = 0;
+  /// they run. `where`: those of these executors first, busy or not, since the others would not do;
+  /// empty: any.
+  virtual void workers_asked_back(unsigned count, const std::vector<ExecutorId>& where) = 0;
   /// The executor took the lease back: its worker is gone.
   virtual void lease_ended(LeaseId lease) = 0;
   /// Whether this executor answers the gateway. Its workers go on without it, but they load no code

@@ -162,11 +162,11 @@ std::shared_ptr<Answer> Bench::call(const std::string& name, const std::string& 
   return answer;
 }
 
-LeaseId Bench::grant() {
+LeaseId Bench::grant(const std::string& name) {
   const LeaseId lease{1, next_lease_++};
   dispatcher->worker_granted({.lease = lease,
                               .secret = std::string(64, 'a'),
-                              .executor = ExecutorId("e"),
+                              .executor = ExecutorId(name),
                               .lane_socket = executor.path(),
                               .node = "node1"});
   return lease;

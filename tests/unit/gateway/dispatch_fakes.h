@@ -117,8 +117,8 @@ class Bench {
   std::shared_ptr<Answer> call(const std::string& name, const std::string& input) {
     return call(name, input, {});
   }
-  /// Grants a worker at the executor.
-  LeaseId grant();
+  /// Grants a worker at the executor, which may be called as one likes.
+  LeaseId grant(const std::string& name = "e");
   /// Lets everybody do what there is to do.
   void settle();
   /// Moves the clock and lets what is due happen.

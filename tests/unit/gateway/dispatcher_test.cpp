@@ -269,6 +269,18 @@ TEST_CASE("the supply hears within a tenth of a second that a worker is idle") {
   CHECK(bench.dispatcher->workers() == 1);
 }
 
+TEST_CASE("of an executor that is named a worker is given back, and no other one") {
+  Bench bench;
+  const LeaseId here = bench.grant("here");
+  const LeaseId elsewhere = bench.grant("elsewhere");
+  bench.settle();
+  bench.clock.advance(milliseconds(30));
+  bench.dispatcher->workers_asked_back(1, {ExecutorId("elsewhere")});
+  CHECK(bench.supply.returned == std::vector{elsewhere});
+  bench.dispatcher->workers_asked_back(1, {ExecutorId("here")});
+  CHECK(bench.supply.returned == std::vector{elsewhere, here});
+}
+
 TEST_CASE("a worker that is asked back goes at once when idle, and after its call when busy") {
   Bench bench;
   bench.worker_with_short_function("echo");
@@ -277,7 +289,7 @@ TEST_CASE("a worker that is asked back goes at once when idle, and after its cal
   bench.clock.advance(milliseconds(30));
   bench.call("slow", "a");
   bench.settle();
-  bench.dispatcher->workers_asked_back(2);
+  bench.dispatcher->workers_asked_back(2, {});
   CHECK(bench.supply.returned.size() == 1);
   bench.call("slow", "b");
   bench.settle();

@@ -311,7 +311,7 @@ TEST_CASE("a gateway's address is read in each of its forms") {
 /// A dispatcher on its own thread's event loop, as far as the supply can tell.
 struct RecordingTaker final : WorkerTaker {
   void worker_granted(WorkerGrant grant) override { grants.push_back(std::move(grant)); }
-  void workers_asked_back(unsigned) override {}
+  void workers_asked_back(unsigned, const std::vector<ExecutorId>&) override {}
   void lease_ended(LeaseId lease) override { ended.push_back(lease); }
   void executor_answers(const ExecutorId&, bool) override {}
   void supply_exists(bool exists) override { supply = exists; }
