@@ -128,7 +128,7 @@ pilot::Node node_of(const json& node) {
 
 pilot::WorkerDemand row_of(const json& row) {
   pilot::WorkerDemand demand{.workers = row.value("workers", 0U), .alternatives = {}};
-  const json alternatives = row.at("alternatives");
+  const json& alternatives = row.at("alternatives");
   for (const json& size : alternatives)
     demand.alternatives.push_back({.cores = std::max(size.value("cores", 1U), 1U),
                                    .memory = bytes_of(size, "memory_bytes"),
