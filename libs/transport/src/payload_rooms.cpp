@@ -48,9 +48,7 @@ bool OutputRooms::place(std::size_t size, const std::byte* old, std::size_t keep
 
 void OutputRooms::publish(std::size_t size, std::uint64_t number) {
   (void)rooms_.resize(*output_, length_for(size));  // it is not longer than what was placed
-  last_length_ = rooms_.length_of(*output_);
-  next_offset_ = rooms_.offset_of(*output_) + last_length_;
-  used_ += last_length_;
+  used_ += rooms_.length_of(*output_);
   published_[next_++ % ring_entries] = {*output_, number};
   output_.reset();
 }

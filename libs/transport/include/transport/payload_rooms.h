@@ -1,7 +1,6 @@
 // transport/payload_rooms.h: who has which part of a slab, on every lane: inputs at the client's
 // end, outputs at the worker's.
 #pragma once
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -26,10 +25,6 @@ class InputRooms {
     return rooms_.offset_of(static_cast<SlabRooms::Room>(piece));
   }
   [[nodiscard]] std::byte* at(std::uint64_t piece) const { return slab_.data() + offset_of(piece); }
-  /// The size that it was made for, in whole cache lines.
-  [[nodiscard]] std::uint64_t length_of(std::uint64_t piece) const {
-    return rooms_.length_of(static_cast<SlabRooms::Room>(piece));
-  }
   /// The piece that starts at this address and has room for all of it, or `none`.
   [[nodiscard]] std::uint64_t find(std::span<const std::byte> room) const;
   void free(std::uint64_t piece) { rooms_.free(static_cast<SlabRooms::Room>(piece)); }
@@ -58,10 +53,6 @@ class OutputRooms {
   [[nodiscard]] std::uint64_t used() const { return used_; }
   [[nodiscard]] std::uint64_t offset() const { return rooms_.offset_of(*output_); }
   [[nodiscard]] std::byte* data() const { return slab_.data() + offset(); }
-  /// Where the next one will lie, if it is as long as the last one.
-  [[nodiscard]] std::span<const std::byte> next_place() const {
-    return slab_.subspan(next_offset_, std::min(last_length_, slab_.size() - next_offset_));
-  }
   /// The output, `size` bytes of it, belongs to answer `number` now.
   void publish(std::size_t size, std::uint64_t number);
   /// The answer whose output is the oldest here, if there is one, and giving it back.
@@ -81,8 +72,6 @@ class OutputRooms {
   std::uint64_t first_ = 0;
   std::uint64_t next_ = 0;
   std::uint64_t used_ = 0;
-  std::uint64_t next_offset_ = 0;
-  std::uint64_t last_length_ = 0;
 };
 
 }  // namespace orchid::transport

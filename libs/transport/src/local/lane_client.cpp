@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "lane_answer.h"
-#include "local/fetch_ahead.h"
 #include "local/lane_signal.h"
 #include "transport/local_lane.h"
 
@@ -121,7 +120,6 @@ const char* LocalLaneClient::read_response(const LaneEntry& entry, LaneResponse&
   } else {
     if (!inside(header.payload_offset, header.payload_length, slab.size())) return "payload";
     response.payload = slab.subspan(header.payload_offset, header.payload_length);
-    fetch_to_read(response.payload.data(), response.payload.size());
   }
   if ((header.flags & flag_log) != 0) {
     if (header.payload_offset == inline_payload || header.origin > limits::log_size.value ||
@@ -136,10 +134,8 @@ void LocalLaneClient::release(const LaneResponse& response) {
   const std::uint64_t number = response.ticket;
   const auto mark = static_cast<std::uint8_t>(number / ring_entries + 1);
   memory_.released()[number % ring_entries].store(mark, std::memory_order_release);
-  if (const auto piece = pieces_of_requests_[number % ring_entries]; piece != InputRooms::none) {
-    fetch_to_write(pieces_.at(piece), pieces_.length_of(piece));  // the next input goes there
+  if (const auto piece = pieces_of_requests_[number % ring_entries]; piece != InputRooms::none)
     pieces_.free(piece);
-  }
   released_[number % ring_entries] = true;
   while (oldest_unreleased_ != next_response_ && released_[oldest_unreleased_ % ring_entries])
     ++oldest_unreleased_;

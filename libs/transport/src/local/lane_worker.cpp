@@ -2,7 +2,6 @@
 #include <cstring>
 
 #include "lane_answer.h"
-#include "local/fetch_ahead.h"
 #include "local/lane_signal.h"
 #include "transport/local_lane.h"
 
@@ -57,7 +56,6 @@ const char* LocalLaneWorker::read_request(LaneEntry& entry, LaneRequest& request
       header.payload_length > slab.size() - header.payload_offset)
     return "payload";
   request.input = slab.subspan(header.payload_offset, header.payload_length);
-  fetch_to_read(request.input.data(), request.input.size());
   return nullptr;
 }
 
@@ -129,8 +127,7 @@ Result<void> LocalLaneWorker::answer(const Answer& answer) {
     }
   header.payload_length = output_size_;
   LaneEntry& entry = memory_.response_ring()[next_ % ring_entries];
-  const bool has_place = outputs_.placed();
-  if (has_place) {
+  if (outputs_.placed()) {
     header.payload_offset = outputs_.offset();
     outputs_.publish(bytes_with_log(header), next_);
   } else if (output_size_ != 0) {
@@ -144,7 +141,6 @@ Result<void> LocalLaneWorker::answer(const Answer& answer) {
     wake_if_seen_sleeping(client, descriptors_.wake_client.get());
   else
     wake_if_sleeping(client, descriptors_.wake_client.get());
-  if (has_place) fetch_to_write(outputs_.next_place().data(), outputs_.next_place().size());
   return {};
 }
 
