@@ -54,8 +54,14 @@ std::uint64_t LaneThread::watch(int descriptor, std::weak_ptr<LeaseCore> core, W
   // socket is writable nearly always: that comes only after it was full.
   epoll_event event{.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data = {.u64 = watch}};
   if (events == Events::both) event.events |= EPOLLOUT;
+  if (events == Events::when_armed) event.events = EPOLLONESHOT;
   ::epoll_ctl(shared_->epoll.get(), EPOLL_CTL_ADD, descriptor, &event);
   return watch;
+}
+
+void LaneThread::arm(int descriptor, std::uint64_t watch) {
+  epoll_event event{.events = EPOLLIN | EPOLLONESHOT, .data = {.u64 = watch}};
+  ::epoll_ctl(shared_->epoll.get(), EPOLL_CTL_MOD, descriptor, &event);
 }
 
 void LaneThread::forget(int descriptor, std::uint64_t watch) {

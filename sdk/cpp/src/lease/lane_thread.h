@@ -25,10 +25,17 @@ class LaneThread {
   LaneThread& operator=(const LaneThread&) = delete;
   ~LaneThread();
 
-  enum class Events : std::uint8_t { readable, both };  // both: writable as well
+  enum class Events : std::uint8_t {
+    readable,
+    both,        // writable as well
+    when_armed,  // readable, once after each `arm`
+  };
   /// The lane gets driven whenever `descriptor` becomes so. Returns the watch's name.
   [[nodiscard]] std::uint64_t watch(int descriptor, std::weak_ptr<LeaseCore> core, WorkerLane& lane,
                                     Events events = Events::readable);
+  /// Of a watch made so. UCX's descriptor tells of each answer, whoever drives the lane: nobody is
+  /// to be woken unless all have left it.
+  void arm(int descriptor, std::uint64_t watch);
   /// Before the descriptor is closed.
   void forget(int descriptor, std::uint64_t watch);
   void post(std::function<void()> task);

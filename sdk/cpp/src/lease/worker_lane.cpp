@@ -18,6 +18,9 @@ namespace orchid::sdk {
 namespace {
 
 constexpr unsigned looks_per_clock = 64;
+/// Who sleeps in a lane gives back so often what other threads have read: the worker may wait for
+/// that room.
+constexpr std::chrono::milliseconds longest_sleep{100};
 
 }  // namespace
 
@@ -56,6 +59,9 @@ void WorkerLane::leave() {
         continue;
       }
       armed_ = true;
+      if (end_->local == nullptr)
+        if (const auto threads = core_.threads(); threads && wake_watch_ != 0)
+          threads->lanes.arm(end_->client->wake_descriptor(), wake_watch_);
     }
     driven_.store(false);
     if (core_.is_room_wanted()) core_.tell_room_waiters();
@@ -150,6 +156,7 @@ void WorkerLane::drive_for(DirectCall& call, MonotonicTime until) {
       if (now - socket_looked < ticks.socket) continue;
       socket_looked = now;
       read_socket();
+      if (end_) end_->collect();
       if (check_due(call, until)) break;
     }
   }
@@ -169,6 +176,7 @@ bool WorkerLane::check_due(DirectCall& call, MonotonicTime until) {
 }
 
 void WorkerLane::sleep(MonotonicTime until) {
+  if (end_) end_->collect();
   asleep_.store(true);
   transport::LaneClient* client =
       phase_.load(std::memory_order_relaxed) == LanePhase::ready ? end_->client.get() : nullptr;
@@ -178,8 +186,8 @@ void WorkerLane::sleep(MonotonicTime until) {
     std::array<pollfd, 3> wait{{{attention_event_.get(), POLLIN, 0},
                                 {socket_ ? socket_->descriptor() : -1, of_socket, 0},
                                 {client != nullptr ? client->wake_descriptor() : -1, POLLIN, 0}}};
-    const auto left =
-        std::max(until - std::chrono::steady_clock::now(), MonotonicTime::duration{0});
+    const auto left = std::clamp<MonotonicTime::duration>(
+        until - std::chrono::steady_clock::now(), MonotonicTime::duration{0}, longest_sleep);
     const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
     const timespec timeout{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
     const int ready = ::ppoll(wait.data(), wait.size(), &timeout, nullptr);

@@ -115,8 +115,9 @@ void WorkerLane::use_lane(OpenedLane opened, std::int64_t pid) {
   pid_.store(pid, std::memory_order_relaxed);
   end_ = std::make_shared<LaneEnd>(std::move(opened.client), opened.local);
   if (const auto threads = core_.threads())
-    wake_watch_ =
-        threads->lanes.watch(end_->client->wake_descriptor(), core_.weak_from_this(), *this);
+    wake_watch_ = threads->lanes.watch(
+        end_->client->wake_descriptor(), core_.weak_from_this(), *this,
+        end_->local != nullptr ? LaneThread::Events::readable : LaneThread::Events::when_armed);
   phase_.store(LanePhase::ready, std::memory_order_release);
   announce();
   core_.lane_changed();
