@@ -5,8 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <csignal>
-
+#include "foundation/child_setup.h"
 #include "foundation/files.h"
 #include "foundation/unique_fd.h"
 
@@ -15,23 +14,12 @@ namespace {
 
 constexpr std::size_t longest_said = 2000;
 
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 /// Between fork and exec: system calls only.
 [[noreturn]] void become(char* const* words, char* const* environment, int log) {
   ::setsid();
-  for (int number = 1; number < SIGRTMIN; ++number)
-    if (number != SIGKILL && number != SIGSTOP) ::signal(number, SIG_DFL);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  const int null = ::open("/dev/null", O_RDONLY);
-  ::dup2(null, STDIN_FILENO);
+  default_signals();
+  unblock_signals();
+  read_nothing();
   ::dup2(log, STDOUT_FILENO);
   ::dup2(log, STDERR_FILENO);
   ::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);

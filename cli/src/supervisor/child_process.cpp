@@ -9,17 +9,12 @@
 #include <cerrno>
 #include <cstring>
 
+#include "foundation/child_setup.h"
+
 namespace orchid::cli {
 namespace {
 
 constexpr int exec_failed = 127;
-
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
 
 std::vector<std::string> environment_with(const ProgramStart& program) {
   std::vector<std::string> result;
@@ -40,13 +35,9 @@ std::vector<std::string> environment_with(const ProgramStart& program) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(exec_failed);  // it died before the line above
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  unblock_signals();
   ::signal(SIGPIPE, SIG_DFL);
-  const int null = ::open("/dev/null", O_RDONLY);
-  if (null >= 0) ::dup2(null, STDIN_FILENO);
-  if (null > STDERR_FILENO) ::close(null);
+  read_nothing();
   if (inherited >= 0) ::fcntl(inherited, F_SETFD, 0);
   ::execve(path, arguments, environment);
   const char* reason = std::strerror(errno);

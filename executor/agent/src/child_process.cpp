@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <csignal>
-#include <string_view>
 
+#include "foundation/child_setup.h"
 #include "foundation/sockets.h"
 
 namespace orchid::executor {
@@ -18,34 +18,21 @@ namespace {
 constexpr int control_number = 3;
 constexpr rlim_t stack_bytes = 8UL << 20;
 
-/// A process may always offer itself.
-void be_first_to_lose_memory() {
-  constexpr std::string_view adjustment = "500";
-  const int file = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-  if (file < 0) return;
-  (void)!::write(file, adjustment.data(), adjustment.size());
-  ::close(file);
-}
-
 /// Between fork and exec: system calls only.
 void become(const char* program, char* const* arguments, int control, SchedulingClass scheduling) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  for (int number = 1; number < SIGRTMIN; ++number)
-    if (number != SIGKILL && number != SIGSTOP) ::signal(number, SIG_DFL);
+  default_signals();
   // A batch system sends it to all processes of a job at once. When they end, and how, is for the
   // agent to say: a call would seem to have killed its worker otherwise.
   ::signal(SIGTERM, SIG_IGN);
-  sigset_t none;
-  sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  unblock_signals();
   be_first_to_lose_memory();
   if (scheduling == SchedulingClass::idle) enter_idle_class();
   rlimit stack{};
   ::getrlimit(RLIMIT_STACK, &stack);
   stack.rlim_cur = std::min(stack_bytes, stack.rlim_max);
   ::setrlimit(RLIMIT_STACK, &stack);
-  const int null = ::open("/dev/null", O_RDONLY);
-  ::dup2(null, STDIN_FILENO);
+  read_nothing();
   if (control == control_number)
     ::fcntl(control, F_SETFD, 0);
   else
@@ -68,9 +55,7 @@ Result<StartedChild> start_child(const std::filesystem::path& program,
   if (!pair) return fail(std::move(pair.error()));
   std::vector<std::string> words{program.string()};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
+  const std::vector<char*> pointers = pointers_to(words);
   const pid_t pid = ::fork();
   if (pid < 0) return fail_errno("fork");
   if (pid == 0) become(program.c_str(), pointers.data(), pair->second.get(), scheduling);

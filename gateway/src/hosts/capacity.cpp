@@ -47,16 +47,16 @@ std::uint32_t numa_node_of(const HostDescription& host, std::uint32_t thread) {
   return host.thread_numa_nodes[static_cast<std::size_t>(found - host.thread_order.begin())];
 }
 
-uid_t owner_of(const Executor& executor) {
-  return executor.grant.owner.value_or(executor.owner.tenant.uid);
-}
-
 GrantUsers users_of(const Executor& executor) {
   const bool is_share = executor.grant.source == GrantSource::share;
   return executor.grant.users.value_or(is_share ? GrantUsers::owner : GrantUsers::everybody);
 }
 
 }  // namespace
+
+uid_t owner_of(const Executor& executor) {
+  return executor.grant.owner.value_or(executor.owner.tenant.uid);
+}
 
 GrantTerms believed(GrantTerms told, uid_t teller, uid_t gateway_owner) {
   if (teller == gateway_owner) return told;

@@ -119,6 +119,8 @@ class Capacity {
   std::uint64_t version_ = 1;
 };
 
+/// Of its cores.
+[[nodiscard]] uid_t owner_of(const Executor& executor);
 /// What an executor tells of its grant, as far as it may: one with the token of the gateway's own
 /// user speaks for whoever granted the cores; that of another tenant has its own, and for itself
 /// alone, since it could read what others' functions do there.

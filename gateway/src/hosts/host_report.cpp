@@ -38,10 +38,6 @@ Json gpus_json(const std::vector<placement::Gpu>& gpus) {
   return list;
 }
 
-uid_t owner_of(const Executor& executor) {
-  return executor.grant.owner.value_or(executor.owner.tenant.uid);
-}
-
 bool may_see(const HostViewer& viewer, const Executor& executor) {
   return viewer.sees_all || owner_of(executor) == viewer.uid;
 }

@@ -7,6 +7,7 @@
 
 #include "http/request.h"
 #include "http/request_options.h"
+#include "leases/demand_report.h"
 
 namespace orchid::gateway {
 namespace {
@@ -138,16 +139,6 @@ milliseconds read_duration(Document& document) {
   return milliseconds(document.number<std::uint64_t>(
       "duration_ms", 60'000, static_cast<std::uint64_t>(ClientLeases::shortest.count()),
       static_cast<std::uint64_t>(ClientLeases::longest.count())));
-}
-
-Json shapes_json(const std::vector<placement::WorkerShape>& shapes) {
-  Json list = Json::array();
-  for (const placement::WorkerShape& shape : shapes)
-    list.push_back({{"cores", shape.cores},
-                    {"memory_bytes", shape.memory.value},
-                    {"gpus", shape.gpus},
-                    {"gpu_model", shape.gpu_model}});
-  return list;
 }
 
 placement::WorkerShape read_shape(Document& document, const char* cores) {

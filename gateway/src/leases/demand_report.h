@@ -8,6 +8,8 @@
 
 namespace orchid::gateway {
 
+/// [{"cores", "memory_bytes", "gpus", "gpu_model"}]; an empty model means any.
+[[nodiscard]] nlohmann::ordered_json shapes_json(const std::vector<placement::WorkerShape>& shapes);
 /// {"cores_wanted", "wanted": [{"workers", "alternatives" [{"cores", "memory_bytes", "gpus",
 /// "gpu_model"}], "constraints" {"host", "architecture", "kind", "features"}, "lifetime_ms"}]};
 /// empty texts mean any. `cores_wanted` counts the first alternatives.

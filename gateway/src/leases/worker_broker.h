@@ -192,9 +192,12 @@ class WorkerBroker {
   [[nodiscard]] std::optional<WorkerDemand> demand_of(const Holder& holder) const;
   [[nodiscard]] static WorkerNeeds needs_of(const WorkerTerms& terms);
   void ask_back(MonotonicTime now);
-  [[nodiscard]] bool could_use(const WorkerTerms& terms, const ExecutorId& id) const;
-  [[nodiscard]] bool has_for(const WorkerTerms& terms, HolderId donor) const;
-  [[nodiscard]] std::vector<ExecutorId> places_for(const WorkerTerms& terms, HolderId donor) const;
+  /// Executors of a holder's workers that would do for another one.
+  struct Useful {
+    std::vector<ExecutorId> executors;
+    bool all = true;
+  };
+  [[nodiscard]] Useful useful_workers(const WorkerTerms& terms, HolderId donor) const;
   void opened(const ExecutorId& id, LeaseId lease, MonotonicTime now);
   void take_over(const ExecutorId& id, const std::vector<Held>& held, MonotonicTime now);
   [[nodiscard]] WorkerGrant grant_of(const Lease& lease) const;

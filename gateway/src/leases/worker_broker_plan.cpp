@@ -2,7 +2,9 @@
 // of such decisions afterwards.
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -252,32 +254,21 @@ unsigned WorkerBroker::held_by(HolderId id) const {
   return found == holders_.end() ? 0 : found->second.held;
 }
 
-bool WorkerBroker::could_use(const WorkerTerms& terms, const ExecutorId& id) const {
-  const Executor* executor = hosts_.find(id);
-  return executor != nullptr && fits(*executor, terms) && Capacity::serves(*executor, terms.tenant);
-}
-
 /// Nothing is asked back that would not help: what is its owner's alone, or on another host than
 /// the only one that will do.
-bool WorkerBroker::has_for(const WorkerTerms& terms, HolderId donor) const {
-  return std::ranges::any_of(leases_.of_holder(donor), [&](LeaseId id) {
-    return could_use(terms, leases_.find(id)->executor);
-  });
-}
-
-/// Those of the donor's executors that would do; none: all of them.
-std::vector<ExecutorId> WorkerBroker::places_for(const WorkerTerms& terms, HolderId donor) const {
-  std::vector<ExecutorId> places;
-  bool all = true;
+WorkerBroker::Useful WorkerBroker::useful_workers(const WorkerTerms& terms, HolderId donor) const {
+  Useful useful;
+  std::set<ExecutorId> seen;
   for (const LeaseId id : leases_.of_holder(donor)) {
-    const ExecutorId& executor = leases_.find(id)->executor;
-    if (!could_use(terms, executor))
-      all = false;
-    else if (std::ranges::find(places, executor) == places.end())
-      places.push_back(executor);
+    const ExecutorId& where = leases_.find(id)->executor;
+    if (!seen.insert(where).second) continue;
+    const Executor* executor = hosts_.find(where);
+    if (executor != nullptr && fits(*executor, terms) && Capacity::serves(*executor, terms.tenant))
+      useful.executors.push_back(where);
+    else
+      useful.all = false;
   }
-  if (all) places.clear();
-  return places;
+  return useful;
 }
 
 void WorkerBroker::ask_back(MonotonicTime now) {
@@ -289,6 +280,13 @@ void WorkerBroker::ask_back(MonotonicTime now) {
   }
   for (const auto& [poor_id, poor] : holders_) {
     unsigned coming = 0;
+    std::map<HolderId, Useful> useful;  // for this one; the same for each core that it misses
+    const auto useful_of = [&](HolderId id) -> const Useful& {
+      const auto known = useful.find(id);
+      return known != useful.end()
+                 ? known->second
+                 : useful.emplace(id, useful_workers(poor.terms, id)).first->second;
+    };
     for (unsigned missing = poor.unmet() * poor.terms.cores_without_gpus(); missing > 0;
          --missing) {
       if (incoming > 0) {  // cores that come free without our asking
@@ -305,7 +303,7 @@ void WorkerBroker::ask_back(MonotonicTime now) {
         if (id == poor_id || candidate.lasting() == 0) continue;
         const bool fair = surplus(candidate) > 0 || candidate.lasting() > poor.held + coming + 1 ||
                           poor.held + coming == 0;
-        if (!fair || !has_for(poor.terms, id)) continue;
+        if (!fair || useful_of(id).executors.empty()) continue;
         const auto rank = [&](const Holder& h) { return std::pair(surplus(h), h.lasting()); };
         if (donor == nullptr || rank(candidate) > rank(*donor)) {
           donor_id = id;
@@ -316,7 +314,9 @@ void WorkerBroker::ask_back(MonotonicTime now) {
       ++donor->asked_back;
       donor->asked_at = now;
       ++coming;
-      actions_.emplace_back(AskBack{donor_id, 1, places_for(poor.terms, donor_id)});
+      const Useful& of_donor = useful_of(donor_id);
+      actions_.emplace_back(
+          AskBack{donor_id, 1, of_donor.all ? std::vector<ExecutorId>{} : of_donor.executors});
     }
   }
 }

@@ -9,6 +9,8 @@
 #include <csignal>
 #include <utility>
 
+#include "foundation/child_setup.h"
+
 extern char** environ;  // NOLINT(readability-redundant-declaration): of glibc only with _GNU_SOURCE
 
 namespace orchid::gateway {
@@ -34,9 +36,7 @@ Result<pid_t> spawn(const std::filesystem::path& program, std::vector<std::strin
   posix_spawnattr_setflags(&attributes,
                            POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   arguments.insert(arguments.begin(), program.native());
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
+  const std::vector<char*> pointers = pointers_to(arguments);
   pid_t pid = 0;
   const int error =
       ::posix_spawn(&pid, program.c_str(), &actions, &attributes, pointers.data(), environ);

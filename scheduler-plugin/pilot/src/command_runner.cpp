@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "foundation/child_setup.h"
 #include "foundation/pipe.h"
 #include "foundation/unique_fd.h"
 
@@ -46,13 +47,6 @@ std::vector<std::string> plain_environment() {
   }
   variables.emplace_back("LC_ALL=C");
   return variables;
-}
-
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 Result<pid_t> spawn(std::vector<std::string> words, int input, int output, int errors) {

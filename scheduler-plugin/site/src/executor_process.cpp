@@ -19,6 +19,7 @@
 #include <string_view>
 #include <utility>
 
+#include "foundation/child_setup.h"
 #include "foundation/files.h"
 #include "foundation/pipe.h"
 
@@ -88,16 +89,6 @@ void enter(const Prepared& p, const std::string& file) {
   ::close(group);
 }
 
-/// What the executor starts cannot say so by itself, since it may not look into its own process:
-/// when memory runs out, functions go before others' programs.
-void be_first_to_lose_memory() {
-  constexpr std::string_view adjustment = "500";
-  const int file = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-  if (file < 0) return;
-  (void)!::write(file, adjustment.data(), adjustment.size());
-  ::close(file);
-}
-
 /// To be nobody else is the last thing that root does.
 void leave_root(const Prepared& p) {
   if (::setgroups(0, nullptr) != 0 || ::setresgid(p.uid, p.uid, p.uid) != 0 ||
@@ -109,18 +100,15 @@ void leave_root(const Prepared& p) {
 }
 
 [[noreturn]] void become(const Prepared& p) {
-  for (int number = 1; number < SIGRTMIN; ++number)
-    if (number != SIGKILL && number != SIGSTOP) ::signal(number, SIG_DFL);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  const int null = ::open("/dev/null", O_RDONLY);
-  ::dup2(null, STDIN_FILENO);
+  default_signals();
+  unblock_signals();
+  read_nothing();
   place(p, p.feed, feed_number);
   place(p, p.token, token_number);
   ::syscall(SYS_close_range, token_number + 1, ~0U, close_on_exec);
   for (const std::string& group : p.groups) enter(p, group);
   if (::sched_setaffinity(0, sizeof(p.cores), &p.cores) != 0) give_up(p, Step::cores);
+  // What the executor starts cannot say so by itself: it may not look into its own process.
   be_first_to_lose_memory();
   ::umask(077);
   if (::chdir("/") != 0) give_up(p, Step::descriptors);
@@ -134,13 +122,6 @@ Result<UniqueFd> high_copy(int number) {
   UniqueFd copy(::fcntl(number, F_DUPFD_CLOEXEC, first_free_number));
   if (!copy) return fail_errno("copying a descriptor");
   return copy;
-}
-
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 cpu_set_t mask_of(const CoreList& cores) {

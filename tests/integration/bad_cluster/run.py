@@ -14,7 +14,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
 from processes import alive, expect, family  # noqa: E402
-from site_of_pilots import orchid_beside  # noqa: E402
+from site_of_pilots import KNOWN_CLUSTER, automatic, orchid_beside  # noqa: E402
 from slurm_cluster import measured, started, wait_until  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
@@ -22,20 +22,6 @@ NODES = ("--nodes", "3", "--cores", "2")
 CLOCK_FAKER = pathlib.Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
 NODE_DOWN_S = 90  # SlurmdTimeout is 15 s; slurmctld looks every third of it, and pings before
 CHURN_S = 20
-KNOWN = """
-sources = ["slurm"]
-worker_idle_time = "1s"
-[slurm]
-interval = "200ms"
-requests_per_minute = 3000
-"""
-
-
-def automatic(site, **more):
-    """A gateway that knows the cluster, and starts pilots by demand."""
-    settings = {"automatic": True, "partition": "idle", "address": site.address, "host_identity": "node", "scheduling": "normal", "most_queued": 2, "most_cores": 1,
-                "shortest": "2m", "idle_time": "2s", **more}
-    return KNOWN + "[pilots]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in settings.items())
 
 
 @contextlib.contextmanager
@@ -113,7 +99,7 @@ def a_node_goes_down_under_running_calls(site):
 
 
 def a_node_is_drained_under_running_calls(site):
-    with another_gateway(site, KNOWN):
+    with another_gateway(site, KNOWN_CLUSTER):
         site.orchid("deploy", pathlib.Path(TEST_FUNCTIONS) / "sleeps.bc", "--name", "sleeps")
         executors = pilots_on(site, "n1", "n2")
         call = site.calling("sleeps", "5000")
@@ -144,7 +130,7 @@ def where_it_ran(site, function, data):
 
 
 def a_killed_slurmd_harms_no_call(site):
-    with another_gateway(site, KNOWN):
+    with another_gateway(site, KNOWN_CLUSTER):
         site.orchid("deploy", pathlib.Path(TEST_FUNCTIONS) / "sleeps.bc", "--name", "sleeps")
         first = pilots_on(site, "n1")["n1"]
         everybody = family(first)

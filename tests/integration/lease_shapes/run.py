@@ -11,32 +11,13 @@ import urllib.request
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
 from processes import expect  # noqa: E402
-from site_of_pilots import orchid_beside  # noqa: E402
+from site_of_pilots import automatic, orchid_beside  # noqa: E402
 from slurm_cluster import measured, started, wait_until  # noqa: E402
 
 PROGRAMS = sys.argv[1]
 NODES = ("--nodes", "2", "--cores", "2", "--gpus", "1")
 REQUEST_TIMEOUT_S = 90
 GPU_OR_CORES = [{"cores": 1, "gpus": 1}, {"cores": 2}]
-
-
-def automatic(site):
-    return f"""
-sources = ["slurm"]
-[slurm]
-interval = "200ms"
-requests_per_minute = 3000
-[pilots]
-automatic = true
-partition = "idle"
-address = "{site.address}"
-host_identity = "node"
-scheduling = "normal"
-most_queued = 4
-most_cores = 2
-shortest = "2m"
-idle_time = "2s"
-"""
 
 
 def ask(site, method, path, document=None):
@@ -166,7 +147,7 @@ def main():
         for case in by_hand:
             measured(case, site, wanted=sys.argv[2:])
         site.stop_gateway()
-        site.start_gateway(automatic(site))
+        site.start_gateway(automatic(site, most_queued=4, most_cores=2))
         for case in by_demand:
             measured(case, site, wanted=sys.argv[2:])
 

@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures")
 import slurm_cluster  # noqa: E402 (found only after the line above)
 from slurm_cluster import measured, started, wait_until  # noqa: E402
 from processes import alive, expect, family  # noqa: E402
-from site_of_pilots import orchid_beside  # noqa: E402
+from site_of_pilots import automatic, orchid_beside  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
 NODES = ("--nodes", "2", "--cores", "2", "--option", "EnforcePartLimits=ALL")
@@ -199,23 +199,7 @@ def pilots_of_a_killed_gateway_end_by_themselves(site):
 def pilots_come_and_go_by_demand(site):
     site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
     site.stop_gateway()
-    site.start_gateway(f"""
-sources = ["slurm"]
-worker_idle_time = "1s"
-[slurm]
-interval = "200ms"
-requests_per_minute = 3000
-[pilots]
-automatic = true
-partition = "idle"
-address = "{site.address}"
-host_identity = "node"
-scheduling = "normal"
-most_queued = 2
-most_cores = 1
-shortest = "2m"
-idle_time = "2s"
-""")
+    site.start_gateway(automatic(site))
     expect(not site.pilots(), "without demand there is none")
     served = site.orchid("invoke", "hello", "--deadline", "60s", data="orchid", check=False)
     expect("orchid" in served.stdout, f"a call that finds no place gets a pilot: {served.stderr}{site.said()}{site.trouble()}")
@@ -238,20 +222,7 @@ def pilots_by_demand_have_mixed_lengths_and_are_followed_by_others(site):
     full = site.cluster.submit("--partition=batch", "--nodes=2", "--exclusive")
     site.cluster.wait_for_state(full, "RUNNING")
     site.stop_gateway()
-    site.start_gateway(f"""
-sources = ["none"]
-[pilots]
-automatic = true
-partition = "idle"
-address = "{site.address}"
-host_identity = "node"
-scheduling = "normal"
-most_queued = 3
-most_cores = 1
-shortest = "2m"
-longest = "8m"
-idle_time = "2s"
-""")
+    site.start_gateway(automatic(site, beside='sources = ["none"]\n', most_queued=3, longest="8m"))
     calls = [site.calling("sleeps", "6000") for _ in range(3)]
 
     def limits():

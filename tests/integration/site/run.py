@@ -15,7 +15,7 @@ import slurm_cluster  # noqa: E402 (found only after the line above)
 from host_service import host_service, status_of, uids_of, words_of  # noqa: E402
 from jobs_of_users import Place, User, ended  # noqa: E402
 from processes import affinity, alive, expect, family  # noqa: E402
-from site_of_pilots import orchid_beside  # noqa: E402
+from site_of_pilots import automatic, orchid_beside  # noqa: E402
 from slurm_cluster import measured, started, wait_until  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
@@ -115,24 +115,8 @@ def pilots_of_the_site_come_and_go_by_demand(site):
     site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
     with place_with(site, slots=2) as place:
         site.stop_gateway()
-        site.start_gateway(f"""
-sources = ["slurm"]
-worker_idle_time = "1s"
-[slurm]
-interval = "200ms"
-requests_per_minute = 3000
-[pilots]
-automatic = true
-site = true
-host_socket = "{place.host.socket}"
-partition = "idle"
-scheduling = "normal"
-most_queued = 1
-most_running = 1
-most_cores = 1
-shortest = "2m"
-idle_time = "2s"
-""")
+        site.start_gateway(automatic(site, address=None, host_identity=None, site=True, host_socket=str(place.host.socket), most_queued=1,
+                                     most_running=1))
         served = site.orchid("invoke", "hello", "--deadline", "60s", data="orchid", check=False)
         expect("orchid" in served.stdout, f"a call that finds no place gets a pilot: {served.stderr}{place.trouble()}")
         wait_until(lambda: not site.pilots(), "a pilot that nobody uses goes", place.trouble)

@@ -41,7 +41,7 @@ Result<UcxLaneClient> UcxLaneClient::connect(UcxContext& context, const Options&
   if (auto sent = door.write_notice(notice_of(*open)); !sent) return fail(std::move(sent.error()));
   auto welcome = read_welcome(door, options.largest);
   if (!welcome) return fail(std::move(welcome.error()));
-  auto peer = meet_peer(door, open->doors);
+  auto peer = meet_peer(door, *open);
   if (!peer) return fail(std::move(peer.error()));
 
   auto requests = Slab::map(welcome->request_bytes);

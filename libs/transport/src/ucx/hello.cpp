@@ -62,11 +62,10 @@ Result<Notice> decode_notice(std::span<const std::byte> bytes) {
   return Notice{std::move(*ports), std::move(*sources), {bytes.begin(), bytes.end()}};
 }
 
-std::vector<HostAddress> Door::peer_addresses() const {
+std::vector<HostAddress> Door::peer_addresses(std::span<const HostAddress> own) const {
   const auto peer = peer_of(socket_.get());
   if (!peer) return {};
   std::vector<HostAddress> addresses{peer->address};
-  const auto own = own_addresses();
   if (std::ranges::find(own, peer->address) != own.end())
     addresses.insert(addresses.end(), own.begin(), own.end());
   return addresses;
@@ -176,29 +175,32 @@ Result<void> meet(Door& door, UcxLink& link) {
 
 Result<OpenLink> open_link(UcxContext& context, const ConnectionKey& key, const Door& door) {
   const std::lock_guard lock(context.state().making_worker());
+  // Before UCX listens: strangers are to find the way shut as soon as can be.
+  std::vector<HostAddress> own = own_addresses();
+  std::vector<HostAddress> peers = door.peer_addresses(own);
   auto doors = Doors::watch();
   if (!doors) return fail(std::move(doors.error()));
   auto link = UcxLink::create(context, key);
   if (!link) return fail(std::move(link.error()));
   if (auto opened = doors->opened((*link)->address()); !opened)
     return fail(std::move(opened.error()));
-  doors->admit(door.peer_addresses());
+  doors->admit(peers);
   // The peer does not know the ports yet: whoever has come before that is a stranger.
   if (auto cut = doors->cut_strangers({}); !cut) return fail(std::move(cut.error()));
-  return OpenLink{std::move(*link), std::move(*doors)};
+  return OpenLink{std::move(*link), std::move(*doors), std::move(own), std::move(peers)};
 }
 
-Result<Notice> meet_peer(Door& door, const Doors& doors) {
+Result<Notice> meet_peer(Door& door, const OpenLink& open) {
   auto peer = door.read_notice();
   if (!peer) return peer;
-  auto sources = door.peer_addresses();
+  auto sources = open.peers;
   sources.insert(sources.end(), peer->sources.begin(), peer->sources.end());
-  doors.admit(sources);
+  open.doors.admit(sources);
   return peer;
 }
 
 Notice notice_of(const OpenLink& open) {
-  return {open.doors.ports(), own_addresses(), open.link->address()};
+  return {open.doors.ports(), open.own, open.link->address()};
 }
 
 Result<void> wire_up(Door& door, UcxLink& link, const Doors& doors, const Notice& peer) {

@@ -68,9 +68,9 @@ class Door {
   [[nodiscard]] Result<void> write_connections(std::span<const SocketPair> pairs);
   [[nodiscard]] Result<std::vector<SocketPair>> read_connections();
   [[nodiscard]] LaneDeadline deadline() const { return deadline_; }
-  /// Where this connection comes from, and where else its host may: all of this host's addresses,
-  /// when it is this one.
-  [[nodiscard]] std::vector<HostAddress> peer_addresses() const;
+  /// Where this connection comes from, and where else its host may: all of `own`, this host's
+  /// addresses, when it is this one.
+  [[nodiscard]] std::vector<HostAddress> peer_addresses(std::span<const HostAddress> own) const;
 
  private:
   [[nodiscard]] Result<void> wait(short events);
@@ -82,6 +82,8 @@ class Door {
 struct OpenLink {
   std::unique_ptr<UcxLink> link;
   Doors doors;
+  std::vector<HostAddress> own;    // this host's
+  std::vector<HostAddress> peers;  // those who are let in
 };
 /// Only the host at the other end of `door` reaches it.
 [[nodiscard]] Result<OpenLink> open_link(UcxContext& context, const ConnectionKey& key,
@@ -90,7 +92,7 @@ struct OpenLink {
 [[nodiscard]] Notice notice_of(const OpenLink& open);
 
 /// Its notice. From now on all addresses of its host are let in.
-[[nodiscard]] Result<Notice> meet_peer(Door& door, const Doors& doors);
+[[nodiscard]] Result<Notice> meet_peer(Door& door, const OpenLink& open);
 
 /// From the peer's notice to a link that nobody else can reach; the same at both ends. Errors:
 /// `unreachable`, `timed_out`, `bad_request`.

@@ -141,7 +141,7 @@ Result<UcxLaneWorker> UcxLaneListener::State::welcome(UniqueFd guest) {
                        .response_bytes = options_.geometry.response_bytes.value};
   if (auto sent = door.write(bytes_of(answer)); !sent) return fail(std::move(sent.error()));
   if (auto sent = door.write_notice(notice_of(*open)); !sent) return fail(std::move(sent.error()));
-  auto peer = meet_peer(door, open->doors);
+  auto peer = meet_peer(door, *open);
   if (!peer) return fail(std::move(peer.error()));
   if (auto done = open->link->wait_for_peer(door.deadline()); !done)
     return fail(std::move(done.error()));
