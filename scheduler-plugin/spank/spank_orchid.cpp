@@ -14,6 +14,7 @@ extern "C" {
 #include <slurm/slurm.h>
 #include <slurm/spank.h>
 }
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,15 +78,44 @@ constexpr const char* shell_script =
     "runs without a share\" >&2; exit 0; }\n"
     "exec \"$1\" share start ${2:+\"$2\"} >&2";
 
+/// While it lives, this thread and its children stay on the processor that they are on: each of
+/// them waits for the next one, and an idle processor takes longer to wake up than they take to
+/// run.
+class OnOneProcessor {
+ public:
+  OnOneProcessor() {
+    cpu_set_t here;
+    CPU_ZERO(&here);
+    const int processor = ::sched_getcpu();
+    if (processor < 0 || processor >= CPU_SETSIZE) return;
+    CPU_SET(processor, &here);
+    bound_ = ::sched_getaffinity(0, sizeof before_, &before_) == 0 &&
+             ::sched_setaffinity(0, sizeof here, &here) == 0;
+  }
+  OnOneProcessor(const OnOneProcessor&) = delete;
+  OnOneProcessor& operator=(const OnOneProcessor&) = delete;
+  ~OnOneProcessor() { end(); }
+  /// Of the calling thread, which may be a child's.
+  void end() const {
+    if (bound_) ::sched_setaffinity(0, sizeof before_, &before_);
+  }
+
+ private:
+  cpu_set_t before_{};
+  bool bound_ = false;
+};
+
 /// Twice removed, so that neither Slurm nor the script ever waits for it or has to reap it. Not
 /// fork, which copies the page tables of slurmstepd, and not posix_spawn, which leaves a child to
 /// reap.
 void start_share(const char* program, char* const* environment) {
   const char* const words[] = {"/bin/sh", "-c",      shell_script, "orchid-share",
                                program,   wish.text, nullptr};
+  const OnOneProcessor here;
   const pid_t child = ::vfork();  // NOLINT(bugprone-unsafe-functions): our memory is its own
   if (child == 0) {
     if (::vfork() == 0) {  // NOLINT(bugprone-unsafe-functions): and then this one's
+      here.end();
       ::execve(words[0], const_cast<char* const*>(words), environment);
       ::_exit(127);
     }
