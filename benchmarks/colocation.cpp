@@ -4,14 +4,16 @@
 // executor (as a pilot has it: bound to its core, behind everybody) and the client that keeps it
 // busy all live on that one. The function is STREAM's triad, the worst neighbour there is. A job
 // that computes must not notice; one that lives from the memory's bandwidth is protected by
-// --bandwidth-cap. That cap is chosen as an administrator would choose it: of some, the largest
-// that makes none of the jobs a twentieth slower. What it does is measured anew then.
+// --bandwidth-cap. That cap is chosen for each such job as an administrator would choose it: the
+// job is measured beside some caps, and a line through what they cost tells the one that makes it
+// almost a twentieth slower. What that one does is measured anew then.
 //
 //     --svg FILE   the chart of slowdown over the functions' duty: the share of time for which they
 //                  may run, seen in their throughput
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -33,6 +35,8 @@ namespace {
 constexpr double allowed = 0.05;  // slowdown of a job, with the cap
 constexpr double margin = 0.9;    // of it, that the cap is chosen for
 constexpr int chart_rounds = 15;
+/// Of the functions' full throughput. Above a half, nobody sets a cap.
+constexpr std::array ladder_of_caps{0.06, 0.09, 0.13, 0.18, 0.25, 0.5};
 constexpr int turns = 3;  // in a round of what is a ratio of differences
 constexpr int status_broken = 3;
 
@@ -44,6 +48,13 @@ struct Observed {
     throughput += other.throughput;
     return *this;
   }
+};
+
+/// A job that lives from the memory's bandwidth, and the cap that protects it.
+struct Protected {
+  Victim* victim = nullptr;
+  ByteCount cap;
+  std::unique_ptr<FunctionLoad> load;  // with that cap
 };
 
 class Colocation {
@@ -60,16 +71,18 @@ class Colocation {
 
   void run(const std::string& chart_file) {
     full_ = start(ByteCount{});
-    choose_cap();
+    choose_caps();
     draw(chart_file);
     for (const auto& victim : computing_) compare(*victim, *full_, "full speed", 1.02);
-    for (const auto& victim : streaming_) {
-      compare(*victim, *full_, "full speed", std::nullopt);
-      compare(*victim, *capped_, fmt::format("a cap of {}", to_string(cap_)), 1 + allowed);
-      measure_kept(*victim);
+    for (const Protected& job : protected_) {
+      compare(*job.victim, *full_, "full speed", std::nullopt);
+      compare(*job.victim, *job.load, name_of(job.cap), 1 + allowed);
+      measure_kept(job);
     }
+    const Protected& strictest = *std::ranges::min_element(
+        protected_, {}, [](const Protected& job) { return job.cap.value; });
     for (const auto& victim : computing_)
-      compare(*victim, *capped_, fmt::format("a cap of {}", to_string(cap_)), std::nullopt);
+      compare(*victim, *strictest.load, name_of(strictest.cap), std::nullopt);
   }
 
  private:
@@ -115,39 +128,50 @@ class Colocation {
     return points;
   }
 
-  /// Full speed, and what each of some caps does to each job: the largest that costs none of them
-  /// more than it may is the one to use.
-  void choose_cap() {
-    std::vector<std::unique_ptr<FunctionLoad>> loads;
-    std::vector<FunctionLoad*> ladder;
-    std::vector<ByteCount> caps;
+  [[nodiscard]] static std::string name_of(ByteCount cap) {
+    return fmt::format("a cap of {}", to_string(cap));
+  }
+
+  void choose_caps() {
     full_->go_on();
     (void)must_observe(*streaming_.front(), nullptr);
     full_throughput_ = full_->pause();
-    for (const double share : {0.06, 0.09, 0.13, 0.18, 0.25, 0.5}) {
-      caps.push_back({static_cast<std::uint64_t>(full_throughput_ * share) >> 20U << 20U});
-      loads.push_back(start(caps.back()));
+    const auto cap_of = [this](double share) {
+      return ByteCount{static_cast<std::uint64_t>(full_throughput_ * share) >> 20U << 20U};
+    };
+    std::vector<std::unique_ptr<FunctionLoad>> loads;
+    std::vector<FunctionLoad*> ladder;
+    for (const double share : ladder_of_caps) {
+      loads.push_back(start(cap_of(share)));
       ladder.push_back(loads.back().get());
     }
     ladder.push_back(full_.get());
-    std::vector<double> worst(ladder.size());
+    std::string chosen;
     for (const auto& victim : streaming_) {
       ChartLine line{victim->name(), {{0, 0}}};
-      const auto points = slowdowns(*victim, ladder, chart_rounds, full_throughput_);
-      for (std::size_t i = 0; i < points.size(); ++i) {
-        line.points.push_back(points[i]);
-        worst[i] = std::max(worst[i], points[i].slowdown);
-      }
+      for (const ChartPoint& point : slowdowns(*victim, ladder, chart_rounds, full_throughput_))
+        line.points.push_back(point);
+      const double share = share_that_costs(margin * allowed, line);
+      protected_.push_back({victim.get(), cap_of(share), start(cap_of(share))});
+      chosen +=
+          fmt::format("cap for {}: {} in a second\n", line.name, to_string(protected_.back().cap));
       lines_.push_back(std::move(line));
     }
-    std::size_t chosen = 0;
-    for (std::size_t i = 0; i < caps.size(); ++i)
-      if (worst[i] <= margin * allowed) chosen = i;
-    cap_ = caps[chosen];
-    capped_ = std::move(loads[chosen]);
-    fmt::print("functions at full speed move {:.1f} GB/s\n{}cap: {} in a second\n",
-               full_throughput_ / 1e9, table_of(lines_), to_string(cap_));
+    fmt::print("functions at full speed move {:.1f} GB/s\n{}{}", full_throughput_ / 1e9,
+               table_of(lines_), chosen);
     std::fflush(stdout);
+  }
+
+  /// By a line through the origin, of least squares, over what the caps have cost.
+  [[nodiscard]] static double share_that_costs(double slowdown, const ChartLine& line) {
+    double squares = 0;
+    double products = 0;
+    for (std::size_t i = 0; i < ladder_of_caps.size(); ++i) {
+      squares += ladder_of_caps[i] * ladder_of_caps[i];
+      products += ladder_of_caps[i] * line.points[i + 1].slowdown;  // the first is the origin
+    }
+    if (products <= 0) return 1;
+    return std::clamp(slowdown * squares / products, ladder_of_caps.front(), 1.0);
   }
 
   void compare(Victim& victim, FunctionLoad& load, const std::string& how,
@@ -169,18 +193,18 @@ class Colocation {
 
   /// Half the speed for half the slowdown would be fair: what the functions have with the cap,
   /// against what a straight line from nothing to full speed allows them at 5 %.
-  void measure_kept(Victim& victim) {
-    bench_.measure({.row = "throughput that functions keep beside " + victim.name() +
+  void measure_kept(const Protected& job) {
+    bench_.measure({.row = "throughput that functions keep beside " + job.victim->name() +
                            ", of what linear interpolation allows",
                     .unit = "x",
-                    .round = [this, &victim]() -> Result<std::vector<double>> {
+                    .round = [this, &job]() -> Result<std::vector<double>> {
                       Observed alone;
                       Observed full;
                       Observed capped;
                       for (int turn = 0; turn < turns; ++turn) {
-                        alone += must_observe(victim, nullptr);
-                        full += must_observe(victim, full_.get());
-                        capped += must_observe(victim, capped_.get());
+                        alone += must_observe(*job.victim, nullptr);
+                        full += must_observe(*job.victim, full_.get());
+                        capped += must_observe(*job.victim, job.load.get());
                       }
                       const double slowdown = full.time / alone.time - 1;
                       const double share = slowdown <= allowed ? 1 : allowed / slowdown;
@@ -202,9 +226,8 @@ class Colocation {
   std::vector<std::unique_ptr<Victim>> computing_;
   std::vector<std::unique_ptr<Victim>> streaming_;
   std::unique_ptr<FunctionLoad> full_;
-  std::unique_ptr<FunctionLoad> capped_;
   double full_throughput_ = 0;  // bytes per second, beside a job
-  ByteCount cap_;
+  std::vector<Protected> protected_;
   std::vector<ChartLine> lines_;
 };
 
