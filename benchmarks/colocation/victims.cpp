@@ -79,22 +79,26 @@ class Gemm final : public Kernel {
 
  private:
   static constexpr std::size_t side = 512;
-  static constexpr std::size_t tile = 256;  // of the second matrix: 512 KiB
+  static constexpr std::size_t width = 256;  // of a tile of the second matrix
+  static constexpr std::size_t depth = 128;  // 256 KiB
   static constexpr int products = 6;
   void work() override {
     for (int k = 0; k < products; ++k)
-      for (std::size_t j = 0; j < side; j += tile)
-        for (std::size_t p = 0; p < side; p += tile) multiply(j, p);
+      for (std::size_t j = 0; j < side; j += width)
+        for (std::size_t p = 0; p < side; p += depth) multiply(j, p);
     asm volatile("" : : "r"(c_.data()) : "memory");
   }
-  /// Four rows at a time, which share what is read of the tile.
+  /// Four rows at a time, which share what is read of the tile. That is copied into one piece
+  /// first: rows that lie a power of two apart would have half of the cache.
   void multiply(std::size_t j0, std::size_t p0) {
+    for (std::size_t p = 0; p < depth; ++p)
+      std::copy_n(b_.data() + (p0 + p) * side + j0, width, tile_.data() + p * width);
     for (std::size_t i = 0; i < side; i += 4) {
       double* __restrict c = c_.data() + i * side + j0;
-      for (std::size_t p = p0; p < p0 + tile; ++p) {
-        const double* a = a_.data() + i * side + p;
-        const double* __restrict b = b_.data() + p * side + j0;
-        for (std::size_t j = 0; j < tile; ++j) {
+      for (std::size_t p = 0; p < depth; ++p) {
+        const double* a = a_.data() + i * side + p0 + p;
+        const double* __restrict b = tile_.data() + p * width;
+        for (std::size_t j = 0; j < width; ++j) {
           c[j] += a[0] * b[j];
           c[side + j] += a[side] * b[j];
           c[2 * side + j] += a[2 * side] * b[j];
@@ -106,6 +110,7 @@ class Gemm final : public Kernel {
   std::vector<double> a_ = std::vector<double>(side * side, 1e-3);
   std::vector<double> b_ = std::vector<double>(side * side, 1e-3);
   std::vector<double> c_ = std::vector<double>(side * side, 0);
+  std::vector<double> tile_ = std::vector<double>(width * depth);
 };
 
 class PingPong final : public Victim {

@@ -84,4 +84,63 @@ TEST_CASE("a gain after a rest makes the next rest short again") {
   CHECK(gain.rest_end(now) == now + WorkerGain::first_rest);
 }
 
+namespace {
+
+/// Looks every 10 ms for a second: of each, the host's processors were idle for so long.
+Time second(WorkerGain& gain, Time now, Time& idle, milliseconds idle_of_ten, bool alone = true) {
+  for (int i = 0; i < 100; ++i) {
+    now += milliseconds(10);
+    idle += idle_of_ten;
+    gain.host_idle(idle, now, alone);
+  }
+  return now;
+}
+
+}  // namespace
+
+TEST_CASE("workers wait for idle processors") {
+  WorkerGain gain;
+  Time idle{0};
+  CHECK_FALSE(gain.rest_end(Time{0}).has_value());  // nobody tells
+  Time now = second(gain, Time{0}, idle, milliseconds(0));
+  REQUIRE(gain.rest_end(now).has_value());
+  CHECK(*gain.rest_end(now) > now);
+  CHECK(*gain.rest_end(now) <= now + WorkerGain::look_length);
+  now = second(gain, now, idle, milliseconds(3));  // less than half of one
+  CHECK(gain.rest_end(now).has_value());
+  for (const Time end = now + WorkerGain::look_length + milliseconds(10); now < end;) {
+    now += milliseconds(10);
+    idle += milliseconds(10);
+    gain.host_idle(idle, now, true);
+  }
+  CHECK_FALSE(gain.rest_end(now).has_value());
+}
+
+TEST_CASE("that processors are idle is seen when no worker works, and looked at again") {
+  WorkerGain gain;
+  Time idle{0};
+  Time now = second(gain, Time{0}, idle, milliseconds(10), false);
+  CHECK(gain.rest_end(now).has_value());  // a piece of theirs is still out
+  const auto looks_in = [&](int seconds) {
+    int looks = 0;
+    bool worked = !gain.rest_end(now).has_value();
+    for (int i = 0; i < seconds * 100; ++i) {
+      now += milliseconds(10);
+      idle += milliseconds(10);
+      gain.host_idle(idle, now, true);
+      const bool works = !gain.rest_end(now).has_value();
+      looks += works && !worked ? 1 : 0;
+      worked = works;
+    }
+    return looks;
+  };
+  CHECK(looks_in(60) <= 10);  // ever more seldom
+  CHECK(looks_in(60) >= 5);
+  // Somebody else wants them now, and it does not become seldom again by itself.
+  now = second(gain, now, idle, milliseconds(0));
+  for (int i = 0; i < 10; ++i) now = second(gain, now, idle, milliseconds(0));
+  CHECK(gain.rest_end(now).has_value());
+  CHECK(looks_in(3) >= 2);
+}
+
 }  // namespace orchid::sdk

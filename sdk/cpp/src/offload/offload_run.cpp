@@ -6,12 +6,14 @@
 #include <utility>
 
 #include "lease/lease_access.h"
+#include "offload/host_idle.h"
 
 namespace orchid::sdk {
 namespace {
 
 /// A function that fails so often in a row is left to the local threads.
 constexpr unsigned most_failures = 3;
+constexpr PieceSchedule::Time look_interval = std::chrono::milliseconds(10);
 
 /// For how long this thread has had a core.
 std::chrono::nanoseconds thread_time() {
@@ -70,6 +72,7 @@ PieceSchedule::Time OffloadRun::now() {
 ParticipantId OffloadRun::join(ParticipantKind kind) {
   const std::lock_guard lock(mutex_);
   workers_ += kind == ParticipantKind::local ? 0 : 1;
+  if (kind == ParticipantKind::sharing_worker) shared_host_ = true;
   return schedule_.add(kind);
 }
 
@@ -129,9 +132,20 @@ void OffloadRun::work_here(ParticipantId participant) try {
     const auto start = thread_time();
     OffloadWork::Apply apply = work_.compute(assignment->range);
     count_result(assignment->id, thread_time() - start, std::move(apply));
+    if (shared_host_) look_at_host();
   }
 } catch (...) {  // the user's: `end` throws it
   fail(std::current_exception());
+}
+
+void OffloadRun::look_at_host() {
+  const PieceSchedule::Time time = now();
+  PieceSchedule::Time due = next_look_;
+  if (time < due || !next_look_.compare_exchange_strong(due, time + look_interval)) return;
+  const auto idle = host_idle_time();
+  if (!idle) return;
+  const std::lock_guard lock(mutex_);
+  schedule_.host_idle(*idle, time);
 }
 
 OffloadReport OffloadRun::end() {

@@ -178,6 +178,14 @@ void PieceSchedule::measure(const Given& given, Time now, Time busy) {
     gain_.worker_done(given.range.size(), now);  // smaller ones only measure
 }
 
+void PieceSchedule::host_idle(Time idle, Time now) {
+  const bool alone = std::ranges::none_of(given_, [this](const auto& entry) {
+    const auto participant = static_cast<std::size_t>(entry.second.participant);
+    return participants_[participant].kind == ParticipantKind::sharing_worker;
+  });
+  gain_.host_idle(idle, now, alone);
+}
+
 PieceSchedule::Judgement PieceSchedule::finish(AssignmentId assignment, Time now, Time busy) {
   const auto found = given_.find(assignment);
   // Given back before: its participant was removed.

@@ -80,6 +80,9 @@ class PieceSchedule {
   /// No result will come.
   void give_back(AssignmentId assignment, Retry retry);
 
+  /// How long the host's processors have been idle, all together, since any time.
+  void host_idle(Time idle, Time now);
+
   /// Each index has a result that counts.
   [[nodiscard]] bool finished() const { return settled_items_ == options_.count; }
   /// Until when workers that share cores have nothing to do, if they have not.

@@ -3,13 +3,19 @@
 #include <algorithm>
 
 namespace orchid::sdk {
+namespace {
+
+/// Nobody asks more often.
+constexpr WorkerGain::Time shortest_wait = std::chrono::milliseconds(5);
+
+}  // namespace
 
 void WorkerGain::worker_done(std::size_t items, Time now) {
   latest_ = now;
   if (window_.open) {
     if (!window_.start) window_.start = now;
     window_.worker_items += static_cast<double>(items);
-  } else if (now >= rest_end_) {
+  } else if (!rest_end(now)) {
     window_ = {.open = true, .start = now};
   }
 }
@@ -25,7 +31,30 @@ WorkerGain::Time WorkerGain::length(Time now) const {
 
 std::optional<WorkerGain::Time> WorkerGain::rest_end(Time now) const {
   if (now < rest_end_) return rest_end_;
+  if (looking_) return std::max(look_ ? look_->begin + look_length : now, now + shortest_wait);
   return std::nullopt;
+}
+
+void WorkerGain::host_idle(Time idle, Time now, bool alone) {
+  if (!looking_ && now >= look_at_) {
+    looking_ = true;
+    look_.reset();
+    window_ = {};
+  }
+  if (!looking_) return;
+  if (!alone) return look_.reset();
+  if (look_ && now - look_->begin < look_length) return;
+  const Look before = look_.value_or(Look{now, idle});
+  look_ = Look{now, idle};
+  if (now == before.begin) return;
+  if (static_cast<double>((idle - before.idle).count()) <
+      idle_enough * static_cast<double>((now - before.begin).count())) {
+    work_ = first_work;
+    return;
+  }
+  looking_ = false;
+  look_at_ = now + work_;
+  work_ = std::min(work_ * 4, longest_work);
 }
 
 void WorkerGain::local_done(std::size_t items, Time elapsed, Time busy, Time now) {

@@ -7,9 +7,13 @@
 
 namespace orchid::sdk {
 
-/// Over a window of time, what the workers computed is compared with what the local threads would
-/// have computed in the time that they waited for a core, other than because of other programs.
-/// Without a gain the workers rest, each time longer. Plain data, as PieceSchedule, which owns it.
+/// Two questions, since each alone is not enough. Is there a core for them? They begin when the
+/// host's processors were idle while none of them worked, and now and then they rest until that has
+/// been seen again: when they take the core of another program, perhaps of one that this one waits
+/// for, nothing else tells. And do they gain? Over a window of time, what they computed is compared
+/// with what the local threads would have computed in the time that they waited for a core, other
+/// than because of other programs. Without a gain the workers rest, each time longer. Plain data,
+/// as PieceSchedule, which owns it.
 class WorkerGain {
  public:
   using Time = std::chrono::nanoseconds;
@@ -17,6 +21,9 @@ class WorkerGain {
   void local_done(std::size_t items, Time elapsed, Time busy, Time now);
   /// A window starts with a worker's result: before that it is only getting going.
   void worker_done(std::size_t items, Time now);
+  /// How long the host's processors have been idle, all together, since any time. `alone`: no such
+  /// worker has anything to do. As long as nobody tells, there are cores.
+  void host_idle(Time idle, Time now, bool alone);
   /// What comes next is another run: the time until then does not count. Runs may be shorter than a
   /// window.
   void end_run();
@@ -26,6 +33,12 @@ class WorkerGain {
   static constexpr Time window_length = std::chrono::milliseconds(30);
   static constexpr Time first_rest = std::chrono::milliseconds(400);
   static constexpr Time longest_rest = std::chrono::seconds(10);
+  /// So long it is looked whether processors are idle; the system counts in steps of 10 ms.
+  static constexpr Time look_length = std::chrono::milliseconds(50);
+  static constexpr double idle_enough = 0.4;  // of a processor
+  /// Until the next look.
+  static constexpr Time first_work = std::chrono::milliseconds(400);
+  static constexpr Time longest_work = std::chrono::seconds(10);
 
  private:
   struct Window {
@@ -37,6 +50,10 @@ class WorkerGain {
     double local_busy = 0;  // ns
     double local_waited = 0;
   };
+  struct Look {
+    Time begin;
+    Time idle;  // then
+  };
   [[nodiscard]] Time length(Time now) const;
   void judge(Time now);
   void remember_alone(Time elapsed, Time busy);
@@ -47,6 +64,10 @@ class WorkerGain {
   double alone_waited_ = 0;
   Time rest_{0};      // the last one's length
   Time rest_end_{0};  // not before it
+  bool looking_ = false;
+  std::optional<Look> look_;  // nothing: workers are still busy
+  Time look_at_{0};           // the next time
+  Time work_{first_work};     // until the one after it
 };
 
 }  // namespace orchid::sdk
