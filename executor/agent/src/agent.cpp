@@ -37,7 +37,7 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, O
       store_(std::move(store)),
       notice_(std::move(notice)),
       children_(io),
-      leases_(host_.cores, indices_of(options_.gpus)),
+      leases_(host_.cores, indices_of(options_.gpus), &claims_),
       workers_(io, children_, options_.workers),
       compiler_(io, children_, options_.compiler,
                 [this](const CompilerReady& target) { compiler_ready(target); }),
@@ -147,7 +147,7 @@ void Agent::offer(const CoreList& cores) {
             shrunk.lost.size() + shrunk.closed.size());
   // First of all, so that what is being evicted is off the lost cores at once.
   bind_to_offer();
-  tell_grant(leases_.cores());
+  tell_grant(leases_.usable_cores());
   if (gateway_)
     for (const LeaseClosed& closed : shrunk.closed) gateway_->send(closed);
   for (const LeaseId& lease : shrunk.lost) lanes_.evict(lease);
@@ -193,7 +193,7 @@ void Agent::look_at_grant() {
   if (!grant_.begins_to_drain(now)) return;
   log::info("event=draining");
   leases_.drain();
-  tell_grant(leases_.cores());
+  tell_grant(leases_.usable_cores());
   report_capacity();
 }
 
@@ -225,7 +225,7 @@ void Agent::compiler_ready(const CompilerReady& target) {
       ControlClient::Options{
           .gateway = options_.gateway, .token = options_.token, .hello = make_hello(target)},
       ControlClient::Handlers{
-          [this](std::uint64_t epoch, bool) { return welcomed(epoch); },
+          [this](const ControlWelcome& welcome) { return welcomed(welcome); },
           [this](const ControlMessage& message) { obey(message); },
           [this] {
             log::warn("event=gateway_lost");
@@ -234,15 +234,16 @@ void Agent::compiler_ready(const CompilerReady& target) {
           },
           [this] { return leases_.held_by_clients(std::chrono::steady_clock::now()); },
           [this] { return grant_.terms(std::chrono::steady_clock::now()); },
-          [this] { return leases_.cores(); }});
+          [this] { return leases_.usable_cores(); }});
   gateway_->start();
   if (leases_.cores().empty()) bind_to_offer();
 }
 
-Result<void> Agent::welcomed(std::uint64_t epoch) {
+Result<void> Agent::welcomed(const ControlWelcome& welcome) {
   const auto now = std::chrono::steady_clock::now();
-  const auto old = leases_.begin_epoch(epoch, now);
+  const auto old = leases_.begin_epoch(welcome.epoch, now);
   if (!old) return fail(old.error());
+  claims_.belong_to(welcome.gateway);
   grant_.gateway_answers();
   for (const LeaseId& lease : *old)
     lanes_.revoke(lease, {ErrorCode::lease_ended, "the gateway has started anew"});
@@ -267,10 +268,12 @@ void Agent::obey(const ControlMessage& message) {
 }
 
 void Agent::open_lease(const OpenLease& request) {
+  const CoreList usable = leases_.usable_cores();
   if (auto opened = leases_.open(request, std::chrono::steady_clock::now()))
     gateway_->send(*opened);
   else
     gateway_->send(LeaseRefused{request.lease, opened.error().code, opened.error().message});
+  if (leases_.usable_cores() != usable) tell_grant(leases_.usable_cores());
   report_capacity();
 }
 
@@ -317,6 +320,10 @@ void Agent::tick() {
   const bool has_power = power_.look(std::chrono::steady_clock::now());
   if (has_power || has_news()) report_capacity();
   if (feed_ && !leases_.cores().empty()) bind_children();
+  if (leases_.look_at_others()) {
+    tell_grant(leases_.usable_cores());
+    report_capacity();
+  }
   look_at_grant();
   if (reclaimed_at_) return;
   timer_.expires_after(tick_interval);

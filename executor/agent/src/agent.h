@@ -17,6 +17,7 @@
 #include "control_client.h"
 #include "core_feed.h"
 #include "grant.h"
+#include "host_claims.h"
 #include "lane_server.h"
 #include "lease_table.h"
 #include "object_store.h"
@@ -63,7 +64,7 @@ class Agent {
 
  private:
   void compiler_ready(const CompilerReady& target);
-  [[nodiscard]] Result<void> welcomed(std::uint64_t epoch);
+  [[nodiscard]] Result<void> welcomed(const ControlWelcome& welcome);
   void obey(const ControlMessage& message);
   [[nodiscard]] bool memory_ran_out();
   void open_lease(const OpenLease& request);
@@ -89,6 +90,7 @@ class Agent {
   SupervisorNotice notice_;
   TickRate rate_ = TickRate::measure();
   ChildWatch children_;
+  SocketClaims claims_;
   LeaseTable leases_;
   WorkerPool workers_;
   CompilerProcess compiler_;

@@ -309,7 +309,7 @@ void ControlClient::welcome(const ControlWelcome& message) {
             message.epoch, resumed);
   if (resumed)
     for (const ControlFrame& frame : stream_.resume(message.ack)) write(frame);
-  if (auto obeyed = std::shared_ptr(handlers_)->on_welcome(message.epoch, resumed); !obeyed)
+  if (auto obeyed = std::shared_ptr(handlers_)->on_welcome(message); !obeyed)
     lost(obeyed.error().message);
 }
 

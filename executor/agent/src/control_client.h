@@ -46,7 +46,7 @@ class ControlClient {
     /// After each (re)connection. Not `resumed`: the stream begins afresh, what was sent before is
     /// forgotten; drop the leases of epochs before this one and report the capacity again. A
     /// failure: this gateway is not to be obeyed; it is hung up on, and dialled again.
-    std::function<Result<void>(std::uint64_t epoch, bool resumed)> on_welcome;
+    std::function<Result<void>(const ControlWelcome& welcome)> on_welcome;
     std::function<void(const ControlMessage&)> on_message;
     /// The connection broke; it is being dialled again. Not called for attempts that never came to
     /// a welcome.

@@ -22,6 +22,8 @@ Result<LeaseOpened> LeaseTable::open(const OpenLease& request, MonotonicTime now
   if (auto free = check_gpus(request); !free) return fail(std::move(free.error()));
   auto chosen = choose_cores(request);
   if (!chosen) return fail(std::move(chosen.error()));
+  if (auto claimed = claim_parts(*chosen, request.gpus); !claimed)
+    return fail(std::move(claimed.error()));
   taken_ = united(taken_, *chosen);
   gpus_taken_ = united(gpus_taken_, request.gpus);
   Lease lease{.terms = request, .lapses = now + request.claim_within};
@@ -31,10 +33,51 @@ Result<LeaseOpened> LeaseTable::open(const OpenLease& request, MonotonicTime now
   return LeaseOpened{request.lease, request.workers};
 }
 
+/// Those that another executor has; if there are any, nothing was taken.
+CoreList LeaseTable::claim_all(HostPart part, const CoreList& numbers) {
+  if (claims_ == nullptr) return {};
+  CoreList claimed;
+  CoreList others;
+  for (const std::uint32_t number : numbers)
+    (claims_->take(part, number) ? claimed : others).push_back(number);
+  if (!others.empty()) leave_all(part, claimed);
+  return others;
+}
+
+void LeaseTable::leave_all(HostPart part, const CoreList& numbers) {
+  if (claims_ == nullptr) return;
+  for (const std::uint32_t number : numbers) claims_->leave(part, number);
+}
+
+Result<void> LeaseTable::claim_parts(const CoreList& cores, const CoreList& gpus) {
+  constexpr const char* why =
+      "another executor of this host has {} {}: a lease from before the gateway lost sight of it";
+  if (const CoreList others = claim_all(HostPart::core, cores); !others.empty()) {
+    others_ = united(others_, others);
+    return fail(ErrorCode::no_capacity, fmt::format(why, "cores", to_core_text(others)));
+  }
+  if (const CoreList others = claim_all(HostPart::gpu, gpus); !others.empty()) {
+    leave_all(HostPart::core, cores);
+    return fail(ErrorCode::no_capacity, fmt::format(why, "GPUs", to_core_text(others)));
+  }
+  others_ = without(others_, cores);
+  return {};
+}
+
+bool LeaseTable::look_at_others() {
+  const CoreList before = others_;
+  for (const std::uint32_t core : before) {
+    if (!claim_all(HostPart::core, {core}).empty()) continue;
+    leave_all(HostPart::core, {core});
+    others_ = without(others_, {core});
+  }
+  return others_ != before;
+}
+
 Result<CoreList> LeaseTable::choose_cores(const OpenLease& request) const {
   const std::uint64_t wanted = std::uint64_t{request.workers} * request.cores_per_worker;
   if (request.core_ids.empty()) {
-    CoreList free = without(cores_, taken_);
+    CoreList free = without(usable_cores(), taken_);
     if (wanted > free.size())
       return fail(ErrorCode::no_capacity, fmt::format("{} of {} cores are free, the lease wants {}",
                                                       free.size(), cores_.size(), wanted));
@@ -98,6 +141,8 @@ std::optional<std::string> LeaseTable::secret_of(const LeaseId& lease) const {
 void LeaseTable::remove(Leases::iterator lease) {
   taken_ = without(taken_, lease->second.terms.core_ids);
   gpus_taken_ = without(gpus_taken_, lease->second.terms.gpus);
+  leave_all(HostPart::core, lease->second.terms.core_ids);
+  leave_all(HostPart::gpu, lease->second.terms.gpus);
   if (ended_.size() == remembered_ends) ended_.erase(ended_.begin());
   ended_.insert(lease->first);
   leases_.erase(lease);

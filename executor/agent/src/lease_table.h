@@ -10,6 +10,7 @@
 
 #include "foundation/clock.h"
 #include "foundation/result.h"
+#include "host_claims.h"
 #include "protocol/control_messages.h"
 #include "protocol/core_list.h"
 
@@ -23,9 +24,10 @@ class LeaseTable {
   static constexpr std::chrono::minutes outage_grace{30};
   /// And for so long once a gateway is back, so that the client can renew it.
   static constexpr std::chrono::seconds renewal_grace{30};
-  /// `cores`: those that it offers, and the only ones that it ever will; as with `gpus`.
-  explicit LeaseTable(CoreList cores, CoreList gpus = {})
-      : most_(std::move(cores)), cores_(most_), gpus_(std::move(gpus)) {}
+  /// `cores`: those that it offers, and the only ones that it ever will; as with `gpus`. What
+  /// leases have is claimed of the host; `claims` outlives the table; null: nobody else is there.
+  explicit LeaseTable(CoreList cores, CoreList gpus = {}, HostClaims* claims = nullptr)
+      : most_(std::move(cores)), cores_(most_), gpus_(std::move(gpus)), claims_(claims) {}
 
   /// Idempotent by id: a second `open` of the same lease answers as the first. A request that names
   /// no cores gets the lowest free ones. Errors: `no_capacity`, `denied` (an older epoch),
@@ -69,15 +71,19 @@ class LeaseTable {
   /// It offers these of its cores from now on, and no others. Leases that have a core which is not
   /// among them end: those in `lost` close as `reclaimed` when their workers are given back.
   [[nodiscard]] Shrunk offer(const CoreList& cores);
+  /// Cores that another executor had are looked at again; true: some of them are free now.
+  [[nodiscard]] bool look_at_others();
   /// Its cores are taken back: leases of which nothing is claimed are closed and returned, the
   /// others close as `reclaimed` when their workers are given back.
   [[nodiscard]] std::vector<LeaseClosed> reclaim();
 
   [[nodiscard]] bool draining() const { return draining_; }
   [[nodiscard]] std::uint32_t cores_free() const {
-    return static_cast<std::uint32_t>(without(cores_, taken_).size());
+    return static_cast<std::uint32_t>(without(usable_cores(), taken_).size());
   }
   [[nodiscard]] const CoreList& cores() const { return cores_; }
+  /// Those that it offers, without what another executor of the host was found to have.
+  [[nodiscard]] CoreList usable_cores() const { return without(cores_, others_); }
 
  private:
   struct Lease {
@@ -92,6 +98,9 @@ class LeaseTable {
   [[nodiscard]] std::optional<LeaseEnd> overdue(const Lease& lease, MonotonicTime now) const;
   [[nodiscard]] Result<CoreList> choose_cores(const OpenLease& request) const;
   [[nodiscard]] Result<void> check_gpus(const OpenLease& request) const;
+  [[nodiscard]] CoreList claim_all(HostPart part, const CoreList& numbers);
+  void leave_all(HostPart part, const CoreList& numbers);
+  [[nodiscard]] Result<void> claim_parts(const CoreList& cores, const CoreList& gpus);
   void remove(Leases::iterator lease);
 
   CoreList most_;   // that it can ever offer
@@ -99,6 +108,8 @@ class LeaseTable {
   CoreList taken_;  // by leases
   CoreList gpus_;
   CoreList gpus_taken_;
+  HostClaims* claims_;
+  CoreList others_;  // cores that another executor had when a lease wanted them
   bool draining_ = false;
   bool reclaimed_ = false;
   std::uint64_t epoch_ = 0;

@@ -23,9 +23,13 @@ constexpr std::size_t stream_id_bytes = 8;
 
 }  // namespace
 
-ExecutorGate::ExecutorGate(boost::asio::io_context& control, std::uint64_t epoch,
-                           ExecutorEvents& events)
-    : control_(control), epoch_(epoch), events_(events), timer_(control) {
+ExecutorGate::ExecutorGate(boost::asio::io_context& control, std::string gateway,
+                           std::uint64_t epoch, ExecutorEvents& events)
+    : control_(control),
+      gateway_(std::move(gateway)),
+      epoch_(epoch),
+      events_(events),
+      timer_(control) {
   tick();
 }
 
@@ -123,7 +127,8 @@ void ExecutorGate::welcome(const ConnectionPtr& connection, const PeerIdentity& 
   write(session, {.body = ControlWelcome{.epoch = epoch_,
                                          .stream = session.stream.id(),
                                          .ack = session.stream.received(),
-                                         .resumed = resumed}});
+                                         .resumed = resumed,
+                                         .gateway = gateway_}});
   if (resumed) {
     for (const ControlFrame& frame : session.stream.resume(hello.ack)) write(session, frame);
     events_.executor_resumed(id);

@@ -34,7 +34,9 @@ class ExecutorEvents {
 /// Owned by the control thread, whose io_context it is given. `events` outlives it.
 class ExecutorGate {
  public:
-  ExecutorGate(boost::asio::io_context& control, std::uint64_t epoch, ExecutorEvents& events);
+  /// `gateway`: which one this is, also when it starts anew.
+  ExecutorGate(boost::asio::io_context& control, std::string gateway, std::uint64_t epoch,
+               ExecutorEvents& events);
   ~ExecutorGate();
   ExecutorGate(const ExecutorGate&) = delete;
   ExecutorGate& operator=(const ExecutorGate&) = delete;
@@ -74,6 +76,7 @@ class ExecutorGate {
   void tick();
 
   boost::asio::io_context& control_;
+  std::string gateway_;
   std::uint64_t epoch_;
   ExecutorEvents& events_;
   OwnerThread owner_;

@@ -35,7 +35,7 @@ CapacityControl::CapacityControl(boost::asio::io_context& control, const Clock& 
       boot_id_(options.broker.boot_id),
       owner_(options.owner),
       dispatch_options_(std::move(options.dispatch)),
-      gate_(control, options.broker.epoch, *this),
+      gate_(control, std::move(options.gateway), options.broker.epoch, *this),
       timer_(control) {
   on_control([this] { clusters_.start(); });
   tick();

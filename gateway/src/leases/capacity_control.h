@@ -32,6 +32,7 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
     RemoteDispatch::Options dispatch;
     std::vector<CapacitySource::Options> sources;
     std::optional<uid_t> owner = std::nullopt;  // whose gateway this is; nothing: everybody's
+    std::string gateway{};                      // which one it is, also when it starts anew
   };
   CapacityControl(boost::asio::io_context& control, const Clock& clock, Options options);
   ~CapacityControl() override;

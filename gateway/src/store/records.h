@@ -90,6 +90,7 @@ struct AuditRecord {
 /// What a starting gateway finds.
 struct StartUpState {
   std::uint64_t epoch = 1;  // counts the starts on this state directory
+  std::string identity;     // random, made with it
   std::vector<TokenRecord> tokens;
   std::vector<VersionRecord> versions;       // oldest first
   std::vector<InvocationRecord> unfinished;  // oldest first

@@ -63,6 +63,9 @@ Result<StartUpState> Store::load() {
   auto epoch = advance_counter(*database_, "epoch");
   if (!epoch) return fail(std::move(epoch.error()));
   state.epoch = *epoch;
+  auto identity = read_identity(*database_);
+  if (!identity) return fail(std::move(identity.error()));
+  state.identity = std::move(*identity);
   auto tokens = read_tokens(*database_);
   if (!tokens) return fail(std::move(tokens.error()));
   state.tokens = std::move(*tokens);

@@ -1,5 +1,10 @@
 #include "store/token_rows.h"
 
+#include <array>
+#include <bit>
+
+#include "foundation/random.h"
+
 namespace orchid::gateway {
 
 Result<std::vector<TokenRecord>> read_tokens(Database& database) {
@@ -36,6 +41,19 @@ Result<std::uint64_t> advance_counter(Database& database, std::string_view name)
   const auto value = static_cast<std::uint64_t>(advance.integer(0));
   if (auto rest = advance.step(); !rest) return fail(std::move(rest.error()));
   return value;
+}
+
+Result<std::string> read_identity(Database& database) {
+  std::array<std::byte, sizeof(std::int64_t)> bytes{};
+  fill_random(bytes);
+  Statement keep = database.prepare(
+      "INSERT INTO counters (name, value) VALUES ('identity', ?) ON CONFLICT (name) DO UPDATE SET "
+      "value = value RETURNING value");
+  auto row = keep.bind(std::bit_cast<std::int64_t>(bytes)).step();
+  if (!row) return fail(std::move(row.error()));
+  bytes = std::bit_cast<decltype(bytes)>(keep.integer(0));
+  if (auto rest = keep.step(); !rest) return fail(std::move(rest.error()));
+  return to_hex(bytes);
 }
 
 Result<void> insert_audit(Database& database, const AuditRecord& record) {

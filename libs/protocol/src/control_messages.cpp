@@ -85,8 +85,9 @@ Json to_json(const ControlHello& m) {
           {"ack", m.ack}};
 }
 Json to_json(const ControlWelcome& m) {
-  return {{"type", "welcome"},  {"protocol", m.protocol}, {"epoch", m.epoch},
-          {"stream", m.stream}, {"ack", m.ack},           {"resumed", m.resumed}};
+  return {{"type", "welcome"},   {"protocol", m.protocol}, {"epoch", m.epoch},
+          {"stream", m.stream},  {"ack", m.ack},           {"resumed", m.resumed},
+          {"gateway", m.gateway}};
 }
 Json to_json(const ControlRefused& m) {
   return {{"type", "refused"}, {"code", to_string(m.code)}, {"message", m.message}};
@@ -286,6 +287,7 @@ ControlWelcome parse_welcome(JsonFields& f) {
   m.stream = f.text("stream", 128);
   m.ack = f.number<std::uint64_t>("ack");
   m.resumed = f.flag("resumed");
+  if (f.has("gateway")) m.gateway = f.text("gateway", 64);
   return m;
 }
 

@@ -1,8 +1,11 @@
 #!/usr/bin/python3
-"""run.py PROGRAMS TEST_FUNCTIONS [CASE...]: an executor whose cores come and go: what runs on a core that is lost runs elsewhere, once."""
+"""run.py PROGRAMS TEST_FUNCTIONS [CASE...]: an executor whose cores come and go: what runs on a core that is lost runs elsewhere, once.
+And two executors that offer the same core: one has it at a time."""
 import contextlib
+import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -159,13 +162,46 @@ def a_core_that_is_none_of_its_own_is_not_offered():
         fed.wait_for_offer(CORES[0])
 
 
+def lease(site, **wishes):
+    """Status and answer. Nobody claims the worker: it lapses after ten seconds."""
+    wishes["boot_id"] = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    done = subprocess.run(["curl", "--silent", "--show-error", "--max-time", "30", "--unix-socket", site.folder / "gateway.sock", "--write-out",
+                           "\n%{http_code}", "--data", json.dumps(wishes), "http://localhost/v1/leases"], capture_output=True, text=True,
+                          timeout=60, check=True)
+    answer, _, status = done.stdout.rpartition("\n")
+    return int(status), json.loads(answer)
+
+
+def connected(site):
+    return [one for host in site.document("hosts")["hosts"] for one in host["executors"] if one["state"] == "connected"]
+
+
+def a_core_that_an_executor_out_of_touch_has_is_given_to_no_other_one():
+    with gateway(PROGRAMS, dict(os.environ)) as site:
+        first = site.add_executor("first", "--core-list", str(CORES[0]))
+        wait_for(lambda: connected(site), lambda there: len(there) == 1, "the first executor is there", site.said)
+        status, held = lease(site, duration_ms=60000)
+        expect(status == 201, f"it has a lease: {status} {held}")
+        site.process.kill()
+        site.process.wait()
+        first.send_signal(signal.SIGSTOP)
+        site.start()
+        site.add_executor("second", "--core-list", str(CORES[0]))
+        wait_for(lambda: connected(site), lambda there: len(there) == 1, "the second is there, the first one cannot be", site.said)
+        status, told = lease(site, within_ms=1500)
+        expect(status == 503, f"its core is not to be had: {status} {told}")
+        expect("another executor of this host has cores" in site.said(), f"the second one knows why:\n{site.said()}")
+        first.send_signal(signal.SIGCONT)
+        wait_for(lambda: lease(site, within_ms=1000)[0], lambda status: status == 201, "once the lease is over another one has the core", site.said)
+
+
 def main():
     if len(CORES) < 2:
         print("skipped: this test needs two cores")
         sys.exit(77)
     for case in (a_call_on_a_core_that_is_lost_ends_on_another, without_any_core_nothing_runs_until_there_is_one,
                  what_is_offered_outlives_the_gateway, when_nobody_tells_any_more_it_ends, nonsense_ends_it_too,
-                 a_core_that_is_none_of_its_own_is_not_offered):
+                 a_core_that_is_none_of_its_own_is_not_offered, a_core_that_an_executor_out_of_touch_has_is_given_to_no_other_one):
         measured(case, wanted=sys.argv[3:])
 
 

@@ -2,9 +2,8 @@
 // executors' real lease tables. Messages are delayed, lost with their connection, or said twice;
 // executors crash, gateways start anew or stay away for longer than leases last, and an old one
 // comes back. In half of the worlds two executors share each host's cores. Whatever happens, the
-// gateway's book promises no core of a host twice, nor an executor's table one of its own; and once
-// it is quiet the book and the tables agree. Two tables of one host know nothing of each other:
-// together they keep to its cores as long as the gateway has heard from both.
+// gateway's book promises no core of a host twice, nor do the tables of its executors together; and
+// once it is quiet the book and the tables agree.
 #include <doctest/doctest.h>
 
 #include <deque>
@@ -26,9 +25,30 @@ constexpr int histories = 100'000;
 constexpr int steps = 40;
 constexpr uid_t tenant = 1000;
 
+/// What the kernel of a host knows of its executors' claims.
+using HostParts = std::map<std::pair<executor::HostPart, std::uint32_t>, const void*>;
+
+class ModelClaims final : public executor::HostClaims {
+ public:
+  explicit ModelClaims(HostParts& host) : host_(host) {}
+  [[nodiscard]] bool take(executor::HostPart part, std::uint32_t number) override {
+    return host_.try_emplace({part, number}, this).second;
+  }
+  void leave(executor::HostPart part, std::uint32_t number) override {
+    CHECK(host_.erase({part, number}) == 1);
+  }
+  void end() {
+    std::erase_if(host_, [this](const auto& claim) { return claim.second == this; });
+  }
+
+ private:
+  HostParts& host_;
+};
+
 /// An executor process with its stream to the gateway.
 struct ModelExecutor {
   Executor description;
+  std::unique_ptr<ModelClaims> claims;
   executor::LeaseTable table{{}};
   std::map<LeaseId, std::string> secrets;  // of leases that clients can claim here
   std::set<LeaseId> claimed;
@@ -99,7 +119,7 @@ class World {
       std::size_t taken = 0;
       for (const auto& [id, lease] : broker_->leases().leases())
         if (lease.executor == executor.description.id) taken += lease.cores();
-      CHECK(taken == executor.table.cores().size() - executor.table.cores_free());
+      CHECK(taken == executor.table.usable_cores().size() - executor.table.cores_free());
       in_book += taken;
     }
     std::size_t seen = 0;
@@ -123,13 +143,15 @@ class World {
       executor.description.host.cores.push_back(core + nth);
     for (std::uint32_t gpu = 0; gpu < random_() % 3; ++gpu)
       executor.description.host.gpus.push_back({.index = gpu + nth, .model = "a100"});
+    executor.claims = std::make_unique<ModelClaims>(parts_[executor.description.host.boot_id]);
     executor.table = new_table(executor);
     executors_.push_back(std::move(executor));
   }
 
   static executor::LeaseTable new_table(const ModelExecutor& executor) {
     return executor::LeaseTable(executor.description.host.cores,
-                                gpu_set(executor.description.host).numbers());
+                                gpu_set(executor.description.host).numbers(),
+                                executor.claims.get());
   }
 
   void start_gateway() {
@@ -140,7 +162,6 @@ class World {
     perform();
   }
   void restart_gateway() {
-    out_of_touch_ = true;
     for (ModelExecutor& executor : executors_) {
       executor.connected = false;
       executor.table.lose_gateway(now_);
@@ -169,15 +190,13 @@ class World {
   void lose(ModelExecutor& executor) {
     if (!executor.connected) return;
     executor.connected = false;
-    out_of_touch_ = true;
     executor.table.lose_gateway(now_);
     broker_->executor_lost(executor.description.id, now_);
   }
   void crash(ModelExecutor& executor) {
-    const bool before = out_of_touch_;
     lose(executor);
-    out_of_touch_ = before;
     perform();
+    executor.claims->end();
     executor.table = new_table(executor);
     executor.secrets.clear();
     executor.claimed.clear();
@@ -240,6 +259,9 @@ class World {
   void say(ModelExecutor& executor, const ControlMessage& message) {
     executor.to_gateway.push_back(message);
   }
+  void tell_cores(ModelExecutor& executor) {
+    say(executor, GrantChanged{executor.table.usable_cores(), {}, false});
+  }
   void deliver_to_executor(ModelExecutor& executor) {
     if (!executor.connected || executor.to_executor.empty()) return;
     const ControlMessage message = executor.to_executor.front();
@@ -249,8 +271,11 @@ class World {
   }
   void obey(ModelExecutor& executor, const ControlMessage& message) {
     if (const auto* open = std::get_if<OpenLease>(&message)) {
+      const CoreList usable = executor.table.usable_cores();
       const auto opened = executor.table.open(*open, now_);
-      if (!opened) return say(executor, LeaseRefused{open->lease, opened.error().code, "model"});
+      if (!opened) say(executor, LeaseRefused{open->lease, opened.error().code, "model"});
+      if (executor.table.usable_cores() != usable) tell_cores(executor);
+      if (!opened) return;
       executor.secrets[open->lease] = open->secret;
       say(executor, *opened);
     } else if (const auto* close = std::get_if<CloseLease>(&message)) {
@@ -270,11 +295,13 @@ class World {
     perform();
   }
   void tick() {
-    for (ModelExecutor& executor : executors_)
+    for (ModelExecutor& executor : executors_) {
       for (const LeaseClosed& ended : executor.table.end_overdue(now_)) {
         executor.claimed.erase(ended.lease);
         say(executor, ended);
       }
+      if (executor.table.look_at_others()) tell_cores(executor);
+    }
     broker_->tick(now_);
     perform();
     clients_->tick(now_);
@@ -302,10 +329,10 @@ class World {
     for (const ModelExecutor& executor : executors_) {
       const HostDescription& host = executor.description.host;
       cores[host.boot_id].insert(host.cores.begin(), host.cores.end());
-      taken_on[host.boot_id] += executor.table.cores().size() - executor.table.cores_free();
+      taken_on[host.boot_id] += executor.table.usable_cores().size() - executor.table.cores_free();
     }
     for (const auto& [host, own] : cores) {
-      if (!out_of_touch_) REQUIRE(taken_on[host] <= own.size());
+      REQUIRE(taken_on[host] <= own.size());
       REQUIRE(broker_->capacity().cores_leased(host) <= own.size());
     }
     check_gpus();
@@ -317,12 +344,11 @@ class World {
         taken += held.cores_per_worker;
         for (const std::uint32_t core : held.core_ids) {
           REQUIRE(own.insert(core).second);
-          if (!out_of_touch_)
-            REQUIRE(in_use[executor.description.host.boot_id].insert(core).second);
+          REQUIRE(in_use[executor.description.host.boot_id].insert(core).second);
         }
       }
       REQUIRE(own.size() == taken);
-      REQUIRE(taken == executor.table.cores().size() - executor.table.cores_free());
+      REQUIRE(taken == executor.table.usable_cores().size() - executor.table.cores_free());
       REQUIRE(taken <= executor.table.cores().size());
     }
   }
@@ -337,17 +363,17 @@ class World {
         for (const std::uint32_t gpu : held.gpus) {
           REQUIRE(offered.contains(gpu));
           REQUIRE(own.insert(gpu).second);
-          if (!out_of_touch_) REQUIRE(in_use[executor.description.host.boot_id].insert(gpu).second);
+          REQUIRE(in_use[executor.description.host.boot_id].insert(gpu).second);
         }
     }
   }
 
   std::mt19937 random_;
   bool always_in_touch_;
-  bool out_of_touch_ = false;
   unsigned next_executor_ = 0;
   std::uint64_t epoch_ = 0;
   MonotonicTime now_{seconds(1'000)};
+  std::map<std::string, HostParts> parts_;  // by host
   std::vector<ModelExecutor> executors_;
   std::unique_ptr<WorkerBroker> broker_;
   std::unique_ptr<ClientLeases> clients_;

@@ -116,7 +116,7 @@ struct World {
   std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("orchid-gate-" + random_hex(8));
   RecordedEvents events;
-  std::unique_ptr<ExecutorGate> gate = std::make_unique<ExecutorGate>(io, 1, events);
+  std::unique_ptr<ExecutorGate> gate = std::make_unique<ExecutorGate>(io, "f00d", 1, events);
   std::uint32_t uid = 7;
   Door<asio::local::stream_protocol> door{io, asio::local::stream_protocol::endpoint(path.string()),
                                           [this](auto socket, UpgradeRequest request) {
@@ -141,10 +141,11 @@ struct World {
                                .first_retry = milliseconds(1),
                                .longest_retry = milliseconds(20)},
         ControlClient::Handlers{
-            .on_welcome = [this](std::uint64_t number, bool again) -> Result<void> {
-              if (number < least_epoch) return fail(ErrorCode::denied, "an older gateway");
-              epoch = number;
-              ++(again ? resumes : welcomes);
+            .on_welcome = [this](const ControlWelcome& welcome) -> Result<void> {
+              if (welcome.epoch < least_epoch) return fail(ErrorCode::denied, "an older gateway");
+              CHECK(welcome.gateway == "f00d");
+              epoch = welcome.epoch;
+              ++(welcome.resumed ? resumes : welcomes);
               return {};
             },
             .on_message =
@@ -227,7 +228,7 @@ TEST_CASE("after a restart of the gateway the stream begins afresh") {
   world.gate = nullptr;
   world.door.break_all();  // the test's own copies of the sockets
   run_until(world.io, [&] { return world.losses == 1; });
-  world.gate = std::make_unique<ExecutorGate>(world.io, 2, world.events);
+  world.gate = std::make_unique<ExecutorGate>(world.io, "f00d", 2, world.events);
   run_until(world.io, [&] { return world.welcomes == 2; });
   CHECK(world.epoch == 2);
   CHECK(world.resumes == 0);

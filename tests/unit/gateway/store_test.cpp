@@ -83,9 +83,12 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(second.error().message.find(std::to_string(::getpid())) != std::string::npos);
 }
 
-TEST_CASE_FIXTURE(Fixture, "each start has a new epoch") {
-  const auto first = open().epoch;
-  CHECK(open().epoch == first + 1);
+TEST_CASE_FIXTURE(Fixture, "each start has a new epoch, and is the same gateway") {
+  const StartUpState first = open();
+  const StartUpState second = open();
+  CHECK(second.epoch == first.epoch + 1);
+  CHECK(first.identity.size() == 16);
+  CHECK(second.identity == first.identity);
 }
 
 TEST_CASE_FIXTURE(Fixture,

@@ -138,11 +138,12 @@ TEST_CASE("hello and welcome come back as they were") {
   CHECK(back.stream == "s-1");
   CHECK(back.ack == 12);
   CHECK(back.newest_protocol == 1);
-  const auto welcome =
-      plain(ControlWelcome{.epoch = 4, .stream = "s-2", .ack = 6, .resumed = true});
+  const auto welcome = plain(
+      ControlWelcome{.epoch = 4, .stream = "s-2", .ack = 6, .resumed = true, .gateway = "f0"});
   CHECK(welcome.epoch == 4);
   CHECK(welcome.ack == 6);
   CHECK(welcome.resumed);
+  CHECK(welcome.gateway == "f0");
   CHECK(plain(ControlRefused{ErrorCode::unsupported, "m"}).code == ErrorCode::unsupported);
   plain(ControlAck{});
   plain(ControlPing{});

@@ -126,6 +126,7 @@ struct ControlWelcome {
   std::string stream;
   std::uint64_t ack = 0;
   bool resumed = false;
+  std::string gateway;  // which one it is, also when it starts anew; "": an older one
 };
 
 /// The gateway closes the connection after it.
