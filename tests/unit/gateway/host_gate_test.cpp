@@ -127,6 +127,7 @@ struct World {
   int welcomes = 0;
   int resumes = 0;
   int losses = 0;
+  std::string gateway;
   std::uint64_t epoch = 0;
   std::uint64_t least_epoch = 0;  // what the executor obeys
   std::vector<std::uint64_t> commands;
@@ -143,7 +144,7 @@ struct World {
         ControlClient::Handlers{
             .on_welcome = [this](const ControlWelcome& welcome) -> Result<void> {
               if (welcome.epoch < least_epoch) return fail(ErrorCode::denied, "an older gateway");
-              CHECK(welcome.gateway == "f00d");
+              gateway = welcome.gateway;
               epoch = welcome.epoch;
               ++(welcome.resumed ? resumes : welcomes);
               return {};
@@ -166,6 +167,7 @@ TEST_CASE("an executor joins, and messages go both ways") {
   client->start();
   run_until(world.io, [&] { return world.welcomes == 1; });
   CHECK(world.epoch == 1);
+  CHECK(world.gateway == "f00d");
   CHECK(world.events.joined == 1);
   CHECK(world.events.hostname == "node1");
   CHECK(world.door.authorization == "Bearer secret");
