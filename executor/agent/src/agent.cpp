@@ -243,7 +243,7 @@ Result<void> Agent::welcomed(const ControlWelcome& welcome) {
   const auto now = std::chrono::steady_clock::now();
   const auto old = leases_.begin_epoch(welcome.epoch, now);
   if (!old) return fail(old.error());
-  claims_.belong_to(welcome.gateway);
+  claims_.belong_to(welcome.gateway, host_.boot_id);
   grant_.gateway_answers();
   for (const LeaseId& lease : *old)
     lanes_.revoke(lease, {ErrorCode::lease_ended, "the gateway has started anew"});

@@ -9,14 +9,21 @@
 #include <cstddef>
 #include <system_error>
 
+#include "foundation/files.h"
 #include "foundation/log.h"
+#include "protocol/digest.h"
 
 namespace orchid::executor {
 
+void SocketClaims::belong_to(const std::string& gateway, const std::string& boot_id) {
+  group_.clear();
+  if (!gateway.empty()) group_ = short_digest(digest_of(as_bytes(gateway + "/" + boot_id)));
+}
+
 bool SocketClaims::take(HostPart part, std::uint32_t number) {
-  if (gateway_.empty()) return true;
+  if (group_.empty()) return true;
   const std::string name =
-      fmt::format("orchid/{}/{}/{}", gateway_, part == HostPart::core ? "core" : "gpu", number);
+      fmt::format("orchid/{}/{}/{}", group_, part == HostPart::core ? "core" : "gpu", number);
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
   // A name that begins with a zero byte is no file.
   const std::size_t length = std::min(name.size(), sizeof(address.sun_path) - 1);

@@ -30,14 +30,15 @@ class HostClaims {
 /// and the kernel takes it back when that ends, however it ends. Owned by the agent's thread.
 class SocketClaims final : public HostClaims {
  public:
-  /// Of which gateway: others count for themselves. Without one ("") everything can be taken.
-  void belong_to(std::string gateway) { gateway_ = std::move(gateway); }
+  /// Executors of this gateway on this host ("boot_id") share what there is; others count for
+  /// themselves. Without a gateway ("") everything can be taken.
+  void belong_to(const std::string& gateway, const std::string& boot_id);
   /// True also when the system has no socket left: the gateway sees to it as well.
   [[nodiscard]] bool take(HostPart part, std::uint32_t number) override;
   void leave(HostPart part, std::uint32_t number) override { held_.erase({part, number}); }
 
  private:
-  std::string gateway_;
+  std::string group_;  // "": none
   std::map<std::pair<HostPart, std::uint32_t>, UniqueFd> held_;
 };
 

@@ -16,6 +16,7 @@ from site_of_pilots import orchid_beside  # noqa: E402
 
 PROGRAMS, MPIRUN = pathlib.Path(sys.argv[1]), sys.argv[2]
 NODES = ("--nodes", "2", "--cores", "2")
+CORE = min(os.sched_getaffinity(0))
 SLICES, POINTS, NO_END = "20000", "1000", "1000000"
 ROUND = re.compile(r"round (\d+): pi (\S+), digest (\w+), (\d+) slices here, (\d+) on workers, \S+ s\n")
 # Environment first: where a gateway of this user runs here anyhow, the one of the test is named.
@@ -23,7 +24,7 @@ RUNS_HERE = pathlib.Path(f"/tmp/orchid-{os.geteuid()}/gateway.json").exists()
 
 
 class MpiJob:
-    """Two ranks on n1. What it finds of Orchid is what a job's environment tells: the home directory."""
+    """Two ranks on n1, which have one core of this machine: n2 is on it as well, and its workers work only on idle ones. What it finds of Orchid is what a job's environment tells: the home directory."""
 
     def __init__(self, site, name, *, rounds=NO_END, alone=False, knows_gateway=True):
         self.site, self.name, self.folder = site, name, site.folder / name
@@ -38,7 +39,7 @@ class MpiJob:
 unset ORCHID_GATEWAY ORCHID_TOKEN XDG_STATE_HOME
 export HOME={self.folder}/home XDG_RUNTIME_DIR={self.folder}/none TMPDIR={self.folder}
 {named}
-{MPIRUN} --allow-run-as-root --oversubscribe --bind-to none --mca ras ^slurm --mca plm ^slurm -n 2 \\
+taskset --cpu-list {CORE} {MPIRUN} --allow-run-as-root --oversubscribe --bind-to none --mca ras ^slurm --mca plm ^slurm -n 2 \\
   {PROGRAMS}/integral-mpi {options} {SLICES} {POINTS} {rounds} > {self.folder}/out 2> {self.folder}/err
 echo $? > {self.folder}/status.new
 mv {self.folder}/status.new {self.folder}/status

@@ -28,8 +28,8 @@ TEST_CASE("what one executor of a gateway has no other one takes, until it is le
   const std::string gateway = random_hex(8);
   SocketClaims one;
   SocketClaims other;
-  one.belong_to(gateway);
-  other.belong_to(gateway);
+  one.belong_to(gateway, "host");
+  other.belong_to(gateway, "host");
   CHECK(one.take(HostPart::core, 3));
   CHECK_FALSE(other.take(HostPart::core, 3));
   CHECK(other.take(HostPart::gpu, 3));
@@ -38,8 +38,11 @@ TEST_CASE("what one executor of a gateway has no other one takes, until it is le
   CHECK(other.take(HostPart::core, 3));
 
   SocketClaims stranger;  // of another gateway
-  stranger.belong_to(random_hex(8));
+  stranger.belong_to(random_hex(8), "host");
   CHECK(stranger.take(HostPart::core, 3));
+  SocketClaims elsewhere;  // another host, as far as the batch system is concerned
+  elsewhere.belong_to(gateway, "host/n2");
+  CHECK(elsewhere.take(HostPart::core, 3));
   SocketClaims old;  // whose gateway does not say who it is
   CHECK(old.take(HostPart::core, 3));
 }
@@ -52,7 +55,7 @@ TEST_CASE("what an executor has that was killed is free") {
   REQUIRE(child >= 0);
   if (child == 0) {
     SocketClaims claims;
-    claims.belong_to(gateway);
+    claims.belong_to(gateway, "host");
     const char taken = claims.take(HostPart::core, 0) ? 'y' : 'n';
     if (::write(ready[1], &taken, 1) != 1) ::_exit(1);
     ::pause();
@@ -62,7 +65,7 @@ TEST_CASE("what an executor has that was killed is free") {
   REQUIRE(::read(ready[0], &taken, 1) == 1);
   CHECK(taken == 'y');
   SocketClaims claims;
-  claims.belong_to(gateway);
+  claims.belong_to(gateway, "host");
   CHECK_FALSE(claims.take(HostPart::core, 0));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
@@ -76,8 +79,8 @@ TEST_CASE(
   const std::string gateway = random_hex(8);
   SocketClaims mine;
   SocketClaims others;
-  mine.belong_to(gateway);
-  others.belong_to(gateway);
+  mine.belong_to(gateway, "host");
+  others.belong_to(gateway, "host");
   const MonotonicTime now{1h};
   LeaseTable table(first_numbers(4), {0, 1}, &mine);
   LeaseTable other(first_numbers(2), {0}, &others);

@@ -78,8 +78,10 @@ ParticipantId OffloadRun::join(ParticipantKind kind) {
 
 /// Waits until there is something to do. Nothing: the run is over.
 std::optional<OffloadRun::Assignment> OffloadRun::next_assignment(ParticipantId participant) {
-  std::unique_lock lock(mutex_);
-  while (!over_) {
+  while (true) {
+    if (shared_host_) look_at_host();
+    std::unique_lock lock(mutex_);
+    if (over_) return std::nullopt;
     const PieceSchedule::Time time = now();
     if (auto assignment = schedule_.next(participant, time)) return assignment;
     if (const auto rest_end = schedule_.rest_end(time))
@@ -87,7 +89,6 @@ std::optional<OffloadRun::Assignment> OffloadRun::next_assignment(ParticipantId 
     else
       changed_.wait(lock);
   }
-  return std::nullopt;
 }
 
 std::optional<OffloadRun::Assignment> OffloadRun::assignment_now(ParticipantId participant) {
@@ -132,7 +133,6 @@ void OffloadRun::work_here(ParticipantId participant) try {
     const auto start = thread_time();
     OffloadWork::Apply apply = work_.compute(assignment->range);
     count_result(assignment->id, thread_time() - start, std::move(apply));
-    if (shared_host_) look_at_host();
   }
 } catch (...) {  // the user's: `end` throws it
   fail(std::current_exception());
