@@ -26,7 +26,7 @@ struct Texts {
   std::string bandwidth_cap;
   std::string scheduling = "idle";
   std::int64_t ends_in_s = 0;
-  std::int64_t gateway_grace_s = 120;
+  std::int64_t gateway_grace_s = 600;
   int core_feed = -1;
 };
 

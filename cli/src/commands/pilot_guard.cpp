@@ -26,7 +26,7 @@ constexpr std::chrono::hours give_up_after{1};
 
 struct GuardArguments {
   std::string state;
-  std::string grace = "120s";
+  std::string grace = "600s";
 };
 
 /// Whoever reads what the gateway says shall not have to wait for us.
@@ -99,7 +99,7 @@ void add_pilot_guard(CLI::App& pilots, Shell& shell) {
   auto arguments = std::make_shared<GuardArguments>();
   command->add_option("--state", arguments->state, "folder of the gateway")->required();
   command->add_option("--grace", arguments->grace,
-                      "so long the gateway may be away (otherwise 120s)");
+                      "so long the gateway may be away (otherwise 600s)");
   command->callback([&shell, arguments] { shell.status = run_guard(shell, *arguments); });
 }
 

@@ -42,7 +42,7 @@ struct StartArguments {
   std::string address;
   std::string lane_listen = "auto";
   std::string host_identity = "boot";
-  std::string gateway_grace = "120s";
+  std::string gateway_grace = "600s";
   std::string within = "60s";
 };
 
@@ -347,7 +347,7 @@ void add_start(CLI::App& shares, Shell& shell) {
       ->check(CLI::IsMember({"boot", "node"}));
   command->add_option(
       "--gateway-grace", arguments->gateway_grace,
-      "the share ends when no gateway has answered it for so long (otherwise 120s)");
+      "the share ends when no gateway has answered it for so long (otherwise 600s)");
   command->add_option("--within", arguments->within,
                       "wait so long until all nodes have joined (otherwise 60s)");
   command->callback([&shell, arguments] { shell.status = run_start(shell, *arguments); });

@@ -25,7 +25,7 @@ struct KeepArguments {
   std::string token_file;
   std::string lane_listen = "auto";
   std::string host_identity = "boot";
-  std::string gateway_grace = "120s";
+  std::string gateway_grace = "600s";
   std::string ends_in;
   std::string memory;
   std::uint32_t cores = 0;
@@ -162,7 +162,7 @@ void add_share_keep(CLI::App& shares, Shell& shell) {
   command->add_option("--host-identity", arguments->host_identity, "boot or node")
       ->check(CLI::IsMember({"boot", "node"}));
   command->add_option("--gateway-grace", arguments->gateway_grace,
-                      "end when no gateway has answered for so long (otherwise 120s)");
+                      "end when no gateway has answered for so long (otherwise 600s)");
   command->add_option("--ends-in", arguments->ends_in, "the job's time that is left");
   command->add_option("--memory", arguments->memory, "for functions, at most");
   command->add_option("--cores", arguments->cores, "shared at most; 0: all that nobody uses");

@@ -29,7 +29,7 @@ void add_pilot_terms(CLI::App& command, PilotTerms& terms) {
                      "IP:PORT of nodes where clients of other hosts reach workers (otherwise "
                      "'auto': by which the node reaches the gateway)");
   command.add_option("--gateway-grace", terms.gateway_grace,
-                     "a pilot ends when no gateway has answered it for so long (otherwise 120s)");
+                     "a pilot ends when no gateway has answered it for so long (otherwise 600s)");
   command
       .add_option("--scheduling", terms.scheduling,
                   "idle: functions run only where nobody else wants a core (otherwise); normal")

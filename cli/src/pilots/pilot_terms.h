@@ -15,7 +15,7 @@ namespace orchid::cli {
 struct PilotTerms {
   pilot::PilotRequest request;
   std::string host_identity = "boot";
-  std::string gateway_grace = "120s";
+  std::string gateway_grace = "600s";
   std::string scheduling = "idle";
   std::string bandwidth_cap = "0";
   std::string address;

@@ -45,7 +45,7 @@ struct Configuration {
   /// offered now, a line for each change; none before the first. Its end is the grant's. -1: none.
   int core_feed = -1;
   /// Of a batch job's grant: it ends when no gateway has answered for so long. 1 s to 1 d.
-  std::chrono::seconds gateway_grace{120};
+  std::chrono::seconds gateway_grace{600};
   /// Of all that the executor starts; default: `idle` in a batch job's grant.
   SchedulingClass scheduling = SchedulingClass::normal;
   /// Bytes per second that all functions together may move between memory and cores; 64 MiB and

@@ -64,7 +64,7 @@ TEST_CASE("in site mode the step needs neither the gateway nor a token") {
   const auto words = step_command(request);
   CHECK(has(words, "--site"));
   CHECK(after(words, "--cores") == "2");
-  CHECK(after(words, "--gateway-grace") == "120s");
+  CHECK(after(words, "--gateway-grace") == "600s");
   for (const char* word : {"--address", "--token-file", "--lane-listen", "--for", "--host-socket"})
     CHECK_MESSAGE(!has(words, word), word);
   request.for_everybody = true;

@@ -27,7 +27,7 @@ struct GrantOffer {
                                          // empty: all that the step has on this host
   ByteCount memory;                      // 64 MiB and more; 0: not limited
   std::optional<std::chrono::seconds> ends_in;
-  std::chrono::seconds gateway_grace{120};  // 1 s to 1 day
+  std::chrono::seconds gateway_grace{600};  // 1 s to 1 day
   bool gives_way = true;                    // what runs there runs only where nobody else wants to
   ByteCount bandwidth_cap;                  // bytes per second, 64 MiB and more; 0: none
   bool feed = false;  // it will say again and again which of the cores may be used now

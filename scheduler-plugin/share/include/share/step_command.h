@@ -26,7 +26,7 @@ struct ShareRequest {
   std::filesystem::path srun;
   std::string lane_listen = "auto";  // as `orchid share keep` takes it
   bool host_is_node = false;         // several nodes are one machine
-  std::chrono::seconds gateway_grace{120};
+  std::chrono::seconds gateway_grace{600};
   std::optional<std::chrono::seconds> ends_in;  // the job
 };
 
