@@ -55,12 +55,14 @@ TEST_CASE("what an executor has that was killed is free") {
   REQUIRE(child >= 0);
   if (child == 0) {
     SocketClaims claims;
+    ::alarm(30);  // whatever becomes of the test
     claims.belong_to(gateway, "host");
     const char taken = claims.take(HostPart::core, 0) ? 'y' : 'n';
     if (::write(ready[1], &taken, 1) != 1) ::_exit(1);
     ::pause();
     ::_exit(0);
   }
+  ::close(ready[1]);
   char taken = 0;
   REQUIRE(::read(ready[0], &taken, 1) == 1);
   CHECK(taken == 'y');
@@ -71,7 +73,6 @@ TEST_CASE("what an executor has that was killed is free") {
   ::waitpid(child, nullptr, 0);
   CHECK(claims.take(HostPart::core, 0));
   ::close(ready[0]);
-  ::close(ready[1]);
 }
 
 TEST_CASE(

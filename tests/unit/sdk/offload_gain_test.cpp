@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "offload/host_idle.h"
 #include "offload/worker_gain.h"
 
 namespace orchid::sdk {
@@ -97,6 +98,15 @@ Time second(WorkerGain& gain, Time now, Time& idle, milliseconds idle_of_ten, bo
 }
 
 }  // namespace
+
+TEST_CASE("this system tells how long its processors have been idle") {
+  const auto before = host_idle_time();
+  const auto after = host_idle_time();
+  REQUIRE(before.has_value());
+  REQUIRE(after.has_value());
+  CHECK(before->count() > 0);
+  CHECK(*after >= *before);
+}
 
 TEST_CASE("workers wait for idle processors") {
   WorkerGain gain;

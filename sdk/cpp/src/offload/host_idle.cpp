@@ -1,7 +1,8 @@
 #include "offload/host_idle.h"
 
-#include <cstdio>
-#include <string>
+#include <charconv>
+#include <string_view>
+#include <system_error>
 
 #include "foundation/files.h"
 
@@ -10,9 +11,12 @@ namespace orchid::sdk {
 std::optional<std::chrono::nanoseconds> host_idle_time() {
   const auto content = read_file("/proc/uptime", 1_KiB);
   if (!content) return std::nullopt;
-  double up = 0;
+  // "UP IDLE", in seconds; whatever the program's locale is.
+  const std::string_view text = as_text(*content);
+  const std::size_t space = text.find(' ');
+  if (space == std::string_view::npos) return std::nullopt;
   double idle = 0;
-  if (std::sscanf(std::string(as_text(*content)).c_str(), "%lf %lf", &up, &idle) != 2)
+  if (std::from_chars(text.data() + space + 1, text.data() + text.size(), idle).ec != std::errc{})
     return std::nullopt;
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(idle));
 }

@@ -13,7 +13,6 @@ namespace {
 
 /// A function that fails so often in a row is left to the local threads.
 constexpr unsigned most_failures = 3;
-constexpr PieceSchedule::Time look_interval = std::chrono::milliseconds(10);
 
 /// For how long this thread has had a core.
 std::chrono::nanoseconds thread_time() {
@@ -57,6 +56,7 @@ OffloadRun::OffloadRun(const OffloadWork& work, const WorkerGain& gain)
     : work_(work),
       function_(*work.function),
       call_options_{.at_most_once = true, .stop = stop_.get_token()},
+      next_look_(gain.next_look()),
       schedule_({.count = work.count, .gain = gain}),
       over_(work.count == 0) {}
 
@@ -141,11 +141,13 @@ void OffloadRun::work_here(ParticipantId participant) try {
 void OffloadRun::look_at_host() {
   const PieceSchedule::Time time = now();
   PieceSchedule::Time due = next_look_;
-  if (time < due || !next_look_.compare_exchange_strong(due, time + look_interval)) return;
+  if (time < due || !next_look_.compare_exchange_strong(due, time + WorkerGain::look_interval))
+    return;
   const auto idle = host_idle_time();
   if (!idle) return;
   const std::lock_guard lock(mutex_);
   schedule_.host_idle(*idle, time);
+  next_look_ = schedule_.gain().next_look();
 }
 
 OffloadReport OffloadRun::end() {

@@ -60,7 +60,7 @@ class OffloadRun {
   /// The same without waiting.
   [[nodiscard]] std::optional<Assignment> assignment_now(ParticipantId participant);
   void count_result(AssignmentId assignment, PieceSchedule::Time busy, OffloadWork::Apply apply);
-  /// At most every 10 ms, when there are workers for which it matters.
+  /// When the schedule wants to know; for workers that share this host.
   void look_at_host();
   void fail(std::exception_ptr why);
   [[nodiscard]] std::optional<Input> prepare(Assignment& assignment, Lease& lease);
@@ -69,12 +69,12 @@ class OffloadRun {
   void take_answer(const Assignment& assignment, Output output);
   [[nodiscard]] Parting give_back(AssignmentId assignment, const Error& why);
 
-  const OffloadWork& work_;                       // only during a Visit, and by local threads
-  const EmbeddedFunction& function_;              // constant
-  std::stop_source stop_;                         // of the calls
+  const OffloadWork& work_;           // only during a Visit, and by local threads
+  const EmbeddedFunction& function_;  // constant
+  std::stop_source stop_;             // of the calls
+  const CallOptions call_options_;
   std::atomic<bool> shared_host_ = false;         // with workers
   std::atomic<PieceSchedule::Time> next_look_{};  // at it
-  const CallOptions call_options_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -36,12 +36,13 @@ std::optional<WorkerGain::Time> WorkerGain::rest_end(Time now) const {
 }
 
 void WorkerGain::host_idle(Time idle, Time now, bool alone) {
-  if (!looking_ && now >= look_at_) {
+  if (now < next_look_) return;
+  if (!looking_) {
     looking_ = true;
     look_.reset();
     window_ = {};
   }
-  if (!looking_) return;
+  next_look_ = now + look_interval;
   if (!alone) return look_.reset();
   if (look_ && now - look_->begin < look_length) return;
   const Look before = look_.value_or(Look{now, idle});
@@ -53,7 +54,7 @@ void WorkerGain::host_idle(Time idle, Time now, bool alone) {
     return;
   }
   looking_ = false;
-  look_at_ = now + work_;
+  next_look_ = now + work_;
   work_ = std::min(work_ * 4, longest_work);
 }
 

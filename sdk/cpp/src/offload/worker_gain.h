@@ -24,6 +24,8 @@ class WorkerGain {
   /// How long the host's processors have been idle, all together, since any time. `alone`: no such
   /// worker has anything to do. As long as nobody tells, there are cores.
   void host_idle(Time idle, Time now, bool alone);
+  /// Before that there is nothing to tell.
+  [[nodiscard]] Time next_look() const { return next_look_; }
   /// What comes next is another run: the time until then does not count. Runs may be shorter than a
   /// window.
   void end_run();
@@ -35,6 +37,7 @@ class WorkerGain {
   static constexpr Time longest_rest = std::chrono::seconds(10);
   /// So long it is looked whether processors are idle; the system counts in steps of 10 ms.
   static constexpr Time look_length = std::chrono::milliseconds(50);
+  static constexpr Time look_interval = std::chrono::milliseconds(10);
   static constexpr double idle_enough = 0.4;  // of a processor
   /// Until the next look.
   static constexpr Time first_work = std::chrono::milliseconds(400);
@@ -66,8 +69,8 @@ class WorkerGain {
   Time rest_end_{0};  // not before it
   bool looking_ = false;
   std::optional<Look> look_;  // nothing: workers are still busy
-  Time look_at_{0};           // the next time
-  Time work_{first_work};     // until the one after it
+  Time next_look_{0};
+  Time work_{first_work};  // without looking, the next time that processors are idle
 };
 
 }  // namespace orchid::sdk
