@@ -29,6 +29,8 @@ bool read_all(int fd, void* data, std::size_t size) {
   return ::recv(fd, data, size, MSG_WAITALL) == static_cast<ssize_t>(size);
 }
 
+const Failure too_large{ErrorCode::internal, "Options::largest is smaller than the message"};
+
 Failure ucx_failure(const char* step, ucs_status_t status) {
   return {ErrorCode::system, std::string(step) + ": " + ucs_status_string(status)};
 }
@@ -107,6 +109,7 @@ class RawUcxEcho::Peer {
   [[nodiscard]] std::span<const std::byte> received() const {
     return std::span(received_).first(length_);
   }
+  [[nodiscard]] std::size_t largest() const { return sent_.size(); }
   [[nodiscard]] std::span<const std::byte> sample(std::size_t size) const {
     return std::span(sent_).first(size);
   }
@@ -209,6 +212,7 @@ Result<RawUcxEcho> RawUcxEcho::start(const Options& options) {
 
 Result<void> RawUcxEcho::stream(int count, std::size_t window, std::size_t size) {
   std::size_t unanswered = 0;
+  if (size > peer_->largest()) return fail(too_large);
   for (int sent = 0, answered = 0; answered < count;) {
     while (sent < count && unanswered < window) {
       if (auto done = peer_->send(peer_->sample(size)); !done) return done;
@@ -223,6 +227,7 @@ Result<void> RawUcxEcho::stream(int count, std::size_t window, std::size_t size)
 }
 
 Result<void> RawUcxEcho::round_trip(std::size_t size) {
+  if (size > peer_->largest()) return fail(too_large);
   if (auto sent = peer_->send(peer_->sample(size)); !sent) return sent;
   return peer_->await_message();
 }

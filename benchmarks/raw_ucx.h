@@ -19,10 +19,10 @@ class RawUcxEcho {
   struct Options {
     std::string transports;  // UCX_TLS, such as "posix,self"
     int server_core = -1;
-    std::size_t largest = 1 << 20;
-    std::string devices;        // UCX_NET_DEVICES; empty: all
-    int server_namespace = -1;  // NetworkPair::far_namespace; -1: ours
-    bool sleeps = false;        // arm and poll instead of spinning
+    std::size_t largest = 1 << 20;  // message, in bytes
+    std::string devices;            // UCX_NET_DEVICES; empty: all
+    int server_namespace = -1;      // NetworkPair::far_namespace; -1: ours
+    bool sleeps = false;            // arm and poll instead of spinning
   };
   [[nodiscard]] static Result<RawUcxEcho> start(const Options& options);
   RawUcxEcho(RawUcxEcho&& other) noexcept;

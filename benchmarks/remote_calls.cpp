@@ -1,9 +1,10 @@
 // benchmarks/remote_calls.cpp: what does a call cost from a program that holds a lease on another
 // host, against raw UCX over the same network?
 //
-// Echo of 8 B to 1 MiB between two network namespaces that a bridge joins, over TCP. Ours is all
+// Echo of 8 B to 64 MiB between two network namespaces that a bridge joins, over TCP. Ours is all
 // that a user has: gateway, executor, sandboxed worker, orchid::LeasedFunction. Both sides spin,
-// each on its own core. The 1 MiB input is written in place and its output read in place.
+// each on its own core. Inputs of 1 MiB and more are written in place and their outputs read in
+// place.
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -69,6 +70,7 @@ Result<std::vector<double>> ucx_round(int host, int server_core, const Case& wha
                                       const TickRate& rate) {
   auto echo = RawUcxEcho::start({.transports = transports,
                                  .server_core = server_core,
+                                 .largest = what.size,
                                  .devices = devices,
                                  .server_namespace = host});
   if (!echo) return fail(std::move(echo.error()));
@@ -80,7 +82,8 @@ Result<std::vector<double>> ucx_round(int host, int server_core, const Case& wha
 constexpr Case cases[] = {{"echo 8 B", 8, 3000, 1.05},
                           {"echo 1 KiB", 1024, 3000, 1.05},
                           {"echo 4 KiB", 4096, 3000, 1.05},
-                          {"echo 1 MiB", 1 << 20, 60, 1 / 0.9}};
+                          {"echo 1 MiB", 1 << 20, 60, 1 / 0.9},
+                          {"echo 64 MiB", 64 << 20, 3, 1 / 0.9}};
 
 /// Measures the rival in a process of its own, which was forked before this one has used UCX: a
 /// fork of a process that has shares UCX's event set with it. Used by one thread.

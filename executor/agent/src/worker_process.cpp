@@ -210,7 +210,7 @@ unsigned WorkerProcess::thread_count() const {
 }
 
 void WorkerProcess::limit_memory(ByteCount data) const {
-  // What the program itself has mapped comes on top, as at its birth.
+  // What the program itself has mapped and what UCX takes comes on top, as at its birth.
   rlimit64 now{};
   if (::prlimit64(pid_, RLIMIT_DATA, nullptr, &now) != 0) return;
   const std::uint64_t mapped =

@@ -113,7 +113,8 @@ class WorkerProcess {
   [[nodiscard]] std::uint64_t loads_answered() const { return loads_answered_; }
   void fail_loads(const std::string& why);  // the process has ended
 
-  /// From now on it may have so much memory, if that is less than before.
+  /// From now on it may have so much memory, beside what itself and its lane need, if that is less
+  /// than before.
   void limit_memory(ByteCount data) const;
   /// If call `number` still runs: claims its outcome for the agent and kills. False: the call was
   /// faster.

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "colocation_site.h"
 #include "harness/machine.h"
-#include "site.h"
 
 namespace orchid::tests {
 namespace {
@@ -52,7 +52,7 @@ void end(ChildProcess& executor) {
 }  // namespace
 
 TEST_CASE("a function that lives from bandwidth is slowed to the cap, and its results are right") {
-  Site site;
+  ColocationSite site;
   site.deploy("streams_memory");
   ChildProcess executor = site.start_executor({"--cores", "1", "--bandwidth-cap", "512MiB"});
   // It is measured in its first call, while it gets its memory and after that.
@@ -71,7 +71,7 @@ TEST_CASE("a function that lives from bandwidth is slowed to the cap, and its re
 }
 
 TEST_CASE("a function that computes is measured and never held") {
-  Site site;
+  ColocationSite site;
   site.deploy("computes");
   ChildProcess executor = site.start_executor({"--cores", "1", "--bandwidth-cap", "64MiB"});
   const double speed = compute(site, 1500);
@@ -86,7 +86,7 @@ TEST_CASE("a function that computes is measured and never held") {
 }
 
 TEST_CASE("the deadline of a held call is kept, and another worker takes its place") {
-  Site site;
+  ColocationSite site;
   site.deploy("streams_memory");
   ChildProcess executor = site.start_executor({"--cores", "1", "--bandwidth-cap", "64MiB"});
   REQUIRE(eventually([&] { return stream(site, 300).gigabytes_per_second < 1.5; }));
@@ -100,7 +100,7 @@ TEST_CASE("the deadline of a held call is kept, and another worker takes its pla
 }
 
 TEST_CASE("a grant that is taken back while its function is held is clear at once") {
-  Site site;
+  ColocationSite site;
   site.deploy("streams_memory");
   const auto core = std::to_string(bench::allowed_cores().back());
   ChildProcess executor = site.start_executor({"--grant", "pilot", "--scheduling", "normal",
@@ -119,7 +119,7 @@ TEST_CASE("a grant that is taken back while its function is held is clear at onc
 }
 
 TEST_CASE("without a cap nothing is measured and nobody is held") {
-  Site site;
+  ColocationSite site;
   site.deploy("streams_memory");
   ChildProcess executor = site.start_executor({"--cores", "1"});
   const Streamed streamed = stream(site, 1000);

@@ -10,10 +10,10 @@
 #include <set>
 #include <sstream>
 
+#include "colocation_site.h"
 #include "foundation/files.h"
 #include "harness/machine.h"
 #include "orchid/lease.h"
-#include "site.h"
 
 namespace orchid::tests {
 namespace {
@@ -99,7 +99,7 @@ void end(ChildProcess& executor) {
 }  // namespace
 
 TEST_CASE("every process of a grant is on the grant's cores, and gives way to everybody") {
-  Site site;
+  ColocationSite site;
   const int core = granted_core();
   ChildProcess executor = site.start_executor(
       {"--grant", "pilot", "--job", "7", "--core-list", std::to_string(core)}, {}, idle_patience);
@@ -122,7 +122,7 @@ TEST_CASE("every process of a grant is on the grant's cores, and gives way to ev
 }
 
 TEST_CASE("a user's own executor runs like any program of the user") {
-  Site site;
+  ColocationSite site;
   ChildProcess executor = site.start_executor({"--core-list", std::to_string(granted_core())});
   for (const pid_t pid : family_of(executor)) {
     CAPTURE(name_of(pid));
@@ -132,7 +132,7 @@ TEST_CASE("a user's own executor runs like any program of the user") {
 }
 
 TEST_CASE("a worker that is born later, and one that replaces another, is inside as well") {
-  Site site;
+  ColocationSite site;
   const int core = granted_core();
   site.deploy("segfaults");
   site.deploy("reports_pid");
@@ -157,7 +157,7 @@ TEST_CASE("where the cpuset may be divided, the grant has one of its own, as lon
     MESSAGE("no cpuset of version 1 may be divided here: not tested");
     return;
   }
-  Site site;
+  ColocationSite site;
   const int core = granted_core();
   ChildProcess executor = site.start_executor(
       {"--grant", "pilot", "--scheduling", "normal", "--core-list", std::to_string(core)});
@@ -178,7 +178,7 @@ TEST_CASE("what a killed executor leaves behind is removed by the next one") {
     MESSAGE("no cpuset of version 1 may be divided here: not tested");
     return;
   }
-  Site site;
+  ColocationSite site;
   const std::string core = std::to_string(granted_core());
   ChildProcess killed = site.start_executor({"--core-list", core});
   const auto left = group / ("orchid-" + std::to_string(killed.pid()));
@@ -200,7 +200,7 @@ TEST_CASE("where no group may be made, affinity holds the grant together, and th
     return;
   }
   // As in most containers: the trees are there to look at.
-  Site site;
+  ColocationSite site;
   const int core = granted_core();
   ChildProcess executor = site.start_executor(
       {"--grant", "pilot", "--core-list", std::to_string(core), "--memory", "1GiB"},
@@ -226,7 +226,7 @@ TEST_CASE("the memory of a grant holds for all its processes together") {
     MESSAGE("no memory group of version 1 may be divided here: not tested");
     return;
   }
-  Site site;
+  ColocationSite site;
   ChildProcess executor = site.start_executor({"--memory", "300MiB", "--cores", "2"});
   const auto own = group / ("orchid-" + std::to_string(executor.pid()));
   CHECK(text_of(own / "memory.limit_in_bytes") == std::to_string(300 << 20) + "\n");
@@ -244,7 +244,7 @@ TEST_CASE("the memory of a grant holds for all its processes together") {
       (void)call.get();
     } catch (const Error& error) {
       ++lost;
-      CHECK(error.kind() == ErrorKind::worker_lost);
+      CHECK_MESSAGE(error.kind() == ErrorKind::worker_lost, error.what());
       CHECK_MESSAGE(
           std::string(error.what()).find("memory of the executor's grant") != std::string::npos,
           error.what());

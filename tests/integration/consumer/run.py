@@ -157,6 +157,18 @@ def run_programs(orchid, source, work):
     check_blackscholes(work / "build", source, work, orchid.environment)
 
 
+def check_ucx_is_hidden(prefix):
+    """Lanes to other hosts load UCX when they are needed: a user's compiler, linker and CMake never hear of it."""
+    archives = [*prefix.rglob("*.a"), *prefix.rglob("*.so")]
+    symbols = subprocess.run(["nm", "--extern-only", "--format=posix", *archives], check=True, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, text=True, timeout=STEP_DEADLINE_S).stdout
+    expect("archives are installed", bool(archives), True)
+    expect("UCX's symbols in them", [line for line in symbols.splitlines() if line.startswith(("ucp_", "ucs_", "uct_", "ucm_"))], [])
+    texts = [*prefix.rglob("*.h"), *prefix.rglob("*.cmake"), *prefix.rglob("*.pc")]
+    expect("headers are installed", any(text.suffix == ".h" for text in texts), True)
+    expect("files that name UCX's", [text for text in texts if any(word in text.read_text() for word in ("<ucp/", "<ucs/", "<uct/", "-lucp"))], [])
+
+
 def check_unmarked(build):
     """A function without its mark: the compiler says what to do."""
     failed = subprocess.run(["cmake", "--build", build, "--target", "unmarked"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -178,6 +190,7 @@ def main():
     check_guide(source, "calling-directly.md", ["direct.cpp"])
     check_guide(source, "offloading.md", ["roots.h", "roots.cpp", "offload.cpp"])
     check_unmarked(work / "build")
+    check_ucx_is_hidden(prefix)
     # Nothing is there yet: all of it is computed locally.
     nowhere = {**os.environ, "XDG_RUNTIME_DIR": str(work), "ORCHID_GATEWAY": "unix:/nowhere/gateway.sock"}
     step([work / "build" / "offload"], env=nowhere)

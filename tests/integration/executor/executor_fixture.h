@@ -5,18 +5,13 @@
 #include <string>
 
 #include "foundation/sockets.h"
-#include "local_executor.h"
+#include "lane_under_test.h"
 
 namespace orchid::tests {
 
 inline std::filesystem::path test_function(const std::string& name) {
   return std::filesystem::path(FUNCTIONS) / (name + ".bc");
 }
-
-/// The lane that this run of the tests goes over: --lane=ucx, --lane=relayed, else the local one.
-[[nodiscard]] LaneKind lane_under_test();
-/// --fabric=trusted: as with --lane-fabric auto.
-[[nodiscard]] bool is_fabric_trusted();
 
 struct ExecutorFixture {
   LocalExecutor executor{{.programs = PROGRAMS,

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "clear_error.h"
+#include "lane_under_test.h"
 #include "local_lease.h"
 
 namespace orchid::tests {
@@ -19,8 +20,6 @@ inline std::filesystem::path example(const std::string& name) {
   return std::filesystem::path(EXAMPLES) / (name + ".bc");
 }
 
-/// The lane that this run of the tests goes over: --lane=ucx, else the local one.
-[[nodiscard]] LaneKind lane_under_test();
 [[nodiscard]] inline LocalExecutor::Options executor_options() {
   return {.programs = PROGRAMS, .spare = 3, .remote = lane_under_test() == LaneKind::ucx};
 }

@@ -12,9 +12,14 @@ std::string text_of(const std::filesystem::path& path) {
   return content ? std::string(as_text(*content)) : std::string();
 }
 
+/// The flags of an executor that counts as that machine's.
+void add_host(const std::string& host, std::vector<std::string>& flags) {
+  flags.insert(flags.end(), {"--node", host, "--host-id", host, "--lane-listen", "127.0.0.1:0"});
+}
+
 }  // namespace
 
-Site::Site() {
+Site::Site(std::string host) : host_(std::move(host)) {
   auto started = bench::ChildProcess::start(
       {.command = {PROGRAMS "/orchid-gateway", "--state", directory_.path() / "gateway",
                    "--compiler", PROGRAMS "/orchid-compiler", "--dispatch",
@@ -52,6 +57,7 @@ bench::ChildProcess Site::launch(const std::vector<std::string>& flags,
                                    "unix:" + socket().string(),          "--runtime",
                                    directory_.path() / (name + "-run"),  "--state",
                                    directory_.path() / (name + "-state")};
+  if (!host_.empty()) add_host(host_, command);
   command.insert(command.end(), flags.begin(), flags.end());
   command.insert(command.begin(), wrapper.begin(), wrapper.end());
   auto started = bench::ChildProcess::start(
@@ -80,8 +86,7 @@ bench::ChildProcess Site::start_pilot(unsigned core, const std::string& host) {
                                  std::to_string(core),
                                  // What else runs on this machine is none of these tests' business.
                                  "--scheduling", "normal"};
-  if (!host.empty())
-    flags.insert(flags.end(), {"--node", host, "--host-id", host, "--lane-listen", "127.0.0.1:0"});
+  if (!host.empty()) add_host(host, flags);
   return start_executor(flags);
 }
 

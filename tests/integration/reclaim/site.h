@@ -30,7 +30,9 @@ bool eventually(Condition condition, std::chrono::seconds patience = std::chrono
 /// Owned by the test's thread; ends with it.
 class Site {
  public:
-  Site();
+  /// With a `host` the executors that are started without one of their own count as that machine's,
+  /// which is reached over UCX.
+  explicit Site(std::string host = "");
   [[nodiscard]] Client client() const;
   [[nodiscard]] CommandResult orchid(std::vector<std::string> words, std::string input = {}) const;
   void deploy(const std::string& test_function) const;
@@ -53,6 +55,7 @@ class Site {
 
  private:
   TemporaryDirectory directory_;
+  std::string host_;
   std::optional<bench::ChildProcess> gateway_;
   unsigned executors_ = 0;
 };
