@@ -1,4 +1,5 @@
-// spank_orchid.so: `#SBATCH --orchid-share[=cores:N|auto,mem:SIZE]`, for Slurm's own programs.
+// spank_orchid.so: `#SBATCH --orchid-share[=cores:N|auto,mem:SIZE,bandwidth:SIZE]`, for Slurm's own
+// programs.
 //
 // The option is read where jobs are submitted, so that a mistake is told at once. The share itself
 // is started by the batch script's process on the job's first node, as the job's user, just before
@@ -51,19 +52,34 @@ int read_option(int, const char* text, int) {
 
 spank_option option_of_jobs{
     .name = const_cast<char*>("orchid-share"),
-    .arginfo = const_cast<char*>("cores:N|auto,mem:SIZE"),
+    .arginfo = const_cast<char*>("cores:N|auto,mem:SIZE,bandwidth:SIZE"),
     .usage = const_cast<char*>("let Orchid run your functions on cores of the job that none of its "
                                "steps uses (batch jobs only)"),
     .has_arg = 2,  // optional
     .val = 0,
     .cb = read_option};
 
-/// "orchid=PATH" of plugstack.conf; otherwise the program is looked for in the job's PATH.
-const char* program_of(int count, char** arguments) {
-  constexpr std::string_view name = "orchid=";
-  for (int i = 0; i < count; ++i)
-    if (std::string_view(arguments[i]).starts_with(name)) return arguments[i] + name.size();
-  return "orchid";
+/// What plugstack.conf says behind the plugin's path. Its words live as long as the process.
+struct Settings {
+  const char* program = "orchid";  // "orchid=PATH"; otherwise it is looked for in the job's PATH
+  const char* site = "";           // "site": cores are granted to the site's service on each node
+  const char* host_socket = "";    // "site=PATH": and where that listens, if not in the usual place
+};
+
+/// What follows `name`; null: `word` begins with something else.
+const char* value_of(const char* word, std::string_view name) {
+  return std::string_view(word).starts_with(name) ? word + name.size() : nullptr;
+}
+
+Settings settings_of(int count, char** words) {
+  Settings settings;
+  for (int i = 0; i < count; ++i) {
+    if (const char* program = value_of(words[i], "orchid=")) settings.program = program;
+    const char* socket = value_of(words[i], "site=");
+    if (socket != nullptr) settings.host_socket = socket;
+    if (socket != nullptr || std::string_view(words[i]) == "site") settings.site = "yes";
+  }
+  return settings;
 }
 
 bool is_batch_script(spank_t spank) {
@@ -76,7 +92,7 @@ bool is_batch_script(spank_t spank) {
 constexpr const char* shell_script =
     "command -v \"$1\" >/dev/null || { echo \"orchid-share: there is no program '$1' here; the job "
     "runs without a share\" >&2; exit 0; }\n"
-    "exec \"$1\" share start ${2:+\"$2\"} >&2";
+    "exec \"$1\" share start ${2:+--site} ${3:+--host-socket \"$3\"} ${4:+\"$4\"} >&2";
 
 /// While it lives, this thread and its children stay on the processor that they are on: each of
 /// them waits for the next one, and an idle processor takes longer to wake up than they take to
@@ -108,9 +124,11 @@ class OnOneProcessor {
 /// Twice removed, so that neither Slurm nor the script ever waits for it or has to reap it. Not
 /// fork, which copies the page tables of slurmstepd, and not posix_spawn, which leaves a child to
 /// reap.
-void start_share(const char* program, char* const* environment) {
-  const char* const words[] = {"/bin/sh", "-c",      shell_script, "orchid-share",
-                               program,   wish.text, nullptr};
+void start_share(const Settings& settings, char* const* environment) {
+  const char* const words[] = {
+      "/bin/sh",        "-c",          shell_script,         "orchid-share",
+      settings.program, settings.site, settings.host_socket, wish.text,
+      nullptr};
   const OnOneProcessor here;
   const pid_t child = ::vfork();  // NOLINT(bugprone-unsafe-functions): our memory is its own
   if (child == 0) {
@@ -147,11 +165,11 @@ int slurm_spank_init(spank_t spank, int, char**) {
 }
 
 /// In the process that becomes the script, with the user's rights.
-int slurm_spank_task_init(spank_t spank, int count, char** arguments) {
+int slurm_spank_task_init(spank_t spank, int count, char** words) {
   if (!wish.told || !is_batch_script(spank)) return 0;
   char** environment = nullptr;
   if (spank_get_item(spank, S_JOB_ENV, &environment) == ESPANK_SUCCESS && environment != nullptr)
-    start_share(program_of(count, arguments), environment);
+    start_share(settings_of(count, words), environment);
   return 0;
 }
 }

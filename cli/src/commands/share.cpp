@@ -323,7 +323,7 @@ void add_start(CLI::App& shares, Shell& shell) {
   auto arguments = std::make_shared<StartArguments>();
   command->add_option(
       "what", arguments->what,
-      "cores:N or cores:auto, and mem:SIZE, as '#SBATCH --orchid-share' takes them");
+      "cores:N or cores:auto, mem:SIZE and bandwidth:SIZE, as '#SBATCH --orchid-share' takes them");
   command->add_flag("--site", arguments->site,
                     "grant the cores to the site's service on each node (orchid-host) instead of "
                     "running an executor of your own");

@@ -28,6 +28,7 @@ struct KeepArguments {
   std::string gateway_grace = "600s";
   std::string ends_in;
   std::string memory;
+  std::string bandwidth_cap;
   std::uint32_t cores = 0;
 };
 
@@ -53,6 +54,8 @@ Result<std::vector<std::string>> common_arguments(const KeepArguments& arguments
                                  "--gateway-grace-s",
                                  std::to_string(grace->count())};
   if (!arguments.memory.empty()) words.insert(words.end(), {"--memory", arguments.memory});
+  if (!arguments.bandwidth_cap.empty())
+    words.insert(words.end(), {"--bandwidth-cap", arguments.bandwidth_cap});
   if (arguments.ends_in.empty()) return words;
   const auto left = seconds_of(arguments.ends_in, "--ends-in");
   if (!left) return fail(left.error());
@@ -165,6 +168,8 @@ void add_share_keep(CLI::App& shares, Shell& shell) {
                       "end when no gateway has answered for so long (otherwise 600s)");
   command->add_option("--ends-in", arguments->ends_in, "the job's time that is left");
   command->add_option("--memory", arguments->memory, "for functions, at most");
+  command->add_option("--bandwidth-cap", arguments->bandwidth_cap,
+                      "that functions may move in a second, at most");
   command->add_option("--cores", arguments->cores, "shared at most; 0: all that nobody uses");
   command->callback([&shell, arguments] { shell.status = run_keep(shell, *arguments); });
 }

@@ -276,12 +276,12 @@ def shares_of_jobs(site):
 def sbatch_shares_by_an_option(site):
     with_plugin(site, f"optional {PLUGIN} orchid={site.programs}/orchid")
     output = site.folder / "sbatch.out"
-    job = submit(site, f"srun --exact -n1 -c1 sh -c 'date +%s.%N; exec sleep 600' >> {output}", "--orchid-share=cores:1,mem:600M", "-n2", "-N1",
+    job = submit(site, f"srun --exact -n1 -c1 sh -c 'date +%s.%N; exec sleep 600' >> {output}", "--orchid-share=cores:1,mem:600M,bandwidth:1G", "-n2", "-N1",
                  "--nodelist=n1", "--output", str(output))
     wait_until(lambda: job in [one["job"] for one in shares_of_jobs(site)], "it is shared", lambda: output.read_text() + site.said())
     wait_until(lambda: [one["cores"] for one in shares_of_jobs(site) if one["job"] == job] == [[1]], "but for the core of its step", lambda: output.read_text())
     words = pathlib.Path(f"/proc/{site.executors()['n1']}/cmdline").read_text().split("\0")
-    expect(words[words.index("--memory") + 1] == "600MiB", "with what was asked for")
+    expect([words[words.index(name) + 1] for name in ("--memory", "--bandwidth-cap")] == ["600MiB", "1024MiB"], f"with what was asked for: {words}")
     steps = site.cluster.run("squeue", "--noheader", "--steps", f"--jobs={job}", "--format=%j").split()
     expect(steps.count("orchid-share") == 1, f"its steps have no share of their own: {steps}")
     site.cluster.run("scancel", str(job))
@@ -301,7 +301,7 @@ def without_the_option_the_plugin_does_nothing(site):
 
 def a_wrong_option_is_refused_by_sbatch(site):
     with_plugin(site, f"optional {PLUGIN} orchid={site.programs}/orchid")
-    for option, wanted in (("cores:none", "followed by 'auto'"), ("mem:1M", "64M or more"), ("everything", "write cores:N"),
+    for option, wanted in (("cores:none", "followed by 'auto'"), ("mem:1M", "64M or more"), ("bandwidth:1M", "bandwidth: is followed by 64M or more"), ("everything", "write cores:N"),
                            ("cores:" + "1" * 200, "too long")):
         done = subprocess.run(["sbatch", f"--orchid-share={option}", "--wrap", "true"], env=site.environment, cwd="/tmp", capture_output=True,
                               text=True, timeout=30, stdin=subprocess.DEVNULL, check=False)
@@ -344,7 +344,7 @@ def what_is_wrong_is_said(site):
         wait_until(lambda: len(job.status()) == 1, "it is shared", job.trouble)
         site.orchid("share", "stop", str(job.job))
         for what, wanted in (("cores:3", "more than job"), ("mem:64G", "more memory than job"), ("cores:none", "followed by 'auto'"),
-                             ("mem:1M", "64M or more"), ("gpus:1", "write cores:N")):
+                             ("mem:1M", "64M or more"), ("bandwidth:1M", "bandwidth: is followed by 64M or more"), ("gpus:1", "write cores:N")):
             done = submit_inside(site, job, f"share start {what} --address {site.address}")
             expect(done.returncode == 2 and wanted in done.stderr, f"{what}: {done.returncode} {done.stderr}")
         done = submit_inside(site, job, "share start")

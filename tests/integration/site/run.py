@@ -19,9 +19,11 @@ from site_of_pilots import automatic, orchid_beside  # noqa: E402
 from slurm_cluster import measured, started, wait_until  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
+PLUGIN = pathlib.Path(PROGRAMS).parent / "lib" / "spank_orchid.so"
 NODES = ("--nodes", "2", "--cores", "2", "--option", "TaskPlugin=task/affinity")
 ALICE, BOB, CAROL = (pwd.getpwnam(name) for name in ("news", "uucp", "proxy"))  # of every Debian, without files or processes
 CLEAR_WITHIN_S = 1.0
+FOR_EVERYBODY = 'socket_users = "everybody"\nworker_memory = "256MiB"\n'
 
 
 @contextlib.contextmanager
@@ -214,7 +216,7 @@ def for_everybody(site, more=""):
     for folder in (site.folder, site.runtime.parent, site.runtime):
         folder.chmod(0o711)
     site.stop_gateway()
-    site.start_gateway(f'socket_users = "everybody"\nworker_memory = "256MiB"\n{more}')
+    site.start_gateway(FOR_EVERYBODY + more)
     try:
         yield
     finally:
@@ -245,6 +247,53 @@ def a_share_runs_its_owners_functions_and_nobody_elses(site):
             what_a_tenant_sees(alice, bob, job)
             a_step_takes_a_core(place, alice, job)
         place.host.wait_until_empty("nothing is left when the job has ended")
+
+
+def slurms_option_shares_with_the_site(site):
+    if not PLUGIN.exists():
+        print("without slurm/spank.h (package libslurm-dev) there is no plugin to test")
+        return
+    with for_everybody(site), place_with(site) as place, contextlib.ExitStack() as after:
+        plugins = site.cluster.directory / "plugstack.conf"
+        after.callback(plugins.write_text, "")
+        plugins.write_text(f"optional {PLUGIN} orchid={PROGRAMS}/orchid site={place.host.socket}\n")
+        alice, bob = User(place, ALICE), User(place, BOB)
+        for user in (alice, bob):
+            user.put("hello", f"{FUNCTIONS}/hello.bc")
+        with ended(alice.share_by_option("cores:1,mem:600M,bandwidth:512M")) as job:
+            job.wait_for_word("connected")
+            expect("orchid" in alice.orchid("invoke", "hello", data="orchid").stdout, "its owner's function runs there")
+            executor, = place.host.executors()
+            is_nobodys(place, family(executor))
+            words = words_of(executor)
+            expect(words[words.index("--bandwidth-cap") + 1] == str(512 << 20), f"with the cap that was asked for: {words}")
+            finds_no_place(bob, "hello")
+        place.host.wait_until_empty("nothing is left when the job has ended")
+
+
+def nothing_is_left_when_the_gateway_has_been_killed(site):
+    with for_everybody(site), place_with(site, "--pilots-from", BOB.pw_name) as place:
+        with ended(User(place, ALICE).share("cores:1,mem:600M", "--gateway-grace 2s")) as share:
+            share.wait_for_word("started with 0")
+            goes_after_the_gateway(site, place, share)
+            wait_until(lambda: "orchid-share" not in place.cluster.run("squeue", "--steps", f"--jobs={share.job}", "--format=%j"),
+                       "nor the step of the share", share.trouble)
+            expect(place.cluster.state_of(share.job) == "RUNNING", "the job that has shared its cores goes on")
+        pilot = place.pilot(BOB, "--cores", "1", "--gateway-grace", "2s")
+        goes_after_the_gateway(site, place, pilot)
+        pilot.wait_for_end()
+
+
+def goes_after_the_gateway(site, place, job):
+    place.wait_for_grants(1)
+    everybody = family(place.host.executors()[0])
+    site.stop_gateway(kill=True)
+    try:
+        wait_until(lambda: not any(map(alive, everybody)), "the executor and all that it has started end", job.trouble)
+        place.host.wait_until_empty("nothing is left under the host's uids")
+        wait_until(lambda: not job.placeholders(), "nor the placeholder", job.trouble)
+    finally:
+        site.start_gateway(FOR_EVERYBODY)
 
 
 def shares_log(user, job):
@@ -363,7 +412,8 @@ def main():
              pilots_of_the_site_come_and_go_by_demand, a_killed_placeholder_takes_its_executor_along,
              when_the_service_is_killed_everything_ends_and_it_can_start_again, the_time_that_is_left_is_known_and_used_to_drain,
              what_a_job_does_not_have_is_refused, outside_of_jobs_nothing_can_be_granted, a_host_serves_as_many_grants_as_it_has_uids,
-             a_share_runs_its_owners_functions_and_nobody_elses, where_site_and_owner_allow_it_others_run_in_a_share]
+             a_share_runs_its_owners_functions_and_nobody_elses, slurms_option_shares_with_the_site,
+             nothing_is_left_when_the_gateway_has_been_killed, where_site_and_owner_allow_it_others_run_in_a_share]
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
         for case in cases:
             measured(case, site, wanted=sys.argv[4:])

@@ -27,16 +27,18 @@ TEST_CASE("what is to be shared is said by cores and memory, in any order") {
   CHECK(read("mem:524288K") == ShareOption{.memory_bytes = gib / 2});
   CHECK(read("mem:512") == ShareOption{.memory_bytes = gib / 2});  // as Slurm's --mem
   CHECK(read("cores:1,cores:2").cores == 2);
+  CHECK(read("bandwidth:2G,mem:1G") == ShareOption{.memory_bytes = gib, .bandwidth = 2 * gib});
 }
 
 TEST_CASE("what cannot be understood is told") {
   for (const char* text :
        {"cores:", "cores:0", "cores:-1", "cores:4x", "cores:99999999999999999999", "mem:", "mem:G",
-        "mem:1M", "mem:8Q", "mem:99999999999T", "gpus:1", "4", "cores:4,", ",", "cores:4 ",
-        "cores:4;mem:8G", "auto,mem:8G"})
+        "mem:1M", "mem:8Q", "mem:99999999999T", "bandwidth:", "bandwidth:1M", "gpus:1", "4",
+        "cores:4,", ",", "cores:4 ", "cores:4;mem:8G", "auto,mem:8G"})
     CHECK_MESSAGE(parse_share_option(text).fault != nullptr, text);
   CHECK(std::string(parse_share_option("cores:0").fault).find("cores:") != std::string::npos);
   CHECK(std::string(parse_share_option("cores:1,mem:x").fault).find("mem:") != std::string::npos);
+  CHECK(std::string(parse_share_option("bandwidth:x").fault).starts_with("bandwidth:"));
 }
 
 }  // namespace orchid::share

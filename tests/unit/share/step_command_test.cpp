@@ -41,6 +41,12 @@ TEST_CASE("a share is a step on each node that takes nothing from other steps") 
   CHECK_FALSE(has(words, "--cores"));
 }
 
+TEST_CASE("what its functions may move is capped if that is said") {
+  CHECK_FALSE(has(step_command(request_of({})), "--bandwidth-cap"));
+  const auto capped = step_command(request_of({.bandwidth = 2ULL << 30}));
+  CHECK(after(capped, "--bandwidth-cap") == "2048MiB");
+}
+
 TEST_CASE("memory is shared as cores are, if nothing else is said") {
   CHECK(after(step_command(request_of({.cores = 2})), "--cores") == "2");
   CHECK(after(step_command(request_of({.cores = 2})), "--memory") == "2048MiB");

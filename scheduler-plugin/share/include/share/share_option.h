@@ -1,4 +1,5 @@
-// share/share_option.h: what of a job is shared, as people write it: "cores:4,mem:8G". Nothing but
+// share/share_option.h: what of a job is shared, as people write it:
+// "cores:4,mem:8G,bandwidth:2G". Nothing but
 // this header is needed, no memory is allocated and nothing is thrown: the plugin in Slurm's
 // programs reads it too.
 #pragma once
@@ -13,6 +14,7 @@ namespace orchid::share {
 struct ShareOption {
   std::uint32_t cores = 0;         // at most; 0: all that the job does not use
   std::uint64_t memory_bytes = 0;  // 0: as much of the job's memory as of its cores
+  std::uint64_t bandwidth = 0;     // bytes that functions may move in a second; 0: all
   friend bool operator==(const ShareOption&, const ShareOption&) = default;
 };
 
@@ -47,9 +49,9 @@ inline const char* read_cores(std::string_view text, ShareOption& option) {
   return nullptr;
 }
 
-/// "512M", "8G", "8GiB"; without a unit MiB, as Slurm counts memory.
-inline const char* read_memory(std::string_view text, ShareOption& option) {
-  constexpr const char* fault = "mem: is followed by 64M or more, such as 512M or 8G";
+/// "512M", "8G", "8GiB"; without a unit MiB, as Slurm counts memory. The fault, if
+/// it is less than 64 MiB or no such amount.
+inline const char* read_bytes(std::string_view text, const char* fault, std::uint64_t& bytes) {
   constexpr std::uint64_t least = 64ULL << 20;
   if (text.ends_with("iB")) text.remove_suffix(2);
   unsigned shift = 20;
@@ -64,14 +66,14 @@ inline const char* read_memory(std::string_view text, ShareOption& option) {
   if (!read_whole(text, amount) || amount > std::numeric_limits<std::uint64_t>::max() >> shift ||
       amount << shift < least)
     return fault;
-  option.memory_bytes = amount << shift;
+  bytes = amount << shift;
   return nullptr;
 }
 
 }  // namespace detail
 
-/// "", "auto", "cores:4", "cores:auto,mem:8G", in any order. Of a part that comes twice the last
-/// one counts.
+/// "", "auto", "cores:4", "cores:auto,mem:8G,bandwidth:2G", in any order. Of a part that comes
+/// twice the last one counts.
 inline ParsedShareOption parse_share_option(std::string_view text) {
   ParsedShareOption parsed;
   if (text.empty() || text == "auto") return parsed;
@@ -81,9 +83,15 @@ inline ParsedShareOption parse_share_option(std::string_view text) {
     if (detail::takes_off(part, "cores:"))
       parsed.fault = detail::read_cores(part, parsed.option);
     else if (detail::takes_off(part, "mem:"))
-      parsed.fault = detail::read_memory(part, parsed.option);
+      parsed.fault = detail::read_bytes(part, "mem: is followed by 64M or more, such as 512M or 8G",
+                                        parsed.option.memory_bytes);
+    else if (detail::takes_off(part, "bandwidth:"))
+      parsed.fault = detail::read_bytes(
+          part, "bandwidth: is followed by 64M or more, for a second, such as 512M or 2G",
+          parsed.option.bandwidth);
     else
-      parsed.fault = "write cores:N, cores:auto or mem:SIZE, with a comma between two of them";
+      parsed.fault =
+          "write cores:N, cores:auto, mem:SIZE or bandwidth:SIZE, with a comma between two of them";
     if (comma == std::string_view::npos) return parsed;
     text.remove_prefix(comma + 1);
   }
