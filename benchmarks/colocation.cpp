@@ -157,6 +157,14 @@ class Colocation {
           fmt::format("cap for {}: {} in a second\n", line.name, to_string(protected_.back().cap));
       lines_.push_back(std::move(line));
     }
+    // Of jobs that compute, little is to be seen, so a few points will do.
+    const std::vector<FunctionLoad*> upper(ladder.end() - 3, ladder.end());
+    for (const auto& victim : computing_) {
+      ChartLine line{victim->name(), {{0, 0}}};
+      for (const ChartPoint& point : slowdowns(*victim, upper, chart_rounds / 3, full_throughput_))
+        line.points.push_back(point);
+      lines_.push_back(std::move(line));
+    }
     fmt::print("functions at full speed move {:.1f} GB/s\n{}{}", full_throughput_ / 1e9,
                table_of(lines_), chosen);
     std::fflush(stdout);

@@ -11,6 +11,7 @@
 #include "foundation/files.h"
 #include "foundation/log.h"
 #include "foundation/units.h"
+#include "protocol/limits.h"
 #include "site/placeholder.h"
 
 namespace {
@@ -26,7 +27,7 @@ struct Texts {
   std::string bandwidth_cap;
   std::string scheduling = "idle";
   std::int64_t ends_in_s = 0;
-  std::int64_t gateway_grace_s = 600;
+  std::int64_t gateway_grace_s = limits::gateway_grace.count();
   int core_feed = -1;
 };
 

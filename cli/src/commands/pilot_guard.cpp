@@ -26,7 +26,7 @@ constexpr std::chrono::hours give_up_after{1};
 
 struct GuardArguments {
   std::string state;
-  std::string grace = "600s";
+  std::string grace = default_gateway_grace();
 };
 
 /// Whoever reads what the gateway says shall not have to wait for us.
@@ -98,8 +98,7 @@ void add_pilot_guard(CLI::App& pilots, Shell& shell) {
       "  (a gateway starts this with the first pilot; it waits for the end of its standard input)");
   auto arguments = std::make_shared<GuardArguments>();
   command->add_option("--state", arguments->state, "folder of the gateway")->required();
-  command->add_option("--grace", arguments->grace,
-                      "so long the gateway may be away (otherwise 600s)");
+  add_gateway_grace(*command, "--grace", arguments->grace, "so long the gateway may be away");
   command->callback([&shell, arguments] { shell.status = run_guard(shell, *arguments); });
 }
 

@@ -42,7 +42,7 @@ struct StartArguments {
   std::string address;
   std::string lane_listen = "auto";
   std::string host_identity = "boot";
-  std::string gateway_grace = "600s";
+  std::string gateway_grace = default_gateway_grace();
   std::string within = "60s";
 };
 
@@ -345,9 +345,8 @@ void add_start(CLI::App& shares, Shell& shell) {
                    "boot: by the machine's boot id (otherwise); node: by the node's name, for "
                    "several nodes on one machine")
       ->check(CLI::IsMember({"boot", "node"}));
-  command->add_option(
-      "--gateway-grace", arguments->gateway_grace,
-      "the share ends when no gateway has answered it for so long (otherwise 600s)");
+  add_gateway_grace(*command, "--gateway-grace", arguments->gateway_grace,
+                    "the share ends when no gateway has answered it for so long");
   command->add_option("--within", arguments->within,
                       "wait so long until all nodes have joined (otherwise 60s)");
   command->callback([&shell, arguments] { shell.status = run_start(shell, *arguments); });

@@ -25,7 +25,7 @@ struct KeepArguments {
   std::string token_file;
   std::string lane_listen = "auto";
   std::string host_identity = "boot";
-  std::string gateway_grace = "600s";
+  std::string gateway_grace = default_gateway_grace();
   std::string ends_in;
   std::string memory;
   std::string bandwidth_cap;
@@ -164,8 +164,8 @@ void add_share_keep(CLI::App& shares, Shell& shell) {
                       "which this node reaches the gateway)");
   command->add_option("--host-identity", arguments->host_identity, "boot or node")
       ->check(CLI::IsMember({"boot", "node"}));
-  command->add_option("--gateway-grace", arguments->gateway_grace,
-                      "end when no gateway has answered for so long (otherwise 600s)");
+  add_gateway_grace(*command, "--gateway-grace", arguments->gateway_grace,
+                    "end when no gateway has answered for so long");
   command->add_option("--ends-in", arguments->ends_in, "the job's time that is left");
   command->add_option("--memory", arguments->memory, "for functions, at most");
   command->add_option("--bandwidth-cap", arguments->bandwidth_cap,

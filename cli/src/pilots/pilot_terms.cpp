@@ -1,11 +1,21 @@
 #include "pilots/pilot_terms.h"
 
+#include <fmt/format.h>
+
+#include "protocol/limits.h"
 #include "terminal/duration.h"
 #include "terminal/programs.h"
 
 namespace orchid::cli {
 
 using pilot::PilotRequest;
+
+std::string default_gateway_grace() { return fmt::format("{}s", limits::gateway_grace.count()); }
+
+void add_gateway_grace(CLI::App& command, const std::string& name, std::string& text,
+                       const std::string& what) {
+  command.add_option(name, text, fmt::format("{} (otherwise {})", what, default_gateway_grace()));
+}
 
 void add_pilot_terms(CLI::App& command, PilotTerms& terms) {
   PilotRequest& request = terms.request;
@@ -28,8 +38,8 @@ void add_pilot_terms(CLI::App& command, PilotTerms& terms) {
   command.add_option("--lane-listen", request.lane_listen,
                      "IP:PORT of nodes where clients of other hosts reach workers (otherwise "
                      "'auto': by which the node reaches the gateway)");
-  command.add_option("--gateway-grace", terms.gateway_grace,
-                     "a pilot ends when no gateway has answered it for so long (otherwise 600s)");
+  add_gateway_grace(command, "--gateway-grace", terms.gateway_grace,
+                    "a pilot ends when no gateway has answered it for so long");
   command
       .add_option("--scheduling", terms.scheduling,
                   "idle: functions run only where nobody else wants a core (otherwise); normal")

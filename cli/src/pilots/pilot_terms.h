@@ -11,11 +11,17 @@
 
 namespace orchid::cli {
 
+/// How long what was started stays without a gateway, as options take it.
+[[nodiscard]] std::string default_gateway_grace();
+/// Such an option; `what` says what happens then. `text` lives as long as the command.
+void add_gateway_grace(CLI::App& command, const std::string& name, std::string& text,
+                       const std::string& what);
+
 /// A value. `request` has what stands in the options; `complete` adds whose pilots they are.
 struct PilotTerms {
   pilot::PilotRequest request;
   std::string host_identity = "boot";
-  std::string gateway_grace = "600s";
+  std::string gateway_grace = default_gateway_grace();
   std::string scheduling = "idle";
   std::string bandwidth_cap = "0";
   std::string address;

@@ -10,6 +10,7 @@
 #include "foundation/units.h"
 #include "protocol/control_messages.h"
 #include "protocol/core_list.h"
+#include "protocol/limits.h"
 #include "scheduling.h"
 
 namespace orchid::executor {
@@ -45,7 +46,7 @@ struct Configuration {
   /// offered now, a line for each change; none before the first. Its end is the grant's. -1: none.
   int core_feed = -1;
   /// Of a batch job's grant: it ends when no gateway has answered for so long. 1 s to 1 d.
-  std::chrono::seconds gateway_grace{600};
+  std::chrono::seconds gateway_grace = limits::gateway_grace;
   /// Of all that the executor starts; default: `idle` in a batch job's grant.
   SchedulingClass scheduling = SchedulingClass::normal;
   /// Bytes per second that all functions together may move between memory and cores; 64 MiB and

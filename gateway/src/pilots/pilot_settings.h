@@ -8,6 +8,7 @@
 #include "foundation/result.h"
 #include "foundation/units.h"
 #include "processes/kept_process.h"
+#include "protocol/limits.h"
 
 namespace orchid::gateway {
 
@@ -30,7 +31,7 @@ struct PilotSettings {
   std::chrono::milliseconds longest{3'600'000};
   std::chrono::milliseconds idle_time{60'000};  // of a pilot, until it is cancelled; 1 s and more
   /// Without a gateway they end after so long, and those that wait leave the queue; 1 s to 1 day.
-  std::chrono::milliseconds gateway_grace{600'000};
+  std::chrono::milliseconds gateway_grace = limits::gateway_grace;
   ByteCount worker_memory;  // for each core; set from the gateway's own
 };
 

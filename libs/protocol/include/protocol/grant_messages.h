@@ -11,6 +11,7 @@
 #include "foundation/result.h"
 #include "foundation/units.h"
 #include "protocol/control_messages.h"
+#include "protocol/limits.h"
 
 namespace orchid {
 
@@ -27,10 +28,10 @@ struct GrantOffer {
                                          // empty: all that the step has on this host
   ByteCount memory;                      // 64 MiB and more; 0: not limited
   std::optional<std::chrono::seconds> ends_in;
-  std::chrono::seconds gateway_grace{600};  // 1 s to 1 day
-  bool gives_way = true;                    // what runs there runs only where nobody else wants to
-  ByteCount bandwidth_cap;                  // bytes per second, 64 MiB and more; 0: none
-  bool feed = false;  // it will say again and again which of the cores may be used now
+  std::chrono::seconds gateway_grace = limits::gateway_grace;  // 1 s to 1 day
+  bool gives_way = true;    // what runs there runs only where nobody else wants to
+  ByteCount bandwidth_cap;  // bytes per second, 64 MiB and more; 0: none
+  bool feed = false;        // it will say again and again which of the cores may be used now
 };
 
 /// The host's answer. An executor is being started. With it comes, if the offer says so, the

@@ -9,6 +9,7 @@
 
 #include "foundation/result.h"
 #include "foundation/units.h"
+#include "protocol/limits.h"
 
 namespace orchid::pilot {
 
@@ -43,7 +44,8 @@ struct PilotRequest {
   HostIdentity host_identity = HostIdentity::boot;
   bool gives_way = true;    // what the executor starts runs only where nobody else wants to
   ByteCount bandwidth_cap;  // bytes that functions may move in a second; 64 MiB and more; 0: all
-  std::chrono::seconds gateway_grace{600};  // the executor ends after so long without a gateway
+  /// The executor ends after so long without a gateway.
+  std::chrono::seconds gateway_grace = limits::gateway_grace;
   /// In the queue; then Slurm removes it, also when nobody is there to do that. 0: no limit.
   std::chrono::seconds longest_wait{0};
   /// Further ones of sbatch: "--constraint=big". "--nice" and "--deadline" replace the script's

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/limits.h"
 #include "share/batch_job.h"
 #include "share/share_option.h"
 
@@ -26,7 +27,7 @@ struct ShareRequest {
   std::filesystem::path srun;
   std::string lane_listen = "auto";  // as `orchid share keep` takes it
   bool host_is_node = false;         // several nodes are one machine
-  std::chrono::seconds gateway_grace{600};
+  std::chrono::seconds gateway_grace = limits::gateway_grace;
   std::optional<std::chrono::seconds> ends_in;  // the job
 };
 
