@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "commands/commands.h"
 #include "terminal/documents.h"
@@ -70,17 +71,30 @@ ExitStatus explain_now(Shell& shell, const ExplainArguments& arguments) {
   return ExitStatus::ok;
 }
 
+/// Nothing: there is no lease, or what was decided about it is no more remembered and need not be.
+std::optional<std::string> decisions_about(Shell& shell, const std::string& lease,
+                                           bool may_be_forgotten) {
+  if (lease.empty()) return std::nullopt;
+  try {
+    return shell.client().get("/v1/leases/" + lease + "/placement");
+  } catch (const Error& error) {
+    if (!may_be_forgotten || error.kind() != ErrorKind::not_found) throw;
+    return std::nullopt;
+  }
+}
+
 ExitStatus run_explain(Shell& shell, const ExplainArguments& arguments) {
   if (arguments.id.empty()) return explain_now(shell, arguments);
   if (!arguments.id.starts_with("i-"))
     return print_decisions(shell, shell.client().get("/v1/leases/" + arguments.id + "/placement"));
   const json invocation = json::parse(shell.client().get("/v1/invocations/" + arguments.id));
   const std::string lease = invocation.value("lease", "");
-  if (!lease.empty()) {
+  const std::string node = invocation.value("node", "");
+  if (const auto decisions = decisions_about(shell, lease, /*may_be_forgotten=*/node.empty())) {
     if (!shell.json)
-      shell.print_line("it ran on " + invocation.value("node", "") + ", in a worker of lease " +
-                       lease);
-    return print_decisions(shell, shell.client().get("/v1/leases/" + lease + "/placement"));
+      shell.print_line(node.empty() ? "it has reached no worker; when one was last looked for:"
+                                    : "it ran on " + node + ", in a worker of lease " + lease);
+    return print_decisions(shell, *decisions);
   }
   const std::string message = invocation.value("message", "");
   if (!shell.json)

@@ -70,7 +70,7 @@ struct CallResult {
   Outcome outcome = Outcome::ok;
   std::string message;   // one line: why it was not ok
   std::string node;      // host name; empty: it never reached one
-  LeaseId lease;         // of the worker that it reached; for `orchid explain`
+  LeaseId lease;         // of its worker; without a node: the one that was refused, which says why
   unsigned attempt = 0;  // 1: the first try
   Payload output;
   std::string log;

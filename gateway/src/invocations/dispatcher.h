@@ -57,6 +57,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   void finish_sleep() override;
 
   void worker_granted(WorkerGrant grant) override;
+  void worker_refused(LeaseId lease) override;
   void workers_asked_back(unsigned count, const std::vector<ExecutorId>& where) override;
   void lease_ended(LeaseId lease) override;
   void executor_answers(const ExecutorId& executor, bool answers) override;
@@ -175,6 +176,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   unsigned debts_ = 0;                // workers asked back and not yet given
   std::set<ExecutorId> debts_where_;  // theirs go first
   std::set<ExecutorId> silent_executors_;
+  LeaseId refused_;  // see worker_refused; none: nothing was refused since a worker was granted
   bool supply_exists_ = false;
   MonotonicTime supply_missing_since_;
   MonotonicTime ready_since_;  // when the first of the present workers became ready

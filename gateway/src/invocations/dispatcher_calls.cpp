@@ -289,6 +289,8 @@ void Dispatcher::finish_failed(DispatchCall& call, Outcome outcome, std::string 
   if (call.lane != nullptr) {
     result.node = call.lane->grant().node;
     result.lease = call.lane->grant().lease;
+  } else if (outcome == Outcome::no_capacity) {
+    result.lease = refused_;
   }
   finish(call, std::move(result));
 }
@@ -331,9 +333,11 @@ void Dispatcher::expire_waiting(DispatchCall& call) {
                              : "the deadline passed while it waited for a free worker");
   finish_failed(
       call, Outcome::no_capacity,
-      supply_exists_
-          ? "no worker came free before the deadline; `orchid hosts` shows who has the cores"
-          : "no executor is connected; start one on this host and try again");
+      !supply_exists_ ? "no executor is connected; start one on this host and try again"
+      : refused_ == LeaseId{}
+          ? "no worker came free before the deadline; 'orchid hosts' shows who has the cores"
+          : "no worker came free before the deadline; 'orchid explain " + call.call.invocation +
+                "' says why");
 }
 
 void Dispatcher::fail_without_executor(MonotonicTime now) {

@@ -28,6 +28,7 @@ bool is_transient(ErrorCode code) {
 
 void Dispatcher::worker_granted(WorkerGrant grant) {
   const LeaseId lease = grant.lease;
+  refused_ = {};
   if (stopped_) return supply_.give_back(options_.id, lease);
   const MonotonicTime now = clock_.now();
   const bool silent = silent_executors_.contains(grant.executor);
@@ -43,6 +44,8 @@ void Dispatcher::worker_granted(WorkerGrant grant) {
   next_look_ = std::min(next_look_, now + busy_look);
   arm_timer(now);
 }
+
+void Dispatcher::worker_refused(LeaseId lease) { refused_ = lease; }
 
 void Dispatcher::workers_asked_back(unsigned count, const std::vector<ExecutorId>& where) {
   debts_where_.insert(where.begin(), where.end());

@@ -241,6 +241,9 @@ void CapacityControl::perform_one(const BrokerAction& action) {
          [back = *back](WorkerTaker& taker) { taker.workers_asked_back(back.count, back.where); });
   } else if (const auto* ended = std::get_if<TellLeaseEnded>(&action)) {
     tell(ended->holder, [lease = ended->lease](WorkerTaker& taker) { taker.lease_ended(lease); });
+  } else if (const auto* refused = std::get_if<TellRefused>(&action)) {
+    tell(refused->holder,
+         [lease = refused->lease](WorkerTaker& taker) { taker.worker_refused(lease); });
   } else if (const auto* supply = std::get_if<TellSupply>(&action)) {
     tell(supply->holder,
          [exists = supply->exists](WorkerTaker& taker) { taker.supply_exists(exists); });

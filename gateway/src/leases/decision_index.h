@@ -28,6 +28,10 @@ class DecisionIndex {
     order_.emplace_back(lease, decision);
     by_lease_[lease].push_back(decision);
   }
+  void forget(LeaseId lease) {
+    if (by_lease_.erase(lease) > 0)
+      std::erase_if(order_, [lease](const auto& known) { return known.first == lease; });
+  }
   /// The oldest first.
   [[nodiscard]] std::vector<placement::DecisionId> find(LeaseId lease) const {
     const auto found = by_lease_.find(lease);

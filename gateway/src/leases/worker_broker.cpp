@@ -54,6 +54,7 @@ void WorkerBroker::want_workers(HolderId id, unsigned total, MonotonicTime now) 
   const auto found = holders_.find(id);
   if (found == holders_.end()) return;
   found->second.wanted = total;
+  if (found->second.unmet() == 0) found->second.refused.reset();  // who waits next asks anew
   plan(now);
 }
 
@@ -191,6 +192,8 @@ void WorkerBroker::opened(const ExecutorId& id, LeaseId lease, MonotonicTime now
   if (what == LeaseBook::Opened::now) {
     const Lease& opened = *leases_.find(lease);
     actions_.emplace_back(GiveWorker{opened.holder, grant_of(opened)});
+    if (const auto holder = holders_.find(opened.holder); holder != holders_.end())
+      holder->second.refused.reset();
   }
 }
 

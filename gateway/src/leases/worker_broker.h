@@ -34,6 +34,10 @@ struct GiveWorker {
   HolderId holder;
   WorkerGrant grant;
 };
+struct TellRefused {  // a dispatcher
+  HolderId holder;
+  LeaseId lease;  // that there is not; its decision is remembered
+};
 struct AskBack {
   HolderId holder;
   unsigned count = 0;
@@ -52,7 +56,7 @@ struct TellSupply {
   HolderId holder;
   bool exists = false;
 };
-using BrokerAction = std::variant<SendToExecutor, ForgetExecutor, GiveWorker, AskBack,
+using BrokerAction = std::variant<SendToExecutor, ForgetExecutor, GiveWorker, TellRefused, AskBack,
                                   TellLeaseEnded, TellExecutorAnswers, TellSupply>;
 
 /// What a holder's workers are like, and where they may be.
@@ -176,7 +180,9 @@ class WorkerBroker {
     std::uint64_t refused_at =
         0;  // of the capacity's version: it is not asked again before that changes
     std::optional<placement::DecisionId> decision;
-    bool over_quota = false;  // by that decision
+    bool over_quota = false;                      // by that decision
+    std::vector<placement::DecisionId> refusals;  // of the last look for a place
+    std::optional<LeaseId> refused;  // what a dispatcher asks for in vain and was told of
     [[nodiscard]] unsigned unmet() const { return wanted > held ? wanted - held : 0; }
     /// What it could be asked for.
     [[nodiscard]] unsigned lasting() const {
@@ -187,6 +193,7 @@ class WorkerBroker {
   [[nodiscard]] bool open_one(MonotonicTime now);
   [[nodiscard]] bool open_for(HolderId id, Holder& holder, MonotonicTime now);
   [[nodiscard]] const Lease* find_place(HolderId id, Holder& holder, MonotonicTime now);
+  void remember_refusals(HolderId id, Holder& holder);
   [[nodiscard]] LeaseBook::Opening open_first(LeaseBook::Request request, Holder& holder,
                                               MonotonicTime now);
   [[nodiscard]] std::optional<WorkerDemand> demand_of(const Holder& holder) const;

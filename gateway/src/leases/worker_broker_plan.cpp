@@ -69,6 +69,7 @@ const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime
     request.client->expires_in =
         std::max(std::chrono::milliseconds(0),
                  std::chrono::duration_cast<std::chrono::milliseconds>(holder.expires - now));
+  holder.refusals.clear();
   const LeaseBook::Opening opening = open_first(std::move(request), holder, now);
   holder.decision = opening.decision;
   holder.over_quota = !opening.lease && opening.lease.error().code == ErrorCode::quota;
@@ -78,24 +79,41 @@ const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime
     return *opening.lease;
   }
   holder.refused_at = capacity_.version();
+  if (!holder.client) remember_refusals(id, holder);
   return nullptr;
+}
+
+/// So that a call that waits in vain can say why: under the id of a lease that there will not be.
+void WorkerBroker::remember_refusals(HolderId id, Holder& holder) {
+  if (!holder.refused) {
+    holder.refused = leases_.next_id();
+    actions_.emplace_back(TellRefused{id, *holder.refused});
+  }
+  decisions_.forget(*holder.refused);  // only how it is now
+  for (const placement::DecisionId decision : holder.refusals)
+    decisions_.note(*holder.refused, decision);
 }
 
 /// A better alternative elsewhere comes before a lesser one on the holder's own host. The last
 /// refusal speaks of all of them.
 LeaseBook::Opening WorkerBroker::open_first(LeaseBook::Request request, Holder& holder,
                                             MonotonicTime now) {
-  if (!holder.terms.remote) return leases_.open(request, now);
+  const auto open = [&] {
+    LeaseBook::Opening opening = leases_.open(request, now);
+    if (!opening.lease) holder.refusals.push_back(opening.decision);
+    return opening;
+  };
+  if (!holder.terms.remote) return open();
   const std::vector<placement::WorkerShape> all = request.needs.alternatives;
   for (std::size_t i = 0;; ++i) {
     request.needs.alternatives = {all[i]};
     request.where = Capacity::Where::client_host;
-    LeaseBook::Opening opening = leases_.open(request, now);
+    LeaseBook::Opening opening = open();
     if (opening.lease) return opening;
     const bool last = i + 1 == all.size();
     if (last) request.needs.alternatives = all;
     request.where = Capacity::Where::anywhere;
-    opening = leases_.open(request, now);
+    opening = open();
     if (opening.lease || last) return opening;
     if (holder.client) decisions_.note(holder.client->client_lease, opening.decision);
   }

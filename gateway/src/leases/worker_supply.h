@@ -31,6 +31,9 @@ class WorkerTaker {
  public:
   virtual ~WorkerTaker() = default;
   virtual void worker_granted(WorkerGrant grant) = 0;
+  /// There is no place for one more now. What is remembered of this lease, which there will not be,
+  /// says why, and the newest of it; so this is told once until a worker is granted.
+  virtual void worker_refused(LeaseId lease) = 0;
   /// Others starve: give back `count` workers, idle ones at once, busy ones after the call that
   /// they run. `where`: those of these executors first, busy or not, since the others would not do;
   /// empty: any.

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -111,6 +112,10 @@ def batch_jobs_take_cores_and_give_them_back(cluster):
         expect("n1" in why and "0 of 0 cores free" in why, f"explain says why: {why}")
         cluster.run("scancel", str(job))
         wait_for(lambda: host_of(site), lambda host: host["cores_usable"] == CORES, "they come back", site.said)
+        failed = re.search("'orchid explain (i-[0-9a-f]+)' says why", refused.stderr)
+        expect(failed is not None, f"the call says how to ask: {refused.stderr}")
+        then = site.orchid("explain", failed.group(1)).stdout
+        expect("reached no worker" in then and "0 of 0 cores free" in then, f"and that is explained as it was: {then}")
         call = site.orchid("invoke", "hello", "--in", "/dev/null", "--async")
         invocation = call.stdout.strip()
         site.orchid("wait", invocation)

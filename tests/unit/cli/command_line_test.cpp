@@ -279,6 +279,10 @@ TEST_CASE("explain says where a lease was placed and why not elsewhere, for call
       return {.body = R"({"id":"i-1","node":"n2","lease":"l-1-2"})"};
     if (request.target == "/v1/invocations/i-2")
       return {.body = R"({"id":"i-2","message":"no worker came free"})"};
+    if (request.target == "/v1/invocations/i-3")
+      return {.body = R"({"id":"i-3","message":"no worker came free","lease":"l-1-2"})"};
+    if (request.target == "/v1/invocations/i-4")
+      return {.body = R"({"id":"i-4","message":"no worker came free","lease":"l-0-9"})"};
     if (request.target == "/v1/placement?cores=1" || request.target == "/v1/placement?cores=4" ||
         request.target == "/v1/placement?cores=1&gpus=2")
       return {.body = R"({"hosts":[{"host":"n1","fits":false,"text":"n1: drained"},)"
@@ -297,6 +301,13 @@ TEST_CASE("explain says where a lease was placed and why not elsewhere, for call
   const Ran waiting = orchid(gateway, {"explain", "i-2"});
   CHECK(waiting.err.find("no worker came free") != std::string::npos);
   CHECK(waiting.out.find("n1: drained") != std::string::npos);
+  const Ran refused = orchid(gateway, {"explain", "i-3"});
+  CHECK(refused.out.starts_with("it has reached no worker; when one was last looked for:\n"));
+  CHECK(refused.out.find("refused: no host has room: 1 drained") != std::string::npos);
+  const Ran forgotten = orchid(gateway, {"explain", "i-4"});  // another gateway's decision
+  CHECK(forgotten.status == 0);
+  CHECK(forgotten.err.find("there is now") != std::string::npos);
+  CHECK(forgotten.out.find("n1: drained") != std::string::npos);
   CHECK(orchid(gateway, {"explain", "--cores", "4"}).out.find("yes") != std::string::npos);
   CHECK(orchid(gateway, {"explain", "--gpus", "2"}).out.find("yes") != std::string::npos);
   CHECK(orchid(gateway, {"explain", "l-9-9"}).status != 0);

@@ -186,10 +186,15 @@ TEST_CASE("without any executor calls end with no_capacity after two seconds, no
 TEST_CASE(
     "a deadline that passes in the queue is no_capacity without workers, deadline_exceeded with") {
   Bench bench;
+  bench.dispatcher->worker_refused(LeaseId{1, 9});
   const auto never = bench.call("slow", "x", {.deadline = seconds(1)});
   bench.advance(seconds(1));
   REQUIRE(never->done);
   CHECK(never->result.outcome == Outcome::no_capacity);
+  CHECK(never->result.lease == LeaseId{1, 9});  // whose decision says why
+  CHECK(never->result.node.empty());
+  CHECK(never->result.message.find("'orchid explain " + bench.last_invocation()) !=
+        std::string::npos);
   bench.grant();
   bench.settle();
   bench.call("slow", "a");
@@ -198,6 +203,7 @@ TEST_CASE(
   bench.advance(seconds(1));
   REQUIRE(late->done);
   CHECK(late->result.outcome == Outcome::deadline_exceeded);
+  CHECK(late->result.lease == LeaseId{});  // it was not refused one
   CHECK(late->result.attempt == 0);
 }
 

@@ -314,12 +314,14 @@ TEST_CASE("a gateway's address is read in each of its forms") {
 /// A dispatcher on its own thread's event loop, as far as the supply can tell.
 struct RecordingTaker final : WorkerTaker {
   void worker_granted(WorkerGrant grant) override { grants.push_back(std::move(grant)); }
+  void worker_refused(LeaseId lease) override { refused.push_back(lease); }
   void workers_asked_back(unsigned, const std::vector<ExecutorId>&) override {}
   void lease_ended(LeaseId lease) override { ended.push_back(lease); }
   void executor_answers(const ExecutorId&, bool) override {}
   void supply_exists(bool exists) override { supply = exists; }
   std::vector<WorkerGrant> grants;
   std::vector<LeaseId> ended;
+  std::vector<LeaseId> refused;
   bool supply = false;
 };
 
@@ -349,6 +351,7 @@ TEST_CASE(
     return taker.grants.size() == 1;
   });
   CHECK(taker.supply);
+  CHECK(taker.refused.size() == 1);  // before the executor came
   CHECK(taker.grants[0].lane_socket == "/run/lane");
   CHECK(taker.grants[0].node == "node1");
   std::string report;

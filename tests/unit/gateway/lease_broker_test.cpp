@@ -22,6 +22,7 @@ struct World {
   MonotonicTime now{};
   std::map<HolderId, std::vector<LeaseId>> given;
   std::map<HolderId, unsigned> asked_back;
+  std::map<HolderId, std::vector<LeaseId>> refused;
   std::vector<LeaseId> ended;
   bool answering = true;
 
@@ -51,6 +52,8 @@ struct World {
     }
     if (const auto* give = std::get_if<GiveWorker>(&action))
       given[give->holder].push_back(give->grant.lease);
+    if (const auto* refusal = std::get_if<TellRefused>(&action))
+      refused[refusal->holder].push_back(refusal->lease);
     if (const auto* back = std::get_if<AskBack>(&action)) asked_back[back->holder] += back->count;
     if (const auto* gone = std::get_if<TellLeaseEnded>(&action)) ended.push_back(gone->lease);
   }
@@ -187,6 +190,87 @@ TEST_CASE("a refused holder is not placed again before something changes") {
   CHECK(world.broker.decision_for(a) == first);
   world.join(ExecutorId("e2"), 2);
   CHECK(world.given[a].size() == 2);
+}
+
+TEST_CASE("a dispatcher that waits in vain is told once by what to ask for the newest reason") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.want(a, 1);
+  REQUIRE(world.refused[a].size() == 1);
+  const LeaseId first = world.refused[a].front();
+  const auto reasons = [&](LeaseId lease) {
+    const auto why = world.broker.explain(0, lease);
+    REQUIRE(why.has_value());
+    REQUIRE(why->size() == 1);  // the newest alone
+    REQUIRE(why->front().refusal.has_value());
+    return why->front().refusal->message;
+  };
+  const std::string without_hosts = reasons(first);
+  world.join(e1, 1, "here", 4711);
+  CHECK(world.refused[a].size() == 1);
+  CHECK(reasons(first) != without_hosts);
+  CHECK(world.broker.explain(4711, first).error().code == ErrorCode::not_found);  // whose it is not
+  // Served, and then in need again: that is another story, and the old one stays as it was.
+  world.join(ExecutorId("e2"), 1);
+  CHECK(world.given[a].size() == 1);
+  const std::string before = reasons(first);
+  world.want(a, 2);
+  REQUIRE(world.refused[a].size() == 2);
+  CHECK(world.refused[a].back() != first);
+  CHECK(reasons(first) == before);
+  // So is that of a call that has given up, and of one that waits later.
+  const LeaseId second = world.refused[a].back();
+  const std::string then = reasons(second);
+  world.want(a, 1);
+  world.join(ExecutorId("e3"), 1, "here", 4711);
+  world.want(a, 2);
+  REQUIRE(world.refused[a].size() == 3);
+  CHECK(reasons(second) == then);
+  CHECK(reasons(world.refused[a].back()) != then);
+}
+
+TEST_CASE("who was refused before a worker came is told anew when that one has gone") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.join(e1, 1);
+  world.want(a, 2);  // a place for one, and none for the other; the grant comes after both
+  CHECK(world.given[a].size() == 1);
+  CHECK(world.refused[a].size() == 1);
+  world.broker.executor_said(e1, GrantChanged{.cores = {}}, world.now);
+  world.broker.executor_said(e1, LeaseClosed{world.given[a].front(), LeaseEnd::reclaimed},
+                             world.now);
+  world.perform();
+  CHECK(world.refused[a].size() == 2);
+}
+
+TEST_CASE("of decisions about leases the newest are remembered, in their order") {
+  DecisionIndex index;
+  const LeaseId first{1, 1};
+  const LeaseId second{1, 2};
+  index.note(first, placement::DecisionId(1));
+  index.note(second, placement::DecisionId(2));
+  index.note(first, placement::DecisionId(3));
+  CHECK(index.find(first) == std::vector{placement::DecisionId(1), placement::DecisionId(3)});
+  index.forget(first);
+  CHECK(index.find(first).empty());
+  index.note(first, placement::DecisionId(4));
+  for (std::uint64_t i = 0; i < DecisionIndex::most - 2; ++i)
+    index.note(LeaseId{2, i}, placement::DecisionId(100 + i));
+  CHECK(index.find(second).size() == 1);  // as many as there may be
+  index.note(LeaseId{3, 1}, placement::DecisionId(5));
+  CHECK(index.find(second).empty());
+  CHECK(index.find(first) == std::vector{placement::DecisionId(4)});
+}
+
+TEST_CASE("of a call that waits in vain what its own host and all others lack is remembered") {
+  WorkerBroker broker({.epoch = 1, .boot_id = "here", .remote_dispatch = true});
+  broker.add_dispatcher(a, {});
+  broker.want_workers(a, 1, MonotonicTime{});
+  std::optional<LeaseId> lease;
+  for (const BrokerAction& action : broker.take_actions())
+    if (const auto* told = std::get_if<TellRefused>(&action)) lease = told->lease;
+  REQUIRE(lease.has_value());
+  CHECK(broker.explain(0, *lease)->size() == 2);
 }
 
 TEST_CASE("free cores are shared out evenly among dispatchers that want more") {
