@@ -79,8 +79,9 @@ Result<void> Relay::turn() {
 }
 
 void Relay::wait() {
-  // While a call is away, the next one in the local lane has to wait.
-  const bool looks_for_calls = local_ && !in_remote_;
+  // While a call is away, or nobody is there to take it, the next one in the local lane has to
+  // wait.
+  const bool looks_for_calls = local_ && remote_ && !in_remote_;
   const bool sleeps =
       (!looks_for_calls || local_->prepare_to_sleep()) && (!remote_ || remote_->prepare_to_sleep());
   std::array<pollfd, 4> wait{{{gateway_.get(), POLLIN, 0},
@@ -191,9 +192,17 @@ Result<bool> Relay::pass_call() {
                                    .entry = header.entry,
                                    .deadline = std::chrono::nanoseconds(header.deadline_ns),
                                    .input = (*request)->input});
-  if (!sent) return fail(sent.error());
-  in_remote_ = true;
+  if (!sent && sent.error().code != ErrorCode::unreachable) return fail(sent.error());
+  in_remote_ = sent.has_value();
+  if (!sent) lose_remote();
   return true;
+}
+
+/// The executor knows what has become of the worker. A call that has not gone out is sent again by
+/// whoever waits for it.
+void Relay::lose_remote() {
+  remote_.reset();
+  remote_lost_at_ = Clock::now();
 }
 
 Result<bool> Relay::pass_answer() {
@@ -201,9 +210,7 @@ Result<bool> Relay::pass_answer() {
   auto response = remote_->receive();
   if (!response) {
     if (response.error().code != ErrorCode::unreachable) return fail(std::move(response.error()));
-    // The executor knows what has become of the worker.
-    remote_.reset();
-    remote_lost_at_ = Clock::now();
+    lose_remote();
     return false;
   }
   if (!*response) return false;
