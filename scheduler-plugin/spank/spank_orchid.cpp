@@ -71,6 +71,11 @@ const char* value_of(const char* word, std::string_view name) {
   return std::string_view(word).starts_with(name) ? word + name.size() : nullptr;
 }
 
+bool is_setting(const char* word) {
+  return value_of(word, "orchid=") != nullptr || value_of(word, "site=") != nullptr ||
+         std::string_view(word) == "site";
+}
+
 Settings settings_of(int count, char** words) {
   Settings settings;
   for (int i = 0; i < count; ++i) {
@@ -156,8 +161,13 @@ extern const unsigned int spank_plugin_version;
 SPANK_PLUGIN(orchid, 1)
 
 /// Slurm wants options registered anew in each of its programs.
-int slurm_spank_init(spank_t spank, int, char**) {
+int slurm_spank_init(spank_t spank, int count, char** words) {
   const spank_context_t where = spank_context();
+  if (where == S_CTX_ALLOCATOR)  // of sbatch: one line for whoever tries the new configuration out
+    for (int i = 0; i < count; ++i)
+      if (!is_setting(words[i]))
+        slurm_error("orchid: plugstack.conf says '%s'; there are orchid=PATH, site and site=SOCKET",
+                    words[i]);
   if (where == S_CTX_LOCAL || where == S_CTX_ALLOCATOR || where == S_CTX_REMOTE)
     if (spank_option_register(spank, &option_of_jobs) != ESPANK_SUCCESS)
       slurm_error("orchid: the option --orchid-share cannot be registered");

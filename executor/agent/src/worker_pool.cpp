@@ -12,7 +12,8 @@
 namespace orchid::executor {
 namespace {
 constexpr std::chrono::milliseconds longest_retry{5000};
-/// Of a worker's memory, for a lane over UCX: 11 MiB were seen, its thread's stack among them.
+/// On top of a worker's memory, for a lane over UCX: 11 MiB were seen, its thread's stack among
+/// them.
 constexpr ByteCount ucx_data = 16_MiB;
 constexpr std::chrono::milliseconds birth_pause{3};
 }  // namespace

@@ -58,8 +58,8 @@ std::vector<std::string> step_command(const ShareRequest& r) {
   if (r.option.cores != 0) add("--cores", std::to_string(r.option.cores));
   if (const auto memory = memory_of(r.option, r.job))
     add("--memory", fmt::format("{}MiB", memory->value >> 20));
-  if (r.option.bandwidth != 0)
-    add("--bandwidth-cap", fmt::format("{}MiB", r.option.bandwidth >> 20));
+  if (r.option.bandwidth_bytes != 0)
+    add("--bandwidth-cap", fmt::format("{}MiB", r.option.bandwidth_bytes >> 20));
   if (r.ends_in) add("--ends-in", fmt::format("{}s", (*r.ends_in - end_margin).count()));
   return words;
 }

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import struct
 import subprocess
@@ -160,13 +161,14 @@ def run_programs(orchid, source, work):
 def check_ucx_is_hidden(prefix):
     """Lanes to other hosts load UCX when they are needed: a user's compiler, linker and CMake never hear of it."""
     archives = [*prefix.rglob("*.a"), *prefix.rglob("*.so")]
+    expect("archives are installed", bool(archives), True)
     symbols = subprocess.run(["nm", "--extern-only", "--format=posix", *archives], check=True, stdout=subprocess.PIPE,
                              stderr=subprocess.DEVNULL, text=True, timeout=STEP_DEADLINE_S).stdout
-    expect("archives are installed", bool(archives), True)
     expect("UCX's symbols in them", [line for line in symbols.splitlines() if line.startswith(("ucp_", "ucs_", "uct_", "ucm_"))], [])
-    texts = [*prefix.rglob("*.h"), *prefix.rglob("*.cmake"), *prefix.rglob("*.pc")]
-    expect("headers are installed", any(text.suffix == ".h" for text in texts), True)
-    expect("files that name UCX's", [text for text in texts if any(word in text.read_text() for word in ("<ucp/", "<ucs/", "<uct/", "-lucp"))], [])
+    texts = {suffix: list(prefix.rglob(f"*.{suffix}")) for suffix in ("h", "cmake")}
+    expect("headers and a package are installed", all(texts.values()), True)
+    expect("headers that include UCX's", [text for text in texts["h"] if re.search(r"<uc[pstm]/", text.read_text())], [])
+    expect("CMake files that look for UCX", [text for text in texts["cmake"] if re.search(r"(?i)\bucx\b|libuc[pstm]", text.read_text())], [])
 
 
 def check_unmarked(build):

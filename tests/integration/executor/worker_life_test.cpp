@@ -37,6 +37,17 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a thousand calls start no process") {
   CHECK(forks_so_far() - forks < 500);
 }
 
+TEST_CASE("a function can have all the memory of its worker, whatever the lane needs") {
+  LocalExecutor executor({.programs = PROGRAMS,
+                          .worker_memory = 128_MiB,
+                          .remote = lane_under_test() != LaneKind::local,
+                          .trusted_fabric = is_fabric_trusted()});
+  WorkerClient worker(executor, lane_under_test());
+  const LaneSlot slot = worker.load(test_function("fills_memory"));
+  CHECK(worker.call(slot, "126 0").outcome == Outcome::ok);
+  CHECK(worker.call(slot, "160 0").outcome != Outcome::ok);
+}
+
 TEST_CASE_FIXTURE(ExecutorFixture,
                   "a running worker has no rights, no threads and few descriptors") {
   const LaneSlot slot = worker.load(test_function("counts_calls"));

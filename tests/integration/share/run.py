@@ -307,6 +307,10 @@ def a_wrong_option_is_refused_by_sbatch(site):
                               text=True, timeout=30, stdin=subprocess.DEVNULL, check=False)
         expect(done.returncode != 0 and wanted in done.stderr, f"{option}: {done.returncode} {done.stderr}")
     expect("--orchid-share" in site.cluster.run("sbatch", "--help"), "its help tells how it is meant")
+    with_plugin(site, f"optional {PLUGIN} Site")
+    done = subprocess.run(["sbatch", "--test-only", "--wrap", "true"], env=site.environment, cwd="/tmp", capture_output=True, text=True,
+                          timeout=30, stdin=subprocess.DEVNULL, check=False)
+    expect(done.returncode == 0 and "plugstack.conf says 'Site'" in done.stderr, f"so is a wrong word of the administrator's: {done.stderr}")
 
 
 def a_job_runs_without_orchid(site):

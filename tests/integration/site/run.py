@@ -287,6 +287,7 @@ def nothing_is_left_when_the_gateway_has_been_killed(site):
 def goes_after_the_gateway(site, place, job):
     place.wait_for_grants(1)
     everybody = family(place.host.executors()[0])
+    expect(len(job.placeholders()) == 1, f"there is a placeholder: {job.placeholders()}")
     site.stop_gateway(kill=True)
     try:
         wait_until(lambda: not any(map(alive, everybody)), "the executor and all that it has started end", job.trouble)

@@ -27,7 +27,8 @@ TEST_CASE("what is to be shared is said by cores and memory, in any order") {
   CHECK(read("mem:524288K") == ShareOption{.memory_bytes = gib / 2});
   CHECK(read("mem:512") == ShareOption{.memory_bytes = gib / 2});  // as Slurm's --mem
   CHECK(read("cores:1,cores:2").cores == 2);
-  CHECK(read("bandwidth:2G,mem:1G") == ShareOption{.memory_bytes = gib, .bandwidth = 2 * gib});
+  CHECK(read("bandwidth:2G,mem:1G") ==
+        ShareOption{.memory_bytes = gib, .bandwidth_bytes = 2 * gib});
 }
 
 TEST_CASE("what cannot be understood is told") {

@@ -43,7 +43,7 @@ TEST_CASE("a share is a step on each node that takes nothing from other steps") 
 
 TEST_CASE("what its functions may move is capped if that is said") {
   CHECK_FALSE(has(step_command(request_of({})), "--bandwidth-cap"));
-  const auto capped = step_command(request_of({.bandwidth = 2ULL << 30}));
+  const auto capped = step_command(request_of({.bandwidth_bytes = 2ULL << 30}));
   CHECK(after(capped, "--bandwidth-cap") == "2048MiB");
 }
 

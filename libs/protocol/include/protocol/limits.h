@@ -24,8 +24,8 @@ constexpr ByteCount control_frame = 1_MiB;
 constexpr std::chrono::seconds default_deadline{60};
 constexpr std::chrono::hours longest_deadline{24};
 constexpr std::chrono::seconds lease_claim{10};
-/// Without a gateway, a batch job's grant lasts so long unless its owner says otherwise: more than
-/// an outage of five minutes, on which no direct call depends.
+/// A batch job's grant lasts so long without a gateway, unless its owner says otherwise: direct
+/// calls on it are to outlive an outage of five minutes.
 constexpr std::chrono::seconds gateway_grace{600};
 constexpr std::chrono::milliseconds cancel_grace{100};
 constexpr std::chrono::seconds load_time{5};  // linking and static initialisers of a module

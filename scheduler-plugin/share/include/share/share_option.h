@@ -1,7 +1,6 @@
-// share/share_option.h: what of a job is shared, as people write it:
-// "cores:4,mem:8G,bandwidth:2G". Nothing but
-// this header is needed, no memory is allocated and nothing is thrown: the plugin in Slurm's
-// programs reads it too.
+// share/share_option.h: what of a job is shared, as people write it: "cores:4,mem:8G,bandwidth:2G".
+// Nothing but this header is needed, no memory is allocated and nothing is thrown: the plugin in
+// Slurm's programs reads it too.
 #pragma once
 #include <charconv>
 #include <cstdint>
@@ -12,9 +11,9 @@ namespace orchid::share {
 
 /// On each node of the job.
 struct ShareOption {
-  std::uint32_t cores = 0;         // at most; 0: all that the job does not use
-  std::uint64_t memory_bytes = 0;  // 0: as much of the job's memory as of its cores
-  std::uint64_t bandwidth = 0;     // bytes that functions may move in a second; 0: all
+  std::uint32_t cores = 0;            // at most; 0: all that the job does not use
+  std::uint64_t memory_bytes = 0;     // 0: as much of the job's memory as of its cores
+  std::uint64_t bandwidth_bytes = 0;  // that functions may move in a second; 0: all
   friend bool operator==(const ShareOption&, const ShareOption&) = default;
 };
 
@@ -49,8 +48,8 @@ inline const char* read_cores(std::string_view text, ShareOption& option) {
   return nullptr;
 }
 
-/// "512M", "8G", "8GiB"; without a unit MiB, as Slurm counts memory. The fault, if
-/// it is less than 64 MiB or no such amount.
+/// "512M", "8G", "8GiB"; without a unit MiB, as Slurm counts memory. `fault`, if it is less than
+/// 64 MiB or no such amount.
 inline const char* read_bytes(std::string_view text, const char* fault, std::uint64_t& bytes) {
   constexpr std::uint64_t least = 64ULL << 20;
   if (text.ends_with("iB")) text.remove_suffix(2);
@@ -88,7 +87,7 @@ inline ParsedShareOption parse_share_option(std::string_view text) {
     else if (detail::takes_off(part, "bandwidth:"))
       parsed.fault = detail::read_bytes(
           part, "bandwidth: is followed by 64M or more, for a second, such as 512M or 2G",
-          parsed.option.bandwidth);
+          parsed.option.bandwidth_bytes);
     else
       parsed.fault =
           "write cores:N, cores:auto, mem:SIZE or bandwidth:SIZE, with a comma between two of them";
