@@ -190,6 +190,54 @@ TEST_CASE("room of large answers comes back also after hundreds of small ones") 
   call(1_MiB .value);
 }
 
+TEST_CASE(
+    "answers to a client that gives each back stay in one place, where both have it at hand") {
+  Lane lane = make();
+  const auto call = [&] {
+    (void)send(lane.client, pattern(1000, 2));
+    echo(lane.worker);
+    return lane.client.receive().value().value();
+  };
+  const LaneResponse first = call();
+  lane.client.release(first);
+  for (int i = 0; i < 1000; ++i) {
+    const LaneResponse next = call();
+    REQUIRE(next.payload.data() == first.payload.data());
+    lane.client.release(next);
+  }
+  // What is kept is left alone, also while later ones come and go.
+  const LaneResponse kept = call();
+  for (int i = 0; i < 100; ++i) {
+    const LaneResponse next = call();
+    REQUIRE(next.payload.data() != kept.payload.data());
+    lane.client.release(next);
+  }
+  CHECK(same(kept.payload, pattern(1000, 2)));
+  lane.client.release(kept);
+  lane.client.release(call());
+  CHECK(call().payload.data() == first.payload.data());
+}
+
+TEST_CASE("what a client says of answers that it holds is taken for no more than that") {
+  for (const int said : {0, 1, 2, 3, 200, 255}) {
+    Lane lane = make({64_KiB, 64_KiB});
+    for (int i = 0; i < 40; ++i) {  // it gives nothing back
+      (void)send(lane.client, pattern(1000, 2));
+      lane.raw.request_ring()[i].header.held_answers = static_cast<std::uint8_t>(said);
+      const auto request = lane.worker.receive().value();
+      REQUIRE(request.has_value());
+      std::byte* room = lane.worker.output(1000);
+      REQUIRE(room != nullptr);
+      std::memset(room, i, 1000);
+      REQUIRE(lane.worker.answer({}).has_value());
+      const auto response = lane.client.receive().value();
+      REQUIRE(response.has_value());
+      CHECK(response->payload.size() == 1000);
+      CHECK(response->payload[999] == std::byte(i));
+    }
+  }
+}
+
 TEST_CASE("random sizes, held answers and wrap-around never mix bytes up") {
   Lane lane = make({256_KiB, 256_KiB});
   std::mt19937 random(12345);
@@ -336,6 +384,7 @@ TEST_CASE("nonsense in shared memory ends the lane and never reaches outside of 
       header.payload_length = random() >> (random() % 64);
       header.payload_offset = random() >> (random() % 64);
       header.kind = static_cast<std::uint8_t>(random());
+      header.held_answers = static_cast<std::uint8_t>(random());
       header.request_id = 1;
       header.sequence = 1;
       lane.raw.request_ring()[0].header = header;

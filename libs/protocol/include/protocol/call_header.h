@@ -40,7 +40,8 @@ struct CallHeader {
   std::uint8_t kind = 0;
   std::uint8_t status = 0;
   std::uint8_t version = call_header_version;
-  std::uint8_t reserved = 0;
+  std::uint8_t held_answers = 0;  // request: 1 more than calls since the oldest one whose answer
+                                  // the client has not given back; 0: it does not say
   std::uint64_t origin = 0;    // response: length of the log
   std::uint64_t sequence = 0;  // the local lane's; written last
 };

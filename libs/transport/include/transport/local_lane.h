@@ -134,6 +134,7 @@ class LocalLaneWorker final : public LaneWorker {
  private:
   [[nodiscard]] const char* read_request(LaneEntry& entry, LaneRequest& request) const;
   LocalLaneWorker(LaneDescriptors descriptors, LaneMemory memory);
+  void free_told(std::uint8_t held_answers);
   void reclaim();
   [[nodiscard]] bool place(std::size_t size);
 

@@ -58,6 +58,7 @@ Result<std::uint64_t> LocalLaneClient::send(const LaneCall& call) {
   header.entry = call.entry;
   header.flags = call.flags;
   header.kind = static_cast<std::uint8_t>(call.kind);
+  header.held_answers = static_cast<std::uint8_t>(1 + number - oldest_unreleased_);
   std::uint64_t piece = InputRooms::none;
   if (call.input.size() <= inline_bytes) {
     if (!call.input.empty()) std::memcpy(entry.payload, call.input.data(), call.input.size());

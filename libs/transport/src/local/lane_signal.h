@@ -28,7 +28,7 @@ inline void publish(LaneEntry& entry, const CallHeader& header, std::uint64_t nu
   out.kind = header.kind;
   out.status = header.status;
   out.version = header.version;
-  out.reserved = header.reserved;
+  out.held_answers = header.held_answers;
   out.origin = header.origin;
   std::atomic_ref<std::uint64_t>(out.sequence).store(number + 1, std::memory_order_release);
 }

@@ -73,8 +73,17 @@ Result<std::optional<LaneRequest>> LocalLaneWorker::receive() {
   }
   taken_ = true;
   output_size_ = 0;
+  free_told(request->value().header.held_answers);
   outputs_.begin();
   return request;
+}
+
+/// What the client says with a call: then outputs for one that waits for each answer stay in one
+/// place, in the caches of both. Marks would have to be fetched.
+void LocalLaneWorker::free_told(std::uint8_t held_answers) {
+  if (held_answers == 0 || held_answers > next_ + 1) return;  // it says nothing
+  const std::uint64_t held = next_ + 1 - held_answers;
+  while (outputs_.oldest().value_or(held) < held) outputs_.free_oldest();
 }
 
 void LocalLaneWorker::reclaim() {
