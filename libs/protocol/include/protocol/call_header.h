@@ -42,8 +42,8 @@ struct CallHeader {
   std::uint8_t version = call_header_version;
   std::uint8_t held_answers = 0;  // request: 1 more than calls since the oldest one whose answer
                                   // the client has not given back; 0: it does not say
-  std::uint64_t origin = 0;    // response: length of the log
-  std::uint64_t sequence = 0;  // the local lane's; written last
+  std::uint64_t origin = 0;       // response: length of the log
+  std::uint64_t sequence = 0;     // the local lane's; written last
 };
 static_assert(sizeof(CallHeader) == 64 && std::is_trivially_copyable_v<CallHeader>);
 static_assert(offsetof(CallHeader, entry) == 40 && offsetof(CallHeader, sequence) == 56);
