@@ -148,9 +148,7 @@ class Colocation {
     ladder.push_back(full_.get());
     std::string chosen;
     for (const auto& victim : streaming_) {
-      ChartLine line{victim->name(), {{0, 0}}};
-      for (const ChartPoint& point : slowdowns(*victim, ladder, chart_rounds, full_throughput_))
-        line.points.push_back(point);
+      ChartLine line = line_of(*victim, ladder, chart_rounds);
       const double share = share_that_costs(margin * allowed, line);
       protected_.push_back({victim.get(), cap_of(share), start(cap_of(share))});
       chosen +=
@@ -159,15 +157,20 @@ class Colocation {
     }
     // Of jobs that compute, little is to be seen, so a few points will do.
     const std::vector<FunctionLoad*> upper(ladder.end() - 3, ladder.end());
-    for (const auto& victim : computing_) {
-      ChartLine line{victim->name(), {{0, 0}}};
-      for (const ChartPoint& point : slowdowns(*victim, upper, chart_rounds / 3, full_throughput_))
-        line.points.push_back(point);
-      lines_.push_back(std::move(line));
-    }
+    for (const auto& victim : computing_)
+      lines_.push_back(line_of(*victim, upper, chart_rounds / 3));
     fmt::print("functions at full speed move {:.1f} GB/s\n{}{}", full_throughput_ / 1e9,
                table_of(lines_), chosen);
     std::fflush(stdout);
+  }
+
+  /// From the origin on, over what each load costs.
+  [[nodiscard]] ChartLine line_of(Victim& victim, const std::vector<FunctionLoad*>& loads,
+                                  int rounds) const {
+    ChartLine line{victim.name(), {{0, 0}}};
+    for (const ChartPoint& point : slowdowns(victim, loads, rounds, full_throughput_))
+      line.points.push_back(point);
+    return line;
   }
 
   /// By a line through the origin, of least squares, over what the caps have cost.

@@ -71,20 +71,17 @@ const char* value_of(const char* word, std::string_view name) {
   return std::string_view(word).starts_with(name) ? word + name.size() : nullptr;
 }
 
-bool is_setting(const char* word) {
-  return value_of(word, "orchid=") != nullptr || value_of(word, "site=") != nullptr ||
-         std::string_view(word) == "site";
-}
-
-Settings settings_of(int count, char** words) {
-  Settings settings;
-  for (int i = 0; i < count; ++i) {
-    if (const char* program = value_of(words[i], "orchid=")) settings.program = program;
-    const char* socket = value_of(words[i], "site=");
-    if (socket != nullptr) settings.host_socket = socket;
-    if (socket != nullptr || std::string_view(words[i]) == "site") settings.site = "yes";
+/// False: there is no such setting.
+bool read_setting(const char* word, Settings& settings) {
+  if (const char* program = value_of(word, "orchid=")) {
+    settings.program = program;
+    return true;
   }
-  return settings;
+  const char* socket = value_of(word, "site=");
+  if (socket == nullptr && std::string_view(word) != "site") return false;
+  settings.site = "yes";
+  if (socket != nullptr) settings.host_socket = socket;
+  return true;
 }
 
 bool is_batch_script(spank_t spank) {
@@ -163,11 +160,12 @@ SPANK_PLUGIN(orchid, 1)
 /// Slurm wants options registered anew in each of its programs.
 int slurm_spank_init(spank_t spank, int count, char** words) {
   const spank_context_t where = spank_context();
-  if (where == S_CTX_ALLOCATOR)  // of sbatch: one line for whoever tries the new configuration out
-    for (int i = 0; i < count; ++i)
-      if (!is_setting(words[i]))
-        slurm_error("orchid: plugstack.conf says '%s'; there are orchid=PATH, site and site=SOCKET",
-                    words[i]);
+  Settings settings;
+  for (int i = 0; i < count; ++i)
+    // Of sbatch: whoever tries the new configuration out sees it.
+    if (!read_setting(words[i], settings) && where == S_CTX_ALLOCATOR)
+      slurm_error("orchid: plugstack.conf says '%s'; there are orchid=PATH, site and site=SOCKET",
+                  words[i]);
   if (where == S_CTX_LOCAL || where == S_CTX_ALLOCATOR || where == S_CTX_REMOTE)
     if (spank_option_register(spank, &option_of_jobs) != ESPANK_SUCCESS)
       slurm_error("orchid: the option --orchid-share cannot be registered");
@@ -178,8 +176,11 @@ int slurm_spank_init(spank_t spank, int count, char** words) {
 int slurm_spank_task_init(spank_t spank, int count, char** words) {
   if (!wish.told || !is_batch_script(spank)) return 0;
   char** environment = nullptr;
-  if (spank_get_item(spank, S_JOB_ENV, &environment) == ESPANK_SUCCESS && environment != nullptr)
-    start_share(settings_of(count, words), environment);
+  if (spank_get_item(spank, S_JOB_ENV, &environment) != ESPANK_SUCCESS || environment == nullptr)
+    return 0;
+  Settings settings;
+  for (int i = 0; i < count; ++i) (void)read_setting(words[i], settings);
+  start_share(settings, environment);
   return 0;
 }
 }

@@ -71,12 +71,16 @@ ExitStatus explain_now(Shell& shell, const ExplainArguments& arguments) {
   return ExitStatus::ok;
 }
 
+std::string placement_of(Shell& shell, const std::string& lease) {
+  return shell.client().get("/v1/leases/" + lease + "/placement");
+}
+
 /// Nothing: there is no lease, or what was decided about it is no more remembered and need not be.
 std::optional<std::string> decisions_about(Shell& shell, const std::string& lease,
                                            bool may_be_forgotten) {
   if (lease.empty()) return std::nullopt;
   try {
-    return shell.client().get("/v1/leases/" + lease + "/placement");
+    return placement_of(shell, lease);
   } catch (const Error& error) {
     if (!may_be_forgotten || error.kind() != ErrorKind::not_found) throw;
     return std::nullopt;
@@ -86,7 +90,7 @@ std::optional<std::string> decisions_about(Shell& shell, const std::string& leas
 ExitStatus run_explain(Shell& shell, const ExplainArguments& arguments) {
   if (arguments.id.empty()) return explain_now(shell, arguments);
   if (!arguments.id.starts_with("i-"))
-    return print_decisions(shell, shell.client().get("/v1/leases/" + arguments.id + "/placement"));
+    return print_decisions(shell, placement_of(shell, arguments.id));
   const json invocation = json::parse(shell.client().get("/v1/invocations/" + arguments.id));
   const std::string lease = invocation.value("lease", "");
   const std::string node = invocation.value("node", "");

@@ -192,27 +192,24 @@ Result<bool> Relay::pass_call() {
                                    .entry = header.entry,
                                    .deadline = std::chrono::nanoseconds(header.deadline_ns),
                                    .input = (*request)->input});
-  if (!sent && sent.error().code != ErrorCode::unreachable) return fail(sent.error());
-  in_remote_ = sent.has_value();
-  if (!sent) lose_remote();
+  if (!sent) return lose_remote(sent.error());
+  in_remote_ = true;
   return true;
 }
 
 /// The executor knows what has become of the worker. A call that has not gone out is sent again by
-/// whoever waits for it.
-void Relay::lose_remote() {
+/// whoever waits for it. Errors: `why`, if the lane has not merely broken.
+Result<bool> Relay::lose_remote(Failure why) {
+  if (why.code != ErrorCode::unreachable) return fail(std::move(why));
   remote_.reset();
   remote_lost_at_ = Clock::now();
+  return false;
 }
 
 Result<bool> Relay::pass_answer() {
   if (!remote_) return false;
   auto response = remote_->receive();
-  if (!response) {
-    if (response.error().code != ErrorCode::unreachable) return fail(std::move(response.error()));
-    lose_remote();
-    return false;
-  }
+  if (!response) return lose_remote(std::move(response.error()));
   if (!*response) return false;
   auto answered = answer(**response);
   remote_->release(**response);

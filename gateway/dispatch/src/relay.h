@@ -46,7 +46,7 @@ class Relay {
   [[nodiscard]] Result<void> pass_end(LaneEnded ended);
   [[nodiscard]] Result<bool> pass_call();
   [[nodiscard]] Result<bool> pass_answer();
-  void lose_remote();
+  [[nodiscard]] Result<bool> lose_remote(Failure why);
   [[nodiscard]] Result<void> answer(const transport::LaneResponse& response);
   [[nodiscard]] Result<void> tell_gateway(const LaneMessage& message,
                                           const std::vector<int>& descriptors = {});

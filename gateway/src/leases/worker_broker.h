@@ -180,8 +180,7 @@ class WorkerBroker {
     std::uint64_t refused_at =
         0;  // of the capacity's version: it is not asked again before that changes
     std::optional<placement::DecisionId> decision;
-    bool over_quota = false;                      // by that decision
-    std::vector<placement::DecisionId> refusals;  // of the last look for a place
+    bool over_quota = false;         // by that decision
     std::optional<LeaseId> refused;  // what a dispatcher asks for in vain and was told of
     [[nodiscard]] unsigned unmet() const { return wanted > held ? wanted - held : 0; }
     /// What it could be asked for.
@@ -193,9 +192,10 @@ class WorkerBroker {
   [[nodiscard]] bool open_one(MonotonicTime now);
   [[nodiscard]] bool open_for(HolderId id, Holder& holder, MonotonicTime now);
   [[nodiscard]] const Lease* find_place(HolderId id, Holder& holder, MonotonicTime now);
-  void remember_refusals(HolderId id, Holder& holder);
-  [[nodiscard]] LeaseBook::Opening open_first(LeaseBook::Request request, Holder& holder,
-                                              MonotonicTime now);
+  using Decisions = std::vector<placement::DecisionId>;
+  void remember_refusals(HolderId id, Holder& holder, const Decisions& refusals);
+  [[nodiscard]] LeaseBook::Opening open_first(LeaseBook::Request request, const Holder& holder,
+                                              Decisions& refusals, MonotonicTime now);
   [[nodiscard]] std::optional<WorkerDemand> demand_of(const Holder& holder) const;
   [[nodiscard]] static WorkerNeeds needs_of(const WorkerTerms& terms);
   void ask_back(MonotonicTime now);

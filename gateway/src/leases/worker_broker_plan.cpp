@@ -69,8 +69,8 @@ const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime
     request.client->expires_in =
         std::max(std::chrono::milliseconds(0),
                  std::chrono::duration_cast<std::chrono::milliseconds>(holder.expires - now));
-  holder.refusals.clear();
-  const LeaseBook::Opening opening = open_first(std::move(request), holder, now);
+  Decisions refusals;
+  const LeaseBook::Opening opening = open_first(std::move(request), holder, refusals, now);
   holder.decision = opening.decision;
   holder.over_quota = !opening.lease && opening.lease.error().code == ErrorCode::quota;
   if (holder.client) decisions_.note(holder.client->client_lease, opening.decision);
@@ -79,28 +79,27 @@ const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime
     return *opening.lease;
   }
   holder.refused_at = capacity_.version();
-  if (!holder.client) remember_refusals(id, holder);
+  if (!holder.client) remember_refusals(id, holder, refusals);
   return nullptr;
 }
 
 /// So that a call that waits in vain can say why: under the id of a lease that there will not be.
-void WorkerBroker::remember_refusals(HolderId id, Holder& holder) {
+void WorkerBroker::remember_refusals(HolderId id, Holder& holder, const Decisions& refusals) {
   if (!holder.refused) {
     holder.refused = leases_.next_id();
     actions_.emplace_back(TellRefused{id, *holder.refused});
   }
   decisions_.forget(*holder.refused);  // only how it is now
-  for (const placement::DecisionId decision : holder.refusals)
-    decisions_.note(*holder.refused, decision);
+  for (const placement::DecisionId decision : refusals) decisions_.note(*holder.refused, decision);
 }
 
 /// A better alternative elsewhere comes before a lesser one on the holder's own host. The last
-/// refusal speaks of all of them.
-LeaseBook::Opening WorkerBroker::open_first(LeaseBook::Request request, Holder& holder,
-                                            MonotonicTime now) {
+/// refusal speaks of all of them. All of them come into `refusals`.
+LeaseBook::Opening WorkerBroker::open_first(LeaseBook::Request request, const Holder& holder,
+                                            Decisions& refusals, MonotonicTime now) {
   const auto open = [&] {
     LeaseBook::Opening opening = leases_.open(request, now);
-    if (!opening.lease) holder.refusals.push_back(opening.decision);
+    if (!opening.lease) refusals.push_back(opening.decision);
     return opening;
   };
   if (!holder.terms.remote) return open();

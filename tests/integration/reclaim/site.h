@@ -30,8 +30,8 @@ bool eventually(Condition condition, std::chrono::seconds patience = std::chrono
 /// Owned by the test's thread; ends with it.
 class Site {
  public:
-  /// With a `host` the executors that are started without one of their own count as that machine's,
-  /// which is reached over UCX.
+  /// With a `host` all executors count as that machine's, which is reached over UCX; pilots of a
+  /// host of their own are for sites without.
   explicit Site(std::string host = "");
   [[nodiscard]] Client client() const;
   [[nodiscard]] CommandResult orchid(std::vector<std::string> words, std::string input = {}) const;
