@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "foundation/log.h"
+
 namespace orchid::dispatch {
 
 using transport::LaneResponse;
@@ -73,9 +75,7 @@ Result<void> Relay::turn() {
     const auto passed = (this->*step)();
     if (!passed) return fail(passed.error());
   }
-  if (remote_lost_at_ && Clock::now() - *remote_lost_at_ > explain_within)
-    return fail(ErrorCode::unreachable, "the worker's host does not answer");
-  return {};
+  return check_time();
 }
 
 void Relay::wait() {
@@ -125,6 +125,7 @@ Result<bool> Relay::pass_to_gateway() {
 }
 
 Result<void> Relay::open_lanes(const LaneClaimed& claimed) {
+  executor_due_.reset();
   auto key = transport::parse_connection_key(claimed.key);
   if (!key || claimed.port == 0) return fail(nonsense("the executor"));
   const auto context =
@@ -134,7 +135,7 @@ Result<void> Relay::open_lanes(const LaneClaimed& claimed) {
       transport::UcxLaneClient::connect(**context, {.address = host_ + std::to_string(claimed.port),
                                                     .key = *key,
                                                     .deadline = Clock::now() + connect_within});
-  if (!remote) return fail(std::move(remote.error()));
+  if (!remote) return opening_failed(std::move(remote.error()));
   auto theirs = transport::make_lane({claimed.request_bytes, claimed.response_bytes});
   if (!theirs) return fail(std::move(theirs.error()));
   auto ours = transport::duplicate(*theirs);
@@ -144,7 +145,7 @@ Result<void> Relay::open_lanes(const LaneClaimed& claimed) {
   remote_.emplace(std::move(*remote));
   local_.emplace(std::move(*local));
   in_remote_ = false;
-  remote_lost_at_.reset();
+  failed_openings_ = 0;
   LaneClaimed local_claim = claimed;
   local_claim.port = 0;
   local_claim.key.clear();
@@ -168,7 +169,7 @@ Result<void> Relay::pass_end(LaneEnded ended) {
   ended.log = {};
   remote_.reset();
   local_.reset();
-  remote_lost_at_.reset();
+  executor_due_.reset();
   in_remote_ = false;
   return tell_gateway(ended);
 }
@@ -202,8 +203,35 @@ Result<bool> Relay::pass_call() {
 Result<bool> Relay::lose_remote(Failure why) {
   if (why.code != ErrorCode::unreachable) return fail(std::move(why));
   remote_.reset();
-  remote_lost_at_ = Clock::now();
+  await_executor(std::move(why));
   return false;
+}
+
+/// The worker that was announced may have died meanwhile: then the next one comes.
+Result<void> Relay::opening_failed(Failure why) {
+  const bool futile =
+      why.code == ErrorCode::unsupported || why.code == ErrorCode::bad_configuration;
+  if (futile || ++failed_openings_ == most_failed_openings) return fail(std::move(why));
+  log::info("event=worker_out_of_reach reason=\"{}\"", why.message);
+  await_executor(std::move(why));
+  return {};
+}
+
+void Relay::await_executor(Failure why) {
+  trouble_ = std::move(why.message);
+  executor_due_ = Clock::now() + explain_within;
+  replacement_asked_ = false;
+}
+
+/// An executor that says nothing takes the worker for a sound one: it is to put another in its
+/// place. Errors: `unreachable`: it does not.
+Result<void> Relay::check_time() {
+  if (!executor_due_ || Clock::now() < *executor_due_) return {};
+  if (replacement_asked_)
+    return fail(ErrorCode::unreachable, "the executor sends no other worker (" + trouble_ + ")");
+  executor_due_ = Clock::now() + replace_within;
+  replacement_asked_ = true;
+  return executor_->send(encode(LaneReplace{trouble_}));
 }
 
 Result<bool> Relay::pass_answer() {

@@ -33,8 +33,11 @@ class Relay {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::seconds connect_within{5};
-  /// For the executor's word on a worker whose lane has broken.
-  static constexpr std::chrono::seconds explain_within{5};
+  /// For the executor's word on a worker whose lane has broken, or does not come to be: a worker
+  /// that has died is told of within milliseconds. One of which nothing is heard is replaced.
+  static constexpr std::chrono::seconds explain_within{2};
+  static constexpr std::chrono::seconds replace_within{5};
+  static constexpr unsigned most_failed_openings = 3;
   static constexpr std::chrono::microseconds spin{50};
 
   [[nodiscard]] Result<void> claim();
@@ -47,6 +50,9 @@ class Relay {
   [[nodiscard]] Result<bool> pass_call();
   [[nodiscard]] Result<bool> pass_answer();
   [[nodiscard]] Result<bool> lose_remote(Failure why);
+  [[nodiscard]] Result<void> opening_failed(Failure why);
+  void await_executor(Failure why);
+  [[nodiscard]] Result<void> check_time();
   [[nodiscard]] Result<void> answer(const transport::LaneResponse& response);
   [[nodiscard]] Result<void> tell_gateway(const LaneMessage& message,
                                           const std::vector<int>& descriptors = {});
@@ -58,8 +64,12 @@ class Relay {
   std::optional<transport::SecureChannel> executor_;
   std::optional<transport::LocalLaneWorker> local_;
   std::optional<transport::UcxLaneClient> remote_;
-  bool in_remote_ = false;  // a call has been passed on and is not answered
-  std::optional<Clock::time_point> remote_lost_at_;
+  bool in_remote_ = false;        // a call has been passed on and is not answered
+  unsigned failed_openings_ = 0;  // one after the other
+  // While there is no lane to a worker that the executor has announced:
+  std::string trouble_;
+  std::optional<Clock::time_point> executor_due_;
+  bool replacement_asked_ = false;
 };
 
 }  // namespace orchid::dispatch

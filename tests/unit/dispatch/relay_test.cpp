@@ -1,0 +1,245 @@
+// A worker of another host that cannot be reached is replaced, and the relay goes on. Its gateway
+// and its executor are this test; the connections, lanes and calls are real.
+#include "relay.h"
+
+#include <doctest/doctest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <future>
+#include <string>
+#include <vector>
+
+#include "foundation/files.h"
+#include "foundation/random.h"
+#include "foundation/tcp.h"
+
+namespace orchid::dispatch {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+constexpr auto patience = 30s;
+
+void wait_readable(int descriptor) {
+  pollfd wait{.fd = descriptor, .events = POLLIN, .revents = 0};
+  (void)::poll(&wait, 1, 100);
+}
+
+/// The next packet of `receive`, which is to be a `Message`; its descriptors go to `files`.
+template <typename Message, typename Receive>
+Message hear(int descriptor, Receive receive, std::vector<UniqueFd>* files = nullptr) {
+  const auto give_up = Clock::now() + patience;
+  while (Clock::now() < give_up) {
+    std::optional<Packet> packet = receive();
+    if (!packet) {
+      wait_readable(descriptor);
+      continue;
+    }
+    auto message = parse_lane_message(packet->text).value();
+    REQUIRE_MESSAGE(std::holds_alternative<Message>(message), packet->text);
+    if (files != nullptr) *files = std::move(packet->descriptors);
+    return std::get<Message>(message);
+  }
+  FAIL("nothing came");
+  return {};
+}
+
+struct RelayFixture {
+  RelayFixture() {
+    auto ends = make_packet_pair().value();
+    gateway = std::move(ends.first);
+    end = std::async(std::launch::async, [relay_end = std::move(ends.second)]() mutable {
+      auto contexts = UcxContexts::create().value();
+      const TickRate rate = TickRate::measure();
+      return Relay(std::move(relay_end), contexts, rate).run();
+    });
+    auto listener = listen_tcp("127.0.0.1:0").value();
+    const LaneClaim claim{.lease = {1, 1}, .secret = secret, .address = listener.address};
+    REQUIRE(send_packet(gateway.get(), encode(claim)).has_value());
+    pollfd connected{.fd = listener.socket.get(), .events = POLLIN, .revents = 0};
+    REQUIRE(::poll(&connected, 1, 10'000) == 1);
+    UniqueFd socket(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    executor.emplace(transport::SecureChannel::accept(std::move(socket), [this](auto) {
+                       return secret;
+                     }).value());
+    (void)executor_hears<LaneClaim>();
+  }
+
+  void executor_says(const LaneMessage& message) {
+    REQUIRE(executor->send(encode(message)).has_value());
+  }
+  template <typename Message>
+  Message executor_hears() {
+    return hear<Message>(executor->descriptor(), [&] { return executor->receive().value(); });
+  }
+  template <typename Message>
+  Message gateway_hears(std::vector<UniqueFd>* files = nullptr) {
+    return hear<Message>(
+        gateway.get(), [&] { return receive_packet(gateway.get(), false).value(); }, files);
+  }
+  /// The executor's worker has ended, and the gateway learns of it.
+  void end_worker() {
+    executor_says(LaneEnded{.message = "it ended"});
+    CHECK(gateway_hears<LaneEnded>().message == "it ended");
+  }
+  std::string reason_of_end() {
+    REQUIRE(end.wait_for(patience) == std::future_status::ready);
+    return end.get().message;
+  }
+
+  std::future<Failure> end;  // comes when the others have gone
+  std::string secret = random_hex(32);
+  UniqueFd gateway;
+  std::optional<transport::SecureChannel> executor;
+};
+
+/// At a port of which the kernel says that nobody listens, and which nobody else gets.
+class DeadWorker {
+ public:
+  DeadWorker() {
+    sockaddr_in address{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {}, .sin_zero = {}};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    auto* name = reinterpret_cast<sockaddr*>(&address);
+    REQUIRE(::bind(socket_.get(), name, size) == 0);
+    REQUIRE(::getsockname(socket_.get(), name, &size) == 0);
+    port_ = ntohs(address.sin_port);
+  }
+  [[nodiscard]] LaneClaimed claimed() const {
+    return {.worker = 1, .port = port_, .key = random_hex(16)};
+  }
+
+ private:
+  UniqueFd socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  std::uint16_t port_ = 0;
+};
+
+class LiveWorker {
+ public:
+  [[nodiscard]] LaneClaimed claimed() const {
+    return {.worker = 2,
+            .request_bytes = geometry.request_bytes,
+            .response_bytes = geometry.response_bytes,
+            .port = static_cast<std::uint16_t>(listener_.port()),
+            .key = key_};
+  }
+  /// Whom the relay has connected to.
+  transport::UcxLaneWorker arrive() {
+    REQUIRE(arriving_.wait_for(patience) == std::future_status::ready);
+    return arriving_.get().value();
+  }
+
+  static constexpr transport::LaneGeometry geometry{1_MiB, 1_MiB};
+
+ private:
+  static transport::UcxContext& context() {
+    static auto shared = transport::UcxContext::create({}).value();
+    return shared;
+  }
+  std::string key_ = random_hex(16);
+  transport::UcxLaneListener listener_ =
+      transport::UcxLaneListener::listen(context(),
+                                         {.address = "127.0.0.1",
+                                          .key = transport::parse_connection_key(key_).value(),
+                                          .geometry = geometry})
+          .value();
+  std::future<Result<transport::UcxLaneWorker>> arriving_ =
+      std::async(std::launch::async, [this] { return listener_.accept(Clock::now() + patience); });
+};
+
+/// The gateway's end of the lane that `relay` announces now.
+transport::LocalLaneClient lane_of(RelayFixture& relay) {
+  std::vector<UniqueFd> files;
+  (void)relay.gateway_hears<LaneClaimed>(&files);
+  REQUIRE(files.size() == 3);
+  return transport::LocalLaneClient::attach(
+             {std::move(files[0]), std::move(files[1]), std::move(files[2]), LiveWorker::geometry})
+      .value();
+}
+
+void check_call(transport::LocalLaneClient& client, transport::UcxLaneWorker& worker) {
+  (void)client.send({.deadline = 10s, .input = as_bytes("ping")}).value();
+  const auto give_up = Clock::now() + patience;
+  bool answered = false;
+  while (Clock::now() < give_up) {
+    if (const auto request = worker.receive().value()) {
+      CHECK(as_text(request->input) == "ping");
+      REQUIRE(worker.answer({.message = "pong"}));
+      answered = true;
+    }
+    const auto response = client.receive().value();
+    if (!response) continue;
+    CHECK(answered);
+    CHECK(as_text(response->payload) == "pong");
+    client.release(*response);
+    return;
+  }
+  FAIL("no answer came");
+}
+
+}  // namespace
+
+TEST_CASE("a worker that has died before the relay gets to it is followed by the next one") {
+  RelayFixture relay;
+  const DeadWorker dead;
+  relay.executor_says(dead.claimed());
+  relay.end_worker();
+  LiveWorker live;
+  relay.executor_says(live.claimed());
+  auto worker = live.arrive();
+  auto client = lane_of(relay);
+  check_call(client, worker);
+}
+
+TEST_CASE("a worker that cannot be reached, of which the executor says nothing, is replaced") {
+  RelayFixture relay;
+  const DeadWorker dead;
+  relay.executor_says(dead.claimed());
+  CHECK(relay.executor_hears<LaneReplace>().reason.find("refused") != std::string::npos);
+  relay.end_worker();
+  LiveWorker live;
+  relay.executor_says(live.claimed());
+  auto worker = live.arrive();
+  auto client = lane_of(relay);
+  check_call(client, worker);
+}
+
+TEST_CASE("a worker whose lane has broken, of which the executor says nothing, is replaced") {
+  RelayFixture relay;
+  {
+    LiveWorker first;
+    relay.executor_says(first.claimed());
+    auto worker = first.arrive();
+    auto client = lane_of(relay);
+    check_call(client, worker);
+  }
+  CHECK(relay.executor_hears<LaneReplace>().reason.find("has gone") != std::string::npos);
+  relay.end_worker();
+  LiveWorker second;
+  relay.executor_says(second.claimed());
+  auto worker = second.arrive();
+  auto client = lane_of(relay);
+  check_call(client, worker);
+}
+
+TEST_CASE("after three workers out of reach, or an executor that sends no other, the relay ends") {
+  const DeadWorker dead;
+  {
+    RelayFixture relay;
+    for (int i = 0; i < 2; ++i) {
+      relay.executor_says(dead.claimed());
+      relay.end_worker();
+    }
+    relay.executor_says(dead.claimed());
+    CHECK(relay.reason_of_end().find("refused") != std::string::npos);
+  }
+  RelayFixture relay;
+  relay.executor_says(dead.claimed());
+  (void)relay.executor_hears<LaneReplace>();
+  const std::string reason = relay.reason_of_end();
+  CHECK_MESSAGE(reason.find("the executor sends no other worker") != std::string::npos, reason);
+}
+
+}  // namespace orchid::dispatch
