@@ -80,6 +80,7 @@ template <typename Row>
 struct Table {
   ClusterTime time = 0;  // of the cluster's clock when it was made; what a later question refers to
   std::vector<Row> rows;
+  bool hidden = false;  // the site shows it to its operators only: that it is empty means nothing
 };
 
 /// What is known of a cluster.

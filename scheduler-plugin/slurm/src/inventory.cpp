@@ -1,6 +1,7 @@
 #include "inventory.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "forecast.h"
@@ -13,8 +14,10 @@ namespace {
 
 using NodeUses = std::map<std::string, NodeUse>;
 
-std::map<std::string, std::vector<std::string>> partitions_by_node(const ClusterTables& tables) {
-  std::map<std::string, std::vector<std::string>> found;
+using Names = std::vector<std::string>;
+
+std::map<std::string, Names> partitions_by_node(const ClusterTables& tables) {
+  std::map<std::string, Names> found;
   for (const PartitionRow& partition : tables.partitions.rows)
     if (partition.starts_jobs)
       for (const std::string& node : partition.nodes) found[node].push_back(partition.name);
@@ -82,9 +85,13 @@ Inventory make_inventory(const ClusterTables& tables, const InventoryOptions& op
                          ClusterTime now) {
   Inventory inventory;
   auto partitions = partitions_by_node(tables);
+  const auto partitions_of = [&](const std::string& node) -> std::optional<Names> {
+    if (tables.partitions.hidden) return std::nullopt;
+    return std::move(partitions[node]);
+  };
   for (const NodeRow& row : tables.nodes.rows)
     inventory.nodes.insert_or_assign(row.name,
-                                     describe_node(row, std::move(partitions[row.name]), options));
+                                     describe_node(row, partitions_of(row.name), options));
   NodeUses uses;
   for (const JobRow& row : tables.jobs.rows) {
     SourceJob job = make_job(row, inventory.nodes);

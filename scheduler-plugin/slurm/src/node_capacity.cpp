@@ -44,11 +44,11 @@ std::vector<SourceGpu> list_gpus(std::string_view gres) {
   return gpus;
 }
 
-void judge(SourceNode& node, const NodeRow& row) {
+void judge(SourceNode& node, const NodeRow& row, bool in_no_partition) {
   for (const std::string& condition : row.conditions)
     if (holds(unusable_conditions, condition)) node.why.push_back(condition);
   if (row.has_owner) node.why.emplace_back("exclusive_user");
-  if (node.partitions.empty()) node.why.emplace_back("no_partition");
+  if (in_no_partition) node.why.emplace_back("no_partition");
   node.reason = row.reason;
   if (!node.why.empty()) {
     node.state = SourceNodeState::unusable;
@@ -86,7 +86,7 @@ void count_free_gpus(SourceNode& node, const NodeRow& row, const NodeUse& use) {
 
 }  // namespace
 
-SourceNode describe_node(const NodeRow& row, std::vector<std::string> partitions,
+SourceNode describe_node(const NodeRow& row, std::optional<std::vector<std::string>> partitions,
                          const InventoryOptions& options) {
   SourceNode node;
   node.name = row.name;
@@ -94,7 +94,6 @@ SourceNode describe_node(const NodeRow& row, std::vector<std::string> partitions
   node.hostname = row.hostname;
   node.architecture = row.architecture;
   node.features = split(row.features);
-  node.partitions = std::move(partitions);
   node.sockets = std::max(row.sockets, 1U);
   node.cores_per_socket = std::max(row.cores_per_socket, 1U);
   node.threads_per_core = std::max(row.threads_per_core, 1U);
@@ -110,7 +109,9 @@ SourceNode describe_node(const NodeRow& row, std::vector<std::string> partitions
   node.kind = is_dpu              ? SourceNodeKind::dpu
               : node.gpus.empty() ? SourceNodeKind::cpu
                                   : SourceNodeKind::gpu;
-  judge(node, row);
+  const bool in_no_partition = partitions && partitions->empty();
+  if (partitions) node.partitions = std::move(*partitions);
+  judge(node, row, in_no_partition);
   return node;
 }
 

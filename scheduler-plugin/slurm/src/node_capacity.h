@@ -1,5 +1,6 @@
 // node_capacity.h: one node as a source tells of it, and what of it is free.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,9 @@ struct NodeUse {
   ByteCount memory;
 };
 
-/// A node without what anybody has of it.
-[[nodiscard]] SourceNode describe_node(const NodeRow& row, std::vector<std::string> partitions,
+/// A node without what anybody has of it. `partitions`: nothing if the site does not show them.
+[[nodiscard]] SourceNode describe_node(const NodeRow& row,
+                                       std::optional<std::vector<std::string>> partitions,
                                        const InventoryOptions& options);
 
 /// Fills in what is free. Of two counts that do not agree (slurmctld's of allocated CPUs, and the

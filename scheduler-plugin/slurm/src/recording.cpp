@@ -127,6 +127,7 @@ void put(Json& json, const char* key, const std::optional<Table<Row>>& table) {
   Json rows = Json::array();
   for (const Row& row : table->rows) rows.push_back(to_json(row));
   json[key] = {{"time", table->time}, {"rows", std::move(rows)}};
+  if (table->hidden) json[key]["hidden"] = true;
 }
 
 template <typename Row>
@@ -135,6 +136,7 @@ void get(const Json& json, const char* key, std::optional<Table<Row>>& table) {
   if (found == json.end()) return;
   table.emplace();
   found->at("time").get_to(table->time);
+  table->hidden = found->value("hidden", false);
   for (const Json& row : found->at("rows")) read(row, table->rows.emplace_back());
 }
 

@@ -20,7 +20,7 @@ from source import Source, running  # noqa: E402
 PROGRAM, CHECKER, OTHER_RELEASE = sys.argv[1:4]
 QUICK = ("--interval-ms", "200", "--requests-per-minute", "6000")
 NODES = ("--nodes", "3", "--gpus", "2", "--dpus", "1", "--cores", "8", "--sockets", "2", "--threads", "2")
-STATUS = {"unsupported": 3, "bad_configuration": 4, "unreachable": 5, "unauthenticated": 6, "timed_out": 7}
+STATUS = {"unsupported": 3, "bad_configuration": 4, "unreachable": 5, "denied": 6, "unauthenticated": 6, "timed_out": 7}
 
 
 def expect(fact, what):
@@ -190,10 +190,27 @@ def jobs_of_others_may_be_hidden():
         expect(source.nodes["n2"]["free_cores"] == "1-7", "where nothing is hidden the numbers are known")
 
 
-def refusal(cluster, *options, environment=None):
+def what_a_site_hides_else_is_no_obstacle_or_is_named():
+    nobody = pwd.getpwnam("nobody").pw_uid
+    if os.geteuid() != 0:
+        return
+    with started(*NODES, "--option", "PrivateData=jobs,partitions,reservations") as cluster, source_of(cluster, user=nobody) as source:
+        run_job(cluster, "-n6", "-w", "n1", "-t", "10")
+        cluster.run("scontrol", "create", "reservation", "reservationname=r", "users=root", "starttime=now", "duration=10", "nodes=n2",
+                    "flags=ignore_jobs")
+        source.start()
+        source.wait(lambda: source.nodes["n1"]["cores_free"] == 5, "a job's cores are not free")
+        expect(source.nodes["n3"]["state"] == "usable" and "partitions" not in source.nodes["n3"], "nobody knows its partitions")
+        source.wait(lambda: "reserved" in source.nodes["n2"].get("why", []), "that a node is reserved shows in its state")
+    with started(*NODES, "--option", "PrivateData=nodes") as cluster:
+        code, message = refusal(cluster, user=nobody)
+        expect(code == "denied" and "PrivateData=nodes" in message and "pilots" in message, f"without nodes nothing is known: {message}")
+
+
+def refusal(cluster, *options, environment=None, user=None):
     """The error that orchid-slurm --once ends with; its exit status fits."""
     done = subprocess.run([PROGRAM, "--once", *options], env={**cluster.environment(), **(environment or {})}, capture_output=True,
-                          text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+                          text=True, timeout=60, stdin=subprocess.DEVNULL, check=False, user=user)
     judged = subprocess.run([CHECKER], input=done.stdout, capture_output=True, text=True, timeout=60, check=False)
     expect(judged.returncode == 0 and "ended=true" in judged.stdout, f"the last line is an error: {done.stdout}{judged.stderr}")
     found = re.search(r'"code":"(\w+)","message":"(.*)","type":"error"', done.stdout)
@@ -262,7 +279,8 @@ def main():
     with started(*NODES) as cluster:
         for case in cases:
             measured(case, cluster, wanted=sys.argv[4:])
-    measured(jobs_of_others_may_be_hidden, wanted=sys.argv[4:])
+    for case in (jobs_of_others_may_be_hidden, what_a_site_hides_else_is_no_obstacle_or_is_named):
+        measured(case, wanted=sys.argv[4:])
 
 
 if __name__ == "__main__":

@@ -152,6 +152,14 @@ TEST_CASE("a node without a partition that starts jobs is unusable") {
   CHECK(inventory_of(tables).nodes.at("n1").why == Names{"no_partition"});
 }
 
+TEST_CASE("where the site hides its partitions, a node is judged without them") {
+  ClusterTables tables = recorded("idle");
+  tables.partitions = {.hidden = true};
+  const SourceNode node = inventory_of(tables).nodes.at("n1");
+  CHECK(node.state == SourceNodeState::usable);
+  CHECK(node.partitions.empty());
+}
+
 TEST_CASE("reserved nodes are unusable, and reserved cores are not free") {
   CHECK(inventory_of(recorded("reserved")).nodes.at("n1").why == Names{"reserved"});
   ClusterTables tables = recorded("idle");

@@ -23,6 +23,13 @@ TEST_CASE("tables that were not changed stay out of a recording") {
   CHECK_FALSE(parse_poll_answer("{}")->nodes.has_value());
 }
 
+TEST_CASE("a recording says which tables the site hides") {
+  const auto again = parse_poll_answer(encode(PollAnswer{.partitions = {{.hidden = true}}}));
+  REQUIRE(again.has_value());
+  CHECK(again->partitions->hidden);
+  CHECK_FALSE(again->nodes.has_value());
+}
+
 TEST_CASE("a damaged recording is an error") {
   for (const char* line : {"", "[", "{\"nodes\":1}", "{\"nodes\":{\"time\":1}}",
                            "{\"jobs\":{\"time\":1,\"rows\":[{}]}}", "{\"jobs\":{\"time\":\"x\"}}"})

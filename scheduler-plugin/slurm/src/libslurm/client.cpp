@@ -55,7 +55,14 @@ class Client final : public SlurmClient {
   Answer<NodeRow> nodes(ClusterTime since) override {
     node_info_msg_t* message = nullptr;
     const int status = library_.load_nodes(since, &message, SHOW_ALL | SHOW_DETAIL | SHOW_LOCAL);
-    if (message == nullptr) return none<NodeRow>(status);
+    if (message == nullptr) {
+      auto nothing = none<NodeRow>(status);
+      if (nothing || nothing.error().code != ErrorCode::denied) return nothing;
+      return fail(ErrorCode::denied,
+                  "the site shows its nodes to its operators only (PrivateData=nodes), so nothing "
+                  "is known of idle ones; pilots and shares work without. To see them the user "
+                  "must be one: sacctmgr modify user NAME set AdminLevel=Operator");
+    }
     Table<NodeRow> table{.time = message->last_update, .rows = {}};
     for (std::uint32_t i = 0; i < message->record_count; ++i)
       // A slot of the table without a node has no name.
@@ -92,7 +99,11 @@ class Client final : public SlurmClient {
   Answer<PartitionRow> partitions(ClusterTime since) override {
     partition_info_msg_t* message = nullptr;
     const int status = library_.load_partitions(since, &message, SHOW_ALL | SHOW_LOCAL);
-    if (message == nullptr) return none<PartitionRow>(status);
+    if (message == nullptr) {
+      auto nothing = none<PartitionRow>(status);
+      if (nothing || nothing.error().code != ErrorCode::denied) return nothing;
+      return Table<PartitionRow>{.hidden = true};
+    }
     Table<PartitionRow> table{.time = message->last_update, .rows = {}};
     for (std::uint32_t i = 0; i < message->record_count; ++i)
       table.rows.push_back(make_row(library_, message->partition_array[i]));
