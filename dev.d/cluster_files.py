@@ -7,6 +7,7 @@ import secrets
 import socket
 
 GROUPS = "groups"  # a file with the names of nodes whose slurmd makes control groups
+GROUP_TREES = pathlib.Path("/sys/fs/cgroup")
 
 # For scheduling alone any character device is a GPU.
 FAKE_GPUS = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"]
@@ -88,13 +89,24 @@ def gres_conf(options):
     return f"AutoDetect=off\n{files}\n"
 
 
+def make_slice():
+    """What systemd has made where it runs: the group in which slurmd makes its own. Slurm 22.05 does not read the last controller."""
+    (GROUP_TREES / "system.slice").mkdir(exist_ok=True)
+    for group in (GROUP_TREES, GROUP_TREES / "system.slice"):
+        (group / "cgroup.subtree_control").write_text("+cpuset +cpu +memory +pids")
+
+
 def write(directory, options):
     for folder in ["state", "munge", *node_names(options)]:
         (directory / folder).mkdir(exist_ok=True)
     (directory / "slurm.conf").write_text(slurm_conf(directory, options))
     constrain = "yes" if options.cgroups else "no"
-    (directory / "cgroup.conf").write_text(f"CgroupPlugin=cgroup/v1\nConstrainCores={constrain}\nConstrainRAMSpace={constrain}\n")
+    # Without cgroups the plugin is loaded all the same. In version 2 slurmd would ask systemd for its scope.
+    plugin = "cgroup/v2\nIgnoreSystemd=yes" if options.cgroups and (GROUP_TREES / "cgroup.controllers").exists() else "cgroup/v1"
+    (directory / "cgroup.conf").write_text(f"CgroupPlugin={plugin}\nConstrainCores={constrain}\nConstrainRAMSpace={constrain}\n")
     if options.cgroups:
+        if plugin.startswith("cgroup/v2"):
+            make_slice()
         (directory / GROUPS).write_text("\n".join(node_names(options)) + "\n")
     if options.gpus:
         (directory / "gres.conf").write_text(gres_conf(options))
@@ -105,10 +117,10 @@ def write(directory, options):
 
 
 def remove_groups(directory):
-    """slurmd leaves its own ones behind: /sys/fs/cgroup/cpuset/slurm_n1 and the like."""
+    """slurmd leaves its own ones behind: /sys/fs/cgroup/cpuset/slurm_n1, /sys/fs/cgroup/system.slice/n1_slurmstepd.scope and the like."""
     names = (directory / GROUPS).read_text().split() if (directory / GROUPS).exists() else []
     for name in names:
-        for top in pathlib.Path("/sys/fs/cgroup").glob(f"*/slurm_{name}"):
+        for top in (one for pattern in (f"*/slurm_{name}", f"system.slice/{name}_slurm*") for one in GROUP_TREES.glob(pattern)):
             for folder in sorted((one for one in top.rglob("*") if one.is_dir()), reverse=True):
                 with contextlib.suppress(OSError):
                     folder.rmdir()

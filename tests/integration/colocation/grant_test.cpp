@@ -1,7 +1,6 @@
 // An executor and all that it starts stay inside its grant, and stand behind everybody else.
 #include <sched.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "colocation_site.h"
 #include "foundation/files.h"
 #include "harness/machine.h"
+#include "home_group.h"
 #include "orchid/lease.h"
 
 namespace orchid::tests {
@@ -66,27 +66,12 @@ int granted_core() {
   return cores[1];
 }
 
-/// The group of this process in a tree of version 1; empty: there is no such tree.
-std::filesystem::path own_group(const std::string& controller) {
-  std::ifstream file("/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    const auto first = line.find(':');
-    const auto second = line.find(':', first + 1);
-    if (line.substr(first + 1, second - first - 1) != controller) continue;
-    const std::filesystem::path path =
-        "/sys/fs/cgroup/" + controller + (line.size() > second + 2 ? line.substr(second + 1) : "");
-    if (std::filesystem::exists(path)) return path;
-  }
-  return {};
-}
-
-bool may_divide(const std::filesystem::path& group) {
-  if (group.empty()) return false;
-  const auto probe = group / ("orchid-test-" + std::to_string(::getpid()));
-  if (::mkdir(probe.c_str(), 0755) != 0) return false;
-  const bool owned = ::access((probe / "cgroup.procs").c_str(), W_OK) == 0;
-  ::rmdir(probe.c_str());
-  return owned;
+/// Where a group may be divided for `controller`; otherwise says that nothing is tested.
+std::optional<HomeGroup> home_for(const std::string& controller) {
+  auto home = HomeGroup::make(controller);
+  if (!home)
+    MESSAGE("no control group may be divided here for its " << controller << ": not tested");
+  return home;
 }
 
 void end(ChildProcess& executor) {
@@ -152,16 +137,14 @@ TEST_CASE("a worker that is born later, and one that replaces another, is inside
 }
 
 TEST_CASE("where the cpuset may be divided, the grant has one of its own, as long as it lasts") {
-  const auto group = own_group("cpuset");
-  if (!may_divide(group)) {
-    MESSAGE("no cpuset of version 1 may be divided here: not tested");
-    return;
-  }
+  const auto home = home_for("cpuset");
+  if (!home) return;
   ColocationSite site;
   const int core = granted_core();
   ChildProcess executor = site.start_executor(
-      {"--grant", "pilot", "--scheduling", "normal", "--core-list", std::to_string(core)});
-  const auto own = group / ("orchid-" + std::to_string(executor.pid()));
+      {"--grant", "pilot", "--scheduling", "normal", "--core-list", std::to_string(core)},
+      home->launcher());
+  const auto own = home->group_of(executor.pid());
   CHECK(text_of(own / "cpuset.cpus") == std::to_string(core) + "\n");
   std::set<pid_t> inside;
   std::istringstream processes(text_of(own / "cgroup.procs"));
@@ -173,15 +156,12 @@ TEST_CASE("where the cpuset may be divided, the grant has one of its own, as lon
 }
 
 TEST_CASE("what a killed executor leaves behind is removed by the next one") {
-  const auto group = own_group("cpuset");
-  if (!may_divide(group)) {
-    MESSAGE("no cpuset of version 1 may be divided here: not tested");
-    return;
-  }
+  const auto home = home_for("cpuset");
+  if (!home || home->version() != 1) return;  // of version 2 nobody else can be in that group
   ColocationSite site;
   const std::string core = std::to_string(granted_core());
   ChildProcess killed = site.start_executor({"--core-list", core});
-  const auto left = group / ("orchid-" + std::to_string(killed.pid()));
+  const auto left = home->group_of(killed.pid());
   const auto family = bench::process_tree(killed.pid());
   REQUIRE(::kill(killed.pid(), SIGKILL) == 0);
   REQUIRE(killed.wait(std::chrono::seconds(20)).has_value());
@@ -195,8 +175,8 @@ TEST_CASE("what a killed executor leaves behind is removed by the next one") {
 }
 
 TEST_CASE("where no group may be made, affinity holds the grant together, and the log says why") {
-  if (::geteuid() != 0 || own_group("cpuset").empty() || own_group("memory").empty()) {
-    MESSAGE("needs root, to take the rights away, and trees of version 1: not tested");
+  if (::geteuid() != 0) {
+    MESSAGE("needs root, to take the rights away: not tested");
     return;
   }
   // As in most containers: the trees are there to look at.
@@ -205,8 +185,8 @@ TEST_CASE("where no group may be made, affinity holds the grant together, and th
   ChildProcess executor = site.start_executor(
       {"--grant", "pilot", "--core-list", std::to_string(core), "--memory", "1GiB"},
       {"unshare", "--mount", "sh", "-c",
-       "for tree in cpuset memory; do mount -o remount,bind,ro /sys/fs/cgroup/$tree || exit; done; "
-       "exec \"$@\"",
+       "grep cgroup /proc/self/mounts | while read -r _ tree _; do "
+       "mount -o remount,bind,ro \"$tree\" || exit; done; exec \"$@\"",
        "sh"},
       idle_patience);
   CHECK(site.log().find("event=control_group_refused") != std::string::npos);
@@ -220,16 +200,28 @@ TEST_CASE("where no group may be made, affinity holds the grant together, and th
   end(executor);
 }
 
-TEST_CASE("the memory of a grant holds for all its processes together") {
-  const auto group = own_group("memory");
-  if (!may_divide(group)) {
-    MESSAGE("no memory group of version 1 may be divided here: not tested");
-    return;
-  }
+TEST_CASE("a group of version 2 that others are in, too, is not divided, and the log says so") {
+  const auto home = home_for("cpuset");
+  if (!home || home->version() == 1) return;
   ColocationSite site;
-  ChildProcess executor = site.start_executor({"--memory", "300MiB", "--cores", "2"});
-  const auto own = group / ("orchid-" + std::to_string(executor.pid()));
-  CHECK(text_of(own / "memory.limit_in_bytes") == std::to_string(300 << 20) + "\n");
+  const int core = granted_core();
+  ChildProcess executor =
+      site.start_executor({"--core-list", std::to_string(core)}, home->launcher("(sleep 1000 &)"));
+  CHECK(site.log().find("holds other processes too") != std::string::npos);
+  CHECK(site.log().find("delegated to the executor alone") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(home->group_of(executor.pid())));
+  for (const pid_t pid : family_of(executor)) CHECK_MESSAGE(cores_of(pid) == std::set{core}, pid);
+  end(executor);
+}
+
+TEST_CASE("the memory of a grant holds for all its processes together") {
+  const auto home = home_for("memory");
+  if (!home) return;
+  ColocationSite site;
+  ChildProcess executor =
+      site.start_executor({"--memory", "300MiB", "--cores", "2"}, home->launcher());
+  const auto own = home->group_of(executor.pid());
+  CHECK(text_of(own / home->memory_limit_file()) == std::to_string(300 << 20) + "\n");
   // Two workers of 150 MiB are all there is, and there are the compilers as well.
   Client client = site.client();
   Lease lease = client.lease({.workers = 2, .memory = 150 << 20});

@@ -19,6 +19,7 @@ from site_of_pilots import automatic, orchid_beside  # noqa: E402
 from slurm_cluster import measured, started, wait_until  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
+GROUP_TREES = pathlib.Path("/sys/fs/cgroup")
 PLUGIN = pathlib.Path(PROGRAMS).parent / "lib" / "spank_orchid.so"
 NODES = ("--nodes", "2", "--cores", "2", "--option", "TaskPlugin=task/affinity")
 ALICE, BOB, CAROL = (pwd.getpwnam(name) for name in ("news", "uucp", "proxy"))  # of every Debian, without files or processes
@@ -365,7 +366,8 @@ def a_job_in_control_groups_has_its_workers_there(site):
         for pid in filter(alive, everybody):
             groups = pathlib.Path(f"/proc/{pid}/cgroup").read_text().splitlines()
             own = [line for line in groups if f"/job_{pilot.job}/" in line]
-            expect({"cpuset", "memory", "freezer"} <= {line.split(":")[1] for line in own}, f"{words_of(pid)} is in the job: {groups}")
+            trees = {""} if (GROUP_TREES / "cgroup.controllers").exists() else {"cpuset", "memory", "freezer"}
+            expect(trees <= {line.split(":")[1] for line in own}, f"{words_of(pid)} is in the job: {groups}")
             expect(affinity(pid) <= set(grant["cores"]), "and on its cores")
         refused(place, ALICE, "--job $SLURM_JOB_ID --core-list 400", "does not have cores")
         leaves_at_once(place, pilot, everybody)
@@ -396,8 +398,9 @@ def with_cgroups():
     cases = [a_job_in_control_groups_has_its_workers_there, a_share_in_control_groups_has_its_workers_there]
     if not [case for case in cases if not sys.argv[4:] or case.__name__ in sys.argv[4:]]:
         return
-    if not os.access("/sys/fs/cgroup/freezer", os.W_OK) or not os.access("/sys/fs/cgroup/cpuset", os.W_OK):
-        print("without control groups of version 1 that may be written, jobs in control groups are not tested")
+    needed = [GROUP_TREES] if (GROUP_TREES / "cgroup.controllers").exists() else [GROUP_TREES / "freezer", GROUP_TREES / "cpuset"]
+    if not all(os.access(tree, os.W_OK) for tree in needed):
+        print("without control groups that may be written, jobs in control groups are not tested")
         return
     with started("--nodes", "1", "--cores", "2", "--cgroups") as cluster, orchid_beside(PROGRAMS, cluster) as site:
         for case in cases:
