@@ -179,6 +179,15 @@ void check_call(transport::LocalLaneClient& client, transport::UcxLaneWorker& wo
   FAIL("no answer came");
 }
 
+/// The executor has another worker, which takes a call and then leaves without a word.
+void check_worker(RelayFixture& relay) {
+  LiveWorker live;
+  relay.executor_says(live.claimed());
+  auto worker = live.arrive();
+  auto client = lane_of(relay);
+  check_call(client, worker);
+}
+
 }  // namespace
 
 TEST_CASE("a worker that has died before the relay gets to it is followed by the next one") {
@@ -186,11 +195,7 @@ TEST_CASE("a worker that has died before the relay gets to it is followed by the
   const DeadWorker dead;
   relay.executor_says(dead.claimed());
   relay.end_worker();
-  LiveWorker live;
-  relay.executor_says(live.claimed());
-  auto worker = live.arrive();
-  auto client = lane_of(relay);
-  check_call(client, worker);
+  check_worker(relay);
 }
 
 TEST_CASE("a worker that cannot be reached, of which the executor says nothing, is replaced") {
@@ -199,29 +204,15 @@ TEST_CASE("a worker that cannot be reached, of which the executor says nothing, 
   relay.executor_says(dead.claimed());
   CHECK(relay.executor_hears<LaneReplace>().reason.find("refused") != std::string::npos);
   relay.end_worker();
-  LiveWorker live;
-  relay.executor_says(live.claimed());
-  auto worker = live.arrive();
-  auto client = lane_of(relay);
-  check_call(client, worker);
+  check_worker(relay);
 }
 
 TEST_CASE("a worker whose lane has broken, of which the executor says nothing, is replaced") {
   RelayFixture relay;
-  {
-    LiveWorker first;
-    relay.executor_says(first.claimed());
-    auto worker = first.arrive();
-    auto client = lane_of(relay);
-    check_call(client, worker);
-  }
+  check_worker(relay);
   CHECK(relay.executor_hears<LaneReplace>().reason.find("has gone") != std::string::npos);
   relay.end_worker();
-  LiveWorker second;
-  relay.executor_says(second.claimed());
-  auto worker = second.arrive();
-  auto client = lane_of(relay);
-  check_call(client, worker);
+  check_worker(relay);
 }
 
 TEST_CASE("after three workers out of reach, or an executor that sends no other, the relay ends") {
