@@ -112,7 +112,7 @@ def deploy_sleeps(site):
 
 def a_function_runs_on_what_a_job_does_not_use(site):
     with shared(site) as job:
-        expect(job.offered() == BOTH, f"all is offered while no step runs: {job.status()}")
+        job.wait_for_offer(BOTH)  # no step runs
         site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
         expect("orchid" in site.orchid("invoke", "hello", data="orchid").stdout, "a function runs there")
         expect("0-1" in site.orchid("share", "status").stdout, "outside of jobs all shares are shown")
