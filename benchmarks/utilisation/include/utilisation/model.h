@@ -45,7 +45,9 @@ constexpr SimTime function_length{10'000};
 // Orchid.
 
 /// From SIGTERM to clear cores: 9 to 31 ms, measured (docs/SPECIFICATION.md,
-/// `integration.reclaim`). What is promised is 50 ms; `--reclaim-ms 50` simulates with it.
+/// `integration.reclaim`), without slurmctld: with it a batch job was 53 to 57 ms late (p50,
+/// `reclaim`), which is not in here. What is promised is 50 ms; `--reclaim-ms 50` simulates with
+/// it.
 constexpr SimTime reclaim_least{9};
 constexpr SimTime reclaim_most{31};
 /// The Slurm source asks slurmctld so often (PollSchedule::Options::interval).
