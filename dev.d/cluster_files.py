@@ -102,11 +102,12 @@ def write(directory, options):
     (directory / "slurm.conf").write_text(slurm_conf(directory, options))
     constrain = "yes" if options.cgroups else "no"
     # Without cgroups the plugin is loaded all the same. In version 2 slurmd would ask systemd for its scope.
-    plugin = "cgroup/v2\nIgnoreSystemd=yes" if options.cgroups and (GROUP_TREES / "cgroup.controllers").exists() else "cgroup/v1"
+    unified = options.cgroups and (GROUP_TREES / "cgroup.controllers").exists()
+    plugin = "cgroup/v2\nIgnoreSystemd=yes" if unified else "cgroup/v1"
     (directory / "cgroup.conf").write_text(f"CgroupPlugin={plugin}\nConstrainCores={constrain}\nConstrainRAMSpace={constrain}\n")
+    if unified:
+        make_slice()
     if options.cgroups:
-        if plugin.startswith("cgroup/v2"):
-            make_slice()
         (directory / GROUPS).write_text("\n".join(node_names(options)) + "\n")
     if options.gpus:
         (directory / "gres.conf").write_text(gres_conf(options))

@@ -1,5 +1,10 @@
 // colocation/colocation_site.h: executors that are reached over the lane under test.
 #pragma once
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
 #include "lane_under_test.h"
 #include "site.h"
 
@@ -8,5 +13,11 @@ namespace orchid::tests {
 struct ColocationSite : Site {
   ColocationSite() : Site(lane_under_test() == LaneKind::ucx ? "elsewhere" : "") {}
 };
+
+/// Of a file below /proc or /sys, which has no size; empty: it cannot be read.
+inline std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 }  // namespace orchid::tests

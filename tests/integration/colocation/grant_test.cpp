@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
@@ -22,11 +21,6 @@ using bench::ChildProcess;
 
 /// Who gives way to everybody may have to wait while others use this machine.
 constexpr std::chrono::seconds idle_patience{100};
-
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::string name_of(pid_t pid) {
   std::string name = text_of("/proc/" + std::to_string(pid) + "/comm");

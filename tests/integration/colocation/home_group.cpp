@@ -10,7 +10,7 @@
 #include <sstream>
 #include <utility>
 
-#include "site.h"
+#include "colocation_site.h"
 
 namespace orchid::tests {
 namespace {
@@ -39,11 +39,6 @@ std::optional<OwnGroup> own_group(const std::string& controller) {
   return found;
 }
 
-std::string words_of(const fs::path& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 bool put(const fs::path& file, const std::string& text) {
   std::ofstream stream(file);
   stream << text << std::flush;
@@ -68,7 +63,7 @@ std::optional<HomeGroup> HomeGroup::make(const std::string& controller) {
   }
   // As systemd does for a unit with Delegate=yes.
   (void)put(own->path / "cgroup.subtree_control", "+cpuset +memory");
-  if (words_of(made / "cgroup.controllers").find(controller) == std::string::npos)
+  if (text_of(made / "cgroup.controllers").find(controller) == std::string::npos)
     return std::nullopt;
   return home;
 }
@@ -79,7 +74,7 @@ HomeGroup::HomeGroup(HomeGroup&& other) noexcept
 HomeGroup::~HomeGroup() {
   if (made_.empty()) return;
   (void)eventually([this] {
-    std::istringstream left(words_of(made_ / "cgroup.procs"));
+    std::istringstream left(text_of(made_ / "cgroup.procs"));
     for (pid_t pid = 0; left >> pid;) ::kill(pid, SIGKILL);
     return ::rmdir(made_.c_str()) == 0;
   });

@@ -20,6 +20,7 @@ from slurm_cluster import measured, started, wait_until  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
 GROUP_TREES = pathlib.Path("/sys/fs/cgroup")
+UNIFIED = (GROUP_TREES / "cgroup.controllers").exists()  # version 2
 PLUGIN = pathlib.Path(PROGRAMS).parent / "lib" / "spank_orchid.so"
 NODES = ("--nodes", "2", "--cores", "2", "--option", "TaskPlugin=task/affinity")
 ALICE, BOB, CAROL = (pwd.getpwnam(name) for name in ("news", "uucp", "proxy"))  # of every Debian, without files or processes
@@ -366,7 +367,7 @@ def a_job_in_control_groups_has_its_workers_there(site):
         for pid in filter(alive, everybody):
             groups = pathlib.Path(f"/proc/{pid}/cgroup").read_text().splitlines()
             own = [line for line in groups if f"/job_{pilot.job}/" in line]
-            trees = {""} if (GROUP_TREES / "cgroup.controllers").exists() else {"cpuset", "memory", "freezer"}
+            trees = {""} if UNIFIED else {"cpuset", "memory", "freezer"}
             expect(trees <= {line.split(":")[1] for line in own}, f"{words_of(pid)} is in the job: {groups}")
             expect(affinity(pid) <= set(grant["cores"]), "and on its cores")
         refused(place, ALICE, "--job $SLURM_JOB_ID --core-list 400", "does not have cores")
@@ -398,7 +399,7 @@ def with_cgroups():
     cases = [a_job_in_control_groups_has_its_workers_there, a_share_in_control_groups_has_its_workers_there]
     if not [case for case in cases if not sys.argv[4:] or case.__name__ in sys.argv[4:]]:
         return
-    needed = [GROUP_TREES] if (GROUP_TREES / "cgroup.controllers").exists() else [GROUP_TREES / "freezer", GROUP_TREES / "cpuset"]
+    needed = [GROUP_TREES] if UNIFIED else [GROUP_TREES / "freezer", GROUP_TREES / "cpuset"]
     if not all(os.access(tree, os.W_OK) for tree in needed):
         print("without control groups that may be written, jobs in control groups are not tested")
         return
