@@ -284,24 +284,6 @@ std::vector<std::string> environment() {
   return all;
 }
 
-bool can_connect(const std::string& source, int port) {
-  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_in from{};
-  from.sin_family = AF_INET;
-  REQUIRE(::inet_pton(AF_INET, source.c_str(), &from.sin_addr) == 1);
-  REQUIRE(::bind(socket.get(), reinterpret_cast<sockaddr*>(&from), sizeof(from)) == 0);
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(static_cast<std::uint16_t>(port));
-  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&to), sizeof(to)) == 0) return true;
-  pollfd entry{.fd = socket.get(), .events = POLLOUT, .revents = 0};
-  int error = 0;
-  socklen_t size = sizeof(error);
-  return ::poll(&entry, 1, 500) == 1 &&
-         ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
-}
-
 std::vector<UniqueFd> silent_connections(int port, int count) {
   std::vector<UniqueFd> sockets;
   for (int i = 0; i < count; ++i) sockets.push_back(connect_to(port));

@@ -182,8 +182,6 @@ void serve_asleep(const Child::Job& job);
 [[nodiscard]] std::vector<void (*)(int)> handlers();
 [[nodiscard]] std::vector<std::string> environment();
 
-/// Whether a connection to that port of this host comes about within half a second.
-[[nodiscard]] bool can_connect(const std::string& source, int port);
 /// TCP connections that say nothing.
 [[nodiscard]] std::vector<UniqueFd> silent_connections(int port, int count);
 /// Sends a hello and returns what comes back until the peer hangs up.

@@ -36,19 +36,23 @@ Result<UcxLaneClient> UcxLaneClient::connect(UcxContext& context, const Options&
   Door door(std::move(*socket), options.deadline);
   const Hello hello{.version = lane_version, .key = options.key};
   if (auto sent = door.write(bytes_of(hello)); !sent) return fail(std::move(sent.error()));
-  auto open = open_link(context, options.key, door);
+  auto open = open_link(context, options.key);
   if (!open) return fail(std::move(open.error()));
-  if (auto sent = door.write_notice(notice_of(*open)); !sent) return fail(std::move(sent.error()));
+  // The worker never connects to us, so nobody who does is welcome.
+  if (auto shut = open->doors.shut({}, options.deadline); !shut)
+    return fail(std::move(shut.error()));
+  if (auto sent = door.write_notice({{}, open->link->address()}); !sent)
+    return fail(std::move(sent.error()));
   auto welcome = read_welcome(door, options.largest);
   if (!welcome) return fail(std::move(welcome.error()));
-  auto peer = meet_peer(door, *open);
-  if (!peer) return fail(std::move(peer.error()));
+  auto worker = door.read_notice();
+  if (!worker) return fail(std::move(worker.error()));
 
   auto requests = Slab::map(welcome->request_bytes);
   if (!requests) return fail(std::move(requests.error()));
   auto responses = Slab::map(welcome->response_bytes);
   if (!responses) return fail(std::move(responses.error()));
-  if (auto done = wire_up(door, *open->link, open->doors, *peer); !done)
+  if (auto done = wire_up_client(door, *open->link, *worker, !context.uses_verbs()); !done)
     return fail(std::move(done.error()));
   return UcxLaneClient(
       std::make_unique<State>(std::move(*requests), std::move(*responses), std::move(open->link)));

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -25,7 +24,6 @@
 
 #include "foundation/tcp.h"
 #include "foundation/unique_fd.h"
-#include "ucx/peer_filter.h"
 
 namespace orchid::transport {
 namespace {
@@ -102,6 +100,30 @@ bool accepting_thread_sleeps() {
   return true;
 }
 
+/// Puts a descriptor that nothing ever happens to in the place of `fd`, whose socket is closed if
+/// nobody else has it. UCX keeps the number, and whoever waited for it waits on: the kernel forgets
+/// that, and UCX would take it for an error when it cleans up.
+Result<void> put_nothing_in_place_of(int fd, const std::vector<Watch>& watches) {
+  const UniqueFd nothing(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!nothing) return fail_errno("eventfd");
+  if (::dup3(nothing.get(), fd, O_CLOEXEC) < 0) return fail_errno("close a socket of UCX's");
+  for (Watch watch : watches) {
+    watch.event.events &= ~static_cast<std::uint32_t>(EPOLLOUT);  // it may always be written
+    ::epoll_ctl(watch.epoll, EPOLL_CTL_ADD, fd, &watch.event);
+  }
+  return {};
+}
+
+/// UCX leaves it to be inherited; it probes an idle connection, and waits for ever on a busy one.
+void make_ours(const TcpSocket& connection) {
+  ::fcntl(connection.fd, F_SETFD, FD_CLOEXEC);
+  end_when_silent(connection.fd);
+}
+
+SocketPair seen_from_there(const TcpSocket& socket) {
+  return {socket.names.remote, socket.names.local};
+}
+
 bool contains(std::span<const std::uint16_t> ports, std::uint16_t port) {
   return std::ranges::find(ports, port) != ports.end();
 }
@@ -147,50 +169,43 @@ Result<void> Doors::opened(std::span<const std::byte> worker_address) {
   return {};
 }
 
-void Doors::admit(std::span<const HostAddress> sources) const {
-  for (const TcpSocket& door : doors_) (void)admit_only(door.fd, sources);
-}
-
 std::vector<std::uint16_t> Doors::ports() const {
   std::vector<std::uint16_t> ports;
   for (const TcpSocket& door : doors_) ports.push_back(door.names.local.port);
   return ports;
 }
 
-Result<std::vector<SocketPair>> Doors::connections(
-    std::span<const std::uint16_t> peer_ports) const {
-  auto sockets = tcp_sockets();
-  if (!sockets) return fail(std::move(sockets.error()));
-  std::vector<SocketPair> found;
-  const auto ours = ports();
-  for (const TcpSocket& socket : *sockets)
-    if (!socket.listens && (contains(ours, socket.names.local.port) ||
-                            contains(peer_ports, socket.names.remote.port))) {
-      ::fcntl(socket.fd, F_SETFD, FD_CLOEXEC);
-      end_when_silent(
-          socket.fd);  // UCX probes an idle connection, and waits for ever on a busy one
-      admit_all(socket.fd);
-      found.push_back(socket.names);
-    }
-  return found;
+Result<void> Doors::shut(std::span<const SocketPair> peers, LaneDeadline deadline) const {
+  for (;;) {
+    auto sockets = tcp_sockets();
+    if (!sockets) return fail(std::move(sockets.error()));
+    const auto has_come = [&](const SocketPair& peer) {
+      return std::ranges::find(*sockets, peer, seen_from_there) != sockets->end();
+    };
+    if (std::ranges::all_of(peers, has_come)) break;
+    if (std::chrono::steady_clock::now() > deadline)
+      return fail(ErrorCode::timed_out, "the other host's UCX did not connect in time");
+    ::sched_yield();  // UCX's thread may need this core
+  }
+  if (auto closed = close(deadline); !closed) return closed;
+  return cut_strangers(peers);
 }
 
-Result<void> Doors::close() const {
-  const UniqueFd nothing(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!nothing) return fail_errno("eventfd");
+Result<void> Doors::close(LaneDeadline deadline) const {
   for (const TcpSocket& door : doors_) {
     const auto now = inspect(door.fd);
     if (!now || now->inode != door.inode) continue;
     const auto watches = watches_of(door.fd);
-    // In the middle of accepting, UCX would take the new descriptor for a broken socket.
-    const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
-    pollfd queue{.fd = door.fd, .events = POLLIN, .revents = 0};
-    while ((::poll(&queue, 1, 0) > 0 || !accepting_thread_sleeps()) &&
-           std::chrono::steady_clock::now() < patience)
+    for (const Watch& watch : watches)
+      ::epoll_ctl(watch.epoll, EPOLL_CTL_DEL, door.fd, nullptr);  // it is not called again
+    // In the middle of accepting, UCX would take the new descriptor for a broken socket, and what
+    // it accepts would come behind our back.
+    while (!accepting_thread_sleeps()) {
+      if (std::chrono::steady_clock::now() > deadline)
+        return fail(ErrorCode::timed_out, "strangers kept UCX's door open until the deadline");
       ::sched_yield();
-    if (::dup3(nothing.get(), door.fd, O_CLOEXEC) < 0) return fail_errno("close UCX's door");
-    // The kernel forgot who waited for the socket; UCX takes that for an error when it cleans up.
-    for (Watch watch : watches) ::epoll_ctl(watch.epoll, EPOLL_CTL_ADD, door.fd, &watch.event);
+    }
+    if (auto closed = put_nothing_in_place_of(door.fd, watches); !closed) return closed;
   }
   return {};
 }
@@ -201,10 +216,24 @@ Result<void> Doors::cut_strangers(std::span<const SocketPair> peers) const {
   const auto ours = ports();
   for (const TcpSocket& socket : *sockets) {
     if (socket.listens || !contains(ours, socket.names.local.port)) continue;
-    const SocketPair seen_from_there{socket.names.remote, socket.names.local};
-    if (std::ranges::find(peers, seen_from_there) == peers.end()) ::shutdown(socket.fd, SHUT_RDWR);
+    if (std::ranges::find(peers, seen_from_there(socket)) != peers.end())
+      make_ours(socket);
+    else if (auto cut = put_nothing_in_place_of(socket.fd, watches_of(socket.fd)); !cut)
+      return cut;
   }
   return {};
+}
+
+Result<std::vector<SocketPair>> connections_to(std::span<const std::uint16_t> ports) {
+  auto sockets = tcp_sockets();
+  if (!sockets) return fail(std::move(sockets.error()));
+  std::vector<SocketPair> found;
+  for (const TcpSocket& socket : *sockets)
+    if (!socket.listens && contains(ports, socket.names.remote.port)) {
+      make_ours(socket);
+      found.push_back(socket.names);
+    }
+  return found;
 }
 
 }  // namespace orchid::transport

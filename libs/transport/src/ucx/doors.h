@@ -1,8 +1,8 @@
-// ucx/doors.h: the TCP sockets that UCX opens in this process: found, and shut to everybody but the
-// peer.
+// ucx/doors.h: the TCP sockets that UCX opens in this process: found, and shut before it reads a
+// byte of anybody but the peer.
 //
-// UCX's TCP transport listens on every interface, trusts whoever connects, and has no call that
-// ends that.
+// UCX's TCP transport listens, trusts whoever connects, and has no call that ends that. But it only
+// accepts by itself, in a thread of its own; what a connection brings it reads in `progress` alone.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "foundation/result.h"
+#include "transport/ucx_lane.h"
 #include "ucx/interfaces.h"
 
 namespace orchid::transport {
@@ -30,32 +31,30 @@ struct TcpSocket {
 /// Of this process, by /proc/self/fd. Errors: `system`.
 [[nodiscard]] Result<std::vector<TcpSocket>> tcp_sockets();
 
-/// Belongs to the thread of its lane, which makes and closes it.
+/// Belongs to the thread of its lane, which makes and closes it. Until `shut` has been called, the
+/// lane's UCX worker must not be progressed.
 class Doors {
  public:
   /// Before the UCX worker is made.
   [[nodiscard]] static Result<Doors> watch();
   /// After it: the sockets that listen since then, and whose port is in the worker's address.
   [[nodiscard]] Result<void> opened(std::span<const std::byte> worker_address);
-
-  /// From now on nobody else reaches them, where the kernel lets us, but for whoever has been in
-  /// already: `cut_strangers`. A later call replaces the list.
-  void admit(std::span<const HostAddress> sources) const;
-
   [[nodiscard]] std::vector<std::uint16_t> ports() const;
-  /// The connections that came in through our doors, or go to one of the peer's ports. From now on
-  /// they fail when the other host falls silent.
-  [[nodiscard]] Result<std::vector<SocketPair>> connections(
-      std::span<const std::uint16_t> peer_ports) const;
-  /// Puts a descriptor that nothing ever happens to in the place of each listening socket.
-  [[nodiscard]] Result<void> close() const;
-  /// Ends all connections that came in through our doors, but for those that the peer calls its
-  /// own.
-  [[nodiscard]] Result<void> cut_strangers(std::span<const SocketPair> peers) const;
+
+  /// Waits until the connections that the peer calls its own have come in, then lets nobody else in
+  /// and ends whatever else has come: what it has sent is never read. Errors: `timed_out`, also
+  /// when strangers come too fast for the door to be closed.
+  [[nodiscard]] Result<void> shut(std::span<const SocketPair> peers, LaneDeadline deadline) const;
 
  private:
+  [[nodiscard]] Result<void> close(LaneDeadline deadline) const;
+  [[nodiscard]] Result<void> cut_strangers(std::span<const SocketPair> peers) const;
+
   std::vector<TcpSocket> before_;
   std::vector<TcpSocket> doors_;
 };
+
+/// Those of this process that go to one of the peer's ports.
+[[nodiscard]] Result<std::vector<SocketPair>> connections_to(std::span<const std::uint16_t> ports);
 
 }  // namespace orchid::transport

@@ -13,7 +13,7 @@
 
 namespace orchid::transport {
 
-constexpr std::uint16_t lane_version = 2;
+constexpr std::uint16_t lane_version = 3;
 constexpr unsigned message_id = 1;
 
 enum class FrameKind : std::uint32_t {

@@ -1,6 +1,7 @@
 #include "ucx/hello.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -26,9 +27,6 @@ std::vector<std::byte> encode(const Notice& notice) {
   };
   append(bytes_of(count));
   append(std::as_bytes(std::span(notice.ports)));
-  const auto sources = static_cast<std::uint16_t>(notice.sources.size());
-  append(bytes_of(sources));
-  append(std::as_bytes(std::span(notice.sources)));
   append(notice.address);
   return bytes;
 }
@@ -56,19 +54,8 @@ Result<std::vector<Item>> take_list(std::span<const std::byte>& bytes) {
 Result<Notice> decode_notice(std::span<const std::byte> bytes) {
   auto ports = take_list<std::uint16_t>(bytes);
   if (!ports) return fail(std::move(ports.error()));
-  auto sources = take_list<HostAddress>(bytes);
-  if (!sources) return fail(std::move(sources.error()));
   if (bytes.empty()) return fail(ErrorCode::bad_request, "a notice without an address");
-  return Notice{std::move(*ports), std::move(*sources), {bytes.begin(), bytes.end()}};
-}
-
-std::vector<HostAddress> Door::peer_addresses(std::span<const HostAddress> own) const {
-  const auto peer = peer_of(socket_.get());
-  if (!peer) return {};
-  std::vector<HostAddress> addresses{peer->address};
-  if (std::ranges::find(own, peer->address) != own.end())
-    addresses.insert(addresses.end(), own.begin(), own.end());
-  return addresses;
+  return Notice{std::move(*ports), {bytes.begin(), bytes.end()}};
 }
 
 Result<void> Door::wait(short events) {
@@ -158,68 +145,73 @@ Result<std::vector<SocketPair>> Door::read_connections() {
 
 namespace {
 
-/// Both ends say that they are where they are now. UCX goes on meanwhile: the peer may need it.
-Result<void> meet(Door& door, UcxLink& link) {
-  std::byte sign{1};
-  if (auto written = door.write(bytes_of(sign)); !written) return written;
+/// The peer says that its end is complete. UCX goes on meanwhile: the peer may need it for that.
+Result<void> wait_until_complete(Door& door, UcxLink& link) {
   while (!door.readable()) {
     link.progress_or_yield();
     if (link.failure()) return fail(*link.failure());
     if (std::chrono::steady_clock::now() > door.deadline())
       return fail(ErrorCode::timed_out, "the other host did not complete the connection in time");
   }
+  std::byte sign{};
   return door.read(writable_bytes_of(sign));
+}
+
+Result<void> say_complete(Door& door) {
+  const std::byte sign{1};
+  return door.write(bytes_of(sign));
+}
+
+/// UCX makes them when it is told the worker's address; the kernel takes its time. Over verbs it
+/// may need none.
+Result<std::vector<SocketPair>> wait_for_connections(const Door& door,
+                                                     std::span<const std::uint16_t> ports,
+                                                     bool over_tcp) {
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+  for (;;) {
+    auto made = connections_to(ports);
+    if (!made || !made->empty()) return made;
+    const auto now = std::chrono::steady_clock::now();
+    if (!over_tcp && now > patience) return made;
+    if (now > door.deadline())
+      return fail(ErrorCode::timed_out, "UCX did not reach the other host in time");
+    ::sched_yield();
+  }
 }
 
 }  // namespace
 
-Result<OpenLink> open_link(UcxContext& context, const ConnectionKey& key, const Door& door) {
+Result<OpenLink> open_link(UcxContext& context, const ConnectionKey& key) {
   const std::lock_guard lock(context.state().making_worker());
-  // Before UCX listens: strangers are to find the way shut as soon as can be.
-  std::vector<HostAddress> own = own_addresses();
-  std::vector<HostAddress> peers = door.peer_addresses(own);
   auto doors = Doors::watch();
   if (!doors) return fail(std::move(doors.error()));
   auto link = UcxLink::create(context, key);
   if (!link) return fail(std::move(link.error()));
   if (auto opened = doors->opened((*link)->address()); !opened)
     return fail(std::move(opened.error()));
-  doors->admit(peers);
-  // The peer does not know the ports yet: whoever has come before that is a stranger.
-  if (auto cut = doors->cut_strangers({}); !cut) return fail(std::move(cut.error()));
-  return OpenLink{std::move(*link), std::move(*doors), std::move(own), std::move(peers)};
+  return OpenLink{std::move(*link), std::move(*doors)};
 }
 
-Result<Notice> meet_peer(Door& door, const OpenLink& open) {
-  auto peer = door.read_notice();
-  if (!peer) return peer;
-  auto sources = open.peers;
-  sources.insert(sources.end(), peer->sources.begin(), peer->sources.end());
-  open.doors.admit(sources);
-  return peer;
-}
-
-Notice notice_of(const OpenLink& open) {
-  return {open.doors.ports(), open.own, open.link->address()};
-}
-
-Result<void> wire_up(Door& door, UcxLink& link, const Doors& doors, const Notice& peer) {
-  if (auto connected = link.connect(peer.address); !connected) return connected;
+Result<void> wire_up_client(Door& door, UcxLink& link, const Notice& worker, bool over_tcp) {
+  if (auto connected = link.connect(worker.address); !connected) return connected;
+  auto made = wait_for_connections(door, worker.ports, over_tcp);
+  if (!made) return fail(std::move(made.error()));
+  if (auto written = door.write_connections(*made); !written) return written;
   if (auto completed = link.complete(door.deadline()); !completed) return completed;
-  if (auto met = meet(door, link); !met) return met;
-  if (auto closed = doors.close(); !closed) return closed;
-  auto ours = doors.connections(peer.ports);
-  if (!ours) return fail(std::move(ours.error()));
-  if (auto written = door.write_connections(*ours); !written) return written;
-  auto theirs = door.read_connections();
-  if (!theirs) return fail(std::move(theirs.error()));
-  if (auto cut = doors.cut_strangers(*theirs); !cut) return cut;
-  // Without UCX: the client's first call may come now.
-  std::byte done{1};
-  if (auto written = door.write(bytes_of(done)); !written) return written;
-  if (auto read = door.read(writable_bytes_of(done)); !read) return read;
-  // Once more: UCX's thread may have been accepting somebody when the door was closed.
-  return doors.cut_strangers(*theirs);
+  if (auto said = say_complete(door); !said) return said;
+  return wait_until_complete(door, link);
+}
+
+Result<void> wire_up_worker(Door& door, const OpenLink& open, const Notice& client) {
+  UcxLink& link = *open.link;
+  auto connections = door.read_connections();
+  if (!connections) return fail(std::move(connections.error()));
+  if (auto shut = open.doors.shut(*connections, door.deadline()); !shut) return shut;
+  if (auto there = link.wait_for_peer(door.deadline()); !there) return there;
+  if (auto connected = link.connect(client.address); !connected) return connected;
+  if (auto completed = link.complete(door.deadline()); !completed) return completed;
+  if (auto complete = wait_until_complete(door, link); !complete) return complete;
+  return say_complete(door);  // UCX waits from here on: the client's first call may come
 }
 
 }  // namespace orchid::transport

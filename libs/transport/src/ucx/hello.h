@@ -41,12 +41,11 @@ struct Welcome {
 };
 static_assert(sizeof(Welcome) == 32);
 
-/// Where to reach an end's UCX: its ports, the addresses from which it may connect to the other's,
-/// then its worker address. Each end sends its own when its UCX listens, behind its hello or
-/// welcome, with its length in 4 bytes before it.
+/// Where to reach an end's UCX: the ports where it takes connections (a client's takes none), then
+/// its worker address. Each end sends its own behind its hello or welcome, with its length in 4
+/// bytes before it.
 struct Notice {
   std::vector<std::uint16_t> ports;
-  std::vector<HostAddress> sources;
   std::vector<std::byte> address;
 };
 [[nodiscard]] std::vector<std::byte> encode(const Notice& notice);  // without the length
@@ -63,14 +62,10 @@ class Door {
   [[nodiscard]] bool readable() const;
   [[nodiscard]] Result<void> write_notice(const Notice& notice);
   [[nodiscard]] Result<Notice> read_notice();
-  /// The connections of an end, when UCX has made them all; each end keeps only what is in the
-  /// other's list.
+  /// The connections that the client's UCX makes; the worker's reads from these alone.
   [[nodiscard]] Result<void> write_connections(std::span<const SocketPair> pairs);
   [[nodiscard]] Result<std::vector<SocketPair>> read_connections();
   [[nodiscard]] LaneDeadline deadline() const { return deadline_; }
-  /// Where this connection comes from, and where else its host may: all of `own`, this host's
-  /// addresses, when it is this one.
-  [[nodiscard]] std::vector<HostAddress> peer_addresses(std::span<const HostAddress> own) const;
 
  private:
   [[nodiscard]] Result<void> wait(short events);
@@ -78,26 +73,19 @@ class Door {
   LaneDeadline deadline_;
 };
 
-/// A UCX worker, and the doors that came with it.
+/// A UCX worker, and the doors that came with it: not to be progressed before they are shut.
 struct OpenLink {
   std::unique_ptr<UcxLink> link;
   Doors doors;
-  std::vector<HostAddress> own;    // this host's
-  std::vector<HostAddress> peers;  // those who are let in
 };
-/// Only the host at the other end of `door` reaches it.
-[[nodiscard]] Result<OpenLink> open_link(UcxContext& context, const ConnectionKey& key,
-                                         const Door& door);
-/// What the peer has to know of it.
-[[nodiscard]] Notice notice_of(const OpenLink& open);
+[[nodiscard]] Result<OpenLink> open_link(UcxContext& context, const ConnectionKey& key);
 
-/// Its notice. From now on all addresses of its host are let in.
-[[nodiscard]] Result<Notice> meet_peer(Door& door, const OpenLink& open);
-
-/// From the peer's notice to a link that nobody else can reach; the same at both ends. Errors:
-/// `unreachable`, `timed_out`, `bad_request`.
-[[nodiscard]] Result<void> wire_up(Door& door, UcxLink& link, const Doors& doors,
-                                   const Notice& peer);
+/// From the worker's notice to a link that is complete in both directions. Errors: `unreachable`,
+/// `timed_out`, `bad_request`.
+[[nodiscard]] Result<void> wire_up_client(Door& door, UcxLink& link, const Notice& worker,
+                                          bool over_tcp);
+/// The same from the client's notice on. Nobody but the client reaches UCX, at any time.
+[[nodiscard]] Result<void> wire_up_worker(Door& door, const OpenLink& open, const Notice& client);
 
 template <typename T>
 [[nodiscard]] std::span<const std::byte> bytes_of(const T& value) {

@@ -5,11 +5,9 @@
 #include <netinet/in.h>
 #include <sys/ioctl.h>
 
-#include <algorithm>
-#include <charconv>
 #include <cstring>
-#include <fstream>
 #include <span>
+#include <vector>
 
 #include "foundation/unique_fd.h"
 
@@ -17,7 +15,6 @@ namespace orchid::transport {
 namespace {
 
 constexpr std::size_t most_interfaces = 256;
-constexpr std::size_t most_addresses = 64;
 
 HostAddress mapped(const in_addr& v4) {
   HostAddress address{};
@@ -47,30 +44,7 @@ std::vector<Interface> v4_interfaces() {
   return found;
 }
 
-/// "fe80000000000000020c29fffe3a1b2c 02 40 20 80 eth0", a line for each.
-std::vector<HostAddress> v6_addresses() {
-  std::ifstream file("/proc/net/if_inet6");
-  std::vector<HostAddress> found;
-  for (std::string line; std::getline(file, line);) {
-    HostAddress address{};
-    bool good = line.size() > 2 * address.size();
-    for (std::size_t i = 0; good && i < address.size(); ++i) {
-      unsigned value = 0;
-      const char* digits = line.data() + 2 * i;
-      good = std::from_chars(digits, digits + 2, value, 16).ptr == digits + 2;
-      address.at(i) = static_cast<std::byte>(value);
-    }
-    if (good) found.push_back(address);
-  }
-  return found;
-}
-
 }  // namespace
-
-bool is_v4(const HostAddress& address) {
-  static const HostAddress none = mapped({});
-  return std::equal(none.begin(), none.begin() + 12, address.begin());
-}
 
 std::optional<SocketName> socket_name(const sockaddr_storage& storage) {
   SocketName name;
@@ -103,15 +77,6 @@ std::string interface_of(const std::string& address) {
     if (one.address.s_addr == wanted.s_addr)
       return one.name.substr(0, one.name.find(':'));  // a further one of eth0 is called eth0:1
   return {};
-}
-
-std::vector<HostAddress> own_addresses() {
-  std::vector<HostAddress> found;
-  for (const Interface& one : v4_interfaces()) found.push_back(mapped(one.address));
-  const auto v6 = v6_addresses();
-  found.insert(found.end(), v6.begin(), v6.end());
-  if (found.size() > most_addresses) found.resize(most_addresses);
-  return found;
 }
 
 }  // namespace orchid::transport

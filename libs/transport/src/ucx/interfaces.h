@@ -1,5 +1,5 @@
-// ucx/interfaces.h: the network interfaces of this host and their addresses. Nothing here needs
-// netlink, so that a confined process can ask.
+// ucx/interfaces.h: the network interfaces of this host and the names of sockets. Nothing here
+// needs netlink, so that a confined process can ask.
 #pragma once
 #include <sys/socket.h>
 
@@ -8,13 +8,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace orchid::transport {
 
 /// In IPv6 form (IPv4 mapped): plain bytes, as they go through the door.
 using HostAddress = std::array<std::byte, 16>;
-[[nodiscard]] bool is_v4(const HostAddress& address);
 
 /// An address and a port.
 struct SocketName {
@@ -30,7 +28,5 @@ struct SocketName {
 /// Where an IPv4 address of this host, "192.0.2.7", belongs, as UCX names it; empty when it is
 /// none, or none of this host: then UCX has to look at all.
 [[nodiscard]] std::string interface_of(const std::string& address);
-/// From which this host may reach others; the loopback's too. At most 64.
-[[nodiscard]] std::vector<HostAddress> own_addresses();
 
 }  // namespace orchid::transport

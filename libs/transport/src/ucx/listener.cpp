@@ -127,26 +127,24 @@ Result<UniqueFd> UcxLaneListener::State::wait_for_guest(LaneDeadline deadline, i
   }
 }
 
-/// Only now does UCX listen, for as long as this function runs.
+/// Only now does UCX listen, until its client has connected.
 Result<UcxLaneWorker> UcxLaneListener::State::welcome(UniqueFd guest) {
   Door door(std::move(guest), std::chrono::steady_clock::now() + options_.hello_timeout);
   auto requests = Slab::map(options_.geometry.request_bytes.value);
   if (!requests) return fail(std::move(requests.error()));
   auto responses = Slab::map(options_.geometry.response_bytes.value);
   if (!responses) return fail(std::move(responses.error()));
-  auto open = open_link(context_, options_.key, door);
+  auto open = open_link(context_, options_.key);
   if (!open) return fail(std::move(open.error()));
   const Welcome answer{.version = lane_version,
                        .request_bytes = options_.geometry.request_bytes.value,
                        .response_bytes = options_.geometry.response_bytes.value};
   if (auto sent = door.write(bytes_of(answer)); !sent) return fail(std::move(sent.error()));
-  if (auto sent = door.write_notice(notice_of(*open)); !sent) return fail(std::move(sent.error()));
-  auto peer = meet_peer(door, *open);
-  if (!peer) return fail(std::move(peer.error()));
-  if (auto done = open->link->wait_for_peer(door.deadline()); !done)
-    return fail(std::move(done.error()));
-  if (auto done = wire_up(door, *open->link, open->doors, *peer); !done)
-    return fail(std::move(done.error()));
+  const Notice notice{open->doors.ports(), open->link->address()};
+  if (auto sent = door.write_notice(notice); !sent) return fail(std::move(sent.error()));
+  auto client = door.read_notice();
+  if (!client) return fail(std::move(client.error()));
+  if (auto done = wire_up_worker(door, *open, *client); !done) return fail(std::move(done.error()));
   return UcxLaneWorker(std::make_unique<UcxLaneWorker::State>(
       std::move(*requests), std::move(*responses), std::move(open->link)));
 }
