@@ -7,6 +7,7 @@
 #include "core_binding.h"
 #include "foundation/log.h"
 #include "foundation/random.h"
+#include "scheduling.h"
 
 namespace orchid::executor {
 namespace {
@@ -103,6 +104,7 @@ void Agent::reclaim(std::string_view why) {
   if (reclaimed_at_) return;
   reclaimed_at_ = std::chrono::steady_clock::now();
   log::info("event=reclaim reason=\"{}\"", why);
+  if (options_.workers.scheduling == SchedulingClass::idle) hurry();
   notice_.stopping();
   timer_.cancel();
   if (bandwidth_) bandwidth_->stop();
@@ -116,6 +118,7 @@ void Agent::reclaim(std::string_view why) {
   improver_.stop();
   workers_.stop();
   lanes_.evict_all();
+  if (options_.while_leaving) options_.while_leaving();
   finish_reclaim();
 }
 

@@ -50,6 +50,8 @@ class Agent {
     std::function<std::uint64_t()> memory_kills;
     std::vector<OfferedGpu> gpus;  // counted and handed out; no worker can open one
     UniqueFd core_feed;            // who says which cores are offered now; empty: all, always
+    /// What there is to do while processes that were told to end are ending; may be empty.
+    std::function<void()> while_leaving;
   };
   Agent(boost::asio::io_context& io, Options options, HostResources host, ObjectStore store,
         LaneListeners listeners, SupervisorNotice notice);

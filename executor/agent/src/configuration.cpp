@@ -156,6 +156,9 @@ void declare_options(CLI::App& app, Configuration& c, Sizes& sizes, GrantTexts& 
   app.add_option("--token-file", c.token_file, "file with the bearer token, for host:port");
   app.add_option("--runtime", c.runtime_directory, "directory for sockets, private to you");
   app.add_option("--state", c.state_directory, "directory for compiled objects");
+  app.add_option("--scratch", c.scratch_directory,
+                 "directory of this executor alone, in place of --runtime and --state; it is "
+                 "removed when the executor ends");
   app.add_option("--programs", c.program_directory,
                  "directory of orchid-worker and orchid-compiler");
   app.add_option("--cores", c.cores,
@@ -220,9 +223,14 @@ Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
     c.program_directory = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   }
   if (c.probe_sandbox || c.probe_fabric) return parsed;
+  if (!c.scratch_directory.empty()) {
+    if (c.runtime_directory.empty()) c.runtime_directory = c.scratch_directory / "run";
+    if (c.state_directory.empty()) c.state_directory = c.scratch_directory / "state";
+  }
   if (c.gateway.empty() || c.runtime_directory.empty() || c.state_directory.empty())
     return fail(ErrorCode::bad_configuration,
-                "--gateway, --runtime and --state are needed; `orchid up` starts a whole Orchid");
+                "--gateway is needed, and --scratch or --runtime and --state; `orchid up` starts a "
+                "whole Orchid");
   if (c.lane_fabric != LaneFabric::tcp && c.lane_listen.empty())
     return fail(ErrorCode::bad_configuration,
                 "--lane-fabric is about clients of other hosts: give --lane-listen too");

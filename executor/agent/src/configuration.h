@@ -27,6 +27,9 @@ struct Configuration {
   std::filesystem::path token_file;         // empty: none, for the Unix socket
   std::filesystem::path runtime_directory;  // sockets; private to the user; required
   std::filesystem::path state_directory;    // the object store; required
+  /// Of this executor alone, which removes it when it ends; the two above are in it by default.
+  /// Default: none.
+  std::filesystem::path scratch_directory;
   std::filesystem::path
       program_directory;    // orchid-worker, orchid-compiler; default: beside this program
   std::uint32_t cores = 0;  // offered at most; 0: all that the affinity mask and cgroup allow

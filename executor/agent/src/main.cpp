@@ -23,6 +23,7 @@
 #include "foundation/tcp.h"
 #include "sandbox/confinement.h"
 #include "scheduling.h"
+#include "scratch.h"
 #include "topology/grant_group.h"
 
 namespace orchid::executor {
@@ -179,6 +180,8 @@ Result<Lanes> listen_for_clients(const Configuration& c) {
 
 Result<void> serve(const Configuration& c) {
   raise_descriptor_limit();
+  const auto scratch = Scratch::take(c.scratch_directory);
+  if (!scratch) return fail(scratch.error());
   if (auto there = require_fabric(c); !there) return there;
   auto address = GatewayAddress::parse(c.gateway);
   if (!address) return fail(std::move(address.error()));
@@ -227,6 +230,10 @@ Result<void> serve(const Configuration& c) {
                          .cache_per_core = std::max(host->cache_per_core, 1_MiB)};
   if (group->bounds_memory())
     options.memory_kills = [&group = *group] { return group.memory_kills(); };
+  options.while_leaving = [&scratch = *scratch, &group = *group] {
+    group.leave();
+    scratch.remove();
+  };
   Agent agent(io, std::move(options), std::move(*host), std::move(*store),
               std::move(lanes->listeners), SupervisorNotice(c.notify_socket));
   boost::asio::signal_set signals(io, SIGINT, SIGTERM);

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sched.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,25 +14,41 @@
 
 namespace orchid::executor {
 
+namespace {
+
+constexpr int lowest_weight = 19;
+constexpr int full_weight = 0;
+
+/// Errno, or 0; also where the kernel does not group by session.
+int set_session_weight(int nice) {
+  const UniqueFd group(::open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC));
+  if (!group) return 0;
+  const std::string text = std::to_string(nice);
+  return ::write(group.get(), text.data(), text.size()) >= 0 ? 0 : errno;
+}
+
+}  // namespace
+
 Result<void> give_way() {
-  constexpr int lowest = 19;
-  if (::setpriority(PRIO_PROCESS, 0, lowest) != 0) return fail_errno("setpriority");
   if (::setsid() < 0 && ::getsid(0) != ::getpid()) {
     log::warn(
         "event=session_shared reason=\"the leader of a process group cannot leave its session: "
         "between sessions the kernel gives this one its full share\"");
     return {};
   }
-  const UniqueFd group(::open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC));
-  if (!group) return {};  // a kernel that does not group by session
   // Users other than root may do so ten times a second, all together.
-  const std::string weight = std::to_string(lowest);
-  for (int attempt = 0; attempt < 10; ++attempt) {
-    if (::write(group.get(), weight.data(), weight.size()) >= 0) return {};
-    if (errno != EAGAIN) break;
+  int error = set_session_weight(lowest_weight);
+  for (int attempt = 0; attempt < 10 && error == EAGAIN; ++attempt) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    error = set_session_weight(lowest_weight);
   }
-  return fail_errno("lowering the weight of the session");
+  if (error == 0) return {};
+  return std::unexpected(
+      system_failure(ErrorCode::system, "lowering the weight of the session", error));
+}
+
+void hurry() {
+  if (::getsid(0) == ::getpid()) (void)set_session_weight(full_weight);
 }
 
 void enter_idle_class() noexcept {

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <ranges>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -130,6 +131,7 @@ GrantGroup GrantGroup::enter(const Options& options) {
 GrantGroup::GrantGroup(GrantGroup&& other) noexcept
     : groups_(std::exchange(other.groups_, {})),
       process_(other.process_),
+      left_(other.left_),
       bounds_cores_(other.bounds_cores_),
       memory_events_(std::move(other.memory_events_)),
       refusals_(std::move(other.refusals_)) {}
@@ -215,12 +217,21 @@ bool GrantGroup::enter_version_2(const Options& options, const std::filesystem::
   return false;
 }
 
-void GrantGroup::drop_last() {
-  const Group group = std::move(groups_.back());
-  groups_.pop_back();
+void GrantGroup::move_out_of(const Group& group) const {
   if (!group.controllers.empty())
     (void)put(group.parent / "cgroup.subtree_control", group.controllers);
   (void)put(group.parent / "cgroup.procs", std::to_string(process_));
+}
+
+void GrantGroup::leave() {
+  if (std::exchange(left_, true)) return;
+  for (const Group& group : groups_ | std::views::reverse) move_out_of(group);
+}
+
+void GrantGroup::drop_last() {
+  const Group group = std::move(groups_.back());
+  groups_.pop_back();
+  if (!left_) move_out_of(group);
   const auto give_up = std::chrono::steady_clock::now() + removal_patience;
   while (::rmdir(group.path.c_str()) != 0 && errno == EBUSY &&
          std::chrono::steady_clock::now() < give_up)

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -196,6 +197,21 @@ def pilots_of_a_killed_gateway_end_by_themselves(site):
     site.start_gateway()
 
 
+def what_a_killed_executor_leaves_goes_with_the_next_pilot(site):
+    site.start_pilot("--partition", "idle", "--node-list", "n1")
+    executor = site.wait_for_executor("n1")
+    folder = site.folder_of(executor)
+    os.kill(executor, signal.SIGKILL)
+    wait_until(lambda: not site.cluster.run("squeue", "--noheader"), "its job has ended")
+    expect(folder.exists(), "nobody was there to remove its folder")
+    os.utime(folder / "lock", (time.time() - 120, time.time() - 120))  # not that of a pilot that is just starting
+    site.start_pilot("--partition", "idle", "--node-list", "n1")
+    executor = site.wait_for_executor("n1")
+    expect(not folder.exists(), "the next pilot has removed it")
+    expect(site.folder_of(executor).exists(), "and not its own")
+    site.orchid("pilot", "stop", "--all")
+
+
 def pilots_come_and_go_by_demand(site):
     site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
     site.stop_gateway()
@@ -247,7 +263,7 @@ def main():
     slurm_cluster.skip_without_slurm()
     cases = [a_script_can_be_read_before, a_pilot_joins_serves_and_leaves, a_pilot_takes_what_a_batch_job_leaves_of_a_node, a_cancelled_pilots_call_ends_on_another,
              a_batch_job_takes_a_pilots_cores, one_pilot_may_have_several_nodes, only_own_pilots_are_stopped_and_no_more_than_allowed,
-             pilots_of_a_killed_gateway_end_by_themselves, pilots_come_and_go_by_demand,
+             pilots_of_a_killed_gateway_end_by_themselves, what_a_killed_executor_leaves_goes_with_the_next_pilot, pilots_come_and_go_by_demand,
              pilots_by_demand_have_mixed_lengths_and_are_followed_by_others, what_is_wrong_is_said]
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
         for case in cases:

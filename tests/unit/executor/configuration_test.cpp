@@ -31,6 +31,19 @@ TEST_CASE("a host id has at most 128 bytes") {
   CHECK(refused.error().message.find("128") != std::string::npos);
 }
 
+TEST_CASE("sockets and objects are in the scratch directory unless they have places of their own") {
+  const char* words[] = {"orchid-executor", "--gateway", "unix:/g", "--scratch", "/s"};
+  std::vector<char*> pointers;
+  for (const char* word : words) pointers.push_back(const_cast<char*>(word));
+  const auto in_it = parse_configuration(static_cast<int>(pointers.size()), pointers.data());
+  REQUIRE_MESSAGE(in_it.has_value(), in_it.error().message);
+  CHECK(in_it->configuration.runtime_directory == "/s/run");
+  CHECK(in_it->configuration.state_directory == "/s/state");
+  const auto outside = parse({"--scratch", "/scratch"});
+  CHECK(outside->configuration.runtime_directory == "/r");
+  CHECK(outside->configuration.state_directory == "/s");
+}
+
 TEST_CASE("lanes use TCP unless the fabric is called trusted") {
   CHECK(parse({})->configuration.lane_fabric == LaneFabric::tcp);
   const auto with = [](const char* fabric) {

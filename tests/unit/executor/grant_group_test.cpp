@@ -88,6 +88,20 @@ TEST_CASE("version 1: cores and memory are bounded in a group of each tree") {
   CHECK(tree.read("mount/memory/job/cgroup.procs") == "4711");
 }
 
+TEST_CASE("a process that has left its group early stays where it is") {
+  const Tree tree;
+  make_version_1(tree);
+  {
+    GrantGroup group = GrantGroup::enter(tree.options({0}, 1_GiB));
+    group.leave();
+    CHECK(tree.read("mount/cpuset/job/cgroup.procs") == "4711");
+    CHECK(tree.read("mount/memory/job/cgroup.procs") == "4711");
+    tree.write("mount/cpuset/job/cgroup.procs", "untouched");
+    group.leave();
+  }
+  CHECK(tree.read("mount/cpuset/job/cgroup.procs") == "untouched");
+}
+
 TEST_CASE("version 2: the process moves first, then its old group hands on its controllers") {
   const Tree tree;
   make_version_2(tree);

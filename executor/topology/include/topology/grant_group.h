@@ -39,6 +39,9 @@ class GrantGroup {
   [[nodiscard]] bool bounds_memory() const { return !memory_events_.empty(); }
   /// "cpuset: ...: Permission denied", for a line in the log.
   [[nodiscard]] const std::vector<std::string>& refusals() const { return refusals_; }
+  /// Moves the process back; others stay inside until they end. The kernel takes some 10 ms for it,
+  /// which the destructor, that removes the group, need not wait for then.
+  void leave();
   /// How many processes the kernel has killed in it for want of memory; 0 where it does not say.
   [[nodiscard]] std::uint64_t memory_kills() const;
 
@@ -55,11 +58,13 @@ class GrantGroup {
   [[nodiscard]] bool enter_version_2(const Options& options, const std::filesystem::path& parent,
                                      bool cores, bool memory);
   [[nodiscard]] bool make(const Options& options, const std::filesystem::path& parent);
+  void move_out_of(const Group& group) const;
   void drop_last();
   void refuse(const std::string& what, const std::filesystem::path& where, int error);
 
   std::vector<Group> groups_;
   pid_t process_ = -1;
+  bool left_ = false;
   bool bounds_cores_ = false;
   std::filesystem::path memory_events_;
   std::vector<std::string> refusals_;
