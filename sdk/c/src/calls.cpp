@@ -50,6 +50,7 @@ orchid::LeaseOptions options_of(const orchid_lease_options* stated) {
   options.at_least = stated->at_least;
   options.memory = stated->memory;
   options.wait = wait_of(stated->wait);
+  if (stated->lane != nullptr) options.lane = stated->lane;
   return options;
 }
 
@@ -107,9 +108,25 @@ orchid_status orchid_lease_take(orchid_client* client, const orchid_lease_option
   });
 }
 
+orchid_status orchid_lease_release(orchid_lease* lease) {
+  return guarded([&] {
+    lease->lease.release();
+    return ORCHID_STATUS_OK;
+  });
+}
+
 void orchid_lease_free(orchid_lease* lease) { delete lease; }
 
 uint32_t orchid_lease_workers(const orchid_lease* lease) { return lease->lease.workers(); }
+
+const char* orchid_lease_id(const orchid_lease* lease) { return lease->lease.id().c_str(); }
+
+orchid_status orchid_release_lease(orchid_client* client, const char* id) {
+  return guarded([&] {
+    client->client.release_lease(id);
+    return ORCHID_STATUS_OK;
+  });
+}
 
 orchid_status orchid_lease_function(orchid_lease* lease, const char* name,
                                     orchid_function** function) {
@@ -184,8 +201,9 @@ orchid_status orchid_future_wait(orchid_future* future, uint64_t timeout_ns) {
     constexpr auto longest = static_cast<uint64_t>(std::chrono::nanoseconds::max().count());
     if (future->future.wait_for(std::chrono::nanoseconds(std::min(timeout_ns, longest))))
       return ORCHID_STATUS_OK;
-    orchid::c::remember("the call is still going");
-    return ORCHID_STATUS_TIMED_OUT;
+    throw orchid::Error({.kind = orchid::ErrorKind::timed_out,
+                         .message = "the call is still going",
+                         .hint = "wait again, or cancel it"});
   });
 }
 
@@ -195,7 +213,34 @@ orchid_status orchid_future_get(orchid_future* future, orchid_bytes* output) {
 
 void orchid_future_cancel(orchid_future* future) { future->future.cancel(); }
 
+orchid_status orchid_future_then(orchid_future* future, orchid_callback callback, void* context) {
+  return guarded([&] {
+    future->future.then([callback, context](orchid::ReplyFuture reply) {
+      orchid_future done{std::move(reply)};
+      callback(&done, context);
+    });
+    return ORCHID_STATUS_OK;
+  });
+}
+
 void orchid_future_free(orchid_future* future) { delete future; }
+
+orchid_status orchid_lease_map(orchid_lease* lease, orchid_function* function,
+                               const orchid_input* inputs, size_t count,
+                               const orchid_call_options* options, orchid_bytes* outputs) {
+  std::fill_n(outputs, count, orchid_bytes{});
+  const orchid_status status = guarded([&] {
+    lease->lease.for_each(
+        function->function, count,
+        [&](std::size_t i) { return bytes_of(inputs[i].data, inputs[i].size); },
+        [&](std::size_t i, std::span<const std::byte> output) { give(output, &outputs[i]); },
+        options_of(options));
+    return ORCHID_STATUS_OK;
+  });
+  if (status != ORCHID_STATUS_OK)
+    for (orchid_bytes& output : std::span(outputs, count)) orchid_bytes_free(&output);
+  return status;
+}
 
 orchid_status orchid_stream_open(orchid_function* function, const orchid_call_options* options,
                                  orchid_stream** stream) {

@@ -1,7 +1,7 @@
 // handles.h: what the C API's opaque handles hold, and how exceptions become a status.
 #pragma once
 #include <optional>
-#include <string>
+#include <span>
 #include <utility>
 
 #include "orchid/client.h"
@@ -31,13 +31,11 @@ struct orchid_stream {
 
 namespace orchid::c {
 
-/// Of this thread; what went wrong last.
-void remember(std::string message);
 [[nodiscard]] orchid_status status_of(ErrorKind kind);
-/// Of the exception that is being handled.
+/// Of the exception that is being handled; it is this thread's last failure from now on.
 [[nodiscard]] orchid_status caught();
 /// `output` is an output that the caller frees.
-[[nodiscard]] orchid_status give(const std::vector<std::byte>& bytes, orchid_bytes* output);
+orchid_status give(std::span<const std::byte> bytes, orchid_bytes* output);
 
 template <typename Work>
 orchid_status guarded(Work work) noexcept {

@@ -8,7 +8,9 @@
 namespace orchid::c {
 namespace {
 
-thread_local std::string last_error;
+// What went wrong last on a thread, and how it was shown, which points into it.
+thread_local std::optional<Error> last_error;
+thread_local orchid_failure shown;
 
 constexpr std::array kinds{
     std::pair{ErrorKind::bad_request, ORCHID_STATUS_BAD_REQUEST},
@@ -38,9 +40,11 @@ constexpr std::array kinds{
     std::pair{ErrorKind::system, ORCHID_STATUS_SYSTEM},
     std::pair{ErrorKind::internal, ORCHID_STATUS_INTERNAL}};
 
-}  // namespace
+orchid_status remember(Error error) {
+  return status_of(last_error.emplace(std::move(error)).kind());
+}
 
-void remember(std::string message) { last_error = std::move(message); }
+}  // namespace
 
 orchid_status status_of(ErrorKind kind) {
   for (const auto& [known, status] : kinds)
@@ -52,18 +56,15 @@ orchid_status caught() {
   try {
     throw;
   } catch (const Error& error) {
-    remember(error.what());
-    return status_of(error.kind());
+    return remember(error);
   } catch (const std::bad_alloc&) {
-    remember("out of memory");
-    return ORCHID_STATUS_SYSTEM;
+    return remember(Error({.kind = ErrorKind::system, .message = "out of memory"}));
   } catch (const std::exception& error) {
-    remember(error.what());
-    return ORCHID_STATUS_INTERNAL;
+    return remember(Error({.kind = ErrorKind::internal, .message = error.what()}));
   }
 }
 
-orchid_status give(const std::vector<std::byte>& bytes, orchid_bytes* output) {
+orchid_status give(std::span<const std::byte> bytes, orchid_bytes* output) {
   output->size = bytes.size();
   output->data = std::malloc(bytes.empty() ? 1 : bytes.size());
   if (output->data == nullptr) throw std::bad_alloc();
@@ -80,7 +81,29 @@ const char* orchid_status_name(orchid_status status) {
   return "internal";
 }
 
-const char* orchid_last_error(void) { return orchid::c::last_error.c_str(); }
+const char* orchid_last_error(void) {
+  return orchid::c::last_error ? orchid::c::last_error->what() : "";
+}
+
+const orchid_failure* orchid_last_failure(void) {
+  static const orchid::Error::Details none;
+  const auto& error = orchid::c::last_error;
+  const orchid::Error::Details& details = error ? error->details() : none;
+  orchid::c::shown = {
+      .status = error ? orchid::c::status_of(error->kind()) : ORCHID_STATUS_OK,
+      .attempt = details.attempt,
+      .retryable = details.retryable ? 1 : 0,
+      .http_status = details.http_status,
+      .message = details.message.c_str(),
+      .hint = details.hint.c_str(),
+      .outcome = details.outcome.c_str(),
+      .function = details.function.c_str(),
+      .invocation = details.invocation.c_str(),
+      .node = details.node.c_str(),
+      .log = details.log.c_str(),
+  };
+  return &orchid::c::shown;
+}
 
 void orchid_bytes_free(orchid_bytes* bytes) {
   if (bytes == nullptr) return;

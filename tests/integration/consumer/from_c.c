@@ -1,18 +1,99 @@
-/* Deploys the module that it is given, and asks for a function that is not there. */
+/* from_c MODULE LANE: deploys the module, letters.c, asks for a function that is not there, and
+ * calls the one that is over LANE. */
+#include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
 
 #include "orchid/orchid.h"
 
-int main(int argc, char** argv) {
-  if (argc != 2) return 2;
-  orchid_client* client = NULL;
-  if (orchid_client_open(NULL, &client) != ORCHID_STATUS_OK ||
-      orchid_deploy_file(client, "scale", argv[1]) != ORCHID_STATUS_OK) {
-    fprintf(stderr, "%s\n", orchid_last_error());
-    return 3;
+#define EXPECT(condition)                                                                  \
+  if (!(condition)) {                                                                      \
+    fprintf(stderr, "line %d: not so; last failure: %s\n", __LINE__, orchid_last_error()); \
+    return 1;                                                                              \
   }
+
+static int ask_for_what_is_not_there(orchid_client* client) {
   orchid_bytes output = {NULL, 0};
-  const orchid_status status = orchid_invoke(client, "missing", "", 0, 0, &output);
+  EXPECT(orchid_invoke(client, "missing", "", 0, 0, &output) == ORCHID_STATUS_NOT_FOUND);
+  const orchid_failure* failure = orchid_last_failure();
+  EXPECT(failure->status == ORCHID_STATUS_NOT_FOUND && failure->http_status == 404);
+  EXPECT(failure->retryable == 0 && strcmp(failure->node, "") == 0);
+  EXPECT(orchid_release_lease(client, "l-1-999999") == ORCHID_STATUS_NOT_FOUND);
+  return 0;
+}
+
+static int map(orchid_lease* lease, orchid_function* function) {
+  const orchid_input inputs[] = {{"one", 3}, {"two", 3}, {"three", 5}, {"", 0}};
+  orchid_bytes outputs[4];
+  const orchid_call_options once = {.at_most_once = 1};
+  for (int round = 0; round < 2; ++round) {
+    EXPECT(orchid_lease_map(lease, function, inputs, 3, round == 0 ? NULL : &once, outputs) ==
+           ORCHID_STATUS_OK);
+    EXPECT(outputs[0].size == 3 && memcmp(outputs[0].data, "ONE", 3) == 0);
+    EXPECT(outputs[1].size == 3 && memcmp(outputs[1].data, "TWO", 3) == 0);
+    EXPECT(outputs[2].size == 5 && memcmp(outputs[2].data, "THREE", 5) == 0);
+    for (int i = 0; i < 3; ++i) orchid_bytes_free(&outputs[i]);
+  }
+  EXPECT(orchid_lease_map(lease, function, inputs, 4, NULL, outputs) ==
+         ORCHID_STATUS_FUNCTION_ERROR);
+  for (int i = 0; i < 4; ++i) EXPECT(outputs[i].data == NULL);
+  const orchid_failure* failure = orchid_last_failure();
+  EXPECT(strcmp(failure->message, "there are no letters") == 0);
+  EXPECT(strcmp(failure->outcome, "function_error") == 0);
+  EXPECT(strcmp(failure->function, "letters.letters") == 0 && strcmp(failure->node, "") != 0);
+  EXPECT(failure->attempt == 1 && failure->retryable == 0);
+  return 0;
+}
+
+struct answer {
+  atomic_int calls;
+  orchid_status status;
+  orchid_bytes output;
+};
+
+static void take_answer(orchid_future* done, void* context) {
+  struct answer* const answer = context;
+  answer->status = orchid_future_get(done, &answer->output);
+  atomic_fetch_add(&answer->calls, 1);
+}
+
+static int call_back(orchid_function* function) {
+  struct answer answer = {0};
+  orchid_future* future = NULL;
+  EXPECT(orchid_call_start(function, "later", 5, NULL, &future) == ORCHID_STATUS_OK);
+  EXPECT(orchid_future_then(future, take_answer, &answer) == ORCHID_STATUS_OK);
+  orchid_future_free(future);
+  const time_t give_up = time(NULL) + 30;
+  while (atomic_load(&answer.calls) == 0) EXPECT(time(NULL) < give_up);
+  EXPECT(answer.status == ORCHID_STATUS_OK);
+  EXPECT(answer.output.size == 5 && memcmp(answer.output.data, "LATER", 5) == 0);
+  orchid_bytes_free(&answer.output);
+  return 0;
+}
+
+static int call_directly(orchid_client* client, const char* lane) {
+  const orchid_lease_options options = {.workers = 2, .at_least = 1, .lane = lane};
+  orchid_lease* lease = NULL;
+  EXPECT(orchid_lease_take(client, &options, &lease) == ORCHID_STATUS_OK);
+  orchid_function* function = NULL;
+  EXPECT(orchid_lease_function(lease, "letters", &function) == ORCHID_STATUS_OK);
+  if (map(lease, function) != 0 || call_back(function) != 0) return 1;
+  EXPECT(orchid_lease_release(lease) == ORCHID_STATUS_OK);
+  orchid_bytes output = {NULL, 0};
+  EXPECT(orchid_call_bytes(function, "x", 1, NULL, &output) == ORCHID_STATUS_LEASE_ENDED);
+  EXPECT(orchid_release_lease(client, orchid_lease_id(lease)) == ORCHID_STATUS_NOT_FOUND);
+  orchid_function_free(function);
+  orchid_lease_free(lease);
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  orchid_client* client = NULL;
+  EXPECT(orchid_client_open(NULL, &client) == ORCHID_STATUS_OK);
+  EXPECT(orchid_deploy_file(client, "letters", argv[1]) == ORCHID_STATUS_OK);
+  const int failed = ask_for_what_is_not_there(client) != 0 || call_directly(client, argv[2]) != 0;
   orchid_client_free(client);
-  return status == ORCHID_STATUS_NOT_FOUND ? 0 : 1;
+  return failed;
 }

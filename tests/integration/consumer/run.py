@@ -150,9 +150,9 @@ def check_blackscholes(build, source, work, environment):
         expect("a price is right", math.isclose(price, right, rel_tol=1e-12), True)
 
 
-def run_programs(orchid, source, work):
+def run_programs(orchid, source, work, lane):
     step([work / "build" / "consumer", work / "scale.orc"], env=orchid.environment)
-    step([work / "build" / "from_c", work / "scale.orc"], env=orchid.environment)
+    step([work / "build" / "from_c", work / "letters.orc", lane], env=orchid.environment)
     step([work / "build" / "embedded"], env=orchid.environment)
     step([work / "build" / "offload"], env=orchid.environment)
     check_blackscholes(work / "build", source, work, orchid.environment)
@@ -202,11 +202,12 @@ def main():
     with tempfile.TemporaryDirectory(prefix="orchid-consumer-") as runtime:
         with Orchid(prefix / "bin", work / "state", runtime) as orchid:
             step([orchid.program, "build", source / "scale.cpp", "-o", work / "scale.orc"])
-            run_programs(orchid, source, work)
+            step([orchid.program, "build", source / "letters.c", "-o", work / "letters.orc"])
+            run_programs(orchid, source, work, "local")
             check_two_sources(orchid, source, work)
     with tempfile.TemporaryDirectory(prefix="orchid-consumer-") as runtime:
         with OnAnotherHost(prefix / "bin", work / "apart", runtime) as orchid:
-            run_programs(orchid, source, work)
+            run_programs(orchid, source, work, "ucx")
 
 
 main()

@@ -226,6 +226,15 @@ TEST_CASE("a C program does the same") {
   CHECK(run_c_program(site.gateway.address().c_str()) == 0);
 }
 
+TEST_CASE("a C program releases a lease, and what still runs ends") {
+  Site site;
+  CHECK(release_c_lease(
+            site.gateway.address().c_str(),
+            [](void* executor) { static_cast<FakeExecutor*>(executor)->answer_calls(false); },
+            &site.executor) == 0);
+  CHECK(site.asked("DELETE") == 2);
+}
+
 TEST_CASE("a revoked lease ends its calls") {
   Site site;
   Lease lease = site.client.lease();

@@ -53,6 +53,23 @@ const char* orchid_status_name(orchid_status status);
 /* One line for people about this thread's last failure; "" when there was none. Valid until the
  * next call of this thread. */
 const char* orchid_last_error(void);
+/* The same in parts, for programs that decide by it. What is not known is "" or 0; no text is
+ * NULL. */
+typedef struct orchid_failure {
+  orchid_status status;   /* ORCHID_STATUS_OK: there was no failure */
+  uint32_t attempt;       /* 1: the call had been started once; 0: not at all, or not said */
+  int retryable;          /* 1: the same call may be made again, and has a chance */
+  int http_status;        /* 0: no answer of the gateway */
+  const char* message;    /* what happened */
+  const char* hint;       /* what to do */
+  const char* outcome;    /* of the call, as the HTTP API names it: "function_crashed" */
+  const char* function;   /* "N.E" */
+  const char* invocation; /* its id; calls on a lease have none */
+  const char* node;       /* host name */
+  const char* log;        /* what a call on a lease had printed when its worker ended */
+} orchid_failure;
+/* Never NULL. It belongs to this thread, and is valid with its texts until the next call of it. */
+const orchid_failure* orchid_last_failure(void);
 
 typedef struct orchid_client orchid_client;
 typedef struct orchid_lease orchid_lease;
@@ -107,14 +124,29 @@ typedef struct orchid_lease_options {
   /* For each worker by itself, the best first; 8 at most. NULL: `cores_per_worker` and `memory`. */
   const orchid_worker_size* alternatives;
   size_t alternative_count;
+  /* "auto" (NULL: too); "local": within this host; "ucx": as between hosts; "tcp": the same, and
+   * never over RDMA. */
+  const char* lane;
 } orchid_lease_options;
 
-/* `options` may be NULL. */
+/* `options` may be NULL. Errors: ORCHID_STATUS_BAD_REQUEST: an option makes no sense;
+ * ORCHID_STATUS_NO_CAPACITY, ORCHID_STATUS_QUOTA; ORCHID_STATUS_UNSUPPORTED: that lane does not
+ * lead to them from here. */
 orchid_status orchid_lease_take(orchid_client* client, const orchid_lease_options* options,
                                 orchid_lease** lease);
-/* Ends all its calls and gives the workers back. */
+/* Ends all its calls with ORCHID_STATUS_LEASE_ENDED and gives the workers back at once. The handle
+ * stays, and those that came from it, for other threads that may be using them: what is called then
+ * fails with ORCHID_STATUS_LEASE_ENDED. Again: changes nothing. */
+orchid_status orchid_lease_release(orchid_lease* lease);
+/* Releases it, and frees the handle. */
 void orchid_lease_free(orchid_lease* lease);
+/* Connected now. */
 uint32_t orchid_lease_workers(const orchid_lease* lease);
+/* As `orchid leases` shows it; valid until the lease is freed. */
+const char* orchid_lease_id(const orchid_lease* lease);
+/* Gives back a lease of another program of the same user: `id` as orchid_lease_id told it there.
+ * ORCHID_STATUS_NOT_FOUND: there is no such lease. */
+orchid_status orchid_release_lease(orchid_client* client, const char* id);
 
 /* A deployed function: "N", "N.E" or "N@<version>". */
 orchid_status orchid_lease_function(orchid_lease* lease, const char* name,
@@ -156,8 +188,32 @@ orchid_status orchid_future_wait(orchid_future* future, uint64_t timeout_ns);
 /* Waits for the output, or says why there is none. Once. */
 orchid_status orchid_future_get(orchid_future* future, orchid_bytes* output);
 void orchid_future_cancel(orchid_future* future);
-/* The call goes on. */
+/* `done`: the call, for orchid_future_get, which does not wait any more. It is not `future`, which
+ * may be freed before, is valid until the callback returns, and is not to be freed. */
+typedef void (*orchid_callback)(orchid_future* done, void* context);
+/* Has `callback` called once with `context`, which Orchid only hands on: when there is a result or
+ * a failure, a cancelled call and a released lease included, or now if there is one already. That
+ * is on the thread that looks after the lanes of all leases of the client: it must be short and
+ * must not wait for calls, but may start some. (Once the lease is released it may be the calling
+ * thread.) The result is taken once: by it or by another, not by both. A second callback is called
+ * as well. If this fails, `callback` is not called. */
+orchid_status orchid_future_then(orchid_future* future, orchid_callback callback, void* context);
+/* The call goes on, and so do its callbacks. */
 void orchid_future_free(orchid_future* future);
+
+typedef struct orchid_input {
+  const void* data;
+  size_t size;
+} orchid_input;
+/* Calls `function`, which is of this lease, for each of `count` inputs, on all workers, and waits.
+ * Output i, which is to be freed with orchid_bytes_free, goes to `outputs[i]`; the inputs are read
+ * until it returns. A call that lasts much longer than the others is started again on an idle
+ * worker as well, and one whose worker is lost, unless `options->at_most_once`. The deadline is
+ * that of each call. The first failure cancels the rest and is returned; then all outputs are NULL.
+ * Several threads may do this at once. */
+orchid_status orchid_lease_map(orchid_lease* lease, orchid_function* function,
+                               const orchid_input* inputs, size_t count,
+                               const orchid_call_options* options, orchid_bytes* outputs);
 
 /* A call whose input and output go in chunks of at most 32 MiB while it runs; it has a worker for
  * itself. Used by one thread at a time, apart from orchid_stream_cancel. At most 16 chunks are with
