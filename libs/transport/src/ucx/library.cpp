@@ -2,42 +2,15 @@
 
 #include <dlfcn.h>
 
-#include <array>
-#include <csignal>
-#include <optional>
 #include <string>
 
 #include "transport/ucx_lane.h"
+#include "ucx/kept_signal_handlers.h"
 
 namespace orchid::transport {
 namespace {
 
 constexpr const char* library_name = "libucp.so.0";
-
-/// libucs installs handlers for crashes and for SIGHUP when it is loaded, over those of the
-/// program.
-class KeptSignalHandlers {
- public:
-  KeptSignalHandlers() {
-    for (int signal = 1; signal < static_cast<int>(kept_.size()); ++signal) {
-      struct sigaction now{};
-      if (::sigaction(signal, nullptr, &now) == 0) kept_[static_cast<std::size_t>(signal)] = now;
-    }
-  }
-  ~KeptSignalHandlers() {
-    for (int signal = 1; signal < static_cast<int>(kept_.size()); ++signal) {
-      const auto& before = kept_[static_cast<std::size_t>(signal)];
-      struct sigaction now{};
-      if (before && ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler != before->sa_handler)
-        ::sigaction(signal, &*before, nullptr);
-    }
-  }
-  KeptSignalHandlers(const KeptSignalHandlers&) = delete;
-  KeptSignalHandlers& operator=(const KeptSignalHandlers&) = delete;
-
- private:
-  std::array<std::optional<struct sigaction>, 32> kept_{};
-};
 
 /// With RTLD_NOLOAD first: an MPI of the same process may have it, and then nothing is set up
 /// again.
