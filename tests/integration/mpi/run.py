@@ -33,8 +33,9 @@ def run_programs(build, mpirun, programs, environment):
                                                     stdout=subprocess.DEVNULL, timeout=STEP_DEADLINE_S).returncode == 0)
     step([programs / "orchid", "deploy", echo, "--name", "echo"], environment)
     step([programs / "first_remote_lease"], environment)
-    step([mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "2", "--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca",
-          "pml_ucx_devices", "any", "--mca", "osc", "^ucx", "-x", "UCX_TLS=tcp,self", programs / "mpi_and_leases"], environment)
+    for program in ("mpi_and_leases", "leases_before_mpi"):
+        step([mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "2", "--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca",
+              "pml_ucx_devices", "any", "--mca", "osc", "^ucx", "-x", "UCX_TLS=tcp,self", programs / program], environment)
 
 
 def main():
