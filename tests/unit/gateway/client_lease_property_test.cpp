@@ -1,15 +1,17 @@
 // Random histories of clients' leases over several hosts: real broker, real client leases, and the
 // executors' real lease tables. Messages are delayed, lost with their connection, or said twice;
 // executors crash, gateways start anew or stay away for longer than leases last, and an old one
-// comes back. In half of the worlds two executors share each host's cores. Whatever happens, the
-// gateway's book promises no core of a host twice, nor do the tables of its executors together; and
-// once it is quiet the book and the tables agree.
+// comes back and opens, closes and renews leases: it is obeyed by executors that have not met a
+// newer one, and by no others. In half of the worlds two executors share each host's cores.
+// Whatever happens, the gateway's book promises no core of a host twice, nor do the tables of its
+// executors together; and once it is quiet the book and the tables agree.
 #include <doctest/doctest.h>
 
 #include <deque>
 #include <memory>
 #include <random>
 #include <set>
+#include <tuple>
 
 #include "foundation/log.h"
 #include "lease_table.h"
@@ -53,13 +55,21 @@ struct ModelExecutor {
   std::map<LeaseId, std::string> secrets;  // of leases that clients can claim here
   std::set<LeaseId> claimed;
   bool connected = false;
+  std::uint64_t newest_epoch = 0;  // of the gateways that it has met
   std::deque<ControlMessage> to_executor;
   std::deque<ControlMessage> to_gateway;
 };
 
+/// How often gateways of old epochs came, in all histories.
+struct OldGateways {
+  unsigned long refused = 0;
+  unsigned long obeyed = 0;
+};
+
 class World {
  public:
-  explicit World(unsigned seed) : random_(seed), always_in_touch_(seed % 4 == 1) {
+  World(unsigned seed, OldGateways& old_gateways)
+      : random_(seed), old_gateways_(old_gateways), always_in_touch_(seed % 4 == 1) {
     const unsigned hosts = 1 + random_() % 3;
     const unsigned per_host = 1 + seed % 2;
     for (unsigned i = 0; i < hosts * per_host; ++i) add_executor(i / per_host, i % per_host);
@@ -92,9 +102,9 @@ class World {
       crash(executor);
     else if (what < 91 && !always_in_touch_)
       restart_gateway();
-    else if (what < 92)
-      greet_by_old_gateway(executor);
     else if (what < 94)
+      visit_by_old_gateways();
+    else if (what < 96)
       now_ += random_() % 20 == 0 ? seconds(600 + random_() % 2'000) : seconds(random_() % 40);
     else
       tick();
@@ -158,7 +168,8 @@ class World {
     broker_ = std::make_unique<WorkerBroker>(
         WorkerBroker::Options{.epoch = ++epoch_, .boot_id = "gateway"});
     clients_ = std::make_unique<ClientLeases>(*broker_, 0);
-    for (ModelExecutor& executor : executors_) connect(executor, false);
+    for (ModelExecutor& executor : executors_)
+      if (always_in_touch_ || random_() % 4 != 0) connect(executor, false);
     perform();
   }
   void restart_gateway() {
@@ -176,6 +187,7 @@ class World {
     const bool known = broker_->hosts().find(executor.description.id) != nullptr;
     const auto old = executor.table.begin_epoch(epoch_, now_);
     REQUIRE(old.has_value());
+    executor.newest_epoch = epoch_;
     if (resume && known) {
       broker_->executor_resumed(executor.description.id, now_);
       return perform();
@@ -200,16 +212,74 @@ class World {
     executor.table = new_table(executor);
     executor.secrets.clear();
     executor.claimed.clear();
+    executor.newest_epoch = 0;
     executor.description.id = ExecutorId("e" + std::to_string(next_executor_++));
     connect(executor, false);
   }
-  void greet_by_old_gateway(ModelExecutor& executor) {
-    if (epoch_ < 2 || executor.connected) return;
-    // It can have spoken to the newest one only if that was there.
-    const auto before = executor.table.cores_free();
-    auto obeyed = executor.table.begin_epoch(epoch_ - 1, now_);
-    if (obeyed) return;  // it has not met the newer one yet
-    CHECK(executor.table.cores_free() == before);
+  /// Those from before the newest find the executors that have none.
+  void visit_by_old_gateways() {
+    if (epoch_ < 2) return;
+    for (ModelExecutor& executor : executors_)
+      if (!executor.connected) visit_by_old_gateway(executor);
+  }
+  /// Its welcome, and then its commands. An executor hangs up when it refuses a welcome
+  /// (ControlClient), and hears no more.
+  void visit_by_old_gateway(ModelExecutor& executor) {
+    const std::uint64_t epoch = 1 + random_() % (epoch_ - 1);
+    const bool too_old = epoch < executor.newest_epoch;
+    const auto before = leases_of(executor);
+    const CoreList usable = executor.table.usable_cores();
+    const bool greeted = executor.table.begin_epoch(epoch, now_).has_value();
+    for (auto count = random_() % 6; count > 0; --count) {
+      const ControlMessage command = command_of_old_gateway(executor, epoch);
+      // One that opens is refused for itself, too, however it came here.
+      if (const auto* open = std::get_if<OpenLease>(&command); open != nullptr && too_old) {
+        const auto opened = executor.table.open(*open, now_);
+        REQUIRE_FALSE(opened.has_value());
+        CHECK(opened.error().code == ErrorCode::denied);
+      }
+      if (greeted) obey(executor, command);
+    }
+    executor.table.lose_gateway(now_);
+    if (!too_old) {
+      REQUIRE(greeted);
+      executor.newest_epoch = epoch;
+      executor.to_gateway.clear();  // it was said to the old one
+      ++old_gateways_.obeyed;
+      return;
+    }
+    CHECK_FALSE(greeted);
+    REQUIRE(leases_of(executor) == before);
+    REQUIRE(executor.table.usable_cores() == usable);
+    ++old_gateways_.refused;
+  }
+  ControlMessage command_of_old_gateway(const ModelExecutor& executor, std::uint64_t epoch) {
+    const auto held = executor.table.held_by_clients(now_);
+    const auto what = random_() % 3;
+    if (what == 0 || held.empty()) return opened_by_old_gateway(executor, epoch);
+    const LeaseId lease = held[random_() % held.size()].lease;
+    if (what == 1) return CloseLease{lease};
+    return RenewLease{lease, seconds(1 + random_() % 3'000)};
+  }
+  /// On free cores as a rule: only its epoch is wrong.
+  OpenLease opened_by_old_gateway(const ModelExecutor& executor, std::uint64_t epoch) {
+    const LeaseId lease{epoch, 1'000'000 + ++opened_by_old_gateways_};
+    OpenLease open{
+        .lease = lease,
+        .secret = "old",
+        .tenant = {tenant, "u"},
+        .client = ClientTerms{.client_lease = lease, .expires_in = seconds(1 + random_() % 30)}};
+    const CoreList cores = executor.table.usable_cores();
+    if (!cores.empty() && random_() % 2 == 0) open.core_ids = {cores[random_() % cores.size()]};
+    return open;
+  }
+  using Leases = std::map<LeaseId, std::tuple<CoreList, CoreList, milliseconds>>;
+  /// With their cores, GPUs, and the time that they have left.
+  [[nodiscard]] Leases leases_of(const ModelExecutor& executor) const {
+    Leases leases;
+    for (const LeaseHeld& held : executor.table.held_by_clients(now_))
+      leases[held.lease] = {held.core_ids, held.gpus, held.client.expires_in};
+    return leases;
   }
 
   std::vector<placement::WorkerShape> alternatives() {
@@ -369,8 +439,10 @@ class World {
   }
 
   std::mt19937 random_;
+  OldGateways& old_gateways_;
   bool always_in_touch_;
   unsigned next_executor_ = 0;
+  std::uint64_t opened_by_old_gateways_ = 0;
   std::uint64_t epoch_ = 0;
   MonotonicTime now_{seconds(1'000)};
   std::map<std::string, HostParts> parts_;  // by host
@@ -382,12 +454,17 @@ class World {
 
 TEST_CASE("no history of clients' leases creates or loses a core") {
   log::configure("unit_gateway", LogLevel::error);
+  OldGateways old_gateways;
   for (unsigned seed = 0; seed < histories; ++seed) {
     CAPTURE(seed);
-    World world(seed);
+    World world(seed, old_gateways);
     for (int step = 0; step < steps; ++step) world.step();
     world.settle();
   }
+  MESSAGE(old_gateways.refused << " visits of old gateways were refused, " << old_gateways.obeyed
+                               << " were not");
+  CHECK(old_gateways.refused >= histories / 50);
+  CHECK(old_gateways.obeyed >= histories / 50);
 }
 
 }  // namespace

@@ -90,6 +90,7 @@ struct RecordedEvents final : ExecutorEvents {
   void executor_joined(const ControlHello& hello, const PeerIdentity&) override {
     ++joined;
     hostname = hello.host.hostname;
+    if (when_joined) when_joined(ExecutorId(hello.executor));
   }
   void executor_resumed(const ExecutorId&) override { ++resumed; }
   void executor_lost(const ExecutorId&) override { ++lost; }
@@ -97,6 +98,7 @@ struct RecordedEvents final : ExecutorEvents {
     if (const auto* opened = std::get_if<LeaseOpened>(&message))
       heard.push_back(opened->lease.number);
   }
+  std::function<void(const ExecutorId&)> when_joined;
   int joined = 0;
   int resumed = 0;
   int lost = 0;
@@ -130,6 +132,7 @@ struct World {
   std::string gateway;
   std::uint64_t epoch = 0;
   std::uint64_t least_epoch = 0;  // what the executor obeys
+  int messages = 0;
   std::vector<std::uint64_t> commands;
 
   ~World() { std::filesystem::remove(path); }
@@ -151,6 +154,7 @@ struct World {
             },
             .on_message =
                 [this](const ControlMessage& message) {
+                  ++messages;
                   if (const auto* open = std::get_if<OpenLease>(&message))
                     commands.push_back(open->lease.number);
                 },
@@ -236,6 +240,23 @@ TEST_CASE("after a restart of the gateway the stream begins afresh") {
   CHECK(world.resumes == 0);
   world.gate->send(ExecutorId("e1"), OpenLease{.lease = {2, 1}, .core_ids = {0}});
   run_until(world.io, [&] { return world.commands.size() == 1; });
+}
+
+TEST_CASE("what a gateway commands whose welcome is refused is not obeyed") {
+  World world;
+  world.least_epoch = 2;
+  world.events.when_joined = [&](const ExecutorId& executor) {
+    world.gate->send(executor, OpenLease{.lease = {1, 1}, .core_ids = {0}});
+    world.gate->send(executor, RenewLease{{1, 2}, seconds(60)});
+    world.gate->send(executor, CloseLease{{1, 3}});
+  };
+  const auto client = world.client("e1");
+  client->start();
+  run_until(world.io, [&] { return world.losses >= 3; });
+  CHECK(world.events.joined >= 1);
+  CHECK(world.messages == 0);
+  world.least_epoch = 1;
+  run_until(world.io, [&] { return world.messages >= 3; });
 }
 
 TEST_CASE("after a restart of the executor the stream begins afresh") {
