@@ -18,6 +18,7 @@
 
 #include "foundation/log.h"
 #include "foundation/sockets.h"
+#include "foundation/tcp.h"
 #include "protocol/control_heartbeat.h"
 
 namespace orchid::executor {
@@ -55,9 +56,7 @@ Result<GatewayAddress> GatewayAddress::parse(std::string_view text) {
   const std::string_view port =
       colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  const bool is_number = !port.empty() && port.size() <= 5 &&
-                         std::ranges::all_of(port, [](char c) { return c >= '0' && c <= '9'; });
-  if (host.empty() || !is_number)
+  if (host.empty() || !is_port(port))
     return fail(
         ErrorCode::bad_configuration,
         "'" + whole + "' is not a gateway's address; write host:port, [::1]:port or unix:/path");

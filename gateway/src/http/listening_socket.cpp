@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "foundation/sockets.h"
+#include "foundation/tcp.h"
 
 namespace orchid::gateway {
 namespace {
@@ -27,7 +28,8 @@ Result<std::pair<std::string, std::string>> split_address(std::string_view addre
         "'" + std::string(address) +
             "' is not an address to listen on: write 127.0.0.1:8080, [::1]:8080 or NAME:PORT");
   };
-  if (colon == std::string_view::npos || colon == 0 || colon + 1 == address.size()) return wrong();
+  if (colon == std::string_view::npos || colon == 0 || !is_port(address.substr(colon + 1)))
+    return wrong();
   std::string_view host = address.substr(0, colon);
   if (host.front() == '[') {
     if (host.back() != ']') return wrong();

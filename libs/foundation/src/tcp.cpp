@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <memory>
 
 namespace orchid {
@@ -32,7 +33,8 @@ struct Endpoint {
 /// Nothing in `host`: it has no such form.
 Endpoint split(const std::string& address) {
   const std::size_t colon = address.rfind(':');
-  if (colon == std::string::npos || colon + 1 == address.size()) return {};
+  if (colon == std::string::npos || !is_port(std::string_view(address).substr(colon + 1)))
+    return {};
   Endpoint parts{address.substr(0, colon), address.substr(colon + 1)};
   if (parts.host.size() > 2 && parts.host.starts_with('[') && parts.host.ends_with(']')) {
     parts.host = parts.host.substr(1, parts.host.size() - 2);
@@ -83,6 +85,12 @@ Result<UniqueFd> connect_to(const addrinfo& target, Time deadline) {
 }
 
 }  // namespace
+
+bool is_port(std::string_view text) {
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return error == std::errc{} && end == text.data() + text.size();
+}
 
 Result<TcpListener> listen_tcp(const std::string& address) {
   const Endpoint parts = split(address);

@@ -65,6 +65,10 @@ TEST_CASE("what is wrong in the configuration is named") {
   const Ended name = start_with("listen = [\"no-such-host.invalid:0\"]\n");
   CHECK(name.status == 3);
   CHECK(name.errors.find("no-such-host.invalid") != std::string::npos);
+  // Not port 0, which is what is left of it in 16 bits.
+  const Ended port = start_with("listen = [\"127.0.0.1:65536\"]\n");
+  CHECK(port.status == 3);
+  CHECK(port.errors.find("'127.0.0.1:65536' is not an address") != std::string::npos);
   const Ended door = start_with("[door]\nlisten = \"nowhere\"\n");
   CHECK(door.status == 3);
   CHECK(door.errors.find("door_listen") != std::string::npos);

@@ -44,6 +44,17 @@ TEST_CASE("sockets and objects are in the scratch directory unless they have pla
   CHECK(outside->configuration.state_directory == "/s");
 }
 
+TEST_CASE("what a batch system calls the host has at most 128 bytes") {
+  const std::string longest(128, 'n');
+  const auto parsed = parse({"--node", longest});
+  REQUIRE_MESSAGE(parsed.has_value(), parsed.error().message);
+  CHECK(parsed->configuration.grant.node == longest);
+  const auto refused = parse({"--node", longest + "n"});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().message.find("--node") != std::string::npos);
+  CHECK(refused.error().message.find("128") != std::string::npos);
+}
+
 TEST_CASE("lanes use TCP unless the fabric is called trusted") {
   CHECK(parse({})->configuration.lane_fabric == LaneFabric::tcp);
   const auto with = [](const char* fabric) {

@@ -1,6 +1,11 @@
 #include "foundation/host_addresses.h"
 
 #include <doctest/doctest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <climits>
 
 namespace orchid {
 
@@ -18,6 +23,25 @@ TEST_CASE("other hosts reach no loopback address, and 'all addresses' by the hos
 TEST_CASE("a host knows itself") {
   CHECK(own_boot_id() == own_boot_id());
   CHECK_FALSE(own_host_name().empty());
+}
+
+TEST_CASE("a host's name of the kernel's greatest length is known whole") {
+  const std::string longest(HOST_NAME_MAX, 'h');
+  const pid_t child = ::fork();
+  if (child == 0) {
+    // A name of its own is root's, or that of a namespace in which it is.
+    if (::unshare(CLONE_NEWUTS) != 0 && ::unshare(CLONE_NEWUTS | CLONE_NEWUSER) != 0) ::_exit(77);
+    if (::sethostname(longest.data(), longest.size()) != 0) ::_exit(77);
+    ::_exit(own_host_name() == longest ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) {
+    MESSAGE("skipped: this user may not name a host");
+    return;
+  }
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 }  // namespace orchid

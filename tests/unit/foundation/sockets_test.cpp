@@ -63,6 +63,20 @@ TEST_CASE("a socket is private, replaces a stale one, and knows its peer") {
   CHECK(peer.uid == ::geteuid());
 }
 
+TEST_CASE("a socket's path of 107 bytes fits, one of 108 is reached through its directory") {
+  const Directory directory;
+  for (const std::size_t size : {107UL, 108UL}) {
+    CAPTURE(size);
+    std::string path = directory.path / "s";
+    path.append(size - path.size(), 's');
+    const auto fitted = fit_socket_path(path).value();
+    CHECK((fitted.path == path) == (size == 107));
+    const auto listener = listen_packets(path).value();
+    CHECK(std::filesystem::is_socket(path));
+    CHECK(connect_packets(path).has_value());
+  }
+}
+
 TEST_CASE("a path too long for a socket address is reached through its directory") {
   const Directory directory;
   const auto deep = directory.path / std::string(120, 'd');

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -52,6 +53,43 @@ TEST_CASE("an address that is none is said to be none") {
     CHECK(connect_tcp(address, in(1s), HostNames::refused).error().code == ErrorCode::bad_request);
   }
   CHECK(listen_tcp("192.0.2.1:0").error().code == ErrorCode::bad_configuration);
+}
+
+TEST_CASE("the longest text of an address is taken whole, and one character more is refused") {
+  // 45 characters, the most that an IP address can have.
+  const std::string longest = "[0000:0000:0000:0000:0000:ffff:255.255.255.255";
+  CHECK(connect_tcp(longest + "]:1", in(1s), HostNames::refused).error().code !=
+        ErrorCode::bad_request);
+  CHECK(connect_tcp(longest + "5]:1", in(1s), HostNames::refused).error().code ==
+        ErrorCode::bad_request);
+  CHECK(listen_tcp(longest + "5]:0").error().code == ErrorCode::bad_configuration);
+  if (has_ipv6_loopback()) {
+    const TcpListener listener = listen_tcp("[0000:0000:0000:0000:0000:0000:0000:0001]:0").value();
+    CHECK(listener.host == "0000:0000:0000:0000:0000:0000:0000:0001");
+    CHECK(connect_tcp(listener.address, in(5s), HostNames::refused).has_value());
+  }
+  // A label of a name has at most 63 characters, a name 253; no buffer of ours has a say in it.
+  for (const std::size_t size : {64UL, 254UL, 1025UL, 100'000UL}) {
+    CAPTURE(size);
+    const std::string name(size, 'n');
+    const auto refused = connect_tcp(name + ":1", in(1s), HostNames::looked_up);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().code == ErrorCode::unreachable);
+    CHECK(refused.error().message.find("'" + name + ":1' cannot be looked up") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("a port over 65535 is refused, and not another one in its place") {
+  CHECK(is_port("0"));
+  CHECK(is_port("65535"));
+  for (const char* none : {"", "65536", "4294967376", "-1", "+1", " 80", "80 ", "http"})
+    CHECK_FALSE(is_port(none));
+  const TcpListener listener = listen_tcp("127.0.0.1:0").value();
+  const std::string beyond = "127.0.0.1:" + std::to_string(65'536 + listener.port);
+  CHECK(connect_tcp(beyond, in(5s), HostNames::refused).error().code == ErrorCode::bad_request);
+  CHECK(connect_tcp(beyond, in(5s), HostNames::looked_up).error().code == ErrorCode::bad_request);
+  CHECK(listen_tcp("127.0.0.1:65536").error().code == ErrorCode::bad_configuration);
 }
 
 TEST_CASE("nobody at a port is unreachable; one who does not answer costs the deadline") {

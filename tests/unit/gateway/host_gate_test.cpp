@@ -328,7 +328,8 @@ TEST_CASE("a gateway's address is read in each of its forms") {
   CHECK(GatewayAddress::parse("127.0.0.1:80")->port == "80");
   CHECK(GatewayAddress::parse("http://[::1]:8080/")->host == "::1");
   CHECK(GatewayAddress::parse("[::1]:8080")->to_text() == "[::1]:8080");
-  for (const char* bad : {"", "host", "host:", ":80", "host:port", "host:123456"})
+  CHECK(GatewayAddress::parse("host:65535")->port == "65535");
+  for (const char* bad : {"", "host", "host:", ":80", "host:port", "host:65536", "host:123456"})
     CHECK(GatewayAddress::parse(bad).error().code == ErrorCode::bad_configuration);
 }
 

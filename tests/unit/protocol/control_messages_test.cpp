@@ -92,6 +92,27 @@ TEST_CASE("GPUs may be left out, and none is named twice") {
   CHECK(refused.error().message.find("names a GPU twice") != std::string::npos);
 }
 
+TEST_CASE("names in a hello have lengths: the greatest comes back whole, one more is refused") {
+  const auto hello = [](std::size_t name, std::size_t node, std::size_t address) {
+    return ControlHello{.host = {.hostname = std::string(name, 'h')},
+                        .grant = {.node = std::string(node, 'n')},
+                        .lane_address = std::string(address, 'a')};
+  };
+  const auto longest = plain(hello(256, 256, 512));
+  CHECK(longest.host.hostname == std::string(256, 'h'));
+  CHECK(longest.grant.node == std::string(256, 'n'));
+  CHECK(longest.lane_address == std::string(512, 'a'));
+  const auto fault = [](const ControlHello& message) {
+    const auto parsed = parse_control_frame(encode({.body = message}));
+    REQUIRE_FALSE(parsed.has_value());
+    CHECK(parsed.error().code == ErrorCode::bad_request);
+    return parsed.error().message;
+  };
+  CHECK(fault(hello(257, 0, 0)).find("'hostname' is too long") != std::string::npos);
+  CHECK(fault(hello(0, 257, 0)).find("'node' is too long") != std::string::npos);
+  CHECK(fault(hello(0, 0, 513)).find("'lane_address' is too long") != std::string::npos);
+}
+
 TEST_CASE("hello and welcome come back as they were") {
   ControlHello hello{.version = "0.1",
                      .executor = "e",

@@ -3,11 +3,15 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "foundation/result.h"
 #include "foundation/unique_fd.h"
 
 namespace orchid {
+
+/// Digits, of a number up to 65535: the resolver would take larger ones as well, less 65536.
+[[nodiscard]] bool is_port(std::string_view text);
 
 struct TcpListener {
   UniqueFd socket;      // non-blocking
