@@ -3,6 +3,7 @@
 #include <llvm/ExecutionEngine/JITLink/EHFrameSupport.h>
 #include <llvm/ExecutionEngine/JITLink/JITLink.h>
 #include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
+#include <llvm/ExecutionEngine/JITLink/x86_64.h>
 #include <llvm/ExecutionEngine/Orc/Shared/MemoryFlags.h>
 #include <llvm/Support/MemoryBuffer.h>
 
@@ -152,6 +153,8 @@ class LinkContext final : public jl::JITLinkContext {
       keep_initialisers(fresh);
       return llvm::Error::success();
     });
+    if (graph.getTargetTriple().getArch() == llvm::Triple::x86_64)
+      passes.PreFixupPasses.insert(passes.PreFixupPasses.begin(), keep_calls_to_low_addresses);
     passes.PostFixupPasses.push_back([this](jl::LinkGraph& linked) {
       for (jl::Section& section : linked.sections()) note_section(section);
       return llvm::Error::success();
@@ -171,6 +174,22 @@ class LinkContext final : public jl::JITLinkContext {
       for (jl::Block* block : section.blocks())
         graph.addAnonymousSymbol(*block, 0, block->getSize(), false, true);
     }
+  }
+
+  /// LLVM 19 makes `call *callee@GOTPCREL(%rip)` a direct call when the callee lies in the lowest
+  /// 4 GiB, and writes its address where the distance to it belongs (llvm-project issue 190968). So
+  /// these calls stay as they are.
+  static llvm::Error keep_calls_to_low_addresses(jl::LinkGraph& graph) {
+    for (jl::Block* block : graph.blocks())
+      for (jl::Edge& edge : block->edges()) {
+        if (edge.getKind() != jl::x86_64::PCRel32GOTLoadRelaxable || !edge.getTarget().isDefined())
+          continue;
+        const jl::Block& slot = edge.getTarget().getBlock();
+        if (slot.edges_size() != 1) continue;
+        if (slot.edges().begin()->getTarget().getAddress().getValue() >> 32 == 0)
+          edge.setKind(jl::x86_64::PCRel32);
+      }
+    return llvm::Error::success();
   }
 
   void note_section(jl::Section& section) {

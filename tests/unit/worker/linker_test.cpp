@@ -1,7 +1,10 @@
 #include "jit/linker.h"
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
 
+#include <cstdint>
+#include <cstring>
 #include <map>
 #include <string>
 
@@ -29,6 +32,60 @@ template <typename Entry>
 Entry* as(void* address) {
   return reinterpret_cast<Entry*>(address);
 }
+
+// Returns twice its argument.
+#if defined(__x86_64__)
+constexpr unsigned char code_of_twice[] = {0x8d, 0x04, 0x3f, 0xc3};
+#elif defined(__aarch64__)
+constexpr unsigned char code_of_twice[] = {0x00, 0x00, 0x00, 0x0b, 0xc0, 0x03, 0x5f, 0xd6};
+#endif
+
+/// The function above at a place of choice, or where the kernel has room.
+class PlacedCode {
+ public:
+  explicit PlacedCode(std::uintptr_t place)
+      : page_(::mmap(reinterpret_cast<void*>(place), size, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | (place != 0 ? MAP_FIXED_NOREPLACE : 0), -1, 0)) {
+    if (page_ == MAP_FAILED) return;
+    std::memcpy(page_, code_of_twice, sizeof(code_of_twice));
+    REQUIRE(::mprotect(page_, size, PROT_READ | PROT_EXEC) == 0);
+    __builtin___clear_cache(static_cast<char*>(page_),
+                            static_cast<char*>(page_) + sizeof(code_of_twice));
+  }
+  ~PlacedCode() {
+    if (page_ != MAP_FAILED) ::munmap(page_, size);
+  }
+  PlacedCode(const PlacedCode&) = delete;
+  PlacedCode& operator=(const PlacedCode&) = delete;
+  [[nodiscard]] void* address() const { return page_ == MAP_FAILED ? nullptr : page_; }
+
+ private:
+  static constexpr std::size_t size = 4096;
+  void* page_;
+};
+
+/// The entries of calls_outside.c.
+class Outside {
+ public:
+  Outside(void* callee, void* absent) {
+    auto linked = link(object("calls_outside"), "entry_", [&](std::string_view name) {
+      return name == "callee" ? callee : name == "absent" ? absent : nullptr;
+    });
+    REQUIRE_MESSAGE(linked.has_value(), linked.error().message);
+    module_ = std::move(*linked);
+    for (const auto& entry : module_->entries()) entries_[entry.name] = entry.address;
+  }
+  [[nodiscard]] int call(const char* entry, int value) const {
+    return reinterpret_cast<int (*)(int)>(entries_.at(entry))(value);
+  }
+  [[nodiscard]] void* take() const {
+    return reinterpret_cast<void* (*)(int)>(entries_.at("takes"))(1);
+  }
+
+ private:
+  std::unique_ptr<LinkedModule> module_;
+  std::map<std::string, void*> entries_;
+};
 
 }  // namespace
 
@@ -64,6 +121,32 @@ TEST_CASE("other ways to what lies outside of an object link as well") {
     CHECK(as<int(int, int)>(entries[0].address)(1, 2) == 4);
     CHECK(as<int(int, int)>(entries[0].address)(1, 2) == 5);
   }
+}
+
+TEST_CASE("code without a linkage table calls what is outside, wherever that lies") {
+  // Near the code; in the lowest 2 and 4 GiB, where programs lie that have no freedom of place; and
+  // farther from everything than 32 bits reach.
+  for (const std::uintptr_t place : {0UL, 0x20000000UL, 0xc0000000UL, 0x200000000000UL}) {
+    CAPTURE(place);
+    const PlacedCode callee(place);
+    if (callee.address() == nullptr ||
+        (place != 0 && callee.address() != reinterpret_cast<void*>(place))) {
+      MESSAGE("left out: something else lies there");
+      continue;
+    }
+    const Outside outside(callee.address(), nullptr);
+    CHECK(outside.call("calls", 20) == 41);
+    CHECK(outside.call("jumps", 21) == 42);
+    CHECK(outside.take() == callee.address());
+    const Outside both(callee.address(), callee.address());
+    CHECK(both.call("asks", 20) == 41);
+  }
+}
+
+TEST_CASE("what may be absent and is, is told so, also without a linkage table") {
+  const PlacedCode callee(0);
+  const Outside outside(callee.address(), nullptr);
+  CHECK(outside.call("asks", 5) == -5);
 }
 
 TEST_CASE("an address inside an entry is found by the entry's name") {
