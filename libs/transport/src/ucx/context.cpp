@@ -47,6 +47,15 @@ TransportChoice choice_of(const UcxContext::Options& options) {
   return choice;
 }
 
+/// Lanes of several threads may share it.
+Result<void> check_shared(const UcxLibrary& ucx, ucp_context_h context) {
+  ucp_context_attr_t attributes{};
+  attributes.field_mask = UCP_ATTR_FIELD_THREAD_MODE;
+  if (auto s = ucx.context_query(context, &attributes); s != UCS_OK)
+    return fail(ucx.failure(ErrorCode::system, "UCX's thread mode", s));
+  return check_thread_mode(UCS_THREAD_MODE_MULTI, attributes.thread_mode);
+}
+
 }  // namespace
 
 Result<UcxContext> UcxContext::create(const Options& options) {
@@ -78,6 +87,10 @@ Result<UcxContext> UcxContext::create(const Options& options) {
   if (status != UCS_OK)
     return fail(ucx.failure(ErrorCode::bad_configuration,
                             "UCX with the transports '" + choice.transports + "'", status));
+  if (auto shared = check_shared(ucx, context); !shared) {
+    ucx.cleanup(context);
+    return fail(std::move(shared.error()));
+  }
   std::string description = "UCX_TLS=" + choice.transports;
   if (!choice.devices.empty()) description += " UCX_NET_DEVICES=" + choice.devices;
   return UcxContext(std::make_unique<State>(ucx, context, description + " (" + choice.reason + ")",

@@ -39,9 +39,11 @@ Result<UcxLibrary> open_functions() {
   find(library.config_modify, "ucp_config_modify");
   find(library.config_release, "ucp_config_release");
   find(library.init_version, "ucp_init_version");
+  find(library.context_query, "ucp_context_query");
   find(library.cleanup, "ucp_cleanup");
   find(library.worker_create, "ucp_worker_create");
   find(library.worker_destroy, "ucp_worker_destroy");
+  find(library.worker_query, "ucp_worker_query");
   find(library.worker_progress, "ucp_worker_progress");
   find(library.worker_get_address, "ucp_worker_get_address");
   find(library.worker_release_address, "ucp_worker_release_address");
@@ -72,6 +74,19 @@ Result<const UcxLibrary*> UcxLibrary::load() {
 
 Failure UcxLibrary::failure(ErrorCode code, std::string_view step, ucs_status_t status) const {
   return {code, std::string(step) + ": " + status_string(status)};
+}
+
+Result<void> check_thread_mode(ucs_thread_mode_t asked, ucs_thread_mode_t granted) {
+  if (granted >= asked) return {};
+  const auto words = [](ucs_thread_mode_t mode) {
+    return mode == UCS_THREAD_MODE_SINGLE       ? "one thread"
+           : mode == UCS_THREAD_MODE_SERIALIZED ? "one thread at a time"
+                                                : "several threads";
+  };
+  return fail(ErrorCode::unsupported,
+              std::string("this UCX lets ") + words(granted) + " use it, and a lane needs " +
+                  words(asked) +
+                  ": install one that is built with --enable-mt, as the Debian package libucx0 is");
 }
 
 Result<void> load_ucx() {

@@ -13,9 +13,11 @@ struct UcxLibrary {
   decltype(&ucp_config_modify) config_modify;
   decltype(&ucp_config_release) config_release;
   decltype(&ucp_init_version) init_version;
+  decltype(&ucp_context_query) context_query;
   decltype(&ucp_cleanup) cleanup;
   decltype(&ucp_worker_create) worker_create;
   decltype(&ucp_worker_destroy) worker_destroy;
+  decltype(&ucp_worker_query) worker_query;
   decltype(&ucp_worker_progress) worker_progress;
   decltype(&ucp_worker_get_address) worker_get_address;
   decltype(&ucp_worker_release_address) worker_release_address;
@@ -35,5 +37,9 @@ struct UcxLibrary {
   [[nodiscard]] static Result<const UcxLibrary*> load();
   [[nodiscard]] Failure failure(ErrorCode code, std::string_view step, ucs_status_t status) const;
 };
+
+/// A UCX that was built without threads makes what it is asked for all the same, and says only when
+/// asked that fewer threads may use it. Errors: `unsupported`, when `granted` is less.
+[[nodiscard]] Result<void> check_thread_mode(ucs_thread_mode_t asked, ucs_thread_mode_t granted);
 
 }  // namespace orchid::transport

@@ -37,6 +37,9 @@ Result<void> UcxLink::open(ucp_context_h context) {
   parameters.thread_mode = UCS_THREAD_MODE_SERIALIZED;
   if (auto s = ucx_.worker_create(context, &parameters, &worker_); s != UCS_OK)
     return fail(ucx_.failure(ErrorCode::system, "create", s));
+  const auto granted = thread_mode();
+  if (!granted) return fail(granted.error());
+  if (auto enough = check_thread_mode(parameters.thread_mode, *granted); !enough) return enough;
   ucp_am_handler_param_t handler{};
   handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
                        UCP_AM_HANDLER_PARAM_FIELD_ARG;
@@ -56,6 +59,14 @@ Result<void> UcxLink::open(ucp_context_h context) {
   address_.assign(bytes, bytes + size);
   ucx_.worker_release_address(worker_, address);
   return {};
+}
+
+Result<ucs_thread_mode_t> UcxLink::thread_mode() const {
+  ucp_worker_attr_t attributes{};
+  attributes.field_mask = UCP_WORKER_ATTR_FIELD_THREAD_MODE;
+  if (auto s = ucx_.worker_query(worker_, &attributes); s != UCS_OK)
+    return fail(ucx_.failure(ErrorCode::system, "its thread mode", s));
+  return attributes.thread_mode;
 }
 
 Result<void> UcxLink::connect(std::span<const std::byte> peer) {

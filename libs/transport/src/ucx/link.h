@@ -78,6 +78,8 @@ class UcxLink {
   /// True: nothing to do, and `wake_descriptor` will become readable.
   [[nodiscard]] bool arm();
   [[nodiscard]] int wake_descriptor() const { return wake_descriptor_; }
+  /// What UCX has granted; `create` has seen to it that it is enough. Errors: `system`.
+  [[nodiscard]] Result<ucs_thread_mode_t> thread_mode() const;
 
  private:
   /// What UCX reads while a send is under way.
