@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "door_fixture.h"
+#include "memory_calls.h"
 #include "module/container.h"
 #include "orchid/lease.h"
 #include "protocol/limits.h"
@@ -152,6 +153,24 @@ TEST_CASE_FIXTURE(DoorFixture, "a client's process at the door has nothing but i
   // No socket of its listens any more.
   const auto sockets = run({.words = {"ss", "-Htlnp"}});
   CHECK(sockets.out.find("pid=" + std::to_string(found.front()) + ",") == std::string::npos);
+}
+
+TEST_CASE_FIXTURE(DoorFixture, "UCX leaves mmap and its kin as they are in the door's processes") {
+  Client client = this->client();
+  (void)client.functions();
+  auto processes = guests();
+  REQUIRE(processes.size() == 1);
+  for (const pid_t door : named("orchid-door")) processes.push_back(door);
+  REQUIRE(processes.size() == 2);
+  for (const pid_t process : processes) {
+    const auto calls = memory_calls_of(process);
+    if (!calls) {
+      MESSAGE("skipped: only root may read the memory of these processes");
+      return;
+    }
+    CHECK(calls->has_ucx);
+    CHECK(calls->changed.empty());
+  }
 }
 
 TEST_CASE_FIXTURE(DoorFixture, "the command line works through the door") {

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "executor_fixture.h"
+#include "memory_calls.h"
 
 namespace orchid::tests {
 namespace {
@@ -99,6 +100,17 @@ TEST_CASE_FIXTURE(
   using Brake = executor::ReplacementBrake;
   CHECK(took.count() >= (crashes - Brake::burst - 1) / Brake::per_second - took.count());
   CHECK(executor.births() <= crashes + 4);
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "UCX leaves a worker's mmap and its kin as they are") {
+  REQUIRE(call("counts_calls").outcome == Outcome::ok);
+  const auto calls = memory_calls_of(worker.pid());
+  if (!calls) {
+    MESSAGE("skipped: only root may read a worker's memory");
+    return;
+  }
+  CHECK(calls->has_ucx == (lane_under_test() != LaneKind::local));
+  CHECK(calls->changed.empty());
 }
 
 TEST_CASE_FIXTURE(ExecutorFixture, "a worker may run on the executor's cores, on all of them") {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "clear_error.h"
+#include "memory_calls.h"
 #include "site.h"
 
 namespace orchid::tests {
@@ -41,6 +42,12 @@ TEST_CASE("HTTP calls run on workers of other hosts, and end as they would here"
   CHECK_FALSE(client.invocation(crashed.invocation()).log().text.empty());
   CHECK(error_of("loops", milliseconds(300)).kind() == ErrorKind::deadline_exceeded);
   CHECK(client.invoke("echo", "again").text() == "again");
+  for (const pid_t dispatch : site.processes("orchid-dispatch")) {
+    const auto calls = memory_calls_of(dispatch);
+    REQUIRE(calls.has_value());
+    CHECK(calls->has_ucx);
+    CHECK(calls->changed.empty());
+  }
   // What stands in between is replaced when it dies.
   for (const pid_t dispatch : site.processes("orchid-dispatch")) ::kill(dispatch, SIGKILL);
   CHECK(eventually(

@@ -1,7 +1,10 @@
 #include "ucx/library.h"
 
+#include <sys/mman.h>
+
 #include <array>
 
+#include "memory_calls.h"
 #include "ucx/link.h"
 #include "ucx_lane_fixture.h"
 
@@ -9,10 +12,32 @@ namespace orchid::transport {
 namespace {
 
 using namespace tests;
+using orchid::tests::memory_calls_of;
+
+/// A process that nothing of UCX is in yet, with that variable in its
+/// environment when it loads it. How many of libc's calls for memory have other
+/// code then; over 100: an error.
+int calls_changed_by_loading(const char* memory_events) {
+  Child child = Child::start_client(
+      [](const Child::Job& job) {
+        if (job.address != "-") ::setenv("UCX_MEM_EVENTS", job.address.c_str(), 1);
+        if (job.address == "-") ::unsetenv("UCX_MEM_EVENTS");
+        const auto before = memory_calls_of(::getpid());
+        if (!before || before->has_ucx || !before->changed.empty()) ::_exit(101);
+        if (!UcxContext::create({.devices = "lo"})) ::_exit(102);
+        const auto after = memory_calls_of(::getpid());
+        if (!after || !after->has_ucx) ::_exit(103);
+        ::_exit(static_cast<int>(after->changed.size()));
+      },
+      Child(), memory_events);
+  return WEXITSTATUS(child.wait());
+}
 
 }  // namespace
 
-TEST_CASE("a worker of UCX that fewer threads may use than were asked for is refused") {
+TEST_CASE(
+    "a worker of UCX that fewer threads may use than were asked for is "
+    "refused") {
   const std::array modes{UCS_THREAD_MODE_SINGLE, UCS_THREAD_MODE_SERIALIZED, UCS_THREAD_MODE_MULTI};
   for (std::size_t asked = 0; asked < modes.size(); ++asked)
     for (std::size_t granted = 0; granted < modes.size(); ++granted) {
@@ -28,6 +53,40 @@ TEST_CASE("the UCX worker of a lane may be used by one thread after another") {
   const auto link = UcxLink::create(context(), random_key());
   REQUIRE_MESSAGE(link.has_value(), link.error().message);
   CHECK((*link)->thread_mode().value() >= UCS_THREAD_MODE_SERIALIZED);
+}
+
+TEST_CASE("UCX_MEM_EVENTS=n keeps UCX out of the code of mmap and its kin") {
+  CHECK(calls_changed_by_loading("n") == 0);
+  // Else this test would show nothing.
+  const int changed = calls_changed_by_loading("-");
+  CHECK(changed > 0);
+  CHECK(changed <= 8);
+}
+
+TEST_CASE(
+    "memory that comes and goes around calls does no harm, with UCX in "
+    "mmap's code or not") {
+  Lane lane = make({4_MiB, 4_MiB});
+  for (unsigned i = 0; i < 200; ++i) {
+    // Large enough for a mapping of its own; the next one is likely to lie
+    // where it did.
+    const std::size_t size = 300'000 + 4096 * (i % 7);
+    auto* mapped = static_cast<std::byte*>(
+        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    REQUIRE(mapped != MAP_FAILED);
+    const auto expected = pattern(size, i);
+    std::memcpy(mapped, expected.data(), size);
+    send(lane.client, {mapped, size});
+    const auto request = next_call(lane);
+    REQUIRE(request.has_value());
+    REQUIRE(same(request->input, expected));
+    REQUIRE(::munmap(mapped, size) == 0);
+    answer_with_input(lane.worker, *request);
+    const auto response = next_answer(lane);
+    REQUIRE(response.has_value());
+    REQUIRE(same(response->payload, expected));
+    lane.client.release(*response);
+  }
 }
 
 }  // namespace orchid::transport
