@@ -40,12 +40,12 @@ constexpr unsigned char code_of_twice[] = {0x8d, 0x04, 0x3f, 0xc3};
 constexpr unsigned char code_of_twice[] = {0x00, 0x00, 0x00, 0x0b, 0xc0, 0x03, 0x5f, 0xd6};
 #endif
 
-/// The function above at a place of choice, or where the kernel has room.
+/// The function above at a place of choice if that is free, or where the kernel has room.
 class PlacedCode {
  public:
   explicit PlacedCode(std::uintptr_t place)
       : page_(::mmap(reinterpret_cast<void*>(place), size, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | (place != 0 ? MAP_FIXED_NOREPLACE : 0), -1, 0)) {
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
     if (page_ == MAP_FAILED) return;
     std::memcpy(page_, code_of_twice, sizeof(code_of_twice));
     REQUIRE(::mprotect(page_, size, PROT_READ | PROT_EXEC) == 0);
