@@ -2,8 +2,11 @@
 // back, from a program that holds a lease, against raw UCX? (Between hosts: remote_lane.)
 //
 // The input is written in place, the output read in place: what a program that computes its data
-// does.
+// does. In further rows both are copied, from and to memory of the program.
 #include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "harness/bench.h"
 #include "harness/machine.h"
@@ -37,6 +40,16 @@ Result<std::vector<double>> sdk_round(Lease& lease, const LeasedFunction& echo, 
   return bandwidth(what, start);
 }
 
+Result<std::vector<double>> copying_round(const LeasedFunction& echo, const Case& what) {
+  const std::vector<std::byte> input(what.size, std::byte{1});
+  std::vector<std::byte> output(what.size);
+  const auto start = Clock::now();
+  for (int i = 0; i < what.calls; ++i)
+    if (echo.invoke_into(input, output) != what.size)
+      return fail(ErrorCode::internal, "not an echo");
+  return bandwidth(what, start);
+}
+
 Result<std::vector<double>> ucx_round(int server_core, const Case& what) {
   auto echo = RawUcxEcho::start(
       {.transports = transports, .server_core = server_core, .largest = what.size});
@@ -62,14 +75,22 @@ int run(Bench& bench) {
   for (const std::int64_t pid : sdk::LeaseAccess::core_of(lease).worker_pids())
     if (auto pinned = pin(pid, cores[1]); !pinned) return 3;
   if (auto pinned = pin_this_thread(cores[0]); !pinned) return 3;
-  for (const Case& what : {Case{"echo 1 MiB", 1 << 20, 400}, Case{"echo 64 MiB", 64 << 20, 8}})
-    bench.compare({.row = what.name,
+  const auto compare = [&](const Case& what, const std::string& row, auto round,
+                           std::vector<Promise> promises) {
+    bench.compare({.row = row,
                    .unit = "GiB/s",
-                   .round = [&] { return sdk_round(lease, echo, what); },
+                   .round = round,
                    .baseline = {"raw UCX active messages", bench.command_line(),
                                 std::string("UCX_TLS=") + transports},
                    .baseline_round = [&] { return ucx_round(cores[1], what); },
-                   .promises = {{Statistic::p50, {Target::Direction::at_least, 2.0}}}});
+                   .promises = std::move(promises)});
+  };
+  for (const Case& what : {Case{"echo 1 MiB", 1 << 20, 400}, Case{"echo 64 MiB", 64 << 20, 8}}) {
+    compare(what, what.name, [&] { return sdk_round(lease, echo, what); },
+            {{Statistic::p50, {Target::Direction::at_least, 2.0}}});
+    compare(what, std::string(what.name) + ", copied in and out",
+            [&] { return copying_round(echo, what); }, {});
+  }
   return bench.report();
 }
 

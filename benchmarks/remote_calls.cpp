@@ -4,7 +4,8 @@
 // Echo of 8 B to 64 MiB between two network namespaces that a bridge joins, over TCP. Ours is all
 // that a user has: gateway, executor, sandboxed worker, orchid::LeasedFunction. Both sides spin,
 // each on its own core. Inputs of 1 MiB and more are written in place and their outputs read in
-// place.
+// place. The last rows are of an adaptive lease, whose calls come after 1 ms without any; what they
+// take more than a raw UCX wake-up is of the same round.
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -14,6 +15,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "far_site.h"
 #include "foundation/files.h"
@@ -21,6 +25,7 @@
 #include "foundation/units.h"
 #include "harness/bench.h"
 #include "harness/machine.h"
+#include "harness/statistics.h"
 #include "orchid/lease.h"
 #include "raw_ucx.h"
 #include "timed_calls.h"
@@ -36,8 +41,9 @@ constexpr std::size_t largest_copied = 4096;
 struct Case {
   const char* name;
   std::size_t size;
-  int calls;  // in one round
-  double bound;
+  int calls;     // in one round
+  double bound;  // of the ratio
+  bool asleep = false;
 };
 
 Result<void> expect_size(std::size_t got, std::size_t expected) {
@@ -45,11 +51,17 @@ Result<void> expect_size(std::size_t got, std::size_t expected) {
   return fail(ErrorCode::internal, "not an echo");
 }
 
+template <typename Call>
+Result<std::vector<double>> warm_calls(const Case& what, const TickRate& rate, Call call) {
+  if (auto warm = timed_calls(what.calls / 10, rate, call); !warm) return warm;
+  return timed_calls(what.calls, rate, call);
+}
+
 Result<std::vector<double>> lease_round(Client& client, const FarSite& site, int worker_core,
                                         const Case& what, const TickRate& rate) {
   try {
     // Taken for the round: a worker that spins beside the rival would be measured with it.
-    Lease lease = client.lease({.wait = Wait::hot});
+    Lease lease = client.lease({.wait = what.asleep ? Wait::adaptive : Wait::hot});
     const LeasedFunction echo = lease.function("echo");
     for (const pid_t process : site.processes()) (void)pin(process, worker_core);
     const std::vector<std::byte> input(what.size, std::byte{1});
@@ -59,8 +71,7 @@ Result<std::vector<double>> lease_round(Client& client, const FarSite& site, int
         return expect_size(echo.invoke_into(input, output), what.size);
       return expect_size(echo.invoke_in_place(lease.buffer(what.size)).bytes().size(), what.size);
     };
-    if (auto warm = timed_calls(what.calls / 10, rate, call); !warm) return warm;
-    return timed_calls(what.calls, rate, call);
+    return what.asleep ? calls_after_sleep(what.calls, rate, call) : warm_calls(what, rate, call);
   } catch (const Error& error) {
     return fail(ErrorCode::internal, error.what());
   }
@@ -72,18 +83,17 @@ Result<std::vector<double>> ucx_round(int host, int server_core, const Case& wha
                                  .server_core = server_core,
                                  .largest = what.size,
                                  .devices = devices,
-                                 .server_namespace = host});
+                                 .server_namespace = host,
+                                 .sleeps = what.asleep});
   if (!echo) return fail(std::move(echo.error()));
   const auto call = [&] { return echo->round_trip(what.size); };
-  if (auto warm = timed_calls(what.calls / 10, rate, call); !warm) return warm;
-  return timed_calls(what.calls, rate, call);
+  return what.asleep ? calls_after_sleep(what.calls, rate, call) : warm_calls(what, rate, call);
 }
 
-constexpr Case cases[] = {{"echo 8 B", 8, 3000, 1.05},
-                          {"echo 1 KiB", 1024, 3000, 1.05},
-                          {"echo 4 KiB", 4096, 3000, 1.05},
-                          {"echo 1 MiB", 1 << 20, 60, 1 / 0.9},
-                          {"echo 64 MiB", 64 << 20, 3, 1 / 0.9}};
+constexpr Case cases[] = {
+    {"echo 8 B", 8, 3000, 1.05},           {"echo 1 KiB", 1024, 3000, 1.05},
+    {"echo 4 KiB", 4096, 3000, 1.05},      {"echo 1 MiB", 1 << 20, 60, 1 / 0.9},
+    {"echo 64 MiB", 64 << 20, 3, 1 / 0.9}, {"echo 8 B, asleep for 1 ms", 8, 200, 0, true}};
 
 /// Measures the rival in a process of its own, which was forked before this one has used UCX: a
 /// fork of a process that has shares UCX's event set with it. Used by one thread.
@@ -134,6 +144,14 @@ class Rival {
   UniqueFd ours_;
 };
 
+/// Ours less the rival's, of one round.
+Result<std::vector<double>> difference(double fraction, const Result<std::vector<double>>& ours,
+                                       const Result<std::vector<double>>& raw) {
+  if (!ours) return ours;
+  if (!raw) return raw;
+  return std::vector{percentile(*ours, fraction) - percentile(*raw, fraction)};
+}
+
 int run(Bench& bench) {
   const std::vector<int> cores = allowed_cores();
   auto hosts = tests::HostNamespaces::create(1);
@@ -158,9 +176,21 @@ int run(Bench& bench) {
   if (auto pinned = pin_this_thread(cores[0]); !pinned) return 3;
   for (std::size_t which = 0; which < std::size(cases); ++which) {
     const Case& what = cases[which];
+    const auto ours = [&] { return lease_round(client, **site, cores[1], what, rate); };
+    if (what.asleep) {
+      for (const auto& [name, fraction, bound] :
+           {std::tuple{", p50 over that of a raw UCX wake-up", 0.5, 5.0},
+            {", p99 over that of a raw UCX wake-up", 0.99, 20.0}})
+        bench.measure(
+            {.row = std::string(what.name) + name,
+             .unit = "us",
+             .round = [&, fraction] { return difference(fraction, ours(), rival->round(which)); },
+             .promises = {{Statistic::p50, {Target::Direction::at_most, bound}}}});
+      continue;
+    }
     bench.compare({.row = what.name,
                    .unit = "us",
-                   .round = [&] { return lease_round(client, **site, cores[1], what, rate); },
+                   .round = ours,
                    .baseline = {"raw UCX active messages", bench.command_line(),
                                 std::string("UCX_TLS=") + transports},
                    .baseline_round = [&] { return rival->round(which); },

@@ -1,6 +1,8 @@
 // benchmarks/timed_calls.h: how long each of many calls takes.
 #pragma once
+#include <chrono>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 #include "foundation/result.h"
@@ -21,6 +23,20 @@ template <typename Call>
   values.reserve(ticks.size());
   for (const std::uint64_t t : ticks)
     values.push_back(static_cast<double>(rate.duration(t).count()) / 1000);
+  return values;
+}
+
+/// The same for calls that find the other end asleep: after a millisecond without calls each.
+template <typename Call>
+[[nodiscard]] Result<std::vector<double>> calls_after_sleep(int count, const TickRate& rate,
+                                                            Call call) {
+  std::vector<double> values;
+  for (int i = 0; i < count; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    auto one = timed_calls(1, rate, call);
+    if (!one) return one;
+    values.push_back(one->front());
+  }
   return values;
 }
 

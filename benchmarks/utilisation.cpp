@@ -58,6 +58,7 @@ struct Settings {
   int warm_up_days = 1;
   SimTime reclaim_least = utilisation::reclaim_least;
   SimTime reclaim_most = utilisation::reclaim_most;
+  int late_looks = utilisation::late_looks;
   pilot::PilotOptions pilots;
   std::string command_line;
 };
@@ -130,6 +131,7 @@ Settings read_settings(int argc, char** argv) {
       settings.pilots.most_cores = static_cast<std::uint32_t>(number_in(value, 1, 4096));
     } else if (words[i] == "--reclaim-ms") {
       settings.reclaim_least = settings.reclaim_most = SimTime(number_in(value, 0, 600'000));
+      settings.late_looks = 0;
     } else {
       usage();
     }
@@ -322,6 +324,7 @@ std::vector<Runs> runs_of(const Case& one, const Settings& settings) {
                        .counted = {from, settings.days * day},
                        .reclaim_least = settings.reclaim_least,
                        .reclaim_most = settings.reclaim_most,
+                       .late_looks = settings.late_looks,
                        .seed = number},
                       settings));
   }
@@ -348,7 +351,8 @@ std::vector<Runs> runs_of_file(Case& one, const Settings& settings) {
               {.shape = one.shape,
                .counted = {std::min(settings.warm_up_days * day, until / 10), until},
                .reclaim_least = settings.reclaim_least,
-               .reclaim_most = settings.reclaim_most},
+               .reclaim_most = settings.reclaim_most,
+               .late_looks = settings.late_looks},
               settings)};
 }
 

@@ -22,6 +22,7 @@
 #include "harness/statistics.h"
 #include "local_lease.h"
 #include "raw_ucx.h"
+#include "timed_calls.h"
 
 namespace orchid::bench {
 namespace {
@@ -35,18 +36,6 @@ struct Lane {
   const char* transports;  // of the rival
   const char* devices;
 };
-
-template <typename Call>
-Result<std::vector<double>> calls_after_sleep(const TickRate& rate, Call call) {
-  std::vector<double> values;
-  for (int i = 0; i < calls; ++i) {
-    std::this_thread::sleep_for(1ms);
-    const std::uint64_t start = ticks_now();
-    if (Result<void> done = call(); !done) return fail(std::move(done.error()));
-    values.push_back(static_cast<double>(rate.duration(ticks_now() - start).count()) / 1000);
-  }
-  return values;
-}
 
 /// The rival, in a process that is forked before ours starts UCX: a fork of a process with UCX
 /// shares its events.
@@ -101,7 +90,7 @@ class Rival {
     if (!echo) return fail(std::move(echo.error()));
     for (int warm = 0; warm < 50; ++warm)
       if (auto done = echo->round_trip(8); !done) return fail(std::move(done.error()));
-    return calls_after_sleep(rate, [&] { return echo->round_trip(8); });
+    return calls_after_sleep(calls, rate, [&] { return echo->round_trip(8); });
   }
 
   UniqueFd socket_;
@@ -121,7 +110,7 @@ struct Setup {
   Result<std::vector<double>> ours() {
     const std::vector<std::byte> input(8, std::byte{1});
     std::vector<std::byte> output(8);
-    return calls_after_sleep(rate, [&]() -> Result<void> {
+    return calls_after_sleep(calls, rate, [&]() -> Result<void> {
       if (echo.invoke_into(input, output) == 8) return {};
       return fail(ErrorCode::internal, "not an echo");
     });

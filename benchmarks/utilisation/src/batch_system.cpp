@@ -116,6 +116,12 @@ std::uint32_t BatchSystem::make_room(NodeShare share, Events& events) {
   return gone;
 }
 
+SimTime BatchSystem::reclaim_time() {
+  const SimTime time = draw(options_.reclaim_least, options_.reclaim_most);
+  const bool late = draw(SimTime(0), SimTime(99)) < SimTime(options_.late_looks);
+  return late ? time + second_look : time;
+}
+
 /// `free`: of each node, for as long as the job may take; pilots' cores included.
 void BatchSystem::start(const TraceJob& job, const std::vector<std::int32_t>& free, SimTime now,
                         Events& events) {
@@ -128,8 +134,7 @@ void BatchSystem::start(const TraceJob& job, const std::vector<std::int32_t>& fr
   RunningJob running;
   for (const NodeShare& share : *shares) {
     const std::uint32_t gone = make_room(share, events);
-    for (std::uint32_t i = 0; i < gone; ++i)
-      delay = std::max(delay, draw(options_.reclaim_least, options_.reclaim_most));
+    for (std::uint32_t i = 0; i < gone; ++i) delay = std::max(delay, reclaim_time());
     running.cores.emplace_back(share.node, ledger_.give_to_batch(share, now));
     changed_[share.node] = true;
   }

@@ -32,6 +32,7 @@ class Simulation {
                 .counted = options.counted,
                 .reclaim_least = options.reclaim_least,
                 .reclaim_most = options.reclaim_most,
+                .late_looks = options.late_looks,
                 .seed = options.seed}),
         load_({.shape = options.shape, .counted = options.counted}) {}
 

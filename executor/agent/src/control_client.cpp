@@ -233,20 +233,25 @@ void ControlClient::dial() {
                    options_.token);
     return;
   }
+  const auto& [socket, host, port] = options_.gateway;
+  error_code no_address;
+  const auto address = asio::ip::make_address(host, no_address);
+  if (!no_address)
+    return dial({asio::ip::tcp::endpoint(address, static_cast<std::uint16_t>(std::stoul(port)))});
   resolver_.async_resolve(
-      options_.gateway.host, options_.gateway.port,
+      host, port,
       [this, alive = std::weak_ptr(alive_)](error_code error,
                                             const asio::ip::tcp::resolver::results_type& found) {
         if (alive.expired() || !running_ || error == asio::error::operation_aborted) return;
         if (error)
           return lost("'" + options_.gateway.host + "' cannot be looked up: " + error.message());
-        dial_resolved(found);
+        std::vector<stream_protocol::endpoint> endpoints;
+        for (const auto& entry : found) endpoints.emplace_back(entry.endpoint());
+        dial(std::move(endpoints));
       });
 }
 
-void ControlClient::dial_resolved(const asio::ip::tcp::resolver::results_type& found) {
-  std::vector<stream_protocol::endpoint> endpoints;
-  for (const auto& entry : found) endpoints.emplace_back(entry.endpoint());
+void ControlClient::dial(std::vector<stream_protocol::endpoint> endpoints) {
   link_ = std::make_shared<Link>(io_, *this);
   link_->connect(std::move(endpoints), options_.gateway.to_text(), options_.token);
 }

@@ -1,6 +1,7 @@
 // control_client.h: the executor's side of the control connection: it dials the gateway, keeps
 // dialling, and loses no message while both processes live (docs/PROTOCOL.md §2).
 #pragma once
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -11,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "foundation/clock.h"
 #include "foundation/result.h"
@@ -31,8 +33,9 @@ struct GatewayAddress {
 };
 
 /// Owned by the agent's thread, as the io_context is; its handlers run there, never inside `send`,
-/// `start` or `stop`. (A gateway given by a host name is looked up by Asio's resolver thread, which
-/// shares nothing with us.) May be destroyed at any time, also in a handler.
+/// `start` or `stop`. (A gateway given by a host's name is looked up by Asio's resolver thread,
+/// which shares nothing with us; with an address there is no such thread.) May be destroyed at any
+/// time, also in a handler.
 class ControlClient {
  public:
   struct Options {
@@ -75,7 +78,7 @@ class ControlClient {
  private:
   class Link;
   void dial();
-  void dial_resolved(const boost::asio::ip::tcp::resolver::results_type& found);
+  void dial(std::vector<boost::asio::generic::stream_protocol::endpoint> endpoints);
   void dial_later();
   void opened();
   void arrived(std::string_view text);

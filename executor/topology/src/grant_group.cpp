@@ -9,6 +9,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <ranges>
 #include <string_view>
 #include <thread>
@@ -217,9 +218,24 @@ bool GrantGroup::enter_version_2(const Options& options, const std::filesystem::
   return false;
 }
 
+namespace {
+
+/// Then a thread that moves itself moves the process. In version 1 the kernel (since 5.5,
+/// cgroup_procs_write_start) takes no lock for that; otherwise it waits for all processors, some 10
+/// to 25 ms.
+bool is_single_threaded() {
+  std::error_code error;
+  const std::filesystem::directory_iterator threads("/proc/self/task", error);
+  return !error && std::distance(begin(threads), end(threads)) == 1;
+}
+
+}  // namespace
+
 void GrantGroup::move_out_of(const Group& group) const {
   if (!group.controllers.empty())
     (void)put(group.parent / "cgroup.subtree_control", group.controllers);
+  if (process_ == ::getpid() && is_single_threaded() && put(group.parent / "tasks", "0") == 0)
+    return;
   (void)put(group.parent / "cgroup.procs", std::to_string(process_));
 }
 

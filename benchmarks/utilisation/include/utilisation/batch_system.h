@@ -50,6 +50,7 @@ class BatchSystem {
     Span counted;
     SimTime reclaim_least = utilisation::reclaim_least;
     SimTime reclaim_most = utilisation::reclaim_most;
+    int late_looks = utilisation::late_looks;  // of 100 pilots
     std::uint64_t seed = 1;
   };
   explicit BatchSystem(const Options& options);
@@ -126,6 +127,8 @@ class BatchSystem {
   [[nodiscard]] std::optional<std::uint32_t> node_for(const PilotJob& pilot, SimTime now,
                                                       const FreeProfile& profile) const;
   SimTime draw(SimTime least, SimTime most);
+  /// From SIGTERM to one pilot until its cores are the batch job's, without what any step takes.
+  [[nodiscard]] SimTime reclaim_time();
 
   Options options_;
   CoreLedger ledger_;

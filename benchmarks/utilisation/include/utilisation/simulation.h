@@ -14,6 +14,7 @@ struct RunOptions {
   Span counted;
   SimTime reclaim_least = utilisation::reclaim_least;
   SimTime reclaim_most = utilisation::reclaim_most;
+  int late_looks = utilisation::late_looks;  // of 100 pilots
   std::uint64_t seed = 1;
   bool audit = false;  // counts all cores again after each event: slow
 };

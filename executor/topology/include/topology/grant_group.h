@@ -39,8 +39,8 @@ class GrantGroup {
   [[nodiscard]] bool bounds_memory() const { return !memory_events_.empty(); }
   /// "cpuset: ...: Permission denied", for a line in the log.
   [[nodiscard]] const std::vector<std::string>& refusals() const { return refusals_; }
-  /// Moves the process back; others stay inside until they end. The kernel takes some 10 ms for it,
-  /// which the destructor, that removes the group, need not wait for then.
+  /// Moves the process back; others stay inside until they end. In version 2 the kernel takes 10 to
+  /// 25 ms for it, which the destructor, that removes the group, need not wait for then.
   void leave();
   /// How many processes the kernel has killed in it for want of memory; 0 where it does not say.
   [[nodiscard]] std::uint64_t memory_kills() const;
