@@ -14,6 +14,8 @@ struct Setting {
   const char* name;
   const char* value;
 };
+// No adaptive progress: with it UCX's own thread, and the making of a worker, read what comes in on
+// an interface without endpoints, which may be a stranger's (ucx/doors.h).
 // Buffers from the heap: the other ways open files when they grow, which a worker may not. One path
 // to the peer, and a dead peer noticed within seconds. In 1.13 the settings of a transport
 // go without its prefix: TCP_KEEPIDLE is not known here.
@@ -21,6 +23,7 @@ constexpr Setting settings[] = {
     {"KEEPALIVE_INTERVAL", "1s"}, {"PROTO_INDIRECT_ID", "on"}, {"MAX_EAGER_RAILS", "1"},
     {"MAX_RNDV_RAILS", "1"},      {"PUT_ENABLE", "n"},         {"KEEPIDLE", "1s"},
     {"KEEPINTVL", "1s"},          {"ALLOC", "heap"},           {"ALLOC_PRIO", "heap"},
+    {"ADAPTIVE_PROGRESS", "n"},
 };
 
 /// Only for a device of verbs: without it UCX starts a thread as soon as it opens one, in processes
