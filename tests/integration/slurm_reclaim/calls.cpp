@@ -37,7 +37,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-constexpr std::ptrdiff_t streams = 6;
+constexpr std::ptrdiff_t leases = 4;
 constexpr std::size_t in_flight = 3;
 constexpr seconds first_worker_within{60};
 constexpr seconds short_deadline{120};
@@ -95,7 +95,8 @@ struct Surroundings {
   milliseconds patient;
   std::atomic<bool> over{false};
   std::atomic<std::uint64_t> calls{0};
-  std::latch ready{streams};
+  std::latch leased{
+      leases};  // over HTTP calls take what is left: a local lease has two hosts alone
 
   /// A stream that has lost a call says why, and no more.
   [[nodiscard]] bool go_on(const Tally& tally) const { return !over && tally.failed == 0; }
@@ -129,7 +130,7 @@ Lease one_worker(Surroundings& around, const std::string& lane) {
 void call_over_lease(Surroundings& around, const std::string& lane, Tally& tally) {
   Lease lease = one_worker(around, lane);
   const LeasedFunction sleeps = lease.module(around.module).function();
-  around.ready.count_down();
+  around.leased.count_down();
   std::deque<Pending> pending;
   while (around.go_on(tally) || !pending.empty()) {
     if (around.go_on(tally) && pending.size() < in_flight) {
@@ -147,7 +148,7 @@ void call_over_lease(Surroundings& around, const std::string& lane, Tally& tally
 void call_patiently_over_lease(Surroundings& around, const std::string& lane, Tally& tally) {
   Lease lease = one_worker(around, lane);
   const LeasedFunction sleeps = lease.module(around.module).function();
-  around.ready.count_down();
+  around.leased.count_down();
   while (around.go_on(tally)) {
     const Pending call =
         begin(sleeps, tally, around.next_input(tally, around.patient), patient_deadline);
@@ -163,7 +164,7 @@ void call_patiently_over_lease(Surroundings& around, const std::string& lane, Ta
 }
 
 void call_over_http(Surroundings& around, Tally& tally) {
-  around.ready.count_down();
+  around.leased.wait();
   while (around.go_on(tally)) {
     const std::string input = around.next_short_input(tally);
     (void)tally.settle(input, steady_clock::now(), [&] {
@@ -174,7 +175,7 @@ void call_over_http(Surroundings& around, Tally& tally) {
 
 /// Invocations that the gateway keeps: it says how often each was started.
 void call_patiently_over_http(Surroundings& around, Tally& tally) {
-  around.ready.count_down();
+  around.leased.wait();
   while (around.go_on(tally)) {
     const std::string input = around.next_input(tally, around.patient);
     unsigned attempts = 1;
@@ -230,7 +231,7 @@ int run(const std::string& socket, const std::filesystem::path& module, millisec
     }
     start("http", [&](Tally& tally) { call_over_http(around, tally); });
     start("patient-http", [&](Tally& tally) { call_patiently_over_http(around, tally); });
-    around.ready.wait();
+    around.leased.wait();
     std::puts("ready");
     std::fflush(stdout);
     wait_for_end_of_input();
