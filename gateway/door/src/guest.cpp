@@ -1,8 +1,6 @@
 #include "guest.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -22,6 +20,7 @@
 #include "foundation/files.h"
 #include "foundation/random.h"
 #include "foundation/sockets.h"
+#include "foundation/tcp.h"
 #include "gateway_connection.h"
 #include "protocol/door_messages.h"
 #include "refusal.h"
@@ -69,20 +68,6 @@ bool read_all(int fd, std::span<std::byte> bytes, MonotonicTime deadline) {
 void send_at_once(int fd, std::span<const std::byte> bytes) {
   [[maybe_unused]] const ssize_t sent =
       ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-std::string local_host(int socket) {
-  sockaddr_storage storage{};
-  socklen_t size = sizeof(storage);
-  ::getsockname(socket, reinterpret_cast<sockaddr*>(&storage), &size);
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (storage.ss_family == AF_INET)
-    ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(storage).sin_addr, text.data(),
-                text.size());
-  else
-    ::inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr, text.data(),
-                text.size());
-  return text.data();
 }
 
 class Guest {

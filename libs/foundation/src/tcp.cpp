@@ -1,5 +1,6 @@
 #include "foundation/tcp.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -7,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <memory>
@@ -137,6 +139,31 @@ Result<UniqueFd> connect_tcp(const std::string& address, Time deadline, HostName
     last = std::move(socket.error());
   }
   return fail(std::move(last).while_doing("connecting to " + address));
+}
+
+std::string local_host(int socket) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof(storage);
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return {};
+  const void* host = nullptr;
+  if (storage.ss_family == AF_INET)
+    host = &reinterpret_cast<const sockaddr_in&>(storage).sin_addr;
+  else if (storage.ss_family == AF_INET6)
+    host = &reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr;
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (host == nullptr || ::inet_ntop(storage.ss_family, host, text.data(),
+                                     static_cast<socklen_t>(text.size())) == nullptr)
+    return {};
+  return text.data();
+}
+
+std::string local_host_towards(const std::string& address) {
+  const Endpoint parts = split(address);
+  Addresses found(nullptr, ::freeaddrinfo);
+  if (parts.host.empty() || look_up(parts, AI_NUMERICHOST | AI_NUMERICSERV, found) != 0) return {};
+  const UniqueFd socket(::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket || ::connect(socket.get(), found->ai_addr, found->ai_addrlen) != 0) return {};
+  return local_host(socket.get());
 }
 
 void send_at_once(int socket) {

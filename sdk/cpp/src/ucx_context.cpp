@@ -1,29 +1,34 @@
 #include "ucx_context.h"
 
+#include <map>
+#include <mutex>
+#include <utility>
+
 namespace orchid::sdk {
 namespace {
 
-using Made = Result<transport::UcxContext>;
+struct Contexts {
+  std::mutex mutex;  // guards `made`, whose entries stay where they are
+  std::map<std::pair<transport::Fabric, std::string>, transport::UcxContext> made;
+};
 
-Made* make(transport::Fabric fabric) {
-  return new Made(transport::UcxContext::create({.fabric = fabric}));
-}
-
-Made& context_for(transport::Fabric fabric) {
-  if (fabric == transport::Fabric::trusted) {
-    static Made* const trusted = make(transport::Fabric::trusted);
-    return *trusted;
-  }
-  static Made* const tcp = make(transport::Fabric::tcp);
-  return *tcp;
+Contexts& contexts() {
+  static Contexts* const all = new Contexts;
+  return *all;
 }
 
 }  // namespace
 
-Result<transport::UcxContext*> shared_ucx_context(transport::Fabric fabric) {
-  Made& context = context_for(fabric);
-  if (!context) return fail(context.error());
-  return &*context;
+Result<transport::UcxContext*> shared_ucx_context(transport::Fabric fabric,
+                                                  const std::string& local_host) {
+  // A host may change its IPv6 address every day.
+  const std::string address = local_host.find(':') == std::string::npos ? local_host : "";
+  const std::lock_guard lock(contexts().mutex);
+  auto& made = contexts().made;
+  if (const auto found = made.find({fabric, address}); found != made.end()) return &found->second;
+  auto context = transport::UcxContext::create({.address = address, .fabric = fabric});
+  if (!context) return fail(std::move(context.error()));
+  return &made.emplace(std::pair(fabric, address), std::move(*context)).first->second;
 }
 
 }  // namespace orchid::sdk

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "foundation/pipe.h"
+
 namespace orchid {
 namespace {
 
@@ -90,6 +92,17 @@ TEST_CASE("a port over 65535 is refused, and not another one in its place") {
   CHECK(connect_tcp(beyond, in(5s), HostNames::refused).error().code == ErrorCode::bad_request);
   CHECK(connect_tcp(beyond, in(5s), HostNames::looked_up).error().code == ErrorCode::bad_request);
   CHECK(listen_tcp("127.0.0.1:65536").error().code == ErrorCode::bad_configuration);
+}
+
+TEST_CASE("the own end of a connection, made or yet to be made") {
+  const auto listener = listen_tcp("127.0.0.1:0").value();
+  const auto made = connect_tcp(listener.address, in(5s), HostNames::refused).value();
+  CHECK(local_host(made.get()) == "127.0.0.1");
+  CHECK(local_host_towards(listener.address) == "127.0.0.1");
+  if (has_ipv6_loopback()) CHECK(local_host_towards("[::1]:80") == "::1");
+  CHECK(local_host_towards("localhost:80").empty());  // names are not looked up
+  CHECK(local_host_towards("127.0.0.1").empty());
+  CHECK(local_host(make_pipe().value().reader.get()).empty());
 }
 
 TEST_CASE("nobody at a port is unreachable; one who does not answer costs the deadline") {

@@ -31,6 +31,12 @@ enum class HostNames : std::uint8_t { looked_up, refused };
                                            std::chrono::steady_clock::time_point deadline,
                                            HostNames names);
 
+/// This host's address at its end of a connection, without the port; empty when it has none.
+[[nodiscard]] std::string local_host(int socket);
+/// The same of a connection to there that is yet to be made, a "HOST:PORT" of numbers. Sends
+/// nothing. Empty: no way leads there.
+[[nodiscard]] std::string local_host_towards(const std::string& address);
+
 /// No packet waits for a fuller segment.
 void send_at_once(int socket);
 /// A connection whose other host vanishes, which says nothing then, fails with ETIMEDOUT after 6 s,

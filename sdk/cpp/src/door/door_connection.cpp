@@ -116,14 +116,14 @@ std::string lane_address(int socket, std::uint16_t port) {
 }  // namespace
 
 std::unique_ptr<DoorConnection> DoorConnection::open(const Endpoint& endpoint, Deadline deadline) {
-  auto ucx = shared_ucx_context();
-  if (!ucx) throw_failure(endpoint, ucx.error());
   auto connected = connect_tcp(endpoint.door, deadline, HostNames::looked_up);
   if (!connected) throw_unreachable(endpoint, connected.error().message);
   UniqueFd control = std::move(*connected);
   end_when_silent(control.get());
   greet(control.get(), endpoint);
   const DoorWelcome welcome = read_welcome(control.get(), endpoint, deadline);
+  auto ucx = shared_ucx_context(transport::Fabric::tcp, local_host(control.get()));
+  if (!ucx) throw_failure(endpoint, ucx.error());
   auto lane = transport::UcxLaneClient::connect(
       **ucx, {.address = lane_address(control.get(), welcome.port),
               .key = welcome.key,

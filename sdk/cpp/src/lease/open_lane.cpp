@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "foundation/tcp.h"
 #include "protocol/limits.h"
 #include "transport/ucx_lane.h"
 #include "ucx_context.h"
@@ -72,13 +73,12 @@ Result<OpenedLane> open_remote_lane(const GrantedWorker& worker, const LaneClaim
     return fail(ErrorCode::bad_request, "the executor sent a lane without its address");
   const auto key = transport::parse_connection_key(claimed.key);
   if (!key) return fail(key.error());
-  auto context = shared_ucx_context(fabric);
+  const std::string address =
+      worker.lane_address.substr(0, colon + 1) + std::to_string(claimed.port);
+  auto context = shared_ucx_context(fabric, local_host_towards(address));
   if (!context) return fail(std::move(context.error()));
   auto client = transport::UcxLaneClient::connect(
-      **context,
-      {.address = worker.lane_address.substr(0, colon + 1) + std::to_string(claimed.port),
-       .key = *key,
-       .deadline = deadline});
+      **context, {.address = address, .key = *key, .deadline = deadline});
   if (!client)
     return fail(std::move(client.error()).while_doing("opening the lane to host " + worker.node));
   return with_limits(std::make_unique<transport::UcxLaneClient>(std::move(*client)), claimed);
