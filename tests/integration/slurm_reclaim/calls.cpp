@@ -37,7 +37,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-constexpr std::ptrdiff_t leases = 4;
+constexpr std::ptrdiff_t leases_of_a_lane = 2;
 constexpr std::size_t in_flight = 3;
 constexpr seconds first_worker_within{60};
 constexpr seconds short_deadline{120};
@@ -95,8 +95,10 @@ struct Surroundings {
   milliseconds patient;
   std::atomic<bool> over{false};
   std::atomic<std::uint64_t> calls{0};
-  std::latch leased{
-      leases};  // over HTTP calls take what is left: a local lease has two hosts alone
+  // Each kind of stream takes its cores when those before it have theirs: the local leases first,
+  // which can only have this host's two cores, then those over UCX, then the calls over HTTP.
+  std::latch local_leased{leases_of_a_lane};
+  std::latch all_leased{2 * leases_of_a_lane};
 
   /// A stream that has lost a call says why, and no more.
   [[nodiscard]] bool go_on(const Tally& tally) const { return !over && tally.failed == 0; }
@@ -124,13 +126,17 @@ Pending begin(const LeasedFunction& sleeps, Tally& tally, std::string input, sec
 }
 
 Lease one_worker(Surroundings& around, const std::string& lane) {
-  return around.client.lease({.workers = 1, .within = first_worker_within, .lane = lane});
+  const bool local = lane == "local";
+  if (!local) around.local_leased.wait();
+  Lease lease = around.client.lease({.workers = 1, .within = first_worker_within, .lane = lane});
+  if (local) around.local_leased.count_down();
+  around.all_leased.count_down();
+  return lease;
 }
 
 void call_over_lease(Surroundings& around, const std::string& lane, Tally& tally) {
   Lease lease = one_worker(around, lane);
   const LeasedFunction sleeps = lease.module(around.module).function();
-  around.leased.count_down();
   std::deque<Pending> pending;
   while (around.go_on(tally) || !pending.empty()) {
     if (around.go_on(tally) && pending.size() < in_flight) {
@@ -148,7 +154,6 @@ void call_over_lease(Surroundings& around, const std::string& lane, Tally& tally
 void call_patiently_over_lease(Surroundings& around, const std::string& lane, Tally& tally) {
   Lease lease = one_worker(around, lane);
   const LeasedFunction sleeps = lease.module(around.module).function();
-  around.leased.count_down();
   while (around.go_on(tally)) {
     const Pending call =
         begin(sleeps, tally, around.next_input(tally, around.patient), patient_deadline);
@@ -164,7 +169,7 @@ void call_patiently_over_lease(Surroundings& around, const std::string& lane, Ta
 }
 
 void call_over_http(Surroundings& around, Tally& tally) {
-  around.leased.wait();
+  around.all_leased.wait();
   while (around.go_on(tally)) {
     const std::string input = around.next_short_input(tally);
     (void)tally.settle(input, steady_clock::now(), [&] {
@@ -175,7 +180,7 @@ void call_over_http(Surroundings& around, Tally& tally) {
 
 /// Invocations that the gateway keeps: it says how often each was started.
 void call_patiently_over_http(Surroundings& around, Tally& tally) {
-  around.leased.wait();
+  around.all_leased.wait();
   while (around.go_on(tally)) {
     const std::string input = around.next_input(tally, around.patient);
     unsigned attempts = 1;
@@ -231,7 +236,7 @@ int run(const std::string& socket, const std::filesystem::path& module, millisec
     }
     start("http", [&](Tally& tally) { call_over_http(around, tally); });
     start("patient-http", [&](Tally& tally) { call_patiently_over_http(around, tally); });
-    around.leased.wait();
+    around.all_leased.wait();
     std::puts("ready");
     std::fflush(stdout);
     wait_for_end_of_input();

@@ -23,8 +23,8 @@ from slurm_cluster import started  # noqa: E402
 from processes import expect, family  # noqa: E402
 from site_of_pilots import orchid_beside  # noqa: E402
 
-# Two nodes each: calls move to one of them when the other is taken. Without the option slurmctld would look at a job that has to preempt
-# others up to 3 s after its submission.
+# Two nodes each: calls move to one of them when the other is taken. Those of the local lane are one host, with two cores in all. Without
+# the option slurmctld would look at a job that has to preempt others up to 3 s after its submission.
 CLUSTER = ("--nodes", "4", "--cores", "2", "--option", "SchedulerParameters=batch_sched_delay=0,bf_interval=5")
 LANES = {"local": ("n1", "n2"), "ucx": ("n3", "n4")}
 HOST_IDENTITY = {"local": "boot", "ucx": "node"}  # as this host, or each node as one of its own
@@ -200,7 +200,7 @@ def run(site, calls, functions, rounds):
     callers = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         ready = callers.stdout.readline() if select.select([callers.stdout], [], [], STEP_DEADLINE_S)[0] else ""
-        expect(ready == "ready\n", f"the callers have leases: {ready}")
+        expect(ready == "ready\n", f"the callers have leases: {ready} {document(site, '/v1/leases')}")
         began = time.monotonic()
         taken = preempt(site, arrivals, nodes, rounds)
         print(f"         {sum(map(len, taken.values()))} pilots preempted in {time.monotonic() - began:.0f} s, with calls on "
