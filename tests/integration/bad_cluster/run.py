@@ -178,6 +178,48 @@ def pilots_outlive_slurmctld(site):
         wait_until(lambda: not site.pilots(), "a pilot that nobody uses goes, as before", lambda: site.said() + site.trouble(), 60)
 
 
+def log_from_here(site):
+    """What the gateway says from now on."""
+    log = site.folder / "gateway.log"
+    start = log.stat().st_size
+    return lambda: log.read_bytes()[start:].decode(errors="replace")
+
+
+def demand_outlasts_a_slurmctld_that_is_down(site):
+    with another_gateway(site, automatic(site)):
+        site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
+        expect(not site.pilots(), "nobody serves")
+        said = log_from_here(site)
+        site.cluster.manage("stop", "slurmctld")
+        try:
+            call = site.calling("hello", "orchid")
+            wait_until(lambda: "the queue cannot be read" in said(), "the gateway says why there is no pilot", said)
+            expect(call.poll() is None, "the call waits")
+        finally:
+            site.cluster.manage("restart", "slurmctld")
+        out, err = call.communicate(timeout=90)
+        expect(call.returncode == 0 and "orchid" in out, f"and is served when slurmctld is back: {call.returncode} {out} {err} {said()}")
+        wait_until(lambda: not site.pilots(), "its pilot goes", lambda: said() + site.trouble(), 60)
+
+
+def demand_outlasts_a_partition_that_takes_no_jobs(site):
+    site.cluster.run("scontrol", "update", "partitionname=idle", "state=drain")
+    try:
+        with another_gateway(site, automatic(site)):
+            site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
+            said = log_from_here(site)
+            call = site.calling("hello", "orchid")
+            wait_until(lambda: "a pilot was refused" in said(), "the gateway says that Slurm refuses pilots", said)
+            expect("Required partition not available" in said(), f"and why: {said()}")
+            expect(call.poll() is None and not site.pilots(), "the call waits")
+            site.cluster.run("scontrol", "update", "partitionname=idle", "state=up")
+            out, err = call.communicate(timeout=90)
+            expect(call.returncode == 0 and "orchid" in out, f"and is served when it may be: {call.returncode} {out} {err} {said()}")
+            wait_until(lambda: not site.pilots(), "its pilot goes", lambda: said() + site.trouble(), 60)
+    finally:
+        site.cluster.run("scontrol", "update", "partitionname=idle", "state=up")
+
+
 def an_array_of_a_thousand_jobs_churns(site):
     with another_gateway(site, automatic(site)):
         site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
@@ -316,7 +358,8 @@ def a_time_limit_ends_no_call(site):
 
 def main():
     slurm_cluster.skip_without_slurm()
-    cases = [a_node_goes_down_under_running_calls, a_node_is_drained_under_running_calls, a_killed_slurmd_harms_no_call, pilots_outlive_slurmctld,
+    cases = [a_node_goes_down_under_running_calls, a_node_is_drained_under_running_calls, a_killed_slurmd_harms_no_call,
+             pilots_outlive_slurmctld, demand_outlasts_a_slurmctld_that_is_down, demand_outlasts_a_partition_that_takes_no_jobs,
              an_array_of_a_thousand_jobs_churns, a_nodes_clock_is_an_hour_wrong, a_share_knows_its_end_whatever_the_clock_says,
              pilots_that_wait_do_not_outlast_their_gateway, with_its_guard_gone_too_slurm_removes_what_waits, a_time_limit_ends_no_call]
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
