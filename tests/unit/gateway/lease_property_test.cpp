@@ -3,10 +3,13 @@
 // he can have.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <deque>
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
+#include <vector>
 
 #include "foundation/log.h"
 #include "leases/worker_broker.h"
@@ -16,7 +19,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int histories = 20'000;
+constexpr int histories = 100'000;
 constexpr int steps = 60;
 
 /// An executor process and its stream. It obeys blindly: it is the book's task not to ask for too
@@ -24,7 +27,7 @@ constexpr int steps = 60;
 struct ModelExecutor {
   Executor description;
   bool connected = true;
-  std::set<LeaseId> leases;
+  std::map<LeaseId, std::vector<std::uint32_t>> leases;  // with their cores
   std::deque<ControlMessage> to_executor;
   std::deque<ControlMessage> to_gateway;
 };
@@ -87,7 +90,7 @@ class World {
     }
     std::size_t known = 0;
     for (const ModelExecutor& executor : executors_)
-      for (const LeaseId lease : executor.leases) {
+      for (const auto& [lease, cores] : executor.leases) {
         ++known;
         REQUIRE(broker_->leases().find(lease) != nullptr);
       }
@@ -131,7 +134,8 @@ class World {
     executor.connected = true;
     executor.to_executor.clear();
     executor.to_gateway.clear();
-    std::erase_if(executor.leases, [this](LeaseId lease) { return lease.epoch < epoch_; });
+    std::erase_if(executor.leases,
+                  [this](const auto& lease) { return lease.first.epoch < epoch_; });
     broker_->executor_joined(executor.description, {}, now_);
   }
   void lose(ModelExecutor& executor) {
@@ -157,7 +161,7 @@ class World {
   }
   void lapse(ModelExecutor& executor) {
     if (executor.leases.empty()) return;
-    const LeaseId lease = *executor.leases.begin();
+    const LeaseId lease = executor.leases.begin()->first;
     executor.leases.erase(lease);
     executor.to_gateway.push_back(LeaseClosed{lease, LeaseEnd::lapsed});
   }
@@ -178,7 +182,7 @@ class World {
         executor.to_gateway.push_back(LeaseRefused{open->lease, ErrorCode::no_capacity, "model"});
         return;
       }
-      executor.leases.insert(open->lease);
+      executor.leases.try_emplace(open->lease, open->core_ids);
       executor.to_gateway.push_back(LeaseOpened{open->lease, open->workers});
     } else if (const auto* close = std::get_if<CloseLease>(&message)) {
       executor.leases.erase(close->lease);
@@ -218,12 +222,16 @@ class World {
     return cores.size();
   }
   void check() {
-    std::size_t taken = 0;
-    for (const ModelExecutor& executor : executors_) {
-      REQUIRE(executor.leases.size() <= executor.description.host.cores.size());
-      taken += executor.leases.size();
-    }
-    REQUIRE(taken <= usable_cores());
+    std::set<std::uint32_t> taken;  // of the host
+    for (const ModelExecutor& executor : executors_)
+      for (const auto& [lease, cores] : executor.leases) {
+        REQUIRE(cores.size() == 1);
+        for (const std::uint32_t core : cores) {
+          REQUIRE(std::ranges::find(executor.description.host.cores, core) !=
+                  executor.description.host.cores.end());
+          REQUIRE(taken.insert(core).second);
+        }
+      }
   }
 
   std::mt19937 random_;
