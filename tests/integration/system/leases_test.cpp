@@ -2,8 +2,12 @@
 #include <signal.h>
 
 #include <atomic>
+#include <cstdio>
+#include <fstream>
 #include <set>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "clear_error.h"
 #include "system_fixture.h"
@@ -35,7 +39,93 @@ Json described(SystemFixture& system, const std::string& lease) {
   }
 }
 
+unsigned cores_of(SystemFixture& system) {
+  const Json hosts = Json::parse(system.client().get("/v1/hosts"));
+  std::size_t cores = 0;
+  for (const Json& host : hosts.at("hosts"))
+    for (const Json& executor : host.at("executors")) cores += executor.at("cores").size();
+  return static_cast<unsigned>(cores);
+}
+
+/// A program that has all of Orchid's cores, and is killed, here at the latest.
+class Holder {
+ public:
+  Holder(SystemFixture& system, unsigned cores) {
+    std::string command = "exec env";
+    for (const std::string& setting : system.environment()) command += " " + setting;
+    command += " " PROGRAMS "/lease_holder " + std::to_string(cores);
+    out_ = ::popen(command.c_str(), "re");
+    REQUIRE(out_ != nullptr);
+    REQUIRE(std::fscanf(out_, "%d", &process_) == 1);
+  }
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
+  ~Holder() { kill(); }
+  void kill() {
+    if (out_ == nullptr) return;
+    if (process_ > 0) ::kill(process_, SIGKILL);
+    ::pclose(std::exchange(out_, nullptr));
+  }
+
+ private:
+  std::FILE* out_ = nullptr;
+  pid_t process_ = -1;
+};
+
 }  // namespace
+
+TEST_CASE_FIXTURE(SystemFixture, "a program that is killed leaves its cores to others") {
+  deploy("counts_calls");
+  const unsigned cores = cores_of(*this);
+  REQUIRE(cores > 0);
+  Holder holder(*this, cores);
+  Client user = client();
+  const LeaseOptions all{.workers = cores, .within = milliseconds(100)};
+  check_clear(error_of([&] { (void)user.lease(all); }), ErrorKind::no_capacity);
+  holder.kill();
+  Lease lease = user.lease({.workers = cores, .within = seconds(20)});
+  CHECK(lease.workers() == cores);
+  CHECK(lease.function("counts_calls").invoke("").text() == "1");
+}
+
+TEST_CASE_FIXTURE(SystemFixture, "a lease that nobody claims ends, and others have its cores") {
+  deploy("counts_calls");
+  const unsigned cores = cores_of(*this);
+  std::string boot_id;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot_id);
+  const Http given =
+      http("POST", "/v1/leases", Json{{"workers", cores}, {"boot_id", boot_id}}.dump());
+  REQUIRE_MESSAGE(given.status / 100 == 2, given.body);
+  const std::string id = Json::parse(given.body).at("id");
+  Client user = client();
+  check_clear(error_of([&] { (void)user.lease({.within = milliseconds(100)}); }),
+              ErrorKind::no_capacity);
+  Lease lease = user.lease({.workers = cores, .within = seconds(40)});
+  CHECK(lease.workers() == cores);
+  CHECK(described(*this, id).is_null());
+}
+
+TEST_CASE_FIXTURE(SystemFixture, "clients are shared by threads") {
+  deploy("counts_calls");
+  Client user = client();
+  std::atomic<int> good = 0;
+  std::vector<std::jthread> threads;
+  for (int number = 0; number < 8; ++number)
+    threads.emplace_back([&user, &good, number] {
+      const std::string name = "shared-" + std::to_string(number);
+      for (int round = 0; round < 5; ++round) {
+        (void)user.deploy_file(name, test_function("counts_calls"));
+        if (user.invoke(name, "").text().empty()) return;
+        // All of them at once are more than there is room for.
+        Lease lease = user.lease({.within = seconds(60)});
+        if (lease.function(name).invoke("").text() != "1") return;
+        lease.release();
+        ++good;
+      }
+    });
+  threads.clear();
+  CHECK(good == 8 * 5);
+}
 
 TEST_CASE_FIXTURE(SystemFixture, "a lease is taken, called, renewed and given back") {
   deploy("reports_pid");
