@@ -115,7 +115,7 @@ TEST_CASE_FIXTURE(LeaseFixture, "a stop token cancels synchronous and asynchrono
         ErrorKind::cancelled);
   std::stop_source later;
   std::thread presses([&] {
-    CHECK(eventually([&] { return executor.births() > 0; }));
+    CHECK(eventually([&] { return sdk::LeaseAccess::core_of(lease).idle_workers() == 0; }));
     later.request_stop();
   });
   CHECK(error_of([&] { (void)loops.invoke("", {.stop = later.get_token()}); }).kind() ==

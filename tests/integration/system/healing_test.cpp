@@ -96,6 +96,7 @@ TEST_CASE_FIXTURE(
       // 4: its deadline passed; 3: Orchid, or a part of it, was lost; never a success.
       CAPTURE(status);
       CHECK((status == 4 || status == 3));
+      // Deadline, second, and the start of the program.
       CHECK(std::chrono::steady_clock::now() - start < std::chrono::milliseconds(3500));
     }
   }
@@ -105,16 +106,16 @@ TEST_CASE_FIXTURE(
     SystemFixture,
     "a call whose worker is stopped has its outcome within its deadline plus one second") {
   deploy("sleeps");
-  const auto start = std::chrono::steady_clock::now();
   auto sdk = client();
   sdk.invoke("sleeps", "1");
+  const auto start = std::chrono::steady_clock::now();
   const auto submitted = sdk.submit("sleeps", std::as_bytes(std::span("20000", 5)),
                                     {.deadline = std::chrono::seconds(3)});
   for (const pid_t worker : processes_named(system(), "orchid-worker")) ::kill(worker, SIGSTOP);
   const auto status = submitted.wait(std::chrono::seconds(10));
   CHECK(status.state == "done");
   CHECK(status.outcome != "ok");
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(6));
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(4));
 }
 
 TEST_CASE_FIXTURE(SystemFixture, "functions and finished calls survive a gateway that is killed") {
