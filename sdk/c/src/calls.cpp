@@ -34,6 +34,17 @@ orchid::Wait wait_of(std::uint32_t wait) {
   }
 }
 
+orchid::LeaseConstraints constraints_of(const orchid_lease_options& stated) {
+  const auto text = [](const char* given) { return std::string(given == nullptr ? "" : given); };
+  const std::span features(stated.features, stated.feature_count);
+  return {.host = text(stated.host),
+          .architecture = text(stated.architecture),
+          .kind = text(stated.kind),
+          .features = {features.begin(), features.end()},
+          .lifetime = std::chrono::milliseconds(stated.lifetime_ms),
+          .watts_at_most = stated.watts_at_most};
+}
+
 orchid::LeaseOptions options_of(const orchid_lease_options* stated) {
   orchid::LeaseOptions options;
   if (stated == nullptr) return options;
@@ -41,7 +52,7 @@ orchid::LeaseOptions options_of(const orchid_lease_options* stated) {
   if (stated->cores_per_worker > 0) options.cores_per_worker = stated->cores_per_worker;
   if (stated->duration_ms > 0) options.duration = std::chrono::milliseconds(stated->duration_ms);
   if (stated->within_ms > 0) options.within = std::chrono::milliseconds(stated->within_ms);
-  if (stated->host != nullptr) options.constraints.host = stated->host;
+  options.constraints = constraints_of(*stated);
   for (const orchid_worker_size& size : std::span(stated->alternatives, stated->alternative_count))
     options.alternatives.push_back({.cores = std::max(size.cores, 1U),
                                     .memory = size.memory,

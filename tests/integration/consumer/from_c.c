@@ -1,5 +1,5 @@
-/* from_c MODULE LANE: deploys the module, letters.c, asks for a function that is not there, and
- * calls the one that is over LANE. */
+/* from_c MODULE LANE: deploys the module, letters.c, asks for what is not there, and calls what is,
+ * through the gateway and over LANE. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,13 +72,61 @@ static int call_back(orchid_function* function) {
   return 0;
 }
 
-static int call_directly(orchid_client* client, const char* lane) {
-  const orchid_lease_options options = {.workers = 2, .at_least = 1, .lane = lane};
+/* As a program does that has the module in its own memory. */
+static int deploy_from_memory(orchid_client* client, const char* path, void* room, size_t* size) {
+  FILE* const file = fopen(path, "rb");
+  EXPECT(file != NULL);
+  *size = fread(room, 1, *size, file);
+  fclose(file);
+  EXPECT(orchid_deploy(client, "capitals", room, *size) == ORCHID_STATUS_OK);
+  orchid_bytes output = {NULL, 0};
+  EXPECT(orchid_invoke(client, "capitals", "http", 4, 30000000000u, &output) == ORCHID_STATUS_OK);
+  EXPECT(output.size == 4 && memcmp(output.data, "HTTP", 4) == 0);
+  orchid_bytes_free(&output);
+  EXPECT(orchid_deploy(client, "capitals", "no module", 9) == ORCHID_STATUS_MODULE_REJECTED);
+  return 0;
+}
+
+/* Without a deployment, with an input in the lane. */
+static int call_own_module(orchid_lease* lease, const void* module, size_t size) {
+  orchid_function* function = NULL;
+  EXPECT(orchid_lease_module(lease, module, size, "none", &function) != ORCHID_STATUS_OK);
+  EXPECT(orchid_lease_module(lease, module, size, NULL, &function) == ORCHID_STATUS_OK);
+  orchid_buffer* buffer = NULL;
+  EXPECT(orchid_buffer_make(lease, 4, &buffer) == ORCHID_STATUS_OK);
+  orchid_buffer_free(buffer);
+  EXPECT(orchid_buffer_make(lease, 4, &buffer) == ORCHID_STATUS_OK);
+  memcpy(orchid_buffer_data(buffer), "lane", 4);
+  char room[8];
+  size_t got = 0;
+  EXPECT(orchid_call_buffer(function, buffer, room, sizeof room, &got, NULL) == ORCHID_STATUS_OK);
+  EXPECT(got == 4 && memcmp(room, "LANE", 4) == 0);
+  orchid_function_free(function);
+  return 0;
+}
+
+static int ask_for_what_no_host_is(orchid_client* client) {
+  const char* const features[] = {"moon"};
+  const orchid_lease_options options[] = {
+      {.architecture = "vax", .within_ms = 200},
+      {.kind = "dpu", .within_ms = 200},
+      {.features = features, .feature_count = 1, .within_ms = 200}};
+  for (size_t i = 0; i < sizeof options / sizeof *options; ++i) {
+    orchid_lease* lease = NULL;
+    EXPECT(orchid_lease_take(client, &options[i], &lease) == ORCHID_STATUS_NO_CAPACITY);
+  }
+  return 0;
+}
+
+static int call_directly(orchid_client* client, const char* lane, const void* module, size_t size) {
+  const orchid_lease_options options = {.workers = 2, .at_least = 1, .lane = lane, .kind = "cpu"};
   orchid_lease* lease = NULL;
   EXPECT(orchid_lease_take(client, &options, &lease) == ORCHID_STATUS_OK);
   orchid_function* function = NULL;
   EXPECT(orchid_lease_function(lease, "letters", &function) == ORCHID_STATUS_OK);
-  if (map(lease, function) != 0 || call_back(function) != 0) return 1;
+  if (map(lease, function) != 0 || call_back(function) != 0 ||
+      call_own_module(lease, module, size) != 0)
+    return 1;
   EXPECT(orchid_lease_release(lease) == ORCHID_STATUS_OK);
   orchid_bytes output = {NULL, 0};
   EXPECT(orchid_call_bytes(function, "x", 1, NULL, &output) == ORCHID_STATUS_LEASE_ENDED);
@@ -93,7 +141,12 @@ int main(int argc, char** argv) {
   orchid_client* client = NULL;
   EXPECT(orchid_client_open(NULL, &client) == ORCHID_STATUS_OK);
   EXPECT(orchid_deploy_file(client, "letters", argv[1]) == ORCHID_STATUS_OK);
-  const int failed = ask_for_what_is_not_there(client) != 0 || call_directly(client, argv[2]) != 0;
+  static char module[1 << 20];
+  size_t size = sizeof module;
+  const int failed = ask_for_what_is_not_there(client) != 0 ||
+                     deploy_from_memory(client, argv[1], module, &size) != 0 ||
+                     ask_for_what_no_host_is(client) != 0 ||
+                     call_directly(client, argv[2], module, size) != 0;
   orchid_client_free(client);
   return failed;
 }

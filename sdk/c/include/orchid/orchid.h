@@ -120,7 +120,14 @@ typedef struct orchid_lease_options {
   uint64_t memory;           /* bytes for each worker; 0: what the site gives */
   uint64_t duration_ms;      /* 0: 60 000; renewed for as long as the lease is held */
   uint64_t within_ms;        /* 0: 10 000 */
-  const char* host;          /* NULL: any */
+  /* Constraints on its hosts. */
+  const char* host;            /* name; NULL: any */
+  const char* architecture;    /* as uname says it: "x86_64"; NULL: any */
+  const char* kind;            /* "cpu", "gpu" or "dpu"; NULL: any */
+  const char* const* features; /* all of them, as the batch system names them */
+  size_t feature_count;
+  uint64_t lifetime_ms; /* the cores stay Orchid's for so much longer, as far as is known */
+  double watts_at_most; /* of the host, this worker included; 0: any */
   /* For each worker by itself, the best first; 8 at most. NULL: `cores_per_worker` and `memory`. */
   const orchid_worker_size* alternatives;
   size_t alternative_count;
