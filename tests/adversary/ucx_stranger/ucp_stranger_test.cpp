@@ -2,6 +2,7 @@
 // from a peer that has the right key and means ill.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -198,6 +199,8 @@ TEST_CASE("a put or get through UCP, with a key of the stranger's own making, re
   peer.connect(open.address());
   peer.put(bytes, address, [&] { open.progress(); });
   CHECK(std::string(canary.data()) == text);
+  peer.get(stolen, address, [&] { open.progress(); });
+  CHECK(std::ranges::equal(stolen, bytes));
 }
 
 }  // namespace orchid::transport

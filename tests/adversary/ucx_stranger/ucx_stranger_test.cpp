@@ -17,6 +17,7 @@ TEST_CASE("noise at the door does not keep the right client out") {
   CHECK(listening_ports(worker.pid()) == std::vector{port});  // UCX does not listen yet
   Child other_worker = Child::start_worker(serve_asleep);
   Child other_client = Child::start_client(call_for_ever, other_worker);
+  REQUIRE(goes_on(other_client));
   const auto silent = silent_connections(port, 1000);
   for (unsigned i = 0; i < 50; ++i) {
     const auto noise = silent_connections(port, 1);
@@ -26,15 +27,16 @@ TEST_CASE("noise at the door does not keep the right client out") {
   CHECK(say_hello(port, lane_version, random_key()).empty());           // wrong key
   CHECK(say_hello(port, lane_version - 1, random_key()).empty());       // old version, wrong key
   CHECK(say_hello(port, lane_version - 1, worker.key()).size() == 32);  // old version
-  orchid::tests::put_by_force(port, reinterpret_cast<std::uint64_t>(canary.data()));
+  CHECK(goes_on(other_client));
+  CHECK_FALSE(orchid::tests::put_by_force(port, reinterpret_cast<std::uint64_t>(canary.data())));
   CHECK(canary_of(worker.pid()) == unhurt);
   UcxLaneClient client = worker.connect();
   check_lane(client);
-  // It ends when one of its calls goes wrong.
-  CHECK(other_client.is_running());
+  CHECK(goes_on(other_client));
   CHECK(other_worker.is_running());
 }
 
+/// Nothing listens where they went.
 TEST_CASE("puts and forged messages of all kinds reach no worker that serves") {
   Child worker = Child::start_worker(serve_asleep);
   const int door = port_of(worker);
@@ -47,9 +49,9 @@ TEST_CASE("puts and forged messages of all kinds reach no worker that serves") {
   const auto words = forged_words();
   using orchid::tests::first_message, orchid::tests::last_message;
   for (const int port : {door, ucx}) {
-    orchid::tests::put_by_force(port, reinterpret_cast<std::uint64_t>(canary.data()));
+    CHECK_FALSE(orchid::tests::put_by_force(port, reinterpret_cast<std::uint64_t>(canary.data())));
     for (unsigned number = first_message; number <= last_message; ++number)
-      orchid::tests::send_by_force(port, number, words);
+      CHECK_FALSE(orchid::tests::send_by_force(port, number, words));
   }
   CHECK(canary_of(worker.pid()) == unhurt);
   check_lane(client);

@@ -12,12 +12,41 @@ namespace orchid::transport::tests {
 
 std::array<char, 64> canary{"untouched"};
 
-std::string canary_of(pid_t process) {
+namespace {
+
+/// Of call_for_ever, in its process.
+std::atomic<std::uint64_t> answered{0};
+
+/// What lies at `ours` there; nothing when that process has ended.
+template <typename Content>
+Content content_of(pid_t process, const void* ours) {
   std::ifstream memory("/proc/" + std::to_string(process) + "/mem", std::ios::binary);
-  memory.seekg(static_cast<std::streamoff>(reinterpret_cast<std::uintptr_t>(canary.data())));
-  std::array<char, 64> content{};
-  memory.read(content.data(), content.size());
-  return content.data();
+  memory.seekg(static_cast<std::streamoff>(reinterpret_cast<std::uintptr_t>(ours)));
+  Content content{};
+  memory.read(reinterpret_cast<char*>(&content), sizeof(content));
+  return content;
+}
+
+}  // namespace
+
+std::string canary_of(pid_t process) {
+  return content_of<std::array<char, 64>>(process, canary.data()).data();
+}
+
+bool has_left(const Child& process) {
+  siginfo_t how{};
+  for (const auto end = in(30s); how.si_pid == 0 && std::chrono::steady_clock::now() < end;
+       std::this_thread::yield())
+    (void)::waitid(P_PID, static_cast<id_t>(process.pid()), &how, WEXITED | WNOHANG | WNOWAIT);
+  return how.si_pid == process.pid() && how.si_code == CLD_EXITED;
+}
+
+bool goes_on(const Child& client) {
+  const auto count = [&] { return content_of<std::uint64_t>(client.pid(), &answered); };
+  const std::uint64_t before = count();
+  for (const auto end = in(10s); std::chrono::steady_clock::now() < end; std::this_thread::yield())
+    if (count() > before) return true;
+  return false;
 }
 
 int port_of(const Child& worker) {
@@ -55,6 +84,7 @@ void call_for_ever(const Child::Job& job) {
     while (response && !*response);
     if (!response || !same((*response)->payload, input)) return;
     client->release(**response);
+    ++answered;
   }
 }
 

@@ -18,6 +18,8 @@ extern std::array<char, 64> canary;
 constexpr const char* unhurt = "untouched";
 /// Asks that process, not our own copy.
 [[nodiscard]] std::string canary_of(pid_t process);
+/// It has ended by itself, not by a signal; waits for it for 30 s.
+[[nodiscard]] bool has_left(const Child& process);
 
 [[nodiscard]] int port_of(const Child& worker);
 /// Waits until UCX listens in that process too, whose own port is `door`; 0 after ten seconds.
@@ -27,6 +29,8 @@ constexpr const char* unhurt = "untouched";
 void check_lane(UcxLaneClient& client);
 /// A client's life. It ends only if a call goes wrong.
 void call_for_ever(const Child::Job& job);
+/// Whether it has got an answer since it was asked, within ten seconds.
+[[nodiscard]] bool goes_on(const Child& client);
 /// The life of a process in which UCX listens, and reads whatever comes: what a worker's would be
 /// without its doors.
 void read_everything(const Child::Job& job);

@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,13 +46,12 @@ std::optional<TcpSocket> inspect(int fd) {
   if (!local) return std::nullopt;
   TcpSocket socket{.fd = fd, .inode = status.st_ino, .listens = listens != 0};
   socket.names.local = *local;
-  const auto remote = peer_of(fd);
-  if (remote) socket.names.remote = *remote;
-  if (!remote && listens == 0) return std::nullopt;
+  // One whose other end is gone may still have something to read.
+  if (const auto remote = peer_of(fd)) socket.names.remote = *remote;
   return socket;
 }
 
-/// Which epoll descriptor of this process waits for `fd`, and for what.
+/// Which epoll descriptor of this process waits for another one, and for what.
 struct Watch {
   int epoll = -1;
   epoll_event event{};
@@ -62,8 +62,10 @@ bool is_epoll(const char* descriptor) {
   return ::readlink(link.c_str(), target.data(), target.size() - 1) > 0 &&
          std::string_view(target.data()) == "anon_inode:[eventpoll]";
 }
-std::vector<Watch> watches_of(int fd) {
-  std::vector<Watch> watches;
+/// By the descriptor that is waited for. Read at once: strangers may have brought a thousand.
+using Watches = std::multimap<int, Watch>;
+Watches all_watches() {
+  Watches watches;
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc/self/fdinfo"), ::closedir);
   if (!directory) return watches;
   while (const dirent* entry = ::readdir(directory.get())) {
@@ -74,12 +76,11 @@ std::vector<Watch> watches_of(int fd) {
       unsigned events = 0;
       unsigned long long data = 0;
       if (std::sscanf(line.c_str(), "tfd: %d events: %x data: %llx", &target, &events, &data) ==
-              3 &&
-          target == fd) {
+          3) {
         Watch watch{.epoll = std::atoi(entry->d_name), .event = {}};
         watch.event.events = events;
         watch.event.data.u64 = data;
-        watches.push_back(watch);
+        watches.emplace(target, watch);
       }
     }
   }
@@ -103,11 +104,13 @@ bool accepting_thread_sleeps() {
 /// Puts a descriptor that nothing ever happens to in the place of `fd`, whose socket is closed if
 /// nobody else has it. UCX keeps the number, and whoever waited for it waits on: the kernel forgets
 /// that, and UCX would take it for an error when it cleans up.
-Result<void> put_nothing_in_place_of(int fd, const std::vector<Watch>& watches) {
+Result<void> put_nothing_in_place_of(int fd, const Watches& watches) {
   const UniqueFd nothing(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!nothing) return fail_errno("eventfd");
   if (::dup3(nothing.get(), fd, O_CLOEXEC) < 0) return fail_errno("close a socket of UCX's");
-  for (Watch watch : watches) {
+  const auto [first, last] = watches.equal_range(fd);
+  for (auto at = first; at != last; ++at) {
+    Watch watch = at->second;
     watch.event.events &= ~static_cast<std::uint32_t>(EPOLLOUT);  // it may always be written
     ::epoll_ctl(watch.epoll, EPOLL_CTL_ADD, fd, &watch.event);
   }
@@ -195,9 +198,10 @@ Result<void> Doors::close(LaneDeadline deadline) const {
   for (const TcpSocket& door : doors_) {
     const auto now = inspect(door.fd);
     if (!now || now->inode != door.inode) continue;
-    const auto watches = watches_of(door.fd);
-    for (const Watch& watch : watches)
-      ::epoll_ctl(watch.epoll, EPOLL_CTL_DEL, door.fd, nullptr);  // it is not called again
+    const Watches watches = all_watches();
+    const auto [first, last] = watches.equal_range(door.fd);
+    for (auto at = first; at != last; ++at)
+      ::epoll_ctl(at->second.epoll, EPOLL_CTL_DEL, door.fd, nullptr);  // it is not called again
     // In the middle of accepting, UCX would take the new descriptor for a broken socket, and what
     // it accepts would come behind our back.
     while (!accepting_thread_sleeps()) {
@@ -214,11 +218,12 @@ Result<void> Doors::cut_strangers(std::span<const SocketPair> peers) const {
   auto sockets = tcp_sockets();
   if (!sockets) return fail(std::move(sockets.error()));
   const auto ours = ports();
+  const Watches watches = all_watches();
   for (const TcpSocket& socket : *sockets) {
     if (socket.listens || !contains(ours, socket.names.local.port)) continue;
     if (std::ranges::find(peers, seen_from_there(socket)) != peers.end())
       make_ours(socket);
-    else if (auto cut = put_nothing_in_place_of(socket.fd, watches_of(socket.fd)); !cut)
+    else if (auto cut = put_nothing_in_place_of(socket.fd, watches); !cut)
       return cut;
   }
   return {};
