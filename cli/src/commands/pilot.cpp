@@ -13,6 +13,7 @@
 #include "foundation/units.h"
 #include "pilot/batch_script.h"
 #include "pilot/slurm_commands.h"
+#include "pilot/slurm_words.h"
 #include "pilots/pilot_place.h"
 #include "pilots/pilot_terms.h"
 #include "terminal/documents.h"
@@ -28,6 +29,8 @@ using pilot::PilotRequest;
 using pilot::SlurmCommands;
 
 constexpr std::chrono::milliseconds look_again{250};
+/// slurmctld looks at new batch jobs every 3 s (batch_sched_delay).
+constexpr std::chrono::seconds until_reasons_are_known{5};
 
 struct StartArguments {
   PilotTerms terms;
@@ -99,6 +102,29 @@ Result<unsigned> room_for_more(const SlurmCommands& slurm, const std::string& jo
                           jobs->size(), most));
 }
 
+/// Slurm accepts what it will never start. What it says of one goes for all, which are alike.
+/// Errors: those of `SlurmCommands` and `never_starts`.
+Result<void> cancel_what_never_starts(const SlurmCommands& slurm, const std::string& job_name,
+                                      const std::vector<std::uint64_t>& submitted) {
+  const auto give_up = std::chrono::steady_clock::now() + until_reasons_are_known;
+  while (true) {
+    auto jobs = slurm.list(job_name);
+    if (!jobs) return fail(std::move(jobs.error()));
+    std::erase_if(*jobs, [&](const PilotJob& job) {
+      return std::ranges::find(submitted, job.job) == submitted.end();
+    });
+    for (const PilotJob& job : *jobs)
+      if (auto refusal = pilot::never_starts(job)) {
+        if (auto cancelled = slurm.cancel(job_name, submitted); !cancelled) return cancelled;
+        return fail(std::move(*refusal));
+      }
+    if (std::ranges::none_of(*jobs, pilot::reason_is_to_come) ||
+        std::chrono::steady_clock::now() >= give_up)
+      return {};
+    std::this_thread::sleep_for(look_again);
+  }
+}
+
 ExitStatus submit(Shell& shell, const StartArguments& arguments, const PilotRequest& request,
                   const std::string& script) {
   const SlurmCommands slurm = slurm_commands();
@@ -106,20 +132,26 @@ ExitStatus submit(Shell& shell, const StartArguments& arguments, const PilotRequ
   if (!room) return shell.report(room.error());
   if (*room < arguments.count)
     shell.note(fmt::format("--max {} leaves room for {} more", arguments.most, *room));
-  Document pilots = Document::array();
-  ExitStatus status = ExitStatus::ok;
-  for (unsigned i = 0; i < std::min(*room, arguments.count); ++i) {
+  std::vector<std::uint64_t> submitted;
+  Result<void> trouble;
+  while (trouble && submitted.size() < std::min(*room, arguments.count)) {
     const auto job = slurm.submit(script);
-    if (!job) {
-      status = shell.report(job.error());
-      break;
-    }
-    pilots.push_back({{"job", *job}});
-    if (!shell.json) shell.print_line(fmt::format("pilot {}: {}", *job, describe(request)));
+    if (job)
+      submitted.push_back(*job);
+    else
+      trouble = fail(job.error());
+  }
+  if (!submitted.empty())
+    if (auto never = cancel_what_never_starts(slurm, request.job_name, submitted); !never)
+      return shell.report(never.error());
+  Document pilots = Document::array();
+  for (const std::uint64_t job : submitted) {
+    pilots.push_back({{"job", job}});
+    if (!shell.json) shell.print_line(fmt::format("pilot {}: {}", job, describe(request)));
   }
   if (shell.json && !pilots.empty())
     print_document(shell, {{"pilots", pilots}, {"name", request.job_name}});
-  return status;
+  return trouble ? ExitStatus::ok : shell.report(trouble.error());
 }
 
 ExitStatus run_start(Shell& shell, const StartArguments& arguments) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "pilot/slurm_words.h"
 #include "pilots/situation.h"
 
 namespace orchid::cli {
@@ -23,7 +24,7 @@ void PilotKeeper::look() {
       json::parse(parts_.get("/v1/demand")).value("cores_wanted", std::uint64_t{0}) > 0;
   if (!wanted) hopeless_.clear();
   if (!wanted && !has_pilots_ && now - listed_ < look_when_idle) return;
-  const auto jobs = parts_.slurm.list(options_.request.job_name);
+  auto jobs = parts_.slurm.list(options_.request.job_name);
   if (!jobs) {
     // Existing pilots go on; without knowing them none is added.
     if (std::exchange(last_trouble_, jobs.error().message) != jobs.error().message)
@@ -32,6 +33,7 @@ void PilotKeeper::look() {
   }
   last_trouble_.clear();
   listed_ = now;
+  cancel_what_never_starts(*jobs, now);
   has_pilots_ = !jobs->empty();
   std::erase_if(submitted_, [&](const auto& entry) {
     return std::ranges::find(*jobs, entry.first, &pilot::PilotJob::job) == jobs->end();
@@ -41,6 +43,32 @@ void PilotKeeper::look() {
   for (pilot::Pilot& one : situation.pilots) complete(one);
   for (const pilot::PilotAction& action : controller_.decide(now, situation)) act(action, now);
   say_what_is_hopeless();
+}
+
+/// They would keep others from waiting, and nobody would know why none starts.
+void PilotKeeper::cancel_what_never_starts(std::vector<pilot::PilotJob>& jobs, MonotonicTime now) {
+  std::erase_if(jobs, [&](const pilot::PilotJob& job) {
+    const auto refusal = pilot::never_starts(job);
+    const auto ours = submitted_.find(job.job);
+    if (!refusal || ours == submitted_.end()) return false;
+    if (const auto cancelled = parts_.slurm.cancel(options_.request.job_name, {job.job});
+        !cancelled)
+      return false;  // until the next look
+    was_refused(*refusal, ours->second.time, now);
+    return true;
+  });
+}
+
+/// Shorter ones may be started; otherwise nothing is submitted for a while.
+void PilotKeeper::was_refused(const Failure& refusal, std::chrono::seconds time,
+                              MonotonicTime now) {
+  const bool shorter = pilot::is_about_time(refusal) && controller_.time_is_too_long(time);
+  if (!shorter) controller_.submission_failed(now);
+  if (std::exchange(last_trouble_, refusal.message) != refusal.message)
+    parts_.say("a pilot was refused: " + refusal.message +
+               (shorter ? "; later ones last " +
+                              std::to_string(controller_.options().longest.count()) + " s at most"
+                        : ""));
 }
 
 /// With what it was submitted for, as long as its executor does not say what it has.
@@ -89,12 +117,7 @@ void PilotKeeper::submit(const pilot::SubmitPilot& wanted, MonotonicTime now) {
     request.options.push_back(fmt::format("--constraint={}", fmt::join(wanted.features, "&")));
   const auto script = pilot::batch_script(request);
   const auto job = script ? parts_.slurm.submit(*script) : fail(script.error());
-  if (!job) {
-    controller_.submission_failed(now);
-    if (std::exchange(last_trouble_, job.error().message) != job.error().message)
-      parts_.say("a pilot was refused: " + job.error().message);
-    return;
-  }
+  if (!job) return was_refused(job.error(), wanted.time, now);
   controller_.submission_done();
   has_pilots_ = true;
   submitted_[*job] = wanted;

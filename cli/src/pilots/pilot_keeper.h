@@ -37,6 +37,8 @@ class PilotKeeper {
   void look();
 
  private:
+  void cancel_what_never_starts(std::vector<pilot::PilotJob>& jobs, MonotonicTime now);
+  void was_refused(const Failure& refusal, std::chrono::seconds time, MonotonicTime now);
   void act(const pilot::PilotAction& action, MonotonicTime now);
   void submit(const pilot::SubmitPilot& wanted, MonotonicTime now);
   void complete(pilot::Pilot& known) const;

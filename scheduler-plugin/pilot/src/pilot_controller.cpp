@@ -290,4 +290,11 @@ void PilotController::submission_failed(MonotonicTime now) {
   pause_ = std::min(pause_ * 2, options_.longest_pause);
 }
 
+bool PilotController::time_is_too_long(seconds time) {
+  if (time <= options_.shortest) return false;
+  std::erase_if(lengths_, [time](const seconds length) { return length >= time; });
+  options_.longest = lengths_.front();
+  return true;
+}
+
 }  // namespace orchid::pilot

@@ -78,6 +78,33 @@ constexpr std::array explanations{
                 "this host has no usable slurm.conf; is it a login or submit host?"},
 };
 
+constexpr std::array words_about_time{std::string_view("time limit is invalid"),
+                                      std::string_view("PartitionTimeLimit"),
+                                      std::string_view("MaxWallDurationPerJob")};
+
+constexpr std::string_view shorter =
+    "ask for less with --time; 'sinfo' shows the partition's limit";
+constexpr std::string_view smaller =
+    "ask for fewer cores, less memory or fewer nodes: a limit for each job of yours is lower";
+constexpr std::array reasons_for_ever{
+    Explanation{"PartitionTimeLimit", ErrorCode::quota, shorter},
+    Explanation{"MaxWallDurationPerJob", ErrorCode::quota,
+                "ask for less with --time; your account or QOS allows no more for a job"},
+    Explanation{"PartitionNodeLimit", ErrorCode::quota,
+                "the partition has fewer nodes, or allows fewer; ask for less with --nodes"},
+    Explanation{"AccountNotAllowed", ErrorCode::denied,
+                "the partition is not for your account; name another one of the two"},
+    Explanation{"QOSNotAllowed", ErrorCode::denied,
+                "the partition is not for this QOS; name another one of the two"},
+    Explanation{"InvalidAccount", ErrorCode::bad_request, "name another one with --account"},
+    Explanation{"InvalidQOS", ErrorCode::bad_request, "name another one with --qos"},
+    Explanation{"BadConstraints", ErrorCode::bad_request,
+                "no node has all that is asked for; ask for less"},
+    Explanation{"PerJob", ErrorCode::quota, smaller},
+    Explanation{"PerNode", ErrorCode::quota, smaller},
+    Explanation{"QOSMin", ErrorCode::quota, "the QOS wants larger jobs; name another one"},
+};
+
 }  // namespace
 
 const std::string_view queue_format = "%A|%T|%P|%D|%C|%M|%L|%R";
@@ -126,6 +153,18 @@ Result<std::uint64_t> parse_job_number(std::string_view text) {
               "sbatch printed no job's number: " + std::string(text.substr(0, 80)));
 }
 
+std::optional<Failure> never_starts(const PilotJob& job) {
+  if (!job.waits()) return std::nullopt;
+  const auto known = std::ranges::find_if(reasons_for_ever, [&](const Explanation& each) {
+    return job.reason.find(each.words) != std::string::npos;
+  });
+  if (known == reasons_for_ever.end()) return std::nullopt;
+  // Of several partitions it is the last one's that Slurm has looked at.
+  if (job.partition.find(',') != std::string::npos) return std::nullopt;
+  return Failure{known->code, fmt::format("pilot {} would wait for ever: Slurm says {}; {}",
+                                          job.job, job.reason, known->advice)};
+}
+
 Failure explain(std::string_view command, int status, std::string_view errors) {
   const std::string words = tidy(errors);
   const auto known = std::ranges::find_if(explanations, [&](const Explanation& each) {
@@ -135,6 +174,16 @@ Failure explain(std::string_view command, int status, std::string_view errors) {
     return {known->code, fmt::format("Slurm says: {}. {}", words, known->advice)};
   return {ErrorCode::system, fmt::format("{} ended with status {}: {}", command, status,
                                          words.empty() ? "it gave no reason" : words)};
+}
+
+bool reason_is_to_come(const PilotJob& job) {
+  return job.waits() && job.reason.find("PartitionConfig") != std::string::npos;
+}
+
+bool is_about_time(const Failure& refusal) {
+  return std::ranges::any_of(words_about_time, [&](std::string_view words) {
+    return refusal.message.find(words) != std::string::npos;
+  });
 }
 
 }  // namespace orchid::pilot

@@ -311,6 +311,28 @@ TEST_CASE("after a submission that failed there is a pause, and a longer one eac
   CHECK(submissions(controller.decide(start + 19s, situation)).size() == 1);
 }
 
+TEST_CASE(
+    "pilots that the batch system will not start for their time are followed by shorter ones") {
+  PilotController controller({.shortest = 2min, .longest = 1h, .grow_after = 0s});
+  const Situation situation{
+      .demand = one_core(1),
+      .holes = std::vector<Hole>{{.node = "n1", .cores = 1, .lasts = std::nullopt}}};
+  const auto time = [&] { return submissions(controller.decide(start, situation)).at(0).time; };
+  CHECK(time() == 1h);
+  CHECK(controller.time_is_too_long(1h));
+  CHECK(time() == 30min);
+  CHECK(controller.time_is_too_long(1h));  // another one of those that waited
+  CHECK(time() == 30min);
+  CHECK(controller.time_is_too_long(5min));
+  CHECK(time() == 225s);
+  CHECK_FALSE(controller.time_is_too_long(2min));
+  WorkerDemand lasting = of_cores(1, 1);
+  lasting.lifetime = 10min;
+  CHECK(submissions(controller.decide(start, {.demand = {lasting}})).empty());
+  REQUIRE(controller.hopeless().size() == 1);
+  CHECK(controller.hopeless()[0].find("a pilot lasts 225 s at most") != std::string::npos);
+}
+
 TEST_CASE("options that cannot be are refused") {
   CHECK(check({}).has_value());
   CHECK_FALSE(check({.shortest = 30s}).has_value());

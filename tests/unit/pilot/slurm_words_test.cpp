@@ -28,6 +28,41 @@ TEST_CASE("sbatch's answer is a job's number") {
   CHECK_FALSE(parse_job_number("").has_value());
 }
 
+TEST_CASE("a job that will never start is told from one that waits") {
+  const auto refusal = [](const std::string& reason, const std::string& partition = "idle",
+                          const std::string& state = "PENDING") {
+    return never_starts({.job = 17, .state = state, .partition = partition, .reason = reason});
+  };
+  for (const char* reason :
+       {"(Resources)", "(Priority)", "(ReqNodeNotAvail, UnavailableNodes:n1)", "(PartitionDown)",
+        "(QOSMaxJobsPerUserLimit)", "(AssocGrpCpuLimit)", "(BeginTime)", "(None)"})
+    CHECK_MESSAGE(!refusal(reason), reason);
+  struct Row {
+    const char* reason;
+    ErrorCode code;
+    bool about_time;
+  };
+  for (const Row& row : {Row{"(PartitionTimeLimit)", ErrorCode::quota, true},
+                         Row{"(QOSMaxWallDurationPerJobLimit)", ErrorCode::quota, true},
+                         Row{"(AssocMaxWallDurationPerJobLimit)", ErrorCode::quota, true},
+                         Row{"(QOSMaxCpuPerJobLimit)", ErrorCode::quota, false},
+                         Row{"(PartitionNodeLimit)", ErrorCode::quota, false},
+                         Row{"(AccountNotAllowed)", ErrorCode::denied, false},
+                         Row{"(BadConstraints)", ErrorCode::bad_request, false}}) {
+    CAPTURE(row.reason);
+    const auto failure = refusal(row.reason);
+    REQUIRE(failure.has_value());
+    CHECK(failure->code == row.code);
+    CHECK(is_about_time(*failure) == row.about_time);
+    CHECK(failure->message.starts_with("pilot 17 would wait for ever: Slurm says ("));
+  }
+  CHECK_FALSE(refusal("(PartitionTimeLimit)", "short,long").has_value());  // the other may do
+  CHECK_FALSE(refusal("n1", "idle", "RUNNING").has_value());
+  CHECK_FALSE(refusal("(PartitionConfig)").has_value());
+  CHECK(reason_is_to_come({.job = 17, .state = "PENDING", .reason = "(PartitionConfig)"}));
+  CHECK_FALSE(reason_is_to_come({.job = 17, .state = "PENDING", .reason = "(Resources)"}));
+}
+
 TEST_CASE("what Slurm says becomes an error that says what to do") {
   struct Row {
     const char* said;

@@ -104,6 +104,9 @@ class PilotController {
   [[nodiscard]] std::vector<PilotAction> decide(MonotonicTime now, Situation situation);
   void submission_failed(MonotonicTime now);
   void submission_done() { pause_ = options_.first_pause; }
+  /// The batch system will never start pilots of that time: later ones are shorter. False: the
+  /// shortest is too long, too.
+  [[nodiscard]] bool time_is_too_long(std::chrono::seconds time);
   [[nodiscard]] const PilotOptions& options() const { return options_; }
 
   /// Of the demand of the last decision: what no pilot could serve, and why, for people.

@@ -1,5 +1,6 @@
 // pilot/slurm_words.h: what Slurm's commands print, as our errors and rows. No I/O.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +16,17 @@ extern const std::string_view queue_format;
 [[nodiscard]] Result<std::vector<PilotJob>> parse_queue(std::string_view text);
 /// The answer of sbatch --parsable. Errors: `internal`.
 [[nodiscard]] Result<std::uint64_t> parse_job_number(std::string_view text);
+/// Why Slurm will never start a job that waits, as it is: nothing if it may. Slurm accepts such
+/// jobs where EnforcePartLimits says NO, which is its default, and with limits of a QOS or an
+/// account that do not deny at submission (reasons: squeue's manual, "job reason codes"). `quota`,
+/// `denied` or `bad_request`.
+[[nodiscard]] std::optional<Failure> never_starts(const PilotJob& job);
+/// Whether it has only the reason that Slurm gives at submission to a job that does not fit its
+/// partition as that is now; the next pass says which limit that is, or that it only has to wait.
+[[nodiscard]] bool reason_is_to_come(const PilotJob& job);
 /// Why a command failed, from what it said on standard error.
 [[nodiscard]] Failure explain(std::string_view command, int status, std::string_view errors);
+/// Whether one of the two was about the time that was asked for: with less of it a job may start.
+[[nodiscard]] bool is_about_time(const Failure& refusal);
 
 }  // namespace orchid::pilot
