@@ -200,7 +200,10 @@ TEST_CASE_FIXTURE(DoorFixture, "without UCX a client is told what to install") {
                      "for file in /usr/lib/*/libucp.so.0; do mount --bind /dev/null $file || exit "
                      "77; done; exec " PROGRAMS "/orchid list"},
            .environment = environment()});
-  if (hidden.status == 77 || hidden.err.find("unshare") != std::string::npos) return;
+  if (hidden.status == 77 || hidden.err.find("unshare") != std::string::npos) {
+    MESSAGE("not tested: this user may not mount");
+    return;
+  }
   CHECK(hidden.status == 3);
   CHECK_MESSAGE(hidden.err.find("libucx0") != std::string::npos, hidden.err);
 }
