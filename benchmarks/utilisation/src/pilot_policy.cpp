@@ -52,7 +52,6 @@ class OrchidPilots final : public PilotPolicy {
       if (const auto* submit = std::get_if<pilot::SubmitPilot>(&action))
         orders.submit.push_back(job_of(*submit));
     }
-    controller_.submission_done();
     return orders;
   }
 

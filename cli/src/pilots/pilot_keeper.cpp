@@ -9,11 +9,18 @@
 #include <variant>
 
 #include "pilot/slurm_words.h"
+#include "pilots/pilot_logs.h"
 #include "pilots/situation.h"
 
 namespace orchid::cli {
 
 using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t logs_kept = 200;  // of pilots that are gone
+
+}  // namespace
 
 PilotKeeper::PilotKeeper(Options options, Parts parts)
     : options_(std::move(options)), parts_(std::move(parts)), controller_(options_.controller) {}
@@ -35,14 +42,43 @@ void PilotKeeper::look() {
   listed_ = now;
   cancel_what_never_starts(*jobs, now);
   has_pilots_ = !jobs->empty();
-  std::erase_if(submitted_, [&](const auto& entry) {
-    return std::ranges::find(*jobs, entry.first, &pilot::PilotJob::job) == jobs->end();
-  });
+  forget_what_is_gone(*jobs, now);
   pilot::Situation situation =
       situation_of(json::parse(parts_.get("/v1/hosts")), *jobs, options_.request.partition, now);
-  for (pilot::Pilot& one : situation.pilots) complete(one);
-  for (const pilot::PilotAction& action : controller_.decide(now, situation)) act(action, now);
+  for (pilot::Pilot& one : situation.pilots) {
+    follow(one);
+    complete(one);
+  }
+  act(controller_.decide(now, situation), now);
   say_what_is_hopeless();
+}
+
+/// One that has never joined would be followed by another at once, and that by another.
+void PilotKeeper::forget_what_is_gone(const std::vector<pilot::PilotJob>& jobs, MonotonicTime now) {
+  const std::size_t before = submitted_.size();
+  std::erase_if(submitted_, [&](const auto& entry) {
+    const auto& [job, known] = entry;
+    if (std::ranges::find(jobs, job, &pilot::PilotJob::job) != jobs.end()) return false;
+    if (known.joined || known.cancelled) return true;
+    controller_.pilot_died(now, known.node);
+    parts_.say(fmt::format(
+        "pilot {} has ended{}{}, and its executor has never joined: {} says why, if it began at "
+        "all; the next one comes later",
+        job, known.node.empty() ? "" : " on ", known.node,
+        log_of(options_.request.log_file.parent_path(), job).string()));
+    return true;
+  });
+  if (submitted_.size() < before)
+    remove_old_logs(options_.request.log_file.parent_path(), jobs, logs_kept);
+}
+
+void PilotKeeper::follow(const pilot::Pilot& one) {
+  const auto found = submitted_.find(one.job);
+  if (found == submitted_.end()) return;
+  if (!one.node.empty()) found->second.node = one.node;
+  if (!one.joined || found->second.joined) return;
+  found->second.joined = true;
+  controller_.pilot_joined();
 }
 
 /// They would keep others from waiting, and nobody would know why none starts.
@@ -54,7 +90,8 @@ void PilotKeeper::cancel_what_never_starts(std::vector<pilot::PilotJob>& jobs, M
     if (const auto cancelled = parts_.slurm.cancel(options_.request.job_name, {job.job});
         !cancelled)
       return false;  // until the next look
-    was_refused(*refusal, ours->second.time, now);
+    ours->second.cancelled = true;
+    was_refused(*refusal, ours->second.wanted.time, now);
     return true;
   });
 }
@@ -75,7 +112,7 @@ void PilotKeeper::was_refused(const Failure& refusal, std::chrono::seconds time,
 void PilotKeeper::complete(pilot::Pilot& known) const {
   const auto found = submitted_.find(known.job);
   if (found == submitted_.end() || known.joined) return;
-  const pilot::SubmitPilot& told = found->second;
+  const pilot::SubmitPilot& told = found->second.wanted;
   if (known.node.empty()) known.node = told.node;
   if (told.memory.value != 0) known.memory = told.memory;
   known.gpus = told.gpus;
@@ -94,16 +131,29 @@ void PilotKeeper::say_what_is_hopeless() {
   hopeless_ = std::move(now);
 }
 
-void PilotKeeper::act(const pilot::PilotAction& action, MonotonicTime now) {
-  if (const auto* wanted = std::get_if<pilot::SubmitPilot>(&action)) return submit(*wanted, now);
-  const std::uint64_t job = std::get<pilot::CancelPilot>(action).job;
-  if (const auto cancelled = parts_.slurm.cancel(options_.request.job_name, {job}); !cancelled)
-    return parts_.say(
-        fmt::format("pilot {} cannot be cancelled: {}", job, cancelled.error().message));
-  parts_.say(fmt::format("cancelled pilot {}: nobody has used it", job));
+/// Whatever Slurm says of one submission it says of the next; each may take until a deadline.
+void PilotKeeper::act(const std::vector<pilot::PilotAction>& actions, MonotonicTime now) {
+  bool refused = false;
+  for (const pilot::PilotAction& action : actions) {
+    if (const auto* unwanted = std::get_if<pilot::CancelPilot>(&action))
+      cancel(*unwanted);
+    else if (!refused)
+      refused = !submit(std::get<pilot::SubmitPilot>(action), now);
+  }
 }
 
-void PilotKeeper::submit(const pilot::SubmitPilot& wanted, MonotonicTime now) {
+void PilotKeeper::cancel(const pilot::CancelPilot& unwanted) {
+  if (const auto cancelled = parts_.slurm.cancel(options_.request.job_name, {unwanted.job});
+      !cancelled)
+    return parts_.say(
+        fmt::format("pilot {} cannot be cancelled: {}", unwanted.job, cancelled.error().message));
+  if (const auto found = submitted_.find(unwanted.job); found != submitted_.end())
+    found->second.cancelled = true;
+  parts_.say(fmt::format("cancelled pilot {}: {}", unwanted.job,
+                         unwanted.missed ? "what it waits for is taken" : "nobody has used it"));
+}
+
+bool PilotKeeper::submit(const pilot::SubmitPilot& wanted, MonotonicTime now) {
   pilot::PilotRequest request = options_.request;
   request.cores = wanted.cores;
   request.time = wanted.time;
@@ -117,13 +167,16 @@ void PilotKeeper::submit(const pilot::SubmitPilot& wanted, MonotonicTime now) {
     request.options.push_back(fmt::format("--constraint={}", fmt::join(wanted.features, "&")));
   const auto script = pilot::batch_script(request);
   const auto job = script ? parts_.slurm.submit(*script) : fail(script.error());
-  if (!job) return was_refused(job.error(), wanted.time, now);
-  controller_.submission_done();
+  if (!job) {
+    was_refused(job.error(), wanted.time, now);
+    return false;
+  }
   has_pilots_ = true;
-  submitted_[*job] = wanted;
+  submitted_[*job] = {.wanted = wanted, .node = wanted.node};
   parts_.say(fmt::format("submitted pilot {}: {} cores{} for {} s{}{}", *job, wanted.cores,
                          wanted.gpus == 0 ? "" : fmt::format(" and {} GPUs", wanted.gpus),
                          wanted.time.count(), wanted.node.empty() ? "" : " on ", wanted.node));
+  return true;
 }
 
 }  // namespace orchid::cli

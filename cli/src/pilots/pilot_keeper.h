@@ -37,19 +37,30 @@ class PilotKeeper {
   void look();
 
  private:
+  /// What it was asked for, and how far it has come.
+  struct Submitted {
+    pilot::SubmitPilot wanted;
+    std::string node;  // as far as is known
+    bool joined = false;
+    bool cancelled = false;
+  };
+
+  void forget_what_is_gone(const std::vector<pilot::PilotJob>& jobs, MonotonicTime now);
+  void follow(const pilot::Pilot& one);
   void cancel_what_never_starts(std::vector<pilot::PilotJob>& jobs, MonotonicTime now);
   void was_refused(const Failure& refusal, std::chrono::seconds time, MonotonicTime now);
-  void act(const pilot::PilotAction& action, MonotonicTime now);
-  void submit(const pilot::SubmitPilot& wanted, MonotonicTime now);
+  void act(const std::vector<pilot::PilotAction>& actions, MonotonicTime now);
+  void cancel(const pilot::CancelPilot& unwanted);
+  [[nodiscard]] bool submit(const pilot::SubmitPilot& wanted, MonotonicTime now);
   void complete(pilot::Pilot& known) const;
   void say_what_is_hopeless();
 
   Options options_;
   Parts parts_;
   pilot::PilotController controller_;
-  std::map<std::uint64_t, pilot::SubmitPilot> submitted_;  // by job; those that wait or run
-  std::set<std::string> hopeless_;                         // that has been said
-  bool has_pilots_ = true;                                 // as far as is known
+  std::map<std::uint64_t, Submitted> submitted_;  // by job; those that wait or run
+  std::set<std::string> hopeless_;                // that has been said
+  bool has_pilots_ = true;                        // as far as is known
   MonotonicTime listed_;
   std::string last_trouble_;
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "pilots/pilot_logs.h"
 #include "protocol/limits.h"
 #include "terminal/duration.h"
 #include "terminal/programs.h"
@@ -93,7 +94,7 @@ Result<PilotRequest> complete(const PilotTerms& terms, const PilotPlace& place) 
   request.commands = folder_of_program("sbatch");
   request.host_identity =
       terms.host_identity == "node" ? pilot::HostIdentity::node : pilot::HostIdentity::boot;
-  request.log_file = place.log_folder() / "%j.log";
+  request.log_file = log_of_any(place.log_folder());
   return request;
 }
 

@@ -211,7 +211,7 @@ void PilotController::cancel_missed(MonotonicTime now, Situation& situation,
     const MonotonicTime since = known == missed_since_.end() ? now : known->second;
     missed.emplace(pilot.job, since);
     if (now - since < options_.missed_after) return false;
-    actions.emplace_back(CancelPilot{pilot.job});
+    actions.emplace_back(CancelPilot{.job = pilot.job, .missed = true});
     return true;
   });
   missed_since_ = std::move(missed);
@@ -219,6 +219,7 @@ void PilotController::cancel_missed(MonotonicTime now, Situation& situation,
 
 std::vector<PilotAction> PilotController::decide(MonotonicTime now, Situation situation) {
   std::vector<PilotAction> actions;
+  std::erase_if(avoided_until_, [now](const auto& entry) { return entry.second <= now; });
   const std::vector<WorkerDemand> demand = servable(situation);
   cancel_missed(now, situation, actions);
   cancel_idle(now, situation, demand, actions);
@@ -231,6 +232,9 @@ std::vector<PilotAction> PilotController::decide(MonotonicTime now, Situation si
   std::uint64_t may_submit = std::min(room(options_.most_queued, waiting),
                                       room(options_.most_running, situation.pilots.size()));
   if (paused_until_ && now < *paused_until_) return actions;
+  if (situation.holes)
+    std::erase_if(*situation.holes,
+                  [&](const Hole& hole) { return avoided_until_.contains(hole.node); });
   if (situation.holes) submit_to_holes(situation, left, may_submit, actions);
   // Where no hole is known, few wait for one: they may start when something ends early.
   if (!situation.holes || waiting == 0) submit_to_wait(situation, left, may_submit, actions);
@@ -286,8 +290,14 @@ void PilotController::submit_to_wait(const Situation& situation, std::vector<Wor
 }
 
 void PilotController::submission_failed(MonotonicTime now) {
+  if (paused_until_ && now < *paused_until_) return;
   paused_until_ = now + pause_;
   pause_ = std::min(pause_ * 2, options_.longest_pause);
+}
+
+void PilotController::pilot_died(MonotonicTime now, const std::string& node) {
+  submission_failed(now);
+  if (!node.empty()) avoided_until_[node] = now + options_.avoid_node_for;
 }
 
 bool PilotController::time_is_too_long(seconds time) {

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -238,6 +239,24 @@ def pilots_that_slurm_would_never_start_are_refused(site):
         site.cluster.run("scontrol", "update", "partitionname=idle", "maxtime=infinite")
 
 
+def pilots_that_end_at_once_are_not_followed_at_once(site):
+    """There is no service of the site on these nodes."""
+    nowhere = automatic(site, site=True, host_socket=str(site.folder / "no-service"))
+    with another_gateway(site, nowhere):
+        site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
+        said = log_from_here(site)
+        call = site.calling("hello", "orchid")
+        died = re.compile(r"pilot (\d+) has ended on (n\d), and its executor has never joined: (\S+) says why")
+        wait_until(lambda: len(died.findall(said())) >= 2, "the gateway says that pilots end", said)
+        first, second = died.findall(said())[:2]
+        expect(first[1] != second[1], f"the next one is for another node: {said()}")
+        expect("no-service" in pathlib.Path(first[2]).read_text(), f"its log says why: {pathlib.Path(first[2]).read_text()}")
+        expect(said().count("submitted pilot") <= 3, f"there is a pause between them: {said()}")
+        call.kill()
+        call.communicate()
+        site.orchid("pilot", "stop", "--all")
+
+
 def an_array_of_a_thousand_jobs_churns(site):
     with another_gateway(site, automatic(site)):
         site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
@@ -376,7 +395,7 @@ def main():
     slurm_cluster.skip_without_slurm()
     cases = [a_node_goes_down_under_running_calls, a_node_is_drained_under_running_calls, a_killed_slurmd_harms_no_call,
              pilots_outlive_slurmctld, demand_outlasts_a_slurmctld_that_is_down, demand_outlasts_a_partition_that_takes_no_jobs,
-             pilots_that_slurm_would_never_start_are_refused, an_array_of_a_thousand_jobs_churns, a_nodes_clock_is_an_hour_wrong, a_share_knows_its_end_whatever_the_clock_says,
+             pilots_that_slurm_would_never_start_are_refused, pilots_that_end_at_once_are_not_followed_at_once, an_array_of_a_thousand_jobs_churns, a_nodes_clock_is_an_hour_wrong, a_share_knows_its_end_whatever_the_clock_says,
              pilots_that_wait_do_not_outlast_their_gateway, with_its_guard_gone_too_slurm_removes_what_waits, a_time_limit_ends_no_call]
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
         for case in cases:

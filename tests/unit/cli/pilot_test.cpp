@@ -3,6 +3,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "pilots/pilot_logs.h"
 #include "pilots/pilot_place.h"
 #include "run_orchid.h"
 #include "scratch.h"
@@ -28,6 +29,18 @@ std::string address(std::vector<std::string> addresses) {
 }
 
 }  // namespace
+
+TEST_CASE("the logs of the last pilots stay, and of those in the queue") {
+  const Scratch scratch;
+  for (const char* name : {"9.log", "10.log", "11.log", "12.log", "notes.txt", "x.log"})
+    std::ofstream(scratch / name) << "said";
+  remove_old_logs(scratch.path(), {{.job = 9}}, 2);
+  for (const char* name : {"9.log", "11.log", "12.log", "notes.txt", "x.log"})
+    CHECK_MESSAGE(std::filesystem::exists(scratch / name), name);
+  CHECK_FALSE(std::filesystem::exists(scratch / "10.log"));
+  CHECK(log_of(scratch.path(), 12) == scratch / "12.log");
+  remove_old_logs(scratch / "nothing", {}, 0);
+}
 
 TEST_CASE("nodes are told an address that is not the gateway's own host's alone") {
   CHECK(address({"http://127.0.0.1:1", "http://10.0.0.5:2"}) == "10.0.0.5:2");

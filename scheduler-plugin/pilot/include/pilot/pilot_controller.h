@@ -32,8 +32,9 @@ struct PilotOptions {
   std::chrono::seconds shrink_after{60};  // so long a pilot has to be idle
   std::chrono::seconds renew_before{60};  // the end of a pilot that is used
   std::chrono::seconds missed_after{10};  // so long a pilot waits for a hole that is gone
-  std::chrono::seconds first_pause{5};    // after a submission that failed; doubles
+  std::chrono::seconds first_pause{5};    // after a pilot that failed; doubles
   std::chrono::seconds longest_pause{600};
+  std::chrono::seconds avoid_node_for{600};  // on which a pilot has ended before it joined
 };
 /// Errors: `bad_configuration`.
 [[nodiscard]] Result<void> check(const PilotOptions& options);
@@ -90,6 +91,7 @@ struct SubmitPilot {
 };
 struct CancelPilot {
   std::uint64_t job = 0;
+  bool missed = false;  // what it waits for is gone; otherwise nobody has used it
   friend bool operator==(const CancelPilot&, const CancelPilot&) = default;
 };
 using PilotAction = std::variant<SubmitPilot, CancelPilot>;
@@ -102,8 +104,12 @@ class PilotController {
   /// To be called whenever something has changed, and every second or so. What it asks for is taken
   /// as done, so the next situation has to show it; a submission that failed is to be told.
   [[nodiscard]] std::vector<PilotAction> decide(MonotonicTime now, Situation situation);
+  /// Several in one pause count as one.
   void submission_failed(MonotonicTime now);
-  void submission_done() { pause_ = options_.first_pause; }
+  /// A pilot has left the queue and its executor has never joined. `node`: "": not known.
+  void pilot_died(MonotonicTime now, const std::string& node);
+  /// The executor of one more: the next pause is the first again.
+  void pilot_joined() { pause_ = options_.first_pause; }
   /// The batch system will never start pilots of that time: later ones are shorter. False: the
   /// shortest is too long, too.
   [[nodiscard]] bool time_is_too_long(std::chrono::seconds time);
@@ -138,6 +144,7 @@ class PilotController {
   std::chrono::seconds pause_;
   std::map<std::uint64_t, MonotonicTime> idle_since_;    // pilots, by job
   std::map<std::uint64_t, MonotonicTime> missed_since_;  // those whose hole is gone
+  std::map<std::string, MonotonicTime> avoided_until_;   // nodes
   std::vector<std::string> hopeless_;
 };
 

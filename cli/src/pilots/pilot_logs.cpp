@@ -1,0 +1,48 @@
+#include "pilots/pilot_logs.h"
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace orchid::cli {
+namespace {
+
+constexpr const char* ending = ".log";
+
+std::optional<std::uint64_t> job_of(const std::filesystem::path& log) {
+  if (log.extension() != ending) return std::nullopt;
+  const std::string name = log.stem().string();
+  std::uint64_t job = 0;
+  const auto read = std::from_chars(name.data(), name.data() + name.size(), job);
+  if (read.ec != std::errc{} || read.ptr != name.data() + name.size()) return std::nullopt;
+  return job;
+}
+
+}  // namespace
+
+std::filesystem::path log_of(const std::filesystem::path& folder, std::uint64_t job) {
+  return folder / (std::to_string(job) + ending);
+}
+
+std::filesystem::path log_of_any(const std::filesystem::path& folder) {
+  return folder / (std::string("%j") + ending);
+}
+
+void remove_old_logs(const std::filesystem::path& folder,
+                     const std::vector<pilot::PilotJob>& in_queue, std::size_t kept) {
+  std::vector<std::uint64_t> gone;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error))
+    if (const auto job = job_of(at->path());
+        job && std::ranges::find(in_queue, *job, &pilot::PilotJob::job) == in_queue.end())
+      gone.push_back(*job);
+  if (gone.size() <= kept) return;
+  std::ranges::sort(gone, std::greater<>());  // numbers grow with time
+  for (std::size_t i = kept; i < gone.size(); ++i)
+    std::filesystem::remove(log_of(folder, gone[i]), error);
+}
+
+}  // namespace orchid::cli
