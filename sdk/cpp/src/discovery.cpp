@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "foundation/host_addresses.h"
+#include "foundation/sockets.h"
 
 namespace orchid::sdk {
 namespace {
@@ -85,10 +86,22 @@ std::optional<GatewayFile> read_gateway_file(const std::filesystem::path& path,
   return file;
 }
 
+/// Whoever is killed leaves its file behind, and its socket, which nobody listens on. Of a gateway
+/// on another host nothing can be said.
+bool may_run(const GatewayFile& file, const Surroundings& surroundings) {
+  return file.socket.empty() || surroundings.can_connect(file.socket);
+}
+
+/// The first of a gateway that may run, or else the first.
 std::optional<GatewayFile> find_gateway_file(const Surroundings& surroundings) {
-  for (const auto& path : gateway_file_places(surroundings))
-    if (auto file = read_gateway_file(path, surroundings)) return file;
-  return std::nullopt;
+  std::optional<GatewayFile> first;
+  for (const auto& path : gateway_file_places(surroundings)) {
+    auto file = read_gateway_file(path, surroundings);
+    if (!file) continue;
+    if (may_run(*file, surroundings)) return file;
+    if (!first) first = std::move(file);
+  }
+  return first;
 }
 
 std::string stated_token(const ClientOptions& options, const Surroundings& surroundings) {
@@ -169,8 +182,7 @@ Surroundings real_surroundings() {
           },
           .can_connect =
               [](const std::filesystem::path& path) {
-                std::error_code error;
-                return std::filesystem::is_socket(path, error) && ::access(path.c_str(), W_OK) == 0;
+                return connect_stream_at_once(path).has_value();
               },
           .uid = ::geteuid(),
           .home = home_directory(),

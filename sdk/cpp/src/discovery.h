@@ -18,7 +18,7 @@ namespace orchid::sdk {
 struct Surroundings {
   std::function<std::optional<std::string>(const std::string& name)> variable;
   std::function<bool(const std::filesystem::path&)>
-      can_connect;  // the file is a socket that this user may write to
+      can_connect;  // somebody listens there, and takes this user
   uid_t uid = 0;
   std::string home;     // of this user; empty: there is none
   std::string boot_id;  // of this host

@@ -210,6 +210,16 @@ TEST_CASE("what runs on this host goes before what the state directory tells of 
   CHECK(desk.find().socket == "/run/gateway.sock");
 }
 
+TEST_CASE("what a killed gateway has left does not hide one that runs") {
+  Desk desk;
+  desk.write_gateway_file();
+  desk.write_state_file(R"(["http://10.0.0.7:4000"])", "another boot");
+  desk.socket_works = false;
+  CHECK(desk.find().base_url == "http://10.0.0.7:4000");
+  desk.socket_works = true;
+  CHECK(desk.find().socket == "/run/gateway.sock");
+}
+
 TEST_CASE("a gateway that listens on its own host only is told apart from none") {
   const Desk desk;
   desk.write_state_file(R"(["http://127.0.0.1:4000","http://[::1]:4000"])", "another boot");
