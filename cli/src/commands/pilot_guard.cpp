@@ -39,11 +39,12 @@ void write_to_log(const std::filesystem::path& folder) {
 }
 
 /// Errors: those of `SlurmCommands`.
-Result<void> clear_queue(Shell& shell, const std::string& job_name) {
+Result<void> clear_queue(Shell& shell, const std::string& job_name,
+                         std::chrono::milliseconds outage) {
   const pilot::SlurmCommands slurm = slurm_commands();
   const auto jobs = slurm.list(job_name);
   if (!jobs) return fail(jobs.error());
-  const auto chosen = jobs_to_cancel(*jobs);
+  const auto chosen = jobs_to_cancel(*jobs, outage);
   if (auto cancelled = slurm.cancel(job_name, chosen); !cancelled) return cancelled;
   if (!chosen.empty())
     shell.note(fmt::format("the gateway has not come back: cancelled its pilots {}",
@@ -67,7 +68,9 @@ ExitStatus outlast(Shell& shell, const std::filesystem::path& state, std::chrono
     const auto verdict = outage.look(clock.now(), has_gateway(state));
     if (verdict == Outage::Verdict::back) return ExitStatus::ok;
     if (verdict == Outage::Verdict::wait) continue;
-    const auto cleared = clear_queue(shell, pilot::pilot_job_name(*mark));
+    const auto cleared =
+        clear_queue(shell, pilot::pilot_job_name(*mark),
+                    std::chrono::duration_cast<std::chrono::milliseconds>(clock.now() - began));
     if (cleared) return ExitStatus::ok;
     const bool is_hopeless = cleared.error().code == ErrorCode::unsupported;
     if (is_hopeless || clock.now() - began > grace + give_up_after)

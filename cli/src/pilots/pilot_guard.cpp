@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "foundation/unique_fd.h"
+#include "terminal/duration.h"
 
 namespace orchid::cli {
 namespace {
@@ -30,10 +31,14 @@ Outage::Verdict Outage::look(MonotonicTime now, bool runs) {
   return was_gone_ || is_over || now - began_ >= settled_after ? Verdict::back : Verdict::wait;
 }
 
-std::vector<std::uint64_t> jobs_to_cancel(const std::vector<pilot::PilotJob>& jobs) {
+std::vector<std::uint64_t> jobs_to_cancel(const std::vector<pilot::PilotJob>& jobs,
+                                          std::chrono::milliseconds outage) {
   std::vector<std::uint64_t> chosen;
-  for (const pilot::PilotJob& job : jobs)
-    if (job.state != "RUNNING" && job.state != "COMPLETING") chosen.push_back(job.job);
+  for (const pilot::PilotJob& job : jobs) {
+    const auto elapsed = parse_duration(job.elapsed);
+    const bool has_noticed = job.state == "RUNNING" && elapsed && *elapsed >= outage;
+    if (job.state != "COMPLETING" && !has_noticed) chosen.push_back(job.job);
+  }
   return chosen;
 }
 

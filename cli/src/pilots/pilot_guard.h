@@ -28,8 +28,10 @@ class Outage {
   bool was_gone_ = false;
 };
 
-/// Those that no gateway's absence ends: they wait, or Slurm has suspended them. Executors of those
-/// that run notice it by themselves.
-[[nodiscard]] std::vector<std::uint64_t> jobs_to_cancel(const std::vector<pilot::PilotJob>& jobs);
+/// Those that no gateway's absence ends in time: they wait, Slurm has suspended them, or they began
+/// after `outage` had, and their executors have only just begun to miss a gateway. Those of pilots
+/// that run for longer have noticed it by themselves.
+[[nodiscard]] std::vector<std::uint64_t> jobs_to_cancel(const std::vector<pilot::PilotJob>& jobs,
+                                                        std::chrono::milliseconds outage);
 
 }  // namespace orchid::cli

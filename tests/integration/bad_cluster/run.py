@@ -359,6 +359,20 @@ def pilots_that_wait_do_not_outlast_their_gateway(site):
     site.cluster.run("scancel", full)
 
 
+def pilots_that_start_in_an_outage_do_not_outlast_it(site):
+    full = site.cluster.run("sbatch", "--parsable", "--partition=batch", "--nodes=3", "--exclusive", "--output=/dev/null", "--wrap", "exec sleep 600")
+    site.cluster.wait_for_state(full, "RUNNING")
+    with another_gateway(site, "[pilots]\ngateway_grace = \"10s\"\n"):
+        late = site.start_pilot("--partition", "idle", "--gateway-grace", "10m")
+        wait_until(lambda: process_of(site, "guard"), "there is somebody to look after it", site.said)
+        guard = process_of(site, "guard")
+        site.stop_gateway(kill=True)
+        site.cluster.run("scancel", full)
+        site.cluster.wait_for_state(str(late), "RUNNING")
+        wait_until(lambda: not site.pilots(), "it is gone when the outage has lasted too long", lambda: site.cluster.run("squeue"), 60)
+        wait_until(lambda: not alive(guard), "and nobody is left")
+
+
 def with_its_guard_gone_too_slurm_removes_what_waits(site):
     full = site.cluster.run("sbatch", "--parsable", "--partition=batch", "--nodes=3", "--exclusive", "--output=/dev/null", "--wrap", "exec sleep 600")
     site.cluster.wait_for_state(full, "RUNNING")
@@ -396,7 +410,7 @@ def main():
     cases = [a_node_goes_down_under_running_calls, a_node_is_drained_under_running_calls, a_killed_slurmd_harms_no_call,
              pilots_outlive_slurmctld, demand_outlasts_a_slurmctld_that_is_down, demand_outlasts_a_partition_that_takes_no_jobs,
              pilots_that_slurm_would_never_start_are_refused, pilots_that_end_at_once_are_not_followed_at_once, an_array_of_a_thousand_jobs_churns, a_nodes_clock_is_an_hour_wrong, a_share_knows_its_end_whatever_the_clock_says,
-             pilots_that_wait_do_not_outlast_their_gateway, with_its_guard_gone_too_slurm_removes_what_waits, a_time_limit_ends_no_call]
+             pilots_that_wait_do_not_outlast_their_gateway, pilots_that_start_in_an_outage_do_not_outlast_it, with_its_guard_gone_too_slurm_removes_what_waits, a_time_limit_ends_no_call]
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
         for case in cases:
             measured(case, site, wanted=sys.argv[4:])

@@ -54,15 +54,18 @@ TEST_CASE("a gateway has its state directory as long as it has locked it") {
   CHECK_FALSE(has_gateway(scratch.path()));
 }
 
-TEST_CASE("pilots that run end by themselves, all others are cancelled") {
+TEST_CASE("pilots that ran before the outage end by themselves, all others are cancelled") {
+  using namespace std::chrono_literals;
   std::vector<pilot::PilotJob> jobs;
   for (const char* state : {"PENDING", "RUNNING", "COMPLETING", "SUSPENDED", "CONFIGURING"}) {
     pilot::PilotJob& job = jobs.emplace_back();
     job.job = jobs.size();
     job.state = state;
+    job.elapsed = "2:00";
   }
-  CHECK(jobs_to_cancel(jobs) == std::vector<std::uint64_t>{1, 4, 5});
-  CHECK(jobs_to_cancel({}).empty());
+  CHECK(jobs_to_cancel(jobs, 110s) == std::vector<std::uint64_t>{1, 4, 5});
+  CHECK(jobs_to_cancel(jobs, 130s) == std::vector<std::uint64_t>{1, 2, 4, 5});
+  CHECK(jobs_to_cancel({}, 0s).empty());
 }
 
 }  // namespace orchid::cli
