@@ -7,6 +7,7 @@
 #include <charconv>
 #include <chrono>
 #include <memory>
+#include <set>
 #include <thread>
 
 #include "commands/commands.h"
@@ -14,6 +15,7 @@
 #include "pilot/batch_script.h"
 #include "pilot/slurm_commands.h"
 #include "pilot/slurm_words.h"
+#include "pilots/pilot_pause.h"
 #include "pilots/pilot_place.h"
 #include "pilots/pilot_terms.h"
 #include "terminal/documents.h"
@@ -46,6 +48,7 @@ struct StopArguments {
   std::vector<std::uint64_t> jobs;
   bool all = false;
   std::string within = "30s";
+  std::string pause = "10m";
 };
 
 /// For a worker on each core.
@@ -207,17 +210,45 @@ ExitStatus run_list(Shell& shell) {
   return ExitStatus::ok;
 }
 
-/// Those of `wanted` that are in the queue no more are left out. Errors: `not_found`, `timed_out`.
-Result<void> wait_until_gone(const PilotPlace& place, const std::vector<std::uint64_t>& wanted,
-                             std::chrono::seconds within) {
+/// What of `jobs` to stop. Errors: `not_found`: a job that is to be there and is none of this
+/// gateway's pilots.
+Result<std::vector<std::uint64_t>> choose(const std::vector<PilotJob>& jobs,
+                                          const StopArguments& arguments, bool all_are_there) {
+  std::vector<std::uint64_t> own;
+  for (const PilotJob& job : jobs) own.push_back(job.job);
+  if (arguments.all) return own;
+  std::vector<std::uint64_t> chosen = arguments.jobs;
+  const auto is_missing = [&](const std::uint64_t job) {
+    return std::ranges::find(own, job) == own.end();
+  };
+  if (const auto missing = std::ranges::find_if(chosen, is_missing);
+      all_are_there && missing != chosen.end())
+    return fail(ErrorCode::not_found,
+                fmt::format("job {} is no pilot of this gateway; 'orchid pilot list' shows them",
+                            *missing));
+  std::erase_if(chosen, is_missing);
+  return chosen;
+}
+
+/// Cancels what `arguments` choose until none of it is in the queue; with --all others may have
+/// come meanwhile. Errors: `not_found`, `timed_out`, those of `SlurmCommands`.
+Result<std::set<std::uint64_t>> stop_until_gone(const PilotPlace& place,
+                                                const StopArguments& arguments,
+                                                std::chrono::seconds within) {
+  const std::string name = pilot::pilot_job_name(place.mark);
   const auto give_up = std::chrono::steady_clock::now() + within;
-  while (true) {
+  std::set<std::uint64_t> told;
+  for (bool first = true;; first = false) {
     const auto jobs = own_pilots(place);
     if (!jobs) return fail(jobs.error());
-    const bool left = std::ranges::any_of(*jobs, [&](const PilotJob& job) {
-      return std::ranges::find(wanted, job.job) != wanted.end();
-    });
-    if (!left) return {};
+    auto left = choose(*jobs, arguments, /*all_are_there=*/first);
+    if (!left) return fail(std::move(left.error()));
+    if (left->empty()) return told;
+    std::vector<std::uint64_t> fresh = *left;
+    std::erase_if(fresh, [&](const std::uint64_t job) { return told.contains(job); });
+    if (const auto cancelled = slurm_commands().cancel(name, fresh); !cancelled)
+      return fail(cancelled.error());
+    told.insert(fresh.begin(), fresh.end());
     if (std::chrono::steady_clock::now() >= give_up)
       return fail(ErrorCode::timed_out,
                   "the pilots have been told to end, and some are still there; 'orchid pilot list' "
@@ -226,42 +257,28 @@ Result<void> wait_until_gone(const PilotPlace& place, const std::vector<std::uin
   }
 }
 
-/// What to stop. Errors: `not_found`: a job that is none of this gateway's pilots.
-Result<std::vector<std::uint64_t>> choose(const std::vector<PilotJob>& jobs,
-                                          const StopArguments& arguments) {
-  std::vector<std::uint64_t> own;
-  for (const PilotJob& job : jobs) own.push_back(job.job);
-  if (arguments.all) return own;
-  for (const std::uint64_t job : arguments.jobs)
-    if (std::ranges::find(own, job) == own.end())
-      return fail(
-          ErrorCode::not_found,
-          fmt::format("job {} is no pilot of this gateway; 'orchid pilot list' shows them", job));
-  return arguments.jobs;
-}
-
 ExitStatus run_stop(Shell& shell, const StopArguments& arguments) {
   if (arguments.all == !arguments.jobs.empty())
     return shell.report_usage("name the pilots to stop, or give --all");
   const auto within = seconds_of(arguments.within, "--within");
   if (!within) return shell.report(within.error());
+  const auto pause = seconds_of(arguments.pause, "--pause");
+  if (!pause) return shell.report(pause.error());
   const auto place = find_pilot_place(shell.gateway);
   if (!place) return shell.report(place.error());
-  const auto jobs = own_pilots(*place);
-  if (!jobs) return shell.report(jobs.error());
-  const auto chosen = choose(*jobs, arguments);
-  if (!chosen) return shell.report(chosen.error());
-  const std::string name = pilot::pilot_job_name(place->mark);
-  if (const auto told = slurm_commands().cancel(name, *chosen); !told)
-    return shell.report(told.error());
-  if (const auto gone = wait_until_gone(*place, *chosen, *within); !gone)
-    return shell.report(gone.error());
+  if (arguments.all && !place->mark.empty())
+    if (const auto begun =
+            PilotPause(place->state).begin(std::chrono::system_clock::now() + *pause, *within);
+        !begun)
+      return shell.report(begun.error());
+  const auto stopped = stop_until_gone(*place, arguments, *within);
+  if (!stopped) return shell.report(stopped.error());
   if (shell.json)
-    print_document(shell, {{"stopped", *chosen}});
-  else if (chosen->empty())
+    print_document(shell, {{"stopped", *stopped}});
+  else if (stopped->empty())
     shell.note("no pilot of this gateway waits or runs");
   else
-    shell.print_line(fmt::format("stopped {}", fmt::join(*chosen, ", ")));
+    shell.print_line(fmt::format("stopped {}", fmt::join(*stopped, ", ")));
   return ExitStatus::ok;
 }
 
@@ -313,6 +330,9 @@ void add_stop(CLI::App& pilots, Shell& shell) {
   command->add_flag("--all", arguments->all, "all of this gateway, and nothing else");
   command->add_option("--within", arguments->within,
                       "wait so long until they are gone (otherwise 30s)");
+  command->add_option("--pause", arguments->pause,
+                      "with --all: so long none is submitted by demand, or until the gateway "
+                      "starts anew (otherwise 10m)");
   command->callback([&shell, arguments] { shell.status = run_stop(shell, *arguments); });
 }
 

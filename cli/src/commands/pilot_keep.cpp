@@ -13,6 +13,8 @@ namespace orchid::cli {
 namespace {
 
 constexpr std::chrono::seconds gateway_gone_after{30};
+/// Whoever starts pilots by demand wants some, whatever was wanted before.
+constexpr std::chrono::seconds no_pause_yet_within{20};
 
 struct KeepArguments {
   PilotTerms terms;
@@ -60,10 +62,14 @@ ExitStatus run_keep(Shell& shell, const KeepArguments& arguments) {
   const Ending ending(arguments.while_input_is_open);
   Client client = shell.client();
   const pilot::SlurmCommands slurm = slurm_commands();
+  const PilotPause pause(place->state);
+  if (const auto over = pause.begin({}, no_pause_yet_within); !over)
+    return shell.report(over.error());
   const SystemClock clock;
   PilotKeeper keeper(std::move(*options),
                      {.get = [&client](const std::string& path) { return client.get(path); },
                       .slurm = slurm,
+                      .pause = pause,
                       .clock = clock,
                       .say = [&shell](const std::string& line) { shell.note(line); }});
   MonotonicTime answered = clock.now();

@@ -135,11 +135,25 @@ void PilotKeeper::say_what_is_hopeless() {
 void PilotKeeper::act(const std::vector<pilot::PilotAction>& actions, MonotonicTime now) {
   bool refused = false;
   for (const pilot::PilotAction& action : actions) {
-    if (const auto* unwanted = std::get_if<pilot::CancelPilot>(&action))
+    if (const auto* unwanted = std::get_if<pilot::CancelPilot>(&action)) {
       cancel(*unwanted);
-    else if (!refused)
-      refused = !submit(std::get<pilot::SubmitPilot>(action), now);
+    } else if (!refused) {
+      const auto no_pause_begins = may_submit();
+      refused = !no_pause_begins || !submit(std::get<pilot::SubmitPilot>(action), now);
+    }
   }
+}
+
+std::optional<UniqueFd> PilotKeeper::may_submit() {
+  auto held = parts_.pause.hold_off(std::chrono::system_clock::now());
+  if (!held) {
+    parts_.say("no pilot is submitted: " + held.error().message);
+    return std::nullopt;
+  }
+  if (!*held && !paused_)
+    parts_.say("no pilot is submitted for a while: 'orchid pilot stop --all' has ended all");
+  paused_ = !*held;
+  return std::move(*held);
 }
 
 void PilotKeeper::cancel(const pilot::CancelPilot& unwanted) {

@@ -12,6 +12,7 @@
 #include "pilot/look_interval.h"
 #include "pilot/pilot_controller.h"
 #include "pilot/slurm_commands.h"
+#include "pilots/pilot_pause.h"
 
 namespace orchid::cli {
 
@@ -26,6 +27,7 @@ class PilotKeeper {
   struct Parts {
     std::function<std::string(const std::string& path)> get;  // from the gateway; throws Error
     const pilot::SlurmCommands& slurm;
+    const PilotPause& pause;
     const Clock& clock;
     std::function<void(const std::string& line)> say;  // what it did, and why it could not
   };
@@ -51,6 +53,7 @@ class PilotKeeper {
   void was_refused(const Failure& refusal, std::chrono::seconds time, MonotonicTime now);
   void act(const std::vector<pilot::PilotAction>& actions, MonotonicTime now);
   void cancel(const pilot::CancelPilot& unwanted);
+  [[nodiscard]] std::optional<UniqueFd> may_submit();
   [[nodiscard]] bool submit(const pilot::SubmitPilot& wanted, MonotonicTime now);
   void complete(pilot::Pilot& known) const;
   void say_what_is_hopeless();
@@ -63,6 +66,7 @@ class PilotKeeper {
   bool has_pilots_ = true;                        // as far as is known
   MonotonicTime listed_;
   std::string last_trouble_;
+  bool paused_ = false;  // that has been said
 };
 
 }  // namespace orchid::cli

@@ -233,6 +233,28 @@ def pilots_come_and_go_by_demand(site):
     site.orchid("pilot", "stop", "--all")
 
 
+def none_is_left_when_all_are_stopped_whatever_is_wanted(site):
+    """Whoever ends all pilots wants no others, though calls wait for some."""
+    site.orchid("deploy", pathlib.Path(TEST_FUNCTIONS) / "sleeps.bc", "--name", "sleeps")
+    site.stop_gateway()
+    site.start_gateway(automatic(site))
+    calls = [site.calling("sleeps", "20000") for _ in range(3)]
+    wait_until(lambda: any(one["state"] == "RUNNING" for one in site.pilots()), "a pilot serves them", lambda: site.said() + site.trouble())
+    site.orchid("pilot", "stop", "--all", "--pause", "12s")
+    stopped = time.monotonic()
+    expect(not site.pilots(), "none is left")
+    wait_until(lambda: "no pilot is submitted for a while" in site.said() or site.pilots(), "others are wanted, and are not submitted", site.said)
+    while time.monotonic() < stopped + 6:
+        expect(not site.pilots(), f"and none comes: {site.said()}")
+    wait_until(site.pilots, "until the pause is over", site.said, 60)
+    for call in calls:
+        call.kill()
+        call.communicate()
+    site.stop_gateway()
+    site.start_gateway()
+    site.orchid("pilot", "stop", "--all")
+
+
 def pilots_by_demand_have_mixed_lengths_and_are_followed_by_others(site):
     site.orchid("deploy", pathlib.Path(TEST_FUNCTIONS) / "sleeps.bc", "--name", "sleeps")
     full = site.cluster.submit("--partition=batch", "--nodes=2", "--exclusive")
@@ -264,7 +286,7 @@ def main():
     cases = [a_script_can_be_read_before, a_pilot_joins_serves_and_leaves, a_pilot_takes_what_a_batch_job_leaves_of_a_node, a_cancelled_pilots_call_ends_on_another,
              a_batch_job_takes_a_pilots_cores, one_pilot_may_have_several_nodes, only_own_pilots_are_stopped_and_no_more_than_allowed,
              pilots_of_a_killed_gateway_end_by_themselves, what_a_killed_executor_leaves_goes_with_the_next_pilot, pilots_come_and_go_by_demand,
-             pilots_by_demand_have_mixed_lengths_and_are_followed_by_others, what_is_wrong_is_said]
+             none_is_left_when_all_are_stopped_whatever_is_wanted, pilots_by_demand_have_mixed_lengths_and_are_followed_by_others, what_is_wrong_is_said]
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
         for case in cases:
             measured(case, site, wanted=sys.argv[4:])

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pilots/pilot_logs.h"
+#include "pilots/pilot_pause.h"
 #include "pilots/pilot_place.h"
 #include "run_orchid.h"
 #include "scratch.h"
@@ -40,6 +41,24 @@ TEST_CASE("the logs of the last pilots stay, and of those in the queue") {
   CHECK_FALSE(std::filesystem::exists(scratch / "10.log"));
   CHECK(log_of(scratch.path(), 12) == scratch / "12.log");
   remove_old_logs(scratch / "nothing", {}, 0);
+}
+
+TEST_CASE("a pause begins when no submission is under way, and keeps others from beginning") {
+  using namespace std::chrono_literals;
+  const Scratch scratch;
+  const PilotPause pause(scratch.path());
+  const PilotPause::SystemTime now{std::chrono::seconds(1'000)};
+  {
+    const auto submission = pause.hold_off(now);
+    REQUIRE((submission && *submission));
+    CHECK(pause.begin(now + 10s, 0ms).error().code == ErrorCode::timed_out);
+  }
+  REQUIRE(pause.begin(now + 10s, 0ms).has_value());
+  CHECK_FALSE(pause.hold_off(now + 9s).value().has_value());
+  CHECK(pause.hold_off(now + 10s).value().has_value());
+  REQUIRE(pause.begin({}, 0ms).has_value());
+  CHECK(pause.hold_off(now).value().has_value());
+  CHECK_FALSE(PilotPause(scratch / "nothing").hold_off(now).has_value());
 }
 
 TEST_CASE("nodes are told an address that is not the gateway's own host's alone") {

@@ -1,0 +1,30 @@
+// pilots/pilot_pause.h: who has ended all pilots of a gateway wants no others by demand at once.
+#pragma once
+#include <chrono>
+#include <filesystem>
+#include <optional>
+
+#include "foundation/result.h"
+#include "foundation/unique_fd.h"
+
+namespace orchid::cli {
+
+/// A file in the gateway's state directory says until when (seconds since 1970); who submits by
+/// demand has it locked meanwhile. Any thread.
+class PilotPause {
+ public:
+  using SystemTime = std::chrono::system_clock::time_point;
+  explicit PilotPause(const std::filesystem::path& state) : file_(state / "pilots-paused") {}
+
+  /// When it returns no submission is under way, and until `end` none begins. Errors: `system`,
+  /// `denied`, `timed_out` (after `patience` one is under way still).
+  [[nodiscard]] Result<void> begin(SystemTime end, std::chrono::milliseconds patience) const;
+  /// Nothing while there is a pause; otherwise none begins as long as this is held. Errors:
+  /// `system`, `denied`.
+  [[nodiscard]] Result<std::optional<UniqueFd>> hold_off(SystemTime now) const;
+
+ private:
+  std::filesystem::path file_;
+};
+
+}  // namespace orchid::cli
