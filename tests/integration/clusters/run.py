@@ -220,7 +220,7 @@ def orchid_up(environment):
 
 def without_any_slurm_the_machine_itself_serves(_):
     if SITE_CONFIGURATION.exists():
-        print(f"         skipped: this machine has {SITE_CONFIGURATION}")
+        print(f"not tested: a machine without Slurm, since this one has {SITE_CONFIGURATION}")
         return
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_")}
 

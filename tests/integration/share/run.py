@@ -377,7 +377,7 @@ def main():
         cases += [sbatch_shares_by_an_option, without_the_option_the_plugin_does_nothing, a_wrong_option_is_refused_by_sbatch,
                   a_job_runs_without_orchid, a_plugin_of_another_release_harms_no_job]
     else:
-        print("without slurm/spank.h (package libslurm-dev) there is no plugin to test")
+        print("not tested: the plugin, without slurm/spank.h (package libslurm-dev)")
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster, SETTINGS) as site:
         for case in cases:
             measured(case, site, wanted=sys.argv[4:])

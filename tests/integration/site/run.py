@@ -253,7 +253,7 @@ def a_share_runs_its_owners_functions_and_nobody_elses(site):
 
 def slurms_option_shares_with_the_site(site):
     if not PLUGIN.exists():
-        print("without slurm/spank.h (package libslurm-dev) there is no plugin to test")
+        print("not tested: the plugin, without slurm/spank.h (package libslurm-dev)")
         return
     with for_everybody(site), place_with(site) as place, contextlib.ExitStack() as after:
         plugins = site.cluster.directory / "plugstack.conf"
@@ -401,7 +401,7 @@ def with_cgroups():
         return
     needed = [GROUP_TREES] if UNIFIED else [GROUP_TREES / "freezer", GROUP_TREES / "cpuset"]
     if not all(os.access(tree, os.W_OK) for tree in needed):
-        print("without control groups that may be written, jobs in control groups are not tested")
+        print("not tested: jobs in control groups, since none may be written here")
         return
     with started("--nodes", "1", "--cores", "2", "--cgroups") as cluster, orchid_beside(PROGRAMS, cluster) as site:
         for case in cases:
