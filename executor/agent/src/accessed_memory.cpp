@@ -45,6 +45,16 @@ Result<ByteCount> AccessedMemory::touched() const {
   return ByteCount{kilobytes * 1024};
 }
 
+Result<void> check_accessed_memory() {
+  const auto self = AccessedMemory::of(::getpid());
+  if (!self) return fail(self.error());
+  if (auto cleared = self->clear(); !cleared) return cleared;
+  const auto touched = self->touched();  // this code and its stack at least
+  if (!touched) return fail(touched.error());
+  if (touched->value > 0) return {};
+  return fail(ErrorCode::system, "this kernel shows no accesses in /proc/self/smaps_rollup");
+}
+
 std::chrono::nanoseconds cost_of_a_touch() {
   using Clock = std::chrono::steady_clock;
   constexpr std::size_t size = 32UL << 20;

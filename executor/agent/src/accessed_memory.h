@@ -29,6 +29,9 @@ class AccessedMemory {
   UniqueFd directory_;  // its /proc/PID, which is never another's
 };
 
+/// Whether this kernel tells accesses of this very process. Errors: `system`, with the reason.
+[[nodiscard]] Result<void> check_accessed_memory();
+
 /// What the first access to each page takes longer after `clear`: the processor writes the bit,
 /// some 0.2 us, about as long as it takes to stream through the page. Measured on 32 MiB of this
 /// process; 0 where it cannot be. Takes some 20 ms.

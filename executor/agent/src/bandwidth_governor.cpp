@@ -39,7 +39,11 @@ BandwidthGovernor::~BandwidthGovernor() {
   walker_.join();
 }
 
-void BandwidthGovernor::start() { look(); }
+void BandwidthGovernor::start() {
+  if (const auto works = check_accessed_memory(); !works)
+    log::warn("event=bandwidth_cap_without_effect reason=\"{}\"", works.error().message);
+  look();
+}
 
 void BandwidthGovernor::stop() {
   stopped_ = true;

@@ -63,8 +63,7 @@ int granted_core() {
 /// Where a group may be divided for `controller`; otherwise says that nothing is tested.
 std::optional<HomeGroup> home_for(const std::string& controller) {
   auto home = HomeGroup::make(controller);
-  if (!home)
-    MESSAGE("not tested: no control group may be divided here for its " << controller);
+  if (!home) MESSAGE("not tested: no control group may be divided here for its " << controller);
   return home;
 }
 

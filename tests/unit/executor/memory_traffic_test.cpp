@@ -74,6 +74,11 @@ TEST_CASE("what a process touches is counted, and what it only has is not") {
   CHECK(*after <= 28_MiB);
 }
 
+TEST_CASE("what a cap of bandwidth needs of the kernel is there") {
+  const auto works = check_accessed_memory();
+  CHECK_MESSAGE(works.has_value(), std::string(works ? "" : works.error().message));
+}
+
 TEST_CASE("a process that has ended cannot be measured, and is not taken for another") {
   std::optional<Toucher> toucher(std::in_place, 1_MiB, 1_MiB);
   auto memory = AccessedMemory::of(toucher->pid);
