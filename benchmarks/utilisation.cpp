@@ -208,8 +208,7 @@ std::vector<Row> rows_of(const Case& one, const std::vector<Runs>& all, const Se
   const auto p95 = [](const RunReport& report) {
     return report.delays_ms.empty() ? 0 : percentile(report.delays_ms, 0.95);
   };
-  const auto p95_of_all = [](const RunReport& report) {
-    std::vector<double> delays = report.delays_ms;
+  const auto p95_of_all = [](const RunReport& report, std::vector<double> delays) {
     delays.resize(std::max<std::size_t>(report.jobs, 1));  // the others had none
     return percentile(std::move(delays), 0.95);
   };
@@ -217,39 +216,47 @@ std::vector<Row> rows_of(const Case& one, const std::vector<Runs>& all, const Se
     of.row = one.name + ": " + of.row;
     return row_of(of, settings);
   };
-  return {row({"idle core time recovered", "%",
-               over(all, [](const Runs& r) { return 100 * r.orchid.recovered(); }),
-               over(all, [](const Runs& r) { return 100 * r.orchid.oracle(); }),
-               "an oracle that knows all windows", target(Target::Direction::at_least, 0.9)}),
-          row({"the same with whole-node pilots", "%",
-               over(all, [](const Runs& r) { return 100 * r.whole_nodes.recovered(); }),
-               over(all, [](const Runs& r) { return 100 * r.whole_nodes.oracle(); }),
-               "an oracle that knows all windows", std::nullopt}),
-          row({"more than whole-node pilots",
-               "points",
-               over(all,
-                    [](const Runs& r) {
-                      return 100 * (r.orchid.recovered() - r.whole_nodes.recovered());
-                    }),
-               {},
-               "",
-               target(Target::Direction::at_least, 20)}),
-          row({"delay of all batch jobs, p95",
-               "ms",
-               over(all, [&](const Runs& r) { return p95_of_all(r.orchid); }),
-               {},
-               "",
-               target(Target::Direction::at_most, 150)}),
-          row({"delay of a batch job for which pilots go, p95",
-               "ms",
-               over(all, [&](const Runs& r) { return p95(r.orchid); }),
-               {},
-               "",
-               target(Target::Direction::at_most, 150)}),
-          row({"mean wait of all batch jobs in the queue", "s",
-               over(all, [](const Runs& r) { return r.orchid.mean_wait_seconds; }),
-               over(all, [](const Runs& r) { return r.alone.mean_wait_seconds; }), "the jobs alone",
-               std::nullopt})};
+  return {
+      row({"idle core time recovered", "%",
+           over(all, [](const Runs& r) { return 100 * r.orchid.recovered(); }),
+           over(all, [](const Runs& r) { return 100 * r.orchid.oracle(); }),
+           "an oracle that knows all windows", target(Target::Direction::at_least, 0.9)}),
+      row({"the same with whole-node pilots", "%",
+           over(all, [](const Runs& r) { return 100 * r.whole_nodes.recovered(); }),
+           over(all, [](const Runs& r) { return 100 * r.whole_nodes.oracle(); }),
+           "an oracle that knows all windows", std::nullopt}),
+      row({"more than whole-node pilots",
+           "points",
+           over(all,
+                [](const Runs& r) {
+                  return 100 * (r.orchid.recovered() - r.whole_nodes.recovered());
+                }),
+           {},
+           "",
+           target(Target::Direction::at_least, 20)}),
+      row({"delay of all batch jobs, p95",
+           "ms",
+           over(all, [&](const Runs& r) { return p95_of_all(r.orchid, r.orchid.delays_ms); }),
+           {},
+           "",
+           target(Target::Direction::at_most, 150)}),
+      row({"the same from the submission on, with slurmctld's next pass, p95",
+           "ms",
+           over(all,
+                [&](const Runs& r) { return p95_of_all(r.orchid, r.orchid.delays_with_pass_ms); }),
+           {},
+           "",
+           std::nullopt}),
+      row({"delay of a batch job for which pilots go, p95",
+           "ms",
+           over(all, [&](const Runs& r) { return p95(r.orchid); }),
+           {},
+           "",
+           target(Target::Direction::at_most, 150)}),
+      row({"mean wait of all batch jobs in the queue", "s",
+           over(all, [](const Runs& r) { return r.orchid.mean_wait_seconds; }),
+           over(all, [](const Runs& r) { return r.alone.mean_wait_seconds; }), "the jobs alone",
+           std::nullopt})};
 }
 
 std::string range(std::vector<double> values) {

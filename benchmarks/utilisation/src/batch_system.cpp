@@ -25,6 +25,13 @@ std::int64_t sum(const std::vector<std::int32_t>& cores) {
   return all;
 }
 
+std::uint32_t even_part(const std::vector<NodeShare>& shares) {
+  std::uint32_t all = 0;
+  for (const NodeShare& share : shares) all += share.cores;
+  const auto nodes = static_cast<std::uint32_t>(shares.size());
+  return (all + nodes - 1) / nodes;
+}
+
 }  // namespace
 
 BatchSystem::BatchSystem(const Options& options)
@@ -138,15 +145,23 @@ void BatchSystem::start(const TraceJob& job, const std::vector<std::int32_t>& fr
     running.cores.emplace_back(share.node, ledger_.give_to_batch(share, now));
     changed_[share.node] = true;
   }
-  if (delay != SimTime(0)) delay += draw(preemption_least, preemption_most);
-  const SimTime at = now + delay;
+  SimTime pass{0};
+  if (delay != SimTime(0)) {
+    delay += draw(preemption_least, preemption_most);
+    if (job.submitted == now) pass = draw(SimTime(0), longest_until_pass);
+  }
+  const SimTime at = now + pass + delay;
   running.limit_ends = at + job.limit;
   running_.emplace(job.id, std::move(running));
   ++changes_;
   const SimTime ends = end_of(job, at);
   batch_time_ += job.cores * options_.counted.within(at, ends);
-  events.jobs.push_back(
-      {.job = job.id, .at = at, .ends = ends, .delay = delay, .waited = at - job.submitted});
+  events.jobs.push_back({.job = job.id,
+                         .at = at,
+                         .ends = ends,
+                         .delay = delay,
+                         .pass = pass,
+                         .waited = at - job.submitted});
   worth_a_backfill_ = true;
 }
 
@@ -248,7 +263,10 @@ std::vector<BatchSystem::Hole> BatchSystem::holes(SimTime now) const {
     // Planned for a moment that has passed: it may start with the next look at the queue.
     const SimTime start = std::max(job.plan.start, now);
     if (running_.contains(id)) continue;
-    for (const NodeShare& share : job.plan.shares) all.take(start, start + job.length, share);
+    // Slurm tells the nodes, and not how much of each: even parts, as orchid-slurm takes it.
+    const std::uint32_t even = even_part(job.plan.shares);
+    for (const NodeShare& share : job.plan.shares)
+      all.take(start, start + job.length, {share.node, even});
   }
   std::vector<Hole> holes;
   for (std::uint32_t node = 0; node < options_.shape.nodes; ++node) {

@@ -60,7 +60,8 @@ class OrchidPilots final : public PilotPolicy {
   static PilotJob job_of(const pilot::SubmitPilot& submit) {
     PilotJob job{.cores = submit.cores,
                  .length = std::chrono::ceil<std::chrono::minutes>(submit.time),
-                 .node = {}};
+                 .node = {},
+                 .leaves_early = end_margin};
     std::uint32_t node = 0;
     if (!submit.node.empty() &&
         std::from_chars(submit.node.data() + 1, submit.node.data() + submit.node.size(), node).ec ==

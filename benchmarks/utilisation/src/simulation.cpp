@@ -113,8 +113,10 @@ class Simulation {
       if (now < options_.counted.from) continue;
       ++report_.jobs;
       whole_wait_ += start.waited;
-      if (start.delay != SimTime(0))
-        report_.delays_ms.push_back(static_cast<double>(start.delay.count()));
+      if (start.delay == SimTime(0)) continue;
+      report_.delays_ms.push_back(static_cast<double>(start.delay.count()));
+      report_.delays_with_pass_ms.push_back(
+          static_cast<double>((start.pass + start.delay).count()));
     }
     for (const PilotId id : events.pilots_started) {
       const auto pilot = batch_.running_pilots().find(id);
@@ -122,7 +124,7 @@ class Simulation {
       ++report_.pilots_started;
       started_.emplace(id, std::pair(now, pilot->second.cores.size()));
       const SimTime joins = now + start_up - lease_start;
-      const SimTime ends = pilot->second.ends;
+      const SimTime ends = pilot->second.ends - pilot->second.job.leaves_early;
       plan(joins, Happening::pilot_join, id);
       plan(std::max(joins, ends - drain_time(ends - joins)), Happening::pilot_drain, id);
       plan(ends, Happening::pilot_end, id);

@@ -29,6 +29,7 @@ struct PilotJob {
   SimTime length{0};
   std::optional<std::uint32_t> node;  // nothing: any
   bool whole_node = false;            // one on which nobody is, for itself alone
+  SimTime leaves_early{0};            // before its time is over
   std::int32_t priority = 0;          // among pilots: the highest first, then the oldest
   friend bool operator==(const PilotJob&, const PilotJob&) = default;
 };
@@ -39,7 +40,7 @@ struct Pilot {
   std::uint32_t node = 0;  // from here on: of one that runs
   CoreSet cores;
   SimTime started{0};
-  SimTime ends{0};
+  SimTime ends{0};  // as the batch system knows it
 };
 
 /// Owned by the thread of its simulation.
@@ -59,7 +60,8 @@ class BatchSystem {
     std::uint64_t job = 0;
     SimTime at{0};      // later than the decision, if pilots have to go
     SimTime ends{0};    // at its end, or by the sweep after its limit
-    SimTime delay{0};   // by pilots
+    SimTime delay{0};   // by pilots, from the pass that lets them go
+    SimTime pass{0};    // until that pass
     SimTime waited{0};  // since its submission
   };
   /// What a pass, a submission or an end has brought about.

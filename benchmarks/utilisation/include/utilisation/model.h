@@ -25,6 +25,11 @@ constexpr SimTime limit_sweep{30'000};
 constexpr SimTime preemption_least{30};
 constexpr SimTime preemption_most{130};
 
+/// A job that has to preempt others is looked at with slurmctld's next pass, and not at its
+/// submission: 0 to 1 s later, as `reclaim` has seen it with batch_sched_delay=0; that option's
+/// default can make it 3 s more. It is the same whatever is preempted.
+constexpr SimTime longest_until_pass{1'000};
+
 // What nobody who runs functions in batch jobs can avoid.
 
 /// From a job's start in slurmctld to its script's first line: 0.62 s from its submission on an
@@ -59,6 +64,9 @@ constexpr SimTime poll_interval{2'000};
 /// `orchid pilot keep` asks its pilot controller so often.
 constexpr SimTime decision_interval = pilot::look_interval;
 
+/// The executor of a pilot ends so long before its job's time limit (pilot/batch_script,
+/// end_margin), and its job with it.
+constexpr SimTime end_margin{5'000};
 /// Nothing begins in a grant so long before its end (executor/agent, drain_time).
 [[nodiscard]] constexpr SimTime drain_time(SimTime whole) {
   const SimTime tenth = whole / 10;

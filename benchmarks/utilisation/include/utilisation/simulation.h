@@ -33,9 +33,10 @@ struct RunReport {
   IdleTime idle;  // without batch jobs, as these ran in this very run
   FunctionTotals functions;
   SimTime batch_time{0};
-  std::uint64_t jobs = 0;         // started in the counted time
-  std::vector<double> delays_ms;  // of those that had to wait for pilots to go
-  double mean_wait_seconds = 0;   // of all of them, since their submission
+  std::uint64_t jobs = 0;                   // started in the counted time
+  std::vector<double> delays_ms;            // of those that had to wait for pilots to go
+  std::vector<double> delays_with_pass_ms;  // with the time until slurmctld lets these go
+  double mean_wait_seconds = 0;             // of all of them, since their submission
   std::uint64_t pilots_started = 0;
   std::uint64_t pilots_preempted = 0;
   std::size_t most_waiting = 0;       // pilots at a time
