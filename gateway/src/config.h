@@ -71,6 +71,8 @@ struct Config {
   std::string placement_policy = "spread";     // or pack, near, energy, the path of a library
   std::uint32_t placement_cores_per_user = 0;  // leased at a time, to 1 000 000; 0: no limit
   std::uint32_t placement_watts_per_host = 0;  // that a host draws at most, to 1 000 000; 0: any
+  std::uint32_t placement_watts_per_core = 4;  // that a leased core is taken to draw until the host
+                                               // has told what it draws now
   /// For so long use in the past counts for who is next, up to 31 d; 0: only what is held now.
   std::chrono::milliseconds placement_fair_share_half_life{0};
   std::map<std::string, TenantSettings> tenants;  // by user's name; in the file only
@@ -80,8 +82,10 @@ struct Config {
   std::filesystem::path slurm_program;          // default: orchid-slurm beside this program
   std::uint32_t slurm_requests_per_minute = 0;  // to slurmctld; 0: orchid-slurm's own default
   std::chrono::milliseconds slurm_interval{0};  // between two looks; 0: orchid-slurm's own default
-  PilotSettings pilots;                         // table [pilots]
-  std::filesystem::path orchid_program;         // default: orchid beside this program
+  std::vector<std::string>
+      slurm_dpu_features;                // of nodes that are DPUs; empty: as orchid-slurm says
+  PilotSettings pilots;                  // table [pilots]
+  std::filesystem::path orchid_program;  // default: orchid beside this program
   std::chrono::milliseconds keep_finished{24 *
                                           3'600'000};  // outcomes of asynchronous calls; up to 24h
   std::chrono::milliseconds deadline{60'000};  // of a synchronous call that names none; up to 24h

@@ -123,6 +123,7 @@ Capacity::Options capacity_options(const Config& config,
                             .fair_share_half_life = config.placement_fair_share_half_life};
   if (config.placement_watts_per_host != 0)
     options.watts_per_host = config.placement_watts_per_host;
+  options.watts_per_core = config.placement_watts_per_core;
   for (const auto& [name, tenant] : config.tenants)
     options.tenants[name] = {
         .quota = {.cores = tenant.cores, .gpus = tenant.gpus, .leases = tenant.leases},
@@ -219,7 +220,8 @@ Result<std::unique_ptr<Gateway>> Gateway::create(Config config) {
   auto sources = configured_sources({.sources = config.sources,
                                      .slurm_program = config.slurm_program,
                                      .slurm_requests_per_minute = config.slurm_requests_per_minute,
-                                     .slurm_interval = config.slurm_interval},
+                                     .slurm_interval = config.slurm_interval,
+                                     .slurm_dpu_features = config.slurm_dpu_features},
                                     slurm_is_configured());
   if (!sources) return fail(std::move(sources.error()));
   opened.sources = std::move(*sources);
@@ -250,8 +252,8 @@ Gateway::Objects::Objects(Config config, Opened opened)
       inspector_(control_io_, clock_,
                  {.compiler = config_.compiler, .answer_within = config_.inspect_time}),
       door_(control_io_, door_options(config_)),
-      pilot_keeper_(control_io_,
-                    pilot_keeper(config_.pilots, config_.orchid_program, config_.socket)),
+      pilot_keeper_(control_io_, pilot_keeper(config_.pilots, config_.orchid_program,
+                                              config_.socket, config_.state)),
       pilot_guard_(control_io_, pilot_guard(config_.pilots, config_.orchid_program, config_.state)),
       door_listener_(std::move(opened.door)),
       door_url_(door_listener_ ? "ucx://" + door_listener_->address : ""),

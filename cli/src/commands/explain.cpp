@@ -1,10 +1,14 @@
 // commands/explain.cpp: orchid explain: why a call or a lease is where it is, or nowhere.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "commands/commands.h"
+#include "foundation/units.h"
 #include "terminal/documents.h"
 #include "terminal/duration.h"
 #include "terminal/table.h"
@@ -18,7 +22,18 @@ struct ExplainArguments {
   std::string id;
   unsigned cores = 1;
   unsigned gpus = 0;
+  std::string memory;
+  std::map<std::string, std::string> wishes;  // of its host, by the parameter's name
 };
+
+/// Such texts go into a query as they are.
+std::string check_name(const std::string& text) {
+  const bool good = !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("._-,").contains(c);
+  });
+  return good ? "" : "'" + text + "' is no name: letters, digits and ._- are";
+}
 
 std::string decision_text(const json& decision) {
   std::string text =
@@ -49,9 +64,39 @@ ExitStatus print_decisions(Shell& shell, const std::string& text) {
   return ExitStatus::ok;
 }
 
+std::string count_of(const json& node, const char* key, const char* one) {
+  const auto count = node.value(key, 0U);
+  return std::to_string(count) + " " + one + (count == 1 ? "" : "s");
+}
+
+/// Nodes of clusters on which nobody has granted anything: no executor is there to be asked.
+void add_bare_nodes(Shell& shell, const std::set<std::string>& known, Table& table) {
+  const json document = json::parse(shell.client().get("/v1/hosts"));
+  const json clusters = document.value("clusters", json::array());
+  for (const json& cluster : clusters) {
+    const json nodes = cluster.value("nodes", json::array());
+    for (const json& node : nodes) {
+      const std::string name = node.value("name", "");
+      if (known.contains(name)) continue;
+      const std::string state = node.value("state", "");
+      table.add({name, "no",
+                 state == "unusable"
+                     ? "no executor, and the cluster lets nobody use it now (orchid hosts)"
+                     : "no executor: " + count_of(node, "cores_free", "core") +
+                           " that a pilot could grant"});
+    }
+  }
+}
+
 ExitStatus explain_now(Shell& shell, const ExplainArguments& arguments) {
   std::string target = "/v1/placement?cores=" + std::to_string(arguments.cores);
   if (arguments.gpus > 0) target += "&gpus=" + std::to_string(arguments.gpus);
+  if (!arguments.memory.empty()) {
+    const auto memory = parse_byte_count(arguments.memory);
+    if (!memory) return shell.report_usage("--memory: " + memory.error().message);
+    target += "&memory_bytes=" + std::to_string(memory->value);
+  }
+  for (const auto& [name, value] : arguments.wishes) target += "&" + name + "=" + value;
   const std::string text = shell.client().get(target);
   if (shell.json) {
     print_answer(shell, text);
@@ -59,9 +104,13 @@ ExitStatus explain_now(Shell& shell, const ExplainArguments& arguments) {
   }
   const json document = json::parse(text);
   Table table({"host", "room", "why"});
-  for (const json& host : document.at("hosts"))
+  std::set<std::string> known;
+  for (const json& host : document.at("hosts")) {
+    known.insert(host.value("host", ""));
     table.add(
         {host.value("host", ""), host.value("fits", false) ? "yes" : "no", host.value("text", "")});
+  }
+  add_bare_nodes(shell, known, table);
   if (table.empty())
     shell.note(
         "no host is known; 'orchid up' starts an executor on this one, 'orchid pilot start' "
@@ -114,7 +163,8 @@ void add_explain(CLI::App& app, Shell& shell) {
       app, shell, "explain", "Say why a call or a lease was placed where it is, or why nowhere",
       "  orchid explain i-0123456789abcdef   (a call)\n"
       "  orchid explain l-3-17               (a lease, also one that was refused)\n"
-      "  orchid explain --cores 4            (each host, for a worker of 4 cores now)");
+      "  orchid explain --cores 4            (each host, for a worker of 4 cores now)\n"
+      "  orchid explain --gpus 1 --gpu-model a100 --features ib,ssd");
   auto arguments = std::make_shared<ExplainArguments>();
   command->add_option("id", arguments->id, "of an invocation or a lease; none: each host as it is");
   command->add_option("--cores", arguments->cores, "of the worker that is looked for")
@@ -123,6 +173,22 @@ void add_explain(CLI::App& app, Shell& shell) {
   command->add_option("--gpus", arguments->gpus, "of the worker that is looked for")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
+  command->add_option("--memory", arguments->memory, "of the worker, such as 4GiB");
+  const auto wish = [&](const std::string& flag, const char* parameter, const char* what) {
+    command
+        ->add_option_function<std::string>(
+            flag,
+            [arguments, parameter](const std::string& text) {
+              arguments->wishes[parameter] = text;
+            },
+            what)
+        ->check(check_name);
+  };
+  wish("--gpu-model", "gpu_model", "of the worker's GPUs");
+  wish("--host", "host", "its host's name");
+  wish("--kind", "kind", "of its host: cpu, gpu or dpu");
+  wish("--architecture", "architecture", "of its host: x86_64, aarch64");
+  wish("--features", "features", "of its host, all of them: ib,ssd");
   command->callback([&shell, arguments] { shell.status = run_explain(shell, *arguments); });
 }
 

@@ -31,6 +31,7 @@ using pilot::PilotRequest;
 using pilot::SlurmCommands;
 
 constexpr std::chrono::milliseconds look_again{250};
+constexpr std::chrono::seconds others_submit_within{30};
 /// slurmctld looks at new batch jobs every 3 s (batch_sched_delay).
 constexpr std::chrono::seconds until_reasons_are_known{5};
 
@@ -49,6 +50,7 @@ struct StopArguments {
   bool all = false;
   std::string within = "30s";
   std::string pause = "10m";
+  std::string state;
 };
 
 /// For a worker on each core.
@@ -105,14 +107,14 @@ Result<unsigned> room_for_more(const SlurmCommands& slurm, const std::string& jo
                           jobs->size(), most));
 }
 
-/// Slurm accepts what it will never start. What it says of one goes for all, which are alike.
-/// Errors: those of `SlurmCommands` and `never_starts`.
+/// Slurm accepts what it will never start. What it says of one goes for all, which are alike. Where
+/// it does not answer, they wait. Errors: those of `never_starts`, or why they cannot be cancelled.
 Result<void> cancel_what_never_starts(const SlurmCommands& slurm, const std::string& job_name,
                                       const std::vector<std::uint64_t>& submitted) {
   const auto give_up = std::chrono::steady_clock::now() + until_reasons_are_known;
   while (true) {
     auto jobs = slurm.list(job_name);
-    if (!jobs) return fail(std::move(jobs.error()));
+    if (!jobs) return {};
     std::erase_if(*jobs, [&](const PilotJob& job) {
       return std::ranges::find(submitted, job.job) == submitted.end();
     });
@@ -129,8 +131,10 @@ Result<void> cancel_what_never_starts(const SlurmCommands& slurm, const std::str
 }
 
 ExitStatus submit(Shell& shell, const StartArguments& arguments, const PilotRequest& request,
-                  const std::string& script) {
+                  const std::string& script, const PilotPause& pause) {
   const SlurmCommands slurm = slurm_commands();
+  const auto alone = pause.hold(others_submit_within);  // or two could exceed --max together
+  if (!alone) return shell.report(alone.error());
   const auto room = room_for_more(slurm, request.job_name, arguments.most);
   if (!room) return shell.report(room.error());
   if (*room < arguments.count)
@@ -158,7 +162,7 @@ ExitStatus submit(Shell& shell, const StartArguments& arguments, const PilotRequ
 }
 
 ExitStatus run_start(Shell& shell, const StartArguments& arguments) {
-  const auto place = place_for_pilots(shell.gateway);
+  const auto place = place_for_pilots(shell.gateway, arguments.terms.state);
   if (!place) return shell.report(place.error());
   auto request = request_of(arguments, *place);
   if (!request) return shell.report(request.error());
@@ -167,7 +171,8 @@ ExitStatus run_start(Shell& shell, const StartArguments& arguments) {
   const auto script = pilot::batch_script(*request);
   if (!script) return shell.report(script.error());
   warn_of_no_priority(shell, *request);
-  if (!arguments.dry_run) return submit(shell, arguments, *request, *script);
+  if (!arguments.dry_run)
+    return submit(shell, arguments, *request, *script, PilotPause(place->state));
   if (shell.json)
     print_document(shell, {{"script", *script}});
   else
@@ -187,8 +192,14 @@ Result<std::vector<PilotJob>> own_pilots(const PilotPlace& place) {
   return slurm_commands().list(pilot::pilot_job_name(place.mark));
 }
 
-ExitStatus run_list(Shell& shell) {
-  const auto place = find_pilot_place(shell.gateway);
+std::string none_of(const PilotPlace& place) {
+  return place.mark.empty() ? "the gateway with its state in " + place.state.string() +
+                                  " has never had a pilot (--state names another one)"
+                            : "no pilot of this gateway waits or runs";
+}
+
+ExitStatus run_list(Shell& shell, const std::string& state) {
+  const auto place = find_pilot_place(shell.gateway, state);
   if (!place) return shell.report(place.error());
   const auto jobs = own_pilots(*place);
   if (!jobs) return shell.report(jobs.error());
@@ -204,7 +215,7 @@ ExitStatus run_list(Shell& shell) {
     table.add({std::to_string(job.job), job.state, job.partition, std::to_string(job.nodes),
                std::to_string(job.cpus), job.elapsed, job.left, job.reason});
   if (table.empty())
-    shell.note("no pilot of this gateway waits or runs; 'orchid pilot start' submits one");
+    shell.note(none_of(*place) + "; 'orchid pilot start' submits one");
   else
     shell.print(table.text());
   return ExitStatus::ok;
@@ -264,7 +275,7 @@ ExitStatus run_stop(Shell& shell, const StopArguments& arguments) {
   if (!within) return shell.report(within.error());
   const auto pause = seconds_of(arguments.pause, "--pause");
   if (!pause) return shell.report(pause.error());
-  const auto place = find_pilot_place(shell.gateway);
+  const auto place = find_pilot_place(shell.gateway, arguments.state);
   if (!place) return shell.report(place.error());
   if (arguments.all && !place->mark.empty())
     if (const auto begun =
@@ -276,7 +287,7 @@ ExitStatus run_stop(Shell& shell, const StopArguments& arguments) {
   if (shell.json)
     print_document(shell, {{"stopped", *stopped}});
   else if (stopped->empty())
-    shell.note("no pilot of this gateway waits or runs");
+    shell.note(none_of(*place));
   else
     shell.print_line(fmt::format("stopped {}", fmt::join(*stopped, ", ")));
   return ExitStatus::ok;
@@ -330,6 +341,7 @@ void add_stop(CLI::App& pilots, Shell& shell) {
   command->add_flag("--all", arguments->all, "all of this gateway, and nothing else");
   command->add_option("--within", arguments->within,
                       "wait so long until they are gone (otherwise 30s)");
+  add_gateway_state(*command, arguments->state);
   command->add_option("--pause", arguments->pause,
                       "with --all: so long none is submitted by demand, or until the gateway "
                       "starts anew (otherwise 10m)");
@@ -347,7 +359,9 @@ void add_pilot(CLI::App& app, Shell& shell) {
   add_start(*pilots, shell);
   auto* list = add_command(*pilots, shell, "list", "Show the pilots that wait and run",
                            "  orchid pilot list\n  orchid pilot list --json");
-  list->callback([&shell] { shell.status = run_list(shell); });
+  auto state = std::make_shared<std::string>();
+  add_gateway_state(*list, *state);
+  list->callback([&shell, state] { shell.status = run_list(shell, *state); });
   add_stop(*pilots, shell);
   add_pilot_keep(*pilots, shell);
   add_pilot_guard(*pilots, shell);

@@ -53,7 +53,7 @@ Result<PilotKeeper::Options> options_of(const KeepArguments& arguments, const Pi
 }
 
 ExitStatus run_keep(Shell& shell, const KeepArguments& arguments) {
-  const auto place = place_for_pilots(shell.gateway);
+  const auto place = place_for_pilots(shell.gateway, arguments.terms.state);
   if (!place) return shell.report(place.error());
   auto options = options_of(arguments, *place);
   if (!options) return shell.report(options.error());

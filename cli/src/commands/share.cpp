@@ -20,6 +20,7 @@
 #include "shares/detached_step.h"
 #include "shares/share_report.h"
 #include "supervisor/directories.h"
+#include "supervisor/file_lock.h"
 #include "terminal/documents.h"
 #include "terminal/duration.h"
 #include "terminal/programs.h"
@@ -235,12 +236,17 @@ ExitStatus run_start(Shell& shell, const StartArguments& arguments) {
   const auto place = place_of_share(shell, arguments.site);
   if (!place) return shell.report(place.error());
   const SlurmSteps slurm({.folder = folder_of_program("srun")});
+  const auto log = log_of_share(*place, request->job.id);
+  if (!log) return shell.report(log.error());
+  // The site's plugin and the job's own script may both want it.
+  const auto alone = lock_file(
+      *log, *within,
+      fmt::format("another 'orchid share start' of job {} has not ended", request->job.id));
+  if (!alone) return shell.report(alone.error());
   if (auto done = complete(*request, arguments, *place, slurm); !done)
     return shell.report(done.error());
   Client client = shell.client();
   warn_of_little_memory(shell, client, *request);
-  const auto log = log_of_share(*place, request->job.id);
-  if (!log) return shell.report(log.error());
   const auto step = DetachedStep::start(share::step_command(*request),
                                         share::step_environment(own_environment()), *log);
   if (!step) return shell.report(step.error());

@@ -43,8 +43,10 @@ void PilotKeeper::look() {
   cancel_what_never_starts(*jobs, now);
   has_pilots_ = !jobs->empty();
   forget_what_is_gone(*jobs, now);
+  if (cluster_.empty()) cluster_ = parts_.slurm.cluster_name().value_or("");
   pilot::Situation situation =
-      situation_of(json::parse(parts_.get("/v1/hosts")), *jobs, options_.request.partition, now);
+      situation_of(json::parse(parts_.get("/v1/hosts")), *jobs,
+                   {.cluster = cluster_, .partition = options_.request.partition}, now);
   for (pilot::Pilot& one : situation.pilots) {
     follow(one);
     complete(one);

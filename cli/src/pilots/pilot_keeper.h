@@ -65,6 +65,7 @@ class PilotKeeper {
   std::set<std::string> hopeless_;                // that has been said
   bool has_pilots_ = true;                        // as far as is known
   MonotonicTime listed_;
+  std::string cluster_;  // that Slurm's commands ask; "": not known yet
   std::string last_trouble_;
   bool paused_ = false;  // that has been said
 };

@@ -1,14 +1,12 @@
 #include "pilots/pilot_pause.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
 #include <charconv>
 #include <string>
-#include <thread>
 
-#include "foundation/clock.h"
+#include "supervisor/file_lock.h"
 
 namespace orchid::cli {
 namespace {
@@ -16,24 +14,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr milliseconds look_again{20};
-
-/// Errors: `timed_out`, `system`.
+/// Errors: those of `lock_file`.
 Result<UniqueFd> locked(const std::filesystem::path& path, milliseconds patience) {
-  UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!file) return fail_errno("opening " + path.string());
-  struct flock lock{};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  const auto give_up = std::chrono::steady_clock::now() + patience;
-  while (::fcntl(file.get(), F_OFD_SETLK, &lock) != 0) {
-    if (errno != EAGAIN && errno != EACCES) return fail_errno("locking " + path.string());
-    if (std::chrono::steady_clock::now() >= give_up)
-      return fail(ErrorCode::timed_out,
-                  "a pilot is being submitted, and Slurm has not answered yet; try again");
-    std::this_thread::sleep_for(look_again);
-  }
-  return file;
+  return lock_file(path, patience,
+                   "a pilot is being submitted, and Slurm has not answered yet; try again");
 }
 
 PilotPause::SystemTime end_in(int file) {
@@ -56,6 +40,8 @@ Result<void> PilotPause::begin(SystemTime end, milliseconds patience) const {
     return fail_errno("writing " + file_.string());
   return {};
 }
+
+Result<UniqueFd> PilotPause::hold(milliseconds patience) const { return locked(file_, patience); }
 
 Result<std::optional<UniqueFd>> PilotPause::hold_off(SystemTime now) const {
   auto file = locked(file_, seconds(1));  // who begins a pause has it only for a moment

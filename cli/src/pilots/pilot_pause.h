@@ -19,6 +19,9 @@ class PilotPause {
   /// When it returns no submission is under way, and until `end` none begins. Errors: `system`,
   /// `denied`, `timed_out` (after `patience` one is under way still).
   [[nodiscard]] Result<void> begin(SystemTime end, std::chrono::milliseconds patience) const;
+  /// For who submits because somebody has said so, pause or not: nobody else submits meanwhile.
+  /// Errors: as of `begin`.
+  [[nodiscard]] Result<UniqueFd> hold(std::chrono::milliseconds patience) const;
   /// Nothing while there is a pause; otherwise none begins as long as this is held. Errors:
   /// `system`, `denied`.
   [[nodiscard]] Result<std::optional<UniqueFd>> hold_off(SystemTime now) const;

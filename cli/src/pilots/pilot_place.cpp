@@ -5,6 +5,7 @@
 #include "foundation/files.h"
 #include "foundation/host_addresses.h"
 #include "foundation/random.h"
+#include "pilots/pilot_guard.h"
 
 namespace orchid::cli {
 namespace {
@@ -48,7 +49,27 @@ Result<std::string> PilotPlace::address_for_nodes(const std::string& wanted) con
               "'orchid up --listen IP:PORT', or say with --address HOST:PORT how nodes reach it");
 }
 
-Result<PilotPlace> find_pilot_place(const std::string& gateway) {
+namespace {
+
+/// Of a gateway that may have ended, and leaves its file behind.
+Result<PilotPlace> place_in(const std::filesystem::path& named) {
+  std::error_code none;
+  const auto below = named / "gateway";  // the gateway's own, in that of `orchid up`
+  PilotPlace place{.state = std::filesystem::exists(below / "lock", none) ? below : named};
+  if (!std::filesystem::exists(place.state / "lock", none))
+    return fail(ErrorCode::not_found, named.string() +
+                                          " is no state directory of a gateway: name the folder of "
+                                          "'orchid up --state', or 'state' of its configuration");
+  if (auto file = read_gateway_file(place.state)) {
+    const bool is_here = !file->socket.empty();
+    if (!is_here || has_gateway(place.state)) place.gateway = std::move(*file);
+  } else if (file.error().code != ErrorCode::not_found) {
+    return fail(std::move(file.error()));
+  }
+  return place;
+}
+
+Result<PilotPlace> place_from_here(const std::string& gateway) {
   const UserSurroundings surroundings = real_user_surroundings();
   PilotPlace place;
   auto file = find_clients_gateway_file(gateway, surroundings);
@@ -65,9 +86,17 @@ Result<PilotPlace> find_pilot_place(const std::string& gateway) {
     if (!state) return fail(std::move(state.error()));
     place.state = *state / "gateway";
   }
-  auto known = read_mark(place.state);
+  return place;
+}
+
+}  // namespace
+
+Result<PilotPlace> find_pilot_place(const std::string& gateway, const std::string& state) {
+  auto place = state.empty() ? place_from_here(gateway) : place_in(state);
+  if (!place) return place;
+  auto known = read_mark(place->state);
   if (!known) return fail(std::move(known.error()));
-  place.mark = std::move(*known);
+  place->mark = std::move(*known);
   return place;
 }
 

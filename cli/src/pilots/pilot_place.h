@@ -24,8 +24,12 @@ struct PilotPlace {
 
 /// "10.0.0.5:8080" of a gateway's "http://10.0.0.5:8080/".
 [[nodiscard]] std::string_view host_and_port(std::string_view url);
-/// Errors: `bad_configuration`, `not_found` (a gateway that runs elsewhere), `denied`, `system`.
-[[nodiscard]] Result<PilotPlace> find_pilot_place(const std::string& gateway);
+/// `state`: the folder of `orchid up --state`, or a gateway's own; empty: that of the gateway which
+/// `gateway` or the environment names, or of the one that is found from here. Errors:
+/// `bad_configuration`, `not_found` (a gateway that runs elsewhere, a folder that is none's),
+/// `denied`, `system`.
+[[nodiscard]] Result<PilotPlace> find_pilot_place(const std::string& gateway,
+                                                  const std::string& state = {});
 /// Of the gateway with that state directory; empty: it has started no pilot. Errors:
 /// `bad_configuration` (damaged), `denied`, `system`.
 [[nodiscard]] Result<std::string> read_mark(const std::filesystem::path& state);

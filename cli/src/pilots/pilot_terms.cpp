@@ -18,7 +18,14 @@ void add_gateway_grace(CLI::App& command, const std::string& name, std::string& 
   command.add_option(name, text, fmt::format("{} (otherwise {})", what, default_gateway_grace()));
 }
 
+void add_gateway_state(CLI::App& command, std::string& state) {
+  command.add_option("--state", state,
+                     "folder of 'orchid up --state', or of the gateway's configuration, when it is "
+                     "not the usual one");
+}
+
 void add_pilot_terms(CLI::App& command, PilotTerms& terms) {
+  add_gateway_state(command, terms.state);
   PilotRequest& request = terms.request;
   command.add_option("--partition", request.partition, "a preemptible one, so that nobody waits");
   command.add_option("--qos", request.qos, "quality of service");
@@ -54,8 +61,8 @@ void add_pilot_terms(CLI::App& command, PilotTerms& terms) {
       ->allow_extra_args(false);
 }
 
-Result<PilotPlace> place_for_pilots(const std::string& gateway) {
-  auto place = find_pilot_place(gateway);
+Result<PilotPlace> place_for_pilots(const std::string& gateway, const std::string& state) {
+  auto place = find_pilot_place(gateway, state);
   if (!place) return place;
   if (!place->gateway)
     return fail(ErrorCode::unreachable,

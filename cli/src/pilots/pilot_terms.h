@@ -27,13 +27,17 @@ struct PilotTerms {
   std::string address;
   std::string programs;
   std::string host_socket;
+  std::string state;
 };
+/// "--state", for commands about the pilots of a gateway.
+void add_gateway_state(CLI::App& command, std::string& state);
 /// `terms` lives as long as the command.
 void add_pilot_terms(CLI::App& command, PilotTerms& terms);
 
 /// A running gateway's, with a mark and a folder for logs. Errors: `unreachable`, `system`, those
 /// of `find_pilot_place`.
-[[nodiscard]] Result<PilotPlace> place_for_pilots(const std::string& gateway);
+[[nodiscard]] Result<PilotPlace> place_for_pilots(const std::string& gateway,
+                                                  const std::string& state);
 /// Errors: `bad_configuration`, `bad_request`.
 [[nodiscard]] Result<pilot::PilotRequest> complete(const PilotTerms& terms,
                                                    const PilotPlace& place);

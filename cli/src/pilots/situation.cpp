@@ -87,12 +87,18 @@ pilot::Pilot pilot_of(const pilot::PilotJob& job, const std::map<std::uint64_t, 
   return one;
 }
 
+/// Of a document that counts cores: the processors that these are. Pilots ask for processors, and
+/// so many are what their executors have.
+std::uint32_t processors_of(const json& counted, const char* key, const json& node) {
+  return counted.value(key, 0U) * std::max(node.value("threads_per_core", 1U), 1U);
+}
+
 /// All that is free now, until something of it goes; then what of it stays longer. What is planned
 /// to begin at once may be a pilot of ours that waits for it, so it does not count as taken.
 void add_holes(const json& node, std::vector<pilot::Hole>& holes) {
   const std::string name = node.value("name", "");
   pilot::Hole hole{.node = name,
-                   .cores = node.value("cores_free", 0U),
+                   .cores = processors_of(node, "cores_free", node),
                    .lasts = {},
                    .memory = {},
                    .gpus = node.value("gpus_free", 0U)};
@@ -100,7 +106,7 @@ void add_holes(const json& node, std::vector<pilot::Hole>& holes) {
   const json windows = node.value("forecast", json::array());
   for (const json& window : windows) {
     if (&window != &windows.front()) {
-      hole.cores = std::min(hole.cores, window.value("cores", 0U));
+      hole.cores = std::min(hole.cores, processors_of(window, "cores", node));
       hole.gpus = std::min(hole.gpus, window.value("gpus", hole.gpus));
       if (hole.memory && window.contains("memory_bytes"))
         hole.memory = std::min(*hole.memory, bytes_of(window, "memory_bytes"));
@@ -115,7 +121,7 @@ void add_holes(const json& node, std::vector<pilot::Hole>& holes) {
 
 pilot::Node node_of(const json& node) {
   pilot::Node known{.name = node.value("name", ""),
-                    .cores = node.value("cores", 0U),
+                    .cores = processors_of(node, "cores", node),
                     .architecture = node.value("architecture", ""),
                     .kind = node.value("kind", "cpu"),
                     .features = node.value("features", std::vector<std::string>{})};
@@ -166,19 +172,21 @@ bool is_in(const json& node, const std::string& partition) {
 }  // namespace
 
 pilot::Situation situation_of(const json& hosts, const std::vector<pilot::PilotJob>& jobs,
-                              const std::string& partition, MonotonicTime now) {
+                              const PilotDestination& destination, MonotonicTime now) {
   pilot::Situation situation;
   situation.demand = demand_of(hosts.at("demand"));
   const auto joined = joined_by_job(hosts);
   for (const pilot::PilotJob& job : jobs) situation.pilots.push_back(pilot_of(job, joined, now));
   for (const json& cluster : hosts.value("clusters", json::array())) {
+    const std::string name = cluster.value("cluster", "");
+    if (!destination.cluster.empty() && name != destination.cluster) continue;
     if (cluster.value("state", "") != "current") continue;
     if (!situation.holes) {
       situation.holes.emplace();
       situation.nodes.emplace();
     }
     for (const json& node : cluster.at("nodes")) {
-      if (!is_in(node, partition)) continue;
+      if (!is_in(node, destination.partition)) continue;
       situation.nodes->push_back(node_of(node));
       if (node.value("state", "") != "unusable") add_holes(node, *situation.holes);
     }

@@ -10,10 +10,14 @@
 
 namespace orchid::cli {
 
-/// `hosts`: what GET /v1/hosts says. `partition`: only its nodes have holes; empty: all. Throws
-/// nlohmann's exceptions when `hosts` is not such a document.
+/// Where pilots may go. Empty: anywhere.
+struct PilotDestination {
+  std::string cluster{};  // what other sources tell of is not reached by pilots
+  std::string partition{};
+};
+/// `hosts`: what GET /v1/hosts says. Throws nlohmann's exceptions when it is not such a document.
 [[nodiscard]] pilot::Situation situation_of(const nlohmann::json& hosts,
                                             const std::vector<pilot::PilotJob>& jobs,
-                                            const std::string& partition, MonotonicTime now);
+                                            const PilotDestination& destination, MonotonicTime now);
 
 }  // namespace orchid::cli

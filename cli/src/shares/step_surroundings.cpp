@@ -12,6 +12,8 @@
 #include <ctime>
 #include <string_view>
 
+#include "topology/host.h"
+
 namespace orchid::cli {
 namespace {
 
@@ -69,7 +71,14 @@ Result<OwnStep> read_own_step() {
 Result<CoreList> cores_of_job(const OwnStep& own, const share::SlurmSteps& slurm) {
   CoreList allowed = allowed_cores();
   if (own.cpus_here == 0 || allowed.size() <= own.cpus_here) return allowed;
-  return slurm.cores(own.job, own.node);
+  auto counted = slurm.cores(own.job, own.node);
+  if (!counted) return counted;
+  const auto count = slurm.processors(own.node);
+  if (!count) return fail(count.error());
+  const auto machine = executor::discover_host();
+  if (!machine) return fail(machine.error());
+  // A batch system may be told that a machine has other cores than it has: then there is no order.
+  return threads_behind(*counted, *count, machine->thread_order).value_or(std::move(*counted));
 }
 
 Result<NodeFolder> NodeFolder::make(std::uint64_t job) {

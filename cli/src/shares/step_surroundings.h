@@ -24,7 +24,8 @@ struct OwnStep {
 [[nodiscard]] Result<OwnStep> read_own_step();
 
 /// The job's cores on this node: what this process is bound to or, where Slurm binds nobody, what
-/// Slurm counts for it. Errors: those of `SlurmSteps`.
+/// Slurm counts for it, as the operating system numbers them. Errors: those of `SlurmSteps` and
+/// `executor::discover_host`.
 [[nodiscard]] Result<CoreList> cores_of_job(const OwnStep& own, const share::SlurmSteps& slurm);
 
 /// A private folder on this node, which goes with its object. Those that earlier ones could not

@@ -53,6 +53,7 @@ Json node_json(const SourceNode& node) {
             {"architecture", node.architecture},
             {"cores", node.cores_usable},
             {"cores_free", node.cores_free},
+            {"threads_per_core", node.threads_per_core},
             {"memory_bytes", node.memory.value},
             {"memory_free_bytes", node.memory_free.value},
             {"gpus", std::move(gpus)},

@@ -15,6 +15,8 @@ CapacitySource::Options slurm_source(const SourceSettings& settings) {
   if (settings.slurm_interval.count() != 0)
     options.arguments.insert(options.arguments.end(),
                              {"--interval-ms", std::to_string(settings.slurm_interval.count())});
+  for (const std::string& feature : settings.slurm_dpu_features)
+    options.arguments.insert(options.arguments.end(), {"--dpu-feature", feature});
   return options;
 }
 

@@ -15,6 +15,7 @@ struct SourceSettings {
   std::filesystem::path slurm_program;          // orchid-slurm
   std::uint32_t slurm_requests_per_minute = 0;  // 0: its own default, as below
   std::chrono::milliseconds slurm_interval{0};
+  std::vector<std::string> slurm_dpu_features;  // nodes with one of them are DPUs
 };
 
 /// Whether Slurm's own rules find a configuration: SLURM_CONF (which is Slurm's, not ours), or

@@ -92,6 +92,8 @@ Capacity::Capacity(const HostBook& hosts, Options options)
       cores_per_user_(options.cores_per_user),
       tenants_(std::move(options.tenants)),
       watts_per_host_(options.watts_per_host),
+      watts_per_core_(options.watts_per_core),
+      power_counts_(options.watts_per_host.has_value()),
       placement_(policy_or_default(std::move(options.policy)),
                  {.fair_share_half_life = options.fair_share_half_life}) {}
 
@@ -132,6 +134,7 @@ placement::Host Capacity::host_of(const std::vector<const Executor*>& executors,
                        .cores = {},
                        .memory = {},
                        .gpus = facts.gpus,
+                       .watts_per_core = watts_per_core_,
                        .watts_at_most = watts_per_host_};
   placement::CoreSet cores;
   for (const Executor* executor : executors) {
@@ -211,6 +214,7 @@ Capacity::Losses Capacity::refresh_all(MonotonicTime now) {
 }
 
 void Capacity::report_power(const std::string& boot_id, std::uint64_t milliwatts) {
+  if (power_counts_) ++version_;
   // A host that is gone draws nothing that matters.
   (void)placement_.report_watts(HostId(boot_id), static_cast<double>(milliwatts) / 1000);
 }
@@ -224,13 +228,15 @@ placement::Request Capacity::request_of(const WorkerNeeds& needs, Where where) {
                              .constraints = needs.constraints,
                              .lifetime = needs.lifetime,
                              .watts_at_most = needs.watts_at_most,
-                             .near = {HostId(needs.boot_id)}};
+                             .near = {HostId(needs.boot_id)},
+                             .has = needs.has};
   request.constraints.client_host = where == Where::client_host;
   return request;
 }
 
 placement::Decision Capacity::place(const WorkerNeeds& needs, Where where, MonotonicTime now) {
   welcome(needs.tenant);
+  power_counts_ = power_counts_ || needs.watts_at_most;
   return placement_.open(request_of(needs, where), now);
 }
 

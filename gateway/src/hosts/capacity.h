@@ -41,6 +41,8 @@ struct WorkerNeeds {
   placement::Constraints constraints{};   // beside where it can be reached from
   std::chrono::milliseconds lifetime{0};  // its grant lasts so much longer, at least
   std::optional<double> watts_at_most{};  // that its host draws with it
+  /// On which hosts its holder has how many workers.
+  std::vector<std::pair<placement::HostId, std::uint32_t>> has{};
 };
 
 /// Owned by the control thread. `hosts`, and the knowledge in its options, outlive it.
@@ -55,6 +57,7 @@ class Capacity {
     std::map<std::string, placement::TenantTerms> tenants{};
     std::chrono::milliseconds fair_share_half_life{0};
     std::optional<double> watts_per_host{};  // each is kept below it, where it tells what it draws
+    double watts_per_core = 0;               // that one leased since the last report counts
   };
   Capacity(const HostBook& hosts, Options options);
 
@@ -115,6 +118,8 @@ class Capacity {
   std::uint32_t cores_per_user_;
   std::map<std::string, placement::TenantTerms> tenants_;
   std::optional<double> watts_per_host_;
+  double watts_per_core_;
+  bool power_counts_;  // somebody has set a bound on it: who was refused may have room now
   placement::Placement placement_;
   std::uint64_t version_ = 1;
 };

@@ -239,6 +239,21 @@ Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body) 
   return request;
 }
 
+namespace {
+
+/// "ib,ssd".
+std::vector<std::string> names_in(std::string_view list) {
+  std::vector<std::string> names;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    if (end > 0) names.emplace_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return names;
+}
+
+}  // namespace
+
 Result<WorkerTerms> parse_placement_query(std::string_view query) {
   WorkerTerms terms{.remote = true};
   const auto number = [query](const char* name, std::uint64_t otherwise,
@@ -264,6 +279,7 @@ Result<WorkerTerms> parse_placement_query(std::string_view query) {
   terms.constraints.kind = parse_host_kind(kind);
   if (!kind.empty() && !terms.constraints.kind)
     return fail(ErrorCode::bad_request, "'kind' must be cpu, gpu or dpu");
+  terms.constraints.features = names_in(query_parameter(query, "features"));
   return terms;
 }
 

@@ -99,7 +99,7 @@ void WorkerBroker::take_over(const ExecutorId& id, const std::vector<Held>& held
     } else if (is_new)
       if (const auto known = holders_.find(found.holder); known != holders_.end()) {
         Holder& holder = known->second;
-        ++holder.held;
+        holder.has_one_more(id);
         holder.wanted = std::max(holder.wanted, holder.held);
       }
   }
@@ -294,7 +294,7 @@ void WorkerBroker::end_for_holder(const Lease& lease, bool lost) {
 void WorkerBroker::release_holder(const Lease& lease) {
   const auto found = holders_.find(lease.holder);
   if (found == holders_.end()) return;
-  if (found->second.held > 0) --found->second.held;
+  found->second.has_one_less(lease.executor);
   if (found->second.asked_back > 0) --found->second.asked_back;
 }
 

@@ -174,14 +174,17 @@ class WorkerBroker {
     std::optional<ClientTerms> client;  // it keeps what it has
     MonotonicTime expires;              // of a client's leases
     unsigned wanted = 0;
-    unsigned held = 0;        // leases asked for or given, and not given back
-    unsigned asked_back = 0;  // of those, asked back and not yet returned
+    unsigned held = 0;                            // leases asked for or given, and not given back
+    std::map<ExecutorId, std::uint32_t> held_at;  // how many of them are where
+    unsigned asked_back = 0;                      // of those, asked back and not yet returned
     MonotonicTime asked_at;
     std::uint64_t refused_at =
         0;  // of the capacity's version: it is not asked again before that changes
     std::optional<placement::DecisionId> decision;
     bool over_quota = false;         // by that decision
     std::optional<LeaseId> refused;  // what a dispatcher asks for in vain and was told of
+    void has_one_more(const ExecutorId& executor);
+    void has_one_less(const ExecutorId& executor);
     [[nodiscard]] unsigned unmet() const { return wanted > held ? wanted - held : 0; }
     /// What it could be asked for.
     [[nodiscard]] unsigned lasting() const {
@@ -198,6 +201,8 @@ class WorkerBroker {
                                               Decisions& refusals, MonotonicTime now);
   [[nodiscard]] std::optional<WorkerDemand> demand_of(const Holder& holder) const;
   [[nodiscard]] static WorkerNeeds needs_of(const WorkerTerms& terms);
+  [[nodiscard]] std::vector<std::pair<placement::HostId, std::uint32_t>> hosts_of(
+      const Holder& holder) const;
   void ask_back(MonotonicTime now);
   /// Executors of a holder's workers that would do for another one.
   struct Useful {

@@ -36,10 +36,21 @@ bool WorkerBroker::open_one(MonotonicTime now) {
 bool WorkerBroker::open_for(HolderId id, Holder& holder, MonotonicTime now) {
   const Lease* lease = find_place(id, holder, now);
   if (lease == nullptr) return false;
-  ++holder.held;
+  holder.has_one_more(lease->executor);
   last_served_ = id;
   actions_.emplace_back(SendToExecutor{lease->executor, lease->open_message()});
   return true;
+}
+
+void WorkerBroker::Holder::has_one_more(const ExecutorId& executor) {
+  ++held;
+  ++held_at[executor];
+}
+
+void WorkerBroker::Holder::has_one_less(const ExecutorId& executor) {
+  if (held > 0) --held;
+  const auto here = held_at.find(executor);
+  if (here != held_at.end() && --here->second == 0) held_at.erase(here);
 }
 
 std::uint32_t WorkerTerms::cores_without_gpus() const {
@@ -65,6 +76,7 @@ const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime
                              .needs = needs_of(terms),
                              .where = Capacity::Where::client_host,
                              .client = holder.client};
+  if (terms.remote) request.needs.has = hosts_of(holder);
   if (request.client)
     request.client->expires_in =
         std::max(std::chrono::milliseconds(0),
@@ -81,6 +93,17 @@ const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime
   holder.refused_at = capacity_.version();
   if (!holder.client) remember_refusals(id, holder, refusals);
   return nullptr;
+}
+
+std::vector<std::pair<placement::HostId, std::uint32_t>> WorkerBroker::hosts_of(
+    const Holder& holder) const {
+  std::map<std::string, std::uint32_t> counted;
+  for (const auto& [id, workers] : holder.held_at)
+    if (const Executor* executor = hosts_.find(id)) counted[executor->host.boot_id] += workers;
+  std::vector<std::pair<placement::HostId, std::uint32_t>> hosts;
+  for (const auto& [boot_id, workers] : counted)
+    hosts.emplace_back(placement::HostId(boot_id), workers);
+  return hosts;
 }
 
 /// So that a call that waits in vain can say why: under the id of a lease that there will not be.

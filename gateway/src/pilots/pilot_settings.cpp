@@ -18,11 +18,12 @@ Result<void> check(const PilotSettings& settings) {
 
 KeptProcess::Options pilot_keeper(const PilotSettings& settings,
                                   const std::filesystem::path& orchid,
-                                  const std::filesystem::path& socket) {
+                                  const std::filesystem::path& socket,
+                                  const std::filesystem::path& state) {
   KeptProcess::Options options{.name = "pilot_keeper",
                                .program = orchid,
                                .arguments = {"pilot", "keep", "--while-input-is-open", "--gateway",
-                                             "unix:" + socket.native()}};
+                                             "unix:" + socket.native(), "--state", state.native()}};
   const auto add = [&options](const char* flag, const std::string& value) {
     if (value.empty()) return;
     options.arguments.emplace_back(flag);

@@ -38,10 +38,12 @@ struct PilotSettings {
 /// Errors: `bad_configuration`: pilots by demand, and nobody says that their jobs give way.
 [[nodiscard]] Result<void> check(const PilotSettings& settings);
 
-/// `orchid pilot keep`, which asks the gateway at `socket` for the demand.
+/// `orchid pilot keep`, which asks the gateway at `socket`, with that state directory, for the
+/// demand.
 [[nodiscard]] KeptProcess::Options pilot_keeper(const PilotSettings& settings,
                                                 const std::filesystem::path& orchid,
-                                                const std::filesystem::path& socket);
+                                                const std::filesystem::path& socket,
+                                                const std::filesystem::path& state);
 
 /// Whether pilots of the gateway with that state directory have ever been started, by whomever.
 [[nodiscard]] bool has_had_pilots(const std::filesystem::path& state);

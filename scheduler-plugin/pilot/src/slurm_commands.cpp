@@ -31,6 +31,12 @@ Result<std::string> SlurmCommands::run(const std::vector<std::string>& words,
   return std::move(done->output);
 }
 
+Result<std::string> SlurmCommands::cluster_name() const {
+  auto told = run({"scontrol", "show", "config"}, {});
+  if (!told) return fail(std::move(told.error()));
+  return parse_cluster_name(*told);
+}
+
 Result<std::uint64_t> SlurmCommands::submit(const std::string& script) const {
   auto told = run({"sbatch", "--parsable"}, script);
   if (!told) return fail(std::move(told.error()));

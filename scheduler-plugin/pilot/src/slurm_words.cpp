@@ -144,6 +144,19 @@ Result<std::vector<PilotJob>> parse_queue(std::string_view text) {
   return jobs;
 }
 
+Result<std::string> parse_cluster_name(std::string_view text) {
+  constexpr std::string_view key = "\nClusterName";
+  constexpr std::string_view blanks = " =\t";
+  if (const auto at = text.find(key); at != std::string_view::npos) {
+    text.remove_prefix(at + key.size());
+    text = text.substr(0, text.find('\n'));
+    const auto begin = text.find_first_not_of(blanks);
+    if (begin != std::string_view::npos)
+      return std::string(text.substr(begin, text.find_last_not_of(blanks) + 1 - begin));
+  }
+  return fail(ErrorCode::internal, "scontrol printed no ClusterName");
+}
+
 Result<std::uint64_t> parse_job_number(std::string_view text) {
   // "17", or "17;cluster"
   const std::string_view first = text.substr(0, text.find_first_of(";\n"));

@@ -22,6 +22,8 @@ Opening::Opening(const Options& options)
   explanation_.decided = options.now;
   explanation_.request = options.request;
   explanation_.policy = options.policy.name();
+  for (const auto& [host, workers] : options.request.has)
+    if (const auto number = options.book.find_host(host)) by_host_[*number] = workers;
 }
 
 std::optional<Refusal> Opening::fault() const {

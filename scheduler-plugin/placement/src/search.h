@@ -19,7 +19,7 @@ class Search {
     const Request& request;
     const WorkerShape& shape;
     const Needs& needs;
-    const WorkersByHost& placed;  // of the same request
+    const WorkersByHost& placed;  // of the same request, or what that belongs to
   };
   explicit Search(const Options& options);
 

@@ -91,6 +91,12 @@ Result<CoreList> SlurmSteps::cores(std::uint64_t job, const std::string& node) c
   return fail(ErrorCode::not_found, fmt::format("Slurm names no cores of job {} on {}", job, node));
 }
 
+Result<std::uint32_t> SlurmSteps::processors(const std::string& node) const {
+  const auto told = run({"scontrol", "show", "node", node});
+  if (!told) return fail(told.error());
+  return parse_processors(*told);
+}
+
 std::vector<std::string> parse_shares(std::string_view text) {
   std::vector<std::string> steps;
   visit_lines(text, [&steps](std::string_view line) {
@@ -142,6 +148,16 @@ std::vector<NodeCores> parse_node_cores(std::string_view text) {
       found.push_back({std::string(nodes), std::move(*cores)});
   });
   return found;
+}
+
+Result<std::uint32_t> parse_processors(std::string_view text) {
+  std::uint32_t number = 0;
+  visit_lines(text, [&number](std::string_view line) {
+    const std::string_view digits = value_in(line, " CPUTot=");
+    if (!digits.empty()) std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  });
+  if (number > 0) return number;
+  return fail(ErrorCode::internal, "scontrol printed no number of processors");
 }
 
 }  // namespace orchid::share

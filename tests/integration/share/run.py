@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """run.py PROGRAMS FUNCTIONS TEST_FUNCTIONS [CASE...]: shares of batch jobs beside real daemons. Exit status 0: all is as it should be;
 77: there is no Slurm here, or the machine has fewer than two cores."""
+import concurrent.futures
 import contextlib
 import datetime
 import json
@@ -186,6 +187,13 @@ def a_share_can_be_stopped_and_started_again(site):
         expect("is not shared" in site.orchid("share", "stop", str(job.job)).stderr, "a second time there is nothing to stop")
         done = submit_inside(site, job, f"share start cores:1 --address {site.address} --host-identity node")
         expect(done.returncode == 0 and "connected" in done.stdout, f"it can be started again: {done.stdout}{done.stderr}")
+        site.orchid("share", "stop", str(job.job))
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            two = list(pool.map(lambda _: submit_inside(site, job, f"share start --address {site.address} --host-identity node"), range(2)))
+        first, second = sorted(two, key=lambda one: one.returncode)
+        expect(first.returncode == 0 and "connected" in first.stdout, f"of two at once one shares it: {first.stdout}{first.stderr}")
+        expect(second.returncode != 0 and "shared already" in second.stderr, f"and the other says so: {second.stdout}{second.stderr}")
+        expect(len(job.status()) == 1, f"once: {job.status()}")
 
 
 def a_job_of_two_nodes_is_shared_on_both(site):

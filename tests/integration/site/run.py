@@ -228,7 +228,7 @@ def for_everybody(site, more=""):
 
 def finds_no_place(user, function):
     done = user.orchid("invoke", function, "--deadline", "3s", data="x", check=False)
-    expect(done.returncode != 0 and "no_capacity" in done.stderr + done.stdout or "free" in done.stderr,
+    expect(done.returncode != 0 and ("no_capacity" in done.stderr + done.stdout or "free" in done.stderr),
            f"{user.entry.pw_name} finds no place: {done.returncode} {done.stdout}{done.stderr}")
 
 

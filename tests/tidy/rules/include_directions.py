@@ -26,7 +26,7 @@ MAY_INCLUDE = {
     "executor/topology": ["libs/foundation"],
     "scheduler-plugin/spank": ["scheduler-plugin/share"],
     "sdk": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module", "libs/function_abi"],
-    "cli": ["libs/foundation", "libs/protocol", "libs/module", "sdk", "scheduler-plugin/pilot", "scheduler-plugin/share"],
+    "cli": ["libs/foundation", "libs/protocol", "libs/module", "sdk", "scheduler-plugin/pilot", "scheduler-plugin/share", "executor/topology"],
     "functions": ["libs/function_abi"],
     # A program that calls a function stands beside it, and is a user of the SDK like any other. What becomes bitcode is not in there.
     "functions/blackscholes/offload": ["libs/function_abi", "sdk"],

@@ -284,9 +284,14 @@ TEST_CASE("explain says where a lease was placed and why not elsewhere, for call
     if (request.target == "/v1/invocations/i-4")
       return {.body = R"({"id":"i-4","message":"no worker came free","lease":"l-0-9"})"};
     if (request.target == "/v1/placement?cores=1" || request.target == "/v1/placement?cores=4" ||
-        request.target == "/v1/placement?cores=1&gpus=2")
+        request.target == "/v1/placement?cores=1&gpus=2" ||
+        request.target == "/v1/placement?cores=1&memory_bytes=2048&features=ib,ssd&kind=gpu")
       return {.body = R"({"hosts":[{"host":"n1","fits":false,"text":"n1: drained"},)"
                       R"({"host":"n2","fits":true,"text":"n2: 3 of 4 cores free, wanted 1"}]})"};
+    if (request.target == "/v1/hosts")
+      return {.body = R"({"hosts":[],"clusters":[{"nodes":[{"name":"n1","state":"usable"},)"
+                      R"({"name":"n3","state":"usable","cores_free":2},)"
+                      R"({"name":"n4","state":"unusable","cores_free":0}]}]})"};
     return {.status = 404, .body = R"({"title":"no"})"};
   });
   const Ran lease = orchid(gateway, {"explain", "l-1-2"});
@@ -310,6 +315,11 @@ TEST_CASE("explain says where a lease was placed and why not elsewhere, for call
   CHECK(forgotten.out.find("n1: drained") != std::string::npos);
   CHECK(orchid(gateway, {"explain", "--cores", "4"}).out.find("yes") != std::string::npos);
   CHECK(orchid(gateway, {"explain", "--gpus", "2"}).out.find("yes") != std::string::npos);
+  CHECK(forgotten.out.find("no executor: 2 cores that a pilot could grant") != std::string::npos);
+  CHECK(forgotten.out.find("the cluster lets nobody use it now") != std::string::npos);
+  CHECK(orchid(gateway, {"explain", "--memory", "2KiB", "--features", "ib,ssd", "--kind", "gpu"})
+            .status == 0);
+  CHECK(orchid(gateway, {"explain", "--host", "a&b"}).status == 2);
   CHECK(orchid(gateway, {"explain", "l-9-9"}).status != 0);
 }
 

@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <fcntl.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -84,6 +85,33 @@ TEST_CASE("a gateway's mark is made once, and found again without the gateway's 
   CHECK(find_pilot_place(gateway)->mark == made);
   std::ofstream(scratch / "pilot-mark") << "$(id)\n";
   CHECK(find_pilot_place(gateway).error().code == ErrorCode::bad_configuration);
+}
+
+TEST_CASE("pilots of a gateway with another state directory are found by its name") {
+  const Scratch scratch;
+  CHECK(find_pilot_place("", scratch.path()).error().code == ErrorCode::not_found);
+  for (const auto& own : {scratch.path(), scratch / "gateway"}) {
+    CAPTURE(own);
+    std::filesystem::create_directories(own);
+    const UniqueFd file(::open((own / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    std::ofstream(own / "pilot-mark") << "0123456789ab\n";
+    REQUIRE(write_gateway_file(own, {.addresses = {"http://10.0.0.5:2"},
+                                     .socket = own / "gateway.sock",
+                                     .token_file = own / "token",
+                                     .state = own})
+                .has_value());
+    // One that was killed has left its file.
+    auto place = find_pilot_place("unix:/nowhere/gateway.sock", scratch.path());
+    REQUIRE(place.has_value());
+    CHECK(place->state == own);
+    CHECK(place->mark == "0123456789ab");
+    CHECK_FALSE(place->gateway.has_value());
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    REQUIRE(::fcntl(file.get(), F_OFD_SETLK, &lock) == 0);
+    CHECK(find_pilot_place("", scratch.path())->gateway.has_value());
+  }
 }
 
 TEST_CASE("what orchid pilot is told wrong is a usage error") {

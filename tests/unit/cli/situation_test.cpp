@@ -40,7 +40,7 @@ TEST_CASE("a pilot has joined when an executor of its job is there, and is used 
       {{.job = 7, .state = "RUNNING", .cpus = 4, .left = "8:37", .reason = "n1"},
        {.job = 8, .state = "PENDING", .cpus = 16, .left = "10:00", .reason = "(Resources)"},
        {.job = 9, .state = "RUNNING", .cpus = 2, .left = "1:00", .reason = "n2"}},
-      "", now);
+      {}, now);
   REQUIRE(situation.demand.size() == 1);  // an older gateway tells only the cores
   CHECK(situation.demand[0].workers == 5);
   CHECK(situation.demand[0].alternatives == std::vector<pilot::WorkerSize>{{.cores = 1}});
@@ -60,6 +60,36 @@ TEST_CASE("a pilot has joined when an executor of its job is there, and is used 
   CHECK_FALSE(situation.holes.has_value());  // nobody tells what is free
 }
 
+TEST_CASE("a pilot asks for threads where cores have several") {
+  json wide = node("n1", 4);
+  wide["cores"] = 6;
+  wide["threads_per_core"] = 2;
+  wide["forecast"] = json::array(
+      {{{"from_s", 0}, {"until_s", 300}, {"cores", 4}}, {{"from_s", 300}, {"cores", 1}}});
+  const json clusters = json::array({{{"state", "current"}, {"nodes", {wide}}}});
+  const auto situation =
+      situation_of(hosts_with(json::array(), clusters), {}, {.partition = "idle"}, now);
+  REQUIRE((situation.holes && situation.nodes));
+  REQUIRE(situation.holes->size() == 2);
+  CHECK(situation.holes->at(0).cores == 8);
+  CHECK(situation.holes->at(1).cores == 2);
+  CHECK(situation.nodes->at(0).cores == 12);
+}
+
+TEST_CASE("pilots go to the cluster that sbatch reaches, whatever else is known") {
+  const json clusters =
+      json::array({{{"cluster", "hpc1"}, {"state", "current"}, {"nodes", {node("n1", 4)}}},
+                   {{"cluster", "clouds"}, {"state", "current"}, {"nodes", {node("c1", 64)}}}});
+  const json hosts = hosts_with(json::array(), clusters);
+  const auto situation = situation_of(hosts, {}, {.cluster = "hpc1"}, now);
+  REQUIRE((situation.holes && situation.nodes));
+  REQUIRE(situation.holes->size() == 1);
+  CHECK(situation.holes->at(0).node == "n1");
+  CHECK(situation.nodes->size() == 1);
+  CHECK_FALSE(situation_of(hosts, {}, {.cluster = "hpc2"}, now).holes.has_value());
+  CHECK(situation_of(hosts, {}, {}, now).holes->size() == 2);
+}
+
 TEST_CASE("holes are what usable nodes of the partition have free, for as long as it stays so") {
   json ending = node("n2", 4);
   ending["forecast"] = json::array(
@@ -69,7 +99,8 @@ TEST_CASE("holes are what usable nodes of the partition have free, for as long a
   const json clusters = json::array(
       {{{"state", "current"},
         {"nodes", {node("n1", 2), ending, elsewhere, node("n4", 4, "unusable"), node("n5", 0)}}}});
-  const auto situation = situation_of(hosts_with(json::array(), clusters), {}, "idle", now);
+  const auto situation =
+      situation_of(hosts_with(json::array(), clusters), {}, {.partition = "idle"}, now);
   REQUIRE(situation.holes.has_value());
   REQUIRE(situation.holes->size() == 3);
   CHECK(situation.holes->at(0).node == "n1");
@@ -79,7 +110,7 @@ TEST_CASE("holes are what usable nodes of the partition have free, for as long a
   CHECK(situation.holes->at(1).lasts == seconds(300));
   CHECK(situation.holes->at(2).cores == 1);  // of it stays longer
   CHECK_FALSE(situation.holes->at(2).lasts.has_value());
-  CHECK(situation_of(hosts_with(json::array(), clusters), {}, "", now).holes->size() == 4);
+  CHECK(situation_of(hosts_with(json::array(), clusters), {}, {}, now).holes->size() == 4);
 }
 
 TEST_CASE("what is wanted is told with what it needs") {
@@ -92,7 +123,7 @@ TEST_CASE("what is wanted is told with what it needs") {
                     {"constraints",
                      {{"host", ""}, {"architecture", ""}, {"kind", "gpu"}, {"features", {"fast"}}}},
                     {"lifetime_ms", 1'500}}});
-  const auto situation = situation_of(hosts, {}, "", now);
+  const auto situation = situation_of(hosts, {}, {}, now);
   REQUIRE(situation.demand.size() == 1);
   const pilot::WorkerDemand& row = situation.demand[0];
   CHECK(row.workers == 2);
@@ -123,7 +154,7 @@ TEST_CASE("nodes and holes have memory and GPUs, and a pilot what its executor s
                   {"gpus", {{{"index", 0}, {"model", "v100"}}, {{"index", 1}, {"model", "a100"}}}}};
   const auto situation = situation_of(
       hosts_with(json::array({host}), json::array({{{"state", "current"}, {"nodes", {big}}}})),
-      {{.job = 7, .state = "RUNNING", .cpus = 4, .left = "8:37", .reason = "n1"}}, "", now);
+      {{.job = 7, .state = "RUNNING", .cpus = 4, .left = "8:37", .reason = "n1"}}, {}, now);
   REQUIRE(situation.nodes.has_value());
   CHECK(situation.nodes->at(0).gpus == std::vector<std::string>{"a100", "a100"});
   CHECK(situation.nodes->at(0).memory == 8_GiB);
@@ -141,7 +172,7 @@ TEST_CASE("nodes and holes have memory and GPUs, and a pilot what its executor s
 
 TEST_CASE("what a source that is not current has told is no hole") {
   const json stale = json::array({{{"state", "stale"}, {"nodes", {node("n1", 2)}}}});
-  CHECK_FALSE(situation_of(hosts_with(json::array(), stale), {}, "", now).holes.has_value());
+  CHECK_FALSE(situation_of(hosts_with(json::array(), stale), {}, {}, now).holes.has_value());
 }
 
 }  // namespace

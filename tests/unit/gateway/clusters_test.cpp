@@ -321,10 +321,12 @@ TEST_CASE("sources are named, found by themselves where Slurm is, or paths") {
   const auto sources = configured_sources({.sources = {"slurm"},
                                            .slurm_program = "/x",
                                            .slurm_requests_per_minute = 90,
-                                           .slurm_interval = std::chrono::milliseconds(500)},
+                                           .slurm_interval = std::chrono::milliseconds(500),
+                                           .slurm_dpu_features = {"bluefield"}},
                                           true);
-  CHECK(sources->at(0).arguments ==
-        std::vector<std::string>{"--requests-per-minute", "90", "--interval-ms", "500"});
+  CHECK(sources->at(0).arguments == std::vector<std::string>{"--requests-per-minute", "90",
+                                                             "--interval-ms", "500",
+                                                             "--dpu-feature", "bluefield"});
 }
 
 }  // namespace

@@ -146,5 +146,20 @@ TEST_CASE("secrets are shown only to whoever opens or renews a lease") {
   CHECK(lease_list_json({lease}).find("geheim") == std::string::npos);
 }
 
+TEST_CASE("what a worker's host must be like can be asked for in a query") {
+  const auto terms = parse_placement_query(
+      "cores=2&memory_bytes=1024&gpus=1&gpu_model=a100&host=n1&kind=gpu&architecture=x86_64"
+      "&features=ib%2Cssd,");
+  REQUIRE(terms.has_value());
+  CHECK(terms->alternatives.at(0).cores == 2);
+  CHECK(terms->alternatives.at(0).memory.value == 1024);
+  CHECK(terms->alternatives.at(0).gpu_model == "a100");
+  CHECK(terms->constraints.host == "n1");
+  CHECK(terms->constraints.kind == placement::HostKind::gpu);
+  CHECK(terms->constraints.architecture == "x86_64");
+  CHECK(terms->constraints.features == std::vector<std::string>{"ib", "ssd"});
+  CHECK(parse_placement_query("kind=tpu").error().code == ErrorCode::bad_request);
+}
+
 }  // namespace
 }  // namespace orchid::gateway

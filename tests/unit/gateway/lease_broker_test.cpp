@@ -18,7 +18,10 @@ const HolderId b(2);
 
 /// A broker, and executors that do what they are told at once.
 struct World {
-  WorkerBroker broker{{.epoch = 1, .boot_id = "here"}};
+  explicit World(WorkerBroker::Options options = {.epoch = 1, .boot_id = "here"},
+                 Capacity::Options capacity = {})
+      : broker(std::move(options), std::move(capacity)) {}
+  WorkerBroker broker;
   MonotonicTime now{};
   std::map<HolderId, std::vector<LeaseId>> given;
   std::map<HolderId, unsigned> asked_back;
@@ -27,12 +30,14 @@ struct World {
   bool answering = true;
 
   void join(ExecutorId id, std::size_t cores, std::string boot_id = "here",
-            std::optional<std::uint32_t> owner_only = std::nullopt) {
+            std::optional<std::uint32_t> owner_only = std::nullopt,
+            const std::string& lane_address = "") {
     Executor executor{
         .id = id,
         .owner = {},
         .host = {.boot_id = std::move(boot_id), .hostname = "node", .memory = 64_GiB}};
     executor.lane_socket = "/run/" + id.value();
+    executor.lane_address = lane_address;
     executor.grant.owner = owner_only;
     if (owner_only) executor.grant.users = GrantUsers::owner;
     for (std::uint32_t core = 0; core < cores; ++core) executor.host.cores.push_back(core);
@@ -166,6 +171,45 @@ TEST_CASE("where pilots come by demand, wishes wait for them and are told by wha
   CHECK(demand[1].lifetime == seconds(60));
   for (const HolderId id : {a, b, HolderId(3)}) broker.remove_holder(id, MonotonicTime{});
   CHECK(broker.demand().empty());
+}
+
+TEST_CASE("the workers of one lease are spread over hosts, or packed, as the policy says") {
+  for (const char* policy : {"spread", "pack"}) {
+    CAPTURE(policy);
+    World world({.epoch = 1, .boot_id = "here", .remote_dispatch = true},
+                {.policy = placement::make_policy(policy).value()});
+    world.join(e1, 8, "one", std::nullopt, "10.0.0.1:1");
+    world.join(ExecutorId("e2"), 4, "two", std::nullopt, "10.0.0.2:1");
+    world.broker.add_client(a, {.boot_id = "elsewhere", .remote = true}, {},
+                            world.now + seconds(60));
+    world.want(a, 4);
+    std::map<std::string, unsigned> workers;
+    for (const auto& [id, lease] : world.broker.leases().leases())
+      ++workers[lease.executor.value()];
+    if (std::string(policy) == "spread")
+      CHECK(workers == std::map<std::string, unsigned>{{"e1", 2}, {"e2", 2}});
+    else
+      CHECK(workers == std::map<std::string, unsigned>{{"e2", 4}});
+    // Of what is given back one more place is free there.
+    world.give_back(a);
+    world.want(a, 4);
+    CHECK(world.broker.leases().leases().size() == 4);
+  }
+}
+
+TEST_CASE("a bound on a host's power counts what was leased since the host told what it draws") {
+  World world({.epoch = 1, .boot_id = "here"}, {.watts_per_host = 100, .watts_per_core = 10});
+  world.broker.add_dispatcher(a, {});
+  world.join(e1, 16);
+  const auto tells = [&](std::uint64_t watts) {
+    world.broker.executor_said(e1, CapacityReport{.milliwatts = watts * 1000}, world.now);
+    world.perform();
+  };
+  tells(75);
+  world.want(a, 16);
+  CHECK(world.given[a].size() == 2);
+  tells(80);  // with these two
+  CHECK(world.given[a].size() == 4);
 }
 
 TEST_CASE("nobody grows for a tenant that has all that he may have, or for an unknown host") {

@@ -29,7 +29,9 @@ TEST_CASE(
   CHECK(guard.outlives);
   CHECK(guard.arguments ==
         std::vector<std::string>{"pilot", "guard", "--state", "/home/me/state", "--grace", "2s"});
-  CHECK_FALSE(pilot_keeper(settings, "/opt/orchid/bin/orchid", "/run/gateway.sock").outlives);
+  CHECK_FALSE(
+      pilot_keeper(settings, "/opt/orchid/bin/orchid", "/run/gateway.sock", "/var/lib/orchid")
+          .outlives);
 }
 
 }  // namespace orchid::gateway

@@ -21,6 +21,13 @@ TEST_CASE("squeue's lines become jobs, in order of their numbers") {
   CHECK_FALSE(parse_queue("something else\n").has_value());
 }
 
+TEST_CASE("the cluster's name is read from its configuration") {
+  CHECK(parse_cluster_name("Configuration data\nCliFilterPlugins        = (null)\n"
+                           "ClusterName             = hpc1 \nCommunicationParameters = (null)\n")
+            .value() == "hpc1");
+  CHECK(parse_cluster_name("Configuration data\n").error().code == ErrorCode::internal);
+}
+
 TEST_CASE("sbatch's answer is a job's number") {
   CHECK(parse_job_number("17\n").value_or(0) == 17);
   CHECK(parse_job_number("17;cluster\n").value_or(0) == 17);

@@ -51,6 +51,13 @@ TEST_CASE("the cores of a job on its nodes are read from its details") {
   CHECK(found[1].cores == CoreList{0});
 }
 
+TEST_CASE("the processors that Slurm counts on a node are read from what it says of it") {
+  CHECK(parse_processors("NodeName=n1 Arch=x86_64 CoresPerSocket=4 \n"
+                         "   CPUAlloc=3 CPUEfctv=14 CPUTot=16 CPULoad=0.25\n")
+            .value() == 16);
+  CHECK(parse_processors("Node n9 not found\n").error().code == ErrorCode::internal);
+}
+
 TEST_CASE("without Slurm's commands there is no step") {
   const SlurmSteps none({.folder = {}});
   CHECK(none.shares(17).error().code == ErrorCode::unsupported);

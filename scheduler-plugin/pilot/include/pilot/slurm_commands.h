@@ -34,6 +34,8 @@ class SlurmCommands {
   };
   explicit SlurmCommands(Options options) : options_(std::move(options)) {}
 
+  /// Of the cluster whose slurmctld these commands ask.
+  [[nodiscard]] Result<std::string> cluster_name() const;
   /// The job's number.
   [[nodiscard]] Result<std::uint64_t> submit(const std::string& script) const;
   /// This user's jobs of that name, also those that are just ending, in order of their numbers.

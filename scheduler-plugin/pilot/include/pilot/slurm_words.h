@@ -14,6 +14,8 @@ namespace orchid::pilot {
 extern const std::string_view queue_format;
 /// Errors: `internal`: a line that is none.
 [[nodiscard]] Result<std::vector<PilotJob>> parse_queue(std::string_view text);
+/// In what `scontrol show config` says. Errors: `internal`.
+[[nodiscard]] Result<std::string> parse_cluster_name(std::string_view text);
 /// The answer of sbatch --parsable. Errors: `internal`.
 [[nodiscard]] Result<std::uint64_t> parse_job_number(std::string_view text);
 /// Why Slurm will never start a job that waits, as it is: nothing if it may. Slurm accepts such

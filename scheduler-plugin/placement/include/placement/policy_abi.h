@@ -22,9 +22,9 @@ enum orchid_placement_order {
 
 /* What one worker wants. Strings and structs live during the call only. */
 struct orchid_placement_request {
-  uint32_t tenant; /* uid */
-  uint32_t workers;
-  uint32_t cores; /* of one worker, as all that follows */
+  uint32_t tenant;  /* uid */
+  uint32_t workers; /* at once; each worker of a lease is asked for by itself */
+  uint32_t cores;   /* of one worker, as all that follows */
   uint32_t gpus;
   uint64_t memory;      /* bytes */
   uint64_t lifetime_ms; /* that the grant lasts at least */
@@ -42,7 +42,7 @@ struct orchid_placement_candidate {
   uint64_t memory_free;
   int64_t remaining_ms;  /* until the grant ends; -1: it has no end */
   double watts;          /* expected of the host; negative: unknown */
-  uint32_t workers_here; /* of the same request, on this host */
+  uint32_t workers_here; /* of the same lease, on this host */
   int32_t near_rank;     /* position of the host in the request's list; -1: not in it */
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "foundation/error_code.h"
@@ -43,6 +44,9 @@ struct Request {
   std::chrono::milliseconds lifetime{0};  // the grant must last so much longer
   std::optional<double> watts_at_most;    // of the host, this worker included
   std::vector<HostId> near;               // for the policy `near`, the nearest first
+  /// For policies: how many workers of what it belongs to are on which host already, where each
+  /// worker is a request of its own.
+  std::vector<std::pair<HostId, std::uint32_t>> has;
 };
 
 /// Of the decision; when workers were placed, also of their lease.

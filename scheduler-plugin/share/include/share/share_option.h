@@ -71,15 +71,15 @@ inline const char* read_bytes(std::string_view text, const char* fault, std::uin
 
 }  // namespace detail
 
-/// "", "auto", "cores:4", "cores:auto,mem:8G,bandwidth:2G", in any order. Of a part that comes
-/// twice the last one counts.
+/// "", "auto", "cores:4", "auto,mem:8G", "cores:auto,mem:8G,bandwidth:2G", in any order. Of a part
+/// that comes twice the last one counts.
 inline ParsedShareOption parse_share_option(std::string_view text) {
   ParsedShareOption parsed;
-  if (text.empty() || text == "auto") return parsed;
+  if (text.empty()) return parsed;
   while (parsed.fault == nullptr) {
     const auto comma = text.find(',');
     std::string_view part(text.data(), comma == std::string_view::npos ? text.size() : comma);
-    if (detail::takes_off(part, "cores:"))
+    if (part == "auto" || detail::takes_off(part, "cores:"))
       parsed.fault = detail::read_cores(part, parsed.option);
     else if (detail::takes_off(part, "mem:"))
       parsed.fault = detail::read_bytes(part, "mem: is followed by 64M or more, such as 512M or 8G",

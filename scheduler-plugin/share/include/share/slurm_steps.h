@@ -42,6 +42,8 @@ class SlurmSteps {
   /// Cores of the job on that node, as Slurm numbers them. Errors: also `not_found`: it has none
   /// there.
   [[nodiscard]] Result<CoreList> cores(std::uint64_t job, const std::string& node) const;
+  /// How many processors Slurm counts on that node: its numbers are below.
+  [[nodiscard]] Result<std::uint32_t> processors(const std::string& node) const;
 
  private:
   /// `variable`: one more in the environment, "NAME=VALUE"; empty: none.
@@ -66,5 +68,7 @@ struct NodeCores {
   CoreList cores;
 };
 [[nodiscard]] std::vector<NodeCores> parse_node_cores(std::string_view text);
+/// In what `scontrol show node` says. Errors: `internal`.
+[[nodiscard]] Result<std::uint32_t> parse_processors(std::string_view text);
 
 }  // namespace orchid::share

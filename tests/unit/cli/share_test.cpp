@@ -1,0 +1,44 @@
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+#include "scratch.h"
+#include "shares/step_surroundings.h"
+#include "topology/host.h"
+
+namespace orchid::cli {
+namespace {
+
+/// A `scontrol` that knows one job with the last of so many processors of node n1.
+void write_scontrol(const Scratch& scratch, std::uint32_t processors) {
+  const auto path = scratch / "scontrol";
+  std::ofstream(path) << "#!/bin/sh\n"
+                      << "case \"$2\" in\n"
+                      << "job) echo '   Nodes=n1 CPU_IDs=" << processors - 1 << " Mem=1 GRES=' ;;\n"
+                      << "node) echo '   CPUAlloc=1 CPUTot=" << processors << " CPULoad=0' ;;\n"
+                      << "hostnames) echo n1 ;;\n"
+                      << "esac\n";
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+}
+
+}  // namespace
+
+TEST_CASE("a job that nobody binds has the cores that Slurm counts, by the system's numbers") {
+  const auto machine = executor::discover_host();
+  REQUIRE(machine.has_value());
+  if (machine->cores.size() < 2) {
+    MESSAGE("not tested: it takes two cores");
+    return;
+  }
+  const Scratch scratch;
+  const share::SlurmSteps slurm({.folder = scratch.path()});
+  const OwnStep own{.job = 17, .node = "n1", .cpus_here = 1};
+  const auto threads = static_cast<std::uint32_t>(machine->thread_order.size());
+  write_scontrol(scratch, threads);
+  CHECK(cores_of_job(own, slurm).value() == CoreList{machine->thread_order.back()});
+  // A node that is told to have more than this machine.
+  write_scontrol(scratch, threads + 3);
+  CHECK(cores_of_job(own, slurm).value() == CoreList{threads + 2});
+}
+
+}  // namespace orchid::cli
