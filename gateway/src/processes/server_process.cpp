@@ -1,11 +1,13 @@
 #include "processes/server_process.h"
 
+#include <poll.h>
 #include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <utility>
 
@@ -15,6 +17,8 @@ extern char** environ;  // NOLINT(readability-redundant-declaration): of glibc o
 
 namespace orchid::gateway {
 namespace {
+
+constexpr std::chrono::milliseconds killed_within{1000};
 
 Result<pid_t> spawn(const std::filesystem::path& program, std::vector<std::string> arguments,
                     std::span<const PassedDescriptor> descriptors) {
@@ -102,7 +106,11 @@ void ServerProcess::end() {
   // Its whole group: its children too.
   ::kill(-pid_, SIGKILL);
   ::kill(pid_, SIGKILL);
-  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  // One that the kernel does not let go, such as in a file system that hangs, ends when it may.
+  pollfd ended{.fd = process_.get(), .events = POLLIN, .revents = 0};
+  while (::poll(&ended, 1, static_cast<int>(killed_within.count())) < 0 && errno == EINTR) {
+  }
+  while (::waitpid(pid_, nullptr, WNOHANG) < 0 && errno == EINTR) {
   }
   pid_ = -1;
 }

@@ -21,7 +21,8 @@ struct PassedDescriptor {
   int as = -1;
 };
 
-/// Owned by one thread. Ended, with its whole process group, when it is destroyed.
+/// Owned by one thread. Ended, with its whole process group, when it is destroyed, which waits for
+/// a second at most.
 class ServerProcess {
  public:
   /// Starts `program` in a process group of its own. Errors: `unreachable` (no such program),
