@@ -1,12 +1,13 @@
 // benchmarks/fairness.cpp: do eight clients that share one worker each get their share?
 //
 // Eight threads call the same worker of one lease one call after the other, as fast as they can,
-// for five seconds in each round. A fair share is an eighth of the calls; the poorest client of the
-// worst round is judged.
+// for five seconds in each round, on both lanes; the one between hosts over loopback. A fair share
+// is an eighth of the calls; the poorest client of the worst round is judged.
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "harness/bench.h"
 #include "local_lease.h"
@@ -49,16 +50,21 @@ Result<std::vector<double>> want_of_the_poorest(const LeasedFunction& echo,
   return std::vector{static_cast<double>(all) / clients / poorest};
 }
 
-int run(Bench& bench) {
-  tests::LocalExecutor executor({.programs = PROGRAMS});
+void measure(Bench& bench, const std::string& lane) {
+  tests::LocalExecutor executor({.programs = PROGRAMS, .remote = true});
   Lease lease = tests::take_lease(std::make_shared<tests::ExecutorSource>(executor),
-                                  {.workers = 1, .wait = Wait::blocking});
+                                  {.workers = 1, .wait = Wait::blocking, .lane = lane});
   const LeasedFunction echo =
       lease.module(tests::module_bytes(std::filesystem::path(FUNCTIONS) / "echo.bc")).function();
-  bench.measure({.row = "a fair share over that of the poorest of 8 clients of one worker, 5 s",
-                 .unit = "x",
-                 .round = [&] { return want_of_the_poorest(echo, slice); },
-                 .promises = {{Statistic::p99, {Target::Direction::at_most, 2}}}});
+  bench.measure(
+      {.row = "a fair share over that of the poorest of 8 clients of one worker, 5 s, lane " + lane,
+       .unit = "x",
+       .round = [&] { return want_of_the_poorest(echo, slice); },
+       .promises = {{Statistic::p99, {Target::Direction::at_most, 2}}}});
+}
+
+int run(Bench& bench) {
+  for (const char* lane : {"local", "ucx"}) measure(bench, lane);
   return bench.report();
 }
 
