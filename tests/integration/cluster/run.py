@@ -9,9 +9,11 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
-import slurm_cluster  # noqa: E402 (found only after the line above)
+import slurm_cluster  # noqa: E402 (found only after the line above, as all that follows)
+import cluster  # noqa: E402 (of dev.d, which the one before has added)
 from slurm_cluster import SCRIPT, cluster_processes, script, started, wait_until  # noqa: E402
 
 KILL_MOMENTS = ("munge/socket", "slurmctld.pid", "n2.pid")  # the files whose appearance marks how far `up` is
@@ -137,6 +139,21 @@ def slurmctld_can_be_lost_and_come_back():
         expect("no daemon is called" in script(cluster.directory, "restart", "n1").stderr, "a wrong name is explained")
 
 
+def daemons_of_another_package_are_refused():
+    with tempfile.TemporaryDirectory(prefix="orchid-test-") as folder:
+        other, missing = pathlib.Path(folder) / "slurmd", pathlib.Path(folder) / "slurmctld"
+        other.symlink_to("/bin/true")
+        for name, path, told in (("slurmd", other, "is true, not slurmd"), ("slurmctld", missing, "apt-get install")):
+            with unittest.mock.patch.dict(cluster.PROGRAMS, {name: str(path)}):
+                try:
+                    cluster.check_programs()
+                except cluster.Failure as refusal:
+                    expect(told in str(refusal) and str(path) in str(refusal), f"it says which, and what to do: {refusal}")
+                else:
+                    expect(False, f"{path} is taken for {name}")
+    cluster.check_programs()
+
+
 def it_needs_no_root():
     if os.geteuid() != 0:
         return  # all of the above has shown it
@@ -157,7 +174,8 @@ def main():
     slurm_cluster.skip_without_slurm()
     cases = [it_runs_jobs_on_its_nodes_and_gpus_and_preempts, two_live_side_by_side, a_second_one_in_the_same_directory_is_refused,
              what_is_not_ours_is_not_removed, wrong_options_are_explained, down_ends_all_after_a_kill_in_the_middle,
-             an_interrupted_start_cleans_up, damaged_files_do_not_hide_processes, slurmctld_can_be_lost_and_come_back, it_needs_no_root]
+             an_interrupted_start_cleans_up, damaged_files_do_not_hide_processes, slurmctld_can_be_lost_and_come_back,
+             daemons_of_another_package_are_refused, it_needs_no_root]
     for case in cases:
         if len(sys.argv) > 1 and case.__name__ not in sys.argv[1:]:
             continue
