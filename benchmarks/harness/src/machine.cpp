@@ -16,7 +16,9 @@ namespace {
 
 std::string read_text(const std::string& path) {
   std::ifstream file{path};
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << file.rdbuf();  // of a process that ends meanwhile nothing, and no exception
+  return std::move(text).str();
 }
 
 /// The fields of /proc/PID/stat after the name, which may hold blanks and parentheses; [0] is the

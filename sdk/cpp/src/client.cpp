@@ -3,8 +3,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <random>
+#include <sstream>
 
 #include "discovery.h"
 #include "documents.h"
@@ -84,12 +84,14 @@ FunctionInfo Client::deploy(std::string_view name, std::span<const std::byte> mo
 FunctionInfo Client::deploy_file(std::string_view name, const std::filesystem::path& module,
                                  const DeployOptions& options) {
   std::ifstream file(module, std::ios::binary);
-  std::string content(std::istreambuf_iterator<char>(file), {});
-  if (!file.is_open() || file.bad() || std::filesystem::is_directory(module))
+  std::ostringstream content;
+  content << file.rdbuf();  // an iterator would let errors out as std::ios_base::failure
+  if (!file.is_open() || content.bad() || std::filesystem::is_directory(module))
     throw Error({.kind = ErrorKind::bad_configuration,
                  .message = "cannot read " + module.string() + ": " + std::strerror(errno),
                  .hint = "make a module with 'orchid build'"});
-  return deploy(name, bytes_of(content), options);
+  const std::string bytes = std::move(content).str();
+  return deploy(name, bytes_of(bytes), options);
 }
 
 std::vector<FunctionInfo> Client::functions() {

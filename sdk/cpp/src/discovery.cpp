@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "foundation/host_addresses.h"
 #include "foundation/sockets.h"
@@ -21,7 +21,9 @@ using nlohmann::json;
 std::optional<std::string> read_text(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  std::ostringstream text;
+  text << file.rdbuf();  // what cannot be read, such as a directory, is an empty text
+  return std::move(text).str();
 }
 
 std::string trimmed(std::string text) {
@@ -49,7 +51,7 @@ void check_owner(const std::filesystem::path& path, uid_t uid) {
   if (::lstat(path.c_str(), &status) != 0) return;
   if (S_ISREG(status.st_mode) && (status.st_uid == uid || status.st_uid == 0)) return;
   throw Error({.kind = ErrorKind::denied,
-               .message = path.string() + " belongs to another user and is not used",
+               .message = path.string() + " is no file of yours and is not used",
                .hint = "set ORCHID_GATEWAY to the gateway that you trust"});
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 
 #include "lane_under_test.h"
@@ -17,7 +18,9 @@ struct ColocationSite : Site {
 /// Of a file below /proc or /sys, which has no size; empty: it cannot be read.
 inline std::string text_of(const std::filesystem::path& path) {
   std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << file.rdbuf();  // of a process that ends meanwhile nothing, and no exception
+  return std::move(text).str();
 }
 
 }  // namespace orchid::tests

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,9 @@ inline std::string name_of(pid_t process) {
 /// A zombie has ended; its new parent just has not asked yet.
 inline bool is_running(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  std::string text(std::istreambuf_iterator<char>(file), {});
+  std::ostringstream read;
+  read << file.rdbuf();  // of a process that ends meanwhile nothing, and no exception
+  const std::string text = std::move(read).str();
   const std::size_t name_end = text.rfind(')');
   return name_end != std::string::npos && text.at(name_end + 2) != 'Z';
 }

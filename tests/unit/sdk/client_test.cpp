@@ -102,6 +102,8 @@ TEST_CASE("deploying sends the module, and the version that it may replace") {
   CHECK(request.target == "/v1/functions/dot");
   CHECK(request.body == "BC");
   CHECK(request.header("if-match") == "\"sha256:00\"");
+  CHECK(error_of([&] { (void)client.deploy_file("dot", "/tmp"); }).kind() ==
+        ErrorKind::bad_configuration);
   CHECK(error_of([&] { (void)client.deploy_file("dot", "/nonexistent.orc"); }).kind() ==
         ErrorKind::bad_configuration);
 }

@@ -210,6 +210,12 @@ TEST_CASE("what runs on this host goes before what the state directory tells of 
   CHECK(desk.find().socket == "/run/gateway.sock");
 }
 
+TEST_CASE("a directory in the place of the file is refused") {
+  const Desk desk;
+  fs::create_directory(desk.gateway_file());
+  CHECK(desk.failure() == ErrorKind::denied);
+}
+
 TEST_CASE("what a killed gateway has left does not hide one that runs") {
   Desk desk;
   desk.write_gateway_file();
