@@ -114,7 +114,7 @@ ExitStatus explain_now(Shell& shell, const ExplainArguments& arguments) {
   if (table.empty())
     shell.note(
         "no host is known; 'orchid up' starts an executor on this one, 'orchid pilot start' "
-        "asks Slurm for some");
+        "asks Slurm for some, 'orchid pilot list' shows what became of them");
   else
     shell.print(table.text());
   return ExitStatus::ok;

@@ -15,6 +15,7 @@
 #include "pilot/batch_script.h"
 #include "pilot/slurm_commands.h"
 #include "pilot/slurm_words.h"
+#include "pilots/pilot_logs.h"
 #include "pilots/pilot_pause.h"
 #include "pilots/pilot_place.h"
 #include "pilots/pilot_terms.h"
@@ -203,10 +204,13 @@ ExitStatus run_list(Shell& shell, const std::string& state) {
   if (!place) return shell.report(place.error());
   const auto jobs = own_pilots(*place);
   if (!jobs) return shell.report(jobs.error());
+  const auto trouble = noted_trouble(place->log_folder());
   if (shell.json) {
     Document pilots = Document::array();
     for (const PilotJob& job : *jobs) pilots.push_back(document_of(job));
-    print_document(shell, {{"pilots", std::move(pilots)}});
+    Document document{{"pilots", std::move(pilots)}};
+    if (trouble) document["trouble"] = *trouble;
+    print_document(shell, document);
     return ExitStatus::ok;
   }
   Table table({"pilot", "state", "partition", "nodes", "cpus", "runs for", "time left",
@@ -218,6 +222,7 @@ ExitStatus run_list(Shell& shell, const std::string& state) {
     shell.note(none_of(*place) + "; 'orchid pilot start' submits one");
   else
     shell.print(table.text());
+  if (trouble) shell.note("the last one by demand has not come: " + *trouble);
   return ExitStatus::ok;
 }
 

@@ -63,7 +63,7 @@ void PilotKeeper::forget_what_is_gone(const std::vector<pilot::PilotJob>& jobs, 
     if (std::ranges::find(jobs, job, &pilot::PilotJob::job) != jobs.end()) return false;
     if (known.joined || known.cancelled) return true;
     controller_.pilot_died(now, known.node);
-    parts_.say(fmt::format(
+    say_trouble(fmt::format(
         "pilot {} has ended{}{}, and its executor has never joined: {} says why, if it began at "
         "all; the next one comes later",
         job, known.node.empty() ? "" : " on ", known.node,
@@ -81,6 +81,13 @@ void PilotKeeper::follow(const pilot::Pilot& one) {
   if (!one.joined || found->second.joined) return;
   found->second.joined = true;
   controller_.pilot_joined();
+  note_trouble(options_.request.log_file.parent_path(), "");
+}
+
+/// Also to who asks for the pilots.
+void PilotKeeper::say_trouble(const std::string& trouble) {
+  note_trouble(options_.request.log_file.parent_path(), trouble);
+  parts_.say(trouble);
 }
 
 /// They would keep others from waiting, and nobody would know why none starts.
@@ -104,10 +111,10 @@ void PilotKeeper::was_refused(const Failure& refusal, std::chrono::seconds time,
   const bool shorter = pilot::is_about_time(refusal) && controller_.time_is_too_long(time);
   if (!shorter) controller_.submission_failed(now);
   if (std::exchange(last_trouble_, refusal.message) != refusal.message)
-    parts_.say("a pilot was refused: " + refusal.message +
-               (shorter ? "; later ones last " +
-                              std::to_string(controller_.options().longest.count()) + " s at most"
-                        : ""));
+    say_trouble("a pilot was refused: " + refusal.message +
+                (shorter ? "; later ones last " +
+                               std::to_string(controller_.options().longest.count()) + " s at most"
+                         : ""));
 }
 
 /// With what it was submitted for, as long as its executor does not say what it has.

@@ -50,6 +50,7 @@ class PilotKeeper {
   void forget_what_is_gone(const std::vector<pilot::PilotJob>& jobs, MonotonicTime now);
   void follow(const pilot::Pilot& one);
   void cancel_what_never_starts(std::vector<pilot::PilotJob>& jobs, MonotonicTime now);
+  void say_trouble(const std::string& trouble);
   void was_refused(const Failure& refusal, std::chrono::seconds time, MonotonicTime now);
   void act(const std::vector<pilot::PilotAction>& actions, MonotonicTime now);
   void cancel(const pilot::CancelPilot& unwanted);

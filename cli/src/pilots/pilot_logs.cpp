@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
-#include <optional>
-#include <string>
+
+#include "foundation/files.h"
+#include "foundation/units.h"
 
 namespace orchid::cli {
 namespace {
 
 constexpr const char* ending = ".log";
+constexpr const char* trouble_file = "trouble";
 
 std::optional<std::uint64_t> job_of(const std::filesystem::path& log) {
   if (log.extension() != ending) return std::nullopt;
@@ -43,6 +45,20 @@ void remove_old_logs(const std::filesystem::path& folder,
   std::ranges::sort(gone, std::greater<>());  // numbers grow with time
   for (std::size_t i = kept; i < gone.size(); ++i)
     std::filesystem::remove(log_of(folder, gone[i]), error);
+}
+
+void note_trouble(const std::filesystem::path& folder, const std::string& trouble) {
+  std::error_code ignored;
+  if (trouble.empty())
+    std::filesystem::remove(folder / trouble_file, ignored);
+  else
+    (void)write_file_atomically(folder / trouble_file, as_bytes(trouble));
+}
+
+std::optional<std::string> noted_trouble(const std::filesystem::path& folder) {
+  const auto content = read_file(folder / trouble_file, 64_KiB);
+  if (!content) return std::nullopt;
+  return std::string(as_text(*content));
 }
 
 }  // namespace orchid::cli

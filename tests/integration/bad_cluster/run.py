@@ -252,6 +252,8 @@ def pilots_that_end_at_once_are_not_followed_at_once(site):
         expect(first[1] != second[1], f"the next one is for another node: {said()}")
         expect("no-service" in pathlib.Path(first[2]).read_text(), f"its log says why: {pathlib.Path(first[2]).read_text()}")
         expect(said().count("submitted pilot") <= 3, f"there is a pause between them: {said()}")
+        listed = site.orchid("pilot", "list").stderr
+        expect("by demand has not come" in listed and "has never joined" in listed, f"'orchid pilot list' says so, too: {listed}")
         call.kill()
         call.communicate()
         site.orchid("pilot", "stop", "--all")

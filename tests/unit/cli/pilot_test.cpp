@@ -42,6 +42,11 @@ TEST_CASE("the logs of the last pilots stay, and of those in the queue") {
   CHECK_FALSE(std::filesystem::exists(scratch / "10.log"));
   CHECK(log_of(scratch.path(), 12) == scratch / "12.log");
   remove_old_logs(scratch / "nothing", {}, 0);
+  CHECK_FALSE(noted_trouble(scratch.path()).has_value());
+  note_trouble(scratch.path(), "refused");
+  CHECK(noted_trouble(scratch.path()) == "refused");
+  note_trouble(scratch.path(), "");
+  CHECK_FALSE(noted_trouble(scratch.path()).has_value());
 }
 
 TEST_CASE("a pause begins when no submission is under way, and keeps others from beginning") {
