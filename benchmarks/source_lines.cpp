@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <numeric>
 
 #include "harness/bench.h"
 #include "protocol/source_inventory.h"
@@ -27,9 +26,7 @@ constexpr std::uint32_t changed_jobs = 200;
 }
 
 CoreList cores_from(std::uint32_t first, std::uint32_t count) {
-  CoreList cores(count);
-  std::iota(cores.begin(), cores.end(), first);
-  return cores;
+  return without(first_numbers(first + count), first_numbers(first));
 }
 
 std::string node_name(std::uint32_t number) { return "node" + std::to_string(number); }

@@ -208,7 +208,8 @@ std::vector<Row> rows_of(const Case& one, const std::vector<Runs>& all, const Se
   const auto p95 = [](const RunReport& report) {
     return report.delays_ms.empty() ? 0 : percentile(report.delays_ms, 0.95);
   };
-  const auto p95_of_all = [](const RunReport& report, std::vector<double> delays) {
+  const auto p95_of_all = [](const RunReport& report, std::vector<double> RunReport::* which) {
+    std::vector<double> delays = report.*which;
     delays.resize(std::max<std::size_t>(report.jobs, 1));  // the others had none
     return percentile(std::move(delays), 0.95);
   };
@@ -236,14 +237,16 @@ std::vector<Row> rows_of(const Case& one, const std::vector<Runs>& all, const Se
            target(Target::Direction::at_least, 20)}),
       row({"delay of all batch jobs, p95",
            "ms",
-           over(all, [&](const Runs& r) { return p95_of_all(r.orchid, r.orchid.delays_ms); }),
+           over(all, [&](const Runs& r) { return p95_of_all(r.orchid, &RunReport::delays_ms); }),
            {},
            "",
            target(Target::Direction::at_most, 150)}),
       row({"the same from the submission on, with slurmctld's next pass, p95",
            "ms",
            over(all,
-                [&](const Runs& r) { return p95_of_all(r.orchid, r.orchid.delays_with_pass_ms); }),
+                [&](const Runs& r) {
+                  return p95_of_all(r.orchid, &RunReport::delays_with_pass_ms);
+                }),
            {},
            "",
            std::nullopt}),

@@ -18,39 +18,6 @@ bool is_mark(std::string_view text) {
          });
 }
 
-}  // namespace
-
-Result<std::string> read_mark(const std::filesystem::path& state) {
-  const auto content = read_file(mark_file(state), 4_KiB);
-  if (!content && content.error().code == ErrorCode::not_found) return std::string();
-  if (!content) return fail(content.error());
-  std::string text(as_text(*content));
-  text.erase(text.find_last_not_of("\r\n") + 1);
-  if (is_mark(text)) return text;
-  return fail(ErrorCode::bad_configuration,
-              mark_file(state).string() +
-                  " is damaged: it names the pilots of this gateway; see "
-                  "'squeue --me', cancel them by hand, and remove it");
-}
-
-std::string_view host_and_port(std::string_view url) {
-  if (url.starts_with("http://")) url.remove_prefix(7);
-  while (url.ends_with('/')) url.remove_suffix(1);
-  return url;
-}
-
-Result<std::string> PilotPlace::address_for_nodes(const std::string& wanted) const {
-  if (!wanted.empty()) return wanted;
-  for (const std::string& url : gateway->addresses)
-    if (const auto address = host_and_port(url); !is_loopback(address))
-      return with_host(address, own_host_name());
-  return fail(ErrorCode::bad_configuration,
-              "the gateway can be reached from this host only, and not from nodes: start it with "
-              "'orchid up --listen IP:PORT', or say with --address HOST:PORT how nodes reach it");
-}
-
-namespace {
-
 /// Of a gateway that may have ended, and leaves its file behind.
 Result<PilotPlace> place_in(const std::filesystem::path& named) {
   std::error_code none;
@@ -90,6 +57,35 @@ Result<PilotPlace> place_from_here(const std::string& gateway) {
 }
 
 }  // namespace
+
+Result<std::string> read_mark(const std::filesystem::path& state) {
+  const auto content = read_file(mark_file(state), 4_KiB);
+  if (!content && content.error().code == ErrorCode::not_found) return std::string();
+  if (!content) return fail(content.error());
+  std::string text(as_text(*content));
+  text.erase(text.find_last_not_of("\r\n") + 1);
+  if (is_mark(text)) return text;
+  return fail(ErrorCode::bad_configuration,
+              mark_file(state).string() +
+                  " is damaged: it names the pilots of this gateway; see "
+                  "'squeue --me', cancel them by hand, and remove it");
+}
+
+std::string_view host_and_port(std::string_view url) {
+  if (url.starts_with("http://")) url.remove_prefix(7);
+  while (url.ends_with('/')) url.remove_suffix(1);
+  return url;
+}
+
+Result<std::string> PilotPlace::address_for_nodes(const std::string& wanted) const {
+  if (!wanted.empty()) return wanted;
+  for (const std::string& url : gateway->addresses)
+    if (const auto address = host_and_port(url); !is_loopback(address))
+      return with_host(address, own_host_name());
+  return fail(ErrorCode::bad_configuration,
+              "the gateway can be reached from this host only, and not from nodes: start it with "
+              "'orchid up --listen IP:PORT', or say with --address HOST:PORT how nodes reach it");
+}
 
 Result<PilotPlace> find_pilot_place(const std::string& gateway, const std::string& state) {
   auto place = state.empty() ? place_from_here(gateway) : place_in(state);

@@ -213,6 +213,17 @@ void read_constraints(Document& document, WorkerTerms& terms) {
       "lifetime_ms", 0, 0, static_cast<std::uint64_t>(ClientLeases::longest.count())));
 }
 
+/// "ib,ssd".
+std::vector<std::string> names_in(std::string_view list) {
+  std::vector<std::string> names;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    if (end > 0) names.emplace_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return names;
+}
+
 }  // namespace
 
 Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body) {
@@ -238,21 +249,6 @@ Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body) 
   if (auto good = document.finish(); !good) return fail(std::move(good.error()));
   return request;
 }
-
-namespace {
-
-/// "ib,ssd".
-std::vector<std::string> names_in(std::string_view list) {
-  std::vector<std::string> names;
-  while (!list.empty()) {
-    const std::size_t end = std::min(list.find(','), list.size());
-    if (end > 0) names.emplace_back(list.substr(0, end));
-    list.remove_prefix(std::min(end + 1, list.size()));
-  }
-  return names;
-}
-
-}  // namespace
 
 Result<WorkerTerms> parse_placement_query(std::string_view query) {
   WorkerTerms terms{.remote = true};

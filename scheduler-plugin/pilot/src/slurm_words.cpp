@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <span>
 
 namespace orchid::pilot {
 namespace {
@@ -34,6 +35,11 @@ std::string tidy(std::string_view errors) {
   return words;
 }
 
+constexpr std::string_view shorter =
+    "ask for less with --time; 'sinfo' shows the partition's limit";
+constexpr std::string_view fewer_nodes =
+    "the partition has fewer nodes, or allows fewer; ask for less with --nodes";
+
 struct Explanation {
   std::string_view words;  // a part of what Slurm says
   ErrorCode code;
@@ -47,16 +53,14 @@ constexpr std::array explanations{
     Explanation{"Invalid account", ErrorCode::bad_request,
                 "'sacctmgr show assoc user=$USER format=account,partition,qos' lists yours"},
     Explanation{"No partition specified", ErrorCode::bad_request, "name one with --partition"},
-    Explanation{"time limit is invalid", ErrorCode::quota,
-                "ask for less with --time; 'sinfo' shows the partition's limit"},
+    Explanation{"time limit is invalid", ErrorCode::quota, shorter},
     Explanation{"policy", ErrorCode::quota,
                 "a limit of yours is reached: stop pilots, or ask for smaller ones"},
     Explanation{"Limit", ErrorCode::quota,
                 "a limit of yours is reached: stop pilots, or ask for smaller ones"},
     Explanation{"node configuration is not available", ErrorCode::bad_request,
                 "no node of the partition has so many cores or so much memory; ask for less"},
-    Explanation{"Node count specification invalid", ErrorCode::bad_request,
-                "the partition has fewer nodes, or allows fewer; ask for less with --nodes"},
+    Explanation{"Node count specification invalid", ErrorCode::bad_request, fewer_nodes},
     Explanation{"More processors requested", ErrorCode::bad_request, "ask for less with --cores"},
     Explanation{"Invalid --time", ErrorCode::bad_request, "write it as 10m or 01:30:00"},
     Explanation{"Access/permission denied", ErrorCode::denied, "the site does not allow it"},
@@ -82,16 +86,13 @@ constexpr std::array words_about_time{std::string_view("time limit is invalid"),
                                       std::string_view("PartitionTimeLimit"),
                                       std::string_view("MaxWallDurationPerJob")};
 
-constexpr std::string_view shorter =
-    "ask for less with --time; 'sinfo' shows the partition's limit";
 constexpr std::string_view smaller =
     "ask for fewer cores, less memory or fewer nodes: a limit for each job of yours is lower";
 constexpr std::array reasons_for_ever{
     Explanation{"PartitionTimeLimit", ErrorCode::quota, shorter},
     Explanation{"MaxWallDurationPerJob", ErrorCode::quota,
                 "ask for less with --time; your account or QOS allows no more for a job"},
-    Explanation{"PartitionNodeLimit", ErrorCode::quota,
-                "the partition has fewer nodes, or allows fewer; ask for less with --nodes"},
+    Explanation{"PartitionNodeLimit", ErrorCode::quota, fewer_nodes},
     Explanation{"AccountNotAllowed", ErrorCode::denied,
                 "the partition is not for your account; name another one of the two"},
     Explanation{"QOSNotAllowed", ErrorCode::denied,
@@ -104,6 +105,13 @@ constexpr std::array reasons_for_ever{
     Explanation{"PerNode", ErrorCode::quota, smaller},
     Explanation{"QOSMin", ErrorCode::quota, "the QOS wants larger jobs; name another one"},
 };
+
+/// The first row whose words `said` has; null: none.
+const Explanation* find_in(std::span<const Explanation> table, std::string_view said) {
+  const auto found = std::ranges::find_if(
+      table, [said](const Explanation& row) { return said.contains(row.words); });
+  return found == table.end() ? nullptr : &*found;
+}
 
 }  // namespace
 
@@ -168,10 +176,8 @@ Result<std::uint64_t> parse_job_number(std::string_view text) {
 
 std::optional<Failure> never_starts(const PilotJob& job) {
   if (!job.waits()) return std::nullopt;
-  const auto known = std::ranges::find_if(reasons_for_ever, [&](const Explanation& each) {
-    return job.reason.find(each.words) != std::string::npos;
-  });
-  if (known == reasons_for_ever.end()) return std::nullopt;
+  const Explanation* known = find_in(reasons_for_ever, job.reason);
+  if (known == nullptr) return std::nullopt;
   // Of several partitions it is the last one's that Slurm has looked at.
   if (job.partition.find(',') != std::string::npos) return std::nullopt;
   return Failure{known->code, fmt::format("pilot {} would wait for ever: Slurm says {}; {}",
@@ -180,10 +186,7 @@ std::optional<Failure> never_starts(const PilotJob& job) {
 
 Failure explain(std::string_view command, int status, std::string_view errors) {
   const std::string words = tidy(errors);
-  const auto known = std::ranges::find_if(explanations, [&](const Explanation& each) {
-    return errors.find(each.words) != std::string_view::npos;
-  });
-  if (known != explanations.end())
+  if (const Explanation* known = find_in(explanations, errors))
     return {known->code, fmt::format("Slurm says: {}. {}", words, known->advice)};
   return {ErrorCode::system, fmt::format("{} ended with status {}: {}", command, status,
                                          words.empty() ? "it gave no reason" : words)};

@@ -88,19 +88,16 @@ std::optional<GatewayFile> read_gateway_file(const std::filesystem::path& path,
   return file;
 }
 
-/// Whoever is killed leaves its file behind, and its socket, which nobody listens on. Of a gateway
-/// on another host nothing can be said.
-bool may_run(const GatewayFile& file, const Surroundings& surroundings) {
-  return file.socket.empty() || surroundings.can_connect(file.socket);
-}
-
-/// The first of a gateway that may run, or else the first.
+/// The first of a gateway that may run, or else the first. Whoever is killed leaves its file
+/// behind, and its socket, which nobody listens on: what has a socket here can be reached by it. Of
+/// a gateway on another host nothing can be said.
 std::optional<GatewayFile> find_gateway_file(const Surroundings& surroundings) {
   std::optional<GatewayFile> first;
   for (const auto& path : gateway_file_places(surroundings)) {
     auto file = read_gateway_file(path, surroundings);
     if (!file) continue;
-    if (may_run(*file, surroundings)) return file;
+    if (file->socket.empty() || surroundings.can_connect(file->socket)) return file;
+    file->socket.clear();
     if (!first) first = std::move(file);
   }
   return first;
@@ -225,7 +222,7 @@ Endpoint find_gateway(const ClientOptions& options, const Surroundings& surround
   }
   const auto file = find_gateway_file(surroundings);
   if (!file) throw nothing_found(surroundings);
-  if (!file->socket.empty() && surroundings.can_connect(file->socket)) {
+  if (!file->socket.empty()) {
     base.socket =
         file->socket;  // the kernel says who we are; a token is sent only if it was stated
     return base;
