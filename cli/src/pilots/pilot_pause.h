@@ -1,4 +1,5 @@
-// pilots/pilot_pause.h: who has ended all pilots of a gateway wants no others by demand at once.
+// pilots/pilot_pause.h: one submits pilots of a gateway at a time; and who has ended all of them
+// wants no others by demand at once.
 #pragma once
 #include <chrono>
 #include <filesystem>

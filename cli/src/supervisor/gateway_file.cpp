@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <system_error>
 
 #include "foundation/files.h"
 #include "foundation/host_addresses.h"
+#include "foundation/sockets.h"
 
 namespace orchid::cli {
 namespace {
@@ -80,11 +82,15 @@ Result<GatewayFile> read_gateway_file(const std::filesystem::path& runtime) {
 
 Result<GatewayFile> find_gateway_file(const std::vector<std::filesystem::path>& places) {
   std::string looked;
+  std::optional<GatewayFile> first;
   for (const auto& place : places) {
     auto file = read_gateway_file(place);
-    if (file || file.error().code != ErrorCode::not_found) return file;
+    if (!file && file.error().code != ErrorCode::not_found) return file;
+    if (file && (file->socket.empty() || connect_stream_at_once(file->socket))) return file;
+    if (file && !first) first = std::move(*file);
     looked += (looked.empty() ? "" : " and ") + file_in(place).string();
   }
+  if (first) return std::move(*first);
   return fail(ErrorCode::not_found,
               "no running Orchid found (looked for " + looked + "); start one with 'orchid up'");
 }

@@ -27,7 +27,9 @@ struct GatewayFile {
 /// other hosts reach. Errors: `not_found`, `bad_configuration` (damaged), `denied` (another user
 /// wrote it), `system`.
 [[nodiscard]] Result<GatewayFile> read_gateway_file(const std::filesystem::path& runtime);
-/// The first that is there. Errors: `not_found` (the message names the places), and as above.
+/// The first of a gateway that listens at its socket or is on another host, or else the first that
+/// is there: whoever is killed leaves it behind. Errors: `not_found` (the message names the
+/// places), and as above.
 [[nodiscard]] Result<GatewayFile> find_gateway_file(
     const std::vector<std::filesystem::path>& places);
 /// That of the Orchid which clients reach: with `gateway` ("unix:/path", "http://…"), with

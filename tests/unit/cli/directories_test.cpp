@@ -1,13 +1,16 @@
 #include "supervisor/directories.h"
 
 #include <doctest/doctest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <map>
 
 #include "foundation/host_addresses.h"
+#include "foundation/unique_fd.h"
 #include "scratch.h"
 #include "supervisor/gateway_file.h"
 #include "supervisor/up_lock.h"
@@ -74,6 +77,29 @@ TEST_CASE("gateway.json comes back as it was written, readable by its owner only
   const auto gone = find_gateway_file({scratch.path()});
   REQUIRE_FALSE(gone.has_value());
   CHECK(gone.error().message.find("orchid up") != std::string::npos);
+}
+
+TEST_CASE("what a killed gateway has left does not hide one that runs") {
+  const Scratch killed;
+  const Scratch running;
+  const auto write = [](const Scratch& scratch) {
+    REQUIRE(write_gateway_file(scratch.path(), {.addresses = {},
+                                                .socket = scratch / "gateway.sock",
+                                                .token_file = scratch / "token",
+                                                .state = scratch.path()})
+                .has_value());
+  };
+  write(killed);
+  write(running);
+  const std::vector<std::filesystem::path> places{killed.path(), running.path()};
+  CHECK(find_gateway_file(places)->state == killed.path());  // both are gone
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  (running / "gateway.sock").string().copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0);
+  REQUIRE(::listen(socket.get(), 1) == 0);
+  CHECK(find_gateway_file(places)->state == running.path());
 }
 
 TEST_CASE("the gateway.json of a gateway lies beside its socket, or names its address") {
