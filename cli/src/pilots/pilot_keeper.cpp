@@ -66,12 +66,10 @@ void PilotKeeper::forget_what_is_gone(const std::vector<pilot::PilotJob>& jobs, 
     say_trouble(fmt::format(
         "pilot {} has ended{}{}, and its executor has never joined: {} says why, if it began at "
         "all; the next one comes later",
-        job, known.node.empty() ? "" : " on ", known.node,
-        log_of(options_.request.log_file.parent_path(), job).string()));
+        job, known.node.empty() ? "" : " on ", known.node, log_of(log_folder(), job).string()));
     return true;
   });
-  if (submitted_.size() < before)
-    remove_old_logs(options_.request.log_file.parent_path(), jobs, logs_kept);
+  if (submitted_.size() < before) remove_old_logs(log_folder(), jobs, logs_kept);
 }
 
 void PilotKeeper::follow(const pilot::Pilot& one) {
@@ -81,12 +79,12 @@ void PilotKeeper::follow(const pilot::Pilot& one) {
   if (!one.joined || found->second.joined) return;
   found->second.joined = true;
   controller_.pilot_joined();
-  note_trouble(options_.request.log_file.parent_path(), "");
+  note_trouble(log_folder(), "");
 }
 
 /// Also to who asks for the pilots.
 void PilotKeeper::say_trouble(const std::string& trouble) {
-  note_trouble(options_.request.log_file.parent_path(), trouble);
+  note_trouble(log_folder(), trouble);
   parts_.say(trouble);
 }
 

@@ -1,6 +1,7 @@
 // pilots/pilot_keeper.h: submits and cancels pilots by the gateway's demand: `orchid pilot keep`.
 #pragma once
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <set>
@@ -50,6 +51,9 @@ class PilotKeeper {
   void forget_what_is_gone(const std::vector<pilot::PilotJob>& jobs, MonotonicTime now);
   void follow(const pilot::Pilot& one);
   void cancel_what_never_starts(std::vector<pilot::PilotJob>& jobs, MonotonicTime now);
+  [[nodiscard]] std::filesystem::path log_folder() const {
+    return options_.request.log_file.parent_path();
+  }
   void say_trouble(const std::string& trouble);
   void was_refused(const Failure& refusal, std::chrono::seconds time, MonotonicTime now);
   void act(const std::vector<pilot::PilotAction>& actions, MonotonicTime now);
