@@ -19,7 +19,8 @@ constexpr int control_number = 3;
 constexpr rlim_t stack_bytes = 8UL << 20;
 
 /// Between fork and exec: system calls only.
-void become(const char* program, char* const* arguments, int control, SchedulingClass scheduling) {
+void become(const char* program, char* const* arguments, char* const* environment, int control,
+            SchedulingClass scheduling) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   default_signals();
   // A batch system sends it to all processes of a job at once. When they end, and how, is for the
@@ -38,8 +39,7 @@ void become(const char* program, char* const* arguments, int control, Scheduling
   else
     ::dup2(control, control_number);
   ::syscall(SYS_close_range, control_number + 1, ~0U, 0);
-  char* const no_environment[] = {nullptr};
-  ::execve(program, arguments, no_environment);
+  ::execve(program, arguments, environment);
   ::_exit(127);
 }
 
@@ -47,7 +47,7 @@ void become(const char* program, char* const* arguments, int control, Scheduling
 
 Result<StartedChild> start_child(const std::filesystem::path& program,
                                  const std::vector<std::string>& arguments,
-                                 SchedulingClass scheduling) {
+                                 const ChildSettings& settings) {
   if (::access(program.c_str(), X_OK) != 0)
     return fail(ErrorCode::not_found,
                 program.string() + " is not there or cannot be executed; reinstall Orchid");
@@ -56,9 +56,13 @@ Result<StartedChild> start_child(const std::filesystem::path& program,
   std::vector<std::string> words{program.string()};
   words.insert(words.end(), arguments.begin(), arguments.end());
   const std::vector<char*> pointers = pointers_to(words);
+  std::vector<std::string> variables = settings.environment;
+  const std::vector<char*> environment = pointers_to(variables);
   const pid_t pid = ::fork();
   if (pid < 0) return fail_errno("fork");
-  if (pid == 0) become(program.c_str(), pointers.data(), pair->second.get(), scheduling);
+  if (pid == 0)
+    become(program.c_str(), pointers.data(), environment.data(), pair->second.get(),
+           settings.scheduling);
   return StartedChild{pid, std::move(pair->first)};
 }
 

@@ -17,11 +17,16 @@ struct StartedChild {
   UniqueFd control;  // our end of a packet socket; the child's end is its descriptor 3
 };
 
-/// fork + exec with an empty environment, default signals, a stack of at most 8 MiB, standard input
-/// from /dev/null, output to ours. When memory runs out, the kernel takes it before others' and
-/// before the agent. `arguments` follow the program's name. Errors: `system`, `not_found`.
-[[nodiscard]] Result<StartedChild> start_child(
-    const std::filesystem::path& program, const std::vector<std::string>& arguments,
-    SchedulingClass scheduling = SchedulingClass::normal);
+struct ChildSettings {
+  SchedulingClass scheduling = SchedulingClass::normal;
+  std::vector<std::string> environment;  // all of it, "NAME=value"
+};
+
+/// fork + exec with default signals, a stack of at most 8 MiB, standard input from /dev/null,
+/// output to ours. When memory runs out, the kernel takes it before others' and before the agent.
+/// `arguments` follow the program's name. Errors: `system`, `not_found`.
+[[nodiscard]] Result<StartedChild> start_child(const std::filesystem::path& program,
+                                               const std::vector<std::string>& arguments,
+                                               const ChildSettings& settings = {});
 
 }  // namespace orchid::executor

@@ -40,7 +40,8 @@ CompilerProcess::~CompilerProcess() {
 
 void CompilerProcess::start() {
   if (paused_ || pid_ > 0) return;
-  auto started = start_child(options_.program, {"--serve", "3"}, options_.scheduling);
+  auto started = start_child(options_.program, {"--serve", "3"},
+                             {.scheduling = options_.scheduling, .environment = {}});
   if (!started) {
     log::error("event=compiler_start_failed reason=\"{}\"", started.error().message);
     return ended({});

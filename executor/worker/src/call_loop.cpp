@@ -231,6 +231,7 @@ CallLoop::Verdict CallLoop::run_entry(EntryFunction entry, orchid_call& call,
   try {
     return verdict_of(entry(&call, input.data(), input.size()), call);
   } catch (const std::bad_alloc&) {
+    parts_.page.refused.fetch_or(refused_memory, std::memory_order_relaxed);
     return {Outcome::limit_exceeded,
             "the function ran out of memory: it may use less, or its memory limit be raised"};
   } catch (...) {
@@ -261,8 +262,10 @@ void CallLoop::finish(const transport::LaneRequest& request, const orchid_call& 
                       const Verdict& verdict) {
   last_end_ = ticks_now();
   const auto run_time = parts_.rate.duration(last_end_ - call.started_ticks);
-  const std::string spoiled = parts_.hygiene.restore_after_call(run_time);
+  std::string spoiled = parts_.hygiene.restore_after_call(run_time);
   StatusPage& page = parts_.page;
+  // What it holds, nobody gives back; the next call, or only its code, might find no room.
+  if (verdict.outcome != Outcome::ok && was_refused_memory()) spoiled = "it had no memory left";
   auto running = pack_state(number_, RunState::running);
   if (!page.state.compare_exchange_strong(running, pack_state(number_, RunState::idle)))
     while (true)
@@ -281,6 +284,10 @@ void CallLoop::finish(const transport::LaneRequest& request, const orchid_call& 
     end(LastWords::failed, answered.error().message);
   if (logged) parts_.log.clear();
   if (!spoiled.empty()) end(LastWords::spoiled, spoiled);
+}
+
+bool CallLoop::was_refused_memory() const {
+  return (parts_.page.refused.load(std::memory_order_relaxed) & refused_memory) != 0;
 }
 
 void CallLoop::end(LastWords words, std::string_view why) { end_worker(parts_.page, words, why); }

@@ -62,6 +62,7 @@ class CallLoop {
   [[nodiscard]] Verdict verdict_of(std::int32_t status, const orchid_call& call);
   void finish(const transport::LaneRequest& request, const orchid_call& call,
               const Verdict& verdict);
+  [[nodiscard]] bool was_refused_memory() const;
   [[noreturn]] void end(LastWords words, std::string_view why);
   void report(const WorkerMessage& message);
 

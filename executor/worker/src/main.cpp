@@ -23,6 +23,7 @@ void tame_ucx() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  ::clearenv();  // what was for the C library; functions have no environment
   orchid::log::configure("orchid-worker", orchid::LogLevel::info);
   orchid::executor::ZygoteOptions options;
   const std::string_view task = argc >= 3 ? argv[1] : "";

@@ -77,6 +77,12 @@ TEST_CASE_FIXTURE(ExecutorFixture,
     const auto reply = call(function);
     CHECK(reply.outcome == Outcome::limit_exceeded);
     CHECK(contains(reply.message, "memory"));
+    if (reply.ended) continue;  // it has crashed
+    // What it has not given back costs the worker, not the next call.
+    const auto ended = worker.receive();
+    REQUIRE(std::holds_alternative<LaneEnded>(ended));
+    CHECK(contains(std::get<LaneEnded>(ended).message, "no memory left"));
+    CHECK(std::holds_alternative<LaneClaimed>(worker.receive()));
   }
   check_next_call();
 }

@@ -25,7 +25,42 @@ std::uint64_t forks_so_far() {
   return 0;
 }
 
+#ifndef ORCHID_SANITIZED  // whose allocator is not the C library's
+/// "AnonHugePages:    65536 kB" of a process.
+std::uint64_t huge_kibibytes(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/smaps_rollup");
+  std::string word;
+  std::uint64_t size = 0;
+  while (file >> word)
+    if (word == "AnonHugePages:") file >> size;
+  return size;
+}
+
+bool kernel_has_huge_pages() {
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+  std::string settings;
+  std::getline(file, settings);
+  return !settings.empty() && settings.find("[never]") == std::string::npos;
+}
+#endif
+
 }  // namespace
+
+#ifndef ORCHID_SANITIZED
+TEST_CASE_FIXTURE(ExecutorFixture, "large blocks of memory have large pages, which go at once") {
+  if (!kernel_has_huge_pages()) {
+    MESSAGE("not tested: this kernel has no large pages");
+    return;
+  }
+  REQUIRE(call("holds_memory", "64 0").outcome == Outcome::ok);
+  CHECK(huge_kibibytes(worker.pid()) >= 60 * 1024);
+}
+#endif
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a function has no environment") {
+  for (const char* name : {"PATH", "HOME", "GLIBC_TUNABLES"})
+    CHECK(call("reads_environment", name).output == "none");
+}
 
 TEST_CASE_FIXTURE(ExecutorFixture, "a thousand calls start no process") {
   const LaneSlot slot = worker.load(test_function("counts_calls"));
