@@ -15,12 +15,14 @@ import subprocess
 import sys
 import time
 
+import cluster_accounting
 import cluster_files
 import cluster_processes
 
 # By full path, and as the file that is behind it: started under another name Debian's slurmd ignores every Gres=.
 PROGRAMS = {"munged": "/usr/sbin/munged", "slurmctld": "/usr/sbin/slurmctld", "slurmd": "/usr/sbin/slurmd",
             "sinfo": "/usr/bin/sinfo", "scancel": "/usr/bin/scancel"}
+ALL_PROGRAMS = PROGRAMS | cluster_accounting.PROGRAMS
 EXPECTED = {"munged": "munged", "slurmctld": "slurmctld-wlm", "slurmd": "slurmd-wlm"}
 PACKAGES = "munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins"
 MARK = "orchid-cluster"  # a file that says: this directory is ours to remove
@@ -40,10 +42,14 @@ class PortTaken(Failure):
     pass
 
 
-def check_programs():
-    for name, path in PROGRAMS.items():
+def check_programs(accounting=False):
+    wanted = {path: PACKAGES for path in PROGRAMS.values()}
+    if accounting:
+        wanted |= {path: cluster_accounting.PACKAGES for path in cluster_accounting.PROGRAMS.values()}
+    for path, packages in wanted.items():
         if not os.path.exists(path):
-            raise Failure(f"there is no {path}: apt-get install --no-install-recommends {PACKAGES}")
+            raise Failure(f"there is no {path}: apt-get install --no-install-recommends {packages}")
+    for name, path in PROGRAMS.items():
         real = os.path.basename(os.path.realpath(path))
         if real != EXPECTED.get(name, real):
             raise Failure(f"{path} is {real}, not {EXPECTED[name]}: another package (slurm-wlm-emulator?) has taken its place; "
@@ -92,22 +98,24 @@ class Cluster:
         return {**os.environ, "SLURM_CONF": str(self.configuration)}
 
     def start(self, name):
-        """`name` is "munged", "slurmctld" or "slurmd NODE"."""
+        """`name` is "munged", "mariadbd", "slurmdbd", "slurmctld" or "slurmd NODE"."""
         program, _, node = name.partition(" ")
         folder = self.directory / "munge"
         arguments = {"munged": ["--foreground", "--force", f"--key-file={folder}/key", f"--socket={folder}/socket",
                                 f"--pid-file={folder}/pid", f"--seed-file={folder}/seed", f"--log-file={folder}/log"],
                      "slurmctld": ["-D", "-f", str(self.configuration)],
-                     "slurmd": ["-D", "-N", node, "-f", str(self.configuration)]}[program]
+                     "slurmd": ["-D", "-N", node, "-f", str(self.configuration)],
+                     **cluster_accounting.arguments(self.directory)}[program]
+        environment = {**self.environment(), **(cluster_accounting.environment(self.directory) if program == "slurmdbd" else {})}
         with open(self.log(name), "ab") as output:
-            return subprocess.Popen([PROGRAMS[program], *arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                                    start_new_session=True, env=self.environment(), cwd=self.directory)
+            return subprocess.Popen([ALL_PROGRAMS[program], *arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                                    start_new_session=True, env=environment, cwd=self.directory)
 
     def log(self, name):
         return self.directory / f"{name.rpartition(' ')[2]}.log"
 
     def up(self, options):
-        check_programs()
+        check_programs(options.accounting)
         problem = cluster_files.problem_with(self.directory, options)
         if problem:
             raise Failure(problem)
@@ -125,21 +133,33 @@ class Cluster:
             except BaseException:
                 self.end_processes()
                 raise
+        who_gives_way = ("QOS: normal (default), idle (preempted by normal)." if options.accounting else
+                         "Partitions: batch (default), idle (preempted by batch).")
         print(f"{options.nodes} nodes of {options.cores} cores are idle. For this shell:\n\n"
-              f"    export SLURM_CONF={self.configuration}\n\nPartitions: batch (default), idle (preempted by batch).")
+              f"    export SLURM_CONF={self.configuration}\n\n{who_gives_way}")
 
     def start_all(self, options):
         self.clear()
         (self.directory / MARK).touch()
         cluster_files.write(self.directory, options)
-        names = ["munged", "slurmctld", *(f"slurmd {node}" for node in cluster_files.node_names(options))]
-        running = {}
-        socket = self.directory / "munge" / "socket"
-        for name in names:
+        running = {"munged": self.start("munged")}
+        self.wait_until((self.directory / "munge" / "socket").exists, "munged has made no socket", running)
+        if options.accounting:
+            self.start_accounting(options, running)
+        for name in ["slurmctld", *(f"slurmd {node}" for node in cluster_files.node_names(options))]:
             running[name] = self.start(name)
-            if name == "munged":
-                self.wait_until(socket.exists, "munged has made no socket", running)
         self.wait_until(lambda: self.node_states().count("idle") == options.nodes, "the nodes do not become idle", running)
+
+    def start_accounting(self, options, running):
+        """Before slurmctld, which ends without it."""
+        running["mariadbd"] = self.start("mariadbd")
+        self.wait_until(cluster_accounting.socket_of(self.directory).exists, "mariadbd has made no socket", running)
+        running["slurmdbd"] = self.start("slurmdbd")
+        self.wait_until(lambda: self.slurm("sacctmgr", "--noheader", "list", "cluster").returncode == 0, "slurmdbd does not answer", running)
+        for words in cluster_accounting.entries(options.name):
+            done = self.slurm("sacctmgr", "--immediate", *words)
+            if done.returncode != 0:
+                raise Failure(f"sacctmgr {' '.join(words)} failed: {done.stdout}{done.stderr}")
 
     def wait_until(self, condition, what, running):
         give_up = time.monotonic() + START_TIMEOUT_S
@@ -154,7 +174,7 @@ class Cluster:
             time.sleep(0.05)
 
     def slurm(self, name, *arguments):
-        return subprocess.run([PROGRAMS[name], *arguments], env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True,
+        return subprocess.run([ALL_PROGRAMS[name], *arguments], env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True,
                               text=True, timeout=COMMAND_TIMEOUT_S, check=False)
 
     def node_states(self):
@@ -178,7 +198,8 @@ class Cluster:
         """A daemon as after a crash: killed, and started again with the state that it has left."""
         if not self.configuration.exists():
             raise Failure(f"there is no cluster in {self.directory}")
-        known = ["munged", "slurmctld", *(f"slurmd {entry.stem}" for entry in self.directory.glob("n*.log"))]
+        known = [*(one for one in ("munged", "mariadbd", "slurmdbd", "slurmctld") if self.log(one).exists()),
+                 *(f"slurmd {entry.stem}" for entry in self.directory.glob("n*.log"))]
         if name not in known:
             raise Failure(f"no daemon is called '{name}'; there are: {', '.join(sorted(known))}")
         pid = cluster_processes.daemons(self.configuration).get(name)
@@ -233,6 +254,7 @@ def arguments():
     up.add_argument("--memory", type=int, default=4096, help="MiB of each node")
     up.add_argument("--gpus", type=int, default=0, help="of each node, made up, for scheduling")
     up.add_argument("--dpus", type=int, default=0, help="how many nodes have the feature dpu: the last ones")
+    up.add_argument("--accounting", action="store_true", help="slurmdbd with its database; a QOS gives way then, in place of a partition")
     up.add_argument("--cgroups", action="store_true", help="jobs in control groups (version 1) that hold them to their cores")
     up.add_argument("--name", default="orchid", help="of the cluster")
     up.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="another line for slurm.conf; repeatable")

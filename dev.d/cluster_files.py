@@ -1,13 +1,16 @@
 """The files of a cluster that ./dev cluster starts: slurm.conf, gres.conf, cgroup.conf, a munge key, and ports that are free."""
 import contextlib
-import os
 import pathlib
-import pwd
 import secrets
 import socket
 
+import cluster_accounting
+
 GROUPS = "groups"  # a file with the names of nodes whose slurmd makes control groups
 GROUP_TREES = pathlib.Path("/sys/fs/cgroup")
+SLICE = GROUP_TREES / "system.slice"
+CONTROLLERS = ("cpuset", "cpu", "memory", "pids")
+MADE_SLICE = "made-slice"  # a file that is there when the slice was made for this cluster
 
 # For scheduling alone any character device is a GPU.
 FAKE_GPUS = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"]
@@ -39,16 +42,18 @@ def node_lines(options, ports):
     return "\n".join(lines)
 
 
-def slurm_conf(directory, options):
-    user = pwd.getpwuid(os.geteuid()).pw_name
-    ports = free_ports(options.nodes + 1)
+def slurm_conf(directory, options, ports):
+    """`ports`: slurmctld's, one for each node, and slurmdbd's."""
     every = f"n[1-{options.nodes}]"
     more = "\n".join(options.option)
+    accounting = "AccountingStorageType=accounting_storage/none\nPreemptType=preempt/partition_prio"
+    if options.accounting:
+        accounting = cluster_accounting.slurm_conf_lines(directory, ports[-1])
     return f"""ClusterName={options.name}
 SlurmctldHost=localhost(127.0.0.1)
 SlurmctldPort={ports[0]}
-SlurmUser={user}
-SlurmdUser={user}
+SlurmUser={cluster_accounting.USER}
+SlurmdUser={cluster_accounting.USER}
 AuthType=auth/munge
 AuthInfo=socket={directory}/munge/socket
 CredType=cred/munge
@@ -61,12 +66,10 @@ TaskPlugin=task/{"cgroup" if options.cgroups else "none"}
 SwitchType=switch/none
 MpiDefault=none
 JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
 SlurmdParameters=config_overrides
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 DefMemPerCPU={max(1, options.memory // (2 * options.cores * options.threads))}
-PreemptType=preempt/partition_prio
 PreemptMode=CANCEL
 SchedulerParameters=bf_interval=5,bf_resolution=10,sched_min_interval=100000
 ReturnToService=2
@@ -75,6 +78,7 @@ SlurmctldTimeout=15
 MessageTimeout=5
 KillWait=5
 MinJobAge=30
+{accounting}
 {"GresTypes=gpu" if options.gpus else ""}
 {more}
 {node_lines(options, ports[1:])}
@@ -89,24 +93,42 @@ def gres_conf(options):
     return f"AutoDetect=off\n{files}\n"
 
 
-def make_slice():
-    """What systemd has made where it runs: the group in which slurmd makes its own. Slurm 22.05 does not read the last controller."""
-    (GROUP_TREES / "system.slice").mkdir(exist_ok=True)
-    for group in (GROUP_TREES, GROUP_TREES / "system.slice"):
-        (group / "cgroup.subtree_control").write_text("+cpuset +cpu +memory +pids")
+def make_slice(directory):
+    """What systemd has made where it runs: the group in which slurmd makes its own. Slurm 22.05 does not read the last controller. What
+    was not there before is noted, for `remove_slice`."""
+    if not SLICE.exists():
+        SLICE.mkdir()
+        before = (GROUP_TREES / "cgroup.subtree_control").read_text().split()
+        (directory / MADE_SLICE).write_text(" ".join(f"-{one}" for one in CONTROLLERS if one not in before))
+    for group in (GROUP_TREES, SLICE):
+        (group / "cgroup.subtree_control").write_text(" ".join(f"+{one}" for one in CONTROLLERS))
+
+
+def remove_slice(directory):
+    """Unless somebody else uses it by now."""
+    note = directory / MADE_SLICE
+    if not note.exists():
+        return
+    with contextlib.suppress(OSError):
+        SLICE.rmdir()
+        if added := note.read_text():
+            (GROUP_TREES / "cgroup.subtree_control").write_text(added)
 
 
 def write(directory, options):
     for folder in ["state", "munge", *node_names(options)]:
         (directory / folder).mkdir(exist_ok=True)
-    (directory / "slurm.conf").write_text(slurm_conf(directory, options))
+    ports = free_ports(options.nodes + 2)
+    (directory / "slurm.conf").write_text(slurm_conf(directory, options, ports))
+    if options.accounting:
+        cluster_accounting.write(directory, ports[-1])
     constrain = "yes" if options.cgroups else "no"
     # Without cgroups the plugin is loaded all the same. In version 2 slurmd would ask systemd for its scope.
     unified = options.cgroups and (GROUP_TREES / "cgroup.controllers").exists()
     plugin = "cgroup/v2\nIgnoreSystemd=yes" if unified else "cgroup/v1"
     (directory / "cgroup.conf").write_text(f"CgroupPlugin={plugin}\nConstrainCores={constrain}\nConstrainRAMSpace={constrain}\n")
     if unified:
-        make_slice()
+        make_slice(directory)
     if options.cgroups:
         (directory / GROUPS).write_text("\n".join(node_names(options)) + "\n")
     if options.gpus:
@@ -127,6 +149,7 @@ def remove_groups(directory):
                     folder.rmdir()
             with contextlib.suppress(OSError):
                 top.rmdir()
+    remove_slice(directory)
 
 
 def problem_with(directory, options):

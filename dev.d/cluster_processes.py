@@ -9,7 +9,7 @@ import pathlib
 import signal
 import time
 
-DAEMONS = ("munged", "slurmctld", "slurmd")
+DAEMONS = ("munged", "mariadbd", "slurmdbd", "slurmctld", "slurmd")
 # Names of the kernel (15 bytes), which Debian's links do not change: the name is that of the file that was asked for.
 OWN_NAMES = (*DAEMONS, "slurmstepd")
 

@@ -9,6 +9,8 @@
 
 #include "commands/commands.h"
 #include "foundation/units.h"
+#include "pilots/pilot_logs.h"
+#include "pilots/pilot_place.h"
 #include "terminal/documents.h"
 #include "terminal/duration.h"
 #include "terminal/table.h"
@@ -54,13 +56,22 @@ std::string decision_text(const json& decision) {
   return text;
 }
 
+/// Where the gateway is one of this host, and keeps pilots by demand.
+void say_why_no_pilot_comes(Shell& shell) {
+  const auto place = find_pilot_place(shell.gateway);
+  if (!place) return;  // elsewhere: whoever runs it can ask
+  for (const std::string& line : noted_trouble(place->log_folder())) shell.note(line);
+}
+
 ExitStatus print_decisions(Shell& shell, const std::string& text) {
   if (shell.json) {
     print_answer(shell, text);
     return ExitStatus::ok;
   }
   const json document = json::parse(text);
-  for (const json& decision : document.at("decisions")) shell.print(decision_text(decision));
+  const json& decisions = document.at("decisions");
+  for (const json& decision : decisions) shell.print(decision_text(decision));
+  if (!decisions.empty() && !decisions.back().value("placed", false)) say_why_no_pilot_comes(shell);
   return ExitStatus::ok;
 }
 
@@ -105,7 +116,9 @@ ExitStatus explain_now(Shell& shell, const ExplainArguments& arguments) {
   const json document = json::parse(text);
   Table table({"host", "room", "why"});
   std::set<std::string> known;
+  bool fits = false;
   for (const json& host : document.at("hosts")) {
+    fits = fits || host.value("fits", false);
     known.insert(host.value("host", ""));
     table.add(
         {host.value("host", ""), host.value("fits", false) ? "yes" : "no", host.value("text", "")});
@@ -117,6 +130,7 @@ ExitStatus explain_now(Shell& shell, const ExplainArguments& arguments) {
         "asks Slurm for some, 'orchid pilot list' shows what became of them");
   else
     shell.print(table.text());
+  if (!fits) say_why_no_pilot_comes(shell);
   return ExitStatus::ok;
 }
 

@@ -16,9 +16,9 @@
 #include "pilot/slurm_commands.h"
 #include "pilot/slurm_words.h"
 #include "pilots/pilot_logs.h"
-#include "pilots/pilot_pause.h"
 #include "pilots/pilot_place.h"
 #include "pilots/pilot_terms.h"
+#include "pilots/submission_gate.h"
 #include "terminal/documents.h"
 #include "terminal/duration.h"
 #include "terminal/programs.h"
@@ -132,9 +132,9 @@ Result<void> cancel_what_never_starts(const SlurmCommands& slurm, const std::str
 }
 
 ExitStatus submit(Shell& shell, const StartArguments& arguments, const PilotRequest& request,
-                  const std::string& script, const PilotPause& pause) {
+                  const std::string& script, const SubmissionGate& gate) {
   const SlurmCommands slurm = slurm_commands();
-  const auto alone = pause.hold(others_submit_within);  // or two could exceed --max together
+  const auto alone = gate.enter(others_submit_within);  // or two could exceed --max together
   if (!alone) return shell.report(alone.error());
   const auto room = room_for_more(slurm, request.job_name, arguments.most);
   if (!room) return shell.report(room.error());
@@ -173,7 +173,7 @@ ExitStatus run_start(Shell& shell, const StartArguments& arguments) {
   if (!script) return shell.report(script.error());
   warn_of_no_priority(shell, *request);
   if (!arguments.dry_run)
-    return submit(shell, arguments, *request, *script, PilotPause(place->state));
+    return submit(shell, arguments, *request, *script, SubmissionGate(place->state));
   if (shell.json)
     print_document(shell, {{"script", *script}});
   else
@@ -209,7 +209,7 @@ ExitStatus run_list(Shell& shell, const std::string& state) {
     Document pilots = Document::array();
     for (const PilotJob& job : *jobs) pilots.push_back(document_of(job));
     Document document{{"pilots", std::move(pilots)}};
-    if (trouble) document["trouble"] = *trouble;
+    if (!trouble.empty()) document["trouble"] = trouble;
     print_document(shell, document);
     return ExitStatus::ok;
   }
@@ -222,7 +222,7 @@ ExitStatus run_list(Shell& shell, const std::string& state) {
     shell.note(none_of(*place) + "; 'orchid pilot start' submits one");
   else
     shell.print(table.text());
-  if (trouble) shell.note("the last one by demand has not come: " + *trouble);
+  for (const std::string& line : trouble) shell.note(line);
   return ExitStatus::ok;
 }
 
@@ -283,8 +283,8 @@ ExitStatus run_stop(Shell& shell, const StopArguments& arguments) {
   const auto place = find_pilot_place(shell.gateway, arguments.state);
   if (!place) return shell.report(place.error());
   if (arguments.all && !place->mark.empty())
-    if (const auto begun =
-            PilotPause(place->state).begin(std::chrono::system_clock::now() + *pause, *within);
+    if (const auto begun = SubmissionGate(place->state)
+                               .pause_until(std::chrono::system_clock::now() + *pause, *within);
         !begun)
       return shell.report(begun.error());
   const auto stopped = stop_until_gone(*place, arguments, *within);

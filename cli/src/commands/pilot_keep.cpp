@@ -62,14 +62,14 @@ ExitStatus run_keep(Shell& shell, const KeepArguments& arguments) {
   const Ending ending(arguments.while_input_is_open);
   Client client = shell.client();
   const pilot::SlurmCommands slurm = slurm_commands();
-  const PilotPause pause(place->state);
-  if (const auto over = pause.begin({}, no_pause_yet_within); !over)
+  const SubmissionGate gate(place->state);
+  if (const auto over = gate.pause_until({}, no_pause_yet_within); !over)
     return shell.report(over.error());
   const SystemClock clock;
   PilotKeeper keeper(std::move(*options),
                      {.get = [&client](const std::string& path) { return client.get(path); },
                       .slurm = slurm,
-                      .pause = pause,
+                      .gate = gate,
                       .clock = clock,
                       .say = [&shell](const std::string& line) { shell.note(line); }});
   MonotonicTime answered = clock.now();

@@ -29,7 +29,7 @@ void PilotKeeper::look() {
   const MonotonicTime now = parts_.clock.now();
   const bool wanted =
       json::parse(parts_.get("/v1/demand")).value("cores_wanted", std::uint64_t{0}) > 0;
-  if (!wanted) hopeless_.clear();
+  if (!wanted) hopeless_.clear();  // what is noted of it stays, for who asks afterwards
   if (!wanted && !has_pilots_ && now - listed_ < look_when_idle) return;
   auto jobs = parts_.slurm.list(options_.request.job_name);
   if (!jobs) {
@@ -79,13 +79,22 @@ void PilotKeeper::follow(const pilot::Pilot& one) {
   if (!one.joined || found->second.joined) return;
   found->second.joined = true;
   controller_.pilot_joined();
-  note_trouble(log_folder(), "");
+  trouble_.clear();
+  note_troubles();
 }
 
-/// Also to who asks for the pilots.
 void PilotKeeper::say_trouble(const std::string& trouble) {
-  note_trouble(log_folder(), trouble);
+  trouble_ = trouble;
+  note_troubles();
   parts_.say(trouble);
+}
+
+/// For who asks for the pilots, and for who asks why there is no room.
+void PilotKeeper::note_troubles() const {
+  std::string lines;
+  if (!trouble_.empty()) lines = "the last pilot by demand has not come: " + trouble_ + "\n";
+  for (const std::string& one : hopeless_) lines += one + "\n";
+  note_trouble(log_folder(), lines);
 }
 
 /// They would keep others from waiting, and nobody would know why none starts.
@@ -131,11 +140,12 @@ void PilotKeeper::complete(pilot::Pilot& known) const {
 /// Once, until there is no such demand any more.
 void PilotKeeper::say_what_is_hopeless() {
   std::set<std::string> now;
-  for (const std::string& line : controller_.hopeless()) {
+  for (const std::string& one : controller_.hopeless()) {
+    const std::string line = "no pilot is submitted for " + one;
     now.insert(line);
-    if (!hopeless_.contains(line)) parts_.say("no pilot is submitted for " + line);
+    if (!hopeless_.contains(line)) parts_.say(line);
   }
-  hopeless_ = std::move(now);
+  if (std::exchange(hopeless_, now) != now) note_troubles();
 }
 
 /// Whatever Slurm says of one submission it says of the next; each may take until a deadline.
@@ -152,7 +162,7 @@ void PilotKeeper::act(const std::vector<pilot::PilotAction>& actions, MonotonicT
 }
 
 std::optional<UniqueFd> PilotKeeper::may_submit() {
-  auto held = parts_.pause.hold_off(std::chrono::system_clock::now());
+  auto held = parts_.gate.enter_unless_paused(std::chrono::system_clock::now());
   if (!held) {
     parts_.say("no pilot is submitted: " + held.error().message);
     return std::nullopt;

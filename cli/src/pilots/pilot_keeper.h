@@ -13,7 +13,7 @@
 #include "pilot/look_interval.h"
 #include "pilot/pilot_controller.h"
 #include "pilot/slurm_commands.h"
-#include "pilots/pilot_pause.h"
+#include "pilots/submission_gate.h"
 
 namespace orchid::cli {
 
@@ -28,7 +28,7 @@ class PilotKeeper {
   struct Parts {
     std::function<std::string(const std::string& path)> get;  // from the gateway; throws Error
     const pilot::SlurmCommands& slurm;
-    const PilotPause& pause;
+    const SubmissionGate& gate;
     const Clock& clock;
     std::function<void(const std::string& line)> say;  // what it did, and why it could not
   };
@@ -55,6 +55,7 @@ class PilotKeeper {
     return options_.request.log_file.parent_path();
   }
   void say_trouble(const std::string& trouble);
+  void note_troubles() const;
   void was_refused(const Failure& refusal, std::chrono::seconds time, MonotonicTime now);
   void act(const std::vector<pilot::PilotAction>& actions, MonotonicTime now);
   void cancel(const pilot::CancelPilot& unwanted);
@@ -67,7 +68,8 @@ class PilotKeeper {
   Parts parts_;
   pilot::PilotController controller_;
   std::map<std::uint64_t, Submitted> submitted_;  // by job; those that wait or run
-  std::set<std::string> hopeless_;                // that has been said
+  std::string trouble_;                           // of the last pilot; "": it has joined
+  std::set<std::string> hopeless_;                // demand that no pilot can serve, as it was said
   bool has_pilots_ = true;                        // as far as is known
   MonotonicTime listed_;
   std::string cluster_;  // that Slurm's commands ask; "": not known yet

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <optional>
+#include <sstream>
 
 #include "foundation/files.h"
 #include "foundation/units.h"
@@ -47,18 +49,21 @@ void remove_old_logs(const std::filesystem::path& folder,
     std::filesystem::remove(log_of(folder, gone[i]), error);
 }
 
-void note_trouble(const std::filesystem::path& folder, const std::string& trouble) {
+void note_trouble(const std::filesystem::path& folder, const std::string& lines) {
   std::error_code ignored;
-  if (trouble.empty())
+  if (lines.empty())
     std::filesystem::remove(folder / trouble_file, ignored);
   else
-    (void)write_file_atomically(folder / trouble_file, as_bytes(trouble));
+    (void)write_file_atomically(folder / trouble_file, as_bytes(lines));
 }
 
-std::optional<std::string> noted_trouble(const std::filesystem::path& folder) {
+std::vector<std::string> noted_trouble(const std::filesystem::path& folder) {
+  std::vector<std::string> lines;
   const auto content = read_file(folder / trouble_file, 64_KiB);
-  if (!content) return std::nullopt;
-  return std::string(as_text(*content));
+  if (!content) return lines;
+  std::istringstream text{std::string(as_text(*content))};
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
 }
 
 }  // namespace orchid::cli

@@ -1,10 +1,9 @@
-// pilots/pilot_logs.h: what pilots have written: a file for each job, JOB.log; and why the last one
-// by demand did not come.
+// pilots/pilot_logs.h: what pilots have written: a file for each job, JOB.log; and why those by
+// demand do not come.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,10 +20,10 @@ namespace orchid::cli {
 void remove_old_logs(const std::filesystem::path& folder,
                      const std::vector<pilot::PilotJob>& in_queue, std::size_t kept);
 
-/// In a file beside the logs, for `orchid pilot list`; an empty text: the last one has joined. A
-/// folder that cannot be written has none.
-void note_trouble(const std::filesystem::path& folder, const std::string& trouble);
-/// Nothing: there is none.
-[[nodiscard]] std::optional<std::string> noted_trouble(const std::filesystem::path& folder);
+/// Why pilots by demand do not come: whole lines, in a file beside the logs; an empty text: nothing
+/// is wrong. A folder that cannot be written has none.
+void note_trouble(const std::filesystem::path& folder, const std::string& lines);
+/// Nothing: nothing is wrong, or it cannot be read.
+[[nodiscard]] std::vector<std::string> noted_trouble(const std::filesystem::path& folder);
 
 }  // namespace orchid::cli

@@ -6,8 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -35,22 +37,32 @@ Result<UniqueFd> input_file(const std::string& input) {
   return file;
 }
 
-/// Ours, but Slurm's messages shall be the ones that we know.
-std::vector<std::string> plain_environment() {
+bool begins_with_one_of(std::string_view text, std::span<const std::string_view> beginnings) {
+  return std::ranges::any_of(
+      beginnings, [text](std::string_view beginning) { return text.starts_with(beginning); });
+}
+
+/// Slurm's messages shall be the ones that we know, and its options ours.
+constexpr std::array<std::string_view, 6> never{
+    "LC_", "LANG=", "LANGUAGE=", "SBATCH_", "SQUEUE_", "SCANCEL_"};
+constexpr std::array<std::string_view, 8> needs{
+    "PATH=", "LD_LIBRARY_PATH=", "HOME=", "USER=", "LOGNAME=", "SHELL=", "SLURM_", "SPANK_"};
+
+std::vector<std::string> environment_of(Inherited inherited) {
   std::vector<std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
-    if (!text.starts_with("LC_") && !text.starts_with("LANG=") && !text.starts_with("LANGUAGE=") &&
-        !text.starts_with("SBATCH_") && !text.starts_with("SQUEUE_") &&
-        !text.starts_with("SCANCEL_"))
+    if (begins_with_one_of(text, never)) continue;
+    if (inherited == Inherited::all || begins_with_one_of(text, needs))
       variables.emplace_back(text);
   }
   variables.emplace_back("LC_ALL=C");
   return variables;
 }
 
-Result<pid_t> spawn(std::vector<std::string> words, int input, int output, int errors) {
-  std::vector<std::string> environment = plain_environment();
+Result<pid_t> spawn(std::vector<std::string> words, Inherited inherited, int input, int output,
+                    int errors) {
+  std::vector<std::string> environment = environment_of(inherited);
   const std::vector<char*> arguments = pointers_to(words);
   const std::vector<char*> variables = pointers_to(environment);
   posix_spawn_file_actions_t actions;
@@ -117,7 +129,7 @@ Result<void> read_all(std::array<Stream, 2>& streams, Clock::time_point give_up,
 }  // namespace
 
 Result<CommandOutput> run_command(const std::vector<std::string>& words, const std::string& input,
-                                  std::chrono::milliseconds deadline) {
+                                  std::chrono::milliseconds deadline, Inherited inherited) {
   const auto give_up = Clock::now() + deadline;
   auto file = input_file(input);
   if (!file) return fail(std::move(file.error()));
@@ -125,7 +137,7 @@ Result<CommandOutput> run_command(const std::vector<std::string>& words, const s
   if (!out) return fail(std::move(out.error()));
   auto err = make_pipe();
   if (!err) return fail(std::move(err.error()));
-  const auto pid = spawn(words, file->get(), out->writer.get(), err->writer.get());
+  const auto pid = spawn(words, inherited, file->get(), out->writer.get(), err->writer.get());
   if (!pid) return fail(pid.error());
   out->writer.reset();
   err->writer.reset();

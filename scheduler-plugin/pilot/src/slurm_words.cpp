@@ -35,6 +35,9 @@ std::string tidy(std::string_view errors) {
   return words;
 }
 
+constexpr std::string_view another_munge =
+    "munge must run here with the cluster's key, and a clock that agrees with the cluster's; an "
+    "administrator must repair it";
 constexpr std::string_view shorter =
     "ask for less with --time; 'sinfo' shows the partition's limit";
 constexpr std::string_view fewer_nodes =
@@ -66,14 +69,10 @@ constexpr std::array explanations{
     Explanation{"Access/permission denied", ErrorCode::denied, "the site does not allow it"},
     Explanation{"not permitted to use this partition", ErrorCode::denied,
                 "the site does not let you use this partition; choose another one"},
-    Explanation{"nvalid authentication credential", ErrorCode::unauthenticated,
-                "munge's key here is not the cluster's; an administrator must repair it"},
-    Explanation{"Protocol authentication error", ErrorCode::unauthenticated,
-                "munge's key here is not the cluster's; an administrator must repair it"},
-    Explanation{"unge", ErrorCode::unauthenticated,
-                "munge does not run here, or its key is not the cluster's"},
-    Explanation{"Zero Bytes were transmitted", ErrorCode::unauthenticated,
-                "munge's key here is not the cluster's; an administrator must repair it"},
+    Explanation{"nvalid authentication credential", ErrorCode::unauthenticated, another_munge},
+    Explanation{"Protocol authentication error", ErrorCode::unauthenticated, another_munge},
+    Explanation{"unge", ErrorCode::unauthenticated, another_munge},
+    Explanation{"Zero Bytes were transmitted", ErrorCode::unauthenticated, another_munge},
     Explanation{"Unable to contact slurm controller", ErrorCode::unreachable,
                 "slurmctld does not answer; what runs goes on, try again later ('scontrol ping')"},
     Explanation{"slurm.conf", ErrorCode::unreachable,
@@ -186,14 +185,18 @@ std::optional<Failure> never_starts(const PilotJob& job) {
 
 Failure explain(std::string_view command, int status, std::string_view errors) {
   const std::string words = tidy(errors);
-  if (const Explanation* known = find_in(explanations, errors))
+  // Where a QOS denies what is over its limits, the reason that would be for ever is named.
+  const Explanation* known = find_in(reasons_for_ever, errors);
+  if (known == nullptr) known = find_in(explanations, errors);
+  if (known != nullptr)
     return {known->code, fmt::format("Slurm says: {}. {}", words, known->advice)};
   return {ErrorCode::system, fmt::format("{} ended with status {}: {}", command, status,
                                          words.empty() ? "it gave no reason" : words)};
 }
 
 bool reason_is_to_come(const PilotJob& job) {
-  return job.waits() && job.reason.find("PartitionConfig") != std::string::npos;
+  return job.waits() &&
+         (job.reason == "(None)" || job.reason.find("PartitionConfig") != std::string::npos);
 }
 
 bool is_about_time(const Failure& refusal) {

@@ -14,27 +14,15 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
+from munge_daemon import CLOCK_FAKER  # noqa: E402
 from processes import alive, expect, family  # noqa: E402
 from site_of_pilots import KNOWN_CLUSTER, automatic, orchid_beside  # noqa: E402
 from slurm_cluster import measured, started, wait_until  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
 NODES = ("--nodes", "3", "--cores", "2")
-CLOCK_FAKER = next(pathlib.Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
 NODE_DOWN_S = 90  # SlurmdTimeout is 15 s; slurmctld looks every third of it, and pings before
 CHURN_S = 20
-
-
-@contextlib.contextmanager
-def another_gateway(site, settings):
-    site.stop_gateway()
-    site.start_gateway(settings)
-    try:
-        yield
-    finally:
-        if site.gateway.poll() is None:
-            site.stop_gateway()
-        site.start_gateway()
 
 
 class Calls(threading.Thread):
@@ -100,7 +88,7 @@ def a_node_goes_down_under_running_calls(site):
 
 
 def a_node_is_drained_under_running_calls(site):
-    with another_gateway(site, KNOWN_CLUSTER):
+    with site.other_settings(KNOWN_CLUSTER):
         site.orchid("deploy", pathlib.Path(TEST_FUNCTIONS) / "sleeps.bc", "--name", "sleeps")
         executors = pilots_on(site, "n1", "n2")
         call = site.calling("sleeps", "5000")
@@ -131,7 +119,7 @@ def where_it_ran(site, function, data):
 
 
 def a_killed_slurmd_harms_no_call(site):
-    with another_gateway(site, KNOWN_CLUSTER):
+    with site.other_settings(KNOWN_CLUSTER):
         site.orchid("deploy", pathlib.Path(TEST_FUNCTIONS) / "sleeps.bc", "--name", "sleeps")
         first = pilots_on(site, "n1")["n1"]
         everybody = family(first)
@@ -158,7 +146,7 @@ def a_killed_slurmd_harms_no_call(site):
 
 
 def pilots_outlive_slurmctld(site):
-    with another_gateway(site, automatic(site)):
+    with site.other_settings(automatic(site)):
         site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
         with Calls(site, "hello", "orchid", "orchid") as calls:
             wait_until(lambda: calls.done > 0, "a pilot serves", site.trouble, 60)
@@ -179,18 +167,11 @@ def pilots_outlive_slurmctld(site):
         wait_until(lambda: not site.pilots(), "a pilot that nobody uses goes, as before", lambda: site.said() + site.trouble(), 60)
 
 
-def log_from_here(site):
-    """What the gateway says from now on."""
-    log = site.folder / "gateway.log"
-    start = log.stat().st_size
-    return lambda: log.read_bytes()[start:].decode(errors="replace")
-
-
 def demand_outlasts_a_slurmctld_that_is_down(site):
-    with another_gateway(site, automatic(site)):
+    with site.other_settings(automatic(site)):
         site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
         expect(not site.pilots(), "nobody serves")
-        said = log_from_here(site)
+        said = site.said_from_here()
         site.cluster.manage("stop", "slurmctld")
         try:
             call = site.calling("hello", "orchid")
@@ -206,9 +187,9 @@ def demand_outlasts_a_slurmctld_that_is_down(site):
 def demand_outlasts_a_partition_that_takes_no_jobs(site):
     site.cluster.run("scontrol", "update", "partitionname=idle", "state=drain")
     try:
-        with another_gateway(site, automatic(site)):
+        with site.other_settings(automatic(site)):
             site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
-            said = log_from_here(site)
+            said = site.said_from_here()
             call = site.calling("hello", "orchid")
             wait_until(lambda: "a pilot was refused" in said(), "the gateway says that Slurm refuses pilots", said)
             expect("Required partition not available" in said(), f"and why: {said()}")
@@ -228,9 +209,9 @@ def pilots_that_slurm_would_never_start_are_refused(site):
         done = site.orchid("pilot", "start", "--address", site.address, "--partition", "idle", "--time", "10m", check=False)
         expect(done.returncode == 3 and "would wait for ever" in done.stderr and "--time" in done.stderr, f"{done.returncode} {done.stderr}")
         expect(not site.pilots(), "none is left in the queue")
-        with another_gateway(site, automatic(site, longest="8m")):
+        with site.other_settings(automatic(site, longest="8m")):
             site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
-            said = log_from_here(site)
+            said = site.said_from_here()
             out, err = site.calling("hello", "orchid").communicate(timeout=90)
             expect("orchid" in out, f"shorter ones come, and serve the call: {out} {err} {said()}")
             expect("PartitionTimeLimit" in said() and "later ones last" in said(), f"which the gateway says: {said()}")
@@ -242,9 +223,9 @@ def pilots_that_slurm_would_never_start_are_refused(site):
 def pilots_that_end_at_once_are_not_followed_at_once(site):
     """There is no service of the site on these nodes."""
     nowhere = automatic(site, site=True, host_socket=str(site.folder / "no-service"))
-    with another_gateway(site, nowhere):
+    with site.other_settings(nowhere):
         site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
-        said = log_from_here(site)
+        said = site.said_from_here()
         call = site.calling("hello", "orchid")
         died = re.compile(r"pilot (\d+) has ended on (n\d), and its executor has never joined: (\S+) says why")
         wait_until(lambda: len(died.findall(said())) >= 2, "the gateway says that pilots end", said)
@@ -254,13 +235,15 @@ def pilots_that_end_at_once_are_not_followed_at_once(site):
         expect(said().count("submitted pilot") <= 3, f"there is a pause between them: {said()}")
         listed = site.orchid("pilot", "list").stderr
         expect("by demand has not come" in listed and "has never joined" in listed, f"'orchid pilot list' says so, too: {listed}")
+        explained = site.orchid("explain").stderr
+        expect("has never joined" in explained, f"and 'orchid explain': {explained}")
         call.kill()
         call.communicate()
         site.orchid("pilot", "stop", "--all")
 
 
 def an_array_of_a_thousand_jobs_churns(site):
-    with another_gateway(site, automatic(site)):
+    with site.other_settings(automatic(site)):
         site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
         told = site.cluster.run("sbatch", "--parsable", "--partition=batch", "--array=1-1000%4", "--output=/dev/null", "--wrap", "exec sleep 0.2")
         array = told.split(";")[0]
@@ -340,7 +323,7 @@ def pilots_that_wait_do_not_outlast_their_gateway(site):
     site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
     full = site.cluster.run("sbatch", "--parsable", "--partition=batch", "--nodes=3", "--exclusive", "--output=/dev/null", "--wrap", "exec sleep 600")
     site.cluster.wait_for_state(full, "RUNNING")
-    with another_gateway(site, automatic(site, gateway_grace="5s")):
+    with site.other_settings(automatic(site, gateway_grace="5s")):
         call = site.calling("hello", "orchid")
         wait_until(site.pilots, "a pilot by demand waits", lambda: site.said() + site.trouble())
         own = site.start_pilot("--partition", "idle")
@@ -364,7 +347,7 @@ def pilots_that_wait_do_not_outlast_their_gateway(site):
 def pilots_that_start_in_an_outage_do_not_outlast_it(site):
     full = site.cluster.run("sbatch", "--parsable", "--partition=batch", "--nodes=3", "--exclusive", "--output=/dev/null", "--wrap", "exec sleep 600")
     site.cluster.wait_for_state(full, "RUNNING")
-    with another_gateway(site, "[pilots]\ngateway_grace = \"10s\"\n"):
+    with site.other_settings("[pilots]\ngateway_grace = \"10s\"\n"):
         late = site.start_pilot("--partition", "idle", "--gateway-grace", "10m")
         wait_until(lambda: process_of(site, "guard"), "there is somebody to look after it", site.said)
         guard = process_of(site, "guard")
@@ -378,7 +361,7 @@ def pilots_that_start_in_an_outage_do_not_outlast_it(site):
 def with_its_guard_gone_too_slurm_removes_what_waits(site):
     full = site.cluster.run("sbatch", "--parsable", "--partition=batch", "--nodes=3", "--exclusive", "--output=/dev/null", "--wrap", "exec sleep 600")
     site.cluster.wait_for_state(full, "RUNNING")
-    with another_gateway(site, ""):
+    with site.other_settings(""):
         site.start_pilot("--partition", "idle", "--wait-at-most", "5s")
         wait_until(lambda: process_of(site, "guard"), "there is somebody to look after it", site.said)
         guard = process_of(site, "guard")
@@ -411,8 +394,10 @@ def main():
     slurm_cluster.skip_without_slurm()
     cases = [a_node_goes_down_under_running_calls, a_node_is_drained_under_running_calls, a_killed_slurmd_harms_no_call,
              pilots_outlive_slurmctld, demand_outlasts_a_slurmctld_that_is_down, demand_outlasts_a_partition_that_takes_no_jobs,
-             pilots_that_slurm_would_never_start_are_refused, pilots_that_end_at_once_are_not_followed_at_once, an_array_of_a_thousand_jobs_churns, a_nodes_clock_is_an_hour_wrong, a_share_knows_its_end_whatever_the_clock_says,
-             pilots_that_wait_do_not_outlast_their_gateway, pilots_that_start_in_an_outage_do_not_outlast_it, with_its_guard_gone_too_slurm_removes_what_waits, a_time_limit_ends_no_call]
+             pilots_that_slurm_would_never_start_are_refused, pilots_that_end_at_once_are_not_followed_at_once,
+             an_array_of_a_thousand_jobs_churns, a_nodes_clock_is_an_hour_wrong, a_share_knows_its_end_whatever_the_clock_says,
+             pilots_that_wait_do_not_outlast_their_gateway, pilots_that_start_in_an_outage_do_not_outlast_it,
+             with_its_guard_gone_too_slurm_removes_what_waits, a_time_limit_ends_no_call]
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
         for case in cases:
             measured(case, site, wanted=sys.argv[4:])

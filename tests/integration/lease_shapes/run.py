@@ -134,6 +134,8 @@ def what_no_node_has_starts_no_pilot(site):
     expect(not site.pilots(), f"no pilot is started for it: {site.pilots()}")
     expect(log_of(site).count(told) == before + 1 and "no node has the feature none-such" in log_of(site),
            f"that is said once: {site.said()}")
+    explained = site.orchid("explain", refusal["detail"].split("explain ")[1].split("'")[0]).stderr
+    expect("no node has the feature none-such" in explained, f"and to who asks why: {explained}")
 
 
 def main():

@@ -8,11 +8,11 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
+from munge_daemon import munged  # noqa: E402
 from slurm_cluster import measured, started, wait_until  # noqa: E402
 from processes import alive, expect, family  # noqa: E402
 from site_of_pilots import automatic, orchid_beside  # noqa: E402
@@ -158,7 +158,7 @@ def what_is_wrong_is_said(site):
     expect(status == 2 and "ask for less" in said, f"more cores than a node has: {status} {said}")
     status, said = refusal(site, "--partition", "idle", environment={"PATH": "/nonexistent"})
     expect(status == 3 and "no Slurm here" in said, f"no Slurm: {status} {said}")
-    with_another_key(site)
+    with_another_munge(site)
     site.cluster.manage("stop", "slurmctld")
     status, said = refusal(site, "--partition", "idle")
     expect(status == 3 and "slurmctld does not answer" in said, f"no slurmctld: {status} {said}")
@@ -166,23 +166,21 @@ def what_is_wrong_is_said(site):
     wait_until(lambda: "idle" in site.cluster.run("sinfo", "--noheader", check=False), "slurmctld is back")
 
 
-def with_another_key(site):
-    with tempfile.TemporaryDirectory(prefix="orchid-", dir="/tmp") as name:
-        folder = pathlib.Path(name)
-        (folder / "key").write_bytes(os.urandom(128))
-        (folder / "key").chmod(0o400)
-        munged = subprocess.Popen(["/usr/sbin/munged", "--foreground", "--force", f"--key-file={folder}/key", f"--socket={folder}/socket",
-                                   f"--pid-file={folder}/pid", f"--seed-file={folder}/seed", f"--log-file={folder}/log"],
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            wait_until((folder / "socket").exists, "munged listens")
-            text = site.cluster.configuration.read_text()
-            (folder / "slurm.conf").write_text(re.sub(r"AuthInfo=.*", f"AuthInfo=socket={folder}/socket", text))
-            status, said = refusal(site, "--partition", "idle", environment={"SLURM_CONF": str(folder / "slurm.conf")})
-            expect(status == 6 and "munge" in said, f"another munge key: {status} {said}")
-        finally:
-            munged.terminate()
-            munged.wait(timeout=10)
+def nobody_sees_the_submitters_environment(site):
+    done = site.orchid("pilot", "start", "--json", "--address", site.address, "--host-identity", "node", "--partition", "idle", "--node-list",
+                       "n1", "--scheduling", "normal", environment={"SECRET_OF_MINE": "hunter2", "HOME": str(site.folder)})
+    executor = site.wait_for_executor("n1")
+    variables = dict(one.partition("=")[::2] for one in pathlib.Path(f"/proc/{executor}/environ").read_text().split("\0"))
+    expect("SECRET_OF_MINE" not in variables, f"it has stayed with its owner: {sorted(variables)}")
+    expect(variables["SLURM_JOB_ID"] == str(json.loads(done.stdout)["pilots"][0]["job"]), f"the job is Slurm's: {sorted(variables)}")
+    site.orchid("pilot", "stop", "--all")
+
+
+def with_another_munge(site):
+    for clock, what in ((None, "another key"), ("+1h", "a clock that is early"), ("-1h", "a clock that is late")):
+        with munged(site.cluster, clock) as configuration:
+            status, said = refusal(site, "--partition", "idle", environment={"SLURM_CONF": str(configuration)})
+            expect(status == 6 and "munge" in said and "clock" in said, f"{what}: {status} {said}")
 
 
 def pilots_of_a_killed_gateway_end_by_themselves(site):
@@ -283,7 +281,7 @@ def pilots_by_demand_have_mixed_lengths_and_are_followed_by_others(site):
 
 def main():
     slurm_cluster.skip_without_slurm()
-    cases = [a_script_can_be_read_before, a_pilot_joins_serves_and_leaves, a_pilot_takes_what_a_batch_job_leaves_of_a_node, a_cancelled_pilots_call_ends_on_another,
+    cases = [a_script_can_be_read_before, a_pilot_joins_serves_and_leaves, nobody_sees_the_submitters_environment, a_pilot_takes_what_a_batch_job_leaves_of_a_node, a_cancelled_pilots_call_ends_on_another,
              a_batch_job_takes_a_pilots_cores, one_pilot_may_have_several_nodes, only_own_pilots_are_stopped_and_no_more_than_allowed,
              pilots_of_a_killed_gateway_end_by_themselves, what_a_killed_executor_leaves_goes_with_the_next_pilot, pilots_come_and_go_by_demand,
              none_is_left_when_all_are_stopped_whatever_is_wanted, pilots_by_demand_have_mixed_lengths_and_are_followed_by_others, what_is_wrong_is_said]

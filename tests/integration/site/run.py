@@ -403,9 +403,15 @@ def with_cgroups():
     if not all(os.access(tree, os.W_OK) for tree in needed):
         print("not tested: jobs in control groups, since none may be written here")
         return
+    before = slurms_groups()
     with started("--nodes", "1", "--cores", "2", "--cgroups") as cluster, orchid_beside(PROGRAMS, cluster) as site:
         for case in cases:
             measured(case, site, wanted=sys.argv[4:])
+    expect(slurms_groups() == before, f"the cluster's groups are gone: {slurms_groups() - before}")
+
+
+def slurms_groups():
+    return {group for pattern in ("system.slice", "*slurm*", "*/*slurm*") for group in GROUP_TREES.glob(pattern)}
 
 
 def main():

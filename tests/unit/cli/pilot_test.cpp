@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "pilots/pilot_logs.h"
-#include "pilots/pilot_pause.h"
 #include "pilots/pilot_place.h"
+#include "pilots/submission_gate.h"
 #include "run_orchid.h"
 #include "scratch.h"
 
@@ -42,29 +42,29 @@ TEST_CASE("the logs of the last pilots stay, and of those in the queue") {
   CHECK_FALSE(std::filesystem::exists(scratch / "10.log"));
   CHECK(log_of(scratch.path(), 12) == scratch / "12.log");
   remove_old_logs(scratch / "nothing", {}, 0);
-  CHECK_FALSE(noted_trouble(scratch.path()).has_value());
-  note_trouble(scratch.path(), "refused");
-  CHECK(noted_trouble(scratch.path()) == "refused");
+  CHECK(noted_trouble(scratch.path()).empty());
+  note_trouble(scratch.path(), "refused\ntoo wide\n");
+  CHECK(noted_trouble(scratch.path()) == std::vector<std::string>{"refused", "too wide"});
   note_trouble(scratch.path(), "");
-  CHECK_FALSE(noted_trouble(scratch.path()).has_value());
+  CHECK(noted_trouble(scratch.path()).empty());
 }
 
 TEST_CASE("a pause begins when no submission is under way, and keeps others from beginning") {
   using namespace std::chrono_literals;
   const Scratch scratch;
-  const PilotPause pause(scratch.path());
-  const PilotPause::SystemTime now{std::chrono::seconds(1'000)};
+  const SubmissionGate gate(scratch.path());
+  const SubmissionGate::SystemTime now{std::chrono::seconds(1'000)};
   {
-    const auto submission = pause.hold_off(now);
+    const auto submission = gate.enter_unless_paused(now);
     REQUIRE((submission && *submission));
-    CHECK(pause.begin(now + 10s, 0ms).error().code == ErrorCode::timed_out);
+    CHECK(gate.pause_until(now + 10s, 0ms).error().code == ErrorCode::timed_out);
   }
-  REQUIRE(pause.begin(now + 10s, 0ms).has_value());
-  CHECK_FALSE(pause.hold_off(now + 9s).value().has_value());
-  CHECK(pause.hold_off(now + 10s).value().has_value());
-  REQUIRE(pause.begin({}, 0ms).has_value());
-  CHECK(pause.hold_off(now).value().has_value());
-  CHECK_FALSE(PilotPause(scratch / "nothing").hold_off(now).has_value());
+  REQUIRE(gate.pause_until(now + 10s, 0ms).has_value());
+  CHECK_FALSE(gate.enter_unless_paused(now + 9s).value().has_value());
+  CHECK(gate.enter_unless_paused(now + 10s).value().has_value());
+  REQUIRE(gate.pause_until({}, 0ms).has_value());
+  CHECK(gate.enter_unless_paused(now).value().has_value());
+  CHECK_FALSE(SubmissionGate(scratch / "nothing").enter_unless_paused(now).has_value());
 }
 
 TEST_CASE("nodes are told an address that is not the gateway's own host's alone") {

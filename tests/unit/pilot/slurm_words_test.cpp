@@ -42,7 +42,8 @@ TEST_CASE("a job that will never start is told from one that waits") {
   };
   for (const char* reason :
        {"(Resources)", "(Priority)", "(ReqNodeNotAvail, UnavailableNodes:n1)", "(PartitionDown)",
-        "(QOSMaxJobsPerUserLimit)", "(AssocGrpCpuLimit)", "(BeginTime)", "(None)"})
+        "(QOSMaxJobsPerUserLimit)", "(AssocGrpCpuLimit)", "(BeginTime)", "(None)",
+        "(QOSMaxCpuPerUserLimit)", "(QOSGrpCpuLimit)", "(AssocMaxJobsLimit)"})
     CHECK_MESSAGE(!refusal(reason), reason);
   struct Row {
     const char* reason;
@@ -53,6 +54,7 @@ TEST_CASE("a job that will never start is told from one that waits") {
                          Row{"(QOSMaxWallDurationPerJobLimit)", ErrorCode::quota, true},
                          Row{"(AssocMaxWallDurationPerJobLimit)", ErrorCode::quota, true},
                          Row{"(QOSMaxCpuPerJobLimit)", ErrorCode::quota, false},
+                         Row{"(QOSMinCpuNotSatisfied)", ErrorCode::quota, false},
                          Row{"(PartitionNodeLimit)", ErrorCode::quota, false},
                          Row{"(AccountNotAllowed)", ErrorCode::denied, false},
                          Row{"(BadConstraints)", ErrorCode::bad_request, false}}) {
@@ -67,7 +69,24 @@ TEST_CASE("a job that will never start is told from one that waits") {
   CHECK_FALSE(refusal("n1", "idle", "RUNNING").has_value());
   CHECK_FALSE(refusal("(PartitionConfig)").has_value());
   CHECK(reason_is_to_come({.job = 17, .state = "PENDING", .reason = "(PartitionConfig)"}));
+  CHECK(reason_is_to_come({.job = 17, .state = "PENDING", .reason = "(None)"}));
   CHECK_FALSE(reason_is_to_come({.job = 17, .state = "PENDING", .reason = "(Resources)"}));
+}
+
+TEST_CASE("where a QOS denies what is over its limits, the advice is about that limit") {
+  const std::string policy =
+      "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit "
+      "limit, user's size and/or time limits)\n";
+  const Failure too_long =
+      explain("sbatch", 1, "sbatch: error: QOSMaxWallDurationPerJobLimit\n" + policy);
+  CHECK(too_long.message.find("--time") != std::string::npos);
+  CHECK(is_about_time(too_long));
+  const Failure too_wide = explain("sbatch", 1, "sbatch: error: QOSMaxCpuPerJobLimit\n" + policy);
+  CHECK(too_wide.message.find("fewer cores") != std::string::npos);
+  const Failure too_many =
+      explain("sbatch", 1, "sbatch: error: QOSMaxSubmitJobPerUserLimit\n" + policy);
+  CHECK(too_many.message.find("stop pilots") != std::string::npos);
+  for (const Failure& one : {too_long, too_wide, too_many}) CHECK(one.code == ErrorCode::quota);
 }
 
 TEST_CASE("what Slurm says becomes an error that says what to do") {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "foundation/result.h"
+#include "pilot/command_runner.h"
 
 namespace orchid::pilot {
 
@@ -46,7 +47,8 @@ class SlurmCommands {
 
  private:
   [[nodiscard]] Result<std::string> run(const std::vector<std::string>& words,
-                                        const std::string& input) const;
+                                        const std::string& input,
+                                        Inherited inherited = Inherited::all) const;
   Options options_;
 };
 

@@ -23,8 +23,9 @@ extern const std::string_view queue_format;
 /// account that do not deny at submission (reasons: squeue's manual, "job reason codes"). `quota`,
 /// `denied` or `bad_request`.
 [[nodiscard]] std::optional<Failure> never_starts(const PilotJob& job);
-/// Whether it has only the reason that Slurm gives at submission to a job that does not fit its
-/// partition as that is now; the next pass says which limit that is, or that it only has to wait.
+/// Whether slurmctld has not looked at it yet, or not closely: it has no reason, or the one that it
+/// gets at submission when it does not fit its partition as that is now. The next pass says which
+/// limit that is, or that it only has to wait.
 [[nodiscard]] bool reason_is_to_come(const PilotJob& job);
 /// Why a command failed, from what it said on standard error.
 [[nodiscard]] Failure explain(std::string_view command, int status, std::string_view errors);

@@ -1,5 +1,5 @@
-// pilots/pilot_pause.h: one submits pilots of a gateway at a time; and who has ended all of them
-// wants no others by demand at once.
+// pilots/submission_gate.h: one submits pilots of a gateway at a time; and who has ended all of
+// them wants no others by demand at once.
 #pragma once
 #include <chrono>
 #include <filesystem>
@@ -12,20 +12,20 @@ namespace orchid::cli {
 
 /// A file in the gateway's state directory says until when (seconds since 1970); who submits by
 /// demand has it locked meanwhile. Any thread.
-class PilotPause {
+class SubmissionGate {
  public:
   using SystemTime = std::chrono::system_clock::time_point;
-  explicit PilotPause(const std::filesystem::path& state) : file_(state / "pilots-paused") {}
+  explicit SubmissionGate(const std::filesystem::path& state) : file_(state / "pilots-paused") {}
 
   /// When it returns no submission is under way, and until `end` none begins. Errors: `system`,
   /// `denied`, `timed_out` (after `patience` one is under way still).
-  [[nodiscard]] Result<void> begin(SystemTime end, std::chrono::milliseconds patience) const;
+  [[nodiscard]] Result<void> pause_until(SystemTime end, std::chrono::milliseconds patience) const;
   /// For who submits because somebody has said so, pause or not: nobody else submits meanwhile.
-  /// Errors: as of `begin`.
-  [[nodiscard]] Result<UniqueFd> hold(std::chrono::milliseconds patience) const;
+  /// Errors: as of `pause_until`.
+  [[nodiscard]] Result<UniqueFd> enter(std::chrono::milliseconds patience) const;
   /// Nothing while there is a pause; otherwise none begins as long as this is held. Errors:
   /// `system`, `denied`.
-  [[nodiscard]] Result<std::optional<UniqueFd>> hold_off(SystemTime now) const;
+  [[nodiscard]] Result<std::optional<UniqueFd>> enter_unless_paused(SystemTime now) const;
 
  private:
   std::filesystem::path file_;

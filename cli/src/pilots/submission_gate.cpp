@@ -1,4 +1,4 @@
-#include "pilots/pilot_pause.h"
+#include "pilots/submission_gate.h"
 
 #include <unistd.h>
 
@@ -20,17 +20,17 @@ Result<UniqueFd> locked(const std::filesystem::path& path, milliseconds patience
                    "a pilot is being submitted, and Slurm has not answered yet; try again");
 }
 
-PilotPause::SystemTime end_in(int file) {
+SubmissionGate::SystemTime end_in(int file) {
   std::array<char, 32> text{};
   const ssize_t length = ::pread(file, text.data(), text.size(), 0);
   std::int64_t end = 0;  // of an empty file: long ago
   if (length > 0) std::from_chars(text.data(), text.data() + length, end);
-  return PilotPause::SystemTime(seconds(end));
+  return SubmissionGate::SystemTime(seconds(end));
 }
 
 }  // namespace
 
-Result<void> PilotPause::begin(SystemTime end, milliseconds patience) const {
+Result<void> SubmissionGate::pause_until(SystemTime end, milliseconds patience) const {
   const auto file = locked(file_, patience);
   if (!file) return fail(file.error());
   const std::string text =
@@ -41,9 +41,11 @@ Result<void> PilotPause::begin(SystemTime end, milliseconds patience) const {
   return {};
 }
 
-Result<UniqueFd> PilotPause::hold(milliseconds patience) const { return locked(file_, patience); }
+Result<UniqueFd> SubmissionGate::enter(milliseconds patience) const {
+  return locked(file_, patience);
+}
 
-Result<std::optional<UniqueFd>> PilotPause::hold_off(SystemTime now) const {
+Result<std::optional<UniqueFd>> SubmissionGate::enter_unless_paused(SystemTime now) const {
   auto file = locked(file_, seconds(1));  // who begins a pause has it only for a moment
   if (!file) return fail(std::move(file.error()));
   if (now < end_in(file->get())) return std::nullopt;
