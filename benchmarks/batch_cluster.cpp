@@ -12,7 +12,6 @@
 #include <thread>
 
 #include "foundation/files.h"
-#include "foundation/units.h"
 #include "harness/child_process.h"
 
 namespace orchid::bench {
@@ -68,7 +67,8 @@ Result<std::unique_ptr<BatchCluster>> BatchCluster::start(const Options& options
   cluster->pipe_ = UniqueFd(::open(cluster->pipe().c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
   if (!cluster->pipe_) return fail_errno("open " + cluster->pipe().string());
   auto up = cluster->manage({"up", "--nodes", std::to_string(options.nodes), "--cores",
-                             std::to_string(options.cores), "--option",
+                             std::to_string(options.cores), "--memory",
+                             std::to_string(options.memory.value >> 20), "--option",
                              "SchedulerParameters=" + options.scheduler_parameters, "--option",
                              "SlurmctldLogFile=" + log_of(cluster->directory_).string()});
   if (!up) return fail(std::move(up.error()));
@@ -145,14 +145,22 @@ Result<std::string> BatchCluster::next_line(milliseconds patience) {
   }
 }
 
-Result<system_clock::time_point> BatchCluster::preempted_for(std::uint64_t job) const {
+Result<BatchCluster::SystemTime> BatchCluster::preempted_for(std::uint64_t job) const {
+  return time_of(fmt::format(" to reclaim resources for JobId={}\n", job));
+}
+
+Result<BatchCluster::SystemTime> BatchCluster::allocated(std::uint64_t job) const {
+  auto at_once = time_of(fmt::format(" Allocate JobId={} ", job));
+  return at_once ? at_once : time_of(fmt::format(" Started JobId={} ", job));  // by backfill
+}
+
+Result<BatchCluster::SystemTime> BatchCluster::time_of(const std::string& words) const {
   const auto log = read_file(log_of(directory_), 64_MiB);
   if (!log) return fail(log.error());
   const std::string_view text = as_text(*log);
-  const std::string what = fmt::format(" to reclaim resources for JobId={}\n", job);
-  const std::size_t found = text.find(what);
+  const std::size_t found = text.find(words);
   if (found == std::string_view::npos)
-    return fail(ErrorCode::internal, fmt::format("slurmctld has preempted nobody for job {}", job));
+    return fail(ErrorCode::internal, "slurmctld's log has nothing of:" + words);
   const std::size_t before = text.rfind('\n', found);
   const std::size_t line = before == std::string_view::npos ? 0 : before + 1;
   return parse_time(std::string(text.substr(line + 1, text.find(']', line) - line - 1)));

@@ -10,6 +10,7 @@
 
 #include "foundation/result.h"
 #include "foundation/unique_fd.h"
+#include "foundation/units.h"
 
 namespace orchid::bench {
 
@@ -20,6 +21,7 @@ class BatchCluster {
   struct Options {
     unsigned nodes = 1;
     unsigned cores = 1;                // of each
+    ByteCount memory = 4_GiB;          // of each
     std::string scheduler_parameters;  // of slurm.conf
   };
   [[nodiscard]] static Result<std::unique_ptr<BatchCluster>> start(const Options& options);
@@ -41,13 +43,17 @@ class BatchCluster {
   /// A pipe that jobs write lines to.
   [[nodiscard]] std::filesystem::path pipe() const { return directory_ / "pipe"; }
   [[nodiscard]] Result<std::string> next_line(std::chrono::milliseconds patience);
+  using SystemTime = std::chrono::system_clock::time_point;
   /// When slurmctld has told other jobs to leave for that one.
-  [[nodiscard]] Result<std::chrono::system_clock::time_point> preempted_for(
-      std::uint64_t job) const;
+  [[nodiscard]] Result<SystemTime> preempted_for(std::uint64_t job) const;
+  /// When slurmctld has given nodes to it.
+  [[nodiscard]] Result<SystemTime> allocated(std::uint64_t job) const;
 
  private:
   explicit BatchCluster(std::filesystem::path directory) : directory_(std::move(directory)) {}
   [[nodiscard]] Result<std::string> manage(const std::vector<std::string>& words) const;
+  /// Of the first line of slurmctld's log that has these words.
+  [[nodiscard]] Result<SystemTime> time_of(const std::string& words) const;
 
   std::filesystem::path directory_;
   UniqueFd pipe_;

@@ -14,14 +14,22 @@ constexpr std::chrono::seconds patience{30};
 
 }  // namespace
 
-Result<void> ClusterPilots::start(unsigned cores) {
+Result<std::uint64_t> ClusterPilots::submit(unsigned cores, std::optional<ByteCount> memory) const {
+  std::vector<std::string> command{PROGRAMS "/orchid", "pilot", "start", "--json"};
+  command.insert(command.end(), {"--address", gateway_.host_and_port, "--host-identity", "node"});
+  command.insert(command.end(), {"--partition", "idle", "--time", "10m"});
+  command.insert(command.end(), {"--cores", std::to_string(cores)});
+  if (memory) command.insert(command.end(), {"--memory", std::to_string(memory->value)});
   const auto started =
-      output_of({.command = {PROGRAMS "/orchid", "pilot", "start", "--address",
-                             gateway_.host_and_port, "--host-identity", "node", "--partition",
-                             "idle", "--cores", std::to_string(cores), "--time", "10m"},
+      output_of({.command = std::move(command),
                  .environment = {cluster_.environment(), "ORCHID_GATEWAY=unix:" + gateway_.socket}},
                 patience);
   if (!started) return fail(started.error());
+  return nlohmann::json::parse(*started).at("pilots").at(0).at("job").get<std::uint64_t>();
+}
+
+Result<void> ClusterPilots::start(unsigned cores, std::optional<ByteCount> memory) {
+  if (auto submitted = submit(cores, memory); !submitted) return fail(std::move(submitted.error()));
   return wait_until("the pilot has joined", [this] { return has_joined(); });
 }
 

@@ -1,9 +1,12 @@
 // benchmarks/cluster_pilots.h: pilots of a gateway on a cluster with one node, n1.
 #pragma once
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "batch_cluster.h"
 #include "foundation/result.h"
+#include "foundation/units.h"
 #include "orchid/client.h"
 
 namespace orchid::bench {
@@ -18,9 +21,12 @@ class ClusterPilots {
   ClusterPilots(BatchCluster& cluster, Gateway gateway, Client client)
       : cluster_(cluster), gateway_(std::move(gateway)), client_(std::move(client)) {}
 
-  /// In the partition of preemptible jobs; returns when its executor has joined. Errors:
-  /// `timed_out`, and those of the command.
-  [[nodiscard]] Result<void> start(unsigned cores);
+  /// Into the partition of preemptible jobs; the number of the job. Without `memory` a pilot has
+  /// what a worker on each core needs. Errors: `timed_out`, and those of the command.
+  [[nodiscard]] Result<std::uint64_t> submit(unsigned cores,
+                                             std::optional<ByteCount> memory = {}) const;
+  /// The same; returns when its executor has joined.
+  [[nodiscard]] Result<void> start(unsigned cores, std::optional<ByteCount> memory = {});
   /// In its place a job whose step is `sleep`, started as a pilot's is; returns when it runs.
   [[nodiscard]] Result<void> start_sleep(unsigned cores);
 

@@ -6,7 +6,8 @@
 // partition:
 //
 // - a pilot in whose workers calls run without a pause, from this program, over the lane between
-//   hosts: calls that compute, and, in another row, calls that wait;
+//   hosts: calls that compute; calls that wait; calls that compute in workers with 2 GiB each,
+//   which the kernel has to take back before the cores are free;
 // - in the control a job whose step is `sleep`, started as a pilot's is, which SIGTERM ends;
 // - the control again, for the A/A row.
 //
@@ -56,6 +57,17 @@ constexpr double fair_self_difference_ms = most_later_ms / 2;
 constexpr std::uint64_t bootstrap_seed = 20'000;
 constexpr const char* scheduler = "batch_sched_delay=0,bf_interval=30";
 
+constexpr ByteCount held_memory = 2_GiB;
+constexpr ByteCount worker_memory = 2304_MiB;
+constexpr ByteCount pilot_memory{worker_memory.value * cores};
+
+/// What the workers of a pilot do.
+struct Work {
+  std::string function;
+  std::string input;
+  ByteCount memory{};  // of a worker; 0: what the site gives
+};
+
 /// Of one batch job.
 struct Start {
   double from_decision_ms = 0;
@@ -65,14 +77,19 @@ struct Start {
 /// Calls without a pause on all workers of a lease; they end when it does.
 class Calls {
  public:
-  Calls(Client& client, const std::string& function)
-      : lease_(
-            client.lease({.workers = cores, .within = patience, .constraints = {.host = "n1"}})) {
-    const LeasedFunction leased = lease_.function(function);
+  Calls(Client& client, const Work& work)
+      : lease_(client.lease({.workers = cores,
+                             .memory = work.memory.value,
+                             .within = patience,
+                             .constraints = {.host = "n1"}})) {
+    const LeasedFunction leased = lease_.function(work.function);
     for (unsigned i = 0; i < cores; ++i)
-      callers_.emplace_back([this, leased] {
+      callers_.emplace_back([this, leased, input = work.input] {
         try {
-          for (;; ++answered_) (void)leased.invoke("20");
+          for (std::uint64_t call = 0;; ++call) {
+            (void)leased.invoke(input);
+            if (call == 1) ++under_way_;
+          }
         } catch (const Error&) {
           // The lease was released.
         }
@@ -84,7 +101,7 @@ class Calls {
 
   [[nodiscard]] Result<void> wait_until_running() const {
     const auto give_up = steady_clock::now() + patience;
-    while (answered_ < std::uint64_t{2} * cores) {
+    while (under_way_ < cores) {
       if (steady_clock::now() > give_up) return fail(ErrorCode::timed_out, "no call is answered");
       std::this_thread::sleep_for(look_again);  // not yet measured
     }
@@ -93,7 +110,7 @@ class Calls {
 
  private:
   Lease lease_;
-  std::atomic<std::uint64_t> answered_{0};
+  std::atomic<unsigned> under_way_{0};  // callers that have had answers: so have all workers
   std::vector<std::jthread> callers_;
 };
 
@@ -106,15 +123,16 @@ class Bed {
                 {.socket = orchid.runtime() / "gateway.sock",
                  .host_and_port = orchid.address().substr(orchid.address().rfind('/') + 1)},
                 client_) {
-    for (const char* function : {"spins", "sleeps"})
+    for (const char* function : {"spins", "sleeps", "holds_memory"})
       client_.deploy_file(function,
                           std::filesystem::path(TEST_FUNCTIONS) / (std::string(function) + ".bc"));
   }
 
-  [[nodiscard]] Result<Start> beside_calls(const std::string& function) {
-    if (auto started = pilots_.start(cores); !started) return fail(started.error());
+  [[nodiscard]] Result<Start> beside_calls(const Work& work) {
+    const auto memory = work.memory.value == 0 ? std::nullopt : std::optional(pilot_memory);
+    if (auto started = pilots_.start(cores, memory); !started) return fail(started.error());
     try {
-      const Calls calls(client_, function);
+      const Calls calls(client_, work);
       if (auto running = calls.wait_until_running(); !running) return fail(running.error());
       return batch_job();
     } catch (const Error& error) {
@@ -162,7 +180,7 @@ class Bed {
   system_clock::time_point pass_{};  // slurmctld's last, as far as is known
 };
 
-enum Filling : std::uint8_t { computing, waiting, control, control_again, fillings };
+enum Filling : std::uint8_t { computing, waiting, holding, control, control_again, fillings };
 using Values = std::vector<double>;
 using Starts = std::array<std::vector<Start>, fillings>;
 
@@ -220,16 +238,20 @@ void report(Bench& bench, const Starts& starts) {
     fmt::print("from slurmctld's {} to the batch job's first line:\n", since);
     print_line("beside calls that compute", of(computing, time));
     print_line("beside calls that wait", of(waiting, time));
+    print_line("beside calls in workers of 2 GiB", of(holding, time));
     print_line("beside sleep steps", of(control, time));
     const Values compute = less(of(computing, time), of(control, time));
     const Values wait = less(of(waiting, time), of(control, time));
+    const Values hold = less(of(holding, time), of(control, time));
     const Values again = less(of(control_again, time), of(control, time));
     print_line("later than beside sleep steps, compute", compute);
     print_line("later than beside sleep steps, wait", wait);
+    print_line("later than beside sleep steps, 2 GiB", hold);
     print_line("sleep steps against themselves", again);
     const std::string name = std::string(", from ") + since + " on: p95 of the rounds";
     bench.add(promised(row_of("batch job later, calls compute" + name, compute), compute));
     bench.add(promised(row_of("batch job later, calls wait" + name, wait), wait));
+    bench.add(promised(row_of("batch job later, workers of 2 GiB" + name, hold), hold));
     bench.add(self(row_of("A/A of sleep steps" + name, again), again));
   }
 }
@@ -237,7 +259,13 @@ void report(Bench& bench, const Starts& starts) {
 Result<Starts> run_rounds(Bed& bed, int rounds) {
   Starts starts;
   const std::array<std::function<Result<Start>()>, fillings> turns{
-      [&] { return bed.beside_calls("spins"); }, [&] { return bed.beside_calls("sleeps"); },
+      [&] { return bed.beside_calls({.function = "spins", .input = "20"}); },
+      [&] { return bed.beside_calls({.function = "sleeps", .input = "20"}); },
+      [&] {
+        return bed.beside_calls({.function = "holds_memory",
+                                 .input = fmt::format("{} 20", held_memory.value >> 20),
+                                 .memory = worker_memory});
+      },
       [&] { return bed.beside_sleep(); }, [&] { return bed.beside_sleep(); }};
   for (std::size_t turn = 0; turn < fillings; ++turn)  // first launches load what later ones find
     if (const auto warm = turns.at(turn)(); !warm) return fail(warm.error());
@@ -256,8 +284,8 @@ Result<Starts> run_rounds(Bed& bed, int rounds) {
 }
 
 int run(Bench& bench) {
-  auto cluster =
-      BatchCluster::start({.nodes = 1, .cores = cores, .scheduler_parameters = scheduler});
+  auto cluster = BatchCluster::start(
+      {.nodes = 1, .cores = cores, .memory = 8_GiB, .scheduler_parameters = scheduler});
   auto orchid = tests::LocalOrchid::start(PROGRAMS);
   if (!cluster || !orchid) {
     fmt::print(stderr, "reclaim: {}\n", (cluster ? orchid.error() : cluster.error()).message);

@@ -37,7 +37,7 @@ struct CapacitySource::Run {
 };
 
 CapacitySource::CapacitySource(boost::asio::io_context& control, const Clock& clock,
-                               Options options, std::function<void()> changed)
+                               Options options, std::function<void(const TouchedNodes&)> changed)
     : control_(control),
       clock_(clock),
       options_(std::move(options)),
@@ -105,7 +105,7 @@ void CapacitySource::take_line(const std::shared_ptr<Run>& run, std::string_view
   if (!heard) return ended(run, heard.error().message);
   if (state_.report.is_current) pause_ = std::chrono::seconds(1);
   if (heard->answer) answer(run, *heard->answer);
-  if (heard->inventory_changed) changed_();
+  if (heard->inventory_changed) changed_(state_.inventory.touched());
   if (run->process) read_line(run);
 }
 

@@ -28,9 +28,9 @@ class CapacitySource {
   static constexpr std::chrono::seconds silent_after{30};  // it reports every 10 s
   static constexpr std::chrono::seconds longest_pause{60};
 
-  /// `changed` is called after each update that is complete.
+  /// `changed` is called after each update that is complete, with what that was about.
   CapacitySource(boost::asio::io_context& control, const Clock& clock, Options options,
-                 std::function<void()> changed);
+                 std::function<void(const TouchedNodes&)> changed);
   ~CapacitySource();
   CapacitySource(const CapacitySource&) = delete;
   CapacitySource& operator=(const CapacitySource&) = delete;
@@ -52,7 +52,7 @@ class CapacitySource {
   boost::asio::io_context& control_;
   const Clock& clock_;
   Options options_;
-  std::function<void()> changed_;
+  std::function<void(const TouchedNodes&)> changed_;
   ClusterState state_;
   std::shared_ptr<Run>
       run_;  // shared with its asynchronous operations, which check that it is this

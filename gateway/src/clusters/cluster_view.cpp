@@ -1,5 +1,6 @@
 #include "clusters/cluster_view.h"
 
+#include <map>
 #include <set>
 #include <utility>
 
@@ -31,13 +32,6 @@ placement::CoreSet system_cores(const SourceNode& node, const CoreList& cores,
 
 }  // namespace
 
-ClusterView::ClusterView(std::string cluster, const SourceInventory& inventory)
-    : cluster_(std::move(cluster)), inventory_(inventory) {
-  for (const auto& [id, job] : inventory.jobs())
-    for (const SourceShare& share : job.shares) jobs_[share.node].push_back({&job, &share});
-  for (const auto& [name, node] : inventory.nodes()) by_hostname_[node.hostname].push_back(&node);
-}
-
 const SourceNode* ClusterView::node_of(const std::vector<const Executor*>& executors) const {
   const auto& nodes = inventory_.nodes();
   for (const Executor* executor : executors) {
@@ -49,8 +43,7 @@ const SourceNode* ClusterView::node_of(const std::vector<const Executor*>& execu
     if (executor->grant.job != 0) continue;  // of a batch job, and it did not name the node
     if (const auto found = nodes.find(executor->host.hostname); found != nodes.end())
       return &found->second;
-    const auto named = by_hostname_.find(executor->host.hostname);
-    if (named != by_hostname_.end() && named->second.size() == 1) return named->second.front();
+    if (const SourceNode* only = inventory_.only_node_with(executor->host.hostname)) return only;
   }
   return nullptr;
 }
@@ -63,22 +56,25 @@ placement::HostAllocation ClusterView::allocation_of(
   std::map<std::uint64_t, placement::CoreSet> granted;  // by job
   std::set<std::uint64_t> shared;  // jobs that grant what their steps do not use
   placement::CoreSet of_grants;
+  placement::CoreSet gpus_of_grants;  // where others are said to have them, that is over
   for (const Executor* executor : executors)
     if (executor->grant.job != 0) {
       granted[executor->grant.job] |= core_set(executor->host.cores);
       of_grants |= core_set(executor->host.cores);
+      gpus_of_grants |= gpu_set(executor->host);
       if (executor->grant.source == GrantSource::share) shared.insert(executor->grant.job);
     }
-  const auto found = jobs_.find(node.name);
-  if (found == jobs_.end()) return allocation;
-  for (const auto& [job, share] : found->second) {
+  for (const auto& [job, share] : inventory_.jobs_on(node.name)) {
     placement::JobAllocation one{.job = placement::JobId(job->id),
                                  .cores = {},
                                  .memory = share->memory,
                                  .gpus = core_set(share->gpus),
                                  .state = state_of(job->state)};
     const auto own = granted.find(job->id);
-    if (own != granted.end()) one.cores = own->second;
+    if (own != granted.end())
+      one.cores = own->second;
+    else
+      one.gpus -= gpus_of_grants;
     // What a job's steps use is not free for others either.
     if (own == granted.end() || shared.contains(job->id))
       one.cores |= system_cores(node, job->exclusive ? first_numbers(node.cores()) : share->cores,

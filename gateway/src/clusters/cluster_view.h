@@ -1,7 +1,6 @@
 // clusters/cluster_view.h: what capacity sources say of the hosts that executors run on. Plain
 // functions over plain data.
 #pragma once
-#include <map>
 #include <string>
 #include <vector>
 
@@ -11,10 +10,11 @@
 
 namespace orchid::gateway {
 
-/// A cluster's inventory by node. Valid as long as the inventory does not change.
+/// A cluster's inventory as executors' hosts see it: two references, made when they are needed.
 class ClusterView {
  public:
-  ClusterView(std::string cluster, const SourceInventory& inventory);
+  ClusterView(const std::string& cluster, const SourceInventory& inventory)
+      : cluster_(cluster), inventory_(inventory) {}
 
   /// The node that these executors' host is, by what they or their host are called. Null: it is not
   /// of this cluster, or its name fits several nodes.
@@ -26,14 +26,8 @@ class ClusterView {
       const SourceNode& node, const std::vector<const Executor*>& executors) const;
 
  private:
-  struct Part {
-    const SourceJob* job;
-    const SourceShare* share;
-  };
-  std::string cluster_;
+  const std::string& cluster_;
   const SourceInventory& inventory_;
-  std::map<std::string, std::vector<Part>> jobs_;  // by node
-  std::map<std::string, std::vector<const SourceNode*>> by_hostname_;
 };
 
 }  // namespace orchid::gateway

@@ -17,42 +17,31 @@ HostFacts facts_of_node(const SourceNode& node, placement::HostAllocation alloca
 
 Clusters::Clusters(boost::asio::io_context& control, const Clock& clock,
                    const std::vector<CapacitySource::Options>& sources,
-                   std::function<void()> changed)
-    : changed_(std::move(changed)) {
-  for (const CapacitySource::Options& options : sources) {
-    const std::size_t index = clusters_.size();
-    clusters_.push_back({.source = std::make_unique<CapacitySource>(
-                             control, clock, options, [this, index] { updated(index); }),
-                         .view = std::nullopt});
-  }
+                   std::function<void(const TouchedNodes&)> changed) {
+  for (const CapacitySource::Options& options : sources)
+    sources_.push_back(std::make_unique<CapacitySource>(control, clock, options, changed));
 }
 
 void Clusters::start() {
-  for (const Cluster& cluster : clusters_) cluster.source->start();
+  for (const auto& source : sources_) source->start();
 }
 
 void Clusters::stop() {
-  for (const Cluster& cluster : clusters_) cluster.source->stop();
-}
-
-void Clusters::updated(std::size_t index) {
-  const ClusterState& state = clusters_[index].source->state();
-  clusters_[index].view.emplace(state.hello.cluster, state.inventory);
-  changed_();
+  for (const auto& source : sources_) source->stop();
 }
 
 std::optional<HostFacts> Clusters::facts_of(const std::vector<const Executor*>& executors) const {
-  for (const Cluster& cluster : clusters_) {
-    if (!cluster.view) continue;
-    if (const SourceNode* node = cluster.view->node_of(executors))
-      return facts_of_node(*node, cluster.view->allocation_of(*node, executors));
+  for (const auto& source : sources_) {
+    const ClusterView view(source->state().hello.cluster, source->state().inventory);
+    if (const SourceNode* node = view.node_of(executors))
+      return facts_of_node(*node, view.allocation_of(*node, executors));
   }
   return std::nullopt;
 }
 
 std::vector<const ClusterState*> Clusters::states() const {
   std::vector<const ClusterState*> states;
-  for (const Cluster& cluster : clusters_) states.push_back(&cluster.source->state());
+  for (const auto& source : sources_) states.push_back(&source->state());
   return states;
 }
 

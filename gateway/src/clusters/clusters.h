@@ -16,8 +16,10 @@ namespace orchid::gateway {
 /// Owned by the control thread, whose io_context it is given.
 class Clusters final : public HostKnowledge {
  public:
+  /// `changed` is called after each complete update of a source.
   Clusters(boost::asio::io_context& control, const Clock& clock,
-           const std::vector<CapacitySource::Options>& sources, std::function<void()> changed);
+           const std::vector<CapacitySource::Options>& sources,
+           std::function<void(const TouchedNodes&)> changed);
 
   void start();
   void stop();
@@ -26,14 +28,7 @@ class Clusters final : public HostKnowledge {
   [[nodiscard]] std::vector<const ClusterState*> states() const;
 
  private:
-  struct Cluster {
-    std::unique_ptr<CapacitySource> source;
-    std::optional<ClusterView> view;  // of the last complete update
-  };
-  void updated(std::size_t index);
-
-  std::vector<Cluster> clusters_;
-  std::function<void()> changed_;
+  std::vector<std::unique_ptr<CapacitySource>> sources_;
 };
 
 /// What one node of a cluster is like, for placement.

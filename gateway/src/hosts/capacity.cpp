@@ -193,17 +193,18 @@ Capacity::Losses Capacity::refresh(const std::string& boot_id, MonotonicTime now
   return losses;
 }
 
-Capacity::Losses Capacity::refresh_all(MonotonicTime now) {
-  ++version_;
+Capacity::Losses Capacity::refresh_facts(const std::set<std::string>& boot_ids, MonotonicTime now) {
   Losses losses;
+  if (boot_ids.empty()) return losses;
+  ++version_;
   std::vector<placement::HostAllocation> allocations;
-  for (const std::string& boot_id : hosts_.boot_ids()) {
-    HostFacts facts = facts_of(hosts_.of_host(boot_id));
-    const auto known = placement_.host(HostId(boot_id));
-    for (const Executor* executor : hosts_.of_host(boot_id)) add_gpus(facts.gpus, executor->host);
-    const bool is_as_before = known && known->host.kind == facts.kind &&
-                              known->host.features == facts.features &&
-                              known->host.gpus == facts.gpus;
+  for (const std::string& boot_id : boot_ids) {
+    const auto executors = hosts_.of_host(boot_id);
+    HostFacts facts = facts_of(executors);
+    const placement::Host* known = placement_.description(HostId(boot_id));
+    for (const Executor* executor : executors) add_gpus(facts.gpus, executor->host);
+    const bool is_as_before = known != nullptr && known->kind == facts.kind &&
+                              known->features == facts.features && known->gpus == facts.gpus;
     if (is_as_before)
       allocations.push_back(std::move(facts.allocation));
     else

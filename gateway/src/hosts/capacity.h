@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,8 +65,8 @@ class Capacity {
   /// Makes the placement say of this host what the host book says: after an executor of it has
   /// joined, is lost, is back, has gone, or offers something else.
   [[nodiscard]] Losses refresh(const std::string& boot_id, MonotonicTime now);
-  /// The same of all hosts, after what is known of them from elsewhere has changed.
-  [[nodiscard]] Losses refresh_all(MonotonicTime now);
+  /// The same of what is known of these hosts from elsewhere, after that has changed.
+  [[nodiscard]] Losses refresh_facts(const std::set<std::string>& boot_ids, MonotonicTime now);
   /// What the host's processors draw now, as one of its executors says.
   void report_power(const std::string& boot_id, std::uint64_t milliwatts);
   /// Takes back the grants whose end has come.

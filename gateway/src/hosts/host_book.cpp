@@ -12,6 +12,15 @@ bool replaces(const Executor& newer, const Executor& older) {
          newer.grant.cluster == older.grant.cluster && newer.grant.job == older.grant.job;
 }
 
+/// It may have left already: hostname and node are often one name.
+void leave(std::map<std::string, std::set<ExecutorId>>& named, const std::string& name,
+           const ExecutorId& id) {
+  const auto found = named.find(name);
+  if (found == named.end()) return;
+  found->second.erase(id);
+  if (found->second.empty()) named.erase(found);
+}
+
 }  // namespace
 
 std::vector<ExecutorId> HostBook::join(Executor executor) {
@@ -23,6 +32,8 @@ std::vector<ExecutorId> HostBook::join(Executor executor) {
   executor.state = ExecutorState::connected;
   const ExecutorId id = executor.id;
   by_host_[executor.host.boot_id].insert(id);
+  for (const std::string* name : {&executor.host.hostname, &executor.grant.node})
+    if (!name->empty()) by_name_[*name].insert(id);
   executors_.insert_or_assign(id, std::move(executor));
   return replaced;
 }
@@ -42,9 +53,9 @@ void HostBook::lose(const ExecutorId& id, MonotonicTime now) {
 void HostBook::remove(const ExecutorId& id) {
   const auto found = executors_.find(id);
   if (found == executors_.end()) return;
-  const auto host = by_host_.find(found->second.host.boot_id);
-  host->second.erase(id);
-  if (host->second.empty()) by_host_.erase(host);
+  leave(by_host_, found->second.host.boot_id, id);
+  for (const std::string* name : {&found->second.host.hostname, &found->second.grant.node})
+    leave(by_name_, *name, id);
   refusing_.erase(id);
   executors_.erase(found);
 }
@@ -94,9 +105,18 @@ std::vector<const Executor*> HostBook::of_host(const std::string& boot_id) const
   return found;
 }
 
-std::vector<std::string> HostBook::boot_ids() const {
-  std::vector<std::string> ids;
-  for (const auto& [id, executors] : by_host_) ids.push_back(id);
+std::set<std::string> HostBook::boot_ids() const {
+  std::set<std::string> ids;
+  for (const auto& [id, executors] : by_host_) ids.insert(ids.end(), id);
+  return ids;
+}
+
+std::set<std::string> HostBook::boot_ids_of(const TouchedNodes& nodes) const {
+  if (nodes.all) return boot_ids();
+  std::set<std::string> ids;
+  for (const std::string& name : nodes.names)
+    if (const auto found = by_name_.find(name); found != by_name_.end())
+      for (const ExecutorId& id : found->second) ids.insert(executors_.at(id).host.boot_id);
   return ids;
 }
 

@@ -13,6 +13,7 @@
 #include "foundation/clock.h"
 #include "foundation/strong_id.h"
 #include "protocol/control_messages.h"
+#include "protocol/source_inventory.h"
 #include "tenants/peer_identity.h"
 
 namespace orchid::gateway {
@@ -58,7 +59,9 @@ class HostBook {
   [[nodiscard]] const Executor* find(const ExecutorId& id) const;
   [[nodiscard]] const std::map<ExecutorId, Executor>& executors() const { return executors_; }
   [[nodiscard]] std::vector<const Executor*> of_host(const std::string& boot_id) const;
-  [[nodiscard]] std::vector<std::string> boot_ids() const;
+  [[nodiscard]] std::set<std::string> boot_ids() const;
+  /// Hosts of executors that name one of these nodes, or whose hostname is among them.
+  [[nodiscard]] std::set<std::string> boot_ids_of(const TouchedNodes& nodes) const;
   /// Different cores that the host's executors offer together.
   [[nodiscard]] std::size_t host_cores(const std::string& boot_id) const;
   [[nodiscard]] std::vector<ExecutorId> lost_before(MonotonicTime time) const;
@@ -68,6 +71,7 @@ class HostBook {
  private:
   std::map<ExecutorId, Executor> executors_;
   std::map<std::string, std::set<ExecutorId>> by_host_;  // by boot id
+  std::map<std::string, std::set<ExecutorId>> by_name_;  // by hostname, and by node
   std::set<ExecutorId> refusing_;
 };
 

@@ -29,7 +29,8 @@ CapacityControl::CapacityControl(boost::asio::io_context& control, const Clock& 
                                  Options options)
     : control_(control),
       clock_(clock),
-      clusters_(control, clock, options.sources, [this] { clusters_changed(); }),
+      clusters_(control, clock, options.sources,
+                [this](const TouchedNodes& nodes) { clusters_changed(nodes); }),
       broker_(options.broker, knowing(clusters_, std::move(options.capacity))),
       clients_(broker_, options.client_workers),
       boot_id_(options.broker.boot_id),
@@ -166,8 +167,8 @@ std::string CapacityControl::metrics() const {
   return clusters_metrics(clusters_.states(), clock_.now());
 }
 
-void CapacityControl::clusters_changed() {
-  broker_.clusters_changed(clock_.now());
+void CapacityControl::clusters_changed(const TouchedNodes& nodes) {
+  broker_.clusters_changed(nodes, clock_.now());
   perform();
 }
 

@@ -97,7 +97,7 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
   [[nodiscard]] RemoteDispatch& dispatch_of(uid_t tenant);
   void forget_dispatcher(HolderId id);
   void tick();
-  void clusters_changed();
+  void clusters_changed(const TouchedNodes& nodes);
   [[nodiscard]] nlohmann::json demand() const;
 
   void executor_joined(const ControlHello& hello, const PeerIdentity& identity) override;

@@ -180,8 +180,8 @@ void WorkerBroker::grant_changed(const ExecutorId& id, const GrantChanged& grant
   displace(others, now);
 }
 
-void WorkerBroker::clusters_changed(MonotonicTime now) {
-  displace(capacity_.refresh_all(now), now);
+void WorkerBroker::clusters_changed(const TouchedNodes& nodes, MonotonicTime now) {
+  displace(capacity_.refresh_facts(hosts_.boot_ids_of(nodes), now), now);
   plan(now);
 }
 

@@ -123,7 +123,7 @@ class WorkerBroker {
   void executor_lost(const ExecutorId& id, MonotonicTime now);
   void executor_said(const ExecutorId& id, const ControlMessage& message, MonotonicTime now);
   /// What is known of hosts from elsewhere has changed.
-  void clusters_changed(MonotonicTime now);
+  void clusters_changed(const TouchedNodes& nodes, MonotonicTime now);
   void tick(MonotonicTime now);
 
   [[nodiscard]] ByteCount worker_memory() const { return options_.worker_memory; }

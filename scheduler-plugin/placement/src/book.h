@@ -47,7 +47,7 @@ struct alignas(64) Slot {
   CoreSet usable;  // granted, the host has them, and no other job
   CoreSet usable_gpus;
   std::vector<DecisionId> leases;       // once for each worker
-  std::optional<ByteCount> job_memory;  // of its own job, when Slurm lists it and counts memory
+  std::optional<ByteCount> job_memory;  // of its own job; nothing where Slurm does not count it
   Grant grant;
 };
 
@@ -144,7 +144,8 @@ class Book {
   void describe(HostEntry& host, Host description);
   void classify(Slot& slot);
   void settle(HostNumber number, LossList& losses);
-  static void find_usable(const HostEntry& host, Slot& slot);
+  void find_usable(const HostEntry& host, Slot& slot) const;
+  [[nodiscard]] ByteCount granted_memory(const HostEntry& host, const JobId& job) const;
   void drop_misplaced(const HostEntry& host, LossList& losses);
   void drop_overcommitted(const HostEntry& host, LossList& losses);
   [[nodiscard]] std::vector<SlotNumber> overcommitted(const HostEntry& host) const;

@@ -265,6 +265,11 @@ std::optional<Placement::HostView> Placement::host(const HostId& id) const {
   return view;
 }
 
+const Host* Placement::description(const HostId& id) const {
+  const auto number = state_->book.find_host(id);
+  return number ? &state_->book.host(*number).description : nullptr;
+}
+
 std::optional<HostId> Placement::host_named(std::string_view name) const {
   const auto number = state_->book.host_named(std::string(name));
   if (!number) return std::nullopt;

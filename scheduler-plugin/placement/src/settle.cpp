@@ -22,18 +22,30 @@ void Book::settle(HostNumber number, LossList& losses) {
 }
 
 /// What is granted, the host has, and no job has but the grant's own.
-void Book::find_usable(const HostEntry& host, Slot& slot) {
+void Book::find_usable(const HostEntry& host, Slot& slot) const {
   slot.usable = slot.grant.cores & host.cores;
   slot.usable_gpus = slot.grant.gpus & host.gpus;
   slot.job_memory.reset();
+  bool listed = false;
   for (const JobAllocation& job : host.jobs) {
     if (slot.grant.job == job.job) {
+      listed = true;
       if (job.memory.value > 0) slot.job_memory = job.memory;
       continue;
     }
     slot.usable -= job.cores;
     slot.usable_gpus -= job.gpus;
   }
+  if (slot.grant.job && !listed) slot.job_memory = granted_memory(host, *slot.grant.job);
+}
+
+/// A job that has just begun grants before Slurm has been asked again: what others have left of the
+/// host's memory, as far as is known, is not what it was given.
+ByteCount Book::granted_memory(const HostEntry& host, const JobId& job) const {
+  ByteCount memory;
+  for (const SlotNumber number : host.slots)
+    if (slots_[number].grant.job == job) memory.value += slots_[number].grant.memory.value;
+  return memory;
 }
 
 template <typename Misplaced>

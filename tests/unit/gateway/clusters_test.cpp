@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
+#include <random>
+#include <set>
 #include <string>
 
 #include "clusters/cluster_report.h"
@@ -128,7 +130,8 @@ struct KnownCluster {
   KnownCluster(std::vector<SourceNode> nodes, std::vector<SourceJob> jobs) {
     REQUIRE(state.inventory.apply(full(std::move(nodes), std::move(jobs))).has_value());
   }
-  [[nodiscard]] ClusterView view() const { return {"fern", state.inventory}; }
+  [[nodiscard]] ClusterView view() const { return {name, state.inventory}; }
+  std::string name = "fern";
 };
 
 TEST_CASE("a host is the node that its pilot names, or that is called as it is") {
@@ -167,6 +170,20 @@ TEST_CASE("a job's cores are those that its pilot names, others' are the batch s
   CHECK(allocation.jobs[1].cores.empty());  // core 2 is the pilot's, whatever it is called there
   CHECK(allocation.jobs[2].state == placement::JobState::suspended);
   CHECK_FALSE(allocation.drained);
+}
+
+TEST_CASE("what a pilot has of GPUs no other job has, whoever had it before") {
+  SourceJob before = job(4, "n1", {0});
+  before.shares[0].gpus = {0, 1};
+  const KnownCluster cluster({node("n1", 4)}, {before});
+  Executor pilot =
+      executor("pilot", "x", {0}, {.source = GrantSource::pilot, .cluster = "fern", .job = 5});
+  pilot.host.gpus = {{.index = 0, .model = "a100"}};
+  const auto allocation =
+      cluster.view().allocation_of(cluster.state.inventory.nodes().at("n1"), {&pilot});
+  REQUIRE(allocation.jobs.size() == 1);
+  CHECK(allocation.jobs[0].cores.empty());
+  CHECK(allocation.jobs[0].gpus == placement::CoreSet{1});
 }
 
 TEST_CASE("what the steps of a shared job use is not free for others") {
@@ -248,7 +265,7 @@ TEST_CASE("what a batch system gives to a job is taken from the local source, an
   gpu_node.features = {"fast"};
   gpu_node.gpus = {{.index = 1, .type = "a100"}};
   knowledge.cluster = KnownCluster({gpu_node}, {job(6, "n1", {2})});
-  const auto lost = capacity.refresh_all(start);
+  const auto lost = capacity.refresh_facts({"boot"}, start);
   REQUIRE(lost.size() == 1);
   CHECK(lost[0].lease == placed.id);
   const auto host = capacity.placement().host(placement::HostId("boot"));
@@ -258,9 +275,104 @@ TEST_CASE("what a batch system gives to a job is taken from the local source, an
   CHECK(host->host.gpus.at(0).index == 1);
   CHECK_FALSE(capacity.place(needs, Capacity::Where::client_host, start).placed());
   knowledge.cluster = KnownCluster({gpu_node}, {});
-  CHECK(capacity.refresh_all(start).empty());
+  CHECK(capacity.refresh_facts({"boot"}, start).empty());
   CHECK(capacity.place(needs, Capacity::Where::client_host, start).placed());
   CHECK_FALSE(capacity.placement().audit().has_value());
+}
+
+/// Four hosts and six nodes, of which two are like their hosts by name and two by hostname.
+struct RandomCluster {
+  struct Knowledge final : HostKnowledge {
+    std::string name = "fern";
+    SourceInventory inventory;
+    std::optional<HostFacts> facts_of(
+        const std::vector<const Executor*>& executors) const override {
+      const ClusterView view(name, inventory);
+      const SourceNode* found = view.node_of(executors);
+      if (found == nullptr) return std::nullopt;
+      return facts_of_node(*found, view.allocation_of(*found, executors));
+    }
+  };
+  std::mt19937 random;
+  Knowledge knowledge;
+  HostBook hosts;
+  Capacity by_touch{hosts, {.knowledge = &knowledge}};
+  Capacity by_all{hosts, {.knowledge = &knowledge}};
+  std::uint64_t sequence = 0;
+
+  explicit RandomCluster(unsigned seed) : random(seed) {
+    for (const std::uint32_t i : {0U, 1U, 2U, 3U}) {
+      const std::string boot_id = "boot" + std::to_string(i);
+      Executor one = executor(boot_id, (i < 2 ? "n" : "h") + std::to_string(i), first_numbers(4));
+      one.host.boot_id = boot_id;
+      one.host.memory = 8_GiB;
+      hosts.join(one);
+      for (Capacity* capacity : {&by_touch, &by_all})
+        REQUIRE(capacity->refresh(boot_id, start).empty());
+    }
+  }
+  std::uint32_t below(std::uint32_t limit) {
+    return std::uniform_int_distribution<std::uint32_t>(0, limit - 1)(random);
+  }
+  std::string node_name() { return "n" + std::to_string(below(6)); }
+  SourceNode some_node(const std::string& called) {
+    SourceNode one = node(called, 4);
+    one.hostname = "h" + std::to_string(below(5));
+    if (below(4) == 0) one.features = {"fast"};
+    if (below(4) == 0) one.state = SourceNodeState::unusable;
+    return one;
+  }
+  SourceJob some_job(std::uint64_t id) {
+    SourceJob one = job(id, node_name(), {below(4)});
+    const std::string second = node_name();
+    if (second != one.shares[0].node)
+      one.shares.push_back({.node = second, .cores = {below(4)}, .memory = 1_GiB});
+    return one;
+  }
+  SourceUpdate some_update() {
+    SourceUpdate update{.sequence = ++sequence, .full = sequence == 1 || below(20) == 0};
+    std::set<std::string> nodes;
+    std::set<std::uint64_t> jobs;
+    for (std::uint32_t i = below(4); i > 0; --i)
+      if (const std::string name = node_name(); nodes.insert(name).second) {
+        if (!update.full && knowledge.inventory.nodes().contains(name) && below(3) == 0)
+          update.nodes_gone.push_back(name);
+        else
+          update.nodes.push_back(some_node(name));
+      }
+    for (std::uint32_t i = below(5); i > 0; --i)
+      if (const std::uint64_t id = below(8) + 1; jobs.insert(id).second) {
+        if (!update.full && knowledge.inventory.jobs().contains(id) && below(2) == 0)
+          update.jobs_gone.push_back(id);
+        else
+          update.jobs.push_back(some_job(id));
+      }
+    return update;
+  }
+};
+
+TEST_CASE("what only an update's own nodes are asked again for is what all would be asked for") {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    RandomCluster cluster(seed);
+    for (int step = 0; step < 60; ++step) {
+      CAPTURE(seed);
+      CAPTURE(step);
+      REQUIRE(cluster.knowledge.inventory.apply(cluster.some_update()).value());
+      const TouchedNodes& touched = cluster.knowledge.inventory.touched();
+      const auto all = cluster.hosts.boot_ids();
+      (void)cluster.by_touch.refresh_facts(cluster.hosts.boot_ids_of(touched), start);
+      (void)cluster.by_all.refresh_facts(all, start);
+      for (const std::string& boot_id : all) {
+        const auto one = cluster.by_touch.placement().host(placement::HostId(boot_id));
+        const auto other = cluster.by_all.placement().host(placement::HostId(boot_id));
+        REQUIRE((one && other));
+        REQUIRE(one->granted == other->granted);
+        REQUIRE(one->drained == other->drained);
+        REQUIRE(one->host.features == other->host.features);
+      }
+    }
+    CHECK_FALSE(cluster.by_touch.placement().audit().has_value());
+  }
 }
 
 TEST_CASE("the report counts a forecast from now, and leaves out what is past") {

@@ -31,6 +31,24 @@ TEST_CASE("a host's cores are counted once, whoever offers them") {
   CHECK(book.host_cores("boot3") == 0);
 }
 
+TEST_CASE("hosts are found by what their executors call them") {
+  HostBook book;
+  using Hosts = std::set<std::string>;
+  Executor pilot = executor("pilot", "boot1", {0});
+  pilot.grant.node = "n1";
+  book.join(pilot);
+  book.join(executor("local", "boot1", {1}));
+  book.join(executor("other", "boot2", {0}));
+  CHECK(book.boot_ids_of({.names = {"n1"}}) == Hosts{"boot1"});
+  CHECK(book.boot_ids_of({.names = {"host-boot1", "host-boot2", "n1", ""}}) ==
+        Hosts{"boot1", "boot2"});
+  book.remove(ExecutorId("pilot"));
+  CHECK(book.boot_ids_of({.names = {"n1"}}).empty());
+  CHECK(book.boot_ids_of({.names = {"host-boot1"}}) == Hosts{"boot1"});
+  CHECK(book.boot_ids() == Hosts{"boot1", "boot2"});
+  CHECK(book.boot_ids_of({.all = true}) == book.boot_ids());
+}
+
 TEST_CASE("a new executor process replaces its owner's lost one on the same host, and no other") {
   HostBook book;
   book.join(executor("old", "boot1", {0}, 1));

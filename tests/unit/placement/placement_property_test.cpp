@@ -102,16 +102,22 @@ class Model {
         if (counts(grants.at(place.grant))) sum += place.memory.value;
     return sum;
   }
-  [[nodiscard]] std::uint64_t listed_memory(const Grant& grant) const {
+  /// Of the grant's own job, as Slurm says, or as its grants do while it is not listed. 0: it has
+  /// what jobs leave of the host.
+  [[nodiscard]] std::uint64_t job_memory(const Grant& grant) const {
+    if (!grant.job) return 0;
     for (const JobAllocation& job : hosts.at(grant.host).allocation.jobs)
       if (grant.job == job.job) return job.memory.value;
-    return 0;
+    std::uint64_t granted = 0;
+    for (const auto& [id, other] : grants)
+      if (other.host == grant.host && other.job == grant.job) granted += other.memory.value;
+    return granted;
   }
   /// May be negative: then too much is placed.
   [[nodiscard]] std::int64_t free_memory(const Grant& grant) const {
     const auto own = static_cast<std::int64_t>(
         grant.memory.value - placed([&](const Grant& other) { return other.id == grant.id; }));
-    std::uint64_t pool = listed_memory(grant);
+    std::uint64_t pool = job_memory(grant);
     if (pool > 0) {
       pool -= placed(
           [&](const Grant& other) { return other.host == grant.host && other.job == grant.job; });
@@ -121,7 +127,7 @@ class Model {
       for (const JobAllocation& job : host.allocation.jobs) jobs += job.memory.value;
       pool = host.host.memory.value - std::min(host.host.memory.value, jobs) -
              placed([&](const Grant& other) {
-               return other.host == grant.host && listed_memory(other) == 0;
+               return other.host == grant.host && job_memory(other) == 0;
              });
     }
     return std::min(own, static_cast<std::int64_t>(pool));

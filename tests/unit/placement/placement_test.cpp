@@ -239,6 +239,25 @@ TEST_CASE("a pilot's memory is what Slurm gave to its job, beside that of other 
   CHECK(cluster.place({.tenant = alice, .alternatives = {{.cores = 1, .memory = 1_GiB}}}).empty());
 }
 
+TEST_CASE(
+    "a pilot that has just begun has its own memory, also while Slurm has not told of its job") {
+  const Host host = host_named("n1", 8);
+  SmallCluster cluster({});
+  REQUIRE(cluster.placement.put_host(host, start).has_value());
+  CHECK(apply(cluster.placement,
+              allocation(host, {{.job = JobId(1), .cores = {0}, .memory = host.memory}}))
+            .empty());
+  Grant young = pilot(host, "pilot", {1, 2}, JobId(2));
+  young.memory = 2_GiB;
+  REQUIRE(cluster.placement.put_grant(young, start).has_value());
+  CHECK(cluster.place({.tenant = alice, .alternatives = {{.cores = 1, .memory = 2_GiB}}}) == "n1");
+  CHECK(cluster.place({.tenant = alice, .alternatives = {{.cores = 1, .memory = 1_GiB}}}).empty());
+  // The job before it has gone, and this one is known: nothing changes.
+  CHECK(apply(cluster.placement,
+              allocation(host, {{.job = JobId(2), .cores = {1, 2}, .memory = 2_GiB}}))
+            .empty());
+}
+
 TEST_CASE("a lost host keeps its leases and gets nothing new until it is back") {
   const Host host = host_named("n1", 4);
   SmallCluster cluster({host});

@@ -49,6 +49,48 @@ TEST_CASE("a full update is all there is, and changes change it") {
   CHECK_FALSE(inventory.nodes().contains("c"));
 }
 
+TEST_CASE("jobs are known by their nodes, and nodes by their hostnames") {
+  SourceInventory inventory;
+  SourceUpdate all = full(1);
+  all.nodes[0].hostname = all.nodes[1].hostname = "twin";
+  all.jobs = {{.id = 2, .shares = {{.node = "a"}}},
+              {.id = 1, .shares = {{.node = "b"}, {.node = "a", .cores = {3}}}}};
+  REQUIRE(inventory.apply(all).value());
+  const auto on = inventory.jobs_on("a");
+  REQUIRE(on.size() == 2);
+  CHECK(on[0].job->id == 1);
+  CHECK(on[0].share->cores == CoreList{3});
+  CHECK(on[1].job->id == 2);
+  CHECK(inventory.jobs_on("c").empty());
+  CHECK(inventory.only_node_with("twin") == nullptr);
+  REQUIRE(inventory.apply({.sequence = 2, .nodes_gone = {"b"}, .jobs_gone = {1}}).value());
+  CHECK(inventory.jobs_on("a").size() == 1);
+  CHECK(inventory.jobs_on("b").empty());
+  CHECK(inventory.only_node_with("twin") == &inventory.nodes().at("a"));
+}
+
+TEST_CASE("an update says which nodes it is about, as they were and as they are") {
+  SourceInventory inventory;
+  using Names = std::set<std::string>;
+  SourceUpdate all = full(1);
+  all.nodes[0].hostname = "old";
+  all.jobs = {{.id = 1, .shares = {{.node = "b"}}}};
+  REQUIRE(inventory.apply(all).value());
+  CHECK(inventory.touched().all);
+  SourceNode renamed = node("a");
+  renamed.hostname = "new";
+  REQUIRE(inventory.apply({.sequence = 2, .nodes = {renamed}}).value());
+  CHECK_FALSE(inventory.touched().all);
+  CHECK(inventory.touched().names == Names{"a", "old", "new"});
+  // A job that moves is about both.
+  REQUIRE(inventory.apply({.sequence = 3, .jobs = {{.id = 1, .shares = {{.node = "a"}}}}}).value());
+  CHECK(inventory.touched().names == Names{"a", "b", "", "new"});
+  REQUIRE(inventory.apply({.sequence = 4, .jobs_gone = {1}}).value());
+  CHECK(inventory.touched().names == Names{"a", "new"});
+  REQUIRE(inventory.apply({.sequence = 5}).value());
+  CHECK(inventory.touched().names.empty());
+}
+
 TEST_CASE("lines that belong together count when the last one is there") {
   SourceInventory inventory;
   SourceUpdate first = full(1);
@@ -83,6 +125,7 @@ TEST_CASE("updates that do not fit what is known are refused") {
       {.sequence = 2, .nodes_gone = {"c"}},
       {.sequence = 2, .nodes = {node("a")}, .nodes_gone = {"a"}},
       {.sequence = 2, .jobs = {{.id = 5}, {.id = 5}}},
+      {.sequence = 2, .jobs = {{.id = 5, .shares = {{.node = "a"}, {.node = "a"}}}}},
       {.sequence = 2, .jobs_gone = {5}},
       {.sequence = 2, .forecasts = {{"c", {{}}}}},
       {.sequence = 2, .full = true, .nodes = {node("a")}, .nodes_gone = {"b"}},

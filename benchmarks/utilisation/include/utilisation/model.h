@@ -32,13 +32,13 @@ constexpr SimTime longest_until_pass{1'000};
 
 // What nobody who runs functions in batch jobs can avoid.
 
-/// From a job's start in slurmctld to its script's first line: 0.62 s from its submission on an
-/// idle node, measured.
-constexpr SimTime job_launch{620};
-/// The step inside it that is the executor: 66 to 87 ms, measured.
-constexpr SimTime step_launch{80};
-/// From an executor's start until the gateway has its hello: 0.21 to 0.26 s, measured.
-constexpr SimTime executor_start{250};
+/// From slurmctld's decision to the first line of the job's script: 16 to 21 ms (`pilot_start`).
+constexpr SimTime job_launch{20};
+/// From there to the first line of the job's step: 38 to 48 ms after the decision (`pilot_start`).
+constexpr SimTime step_launch{25};
+/// From there until the gateway has the executor's hello. With the first call it is 175 ms after
+/// the decision, 210 at most (`pilot_start`).
+constexpr SimTime executor_start{130};
 /// From the request for a lease to the first call's beginning on another host
 /// (docs/SPECIFICATION.md, `remote_start`: 9.3 ms).
 constexpr SimTime lease_start{10};

@@ -94,6 +94,8 @@ class Placement {
     std::vector<GrantId> grants;
   };
   [[nodiscard]] std::optional<HostView> host(const HostId& id) const;
+  /// As it was put; null: it is not known. Valid until the placement changes.
+  [[nodiscard]] const Host* description(const HostId& id) const;
   [[nodiscard]] std::optional<HostId> host_named(std::string_view name) const;
   [[nodiscard]] std::size_t lease_count() const;
 
