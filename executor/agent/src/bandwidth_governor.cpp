@@ -125,6 +125,8 @@ void BandwidthGovernor::begin_measurement(const std::shared_ptr<WorkerProcess>& 
                                    .begun = std::chrono::steady_clock::now()});
   auto memory = AccessedMemory::of(worker->pid());
   if (!memory) return give_up_measurement(memory.error().message);
+  if (::clock_getcpuclockid(worker->pid(), &measurement_->clock) != 0)
+    return give_up_measurement("the worker has no clock");
   measurement_->memory = std::make_shared<AccessedMemory>(std::move(*memory));
   walk(true);
 }
@@ -142,21 +144,22 @@ void BandwidthGovernor::go_on_measuring(const BandwidthCap::Worker& seen,
 
 void BandwidthGovernor::walk(bool clear) {
   measurement_->stage = clear ? Measurement::Stage::clearing : Measurement::Stage::reading;
-  boost::asio::post(walker_,
-                    [this, clear, number = measurement_->number, memory = measurement_->memory] {
-                      const auto begun = std::chrono::steady_clock::now();
-                      Walked result{.touched = ByteCount{}};
-                      if (!clear) {
-                        result.touched = memory->touched();
-                      } else if (auto cleared = memory->clear(); !cleared) {
-                        result.touched = fail(std::move(cleared.error()));
-                      }
-                      result.took = std::chrono::steady_clock::now() - begun;
-                      boost::asio::post(io_, [this, number, result = std::move(result)] {
-                        if (!stopped_ && measurement_ && measurement_->number == number)
-                          walked(result);
-                      });
-                    });
+  boost::asio::post(walker_, [this, clear, number = measurement_->number,
+                              memory = measurement_->memory, clock = measurement_->clock] {
+    const auto begun = std::chrono::steady_clock::now();
+    const auto cpu = read_clock(clock);
+    Walked result{.touched = ByteCount{}};
+    if (!clear) {
+      result.touched = memory->touched();
+    } else if (auto cleared = memory->clear(); !cleared) {
+      result.touched = fail(std::move(cleared.error()));
+    }
+    result.cpu = (cpu + read_clock(clock)) / 2;
+    result.took = std::chrono::steady_clock::now() - begun;
+    boost::asio::post(io_, [this, number, result = std::move(result)] {
+      if (!stopped_ && measurement_ && measurement_->number == number) walked(result);
+    });
+  });
 }
 
 void BandwidthGovernor::walked(const Walked& result) {
@@ -164,10 +167,10 @@ void BandwidthGovernor::walked(const Walked& result) {
   measurement_->cost += result.took;
   const bool cleared = measurement_->stage == Measurement::Stage::clearing;
   measurement_->stage = Measurement::Stage::touching;
-  // It may have run while the walk went on.
+  // It ran while the walk went on, and perhaps until this thread has heard of it.
   std::chrono::nanoseconds since_look{0};
   if (const auto found = seen_.find(measurement_->worker->id()); found != seen_.end())
-    since_look = std::max(since_look, read_clock(found->second.clock) - found->second.cpu);
+    since_look = result.cpu - found->second.cpu;
   if (cleared) {
     measurement_->used = -since_look;  // the next look adds it
     return;

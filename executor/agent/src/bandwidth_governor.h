@@ -56,6 +56,7 @@ class BandwidthGovernor {
     std::shared_ptr<WorkerProcess> worker;
     std::string module;
     std::shared_ptr<AccessedMemory> memory;
+    clockid_t clock = 0;  // the worker's
     Stage stage = Stage::clearing;
     std::optional<Touched> shortly;
     std::chrono::nanoseconds used{0};  // processor time of the module since everything was cleared
@@ -63,7 +64,8 @@ class BandwidthGovernor {
     MonotonicTime begun;
   };
   struct Walked {
-    Result<ByteCount> touched;  // 0 after clearing
+    Result<ByteCount> touched;        // 0 after clearing
+    std::chrono::nanoseconds cpu{0};  // of the worker, in the middle of the walk
     std::chrono::nanoseconds took{0};
   };
   void look();

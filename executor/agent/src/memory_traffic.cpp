@@ -51,16 +51,17 @@ MemoryTraffic::Known& MemoryTraffic::entry(const std::string& module) {
 void MemoryTraffic::measured(const std::string& module, double rate, std::chrono::nanoseconds cost,
                              MonotonicTime now) {
   Known& known = entry(module);
+  const bool is_first = known.interval.count() == 0;
   const bool changes = (known.rate > 0) != (rate > 0);
-  known.rate = known.rate == 0 ? rate : (known.rate + rate) / 2;
+  known.rate = std::max(rate, (known.rate + rate) / 2);
   if (rate == 0 && known.rate < nothing) known.rate = 0;
   known.at = now;
   // What stays as it is is looked at less and less often.
   const std::chrono::nanoseconds longer = changes ? soonest_again : known.interval * 2;
   const auto affordable = std::chrono::nanoseconds(
       static_cast<std::int64_t>(static_cast<double>(cost.count()) / cost_share));
-  known.interval = std::max<std::chrono::nanoseconds>(
-      affordable, std::clamp<std::chrono::nanoseconds>(longer, soonest_again, latest_again));
+  known.interval = std::clamp<std::chrono::nanoseconds>(longer, soonest_again, latest_again);
+  if (!is_first) known.interval = std::max(known.interval, affordable);
   known.again = now + std::chrono::duration_cast<MonotonicTime::duration>(known.interval);
 }
 

@@ -40,14 +40,16 @@ class MemoryTraffic {
   static constexpr std::size_t most_modules = 1024;
   static constexpr std::chrono::milliseconds soonest_again{100};
   static constexpr std::chrono::seconds latest_again{30};
-  /// So much of the time goes into measurements, at most.
+  /// So much of the time goes into measurements, at most; but the second one comes soon, whatever
+  /// the first one has cost: that one may have seen how the function fills its memory.
   static constexpr double cost_share = 0.005;
 
   /// 0: nothing is known, or nothing worth a word.
   [[nodiscard]] double rate(const std::string& module) const;
   [[nodiscard]] bool is_due(const std::string& module, MonotonicTime now) const;
-  /// `cost`: how long the measurement took. What was known counts as much as what is new: functions
-  /// have phases.
+  /// `cost`: how long the measurement took. More than was known counts at once, less by half:
+  /// functions have phases, and what was measured while they waited for memory or for the machine
+  /// is too little.
   void measured(const std::string& module, double rate, std::chrono::nanoseconds cost,
                 MonotonicTime now);
   /// The measurement failed: not again at once.

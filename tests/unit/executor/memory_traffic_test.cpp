@@ -126,20 +126,24 @@ TEST_CASE("a module is measured at once, soon again, and then less and less ofte
   CHECK(traffic.is_due("m", now + seconds(30)));
 }
 
-TEST_CASE("a measurement that costs much is not repeated soon") {
+TEST_CASE("a measurement that costs much is not repeated soon, but once") {
   MemoryTraffic traffic;
+  traffic.measured("m", 0, milliseconds(100), start);
+  CHECK(traffic.is_due("m", start + milliseconds(100)));
   traffic.measured("m", 0, milliseconds(100), start);
   CHECK_FALSE(traffic.is_due("m", start + seconds(19)));
   CHECK(traffic.is_due("m", start + seconds(20)));
 }
 
-TEST_CASE("what is new counts by half, and nothing after a while") {
+TEST_CASE("more counts at once, less by half, and nothing after a while") {
   MemoryTraffic traffic;
   traffic.measured("m", 1e9, {}, start);
   traffic.measured("m", 4e9, {}, start);
-  CHECK(traffic.rate("m") == 2.5e9);
+  CHECK(traffic.rate("m") == 4e9);
+  traffic.measured("m", 3e9, {}, start);
+  CHECK(traffic.rate("m") == 3.5e9);
   traffic.measured("m", 0, {}, start);
-  CHECK(traffic.rate("m") == 1.25e9);
+  CHECK(traffic.rate("m") == 1.75e9);
   for (int i = 0; i < 20; ++i) traffic.measured("m", 0, {}, start);
   CHECK(traffic.rate("m") == 0);
 }
