@@ -282,11 +282,11 @@ ExitStatus run_stop(Shell& shell, const StopArguments& arguments) {
   if (!pause) return shell.report(pause.error());
   const auto place = find_pilot_place(shell.gateway, arguments.state);
   if (!place) return shell.report(place.error());
-  if (arguments.all && !place->mark.empty())
-    if (const auto begun = SubmissionGate(place->state)
-                               .pause_until(std::chrono::system_clock::now() + *pause, *within);
-        !begun)
+  if (arguments.all && !place->mark.empty()) {
+    const auto now = std::chrono::system_clock::now();
+    if (const auto begun = SubmissionGate(place->state).pause(now, now + *pause, *within); !begun)
       return shell.report(begun.error());
+  }
   const auto stopped = stop_until_gone(*place, arguments, *within);
   if (!stopped) return shell.report(stopped.error());
   if (shell.json)

@@ -1,5 +1,7 @@
 // commands/pilot_keep.cpp: orchid pilot keep: pilots by demand, until it is stopped. A gateway
 // whose configuration says so keeps one running.
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 
 #include "commands/commands.h"
@@ -13,8 +15,6 @@ namespace orchid::cli {
 namespace {
 
 constexpr std::chrono::seconds gateway_gone_after{30};
-/// Whoever starts pilots by demand wants some, whatever was wanted before.
-constexpr std::chrono::seconds no_pause_yet_within{20};
 
 struct KeepArguments {
   PilotTerms terms;
@@ -24,6 +24,7 @@ struct KeepArguments {
   std::string idle_time = "60s";
   std::string memory_per_core;
   bool while_input_is_open = false;
+  std::int64_t wanted_since = 0;
 };
 
 Result<PilotKeeper::Options> options_of(const KeepArguments& arguments, const PilotPlace& place) {
@@ -43,6 +44,8 @@ Result<PilotKeeper::Options> options_of(const KeepArguments& arguments, const Pi
   auto idle_time = seconds_of(arguments.idle_time, "--idle-time");
   if (!idle_time) return fail(std::move(idle_time.error()));
   options.controller.shrink_after = *idle_time;
+  options.controller.renew_before =
+      std::min(options.controller.renew_before, options.controller.shortest / 2);
   if (auto good = pilot::check(options.controller); !good) return fail(std::move(good.error()));
   if (!arguments.memory_per_core.empty()) {
     auto memory = parse_byte_count(arguments.memory_per_core);
@@ -62,9 +65,11 @@ ExitStatus run_keep(Shell& shell, const KeepArguments& arguments) {
   const Ending ending(arguments.while_input_is_open);
   Client client = shell.client();
   const pilot::SlurmCommands slurm = slurm_commands();
-  const SubmissionGate gate(place->state);
-  if (const auto over = gate.pause_until({}, no_pause_yet_within); !over)
-    return shell.report(over.error());
+  // Whoever starts pilots by demand wants some, whatever was wanted before.
+  const SubmissionGate gate(
+      place->state, arguments.wanted_since != 0
+                        ? SubmissionGate::SystemTime(std::chrono::seconds(arguments.wanted_since))
+                        : std::chrono::system_clock::now());
   const SystemClock clock;
   PilotKeeper keeper(std::move(*options),
                      {.get = [&client](const std::string& path) { return client.get(path); },
@@ -112,6 +117,9 @@ void add_pilot_keep(CLI::App& pilots, Shell& shell) {
                       "of each pilot, such as 1GiB (otherwise the partition's default)");
   command->add_flag("--while-input-is-open", arguments->while_input_is_open,
                     "end with the standard input, for a program that starts this one");
+  command->add_option("--wanted-since", arguments->wanted_since,
+                      "seconds since 1970: pauses of 'orchid pilot stop --all' that began earlier "
+                      "are over (otherwise: all)");
   command->callback([&shell, arguments] { shell.status = run_keep(shell, *arguments); });
 }
 

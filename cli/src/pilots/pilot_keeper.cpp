@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <utility>
 #include <variant>
 
@@ -44,9 +45,9 @@ void PilotKeeper::look() {
   has_pilots_ = !jobs->empty();
   forget_what_is_gone(*jobs, now);
   if (cluster_.empty()) cluster_ = parts_.slurm.cluster_name().value_or("");
-  pilot::Situation situation =
-      situation_of(json::parse(parts_.get("/v1/hosts")), *jobs,
-                   {.cluster = cluster_, .partition = options_.request.partition}, now);
+  const std::vector<std::string> partitions = partitions_of_pilots();
+  pilot::Situation situation = situation_of(json::parse(parts_.get("/v1/hosts")), *jobs,
+                                            {.cluster = cluster_, .partitions = partitions}, now);
   for (pilot::Pilot& one : situation.pilots) {
     follow(one);
     complete(one);
@@ -55,13 +56,25 @@ void PilotKeeper::look() {
   say_what_is_hopeless();
 }
 
-/// One that has never joined would be followed by another at once, and that by another.
+/// None: any, as far as is known.
+std::vector<std::string> PilotKeeper::partitions_of_pilots() {
+  const std::string& named = options_.request.partition;
+  if (named.empty() && default_partition_.empty())
+    default_partition_ = parts_.slurm.default_partition().value_or("");
+  std::vector<std::string> partitions;
+  std::istringstream names(named.empty() ? default_partition_ : named);
+  for (std::string name; std::getline(names, name, ',');)
+    if (!name.empty()) partitions.push_back(name);
+  return partitions;
+}
+
+/// One that has failed before it joined would be followed by another at once, and that by another.
 void PilotKeeper::forget_what_is_gone(const std::vector<pilot::PilotJob>& jobs, MonotonicTime now) {
   const std::size_t before = submitted_.size();
   std::erase_if(submitted_, [&](const auto& entry) {
     const auto& [job, known] = entry;
     if (std::ranges::find(jobs, job, &pilot::PilotJob::job) != jobs.end()) return false;
-    if (known.joined || known.cancelled) return true;
+    if (known.joined || known.cancelled || was_taken_back(job)) return true;
     controller_.pilot_died(now, known.node);
     say_trouble(fmt::format(
         "pilot {} has ended{}{}, and its executor has never joined: {} says why, if it began at "
@@ -70,6 +83,15 @@ void PilotKeeper::forget_what_is_gone(const std::vector<pilot::PilotJob>& jobs, 
     return true;
   });
   if (submitted_.size() < before) remove_old_logs(log_folder(), jobs, logs_kept);
+}
+
+/// It has waited for too long, somebody has cancelled it, or another job has its cores.
+bool PilotKeeper::was_taken_back(std::uint64_t job) const {
+  const auto state = parts_.slurm.state_of(job);
+  if (!state || pilot::has_failed(*state)) return false;
+  parts_.say(fmt::format("pilot {} has left the queue before its executor joined: Slurm says {}",
+                         job, *state));
+  return true;
 }
 
 void PilotKeeper::follow(const pilot::Pilot& one) {
@@ -115,6 +137,7 @@ void PilotKeeper::cancel_what_never_starts(std::vector<pilot::PilotJob>& jobs, M
 /// Shorter ones may be started; otherwise nothing is submitted for a while.
 void PilotKeeper::was_refused(const Failure& refusal, std::chrono::seconds time,
                               MonotonicTime now) {
+  default_partition_.clear();  // an administrator may have made it another one
   const bool shorter = pilot::is_about_time(refusal) && controller_.time_is_too_long(time);
   if (!shorter) controller_.submission_failed(now);
   if (std::exchange(last_trouble_, refusal.message) != refusal.message)

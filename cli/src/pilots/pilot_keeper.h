@@ -49,6 +49,8 @@ class PilotKeeper {
   };
 
   void forget_what_is_gone(const std::vector<pilot::PilotJob>& jobs, MonotonicTime now);
+  [[nodiscard]] bool was_taken_back(std::uint64_t job) const;
+  [[nodiscard]] std::vector<std::string> partitions_of_pilots();
   void follow(const pilot::Pilot& one);
   void cancel_what_never_starts(std::vector<pilot::PilotJob>& jobs, MonotonicTime now);
   [[nodiscard]] std::filesystem::path log_folder() const {
@@ -72,7 +74,8 @@ class PilotKeeper {
   std::set<std::string> hopeless_;                // demand that no pilot can serve, as it was said
   bool has_pilots_ = true;                        // as far as is known
   MonotonicTime listed_;
-  std::string cluster_;  // that Slurm's commands ask; "": not known yet
+  std::string cluster_;            // that Slurm's commands ask; "": not known yet
+  std::string default_partition_;  // where none is named; "": not known yet
   std::string last_trouble_;
   bool paused_ = false;  // that has been said
 };

@@ -6,9 +6,12 @@
 #include "foundation/host_addresses.h"
 #include "foundation/random.h"
 #include "pilots/pilot_guard.h"
+#include "pilots/submission_gate.h"
 
 namespace orchid::cli {
 namespace {
+
+constexpr std::chrono::seconds others_submit_within{30};
 
 std::filesystem::path mark_file(const std::filesystem::path& state) { return state / "pilot-mark"; }
 
@@ -98,12 +101,17 @@ Result<PilotPlace> find_pilot_place(const std::string& gateway, const std::strin
 
 Result<void> mark(PilotPlace& place) {
   if (!place.mark.empty()) return {};
-  const std::string fresh = random_hex(6) + "\n";
-  if (auto written = write_file_atomically(mark_file(place.state), as_bytes(fresh)); !written)
-    return written;
+  // Of two at once the second one has the mark of the first.
+  const auto alone = SubmissionGate(place.state).enter(others_submit_within);
+  if (!alone) return fail(alone.error());
   auto known = read_mark(place.state);
   if (!known) return fail(std::move(known.error()));
   place.mark = std::move(*known);
+  if (!place.mark.empty()) return {};
+  const std::string fresh = random_hex(6) + "\n";
+  if (auto written = write_file_atomically(mark_file(place.state), as_bytes(fresh)); !written)
+    return written;
+  place.mark = fresh.substr(0, fresh.size() - 1);
   return {};
 }
 

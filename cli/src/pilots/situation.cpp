@@ -163,10 +163,11 @@ std::vector<pilot::WorkerDemand> demand_of(const json& told) {
   return demand;
 }
 
-bool is_in(const json& node, const std::string& partition) {
-  if (partition.empty()) return true;
-  const json partitions = node.value("partitions", json::array());
-  return partitions.empty() || std::ranges::find(partitions, json(partition)) != partitions.end();
+/// In one of them, as far as anybody says.
+bool is_in(const json& node, const std::vector<std::string>& wanted) {
+  const auto partitions = node.value("partitions", std::vector<std::string>{});
+  return wanted.empty() || partitions.empty() ||
+         std::ranges::find_first_of(partitions, wanted) != partitions.end();
 }
 
 }  // namespace
@@ -186,7 +187,7 @@ pilot::Situation situation_of(const json& hosts, const std::vector<pilot::PilotJ
       situation.nodes.emplace();
     }
     for (const json& node : cluster.at("nodes")) {
-      if (!is_in(node, destination.partition)) continue;
+      if (!is_in(node, destination.partitions)) continue;
       situation.nodes->push_back(node_of(node));
       if (node.value("state", "") != "unusable") add_holes(node, *situation.holes);
     }

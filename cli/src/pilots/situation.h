@@ -12,8 +12,8 @@ namespace orchid::cli {
 
 /// Where pilots may go. Empty: anywhere.
 struct PilotDestination {
-  std::string cluster{};  // what other sources tell of is not reached by pilots
-  std::string partition{};
+  std::string cluster{};                  // what other sources tell of is not reached by pilots
+  std::vector<std::string> partitions{};  // to any of them
 };
 /// `hosts`: what GET /v1/hosts says. Throws nlohmann's exceptions when it is not such a document.
 [[nodiscard]] pilot::Situation situation_of(const nlohmann::json& hosts,

@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <charconv>
+#include <cstdint>
+#include <sstream>
 #include <string>
 
 #include "supervisor/file_lock.h"
@@ -20,21 +22,31 @@ Result<UniqueFd> locked(const std::filesystem::path& path, milliseconds patience
                    "a pilot is being submitted, and Slurm has not answered yet; try again");
 }
 
-SubmissionGate::SystemTime end_in(int file) {
-  std::array<char, 32> text{};
+struct Pause {
+  SubmissionGate::SystemTime begin;
+  SubmissionGate::SystemTime end;
+};
+
+/// "END BEGIN"; of an empty file: long ago.
+Pause pause_in(int file) {
+  std::array<char, 64> text{};
   const ssize_t length = ::pread(file, text.data(), text.size(), 0);
-  std::int64_t end = 0;  // of an empty file: long ago
-  if (length > 0) std::from_chars(text.data(), text.data() + length, end);
-  return SubmissionGate::SystemTime(seconds(end));
+  std::istringstream words(
+      std::string(text.data(), static_cast<std::size_t>(std::max(length, 0L))));
+  std::int64_t end = 0;
+  std::int64_t begin = 0;
+  words >> end >> begin;
+  return {SubmissionGate::SystemTime(seconds(begin)), SubmissionGate::SystemTime(seconds(end))};
 }
 
 }  // namespace
 
-Result<void> SubmissionGate::pause_until(SystemTime end, milliseconds patience) const {
+Result<void> SubmissionGate::pause(SystemTime begin, SystemTime end, milliseconds patience) const {
   const auto file = locked(file_, patience);
   if (!file) return fail(file.error());
   const std::string text =
-      std::to_string(std::chrono::ceil<seconds>(end.time_since_epoch()).count()) + "\n";
+      std::to_string(std::chrono::ceil<seconds>(end.time_since_epoch()).count()) + ' ' +
+      std::to_string(std::chrono::ceil<seconds>(begin.time_since_epoch()).count()) + '\n';
   if (::ftruncate(file->get(), 0) != 0 ||
       ::pwrite(file->get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
     return fail_errno("writing " + file_.string());
@@ -48,7 +60,8 @@ Result<UniqueFd> SubmissionGate::enter(milliseconds patience) const {
 Result<std::optional<UniqueFd>> SubmissionGate::enter_unless_paused(SystemTime now) const {
   auto file = locked(file_, seconds(1));  // who begins a pause has it only for a moment
   if (!file) return fail(std::move(file.error()));
-  if (now < end_in(file->get())) return std::nullopt;
+  const Pause pause = pause_in(file->get());
+  if (now < pause.end && pause.begin >= since_) return std::nullopt;
   return std::optional(std::move(*file));
 }
 

@@ -10,18 +10,21 @@
 
 namespace orchid::cli {
 
-/// A file in the gateway's state directory says until when (seconds since 1970); who submits by
-/// demand has it locked meanwhile. Any thread.
+/// A file in the gateway's state directory says until when, and since when (seconds since 1970);
+/// who submits by demand has it locked meanwhile. Any thread.
 class SubmissionGate {
  public:
   using SystemTime = std::chrono::system_clock::time_point;
-  explicit SubmissionGate(const std::filesystem::path& state) : file_(state / "pilots-paused") {}
+  /// A pause that began before `since`, the start of a gateway, is over.
+  explicit SubmissionGate(const std::filesystem::path& state, SystemTime since = {})
+      : file_(state / "pilots-paused"), since_(since) {}
 
-  /// When it returns no submission is under way, and until `end` none begins. Errors: `system`,
-  /// `denied`, `timed_out` (after `patience` one is under way still).
-  [[nodiscard]] Result<void> pause_until(SystemTime end, std::chrono::milliseconds patience) const;
+  /// When it returns no submission is under way, and from `begin` until `end` none begins. Errors:
+  /// `system`, `denied`, `timed_out` (after `patience` one is under way still).
+  [[nodiscard]] Result<void> pause(SystemTime begin, SystemTime end,
+                                   std::chrono::milliseconds patience) const;
   /// For who submits because somebody has said so, pause or not: nobody else submits meanwhile.
-  /// Errors: as of `pause_until`.
+  /// Errors: as of `pause`.
   [[nodiscard]] Result<UniqueFd> enter(std::chrono::milliseconds patience) const;
   /// Nothing while there is a pause; otherwise none begins as long as this is held. Errors:
   /// `system`, `denied`.
@@ -29,6 +32,7 @@ class SubmissionGate {
 
  private:
   std::filesystem::path file_;
+  SystemTime since_;
 };
 
 }  // namespace orchid::cli

@@ -10,10 +10,16 @@ std::string seconds(std::chrono::milliseconds time) {
 }  // namespace
 
 Result<void> check(const PilotSettings& settings) {
-  if (!settings.automatic || !settings.partition.empty() || !settings.qos.empty()) return {};
-  return fail(ErrorCode::bad_configuration,
-              "[pilots] automatic needs partition or qos: one whose jobs give way to others; if "
-              "that is the cluster's default, name it all the same");
+  if (!settings.automatic) return {};
+  if (settings.partition.empty() && settings.qos.empty())
+    return fail(ErrorCode::bad_configuration,
+                "[pilots] automatic needs partition or qos: one whose jobs give way to others; if "
+                "that is the cluster's default, name it all the same");
+  if (settings.shortest < std::chrono::minutes(1) || settings.longest < settings.shortest)
+    return fail(ErrorCode::bad_configuration,
+                "[pilots] shortest must be 1m or more, and not over longest: Slurm counts a job's "
+                "time in minutes");
+  return {};
 }
 
 KeptProcess::Options pilot_keeper(const PilotSettings& settings,
@@ -45,6 +51,8 @@ KeptProcess::Options pilot_keeper(const PilotSettings& settings,
   add("--longest", seconds(settings.longest));
   add("--idle-time", seconds(settings.idle_time));
   add("--gateway-grace", seconds(settings.gateway_grace));
+  const auto started = std::chrono::floor<std::chrono::seconds>(settings.started);
+  add("--wanted-since", std::to_string(started.time_since_epoch().count()));
   add("--memory-per-core", std::to_string(settings.worker_memory.value));
   return options;
 }

@@ -33,9 +33,11 @@ struct PilotSettings {
   /// Without a gateway they end after so long, and those that wait leave the queue; 1 s to 1 day.
   std::chrono::milliseconds gateway_grace = limits::gateway_grace;
   ByteCount worker_memory;  // for each core; set from the gateway's own
+  std::chrono::system_clock::time_point started = std::chrono::system_clock::now();  // the gateway
 };
 
-/// Errors: `bad_configuration`: pilots by demand, and nobody says that their jobs give way.
+/// Errors: `bad_configuration`: pilots by demand, and nobody says that their jobs give way, or
+/// their times cannot be.
 [[nodiscard]] Result<void> check(const PilotSettings& settings);
 
 /// `orchid pilot keep`, which asks the gateway at `socket`, with that state directory, for the

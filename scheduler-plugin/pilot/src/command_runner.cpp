@@ -3,12 +3,15 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -45,8 +48,11 @@ bool begins_with_one_of(std::string_view text, std::span<const std::string_view>
 /// Slurm's messages shall be the ones that we know, and its options ours.
 constexpr std::array<std::string_view, 6> never{
     "LC_", "LANG=", "LANGUAGE=", "SBATCH_", "SQUEUE_", "SCANCEL_"};
-constexpr std::array<std::string_view, 8> needs{
-    "PATH=", "LD_LIBRARY_PATH=", "HOME=", "USER=", "LOGNAME=", "SHELL=", "SLURM_", "SPANK_"};
+/// Of Slurm's own only what names the cluster and the user: a job's others would be the options of
+/// jobs that are submitted from within it.
+constexpr std::array<std::string_view, 9> needs{
+    "PATH=",  "LD_LIBRARY_PATH=", "HOME=",           "USER=",     "LOGNAME=",
+    "SHELL=", "SLURM_CONF=",      "SLURM_CLUSTERS=", "SLURM_JWT="};
 
 std::vector<std::string> environment_of(Inherited inherited) {
   std::vector<std::string> variables;
@@ -106,6 +112,48 @@ bool read_some(Stream& stream) {
   return stream.text->size() <= stream.limit;
 }
 
+/// Those that were killed and did not end: the kernel does not let go of what waits for a file
+/// system that is gone. Each is reaped when it can be.
+class Lingering {
+ public:
+  void add(pid_t pid) {
+    const std::lock_guard lock(mutex_);
+    pids_.push_back(pid);
+  }
+  void reap() {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(pids_, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<pid_t> pids_;
+};
+
+Lingering& lingering() {
+  static Lingering all;
+  return all;
+}
+
+constexpr std::chrono::milliseconds longest_death{1'000};
+
+/// The status that waitpid tells. Nothing: it has not ended by then.
+std::optional<int> end_of(pid_t pid, std::chrono::milliseconds patience) {
+  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  pollfd polled{.fd = process.get(), .events = POLLIN, .revents = 0};
+  const auto give_up = Clock::now() + patience;
+  int status = 0;
+  while (true) {
+    const pid_t ended = ::waitpid(pid, &status, WNOHANG);
+    if (ended == pid) return status;
+    if (ended < 0 && errno != EINTR) return 0;  // somebody else has reaped it
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(give_up - Clock::now()).count();
+    if (left <= 0) return std::nullopt;
+    (void)::poll(&polled, 1, static_cast<int>(left));
+  }
+}
+
 /// Until both ends are closed.
 Result<void> read_all(std::array<Stream, 2>& streams, Clock::time_point give_up,
                       const std::string& name) {
@@ -131,6 +179,7 @@ Result<void> read_all(std::array<Stream, 2>& streams, Clock::time_point give_up,
 Result<CommandOutput> run_command(const std::vector<std::string>& words, const std::string& input,
                                   std::chrono::milliseconds deadline, Inherited inherited) {
   const auto give_up = Clock::now() + deadline;
+  lingering().reap();
   auto file = input_file(input);
   if (!file) return fail(std::move(file.error()));
   auto out = make_pipe();
@@ -145,13 +194,17 @@ Result<CommandOutput> run_command(const std::vector<std::string>& words, const s
   std::array<Stream, 2> streams{Stream{std::move(out->reader), &result.output, most_output},
                                 Stream{std::move(err->reader), &result.errors, most_errors}};
   const auto read = read_all(streams, give_up, words[0]);
-  // What has closed its output and goes on is of no use either.
-  if (!read) ::kill(*pid, SIGKILL);
-  int status = 0;
-  while (::waitpid(*pid, &status, 0) < 0 && errno == EINTR) {
+  std::optional<int> status;
+  if (read)
+    status = end_of(*pid, std::chrono::duration_cast<std::chrono::milliseconds>(
+                              std::max(give_up - Clock::now(), Clock::duration(0))));
+  if (!status) {  // what has closed its output and goes on is of no use either
+    ::kill(*pid, SIGKILL);
+    if (!end_of(*pid, longest_death)) lingering().add(*pid);
   }
   if (!read) return fail(read.error());
-  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (!status) return fail(ErrorCode::timed_out, words[0] + " did not end in time");
+  result.status = WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + WTERMSIG(*status);
   return result;
 }
 

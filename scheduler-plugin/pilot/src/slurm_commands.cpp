@@ -36,6 +36,18 @@ Result<std::string> SlurmCommands::cluster_name() const {
   return parse_cluster_name(*told);
 }
 
+Result<std::string> SlurmCommands::default_partition() const {
+  auto told = run({"scontrol", "show", "partition", "--oneliner"}, {});
+  if (!told) return fail(std::move(told.error()));
+  return parse_default_partition(*told);
+}
+
+Result<std::string> SlurmCommands::state_of(std::uint64_t job) const {
+  auto told = run({"scontrol", "show", "job", std::to_string(job), "--oneliner"}, {});
+  if (!told) return fail(std::move(told.error()));
+  return parse_job_state(*told);
+}
+
 Result<std::uint64_t> SlurmCommands::submit(const std::string& script) const {
   // The script says --export=NIL. Releases that do not know the word take it for a variable, and
   // start a login shell on the node to learn the user's environment, which takes 0.2 to 1.2 s.

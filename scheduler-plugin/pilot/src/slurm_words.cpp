@@ -35,6 +35,17 @@ std::string tidy(std::string_view errors) {
   return words;
 }
 
+/// Of "NAME=VALUE" between blanks. "": there is none.
+std::string_view value_in(std::string_view line, std::string_view name) {
+  for (std::size_t at = 0; (at = line.find(name, at)) != std::string_view::npos; ++at) {
+    const std::size_t begin = at + name.size();
+    if ((at != 0 && line[at - 1] != ' ') || begin >= line.size() || line[begin] != '=') continue;
+    const std::string_view value = line.substr(begin + 1);
+    return value.substr(0, value.find_first_of(" \n"));
+  }
+  return {};
+}
+
 constexpr std::string_view another_munge =
     "munge must run here with the cluster's key, and a clock that agrees with the cluster's; an "
     "administrator must repair it";
@@ -56,6 +67,8 @@ constexpr std::array explanations{
     Explanation{"Invalid account", ErrorCode::bad_request,
                 "'sacctmgr show assoc user=$USER format=account,partition,qos' lists yours"},
     Explanation{"No partition specified", ErrorCode::bad_request, "name one with --partition"},
+    Explanation{"nodes not in this partition", ErrorCode::bad_request,
+                "'sinfo' shows which nodes a partition has; name another one with --partition"},
     Explanation{"time limit is invalid", ErrorCode::quota, shorter},
     Explanation{"policy", ErrorCode::quota,
                 "a limit of yours is reached: stop pilots, or ask for smaller ones"},
@@ -162,6 +175,27 @@ Result<std::string> parse_cluster_name(std::string_view text) {
       return std::string(text.substr(begin, text.find_last_not_of(blanks) + 1 - begin));
   }
   return fail(ErrorCode::internal, "scontrol printed no ClusterName");
+}
+
+std::string parse_default_partition(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (value_in(line, "Default") == "YES") return std::string(value_in(line, "PartitionName"));
+  }
+  return {};
+}
+
+Result<std::string> parse_job_state(std::string_view text) {
+  const std::string_view state = value_in(text, "JobState");
+  if (!state.empty()) return std::string(state);
+  return fail(ErrorCode::internal, "scontrol printed no JobState");
+}
+
+bool has_failed(std::string_view state) {
+  constexpr std::array<std::string_view, 4> unwanted{"CANCELLED", "DEADLINE", "PREEMPTED",
+                                                     "REVOKED"};
+  return std::ranges::find(unwanted, state) == unwanted.end();
 }
 
 Result<std::uint64_t> parse_job_number(std::string_view text) {

@@ -68,7 +68,7 @@ TEST_CASE("a pilot asks for threads where cores have several") {
       {{{"from_s", 0}, {"until_s", 300}, {"cores", 4}}, {{"from_s", 300}, {"cores", 1}}});
   const json clusters = json::array({{{"state", "current"}, {"nodes", {wide}}}});
   const auto situation =
-      situation_of(hosts_with(json::array(), clusters), {}, {.partition = "idle"}, now);
+      situation_of(hosts_with(json::array(), clusters), {}, {.partitions = {"idle"}}, now);
   REQUIRE((situation.holes && situation.nodes));
   REQUIRE(situation.holes->size() == 2);
   CHECK(situation.holes->at(0).cores == 8);
@@ -100,7 +100,7 @@ TEST_CASE("holes are what usable nodes of the partition have free, for as long a
       {{{"state", "current"},
         {"nodes", {node("n1", 2), ending, elsewhere, node("n4", 4, "unusable"), node("n5", 0)}}}});
   const auto situation =
-      situation_of(hosts_with(json::array(), clusters), {}, {.partition = "idle"}, now);
+      situation_of(hosts_with(json::array(), clusters), {}, {.partitions = {"idle"}}, now);
   REQUIRE(situation.holes.has_value());
   REQUIRE(situation.holes->size() == 3);
   CHECK(situation.holes->at(0).node == "n1");

@@ -21,6 +21,26 @@ TEST_CASE("pilots by demand need to be told whose jobs give way") {
   CHECK(check(settings).has_value());
 }
 
+TEST_CASE("pilots by demand last whole minutes, and the shortest is not over the longest") {
+  using namespace std::chrono_literals;
+  PilotSettings settings{.automatic = true, .partition = "idle"};
+  settings.shortest = settings.longest = 60s;
+  CHECK(check(settings).has_value());
+  settings.shortest = 59s;
+  CHECK(check(settings).error().code == ErrorCode::bad_configuration);
+  settings.shortest = 2min;
+  CHECK(check(settings).error().message.find("not over longest") != std::string::npos);
+}
+
+TEST_CASE("a pause that began before the gateway is over, and the keeper knows when that was") {
+  PilotSettings settings;
+  settings.started = std::chrono::system_clock::time_point(std::chrono::milliseconds(5'700));
+  const auto keeper = pilot_keeper(settings, "/opt/orchid/bin/orchid", "/run/gateway.sock", "/state");
+  const auto found = std::ranges::find(keeper.arguments, "--wanted-since");
+  REQUIRE(found != keeper.arguments.end());
+  CHECK(*std::next(found) == "5");
+}
+
 TEST_CASE(
     "what clears the queue knows the state directory and the grace, and outlives the gateway") {
   PilotSettings settings;

@@ -28,6 +28,24 @@ TEST_CASE("the cluster's name is read from its configuration") {
   CHECK(parse_cluster_name("Configuration data\n").error().code == ErrorCode::internal);
 }
 
+TEST_CASE("a job has failed unless somebody wanted its cores, or it itself, no more") {
+  CHECK(
+      parse_job_state("JobId=5 JobName=a JobState=FAILED Reason=NonZeroExitCode\n").value_or("") ==
+      "FAILED");
+  CHECK_FALSE(parse_job_state("JobId=5 OldJobState=FAILED").has_value());
+  for (const char* state : {"FAILED", "COMPLETED", "NODE_FAIL", "TIMEOUT", "OUT_OF_MEMORY"})
+    CHECK_MESSAGE(has_failed(state), state);
+  for (const char* state : {"CANCELLED", "DEADLINE", "PREEMPTED"})
+    CHECK_MESSAGE(!has_failed(state), state);
+}
+
+TEST_CASE("the default partition is the one that says so") {
+  CHECK(parse_default_partition("PartitionName=a Default=NO\nPartitionName=b Default=YES\n") ==
+        "b");
+  CHECK(parse_default_partition("PartitionName=a Default=NO\n").empty());
+  CHECK(parse_default_partition("").empty());
+}
+
 TEST_CASE("sbatch's answer is a job's number") {
   CHECK(parse_job_number("17\n").value_or(0) == 17);
   CHECK(parse_job_number("17;cluster\n").value_or(0) == 17);

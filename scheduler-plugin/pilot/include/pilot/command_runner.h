@@ -19,10 +19,12 @@ struct CommandOutput {
 /// its commands' options.
 enum class Inherited : std::uint8_t {
   all,
-  needs,  // to run, and to find the cluster: who the user is, paths, SLURM_ and SPANK_
+  needs,  // to run, and to find the cluster: who the user is, paths, SLURM_CONF and the like; not
+          // what a job has, whose programs submit others
 };
 
-/// `words[0]` is a path. The command is killed at the deadline. Errors: `system`, `timed_out`,
+/// `words[0]` is a path. The command is killed at the deadline, and left behind when it has not
+/// ended a second later. Any thread. Errors: `system`, `timed_out`,
 /// `too_large`.
 [[nodiscard]] Result<CommandOutput> run_command(const std::vector<std::string>& words,
                                                 const std::string& input,

@@ -37,6 +37,11 @@ class SlurmCommands {
 
   /// Of the cluster whose slurmctld these commands ask.
   [[nodiscard]] Result<std::string> cluster_name() const;
+  /// That jobs go to which name none. "": there is none.
+  [[nodiscard]] Result<std::string> default_partition() const;
+  /// Of a job that may have left the queue, as Slurm says it: "PREEMPTED". slurmctld forgets jobs
+  /// some minutes after their end (MinJobAge): `bad_request`.
+  [[nodiscard]] Result<std::string> state_of(std::uint64_t job) const;
   /// The job's number.
   [[nodiscard]] Result<std::uint64_t> submit(const std::string& script) const;
   /// This user's jobs of that name, also those that are just ending, in order of their numbers.
