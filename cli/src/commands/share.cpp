@@ -191,7 +191,7 @@ Result<std::vector<NodeShare>> wait_until_joined(Client& client, const BatchJob&
 
 /// A worker that gets no memory is no help; it would be a riddle why nothing is placed there.
 void warn_of_little_memory(Shell& shell, Client& client, const ShareRequest& request) {
-  const auto memory = share::memory_of(request.option, request.job);
+  const auto memory = share::memory_of(request.option, request.job, request.job.most_cpus());
   const auto limits = Document::parse(client.get("/v1/limits"));
   const ByteCount worker{limits.value("worker_memory_bytes", std::uint64_t{0})};
   if (memory && *memory < worker)

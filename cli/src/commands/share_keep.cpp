@@ -10,6 +10,7 @@
 #include "foundation/host_addresses.h"
 #include "foundation/units.h"
 #include "pilots/pilot_terms.h"
+#include "share/step_command.h"
 #include "shares/share_keeper.h"
 #include "shares/step_surroundings.h"
 #include "terminal/programs.h"
@@ -28,6 +29,8 @@ struct KeepArguments {
   std::string gateway_grace = default_gateway_grace();
   std::string ends_in;
   std::string memory;
+  std::string memory_per_cpu;
+  std::string memory_per_node;
   std::string bandwidth_cap;
   std::uint32_t cores = 0;
 };
@@ -38,6 +41,27 @@ Result<std::string> host_id_of(const OwnStep& own) {
   std::string text(as_text(*id));
   text.erase(text.find_last_not_of('\n') + 1);
   return text + "/" + own.node;
+}
+
+/// Nothing: no amount is said.
+Result<std::optional<ByteCount>> amount_of(const std::string& text, const char* flag) {
+  if (text.empty()) return std::nullopt;
+  auto amount = parse_byte_count(text);
+  if (!amount) return fail(std::move(amount.error()).while_doing(flag));
+  return std::optional(*amount);
+}
+
+/// For functions on this node.
+Result<std::optional<ByteCount>> memory_here(const KeepArguments& arguments, std::uint32_t cpus) {
+  const auto wanted = amount_of(arguments.memory, "--memory");
+  if (!wanted) return wanted;
+  const auto per_cpu = amount_of(arguments.memory_per_cpu, "--memory-per-cpu");
+  if (!per_cpu) return per_cpu;
+  const auto per_node = amount_of(arguments.memory_per_node, "--memory-per-node");
+  if (!per_node) return per_node;
+  return share::memory_of(
+      {.cores = arguments.cores, .memory_bytes = wanted->value_or(ByteCount{}).value},
+      {.per_cpu = *per_cpu, .per_node = *per_node}, cpus);
 }
 
 /// Of orchid-executor and of orchid-grant: what the share is.
@@ -53,7 +77,11 @@ Result<std::vector<std::string>> common_arguments(const KeepArguments& arguments
                                  to_core_text(cores),
                                  "--gateway-grace-s",
                                  std::to_string(grace->count())};
-  if (!arguments.memory.empty()) words.insert(words.end(), {"--memory", arguments.memory});
+  const auto cpus = own.cpus_here == 0 ? static_cast<std::uint32_t>(cores.size()) : own.cpus_here;
+  const auto memory = memory_here(arguments, cpus);
+  if (!memory) return fail(memory.error());
+  if (*memory)
+    words.insert(words.end(), {"--memory", std::to_string((*memory)->value >> 20) + "MiB"});
   if (!arguments.bandwidth_cap.empty())
     words.insert(words.end(), {"--bandwidth-cap", arguments.bandwidth_cap});
   if (arguments.ends_in.empty()) return words;
@@ -167,7 +195,10 @@ void add_share_keep(CLI::App& shares, Shell& shell) {
   add_gateway_grace(*command, "--gateway-grace", arguments->gateway_grace,
                     "end when no gateway has answered for so long");
   command->add_option("--ends-in", arguments->ends_in, "the job's time that is left");
-  command->add_option("--memory", arguments->memory, "for functions, at most");
+  command->add_option("--memory", arguments->memory,
+                      "for functions, at most (otherwise what the job has for the shared cores)");
+  command->add_option("--memory-per-cpu", arguments->memory_per_cpu, "that the job has");
+  command->add_option("--memory-per-node", arguments->memory_per_node, "that the job has");
   command->add_option("--bandwidth-cap", arguments->bandwidth_cap,
                       "that functions may move in a second, at most");
   command->add_option("--cores", arguments->cores, "shared at most; 0: all that nobody uses");

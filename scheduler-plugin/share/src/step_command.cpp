@@ -10,13 +10,14 @@
 
 namespace orchid::share {
 
-std::optional<ByteCount> memory_of(const ShareOption& option, const BatchJob& job) {
-  if (option.memory_bytes != 0) return ByteCount{option.memory_bytes};
-  const std::uint32_t cpus = job.most_cpus();
-  const std::uint32_t shared = option.cores == 0 ? cpus : option.cores;
-  if (job.per_cpu) return ByteCount{job.per_cpu->value * shared};
-  if (job.per_node) return ByteCount{job.per_node->value / cpus * shared};
-  return std::nullopt;
+std::optional<ByteCount> memory_of(const ShareOption& option, const BatchJob& job,
+                                   std::uint32_t cpus) {
+  std::optional<ByteCount> all = job.per_node;
+  if (job.per_cpu) all = ByteCount{job.per_cpu->value * cpus};
+  if (option.memory_bytes != 0)
+    return std::min(ByteCount{option.memory_bytes}, all.value_or(ByteCount{option.memory_bytes}));
+  if (!all || option.cores == 0 || option.cores >= cpus) return all;
+  return ByteCount{all->value / cpus * option.cores};
 }
 
 std::vector<std::string> step_command(const ShareRequest& r) {
@@ -56,8 +57,13 @@ std::vector<std::string> step_command(const ShareRequest& r) {
     add("--host-identity", r.host_is_node ? "node" : "boot");
   }
   if (r.option.cores != 0) add("--cores", std::to_string(r.option.cores));
-  if (const auto memory = memory_of(r.option, r.job))
-    add("--memory", fmt::format("{}MiB", memory->value >> 20));
+  // Nodes of one job may have different numbers of CPUs: each reckons by its own.
+  const auto add_memory = [&add](const char* name, const std::optional<ByteCount>& memory) {
+    if (memory && memory->value != 0) add(name, fmt::format("{}MiB", memory->value >> 20));
+  };
+  add_memory("--memory", ByteCount{r.option.memory_bytes});
+  add_memory("--memory-per-cpu", r.job.per_cpu);
+  add_memory("--memory-per-node", r.job.per_node);
   if (r.option.bandwidth_bytes != 0)
     add("--bandwidth-cap", fmt::format("{}MiB", r.option.bandwidth_bytes >> 20));
   if (r.ends_in) add("--ends-in", fmt::format("{}s", (*r.ends_in - end_margin).count()));

@@ -37,7 +37,8 @@ TEST_CASE("a share is a step on each node that takes nothing from other steps") 
     CHECK_MESSAGE(has(words, word), word);
   CHECK(after(words, "--address") == "192.0.2.7:8080");
   CHECK(after(words, "--ends-in") == "95s");  // with a margin
-  CHECK(after(words, "--memory") == "4096MiB");
+  CHECK(after(words, "--memory-per-cpu") == "1024MiB");
+  CHECK_FALSE(has(words, "--memory"));
   CHECK_FALSE(has(words, "--cores"));
 }
 
@@ -49,12 +50,23 @@ TEST_CASE("what its functions may move is capped if that is said") {
 
 TEST_CASE("memory is shared as cores are, if nothing else is said") {
   CHECK(after(step_command(request_of({.cores = 2})), "--cores") == "2");
-  CHECK(after(step_command(request_of({.cores = 2})), "--memory") == "2048MiB");
   CHECK(after(step_command(request_of({.memory_bytes = 1ULL << 30})), "--memory") == "1024MiB");
-  BatchJob job{.id = 1, .cluster = {}, .cpus = {4}, .per_node = ByteCount{8ULL << 30}};
-  CHECK(memory_of({.cores = 1}, job) == ByteCount{2ULL << 30});
+  BatchJob job{.id = 1, .cluster = {}, .cpus = {4}, .per_node = 8_GiB};
+  CHECK(memory_of({.cores = 1}, job, 4) == 2_GiB);
+  CHECK(memory_of({.cores = 5}, job, 4) == 8_GiB);
   job.per_node.reset();
-  CHECK_FALSE(memory_of({}, job).has_value());
+  CHECK_FALSE(memory_of({}, job, 4).has_value());
+  CHECK(memory_of({.memory_bytes = 1ULL << 30}, job, 4) == 1_GiB);
+}
+
+TEST_CASE(
+    "a node on which a job has fewer CPUs has no more memory for functions than the job has") {
+  const BatchJob job{.id = 1, .cluster = {}, .cpus = {64, 1}, .per_cpu = 2_GiB};
+  CHECK(memory_of({}, job, 64) == 128_GiB);
+  CHECK(memory_of({}, job, 1) == 2_GiB);
+  CHECK(memory_of({.cores = 2}, job, 1) == 2_GiB);
+  CHECK(memory_of({.memory_bytes = 4ULL << 30}, job, 64) == 4_GiB);
+  CHECK(memory_of({.memory_bytes = 4ULL << 30}, job, 1) == 2_GiB);
 }
 
 TEST_CASE("what a job script tells its own steps is not told to the share") {

@@ -39,8 +39,10 @@ constexpr std::chrono::seconds end_margin{5};
 /// What such a step may have of the environment: nothing by which a job script tells its own steps
 /// what to be like. Variables as "NAME=VALUE".
 [[nodiscard]] std::vector<std::string> step_environment(const std::vector<std::string>& all);
-/// For a worker on each core that is shared, if nothing else is said; nothing: Slurm does not count
+/// On a node where the job has so many CPUs: what was said, but no more than the job has there; or,
+/// if nothing was said, for a worker on each core that is shared. Nothing: Slurm does not count
 /// memory.
-[[nodiscard]] std::optional<ByteCount> memory_of(const ShareOption& option, const BatchJob& job);
+[[nodiscard]] std::optional<ByteCount> memory_of(const ShareOption& option, const BatchJob& job,
+                                                 std::uint32_t cpus);
 
 }  // namespace orchid::share
