@@ -5,6 +5,9 @@
 #include "commands/commands.h"
 #include "foundation/files.h"
 #include "foundation/tcp.h"
+#include "share/batch_job.h"
+#include "share/step_command.h"
+#include "shares/step_surroundings.h"
 #include "supervisor/directories.h"
 #include "supervisor/supervisor.h"
 #include "supervisor/up_lock.h"
@@ -67,6 +70,25 @@ std::string finding_advice(const fs::path& runtime, const GatewayFile& file) {
   return "in other shells:  export ORCHID_GATEWAY=unix:" + file.socket + "\n";
 }
 
+/// Inside a batch job the executor is a part of it, and has what the job has on this node.
+Result<std::vector<std::string>> terms_of_own_job(const UserSurroundings& surroundings) {
+  std::vector<std::string> words;
+  const auto own = find_own_job();
+  if (!own) return words;
+  const auto cores = cores_of_job(*own, share::SlurmSteps({.folder = folder_of_program("srun")}));
+  if (!cores)
+    return fail(Failure(cores.error())
+                    .while_doing("looking for the cores of job " + std::to_string(own->job)));
+  words = {"--job",       std::to_string(own->job), "--node", own->node,
+           "--core-list", to_core_text(*cores)};
+  if (!own->cluster.empty()) words.insert(words.end(), {"--cluster", own->cluster});
+  const auto job = share::read_batch_job(
+      [&surroundings](const std::string& name) { return surroundings.variable(name); });
+  const auto memory = job ? share::memory_of({}, *job, own->cpus_here) : std::nullopt;
+  if (memory) words.insert(words.end(), {"--memory", std::to_string(memory->value >> 20) + "MiB"});
+  return words;
+}
+
 ExitStatus run_up(Shell& shell, const UpArguments& arguments) {
   const UserSurroundings surroundings = real_user_surroundings();
   const auto default_state =
@@ -83,6 +105,8 @@ ExitStatus run_up(Shell& shell, const UpArguments& arguments) {
   if (!*lock) return shell.report(runs_already(*runtime));
   const auto programs = own_program_directory();
   if (!programs) return shell.report(programs.error());
+  const auto terms = terms_of_own_job(surroundings);
+  if (!terms) return shell.report(terms.error());
 
   const SupervisorEvents events{
       .ready =
@@ -101,7 +125,8 @@ ExitStatus run_up(Shell& shell, const UpArguments& arguments) {
                                         .lane_listen = arguments.lane_listen,
                                         .lane_fabric = arguments.lane_fabric,
                                         .door = arguments.door,
-                                        .gateway_config = arguments.config},
+                                        .gateway_config = arguments.config,
+                                        .executor_arguments = *terms},
                                        events);
   if (!supervisor) return shell.report(supervisor.error());
   if (const auto ended = supervisor->run(); !ended) return shell.report(ended.error());

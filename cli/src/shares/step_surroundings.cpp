@@ -57,13 +57,18 @@ void remove_if_abandoned(const std::filesystem::path& folder) {
 
 }  // namespace
 
-Result<OwnStep> read_own_step() {
+std::optional<OwnStep> find_own_job() {
   OwnStep own{.job = number_of<std::uint64_t>("SLURM_JOB_ID"),
               .step = variable("SLURM_STEP_ID"),
               .node = variable("SLURMD_NODENAME"),
               .cluster = variable("SLURM_CLUSTER_NAME"),
               .cpus_here = number_of<std::uint32_t>("SLURM_CPUS_ON_NODE")};
-  if (own.job != 0 && !own.step.empty() && !own.node.empty()) return own;
+  return own.job != 0 && !own.node.empty() ? std::optional(std::move(own)) : std::nullopt;
+}
+
+Result<OwnStep> read_own_step() {
+  auto own = find_own_job();
+  if (own && !own->step.empty()) return std::move(*own);
   return fail(ErrorCode::bad_request,
               "this is no step of a Slurm job; 'orchid share start' inside a job starts one");
 }

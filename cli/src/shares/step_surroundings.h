@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,11 +16,13 @@ namespace orchid::cli {
 /// The step that this process is in, as Slurm's environment says.
 struct OwnStep {
   std::uint64_t job = 0;
-  std::string step;  // "3"
+  std::string step;  // "3"; empty: a job's script
   std::string node;
   std::string cluster;          // may be empty
   std::uint32_t cpus_here = 0;  // that the step, and so the job, has on this node
 };
+/// Nothing: this process is in no job, or not on one of its nodes.
+[[nodiscard]] std::optional<OwnStep> find_own_job();
 /// Errors: `bad_request`: this process is in no step.
 [[nodiscard]] Result<OwnStep> read_own_step();
 

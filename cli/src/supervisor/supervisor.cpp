@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "foundation/pipe.h"
@@ -175,6 +176,7 @@ ProgramStart Supervisor::executor_start() const {
     program.arguments.insert(program.arguments.end(), {"--lane-listen", options_.lane_listen});
   if (!options_.lane_fabric.empty())
     program.arguments.insert(program.arguments.end(), {"--lane-fabric", options_.lane_fabric});
+  std::ranges::copy(options_.executor_arguments, std::back_inserter(program.arguments));
   return program;
 }
 

@@ -27,7 +27,8 @@ struct SupervisorOptions {
   std::string lane_listen;          // IP:PORT for direct calls of other hosts, or empty
   std::string lane_fabric = {};     // tcp, auto or verbs, or empty: see the executor's
   std::string door = {};            // the same as lane_listen, for clients over UCX; empty: none
-  std::filesystem::path gateway_config = {};    // TOML, of the gateway; empty: none
+  std::filesystem::path gateway_config = {};         // TOML, of the gateway; empty: none
+  std::vector<std::string> executor_arguments = {};  // further ones
   std::chrono::seconds longest_silence{10};     // of a child, until it is killed and started again
   std::chrono::milliseconds longest_stop{500};  // of a child that a signal has stopped, the same
   std::chrono::seconds longest_start{60};       // of a child, until it is ready

@@ -15,7 +15,7 @@ import slurm_cluster  # noqa: E402 (found only after the line above)
 from munge_daemon import munged  # noqa: E402
 from slurm_cluster import measured, started, wait_until  # noqa: E402
 from processes import alive, expect, family  # noqa: E402
-from site_of_pilots import automatic, orchid_beside  # noqa: E402
+from site_of_pilots import KNOWN_CLUSTER, automatic, orchid_beside  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
 NODES = ("--nodes", "2", "--cores", "2", "--option", "EnforcePartLimits=ALL")
@@ -279,12 +279,53 @@ def pilots_by_demand_have_mixed_lengths_and_are_followed_by_others(site):
     site.orchid("pilot", "stop", "--all")
 
 
+def an_orchid_inside_a_job_has_what_the_job_has(site):
+    home = site.folder / "in-a-job"
+    home.mkdir(mode=0o700)
+    (home / "gateway.toml").write_text(KNOWN_CLUSTER)
+    job = site.cluster.submit("--partition=batch", "--nodelist=n1", "--ntasks=1", script_text=(
+        f"exec env HOME={home} XDG_RUNTIME_DIR={home} {site.programs}/orchid up --listen 127.0.0.1:0 --config {home}/gateway.toml > {home}/log 2>&1"))
+    left = home / "orchid" / "gateway.json"
+    wait_until(left.exists, "it is up", lambda: (home / "log").read_text() if (home / "log").exists() else "no log")
+    gateway = json.loads(left.read_text())
+    # As in the job's script, with all that Slurm tells it.
+    environment = dict(one.split("=", 1) for one in pathlib.Path(f"/proc/{gateway['pid']}/environ").read_text().split("\0") if one)
+    expect("SLURM_MEM_PER_CPU" in environment, "what a pilot must not be told is there")
+
+    def orchid(*words):
+        return site.orchid(*words, environment=environment)
+    executors = subprocess.run(["pgrep", "--parent", str(gateway["pid"]), "orchid-executor"], capture_output=True, text=True, check=True, timeout=30)
+    words = pathlib.Path(f"/proc/{int(executors.stdout)}/cmdline").read_text().split("\0")
+    cpus = cpus_of(site, job)
+    expect([words[words.index(name) + 1] for name in ("--job", "--node", "--core-list", "--memory")] == [str(job), "n1", cpus, environment["SLURM_MEM_PER_CPU"] + "MiB"],
+           f"its executor has the job's core {cpus} and memory: {words}")
+
+    def cluster():
+        return json.loads(orchid("hosts", "--json").stdout).get("clusters", [])
+    wait_until(lambda: cluster() and cluster()[0]["state"] == "current", "it knows the cluster, and the job in it", lambda: (home / "log").read_text())
+    orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
+    done = site.orchid("invoke", "hello", data="orchid", environment=environment)
+    expect("orchid" in done.stdout, f"functions run on that core: {done.stdout}")
+    orchid("pilot", "start", "--partition", "idle", "--node-list", "n2", "--address", gateway["addresses"][0].removeprefix("http://").rstrip("/"),
+           "--host-identity", "node", "--scheduling", "normal")
+
+    def pilot_is_there():
+        return any(executor["grant"]["source"] == "pilot" and executor["state"] == "connected"
+                   for host in json.loads(orchid("hosts", "--json").stdout)["hosts"] for executor in host["executors"])
+    wait_until(pilot_is_there, "a pilot that is started there joins", lambda: orchid("pilot", "list").stdout + "".join(
+        one.read_text(errors="replace")[-2000:] for one in home.glob("**/pilots/*.log")))
+    orchid("pilot", "stop", "--all")
+    site.cluster.run("scancel", str(job))
+    wait_until(lambda: not alive(gateway["pid"]), "it ends with its job")
+
+
 def main():
     slurm_cluster.skip_without_slurm()
     cases = [a_script_can_be_read_before, a_pilot_joins_serves_and_leaves, nobody_sees_the_submitters_environment, a_pilot_takes_what_a_batch_job_leaves_of_a_node, a_cancelled_pilots_call_ends_on_another,
              a_batch_job_takes_a_pilots_cores, one_pilot_may_have_several_nodes, only_own_pilots_are_stopped_and_no_more_than_allowed,
              pilots_of_a_killed_gateway_end_by_themselves, what_a_killed_executor_leaves_goes_with_the_next_pilot, pilots_come_and_go_by_demand,
-             none_is_left_when_all_are_stopped_whatever_is_wanted, pilots_by_demand_have_mixed_lengths_and_are_followed_by_others, what_is_wrong_is_said]
+             none_is_left_when_all_are_stopped_whatever_is_wanted, pilots_by_demand_have_mixed_lengths_and_are_followed_by_others,
+             an_orchid_inside_a_job_has_what_the_job_has, what_is_wrong_is_said]
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
         for case in cases:
             measured(case, site, wanted=sys.argv[4:])
