@@ -1,5 +1,6 @@
 #include "clusters/cluster_view.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -30,6 +31,26 @@ placement::CoreSet system_cores(const SourceNode& node, const CoreList& cores,
   return all;
 }
 
+/// Of a batch system that counts more as used than it shows: all that nobody is seen to have, since
+/// any of it may be another job's.
+std::optional<placement::JobAllocation> hidden_jobs(
+    const SourceNode& node, const std::vector<SourceInventory::JobPart>& seen,
+    std::span<const std::uint32_t> order) {
+  if (node.free_cores || node.cores_free >= node.cores_usable) return std::nullopt;
+  std::set<std::uint32_t> cores;
+  std::uint64_t memory = node.memory_free.value;
+  for (const auto& [job, share] : seen) {
+    cores.insert(share->cores.begin(), share->cores.end());
+    memory += share->memory.value;
+  }
+  if (node.cores_usable - node.cores_free <= cores.size()) return std::nullopt;
+  return placement::JobAllocation{
+      .job = placement::JobId(0),
+      .cores = system_cores(node, first_numbers(node.cores()), order),
+      .memory = {node.memory.value - std::min(node.memory.value, memory)},
+      .gpus = {}};
+}
+
 }  // namespace
 
 const SourceNode* ClusterView::node_of(const std::vector<const Executor*>& executors) const {
@@ -41,9 +62,10 @@ const SourceNode* ClusterView::node_of(const std::vector<const Executor*>& execu
   }
   for (const Executor* executor : executors) {
     if (executor->grant.job != 0) continue;  // of a batch job, and it did not name the node
-    if (const auto found = nodes.find(executor->host.hostname); found != nodes.end())
-      return &found->second;
-    if (const SourceNode* only = inventory_.only_node_with(executor->host.hostname)) return only;
+    for (const std::string& name : names_of_host(*executor)) {
+      if (const auto found = nodes.find(name); found != nodes.end()) return &found->second;
+      if (const SourceNode* only = inventory_.only_node_with(name)) return only;
+    }
   }
   return nullptr;
 }
@@ -64,7 +86,9 @@ placement::HostAllocation ClusterView::allocation_of(
       gpus_of_grants |= gpu_set(executor->host);
       if (executor->grant.source == GrantSource::share) shared.insert(executor->grant.job);
     }
-  for (const auto& [job, share] : inventory_.jobs_on(node.name)) {
+  const auto& order = executors.front()->host.thread_order;
+  const auto seen = inventory_.jobs_on(node.name);
+  for (const auto& [job, share] : seen) {
     placement::JobAllocation one{.job = placement::JobId(job->id),
                                  .cores = {},
                                  .memory = share->memory,
@@ -77,10 +101,14 @@ placement::HostAllocation ClusterView::allocation_of(
       one.gpus -= gpus_of_grants;
     // What a job's steps use is not free for others either.
     if (own == granted.end() || shared.contains(job->id))
-      one.cores |= system_cores(node, job->exclusive ? first_numbers(node.cores()) : share->cores,
-                                executors.front()->host.thread_order) -
-                   of_grants;
+      one.cores |=
+          system_cores(node, job->exclusive ? first_numbers(node.cores()) : share->cores, order) -
+          of_grants;
     allocation.jobs.push_back(std::move(one));
+  }
+  if (auto hidden = hidden_jobs(node, seen, order)) {
+    hidden->cores -= of_grants;
+    allocation.jobs.push_back(std::move(*hidden));
   }
   return allocation;
 }

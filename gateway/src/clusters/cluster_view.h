@@ -21,7 +21,8 @@ class ClusterView {
   [[nodiscard]] const SourceNode* node_of(const std::vector<const Executor*>& executors) const;
   /// What the batch system gave to whom on this node. Cores of a job that granted some are those
   /// that its executor names; those of other jobs follow from the order of the machine's threads
-  /// that the executors tell.
+  /// that the executors tell. Of jobs that are hidden nobody says which cores they have: job 0 has
+  /// all that no executor was granted.
   [[nodiscard]] placement::HostAllocation allocation_of(
       const SourceNode& node, const std::vector<const Executor*>& executors) const;
 

@@ -12,7 +12,7 @@ bool replaces(const Executor& newer, const Executor& older) {
          newer.grant.cluster == older.grant.cluster && newer.grant.job == older.grant.job;
 }
 
-/// It may have left already: hostname and node are often one name.
+/// It may have left already: its names are often alike.
 void leave(std::map<std::string, std::set<ExecutorId>>& named, const std::string& name,
            const ExecutorId& id) {
   const auto found = named.find(name);
@@ -23,6 +23,13 @@ void leave(std::map<std::string, std::set<ExecutorId>>& named, const std::string
 
 }  // namespace
 
+std::vector<std::string> names_of_host(const Executor& executor) {
+  const std::string& whole = executor.host.hostname;
+  std::vector<std::string> names{executor.grant.node, whole, whole.substr(0, whole.find('.'))};
+  std::erase(names, std::string());
+  return names;
+}
+
 std::vector<ExecutorId> HostBook::join(Executor executor) {
   std::vector<ExecutorId> replaced;
   for (const Executor* older : of_host(executor.host.boot_id))
@@ -32,8 +39,7 @@ std::vector<ExecutorId> HostBook::join(Executor executor) {
   executor.state = ExecutorState::connected;
   const ExecutorId id = executor.id;
   by_host_[executor.host.boot_id].insert(id);
-  for (const std::string* name : {&executor.host.hostname, &executor.grant.node})
-    if (!name->empty()) by_name_[*name].insert(id);
+  for (const std::string& name : names_of_host(executor)) by_name_[name].insert(id);
   executors_.insert_or_assign(id, std::move(executor));
   return replaced;
 }
@@ -54,8 +60,7 @@ void HostBook::remove(const ExecutorId& id) {
   const auto found = executors_.find(id);
   if (found == executors_.end()) return;
   leave(by_host_, found->second.host.boot_id, id);
-  for (const std::string* name : {&found->second.host.hostname, &found->second.grant.node})
-    leave(by_name_, *name, id);
+  for (const std::string& name : names_of_host(found->second)) leave(by_name_, name, id);
   refusing_.erase(id);
   executors_.erase(found);
 }

@@ -42,6 +42,10 @@ struct Executor {
   CapacityReport capacity;       // as it last said
 };
 
+/// What a batch system may call this executor's host: as its job says, and as the host calls
+/// itself, whole and without a domain. None is empty; some may be alike.
+[[nodiscard]] std::vector<std::string> names_of_host(const Executor& executor);
+
 /// Owned by the control thread.
 class HostBook {
  public:

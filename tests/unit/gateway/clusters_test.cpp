@@ -147,6 +147,7 @@ TEST_CASE("a host is the node that its pilot names, or that is called as it is")
   CHECK(name_of(executor("a", "whatever", {0}, pilot)) == "n2");
   CHECK(name_of(executor("a", "n1", {0})) == "n1");
   CHECK(name_of(executor("a", "n1-host", {0})) == "n1");
+  CHECK(name_of(executor("a", "n1.example.org", {0})) == "n1");
   CHECK(name_of(executor("a", "n2-host", {0})).empty());  // it fits two
   CHECK(name_of(executor("a", "laptop", {0})).empty());
   GrantTerms elsewhere = pilot;
@@ -170,6 +171,29 @@ TEST_CASE("a job's cores are those that its pilot names, others' are the batch s
   CHECK(allocation.jobs[1].cores.empty());  // core 2 is the pilot's, whatever it is called there
   CHECK(allocation.jobs[2].state == placement::JobState::suspended);
   CHECK_FALSE(allocation.drained);
+}
+
+TEST_CASE("where jobs are hidden, only what a job of one's own has is used") {
+  SourceNode secret = node("n1", 4);
+  secret.cores_free = 2;
+  secret.free_cores.reset();
+  secret.memory_free = 5_GiB;
+  const auto jobs_of = [&secret](std::vector<SourceJob> seen) {
+    const KnownCluster cluster({secret}, std::move(seen));
+    const Executor local = executor("local", "n1", {0, 1, 2, 3});
+    const Executor pilot =
+        executor("pilot", "x", {3}, {.source = GrantSource::pilot, .cluster = "fern", .job = 5});
+    return cluster.view()
+        .allocation_of(cluster.state.inventory.nodes().at("n1"), {&local, &pilot})
+        .jobs;
+  };
+  const auto hidden = jobs_of({job(5, "n1", {3})});
+  REQUIRE(hidden.size() == 2);
+  CHECK(hidden[0].cores == placement::CoreSet{3});
+  CHECK(hidden[1].job == placement::JobId(0));
+  CHECK(hidden[1].cores == placement::CoreSet{0, 1, 2});
+  CHECK(hidden[1].memory == 2_GiB);
+  CHECK(jobs_of({job(5, "n1", {3}), job(6, "n1", {0})}).size() == 2);  // both are seen
 }
 
 TEST_CASE("what a pilot has of GPUs no other job has, whoever had it before") {

@@ -47,6 +47,13 @@ TEST_CASE("hosts are found by what their executors call them") {
   CHECK(book.boot_ids_of({.names = {"host-boot1"}}) == Hosts{"boot1"});
   CHECK(book.boot_ids() == Hosts{"boot1", "boot2"});
   CHECK(book.boot_ids_of({.all = true}) == book.boot_ids());
+  Executor far = executor("far", "boot3", {0});
+  far.host.hostname = "n7.fern.example.org";
+  book.join(far);
+  CHECK(book.boot_ids_of({.names = {"n7"}}) == Hosts{"boot3"});
+  CHECK(book.boot_ids_of({.names = {"n7.fern.example.org"}}) == Hosts{"boot3"});
+  book.remove(ExecutorId("far"));
+  CHECK(book.boot_ids_of({.names = {"n7"}}).empty());
 }
 
 TEST_CASE("a new executor process replaces its owner's lost one on the same host, and no other") {

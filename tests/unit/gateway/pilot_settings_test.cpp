@@ -35,7 +35,8 @@ TEST_CASE("pilots by demand last whole minutes, and the shortest is not over the
 TEST_CASE("a pause that began before the gateway is over, and the keeper knows when that was") {
   PilotSettings settings;
   settings.started = std::chrono::system_clock::time_point(std::chrono::milliseconds(5'700));
-  const auto keeper = pilot_keeper(settings, "/opt/orchid/bin/orchid", "/run/gateway.sock", "/state");
+  const auto keeper =
+      pilot_keeper(settings, "/opt/orchid/bin/orchid", "/run/gateway.sock", "/state");
   const auto found = std::ranges::find(keeper.arguments, "--wanted-since");
   REQUIRE(found != keeper.arguments.end());
   CHECK(*std::next(found) == "5");
