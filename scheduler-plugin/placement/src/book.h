@@ -104,6 +104,7 @@ class Book {
   [[nodiscard]] std::optional<HostNumber> host_named(const std::string& name) const;
   [[nodiscard]] const HostEntry& host(HostNumber number) const { return hosts_[number]; }
   [[nodiscard]] const std::vector<HostEntry>& hosts() const { return hosts_; }
+  [[nodiscard]] std::size_t host_count() const { return host_numbers_.size(); }
   [[nodiscard]] Result<void> put_host(Host description, LossList& losses);
   void remove_host(HostNumber number, LossList& losses);
   void set_lost(HostNumber number, bool lost);

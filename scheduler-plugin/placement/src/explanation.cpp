@@ -136,7 +136,7 @@ std::string to_string(const Explanation& explanation) {
         known ? to_string(explanation.request.alternatives[tally.alternative]) : std::string(),
         summary_of(tally));
     for (const HostReason& example : tally.examples)
-      text += "    for example " + to_string(example) + "\n";
+      text += "    not " + to_string(example) + "\n";
   }
   return text;
 }

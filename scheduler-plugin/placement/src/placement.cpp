@@ -225,22 +225,9 @@ Result<Explanation> Placement::explain(DecisionId id) const {
 
 std::vector<HostReason> Placement::consider(const Request& request, std::uint32_t alternative,
                                             MonotonicTime now) const {
-  std::vector<HostReason> findings;
-  if (alternative >= request.alternatives.size()) return findings;
+  if (alternative >= request.alternatives.size()) return {};
   const Book& book = state_->book;
-  const Needs needs = needs_of(book, request, request.alternatives[alternative], now);
-  for (const HostEntry& host : book.hosts()) {
-    if (!host.used) continue;
-    if (host.slots.empty())
-      findings.push_back({.host = host.description.id,
-                          .host_name = host.description.name,
-                          .reason = Reason::no_grant});
-    for (const SlotNumber number : host.slots) {
-      const Slot& slot = book.slot(number);
-      findings.push_back(finding_of(book, slot, needs, misfit(book, slot, needs)));
-    }
-  }
-  return findings;
+  return all_findings(book, needs_of(book, request, request.alternatives[alternative], now));
 }
 
 std::optional<Placement::HostView> Placement::host(const HostId& id) const {

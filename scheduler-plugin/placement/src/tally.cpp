@@ -156,7 +156,25 @@ HostReason finding_of(const Book& book, const Slot& slot, const Needs& needs, Re
   return finding;
 }
 
-Tally tally_of(const Book& book, const Needs& needs, const TallyOptions& options) {
+std::vector<HostReason> all_findings(const Book& book, const Needs& needs) {
+  std::vector<HostReason> findings;
+  for (const HostEntry& host : book.hosts()) {
+    if (!host.used) continue;
+    if (host.slots.empty())
+      findings.push_back({.host = host.description.id,
+                          .host_name = host.description.name,
+                          .reason = Reason::no_grant});
+    for (const SlotNumber number : host.slots) {
+      const Slot& slot = book.slot(number);
+      findings.push_back(finding_of(book, slot, needs, misfit(book, slot, needs)));
+    }
+  }
+  return findings;
+}
+
+namespace {
+
+Tally counted(const Book& book, const Needs& needs, const TallyOptions& options) {
   Counter counter(book, needs, options);
   if (needs.one_host) {
     std::size_t here = 0;
@@ -176,6 +194,17 @@ Tally tally_of(const Book& book, const Needs& needs, const TallyOptions& options
     counter.add(reason, book.unavailable(reason));
   count_classes(counter, book, needs);
   return counter.take();
+}
+
+}  // namespace
+
+Tally tally_of(const Book& book, const Needs& needs, const TallyOptions& options) {
+  Tally tally = counted(book, needs, options);
+  if (book.host_count() > few_hosts) return tally;
+  tally.examples = all_findings(book, needs);
+  for (HostReason& finding : tally.examples)  // there was room, and nobody took it
+    if (finding.reason == Reason::fits) finding.reason = Reason::declined_by_policy;
+  return tally;
 }
 
 }  // namespace orchid::placement

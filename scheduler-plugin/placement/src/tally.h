@@ -8,8 +8,14 @@ namespace orchid::placement {
 /// What is said of a grant.
 [[nodiscard]] HostReason finding_of(const Book& book, const Slot& slot, const Needs& needs,
                                     Reason reason);
-/// Costs the same for any number of hosts; exact but for `not_examined`, which says how many were
-/// only counted. `most_examples`: each takes half a microsecond, since its host is in no cache.
+/// Of each grant, and of each host without one.
+[[nodiscard]] std::vector<HostReason> all_findings(const Book& book, const Needs& needs);
+
+/// Where there are no more hosts than this, a tally has a finding of each grant.
+constexpr std::size_t few_hosts = 32;
+/// Costs the same for any number of hosts above `few_hosts`; exact but for `not_examined`, which
+/// says how many were only counted. `most_examples`: each takes half a microsecond, since its host
+/// is in no cache.
 struct TallyOptions {
   std::uint32_t alternative = 0;
   std::size_t most_examples = 0;

@@ -255,13 +255,15 @@ def an_array_of_a_thousand_jobs_churns(site):
                 worst_queue = max(worst_queue, len([one for one in site.pilots() if one["state"] == "PENDING"]))
                 looks += 1
                 current += cluster_of(site)["state"] == "current"
+            left = site.cluster.run("squeue", "--noheader", "--array", "--jobs", array, "--format=%K").split()
             site.cluster.run("scancel", array)
         expect(not any(one.failed for one in streams), f"each call had its result: {[one.failed for one in streams]}")
         served = sum(one.done for one in streams)
-        print(f"         {served} calls beside the array")
+        print(f"         {served} calls beside {1000 - len(left)} jobs of the array")
+        expect(1000 - len(left) >= CHURN_S, f"jobs come and go: {1000 - len(left)} of 1000 have ended within {CHURN_S} s")
         expect(served > 0, "calls are served beside the array")
         expect(worst_queue <= 2, f"never more pilots wait than may: {worst_queue}")
-        expect(current > looks / 2, f"the gateway follows: {current} of {looks} looks")
+        expect(looks > 0 and current > 0.9 * looks, f"the gateway follows: {current} of {looks} looks")
         wait_until(lambda: cluster_of(site)["state"] == "current", "and is up to date afterwards", lambda: site.said() + site.trouble(), 60)
         wait_until(lambda: not site.pilots(), "pilots go with the demand", lambda: site.said() + site.trouble(), 60)
 

@@ -182,6 +182,7 @@ def it_keeps_its_budget(cluster):
 def jobs_of_others_may_be_hidden():
     nobody = pwd.getpwnam("nobody").pw_uid
     if os.geteuid() != 0:
+        print("         not tested: it takes root to ask as another user")
         return
     with started(*NODES, "--option", "PrivateData=jobs") as cluster, source_of(cluster, user=nobody) as source:
         run_job(cluster, "-n6", "-w", "n1", "-t", "10")
@@ -196,6 +197,7 @@ def jobs_of_others_may_be_hidden():
 def what_a_site_hides_else_is_no_obstacle_or_is_named():
     nobody = pwd.getpwnam("nobody").pw_uid
     if os.geteuid() != 0:
+        print("         not tested: it takes root to ask as another user")
         return
     with started(*NODES, "--option", "PrivateData=jobs,partitions,reservations") as cluster, source_of(cluster, user=nobody) as source:
         run_job(cluster, "-n6", "-w", "n1", "-t", "10")

@@ -69,10 +69,10 @@ TEST_CASE("each host's reason is told with its numbers") {
   std::size_t counted = 0;
   for (const ReasonCount& count : why.tallies[0].counts) counted += count.grants;
   CHECK(counted == 9);
-  CHECK(why.tallies[0].examples.size() == 6);  // all but those that get no work at all
+  CHECK(why.tallies[0].examples.size() == 9);  // each one's reason
   const std::string text = to_string(why);
   CAPTURE(text);
-  CHECK(text.find("for example busy: too few cores free: 3 of 3 cores free, wanted 4") !=
+  CHECK(text.find("not busy: too few cores free: 3 of 3 cores free, wanted 4") !=
         std::string::npos);
   CHECK(text.find("refused: no host has room: ") != std::string::npos);
 }
@@ -86,6 +86,20 @@ TEST_CASE("a placed lease says where it went and what it found there") {
   CHECK(why.places == cluster.last.places);
   REQUIRE(why.chosen.size() == 1);
   CHECK(to_string(why.chosen[0]) == "n1: 6 of 8 cores free, wanted 3 (grant g-n1)");
+}
+
+TEST_CASE("of few hosts each one's reason is kept, of many one for each reason") {
+  const auto examples_with = [](int hosts) {
+    std::vector<Host> small;
+    for (int i = 0; i < hosts; ++i) small.push_back(host_named("n" + std::to_string(i), 2));
+    SmallCluster cluster(std::move(small));
+    CHECK(cluster.place({.tenant = alice, .alternatives = {{.cores = 4}}}).empty());
+    return cluster.placement.explain(cluster.last.id)->tallies.at(0).examples;
+  };
+  const auto all = examples_with(32);
+  CHECK(all.size() == 32);
+  for (const HostReason& one : all) CHECK(one.reason == Reason::too_few_cores);
+  CHECK(examples_with(33).size() == 1);
 }
 
 TEST_CASE("only the newest decisions are remembered") {

@@ -63,7 +63,7 @@ struct ReasonCount {
 struct Tally {
   std::uint32_t alternative = 0;
   std::vector<ReasonCount> counts;   // the most frequent first
-  std::vector<HostReason> examples;  // one of a reason
+  std::vector<HostReason> examples;  // of up to 32 hosts all grants; of more one of a reason
 };
 
 /// As it was when it was decided. A value.
