@@ -20,7 +20,8 @@ from site_of_pilots import KNOWN_CLUSTER, automatic, orchid_beside  # noqa: E402
 from slurm_cluster import measured, started, wait_until  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
-NODES = ("--nodes", "3", "--cores", "2")
+# New jobs are looked at ten times a second: an array is to churn.
+NODES = ("--nodes", "3", "--cores", "2", "--option", "SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=5,bf_resolution=10,sched_min_interval=100000")
 NODE_DOWN_S = 90  # SlurmdTimeout is 15 s; slurmctld looks every third of it, and pings before
 CHURN_S = 20
 
