@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <grp.h>
-#include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -13,7 +12,6 @@
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <string_view>
@@ -26,7 +24,6 @@
 namespace orchid::site {
 namespace {
 
-constexpr std::chrono::milliseconds starts_within{2'000};
 constexpr int first_free_number = 16;  // above all that a child gets under a number of its own
 constexpr unsigned close_on_exec = 4;  // CLOSE_RANGE_CLOEXEC
 
@@ -132,21 +129,6 @@ cpu_set_t mask_of(const CoreList& cores) {
   return mask;
 }
 
-/// Nothing: it has become the program. It is in the job's control group and on its cores by then,
-/// where the job's own processes may be in its way: not for long.
-std::optional<Fault> read_fault(int faults) {
-  Fault fault;
-  pollfd said{.fd = faults, .events = POLLIN, .revents = 0};
-  if (::poll(&said, 1, static_cast<int>(starts_within.count())) == 0)
-    return Fault{Step::program, ETIMEDOUT};
-  ssize_t got = 0;
-  do {
-    got = ::read(faults, &fault, sizeof(fault));
-  } while (got < 0 && errno == EINTR);
-  if (got == sizeof(fault)) return fault;
-  return std::nullopt;
-}
-
 }  // namespace
 
 Result<ExecutorProcess> ExecutorProcess::start(const ExecutorStart& start) {
@@ -182,15 +164,28 @@ Result<ExecutorProcess> ExecutorProcess::start(const ExecutorStart& start) {
   if (pid < 0) return fail_errno("fork");
   if (pid == 0) become(p);
   faults->reset();
-  ExecutorProcess started(pid, UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))));
-  if (const auto fault = read_fault(pipe->reader.get()))
-    return fail(system_failure(ErrorCode::system, describe(fault->step), fault->error));
+  ExecutorProcess started(pid, UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))),
+                          std::move(pipe->reader));
   if (!started.process_) return fail_errno("pidfd_open");
   return started;
 }
 
+Result<void> ExecutorProcess::started() {
+  Fault fault;
+  ssize_t got = 0;
+  do {
+    got = ::read(faults_.get(), &fault, sizeof(fault));
+  } while (got < 0 && errno == EINTR);
+  faults_.reset();
+  if (got == sizeof(fault))
+    return fail(system_failure(ErrorCode::system, describe(fault.step), fault.error));
+  return {};
+}
+
 ExecutorProcess::ExecutorProcess(ExecutorProcess&& other) noexcept
-    : pid_(std::exchange(other.pid_, 0)), process_(std::move(other.process_)) {}
+    : pid_(std::exchange(other.pid_, 0)),
+      process_(std::move(other.process_)),
+      faults_(std::move(other.faults_)) {}
 
 ExecutorProcess::~ExecutorProcess() {
   if (pid_ <= 0) return;

@@ -30,11 +30,16 @@ struct ExecutorStart {
 
 /// Owned by the service's thread, the process's only one, which must outlive it: the kernel kills
 /// the executor, and with it all that it has started, when that thread ends. Killed at the end of
-/// this object's life.
+/// this object's life, which alone waits for its end.
 class ExecutorProcess {
  public:
-  /// Errors: `system`, with the step that failed.
+  /// A process that is about to become the executor: in the job's control group and on its cores,
+  /// where the job's own processes may be in its way for long. Errors: `system`.
   [[nodiscard]] static Result<ExecutorProcess> start(const ExecutorStart& start);
+  /// Readable when `started` can tell; -1: it has.
+  [[nodiscard]] int starting() const { return faults_.get(); }
+  /// Whether it has become the executor. Errors: `system`, with the step that failed.
+  [[nodiscard]] Result<void> started();
   ExecutorProcess(ExecutorProcess&& other) noexcept;
   ExecutorProcess& operator=(ExecutorProcess&&) = delete;
   ~ExecutorProcess();
@@ -47,9 +52,11 @@ class ExecutorProcess {
   [[nodiscard]] std::optional<int> reap();
 
  private:
-  ExecutorProcess(pid_t pid, UniqueFd process) : pid_(pid), process_(std::move(process)) {}
+  ExecutorProcess(pid_t pid, UniqueFd process, UniqueFd faults)
+      : pid_(pid), process_(std::move(process)), faults_(std::move(faults)) {}
   pid_t pid_ = 0;  // 0: reaped, or moved away
   UniqueFd process_;
+  UniqueFd faults_;  // ends when it becomes the executor
 };
 
 }  // namespace orchid::site

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include <cerrno>
 #include <csignal>
 #include <utility>
 
@@ -61,7 +62,7 @@ void GrantConnection::message_came(MonotonicTime now) {
   }
   if (!*packet) return;
   if (!offer_) {
-    if (auto taken = take_offer(std::move(**packet)); !taken) refuse(taken.error());
+    if (auto taken = take_offer(std::move(**packet), now); !taken) refuse(taken.error());
     return;
   }
   const auto message = parse_grant_message((*packet)->text);
@@ -73,7 +74,7 @@ void GrantConnection::message_came(MonotonicTime now) {
   leave(asked ? "its placeholder was asked to end" : "its placeholder talks nonsense", now);
 }
 
-Result<void> GrantConnection::take_offer(Packet packet) {
+Result<void> GrantConnection::take_offer(Packet packet, MonotonicTime now) {
   auto message = parse_grant_message(packet.text);
   if (!message) return fail(std::move(message.error()));
   auto* offer = std::get_if<GrantOffer>(&*message);
@@ -89,7 +90,7 @@ Result<void> GrantConnection::take_offer(Packet packet) {
   // What was read was the process's own only if it still lives.
   if (peer_.has_ended()) return fail(ErrorCode::not_found, "the placeholder has ended");
   step_ = std::move(*step);
-  if (step_.held_to_cores || step_.job != offer_->job) return decide(std::nullopt);
+  if (step_.held_to_cores || step_.job != offer_->job) return decide(std::nullopt, now);
   if (!table_.may_ask(peer_.uid))
     return fail(ErrorCode::quota, "Slurm is being asked about other offers of yours; try again");
   auto inquiry = SlurmInquiry::start({.commands = host_.configuration.slurm_commands,
@@ -100,15 +101,15 @@ Result<void> GrantConnection::take_offer(Packet packet) {
   return {};
 }
 
-void GrantConnection::answer_came(MonotonicTime /*now*/) {
+void GrantConnection::answer_came(MonotonicTime now) {
   if (!inquiry_->read()) return;
   auto answer = inquiry_->answer();
   inquiry_.reset();
   if (!answer) return refuse(answer.error());
-  if (auto decided = decide(std::move(*answer)); !decided) refuse(decided.error());
+  if (auto decided = decide(std::move(*answer), now); !decided) refuse(decided.error());
 }
 
-Result<void> GrantConnection::decide(std::optional<JobOnNode> slurm) {
+Result<void> GrantConnection::decide(std::optional<JobOnNode> slurm, MonotonicTime now) {
   const auto standing = table_.standing();
   auto cores = allowed_cores(*offer_,
                              {.uid = peer_.uid,
@@ -118,21 +119,28 @@ Result<void> GrantConnection::decide(std::optional<JobOnNode> slurm) {
                              standing);
   if (!cores) return fail(std::move(cores.error()));
   cores_ = std::move(*cores);
-  return start_executor();
+  return start_executor(now);
 }
 
-Result<void> GrantConnection::start_executor() {
+Result<void> GrantConnection::start_executor(MonotonicTime now) {
   const auto slot = host_.slots.take({.owner = peer_.uid, .users = users_});
   if (!slot)
     return fail(ErrorCode::no_capacity,
                 "this host serves as many grants as it has user ids for (--uids of orchid-host)");
-  UniqueFd feed_writer;
-  if (auto started = start_in_slot(*slot, feed_writer); !started) {
+  if (auto started = start_in_slot(*slot); !started) {
     host_.slots.forget_use(slot->number);
     host_.slots.give_back(slot->number);
     return started;
   }
   slot_ = slot->number;
+  started_at_ = now;
+  return {};
+}
+
+void GrantConnection::start_came(MonotonicTime now) {
+  if (const auto started = executor_->started(); !started)
+    return give_up_start(started.error(), now);
+  if (left_at_) return;
   log::info(
       "event=grant uid={} pid={} job={} step={} source={} users={} cores={} slot_uid={} "
       "executor={} groups={}",
@@ -144,11 +152,19 @@ Result<void> GrantConnection::start_executor() {
         "event=no_control_group job={} reason=\"Slurm makes none here: the executor is bound to "
         "the job's cores, but is not inside the job\"",
         step_.job);
-  tell(GrantTaken{executor_->pid(), cores_}, feed_writer);
-  return {};
+  tell(GrantTaken{executor_->pid(), cores_}, feed_writer_);
+  feed_writer_.reset();
 }
 
-Result<void> GrantConnection::start_in_slot(const SlotBook::Taken& slot, UniqueFd& feed_writer) {
+/// Its slot is free when it has ended.
+void GrantConnection::give_up_start(const Failure& why, MonotonicTime now) {
+  host_.slots.forget_use(*slot_);
+  left_at_ = now;
+  executor_->send_signal(SIGKILL);
+  refuse(Failure(why).while_doing("starting an executor"));
+}
+
+Result<void> GrantConnection::start_in_slot(const SlotBook::Taken& slot) {
   const SlotUse use{.owner = peer_.uid, .users = users_};
   // A service before this one may have left somebody there.
   if (!end_all_of(host_.folders.uid_of(slot.number)))
@@ -159,7 +175,7 @@ Result<void> GrantConnection::start_in_slot(const SlotBook::Taken& slot, UniqueF
     auto pipe = make_pipe();
     if (!pipe) return fail(std::move(pipe.error()));
     feed = std::move(pipe->reader);
-    feed_writer = std::move(pipe->writer);
+    feed_writer_ = std::move(pipe->writer);
   }
   auto token = read_token(host_.configuration.token_file);
   if (!token) return fail(std::move(token.error()));
@@ -224,6 +240,8 @@ void GrantConnection::clear_slot() {
 void GrantConnection::tick(MonotonicTime now) {
   if (socket_ && !offer_ && now - since_ >= offer_within) socket_.reset();
   if (executor_ && left_at_ && now - *left_at_ >= leave_within) executor_->send_signal(SIGKILL);
+  if (starting() >= 0 && !left_at_ && now - started_at_ >= start_within)
+    give_up_start(system_failure(ErrorCode::timed_out, "becoming the program", ETIMEDOUT), now);
   if (slot_ && ended_) clear_slot();
 }
 

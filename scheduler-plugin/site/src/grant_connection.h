@@ -47,6 +47,8 @@ class GrantConnection {
   static constexpr std::chrono::seconds offer_within{5};
   /// From the word to go until an executor that is still there is killed: its own limit is 1 s.
   static constexpr std::chrono::milliseconds leave_within{1'500};
+  /// From an executor's fork until it is one: the job's own processes may be in its way.
+  static constexpr std::chrono::seconds start_within{2};
 
   GrantConnection(HostSurroundings& host, const GrantTable& table, UniqueFd socket,
                   PeerProcess peer, MonotonicTime now);
@@ -56,6 +58,7 @@ class GrantConnection {
   void message_came(MonotonicTime now);
   void peer_ended(MonotonicTime now);
   void answer_came(MonotonicTime now);
+  void start_came(MonotonicTime now);
   void executor_ended(MonotonicTime now);
   void tick(MonotonicTime now);
   /// The service ends.
@@ -65,6 +68,7 @@ class GrantConnection {
   [[nodiscard]] int socket() const { return socket_.get(); }
   [[nodiscard]] int peer() const { return socket_ ? peer_.descriptor.get() : -1; }
   [[nodiscard]] int answer() const { return inquiry_ ? inquiry_->descriptor() : -1; }
+  [[nodiscard]] int starting() const { return executor_ ? executor_->starting() : -1; }
   [[nodiscard]] int executor() const { return executor_ ? executor_->descriptor() : -1; }
   /// Nothing of it is left.
   [[nodiscard]] bool is_over() const { return !socket_ && !slot_; }
@@ -75,10 +79,11 @@ class GrantConnection {
   [[nodiscard]] std::optional<StandingGrant> standing() const;
 
  private:
-  [[nodiscard]] Result<void> take_offer(Packet packet);
-  [[nodiscard]] Result<void> decide(std::optional<JobOnNode> slurm);
-  [[nodiscard]] Result<void> start_executor();
-  [[nodiscard]] Result<void> start_in_slot(const SlotBook::Taken& slot, UniqueFd& feed_writer);
+  [[nodiscard]] Result<void> take_offer(Packet packet, MonotonicTime now);
+  [[nodiscard]] Result<void> decide(std::optional<JobOnNode> slurm, MonotonicTime now);
+  [[nodiscard]] Result<void> start_executor(MonotonicTime now);
+  [[nodiscard]] Result<void> start_in_slot(const SlotBook::Taken& slot);
+  void give_up_start(const Failure& why, MonotonicTime now);
   void refuse(const Failure& why);
   void tell(const GrantMessage& message, const UniqueFd& descriptor = UniqueFd());
   void leave(std::string_view why, MonotonicTime now);
@@ -96,6 +101,8 @@ class GrantConnection {
   std::optional<SlurmInquiry> inquiry_;
   std::optional<std::uint32_t> slot_;  // until nothing runs under its uid any more
   std::optional<ExecutorProcess> executor_;
+  MonotonicTime started_at_;              // its fork
+  UniqueFd feed_writer_;                  // for the placeholder; until it is told
   std::optional<MonotonicTime> left_at_;  // when the executor was told to go
   std::optional<GrantClear> ended_;       // how it did; to be told when its slot is clear
 };

@@ -165,6 +165,7 @@ class Service final : public GrantService, public GrantTable {
       for (const auto& [descriptor, came] : {std::pair<int (Connection::*)() const, Came>{
                                                  &Connection::socket, &Connection::message_came},
                                              {&Connection::answer, &Connection::answer_came},
+                                             {&Connection::starting, &Connection::start_came},
                                              {&Connection::executor, &Connection::executor_ended},
                                              {&Connection::peer, &Connection::peer_ended}}) {
         const int number = (connection.get()->*descriptor)();

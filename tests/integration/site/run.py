@@ -157,6 +157,18 @@ def when_the_service_is_killed_everything_ends_and_it_can_start_again(site):
             place.host.wait_until_empty("asked to end, it ends its executors")
 
 
+def an_executor_that_cannot_be_started_is_said_and_leaves_its_place_to_others(site):
+    program = site.folder / "no-program"
+    program.write_text("#!/nonexistent\n")
+    program.chmod(0o755)
+    with place_with(site, "--pilots-from", ALICE.pw_name, "--executor", program, slots=1) as place:
+        for _ in range(2):
+            pilot = place.pilot(ALICE)
+            pilot.wait_for_end()
+            expect("starting an executor: starting the program: " in pilot.said(), f"the placeholder says why: {pilot.said()}")
+        place.host.wait_until_empty("nobody is left")
+
+
 def the_time_that_is_left_is_known_and_used_to_drain(site):
     with place_with(site, "--pilots-from", ALICE.pw_name) as place:
         job = place.step(ALICE, place.grant("--job $SLURM_JOB_ID --scheduling normal --ends-in-s 25"))
@@ -421,7 +433,8 @@ def main():
         sys.exit(slurm_cluster.SKIPPED)
     cases = [a_pilot_serves_calls_as_nobody, a_call_on_a_cancelled_pilot_ends_on_another, a_batch_job_takes_a_pilots_cores,
              pilots_of_the_site_come_and_go_by_demand, a_killed_placeholder_takes_its_executor_along,
-             when_the_service_is_killed_everything_ends_and_it_can_start_again, the_time_that_is_left_is_known_and_used_to_drain,
+             when_the_service_is_killed_everything_ends_and_it_can_start_again,
+             an_executor_that_cannot_be_started_is_said_and_leaves_its_place_to_others, the_time_that_is_left_is_known_and_used_to_drain,
              what_a_job_does_not_have_is_refused, outside_of_jobs_nothing_can_be_granted, a_host_serves_as_many_grants_as_it_has_uids,
              a_share_runs_its_owners_functions_and_nobody_elses, slurms_option_shares_with_the_site,
              nothing_is_left_when_the_gateway_has_been_killed, where_site_and_owner_allow_it_others_run_in_a_share]
