@@ -255,14 +255,14 @@ def arguments():
     up.add_argument("--gpus", type=int, default=0, help="of each node, made up, for scheduling")
     up.add_argument("--dpus", type=int, default=0, help="how many nodes have the feature dpu: the last ones")
     up.add_argument("--accounting", action="store_true", help="slurmdbd with its database; a QOS gives way then, in place of a partition")
-    up.add_argument("--cgroups", action="store_true", help="jobs in control groups (version 1) that hold them to their cores")
+    up.add_argument("--cgroups", action="store_true", help="jobs in control groups, version 1 or 2, that hold them to their cores")
     up.add_argument("--name", default="orchid", help="of the cluster")
     up.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="another line for slurm.conf; repeatable")
     up.add_argument("--node-option", default="", metavar="TEXT", help="more for each node's line in slurm.conf")
     commands.add_parser("down", help="end it, its jobs too, and remove its directory")
     commands.add_parser("status", help="what runs; exit status 1: nothing")
     for name, text in [("stop", "kill one daemon"), ("restart", "kill one daemon and start it again")]:
-        one = commands.add_parser(name, help=f"{text}: munged, slurmctld, or 'slurmd n1'")
+        one = commands.add_parser(name, help=f"{text}: munged, slurmctld, 'slurmd n1', or with --accounting mariadbd, slurmdbd")
         one.add_argument("daemon")
     return parser.parse_args()
 

@@ -67,9 +67,10 @@ ExitStatus run_keep(Shell& shell, const KeepArguments& arguments) {
   const pilot::SlurmCommands slurm = slurm_commands();
   // Whoever starts pilots by demand wants some, whatever was wanted before.
   const SubmissionGate gate(
-      place->state, arguments.wanted_since != 0
-                        ? SubmissionGate::SystemTime(std::chrono::seconds(arguments.wanted_since))
-                        : std::chrono::system_clock::now());
+      place->state,
+      arguments.wanted_since != 0
+          ? SubmissionGate::SystemTime(std::chrono::milliseconds(arguments.wanted_since))
+          : std::chrono::system_clock::now());
   const SystemClock clock;
   PilotKeeper keeper(std::move(*options),
                      {.get = [&client](const std::string& path) { return client.get(path); },
@@ -117,9 +118,10 @@ void add_pilot_keep(CLI::App& pilots, Shell& shell) {
                       "of each pilot, such as 1GiB (otherwise the partition's default)");
   command->add_flag("--while-input-is-open", arguments->while_input_is_open,
                     "end with the standard input, for a program that starts this one");
-  command->add_option("--wanted-since", arguments->wanted_since,
-                      "seconds since 1970: pauses of 'orchid pilot stop --all' that began earlier "
-                      "are over (otherwise: all)");
+  command->add_option(
+      "--wanted-since", arguments->wanted_since,
+      "milliseconds since 1970: pauses of 'orchid pilot stop --all' that began earlier "
+      "are over (otherwise: all)");
   command->callback([&shell, arguments] { shell.status = run_keep(shell, *arguments); });
 }
 

@@ -36,7 +36,8 @@ Pause pause_in(int file) {
   std::int64_t end = 0;
   std::int64_t begin = 0;
   words >> end >> begin;
-  return {SubmissionGate::SystemTime(seconds(begin)), SubmissionGate::SystemTime(seconds(end))};
+  return {SubmissionGate::SystemTime(milliseconds(begin)),
+          SubmissionGate::SystemTime(milliseconds(end))};
 }
 
 }  // namespace
@@ -45,8 +46,8 @@ Result<void> SubmissionGate::pause(SystemTime begin, SystemTime end, millisecond
   const auto file = locked(file_, patience);
   if (!file) return fail(file.error());
   const std::string text =
-      std::to_string(std::chrono::ceil<seconds>(end.time_since_epoch()).count()) + ' ' +
-      std::to_string(std::chrono::ceil<seconds>(begin.time_since_epoch()).count()) + '\n';
+      std::to_string(std::chrono::ceil<milliseconds>(end.time_since_epoch()).count()) + ' ' +
+      std::to_string(std::chrono::floor<milliseconds>(begin.time_since_epoch()).count()) + '\n';
   if (::ftruncate(file->get(), 0) != 0 ||
       ::pwrite(file->get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
     return fail_errno("writing " + file_.string());

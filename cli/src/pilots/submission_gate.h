@@ -10,7 +10,8 @@
 
 namespace orchid::cli {
 
-/// A file in the gateway's state directory says until when, and since when (seconds since 1970);
+/// A file in the gateway's state directory says until when, and since when (milliseconds since
+/// 1970);
 /// who submits by demand has it locked meanwhile. Any thread.
 class SubmissionGate {
  public:

@@ -1,5 +1,6 @@
 #include "configuration.h"
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
@@ -56,8 +57,9 @@ void add_grant_options(CLI::App& app, Configuration& c, GrantTexts& texts) {
   app.add_option("--ends-in-s", texts.ends_in_s,
                  "seconds until the cores have to be free; 0: not known");
   app.add_option("--gateway-grace-s", texts.gateway_grace_s,
-                 "with pilot and share: end when no gateway has answered for so many seconds; "
-                 "default 120");
+                 fmt::format("with pilot and share: end when no gateway has answered for so many "
+                             "seconds; default {}",
+                             limits::gateway_grace.count()));
   app.add_option("--scheduling", texts.scheduling,
                  "idle: what the executor starts runs only where nobody else wants to; normal; "
                  "auto: idle with pilot and share")

@@ -51,7 +51,7 @@ KeptProcess::Options pilot_keeper(const PilotSettings& settings,
   add("--longest", seconds(settings.longest));
   add("--idle-time", seconds(settings.idle_time));
   add("--gateway-grace", seconds(settings.gateway_grace));
-  const auto started = std::chrono::floor<std::chrono::seconds>(settings.started);
+  const auto started = std::chrono::floor<std::chrono::milliseconds>(settings.started);
   add("--wanted-since", std::to_string(started.time_since_epoch().count()));
   add("--memory-per-core", std::to_string(settings.worker_memory.value));
   return options;

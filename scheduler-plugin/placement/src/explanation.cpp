@@ -135,8 +135,7 @@ std::string to_string(const Explanation& explanation) {
         "  alternative {} ({}): {}\n", tally.alternative + 1,
         known ? to_string(explanation.request.alternatives[tally.alternative]) : std::string(),
         summary_of(tally));
-    for (const HostReason& example : tally.examples)
-      text += "    not " + to_string(example) + "\n";
+    for (const HostReason& example : tally.examples) text += "    not " + to_string(example) + "\n";
   }
   return text;
 }

@@ -39,7 +39,7 @@ TEST_CASE("a pause that began before the gateway is over, and the keeper knows w
       pilot_keeper(settings, "/opt/orchid/bin/orchid", "/run/gateway.sock", "/state");
   const auto found = std::ranges::find(keeper.arguments, "--wanted-since");
   REQUIRE(found != keeper.arguments.end());
-  CHECK(*std::next(found) == "5");
+  CHECK(*std::next(found) == "5700");
 }
 
 TEST_CASE(
