@@ -20,6 +20,7 @@ class FixtureWorkers final : public sdk::WorkerSource {
   struct State {
     std::atomic<bool> open{true};
     std::atomic<unsigned> taken{0};
+    sdk::ParticipantKind kind = sdk::ParticipantKind::worker;
     std::mutex mutex;
     std::vector<std::int64_t> pids;  // guarded by mutex; of the last lease
     [[nodiscard]] pid_t first_pid() {
@@ -39,7 +40,7 @@ class FixtureWorkers final : public sdk::WorkerSource {
       state_->pids = sdk::LeaseAccess::core_of(lease).worker_pids();
     }
     ++state_->taken;
-    return {.lease = std::move(lease), .kind = sdk::ParticipantKind::worker};
+    return {.lease = std::move(lease), .kind = state_->kind};
   }
 
  private:
@@ -116,6 +117,15 @@ TEST_CASE_FIXTURE(OffloadFixture, "workers that come later are taken") {
   CHECK(pool.map<slow_roots>(inputs, outputs).worker_items == 0);
   CHECK(pool.workers() == 0);
   state->open = true;
+  CHECK(eventually([&] { return pool.map<slow_roots>(inputs, outputs).worker_items > 0; }));
+  CHECK(all_right());
+}
+
+TEST_CASE_FIXTURE(OffloadFixture, "workers that share this host begin when a processor is idle") {
+  state->kind = sdk::ParticipantKind::sharing_worker;
+  OffloadPool pool = this->pool(1);
+  REQUIRE(eventually([&] { return pool.workers() == 2; }));
+  // Runs are short, and a look lasts 50 ms: it goes on from run to run.
   CHECK(eventually([&] { return pool.map<slow_roots>(inputs, outputs).worker_items > 0; }));
   CHECK(all_right());
 }

@@ -126,6 +126,20 @@ TEST_CASE("workers wait for idle processors") {
   CHECK_FALSE(gain.rest_end(now).has_value());
 }
 
+TEST_CASE("a look asks at its beginning and at its end, and at its beginning until workers rest") {
+  WorkerGain gain;
+  const Time now = std::chrono::seconds(1);
+  gain.host_idle(Time{0}, now, false);
+  CHECK(gain.next_look() == now + WorkerGain::look_interval);
+  gain.host_idle(Time{0}, now + WorkerGain::look_interval, true);
+  const Time end = now + WorkerGain::look_interval + WorkerGain::look_length;
+  CHECK(gain.next_look() == end);
+  CHECK(gain.rest_end(now + WorkerGain::look_interval) == end);
+  gain.host_idle(WorkerGain::look_length, end, true);
+  CHECK_FALSE(gain.rest_end(end).has_value());
+  CHECK(gain.next_look() == end + WorkerGain::first_work);
+}
+
 TEST_CASE("that processors are idle is seen when no worker works, and looked at again") {
   WorkerGain gain;
   Time idle{0};

@@ -29,18 +29,13 @@ OffloadCrew::~OffloadCrew() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  changed_.notify_all();
+  notify_all();
   if (recruiter_.joinable()) recruiter_.join();
 }
 
 OffloadReport OffloadCrew::run(const OffloadWork& work) {
   const std::lock_guard alone(one_run_);
-  const auto run = std::make_shared<OffloadRun>(work, gain_);
-  {
-    const std::lock_guard lock(mutex_);
-    run_ = run;
-  }
-  changed_.notify_all();
+  const auto run = begin_run(work);
   {
     std::vector<std::jthread> others;
     for (unsigned i = 1; i < local_threads_; ++i)
@@ -54,6 +49,26 @@ OffloadReport OffloadCrew::run(const OffloadWork& work) {
   gain_ = run->gain();
   gain_.end_run();
   return run->end();
+}
+
+std::shared_ptr<OffloadRun> OffloadCrew::begin_run(const OffloadWork& work) {
+  const auto rest_end = gain_.rest_end(OffloadRun::now());
+  std::shared_ptr<OffloadRun> run;
+  bool call = true;
+  {
+    const std::lock_guard lock(mutex_);
+    run = std::make_shared<OffloadRun>(work, gain_, host_is_shared_);
+    run_ = run;
+    call = !host_is_shared_ || !rest_end || rest_end != rest_end_;
+    rest_end_ = rest_end;
+  }
+  if (call) run_came_.notify_all();
+  return run;
+}
+
+void OffloadCrew::notify_all() {
+  changed_.notify_all();
+  run_came_.notify_all();
 }
 
 unsigned OffloadCrew::callers() const {
@@ -78,6 +93,10 @@ void OffloadCrew::recruit() {
 
 /// Until the lease ends.
 void OffloadCrew::lead(Team& team) {
+  {
+    const std::lock_guard lock(mutex_);
+    host_is_shared_ = team.recruited.kind == ParticipantKind::sharing_worker;
+  }
   while (true) {
     // Not under the lock: the lease has its own.
     const std::size_t wanted = team.recruited.lease.workers();
@@ -89,16 +108,25 @@ void OffloadCrew::lead(Team& team) {
   {
     const std::lock_guard lock(mutex_);
     team.ended = true;
+    host_is_shared_ = false;
   }
-  changed_.notify_all();
+  notify_all();
   team.recruited.lease.release();  // ends the calls
   team.calls.clear();
 }
 
 std::shared_ptr<OffloadRun> OffloadCrew::await_run(const Team& team, const OffloadRun* before) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return stopping_ || team.ended || (run_ && run_.get() != before); });
-  return stopping_ || team.ended ? nullptr : run_;
+  while (!stopping_ && !team.ended) {
+    const bool rests = host_is_shared_ && rest_end_ && OffloadRun::now() < *rest_end_;
+    if (rests) {
+      run_came_.wait_until(lock, std::chrono::steady_clock::time_point(*rest_end_));
+      continue;
+    }
+    if (run_ && run_.get() != before) return run_;
+    run_came_.wait(lock);
+  }
+  return nullptr;
 }
 
 void OffloadCrew::call_workers(Team& team) {
@@ -130,7 +158,7 @@ bool OffloadCrew::serve(Team& team, OffloadRun& run) {
     const std::lock_guard lock(mutex_);
     team.ended = true;
   }
-  changed_.notify_all();
+  notify_all();
   return false;
 }
 

@@ -4,6 +4,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "offload/offload_run.h"
@@ -33,6 +34,8 @@ class OffloadCrew {
     std::list<std::jthread> calls;  // the recruiting thread's
   };
 
+  [[nodiscard]] std::shared_ptr<OffloadRun> begin_run(const OffloadWork& work);
+  void notify_all();
   void recruit();
   void lead(Team& team);
   void call_workers(Team& team);
@@ -45,11 +48,16 @@ class OffloadCrew {
   WorkerGain gain_;     // guarded by one_run_; of the runs before
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stopping_ = false;            // guarded by mutex_
-  unsigned callers_ = 0;             // guarded by mutex_
-  std::shared_ptr<OffloadRun> run_;  // guarded by mutex_; shared with calls that outlast it
-  std::thread recruiter_;            // last: it uses all of the above
+  std::condition_variable changed_;   // for the recruiter
+  std::condition_variable run_came_;  // for those that call workers
+  bool stopping_ = false;             // guarded by mutex_
+  unsigned callers_ = 0;              // guarded by mutex_
+  bool host_is_shared_ = false;       // with the workers of the team; guarded by mutex_
+  std::shared_ptr<OffloadRun> run_;   // guarded by mutex_; shared with calls that outlast it
+  /// Before that, workers that share this host have nothing to do, and their threads do not even
+  /// wake up for a run: each time would take some 20 us from a local thread. Guarded by mutex_.
+  std::optional<PieceSchedule::Time> rest_end_;
+  std::thread recruiter_;  // last: it uses all of the above
 };
 
 }  // namespace orchid::sdk

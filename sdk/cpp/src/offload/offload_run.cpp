@@ -52,10 +52,11 @@ struct OffloadRun::Input {
   std::vector<std::byte> bytes;
 };
 
-OffloadRun::OffloadRun(const OffloadWork& work, const WorkerGain& gain)
+OffloadRun::OffloadRun(const OffloadWork& work, const WorkerGain& gain, bool shared_host)
     : work_(work),
       function_(*work.function),
       call_options_{.at_most_once = true, .stop = stop_.get_token()},
+      shared_host_(shared_host),
       next_look_(gain.next_look()),
       schedule_({.count = work.count, .gain = gain}),
       over_(work.count == 0) {}

@@ -21,9 +21,12 @@ namespace orchid::sdk {
 /// and is never held while user code runs or a call is waited for.
 class OffloadRun {
  public:
-  OffloadRun(const OffloadWork& work, const WorkerGain& gain);
+  /// `shared_host`: there are workers of this host, whether they join or not.
+  OffloadRun(const OffloadWork& work, const WorkerGain& gain, bool shared_host);
   OffloadRun(const OffloadRun&) = delete;
   OffloadRun& operator=(const OffloadRun&) = delete;
+
+  [[nodiscard]] static PieceSchedule::Time now();
 
   // Local threads.
   /// Until all is done or the run has failed.
@@ -55,7 +58,6 @@ class OffloadRun {
     std::shared_ptr<AsyncCall> call;
   };
 
-  [[nodiscard]] static PieceSchedule::Time now();
   [[nodiscard]] std::optional<Assignment> next_assignment(ParticipantId participant);
   /// The same without waiting.
   [[nodiscard]] std::optional<Assignment> assignment_now(ParticipantId participant);
@@ -73,7 +75,7 @@ class OffloadRun {
   const EmbeddedFunction& function_;  // constant
   std::stop_source stop_;             // of the calls
   const CallOptions call_options_;
-  std::atomic<bool> shared_host_ = false;         // with workers
+  std::atomic<bool> shared_host_;                 // with workers
   std::atomic<PieceSchedule::Time> next_look_{};  // at it
 
   std::mutex mutex_;

@@ -47,6 +47,7 @@ void WorkerGain::host_idle(Time idle, Time now, bool alone) {
   if (look_ && now - look_->begin < look_length) return;
   const Look before = look_.value_or(Look{now, idle});
   look_ = Look{now, idle};
+  next_look_ = now + look_length;  // those that rest do not begin meanwhile
   if (now == before.begin) return;
   if (static_cast<double>((idle - before.idle).count()) <
       idle_enough * static_cast<double>((now - before.begin).count())) {
