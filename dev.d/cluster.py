@@ -152,6 +152,9 @@ class Cluster:
 
     def start_accounting(self, options, running):
         """Before slurmctld, which ends without it."""
+        made = cluster_accounting.make_database(self.directory)
+        if made.returncode != 0:
+            raise Failure(f"mariadb-install-db failed: {made.stdout}")
         running["mariadbd"] = self.start("mariadbd")
         self.wait_until(cluster_accounting.socket_of(self.directory).exists, "mariadbd has made no socket", running)
         running["slurmdbd"] = self.start("slurmdbd")

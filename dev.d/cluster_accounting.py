@@ -4,8 +4,8 @@ import pwd
 import subprocess
 
 PROGRAMS = {"mariadbd": "/usr/sbin/mariadbd", "mariadb-install-db": "/usr/bin/mariadb-install-db", "slurmdbd": "/usr/sbin/slurmdbd",
-            "sacctmgr": "/usr/bin/sacctmgr"}
-PACKAGES = "slurmdbd mariadb-server-core"
+            "sacctmgr": "/usr/bin/sacctmgr", "my_print_defaults": "/usr/bin/my_print_defaults"}  # the last is what the second one calls
+PACKAGES = "slurmdbd mariadb-server-core mariadb-client-core"
 ACCOUNT = "orchid"
 USER = pwd.getpwuid(os.geteuid()).pw_name
 SETUP_TIMEOUT_S = 60
@@ -46,8 +46,13 @@ StorageUser={USER}
 StorageLoc=orchid_accounting
 PidFile={directory}/slurmdbd.pid
 """)
-    subprocess.run([PROGRAMS["mariadb-install-db"], "--no-defaults", f"--datadir={database(directory)}", f"--user={USER}",
-                    "--skip-test-db", "--skip-log-bin"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=SETUP_TIMEOUT_S, check=True)
+
+
+def make_database(directory):
+    """Returns what has run, with what it said."""
+    return subprocess.run([PROGRAMS["mariadb-install-db"], "--no-defaults", f"--datadir={database(directory)}", f"--user={USER}",
+                           "--skip-test-db", "--skip-log-bin", "--force"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=SETUP_TIMEOUT_S, check=False)
 
 
 def arguments(directory):
