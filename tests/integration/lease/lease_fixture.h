@@ -42,10 +42,10 @@ struct LeaseFixture {
   LeasedFunction load(const char* name) { return load(test_function(name)); }
 };
 
-/// Waits for `condition` for at most 10 s.
+/// Waits for `condition`, but for no longer than `patience`.
 template <typename Condition>
-bool eventually(Condition condition) {
-  const auto give_up = std::chrono::steady_clock::now() + seconds(10);
+bool eventually(Condition condition, seconds patience = seconds(10)) {
+  const auto give_up = std::chrono::steady_clock::now() + patience;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > give_up) return false;
     std::this_thread::yield();

@@ -52,11 +52,13 @@ OffloadReport OffloadCrew::run(const OffloadWork& work) {
 }
 
 std::shared_ptr<OffloadRun> OffloadCrew::begin_run(const OffloadWork& work) {
-  const auto rest_end = gain_.rest_end(OffloadRun::now());
   std::shared_ptr<OffloadRun> run;
   bool call = true;
   {
     const std::lock_guard lock(mutex_);
+    // Under the lock: a rest that ends meanwhile may have been seen to end by those who sleep, with
+    // the run before this one still there.
+    const auto rest_end = gain_.rest_end(OffloadRun::now());
     run = std::make_shared<OffloadRun>(work, gain_, host_is_shared_);
     run_ = run;
     call = !host_is_shared_ || !rest_end || rest_end != rest_end_;

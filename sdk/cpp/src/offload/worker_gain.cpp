@@ -44,7 +44,6 @@ void WorkerGain::host_idle(Time idle, Time now, bool alone) {
   }
   next_look_ = now + look_interval;
   if (!alone) return look_.reset();
-  if (look_ && now - look_->begin < look_length) return;
   const Look before = look_.value_or(Look{now, idle});
   look_ = Look{now, idle};
   next_look_ = now + look_length;  // those that rest do not begin meanwhile
