@@ -31,22 +31,19 @@ placement::CoreSet system_cores(const SourceNode& node, const CoreList& cores,
   return all;
 }
 
-/// Of a batch system that counts more as used than it shows: all that nobody is seen to have, since
-/// any of it may be another job's.
+/// Of a batch system that counts more as allocated than it shows: all that nobody is seen to have,
+/// since any of it may be another job's.
 std::optional<placement::JobAllocation> hidden_jobs(
     const SourceNode& node, const std::vector<SourceInventory::JobPart>& seen,
     std::span<const std::uint32_t> order) {
-  if (node.free_cores || node.cores_free >= node.cores_usable) return std::nullopt;
-  std::set<std::uint32_t> cores;
+  if (node.hidden_cores == 0) return std::nullopt;
   std::uint64_t memory = node.memory_free.value;
-  for (const auto& [job, share] : seen) {
-    cores.insert(share->cores.begin(), share->cores.end());
-    memory += share->memory.value;
-  }
-  if (node.cores_usable - node.cores_free <= cores.size()) return std::nullopt;
+  for (const auto& [job, share] : seen) memory += share->memory.value;
+  const CoreList suspects =
+      without(first_numbers(node.cores()), node.free_cores.value_or(CoreList{}));
   return placement::JobAllocation{
       .job = placement::JobId(0),
-      .cores = system_cores(node, first_numbers(node.cores()), order),
+      .cores = system_cores(node, suspects, order),
       .memory = {node.memory.value - std::min(node.memory.value, memory)},
       .gpus = {}};
 }
@@ -55,13 +52,16 @@ std::optional<placement::JobAllocation> hidden_jobs(
 
 const SourceNode* ClusterView::node_of(const std::vector<const Executor*>& executors) const {
   const auto& nodes = inventory_.nodes();
+  const auto is_of_another = [this](const GrantTerms& grant) {
+    return !grant.cluster.empty() && grant.cluster != cluster_;
+  };
   for (const Executor* executor : executors) {
     const GrantTerms& grant = executor->grant;
-    if (grant.node.empty() || (!grant.cluster.empty() && grant.cluster != cluster_)) continue;
+    if (grant.node.empty() || is_of_another(grant)) continue;
     if (const auto found = nodes.find(grant.node); found != nodes.end()) return &found->second;
   }
   for (const Executor* executor : executors) {
-    if (executor->grant.job != 0) continue;  // of a batch job, and it did not name the node
+    if (executor->grant.job != 0 || is_of_another(executor->grant)) continue;
     for (const std::string& name : names_of_host(*executor)) {
       if (const auto found = nodes.find(name); found != nodes.end()) return &found->second;
       if (const SourceNode* only = inventory_.only_node_with(name)) return only;

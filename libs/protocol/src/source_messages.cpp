@@ -36,6 +36,7 @@ Json to_json(const SourceNode& n) {
   if (!n.why.empty()) json["why"] = n.why;
   if (!n.reason.empty()) json["reason"] = n.reason;
   if (n.free_cores) json["free_cores"] = to_core_text(*n.free_cores);
+  if (n.hidden_cores != 0) json["hidden_cores"] = n.hidden_cores;
   if (n.gpus.empty()) return json;
   Json gpus = Json::array();
   for (const SourceGpu& gpu : n.gpus) gpus.push_back({{"index", gpu.index}, {"type", gpu.type}});

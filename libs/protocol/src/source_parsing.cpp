@@ -81,6 +81,8 @@ std::optional<FieldFault> find_miscount(const SourceNode& n) {
   if (n.cores_usable > cores - n.reserved_cores.size())
     return FieldFault{"cores_usable", "is more than there are"};
   if (n.cores_free > n.cores_usable) return FieldFault{"cores_free", "is more than jobs may use"};
+  if (n.hidden_cores > n.cores_usable - n.cores_free)
+    return FieldFault{"hidden_cores", "is more than is in use"};
   if (n.memory_free > n.memory) return FieldFault{"memory_free_bytes", "is more than there is"};
   if (n.state == SourceNodeState::unusable && (n.cores_free != 0 || n.gpus_free != 0))
     return FieldFault{"state", "is unusable: nothing is free there"};
@@ -114,6 +116,7 @@ SourceNode parse_node(JsonFields& f) {
   n.reason = text_if_any(f, "reason", longest_message);
   n.cores_free = f.number<std::uint32_t>("cores_free");
   if (f.has("free_cores")) n.free_cores = core_list(f, "free_cores");
+  if (f.has("hidden_cores")) n.hidden_cores = f.number<std::uint32_t>("hidden_cores");
   n.memory_free = ByteCount{f.number<std::uint64_t>("memory_free_bytes")};
   parse_gpus(f, n);
   if (const auto fault = find_miscount(n)) f.fault<int>(fault->key, fault->what);

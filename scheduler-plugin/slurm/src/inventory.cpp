@@ -81,6 +81,17 @@ void add_reserved_cores(NodeUses& uses, const ClusterTables& tables,
 
 }  // namespace
 
+UnseenCores settle_hidden(Inventory& inventory, const UnseenCores& before) {
+  UnseenCores unseen;
+  for (auto& [name, node] : inventory.nodes) {
+    if (node.hidden_cores == 0) continue;
+    unseen.emplace(name, node.hidden_cores);
+    const auto known = before.find(name);
+    node.hidden_cores = known == before.end() ? 0 : std::min(node.hidden_cores, known->second);
+  }
+  return unseen;
+}
+
 Inventory make_inventory(const ClusterTables& tables, const InventoryOptions& options,
                          ClusterTime now) {
   Inventory inventory;

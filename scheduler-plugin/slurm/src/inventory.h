@@ -22,6 +22,14 @@ struct InventoryOptions {
   std::vector<std::string> dpu_features{"dpu"};
 };
 
+/// Cores that no job is seen to have, of each node that has some.
+using UnseenCores = std::map<std::string, std::uint32_t>;
+
+/// slurmctld tells jobs and nodes one after the other: what starts or ends in between looks like a
+/// job that is hidden. So of `hidden_cores` only those stay that were there at the poll before,
+/// too. Returns what all of them were, for the next poll.
+[[nodiscard]] UnseenCores settle_hidden(Inventory& inventory, const UnseenCores& before);
+
 /// `now` is the cluster's clock, for reservations that are in force and for the forecast.
 [[nodiscard]] Inventory make_inventory(const ClusterTables& tables, const InventoryOptions& options,
                                        ClusterTime now);

@@ -130,6 +130,7 @@ void count_free(SourceNode& node, const NodeRow& row, const NodeUse& use) {
   const std::uint32_t hidden = told > seen ? told - seen : 0;
   const auto used = static_cast<std::uint32_t>(taken.size()) + hidden + use.nameless_cores;
   node.cores_free = node.cores_usable - std::min(node.cores_usable, used);
+  node.hidden_cores = std::min(hidden, node.cores_usable - node.cores_free);
   CoreList left = without(without(first_numbers(node.cores()), node.reserved_cores), taken);
   // More are left than are free: jobs are hidden, or the numbers of reserved cores are not known.
   if (left.size() == node.cores_free) node.free_cores = std::move(left);

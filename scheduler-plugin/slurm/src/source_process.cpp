@@ -158,7 +158,9 @@ Result<void> SourceProcess::take_poll(Polled polled) {
   has_tables_ = true;
   if (std::exchange(failure_, std::nullopt)) log::info("event=slurmctld_answers");
   if (!was_current_) report_due_ = now;
-  return tell(changed);
+  const bool is_settled = unseen_ == unseen_before_;
+  unseen_before_ = unseen_;
+  return tell(changed || !is_settled);
 }
 
 /// What was told stays; it ages. Only what asking again cannot mend ends the process.
@@ -190,6 +192,7 @@ Result<void> SourceProcess::tell(bool changed) {
   if (!changed && !needs_full_ && (next_change_ == 0 || now < next_change_)) return {};
   Inventory next = make_inventory(tables_, options_.inventory, now);
   next_change_ = first_boundary(next);
+  unseen_ = settle_hidden(next, unseen_before_);
   SourceUpdate update = needs_full_ ? everything_of(next) : changes_between(inventory_, next);
   inventory_ = std::move(next);
   counters_["nodes"] = inventory_.nodes.size();

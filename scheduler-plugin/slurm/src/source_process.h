@@ -58,6 +58,8 @@ class SourceProcess {
   ClusterTables tables_;
   bool has_tables_ = false;
   Inventory inventory_;
+  UnseenCores unseen_;               // of the newest tables
+  UnseenCores unseen_before_;        // of those before
   ClusterTime next_change_ = 0;      // of the inventory by the passing of time alone; 0: none
   std::int64_t clock_offset_s_ = 0;  // the cluster's clock minus ours
   MonotonicTime slow_tables_due_{};

@@ -177,6 +177,7 @@ TEST_CASE("where jobs are hidden, only what a job of one's own has is used") {
   SourceNode secret = node("n1", 4);
   secret.cores_free = 2;
   secret.free_cores.reset();
+  secret.hidden_cores = 1;
   secret.memory_free = 5_GiB;
   const auto jobs_of = [&secret](std::vector<SourceJob> seen) {
     const KnownCluster cluster({secret}, std::move(seen));
@@ -193,7 +194,9 @@ TEST_CASE("where jobs are hidden, only what a job of one's own has is used") {
   CHECK(hidden[1].job == placement::JobId(0));
   CHECK(hidden[1].cores == placement::CoreSet{0, 1, 2});
   CHECK(hidden[1].memory == 2_GiB);
+  secret.hidden_cores = 0;
   CHECK(jobs_of({job(5, "n1", {3}), job(6, "n1", {0})}).size() == 2);  // both are seen
+  CHECK(jobs_of({job(5, "n1", {3})}).size() == 1);  // another core is reserved, or just taken
 }
 
 TEST_CASE("what a pilot has of GPUs no other job has, whoever had it before") {

@@ -28,6 +28,7 @@ SourceNode a_node(const std::string& name = "n1") {
           .reason = "soon",
           .cores_free = 3,
           .free_cores = CoreList{0, 1, 4},
+          .hidden_cores = 1,
           .memory_free = 4_GiB,
           .gpus_free = 1,
           .free_gpus = CoreList{1}};
@@ -152,6 +153,7 @@ TEST_CASE("a node that counts what it does not have is refused, with the field")
       {"free_cores", {R"("free_cores":"0-1,4")", R"("free_cores":"0-1,7")"}},
       {"free_cores", {R"("free_cores":"0-1,4")", R"("free_cores":[0,1,4])"}},
       {"free_cores", {R"("free_cores":"0-1,4")", R"("free_cores":"all")"}},
+      {"hidden_cores", {R"("hidden_cores":1)", R"("hidden_cores":100)"}},
       {"cores_usable", {R"("cores_usable":7)", R"("cores_usable":8)"}},
       {"reserved_cores", {R"("reserved_cores":"7")", R"("reserved_cores":"8")"}},
       {"cores_per_socket", {R"("cores_per_socket":4)", R"("cores_per_socket":0)"}},

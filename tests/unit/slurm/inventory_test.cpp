@@ -201,11 +201,25 @@ TEST_CASE("where jobs of others are hidden, free cores are counted by the node's
   const SourceNode& hidden = inventory.nodes.at("n1");
   CHECK(hidden.cores_free == 5);
   CHECK_FALSE(hidden.free_cores.has_value());
+  CHECK(hidden.hidden_cores == 3);
   CHECK(hidden.gpus_free == 1);
   CHECK_FALSE(hidden.free_gpus.has_value());
   CHECK(hidden.memory_free == 3328_MiB);
   // Its one job is the user's own.
   CHECK(inventory.nodes.at("n2").free_cores == CoreList{1, 2, 3, 4, 5, 6, 7});
+}
+
+TEST_CASE("hidden jobs are believed when two polls in a row have them") {
+  const Inventory told = inventory_of(recorded("private_data"));
+  const auto hidden_at = [&told](const UnseenCores& before) {
+    Inventory inventory = told;
+    CHECK(settle_hidden(inventory, before) == UnseenCores{{"n1", 3}});
+    return inventory.nodes.at("n1").hidden_cores;
+  };
+  CHECK(hidden_at({}) == 0);
+  CHECK(hidden_at({{"n2", 3}}) == 0);
+  CHECK(hidden_at({{"n1", 1}}) == 1);
+  CHECK(hidden_at({{"n1", 4}}) == 3);
 }
 
 TEST_CASE("the tasks of an array that run are jobs, and those that wait are one") {

@@ -66,6 +66,7 @@ struct SourceNode {
   // What no job has; nothing when the node is unusable.
   std::uint32_t cores_free = 0;
   std::optional<CoreList> free_cores;  // none: only their number is known
+  std::uint32_t hidden_cores = 0;      // of jobs that the source is not shown
   ByteCount memory_free;
   std::uint32_t gpus_free = 0;
   std::optional<CoreList> free_gpus;
