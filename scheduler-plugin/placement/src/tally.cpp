@@ -158,14 +158,16 @@ HostReason finding_of(const Book& book, const Slot& slot, const Needs& needs, Re
 
 std::vector<HostReason> all_findings(const Book& book, const Needs& needs) {
   std::vector<HostReason> findings;
-  for (const HostEntry& host : book.hosts()) {
+  for (HostNumber number = 0; number < book.hosts().size(); ++number) {
+    const HostEntry& host = book.host(number);
     if (!host.used) continue;
+    const bool may_be_it = !needs.one_host || number == needs.host;
     if (host.slots.empty())
       findings.push_back({.host = host.description.id,
                           .host_name = host.description.name,
-                          .reason = Reason::no_grant});
-    for (const SlotNumber number : host.slots) {
-      const Slot& slot = book.slot(number);
+                          .reason = may_be_it ? Reason::no_grant : Reason::other_host});
+    for (const SlotNumber own : host.slots) {
+      const Slot& slot = book.slot(own);
       findings.push_back(finding_of(book, slot, needs, misfit(book, slot, needs)));
     }
   }
@@ -173,6 +175,12 @@ std::vector<HostReason> all_findings(const Book& book, const Needs& needs) {
 }
 
 namespace {
+
+std::size_t grants_of(const Book& book) {
+  std::size_t all = book.index().size();
+  for (std::size_t i = 0; i < reason_count; ++i) all += book.unavailable(static_cast<Reason>(i));
+  return all;
+}
 
 Tally counted(const Book& book, const Needs& needs, const TallyOptions& options) {
   Counter counter(book, needs, options);
@@ -183,9 +191,7 @@ Tally counted(const Book& book, const Needs& needs, const TallyOptions& options)
       here = book.host(needs.host).slots.size();
       if (here == 0) counter.add(Reason::no_grant, 1);
     }
-    std::size_t all = book.index().size();
-    for (std::size_t i = 0; i < reason_count; ++i) all += book.unavailable(static_cast<Reason>(i));
-    counter.add(Reason::other_host, all - here);
+    counter.add(Reason::other_host, grants_of(book) - here);
     return counter.take();
   }
   counter.add(Reason::no_grant, book.hosts_without_grant());
@@ -200,7 +206,8 @@ Tally counted(const Book& book, const Needs& needs, const TallyOptions& options)
 
 Tally tally_of(const Book& book, const Needs& needs, const TallyOptions& options) {
   Tally tally = counted(book, needs, options);
-  if (book.host_count() > few_hosts) return tally;
+  if (options.most_examples == 0 || grants_of(book) + book.hosts_without_grant() > few_grants)
+    return tally;
   tally.examples = all_findings(book, needs);
   for (HostReason& finding : tally.examples)  // there was room, and nobody took it
     if (finding.reason == Reason::fits) finding.reason = Reason::declined_by_policy;

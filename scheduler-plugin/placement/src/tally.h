@@ -11,9 +11,10 @@ namespace orchid::placement {
 /// Of each grant, and of each host without one.
 [[nodiscard]] std::vector<HostReason> all_findings(const Book& book, const Needs& needs);
 
-/// Where there are no more hosts than this, a tally has a finding of each grant.
-constexpr std::size_t few_hosts = 32;
-/// Costs the same for any number of hosts above `few_hosts`; exact but for `not_examined`, which
+/// Where there are no more grants and hosts without one than this, a tally for which examples are
+/// wanted has a finding of each.
+constexpr std::size_t few_grants = 32;
+/// Costs the same for any number of grants above `few_grants`; exact but for `not_examined`, which
 /// says how many were only counted. `most_examples`: each takes half a microsecond, since its host
 /// is in no cache.
 struct TallyOptions {
