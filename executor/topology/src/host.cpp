@@ -39,9 +39,9 @@ void read_threads(hwloc_topology_t topology, HostResources& host) {
   }
 }
 
-/// No processor has more of its last level for a core (EPYC 9175F: 512 MiB for 16). Virtual
+/// No processor has more of its last level for a core (EPYC 7373X: 768 MiB for 16). Virtual
 /// machines are told the whole socket's cache, and of its cores only their own: 480 MiB for two.
-constexpr ByteCount most_cache_per_core = 32_MiB;
+constexpr ByteCount most_cache_per_core = 48_MiB;
 
 /// The smallest part among the caches of the machine, by all cores below a cache, whoever uses
 /// them.

@@ -47,7 +47,7 @@ TEST_CASE("a core has its part of the last-level cache, and of a whole socket's 
     return host ? host->cache_per_core : ByteCount{};
   };
   CHECK(in_a_child([&] { return part("pack:1 l3:2(size=33554432) core:8 pu:1") == 4_MiB; }));
-  CHECK(in_a_child([&] { return part("pack:1 l3:1(size=503316480) core:2 pu:1") == 32_MiB; }));
+  CHECK(in_a_child([&] { return part("pack:1 l3:1(size=503316480) core:2 pu:1") == 48_MiB; }));
 }
 
 TEST_CASE("only the cores of the affinity mask are offered") {

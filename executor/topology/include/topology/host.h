@@ -21,7 +21,7 @@ struct HostResources {
   std::vector<std::uint32_t> thread_order;
   std::vector<std::uint32_t> thread_numa_nodes;
   ByteCount memory;          // of the machine, or of the cgroup when that is less
-  ByteCount cache_per_core;  // of the last level, its equal part, 32 MiB at most; 0: not known
+  ByteCount cache_per_core;  // of the last level, its equal part, 48 MiB at most; 0: not known
 };
 
 /// Never more than the affinity mask and cgroup of this process allow. Errors: `system`,
