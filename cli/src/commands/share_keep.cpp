@@ -77,11 +77,13 @@ Result<std::vector<std::string>> common_arguments(const KeepArguments& arguments
                                  to_core_text(cores),
                                  "--gateway-grace-s",
                                  std::to_string(grace->count())};
-  const auto cpus = own.cpus_here == 0 ? static_cast<std::uint32_t>(cores.size()) : own.cpus_here;
-  const auto memory = memory_here(arguments, cpus);
+  const auto memory = memory_here(arguments, cpus_of_job(own, cores));
   if (!memory) return fail(memory.error());
-  if (*memory)
-    words.insert(words.end(), {"--memory", std::to_string((*memory)->value >> 20) + "MiB"});
+  if (*memory) {
+    const auto more = memory_arguments(own, **memory);
+    if (!more) return fail(more.error());
+    words.insert(words.end(), more->begin(), more->end());
+  }
   if (!arguments.bandwidth_cap.empty())
     words.insert(words.end(), {"--bandwidth-cap", arguments.bandwidth_cap});
   if (arguments.ends_in.empty()) return words;

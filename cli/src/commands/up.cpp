@@ -84,8 +84,11 @@ Result<std::vector<std::string>> terms_of_own_job(const UserSurroundings& surrou
   if (!own->cluster.empty()) words.insert(words.end(), {"--cluster", own->cluster});
   const auto job = share::read_batch_job(
       [&surroundings](const std::string& name) { return surroundings.variable(name); });
-  const auto memory = job ? share::memory_of({}, *job, own->cpus_here) : std::nullopt;
-  if (memory) words.insert(words.end(), {"--memory", std::to_string(memory->value >> 20) + "MiB"});
+  const auto memory = job ? share::memory_of({}, *job, cpus_of_job(*own, *cores)) : std::nullopt;
+  if (!memory) return words;
+  const auto more = memory_arguments(*own, *memory);
+  if (!more) return fail(more.error());
+  words.insert(words.end(), more->begin(), more->end());
   return words;
 }
 

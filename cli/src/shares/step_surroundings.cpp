@@ -18,7 +18,8 @@ namespace orchid::cli {
 namespace {
 
 constexpr std::string_view folder_prefix = "orchid-share-";
-constexpr std::time_t settled_s = 60;  // a folder that is just being made has no lock yet
+constexpr ByteCount least_memory = 64_MiB;  // of an executor's functions
+constexpr std::time_t settled_s = 60;       // a folder that is just being made has no lock yet
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -84,6 +85,15 @@ Result<CoreList> cores_of_job(const OwnStep& own, const share::SlurmSteps& slurm
   if (!machine) return fail(machine.error());
   // A batch system may be told that a machine has other cores than it has: then there is no order.
   return threads_behind(*counted, *count, machine->thread_order).value_or(std::move(*counted));
+}
+
+Result<std::vector<std::string>> memory_arguments(const OwnStep& own, ByteCount memory) {
+  if (memory < least_memory)
+    return fail(ErrorCode::quota,
+                fmt::format("job {} has {} of memory for functions on {}, and they need {}: ask "
+                            "for more with --mem or --mem-per-cpu",
+                            own.job, to_string(memory), own.node, to_string(least_memory)));
+  return std::vector<std::string>{"--memory", fmt::format("{}MiB", memory.value >> 20)};
 }
 
 Result<NodeFolder> NodeFolder::make(std::uint64_t job) {

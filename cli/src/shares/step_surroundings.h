@@ -5,9 +5,11 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "foundation/result.h"
 #include "foundation/unique_fd.h"
+#include "foundation/units.h"
 #include "protocol/core_list.h"
 #include "share/slurm_steps.h"
 
@@ -30,6 +32,16 @@ struct OwnStep {
 /// Slurm counts for it, as the operating system numbers them. Errors: those of `SlurmSteps` and
 /// `executor::discover_host`.
 [[nodiscard]] Result<CoreList> cores_of_job(const OwnStep& own, const share::SlurmSteps& slurm);
+
+/// As the batch system counts them; where it does not say, its cores.
+[[nodiscard]] inline std::uint32_t cpus_of_job(const OwnStep& own, const CoreList& cores) {
+  return own.cpus_here != 0 ? own.cpus_here : static_cast<std::uint32_t>(cores.size());
+}
+
+/// What tells an executor what it has of the job's memory. Errors: `quota`: no executor runs with
+/// so little.
+[[nodiscard]] Result<std::vector<std::string>> memory_arguments(const OwnStep& own,
+                                                                ByteCount memory);
 
 /// A private folder on this node, which goes with its object. Those that earlier ones could not
 /// remove, since they were killed, go when one is made.

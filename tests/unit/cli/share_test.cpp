@@ -41,4 +41,18 @@ TEST_CASE("a job that nobody binds has the cores that Slurm counts, by the syste
   CHECK(cores_of_job(own, slurm).value() == CoreList{threads + 2});
 }
 
+TEST_CASE("a job's part of a node has as many CPUs as Slurm says, or as many cores as it sees") {
+  CHECK(cpus_of_job({.job = 17, .node = "n1", .cpus_here = 4}, {0, 1}) == 4);
+  CHECK(cpus_of_job({.job = 17, .node = "n1"}, {0, 1}) == 2);
+}
+
+TEST_CASE("an executor is told what memory the job has, and that it is too little") {
+  const OwnStep own{.job = 17, .node = "n1"};
+  CHECK(memory_arguments(own, 64_MiB).value() == std::vector<std::string>{"--memory", "64MiB"});
+  const auto refused = memory_arguments(own, 63_MiB);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == ErrorCode::quota);
+  CHECK(refused.error().message.find("--mem") != std::string::npos);
+}
+
 }  // namespace orchid::cli
