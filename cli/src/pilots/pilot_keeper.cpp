@@ -20,6 +20,8 @@ using nlohmann::json;
 namespace {
 
 constexpr std::size_t logs_kept = 200;  // of pilots that are gone
+/// So many pilots in a row that somebody took back: there is a pause before the next one.
+constexpr unsigned many_taken_back = 3;
 
 }  // namespace
 
@@ -59,10 +61,10 @@ void PilotKeeper::look() {
 /// None: any, as far as is known.
 std::vector<std::string> PilotKeeper::partitions_of_pilots() {
   const std::string& named = options_.request.partition;
-  if (named.empty() && default_partition_.empty())
-    default_partition_ = parts_.slurm.default_partition().value_or("");
+  if (named.empty() && !default_partition_)
+    if (auto told = parts_.slurm.default_partition()) default_partition_ = std::move(*told);
   std::vector<std::string> partitions;
-  std::istringstream names(named.empty() ? default_partition_ : named);
+  std::istringstream names(named.empty() ? default_partition_.value_or("") : named);
   for (std::string name; std::getline(names, name, ',');)
     if (!name.empty()) partitions.push_back(name);
   return partitions;
@@ -74,8 +76,8 @@ void PilotKeeper::forget_what_is_gone(const std::vector<pilot::PilotJob>& jobs, 
   std::erase_if(submitted_, [&](const auto& entry) {
     const auto& [job, known] = entry;
     if (std::ranges::find(jobs, job, &pilot::PilotJob::job) != jobs.end()) return false;
-    if (known.joined || known.cancelled || was_taken_back(job)) return true;
-    controller_.pilot_died(now, known.node);
+    if (known.joined || known.cancelled || was_taken_back(job, now)) return true;
+    controller_.pilot_failed(now, known.node);
     say_trouble(fmt::format(
         "pilot {} has ended{}{}, and its executor has never joined: {} says why, if it began at "
         "all; the next one comes later",
@@ -85,10 +87,13 @@ void PilotKeeper::forget_what_is_gone(const std::vector<pilot::PilotJob>& jobs, 
   if (submitted_.size() < before) remove_old_logs(log_folder(), jobs, logs_kept);
 }
 
-/// It has waited for too long, somebody has cancelled it, or another job has its cores.
-bool PilotKeeper::was_taken_back(std::uint64_t job) const {
+/// It has waited for too long, somebody has cancelled it, or another job has its cores. Whoever
+/// cancels one after the other, or needs all cores, is not asked again every few seconds; one that
+/// has waited until its deadline has taken its time.
+bool PilotKeeper::was_taken_back(std::uint64_t job, MonotonicTime now) {
   const auto state = parts_.slurm.state_of(job);
   if (!state || pilot::has_failed(*state)) return false;
+  if (*state != "DEADLINE" && ++taken_back_ >= many_taken_back) controller_.pilot_failed(now, "");
   parts_.say(fmt::format("pilot {} has left the queue before its executor joined: Slurm says {}",
                          job, *state));
   return true;
@@ -100,6 +105,7 @@ void PilotKeeper::follow(const pilot::Pilot& one) {
   if (!one.node.empty()) found->second.node = one.node;
   if (!one.joined || found->second.joined) return;
   found->second.joined = true;
+  taken_back_ = 0;
   controller_.pilot_joined();
   trouble_.clear();
   note_troubles();
@@ -129,17 +135,18 @@ void PilotKeeper::cancel_what_never_starts(std::vector<pilot::PilotJob>& jobs, M
         !cancelled)
       return false;  // until the next look
     ours->second.cancelled = true;
-    was_refused(*refusal, ours->second.wanted.time, now);
+    was_refused(*refusal, ours->second.wanted, now);
     return true;
   });
 }
 
 /// Shorter ones may be started; otherwise nothing is submitted for a while.
-void PilotKeeper::was_refused(const Failure& refusal, std::chrono::seconds time,
+void PilotKeeper::was_refused(const Failure& refusal, const pilot::SubmitPilot& wanted,
                               MonotonicTime now) {
-  default_partition_.clear();  // an administrator may have made it another one
-  const bool shorter = pilot::is_about_time(refusal) && controller_.time_is_too_long(time);
-  if (!shorter) controller_.submission_failed(now);
+  default_partition_.reset();  // an administrator may have made it another one
+  const bool shorter = pilot::is_about_time(refusal) && controller_.time_is_too_long(wanted.time);
+  const bool others_may_do = pilot::is_about_node(refusal);
+  if (!shorter) controller_.pilot_failed(now, others_may_do ? wanted.node : "");
   if (std::exchange(last_trouble_, refusal.message) != refusal.message)
     say_trouble("a pilot was refused: " + refusal.message +
                 (shorter ? "; later ones last " +
@@ -222,7 +229,7 @@ bool PilotKeeper::submit(const pilot::SubmitPilot& wanted, MonotonicTime now) {
   const auto script = pilot::batch_script(request);
   const auto job = script ? parts_.slurm.submit(*script) : fail(script.error());
   if (!job) {
-    was_refused(job.error(), wanted.time, now);
+    was_refused(job.error(), wanted, now);
     return false;
   }
   has_pilots_ = true;

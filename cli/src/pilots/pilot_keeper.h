@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -49,7 +50,7 @@ class PilotKeeper {
   };
 
   void forget_what_is_gone(const std::vector<pilot::PilotJob>& jobs, MonotonicTime now);
-  [[nodiscard]] bool was_taken_back(std::uint64_t job) const;
+  [[nodiscard]] bool was_taken_back(std::uint64_t job, MonotonicTime now);
   [[nodiscard]] std::vector<std::string> partitions_of_pilots();
   void follow(const pilot::Pilot& one);
   void cancel_what_never_starts(std::vector<pilot::PilotJob>& jobs, MonotonicTime now);
@@ -58,7 +59,7 @@ class PilotKeeper {
   }
   void say_trouble(const std::string& trouble);
   void note_troubles() const;
-  void was_refused(const Failure& refusal, std::chrono::seconds time, MonotonicTime now);
+  void was_refused(const Failure& refusal, const pilot::SubmitPilot& wanted, MonotonicTime now);
   void act(const std::vector<pilot::PilotAction>& actions, MonotonicTime now);
   void cancel(const pilot::CancelPilot& unwanted);
   [[nodiscard]] std::optional<UniqueFd> may_submit();
@@ -74,8 +75,9 @@ class PilotKeeper {
   std::set<std::string> hopeless_;                // demand that no pilot can serve, as it was said
   bool has_pilots_ = true;                        // as far as is known
   MonotonicTime listed_;
-  std::string cluster_;            // that Slurm's commands ask; "": not known yet
-  std::string default_partition_;  // where none is named; "": not known yet
+  unsigned taken_back_ = 0;                       // pilots since the last one that has joined
+  std::string cluster_;                           // that Slurm's commands ask; "": not known yet
+  std::optional<std::string> default_partition_;  // "": there is none; nothing: not known yet
   std::string last_trouble_;
   bool paused_ = false;  // that has been said
 };

@@ -11,8 +11,7 @@
 namespace orchid::cli {
 
 /// A file in the gateway's state directory says until when, and since when (milliseconds since
-/// 1970);
-/// who submits by demand has it locked meanwhile. Any thread.
+/// 1970); who submits by demand has it locked meanwhile. Any thread.
 class SubmissionGate {
  public:
   using SystemTime = std::chrono::system_clock::time_point;

@@ -50,9 +50,9 @@ constexpr std::array<std::string_view, 6> never{
     "LC_", "LANG=", "LANGUAGE=", "SBATCH_", "SQUEUE_", "SCANCEL_"};
 /// Of Slurm's own only what names the cluster and the user: a job's others would be the options of
 /// jobs that are submitted from within it.
-constexpr std::array<std::string_view, 9> needs{
-    "PATH=",  "LD_LIBRARY_PATH=", "HOME=",           "USER=",     "LOGNAME=",
-    "SHELL=", "SLURM_CONF=",      "SLURM_CLUSTERS=", "SLURM_JWT="};
+constexpr std::array<std::string_view, 10> needs{
+    "PATH=",       "LD_LIBRARY_PATH=",   "HOME=",           "USER=",     "LOGNAME=", "SHELL=",
+    "SLURM_CONF=", "SLURM_CONF_SERVER=", "SLURM_CLUSTERS=", "SLURM_JWT="};
 
 std::vector<std::string> environment_of(Inherited inherited) {
   std::vector<std::string> variables;

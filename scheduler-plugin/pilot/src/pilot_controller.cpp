@@ -289,15 +289,11 @@ void PilotController::submit_to_wait(const Situation& situation, std::vector<Wor
   }
 }
 
-void PilotController::submission_failed(MonotonicTime now) {
+void PilotController::pilot_failed(MonotonicTime now, const std::string& node) {
+  if (!node.empty()) avoided_until_[node] = now + options_.avoid_node_for;
   if (paused_until_ && now < *paused_until_) return;
   paused_until_ = now + pause_;
   pause_ = std::min(pause_ * 2, options_.longest_pause);
-}
-
-void PilotController::pilot_died(MonotonicTime now, const std::string& node) {
-  submission_failed(now);
-  if (!node.empty()) avoided_until_[node] = now + options_.avoid_node_for;
 }
 
 bool PilotController::time_is_too_long(seconds time) {

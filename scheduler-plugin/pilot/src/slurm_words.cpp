@@ -97,6 +97,9 @@ constexpr std::array explanations{
 constexpr std::array words_about_time{std::string_view("time limit is invalid"),
                                       std::string_view("PartitionTimeLimit"),
                                       std::string_view("MaxWallDurationPerJob")};
+constexpr std::array words_about_node{std::string_view("nodes not in this partition"),
+                                      std::string_view("node configuration is not available"),
+                                      std::string_view("BadConstraints")};
 
 constexpr std::string_view smaller =
     "ask for fewer cores, less memory or fewer nodes: a limit for each job of yours is lower";
@@ -123,6 +126,11 @@ const Explanation* find_in(std::span<const Explanation> table, std::string_view 
   const auto found = std::ranges::find_if(
       table, [said](const Explanation& row) { return said.contains(row.words); });
   return found == table.end() ? nullptr : &*found;
+}
+
+bool has_one_of(std::span<const std::string_view> words, const Failure& refusal) {
+  return std::ranges::any_of(words,
+                             [&](std::string_view one) { return refusal.message.contains(one); });
 }
 
 }  // namespace
@@ -233,10 +241,8 @@ bool reason_is_to_come(const PilotJob& job) {
          (job.reason == "(None)" || job.reason.find("PartitionConfig") != std::string::npos);
 }
 
-bool is_about_time(const Failure& refusal) {
-  return std::ranges::any_of(words_about_time, [&](std::string_view words) {
-    return refusal.message.find(words) != std::string::npos;
-  });
-}
+bool is_about_time(const Failure& refusal) { return has_one_of(words_about_time, refusal); }
+
+bool is_about_node(const Failure& refusal) { return has_one_of(words_about_node, refusal); }
 
 }  // namespace orchid::pilot

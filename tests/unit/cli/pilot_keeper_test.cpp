@@ -99,7 +99,7 @@ class KeptPilots {
 TEST_CASE("a pilot that fails before it joins is said, and the next one comes later") {
   KeptPilots pilots("idle", "");
   pilots.nodes = {free_node("n1", {"idle"})};
-  pilots.go_on(seconds(4));
+  pilots.go_on(seconds(3));
   REQUIRE(pilots.submitted() == 1);
   pilots.stage.put("queue", "1|RUNNING|idle|1|4|0:00|1:00:00|n1\n");
   pilots.go_on(seconds(1));
@@ -138,6 +138,46 @@ TEST_CASE("a pilot that waited too long, was cancelled or preempted, is no reaso
     CHECK_MESSAGE(pilots.said.find(std::string("Slurm says ") + state) != std::string::npos,
                   pilots.said);
   }
+}
+
+TEST_CASE(
+    "a node that Slurm does not give is avoided, and the next one is asked for after a pause") {
+  KeptPilots pilots("idle", "");
+  pilots.nodes = {free_node("n1", {"idle"}), free_node("n2", {"idle"})};
+  pilots.stage.play("sbatch",
+                    "grep -e '^#SBATCH --nodelist' > this; cat this >> submitted\n"
+                    "if grep -q n1 this; then echo 'sbatch: error: Batch job submission failed: "
+                    "Requested node configuration is not available' >&2; exit 1; fi\n"
+                    "echo '2|PENDING|idle|1|4|0:00|1:00:00|(Resources)' > queue; echo 2");
+  pilots.go_on(seconds(4));
+  CHECK(pilots.stage.text_of("submitted") == "#SBATCH --nodelist=n1\n");
+  CHECK_MESSAGE(pilots.said.find("a pilot was refused") != std::string::npos, pilots.said);
+  pilots.go_on(seconds(10));
+  CHECK(pilots.stage.text_of("submitted") == "#SBATCH --nodelist=n1\n#SBATCH --nodelist=n2\n");
+}
+
+TEST_CASE("a refusal that is not about the node has a pause, and the node is asked for again") {
+  KeptPilots pilots("idle", "");
+  pilots.nodes = {free_node("n1", {"idle"}), free_node("n2", {"idle"})};
+  pilots.stage.play("sbatch",
+                    "grep -e '^#SBATCH --nodelist' >> submitted\n"
+                    "echo 'sbatch: error: Batch job submission failed: Invalid account or "
+                    "account/partition combination specified' >&2; exit 1");
+  pilots.go_on(seconds(4));
+  CHECK(pilots.stage.text_of("submitted") == "#SBATCH --nodelist=n1\n");
+  pilots.go_on(seconds(6));
+  CHECK(pilots.stage.text_of("submitted") == "#SBATCH --nodelist=n1\n#SBATCH --nodelist=n1\n");
+}
+
+TEST_CASE("when one pilot after the other is cancelled, the next one comes later") {
+  KeptPilots pilots("idle", "");
+  pilots.nodes = {free_node("n1", {"idle"})};
+  for (int job = 1; job < 60; ++job)
+    pilots.stage.put("job-" + std::to_string(job), "JobState=CANCELLED Reason=None\n");
+  pilots.go_on(seconds(60));
+  CHECK(pilots.submitted() > 3);
+  CHECK(pilots.submitted() < 10);
+  CHECK_FALSE(pilots.is_in_trouble());
 }
 
 TEST_CASE("pilots go to nodes of the partitions that are named, or of the default one") {

@@ -300,15 +300,15 @@ TEST_CASE("after a submission that failed there is a pause, and a longer one eac
   PilotController controller({.grow_after = 0s, .first_pause = 5s, .longest_pause = 8s});
   const Situation situation{.demand = one_core(1)};
   CHECK(submissions(controller.decide(start, situation)).size() == 1);
-  controller.submission_failed(start);
-  controller.submission_failed(start + 1s);  // another one that was under way
+  controller.pilot_failed(start, "");
+  controller.pilot_failed(start + 1s, "");  // another one that was under way
   CHECK(controller.decide(start + 4s, situation).empty());
   CHECK(submissions(controller.decide(start + 5s, situation)).size() == 1);
-  controller.submission_failed(start + 5s);
+  controller.pilot_failed(start + 5s, "");
   CHECK(controller.decide(start + 12s, situation).empty());
   CHECK(submissions(controller.decide(start + 13s, situation)).size() == 1);
   controller.pilot_joined();
-  controller.submission_failed(start + 14s);
+  controller.pilot_failed(start + 14s, "");
   CHECK(submissions(controller.decide(start + 19s, situation)).size() == 1);
 }
 
@@ -322,13 +322,13 @@ TEST_CASE("where a pilot has died no other is sent for a while") {
     return submitted.empty() ? "none" : submitted[0].node;
   };
   CHECK(node_at(start) == "n1");
-  controller.pilot_died(start, "n1");
+  controller.pilot_failed(start, "n1");
   CHECK(node_at(start + 4s) == "none");
   CHECK(node_at(start + 5s) == "n2");
   CHECK(node_at(start + 59s) == "n2");
   CHECK(node_at(start + 60s) == "n1");
-  controller.pilot_died(start + 60s, "n1");
-  controller.pilot_died(start + 60s, "n2");
+  controller.pilot_failed(start + 60s, "n1");
+  controller.pilot_failed(start + 60s, "n2");
   CHECK(node_at(start + 69s) == "none");  // the second pause, once for both
   CHECK(node_at(start + 70s).empty());    // it waits for any
 }

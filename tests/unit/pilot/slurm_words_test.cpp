@@ -81,6 +81,7 @@ TEST_CASE("a job that will never start is told from one that waits") {
     REQUIRE(failure.has_value());
     CHECK(failure->code == row.code);
     CHECK(is_about_time(*failure) == row.about_time);
+    CHECK(is_about_node(*failure) == (std::string_view(row.reason) == "(BadConstraints)"));
     CHECK(failure->message.starts_with("pilot 17 would wait for ever: Slurm says ("));
   }
   CHECK_FALSE(refusal("(PartitionTimeLimit)", "short,long").has_value());  // the other may do

@@ -34,7 +34,7 @@ struct PilotOptions {
   std::chrono::seconds missed_after{10};  // so long a pilot waits for a hole that is gone
   std::chrono::seconds first_pause{5};    // after a pilot that failed; doubles
   std::chrono::seconds longest_pause{600};
-  std::chrono::seconds avoid_node_for{600};  // on which a pilot has ended before it joined
+  std::chrono::seconds avoid_node_for{600};  // on which a pilot has failed
 };
 /// Errors: `bad_configuration`.
 [[nodiscard]] Result<void> check(const PilotOptions& options);
@@ -104,10 +104,10 @@ class PilotController {
   /// To be called whenever something has changed, and every second or so. What it asks for is taken
   /// as done, so the next situation has to show it; a submission that failed is to be told.
   [[nodiscard]] std::vector<PilotAction> decide(MonotonicTime now, Situation situation);
-  /// Several in one pause count as one.
-  void submission_failed(MonotonicTime now);
-  /// A pilot has left the queue and its executor has never joined. `node`: "": not known.
-  void pilot_died(MonotonicTime now, const std::string& node);
+  /// One was refused, or has left the queue and its executor has never joined: there is a pause,
+  /// and `node` is left alone for longer ("": it is not known, or not the reason). Several in one
+  /// pause count as one.
+  void pilot_failed(MonotonicTime now, const std::string& node);
   /// The executor of one more: the next pause is the first again.
   void pilot_joined() { pause_ = options_.first_pause; }
   /// The batch system will never start pilots of that time: later ones are shorter. False: the

@@ -38,5 +38,7 @@ extern const std::string_view queue_format;
 [[nodiscard]] Failure explain(std::string_view command, int status, std::string_view errors);
 /// Whether one of the two was about the time that was asked for: with less of it a job may start.
 [[nodiscard]] bool is_about_time(const Failure& refusal);
+/// Whether it was about the node that was asked for: on another one the same job may start.
+[[nodiscard]] bool is_about_node(const Failure& refusal);
 
 }  // namespace orchid::pilot
