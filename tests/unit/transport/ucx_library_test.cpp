@@ -1,8 +1,12 @@
 #include "ucx/library.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 
 #include "memory_calls.h"
 #include "ucx/link.h"
@@ -33,7 +37,36 @@ int calls_changed_by_loading(const char* memory_events) {
   return WEXITSTATUS(child.wait());
 }
 
+/// Of a process that asks UCX for transports that it does not have, on standard output.
+std::uintmax_t bytes_printed(const std::string& log_level) {
+  std::string file = "/tmp/orchid-printed-XXXXXX";
+  REQUIRE(UniqueFd(::mkostemp(file.data(), O_CLOEXEC)));
+  Child child = Child::start_client(
+      [](const Child::Job& job) {
+        const auto blank = job.address.find(' ');
+        const std::string level = job.address.substr(blank + 1);
+        if (std::freopen(job.address.substr(0, blank).c_str(), "w", stdout) == nullptr)
+          ::_exit(101);
+        ::unsetenv("UCX_LOG_LEVEL");
+        if (!level.empty()) ::setenv("UCX_LOG_LEVEL", level.c_str(), 1);
+        const auto made = UcxContext::create({.transports = "nonsense"});
+        std::fflush(stdout);
+        ::_exit(made ? 102 : 42);
+      },
+      Child(), file + " " + log_level);
+  const int status = child.wait();
+  const std::uintmax_t size = std::filesystem::file_size(file);
+  std::filesystem::remove(file);
+  CHECK(WEXITSTATUS(status) == 42);
+  return size;
+}
+
 }  // namespace
+
+TEST_CASE("UCX prints nothing to a program's standard output, unless it is told to") {
+  CHECK(bytes_printed("") == 0);
+  CHECK(bytes_printed("error") > 0);  // else this test would show nothing
+}
 
 TEST_CASE(
     "a worker of UCX that fewer threads may use than were asked for is "

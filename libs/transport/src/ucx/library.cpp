@@ -1,7 +1,9 @@
 #include "ucx/library.h"
 
 #include <dlfcn.h>
+#include <ucs/config/global_opts.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "transport/ucx_lane.h"
@@ -12,13 +14,25 @@ namespace {
 
 constexpr const char* library_name = "libucp.so.0";
 
+/// UCX prints what it finds wrong, such as a peer that has died, to standard output, which is the
+/// program's own; what it means for a lane is a failure of ours. Who wants its words sets
+/// UCX_LOG_LEVEL.
+void keep_silent(void* library) {
+  if (std::getenv("UCX_LOG_LEVEL") != nullptr) return;
+  if (auto* set = reinterpret_cast<decltype(&ucs_global_opts_set_value)>(
+          ::dlsym(library, "ucs_global_opts_set_value")))
+    (void)set("LOG_LEVEL", "fatal");
+}
+
 /// With RTLD_NOLOAD first: an MPI of the same process may have it, and then nothing is set up
 /// again.
 void* open_library() {
   if (void* loaded = ::dlopen(library_name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD); loaded != nullptr)
     return loaded;
   const KeptSignalHandlers kept;
-  return ::dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
+  void* loaded = ::dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
+  if (loaded != nullptr) keep_silent(loaded);
+  return loaded;
 }
 
 Result<UcxLibrary> open_functions() {
