@@ -17,7 +17,7 @@ import slurm_cluster  # noqa: E402 (found only after the line above)
 from munge_daemon import CLOCK_FAKER  # noqa: E402
 from processes import alive, expect, family  # noqa: E402
 from site_of_pilots import KNOWN_CLUSTER, automatic, orchid_beside  # noqa: E402
-from slurm_cluster import measured, started, wait_until  # noqa: E402
+from slurm_cluster import chosen, measured, started, wait_until  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
 # New jobs are looked at ten times a second: an array is to churn.
@@ -401,9 +401,10 @@ def main():
              an_array_of_a_thousand_jobs_churns, a_nodes_clock_is_an_hour_wrong, a_share_knows_its_end_whatever_the_clock_says,
              pilots_that_wait_do_not_outlast_their_gateway, pilots_that_start_in_an_outage_do_not_outlast_it,
              with_its_guard_gone_too_slurm_removes_what_waits, a_time_limit_ends_no_call]
+    cases, = chosen(cases, wanted=sys.argv[4:])
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
         for case in cases:
-            measured(case, site, wanted=sys.argv[4:])
+            measured(case, site)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from host_service import host_service, status_of, uids_of, words_of  # noqa: E40
 from jobs_of_users import Place, User, ended  # noqa: E402
 from processes import affinity, alive, expect, family  # noqa: E402
 from site_of_pilots import automatic, orchid_beside  # noqa: E402
-from slurm_cluster import measured, started, wait_until  # noqa: E402
+from slurm_cluster import chosen, measured, started, wait_until  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
 GROUP_TREES = pathlib.Path("/sys/fs/cgroup")
@@ -406,11 +406,8 @@ def a_share_in_control_groups_has_its_workers_there(site):
         place.host.wait_until_empty("nothing is left when the job has ended")
 
 
-def with_cgroups():
+def with_cgroups(cases):
     """Whether slurmd can make control groups on this machine, it says by itself."""
-    cases = [a_job_in_control_groups_has_its_workers_there, a_share_in_control_groups_has_its_workers_there]
-    if not [case for case in cases if not sys.argv[4:] or case.__name__ in sys.argv[4:]]:
-        return
     needed = [GROUP_TREES] if UNIFIED else [GROUP_TREES / "freezer", GROUP_TREES / "cpuset"]
     if not all(os.access(tree, os.W_OK) for tree in needed):
         print("not tested: jobs in control groups, since none may be written here")
@@ -418,7 +415,7 @@ def with_cgroups():
     before = slurms_groups()
     with started("--nodes", "1", "--cores", "2", "--cgroups") as cluster, orchid_beside(PROGRAMS, cluster) as site:
         for case in cases:
-            measured(case, site, wanted=sys.argv[4:])
+            measured(case, site)
     expect(slurms_groups() == before, f"the cluster's groups are gone: {slurms_groups() - before}")
 
 
@@ -438,10 +435,14 @@ def main():
              what_a_job_does_not_have_is_refused, outside_of_jobs_nothing_can_be_granted, a_host_serves_as_many_grants_as_it_has_uids,
              a_share_runs_its_owners_functions_and_nobody_elses, slurms_option_shares_with_the_site,
              nothing_is_left_when_the_gateway_has_been_killed, where_site_and_owner_allow_it_others_run_in_a_share]
-    with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
-        for case in cases:
-            measured(case, site, wanted=sys.argv[4:])
-    with_cgroups()
+    in_groups = [a_job_in_control_groups_has_its_workers_there, a_share_in_control_groups_has_its_workers_there]
+    cases, in_groups = chosen(cases, in_groups, wanted=sys.argv[4:])
+    if cases:
+        with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
+            for case in cases:
+                measured(case, site)
+    if in_groups:
+        with_cgroups(in_groups)
 
 
 if __name__ == "__main__":
