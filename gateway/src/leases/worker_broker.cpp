@@ -124,10 +124,15 @@ void WorkerBroker::executor_resumed(const ExecutorId& id, MonotonicTime now) {
 void WorkerBroker::executor_lost(const ExecutorId& id, MonotonicTime now) {
   const Executor* executor = hosts_.find(id);
   if (executor == nullptr) return;
-  log::warn("event=executor_lost executor={} host={}", id.value(), executor->host.hostname);
+  const bool has_ended = executor->grant.draining && executor->host.cores.empty();
+  if (has_ended)
+    log::info("event=executor_ended executor={} host={}", id.value(), executor->host.hostname);
+  else
+    log::warn("event=executor_lost executor={} host={}", id.value(), executor->host.hostname);
   hosts_.lose(id, now);
   refresh_host(executor->host.boot_id, now);
   actions_.emplace_back(TellExecutorAnswers{id, false});
+  if (has_ended) forget_lost(id, now);  // it has given its last core back: nobody waits for it
   tell_supply();
   plan(now);
 }

@@ -184,7 +184,7 @@ def with_another_munge(site):
 
 
 def pilots_of_a_killed_gateway_end_by_themselves(site):
-    site.start_pilot("--partition", "idle", "--node-list", "n1", "--gateway-grace", "2s")
+    site.start_pilot("--partition", "idle", "--node-list", "n1", "--gateway-grace", "6s")
     executor = site.wait_for_executor("n1")
     everybody, folder = family(executor), site.folder_of(executor)
     site.stop_gateway(kill=True)

@@ -204,7 +204,7 @@ def a_job_of_two_nodes_is_shared_on_both(site):
 
 
 def when_the_gateway_has_gone_a_share_ends(site):
-    with shared(site, "--gateway-grace 2s") as job:
+    with shared(site, "--gateway-grace 6s") as job:
         everybody, folder = family(job.executor()), site.folder_of(job.executor())
         site.stop_gateway(kill=True)
         wait_until(lambda: not any(map(alive, everybody)), "it ends by itself")

@@ -287,13 +287,13 @@ def slurms_option_shares_with_the_site(site):
 
 def nothing_is_left_when_the_gateway_has_been_killed(site):
     with for_everybody(site), place_with(site, "--pilots-from", BOB.pw_name) as place:
-        with ended(User(place, ALICE).share("cores:1,mem:600M", "--gateway-grace 2s")) as share:
+        with ended(User(place, ALICE).share("cores:1,mem:600M", "--gateway-grace 6s")) as share:
             share.wait_for_word("started with 0")
             goes_after_the_gateway(site, place, share)
             wait_until(lambda: "orchid-share" not in place.cluster.run("squeue", "--steps", f"--jobs={share.job}", "--format=%j"),
                        "nor the step of the share", share.trouble)
             expect(place.cluster.state_of(share.job) == "RUNNING", "the job that has shared its cores goes on")
-        pilot = place.pilot(BOB, "--cores", "1", "--gateway-grace", "2s")
+        pilot = place.pilot(BOB, "--cores", "1", "--gateway-grace", "6s")
         goes_after_the_gateway(site, place, pilot)
         pilot.wait_for_end()
 

@@ -144,6 +144,22 @@ TEST_CASE("nothing new comes to an executor that drains, and all is lost at its 
   CHECK(world.broker.capacity().cores_leased("here") == 0);
 }
 
+TEST_CASE("an executor that has given back all and gone is no host that does not answer") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.join(e1, 2);
+  world.want(a, 1);
+  world.broker.executor_said(e1, GrantChanged{.cores = {}, .draining = true}, world.now);
+  world.broker.executor_said(e1, LeaseClosed{world.given[a].at(0), LeaseEnd::reclaimed}, world.now);
+  world.broker.executor_lost(e1, world.now);
+  world.perform();
+  CHECK(world.ended == world.given[a]);
+  const auto why = world.broker.capacity().placement().explain(*world.broker.decision_for(a));
+  REQUIRE(why.has_value());
+  CHECK_MESSAGE(why->refusal->message.find("answer") == std::string::npos, why->refusal->message);
+  CHECK(world.broker.hosts().find(e1) == nullptr);
+}
+
 TEST_CASE("where pilots come by demand, wishes wait for them and are told by what they need") {
   WorkerBroker broker({.epoch = 1, .boot_id = "here", .remote_dispatch = true, .grows = true});
   broker.add_dispatcher(a, {});
