@@ -9,8 +9,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures")
 import slurm_cluster  # noqa: E402 (found only after the line above)
 import cluster_accounting  # noqa: E402 (of dev.d, which the one before has added)
 from processes import expect  # noqa: E402
-from site_of_pilots import automatic, orchid_beside  # noqa: E402
-from slurm_cluster import chosen, measured, started, wait_until  # noqa: E402
+from site_of_pilots import automatic, run_beside  # noqa: E402
+from slurm_cluster import chosen, wait_until  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
 NODES = ("--nodes", "2", "--cores", "2", "--accounting")
@@ -119,9 +119,7 @@ def main():
              what_is_over_a_limit_for_all_jobs_is_refused_or_waits, names_that_the_user_may_not_use_are_refused,
              pilots_by_demand_become_as_short_as_the_qos_wants]
     cases, = chosen(cases, wanted=sys.argv[4:])
-    with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
-        for case in cases:
-            measured(case, site)
+    run_beside(PROGRAMS, NODES, cases)
 
 
 if __name__ == "__main__":

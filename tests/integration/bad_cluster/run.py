@@ -16,8 +16,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures")
 import slurm_cluster  # noqa: E402 (found only after the line above)
 from munge_daemon import CLOCK_FAKER  # noqa: E402
 from processes import alive, expect, family  # noqa: E402
-from site_of_pilots import KNOWN_CLUSTER, automatic, orchid_beside  # noqa: E402
-from slurm_cluster import chosen, measured, started, wait_until  # noqa: E402
+from site_of_pilots import KNOWN_CLUSTER, automatic, run_beside  # noqa: E402
+from slurm_cluster import chosen, wait_until  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
 # New jobs are looked at ten times a second: an array is to churn.
@@ -402,9 +402,7 @@ def main():
              pilots_that_wait_do_not_outlast_their_gateway, pilots_that_start_in_an_outage_do_not_outlast_it,
              with_its_guard_gone_too_slurm_removes_what_waits, a_time_limit_ends_no_call]
     cases, = chosen(cases, wanted=sys.argv[4:])
-    with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
-        for case in cases:
-            measured(case, site)
+    run_beside(PROGRAMS, NODES, cases)
 
 
 if __name__ == "__main__":

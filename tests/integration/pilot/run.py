@@ -13,9 +13,9 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
 from munge_daemon import munged  # noqa: E402
-from slurm_cluster import chosen, measured, started, wait_until  # noqa: E402
+from slurm_cluster import chosen, wait_until  # noqa: E402
 from processes import alive, expect, family  # noqa: E402
-from site_of_pilots import KNOWN_CLUSTER, automatic, orchid_beside  # noqa: E402
+from site_of_pilots import KNOWN_CLUSTER, automatic, run_beside  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
 NODES = ("--nodes", "2", "--cores", "2", "--option", "EnforcePartLimits=ALL")
@@ -327,9 +327,7 @@ def main():
              none_is_left_when_all_are_stopped_whatever_is_wanted, pilots_by_demand_have_mixed_lengths_and_are_followed_by_others,
              an_orchid_inside_a_job_has_what_the_job_has, what_is_wrong_is_said]
     cases, = chosen(cases, wanted=sys.argv[4:])
-    with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
-        for case in cases:
-            measured(case, site)
+    run_beside(PROGRAMS, NODES, cases)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
 from processes import affinity, alive, expect, family  # noqa: E402
-from site_of_pilots import orchid_beside  # noqa: E402
-from slurm_cluster import chosen, measured, started, wait_until  # noqa: E402
+from site_of_pilots import run_beside  # noqa: E402
+from slurm_cluster import chosen, wait_until  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
 PLUGIN = pathlib.Path(PROGRAMS).parent / "lib" / "spank_orchid.so"
@@ -387,9 +387,7 @@ def main():
     else:
         print("not tested: the plugin, without slurm/spank.h (package libslurm-dev)")
     cases, = chosen(cases, wanted=sys.argv[4:])
-    with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster, SETTINGS) as site:
-        for case in cases:
-            measured(case, site)
+    run_beside(PROGRAMS, NODES, cases, SETTINGS)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ import slurm_cluster  # noqa: E402 (found only after the line above)
 from host_service import host_service, status_of, uids_of, words_of  # noqa: E402
 from jobs_of_users import Place, User, ended  # noqa: E402
 from processes import affinity, alive, expect, family  # noqa: E402
-from site_of_pilots import automatic, orchid_beside  # noqa: E402
-from slurm_cluster import chosen, measured, started, wait_until  # noqa: E402
+from site_of_pilots import automatic, run_beside  # noqa: E402
+from slurm_cluster import chosen, wait_until  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
 GROUP_TREES = pathlib.Path("/sys/fs/cgroup")
@@ -413,9 +413,7 @@ def with_cgroups(cases):
         print("not tested: jobs in control groups, since none may be written here")
         return
     before = slurms_groups()
-    with started("--nodes", "1", "--cores", "2", "--cgroups") as cluster, orchid_beside(PROGRAMS, cluster) as site:
-        for case in cases:
-            measured(case, site)
+    run_beside(PROGRAMS, ("--nodes", "1", "--cores", "2", "--cgroups"), cases)
     expect(slurms_groups() == before, f"the cluster's groups are gone: {slurms_groups() - before}")
 
 
@@ -437,10 +435,7 @@ def main():
              nothing_is_left_when_the_gateway_has_been_killed, where_site_and_owner_allow_it_others_run_in_a_share]
     in_groups = [a_job_in_control_groups_has_its_workers_there, a_share_in_control_groups_has_its_workers_there]
     cases, in_groups = chosen(cases, in_groups, wanted=sys.argv[4:])
-    if cases:
-        with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
-            for case in cases:
-                measured(case, site)
+    run_beside(PROGRAMS, NODES, cases)
     if in_groups:
         with_cgroups(in_groups)
 

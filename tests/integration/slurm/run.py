@@ -15,7 +15,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
 from munge_daemon import munged  # noqa: E402
-from slurm_cluster import chosen, cluster_processes, measured, started, wait_until  # noqa: E402
+from slurm_cluster import chosen, cluster_processes, measured, started  # noqa: E402
 from source import Source, running  # noqa: E402
 
 PROGRAM, CHECKER, OTHER_RELEASE = sys.argv[1:4]
