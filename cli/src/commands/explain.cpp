@@ -93,6 +93,8 @@ void add_bare_nodes(Shell& shell, const std::set<std::string>& known, Table& tab
       table.add({name, "no",
                  state == "unusable"
                      ? "no executor, and the cluster lets nobody use it now (orchid hosts)"
+                 : node.value("cores_free", 0U) == 0
+                     ? "no executor, and jobs have all its cores"
                      : "no executor: " + count_of(node, "cores_free", "core") +
                            " that a pilot could grant"});
     }
@@ -152,8 +154,12 @@ std::optional<std::string> decisions_about(Shell& shell, const std::string& leas
 
 ExitStatus run_explain(Shell& shell, const ExplainArguments& arguments) {
   if (arguments.id.empty()) return explain_now(shell, arguments);
-  if (!arguments.id.starts_with("i-"))
-    return print_decisions(shell, placement_of(shell, arguments.id));
+  const bool is_lease = arguments.id.starts_with("l-");
+  if (!is_lease && !arguments.id.starts_with("i-"))
+    return shell.report_usage("'" + arguments.id +
+                              "' is no id: a call's is like i-0123456789abcdef, a lease's like "
+                              "l-3-17; without one the hosts are listed");
+  if (is_lease) return print_decisions(shell, placement_of(shell, arguments.id));
   const json invocation = json::parse(shell.client().get("/v1/invocations/" + arguments.id));
   const std::string lease = invocation.value("lease", "");
   const std::string node = invocation.value("node", "");

@@ -10,9 +10,12 @@ constexpr ByteCount largest_document = 64_KiB;
 
 Response refuse(const Failure& failure) { return to_response(problem_of(failure)); }
 
-/// A name that is no lease's is one that is not there.
-LeaseId id_of(const Request& request) {
-  return parse_lease_id(request.parameters[0]).value_or(LeaseId{});
+/// Nothing, and the answer is sent: that is no lease's name.
+std::optional<LeaseId> id_of(const Request& request, const Reply& reply) {
+  auto id = parse_lease_id(request.parameters[0]);
+  if (!id)
+    reply.send(refuse({ErrorCode::not_found, "no lease has such an id: they are like l-3-17"}));
+  return id;
 }
 
 Response answer(unsigned status, const Result<ClientLeaseView>& lease, Secrets secrets) {
@@ -62,16 +65,21 @@ void LeaseRoutes::list(Request& request, const Reply& reply) {
 }
 
 void LeaseRoutes::get(Request& request, const Reply& reply) {
+  const auto id = id_of(request, reply);
+  if (!id) return;
   ask<Result<ClientLeaseView>>(
-      [tenant = request.identity.tenant.uid, id = id_of(request)](
-          ClientLeases& leases, MonotonicTime now) { return leases.find(tenant, id, now); },
+      [tenant = request.identity.tenant.uid, id = *id](ClientLeases& leases, MonotonicTime now) {
+        return leases.find(tenant, id, now);
+      },
       [reply](const Result<ClientLeaseView>& lease) {
         reply.send(answer(200, lease, Secrets::hidden));
       });
 }
 
 void LeaseRoutes::explain(Request& request, const Reply& reply) {
-  parts_.capacity.explain(request.identity.tenant.uid, id_of(request), parts_.here,
+  const auto id = id_of(request, reply);
+  if (!id) return;
+  parts_.capacity.explain(request.identity.tenant.uid, *id, parts_.here,
                           [reply](const Result<std::string>& text) {
                             reply.send(text ? json_response(200, *text) : refuse(text.error()));
                           });
@@ -95,9 +103,11 @@ void LeaseRoutes::demand(Request&, const Reply& reply) {
 void LeaseRoutes::renew(Request& request, const Reply& reply) {
   const auto renewal = parse_lease_renewal(request.body);
   if (!renewal) return reply.send(refuse(renewal.error()));
+  const auto id = id_of(request, reply);
+  if (!id) return;
   ask<Result<ClientLeaseView>>(
-      [tenant = request.identity.tenant.uid, id = id_of(request), renewal = *renewal](
-          ClientLeases& leases, MonotonicTime now) {
+      [tenant = request.identity.tenant.uid, id = *id, renewal = *renewal](ClientLeases& leases,
+                                                                           MonotonicTime now) {
         return leases.renew(tenant, id, renewal, now);
       },
       [reply](const Result<ClientLeaseView>& lease) {
@@ -106,9 +116,12 @@ void LeaseRoutes::renew(Request& request, const Reply& reply) {
 }
 
 void LeaseRoutes::close(Request& request, const Reply& reply) {
+  const auto id = id_of(request, reply);
+  if (!id) return;
   ask<Result<void>>(
-      [tenant = request.identity.tenant.uid, id = id_of(request)](
-          ClientLeases& leases, MonotonicTime now) { return leases.close(tenant, id, now); },
+      [tenant = request.identity.tenant.uid, id = *id](ClientLeases& leases, MonotonicTime now) {
+        return leases.close(tenant, id, now);
+      },
       [reply](const Result<void>& closed) {
         if (!closed) return reply.send(refuse(closed.error()));
         Response response;

@@ -73,6 +73,16 @@ TEST_CASE("a site's own policy is a library") {
   CHECK(deciding_policy(GatewayProcess({"--config", own.path()})) == "quiet_hosts");
 }
 
+TEST_CASE("what is no lease's id is said to be none") {
+  const GatewayProcess gateway;
+  for (const char* path : {"/v1/leases/1", "/v1/leases/nonsense/placement"}) {
+    const Answer answer = gateway.ask({.path = path});
+    CHECK(answer.status == 404);
+    CHECK(answer.body.find("like l-3-17") != std::string::npos);
+  }
+  CHECK(gateway.ask({.method = "DELETE", .path = "/v1/leases/1"}).status == 404);
+}
+
 TEST_CASE("a policy that is not there is named, with what there could be") {
   const Ended missing = start_with_policy("/nonexistent/policy.so");
   CHECK(missing.status == 3);

@@ -291,7 +291,8 @@ TEST_CASE("explain says where a lease was placed and why not elsewhere, for call
     if (request.target == "/v1/hosts")
       return {.body = R"({"hosts":[],"clusters":[{"nodes":[{"name":"n1","state":"usable"},)"
                       R"({"name":"n3","state":"usable","cores_free":2},)"
-                      R"({"name":"n4","state":"unusable","cores_free":0}]}]})"};
+                      R"({"name":"n4","state":"unusable","cores_free":0},)"
+                      R"({"name":"n5","state":"usable","cores_free":0}]}]})"};
     return {.status = 404, .body = R"({"title":"no"})"};
   });
   const Ran lease = orchid(gateway, {"explain", "l-1-2"});
@@ -317,10 +318,14 @@ TEST_CASE("explain says where a lease was placed and why not elsewhere, for call
   CHECK(orchid(gateway, {"explain", "--gpus", "2"}).out.find("yes") != std::string::npos);
   CHECK(forgotten.out.find("no executor: 2 cores that a pilot could grant") != std::string::npos);
   CHECK(forgotten.out.find("the cluster lets nobody use it now") != std::string::npos);
+  CHECK(forgotten.out.find("no executor, and jobs have all its cores") != std::string::npos);
   CHECK(orchid(gateway, {"explain", "--memory", "2KiB", "--features", "ib,ssd", "--kind", "gpu"})
             .status == 0);
   CHECK(orchid(gateway, {"explain", "--host", "a&b"}).status == 2);
   CHECK(orchid(gateway, {"explain", "l-9-9"}).status != 0);
+  const Ran nonsense = orchid(gateway, {"explain", "1"});
+  CHECK(nonsense.status == 2);
+  CHECK(nonsense.err.find("'1' is no id: a call's is like i-") != std::string::npos);
 }
 
 TEST_CASE("an answer that nobody can understand is Orchid's failure, in one line") {
