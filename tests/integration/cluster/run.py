@@ -14,7 +14,7 @@ import unittest.mock
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above, as all that follows)
 import cluster  # noqa: E402 (of dev.d, which the one before has added)
-from slurm_cluster import SCRIPT, cluster_processes, script, started, wait_until  # noqa: E402
+from slurm_cluster import SCRIPT, chosen, cluster_processes, measured, script, started, wait_until  # noqa: E402
 
 KILL_MOMENTS = ("munge/socket", "slurmctld.pid", "n2.pid")  # the files whose appearance marks how far `up` is
 
@@ -176,12 +176,9 @@ def main():
              what_is_not_ours_is_not_removed, wrong_options_are_explained, down_ends_all_after_a_kill_in_the_middle,
              an_interrupted_start_cleans_up, damaged_files_do_not_hide_processes, slurmctld_can_be_lost_and_come_back,
              daemons_of_another_package_are_refused, it_needs_no_root]
+    cases, = chosen(cases, wanted=sys.argv[1:])
     for case in cases:
-        if len(sys.argv) > 1 and case.__name__ not in sys.argv[1:]:
-            continue
-        began = time.monotonic()
-        case()
-        print(f"{time.monotonic() - began:6.1f} s  {case.__name__.replace('_', ' ')}", flush=True)
+        measured(case)
 
 
 if __name__ == "__main__":

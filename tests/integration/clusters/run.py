@@ -15,7 +15,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
 from gateway_process import gateway, wait_for  # noqa: E402
-from slurm_cluster import measured, started  # noqa: E402
+from slurm_cluster import chosen, measured, started  # noqa: E402
 
 PROGRAMS, FUNCTIONS = sys.argv[1:3]
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -258,9 +258,10 @@ def main():
     cases = [what_the_cluster_has_is_shown, requests_keep_their_budget_and_are_counted, batch_jobs_take_cores_and_give_them_back,
              a_drained_node_gets_nothing_new, the_source_is_started_again, without_slurmctld_calls_go_on, a_wrong_configuration_harms_nothing,
              without_any_slurm_the_machine_itself_serves, a_site_writes_its_own_source]
+    cases, = chosen(cases, wanted=sys.argv[3:])
     with started(*NODES) as cluster:
         for case in cases:
-            measured(case, cluster, wanted=sys.argv[3:])
+            measured(case, cluster)
             cluster.clear()
 
 

@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures")
 import slurm_cluster  # noqa: E402 (found only after the line above)
 from processes import expect  # noqa: E402
 from site_of_pilots import automatic, orchid_beside  # noqa: E402
-from slurm_cluster import measured, started, wait_until  # noqa: E402
+from slurm_cluster import chosen, measured, started, wait_until  # noqa: E402
 
 PROGRAMS = sys.argv[1]
 NODES = ("--nodes", "2", "--cores", "2", "--gpus", "1")
@@ -145,13 +145,14 @@ def main():
         sys.exit(slurm_cluster.SKIPPED)
     by_hand = [a_gpu_is_leased_to_one_at_a_time, a_lease_outlives_the_gateway_with_its_gpu]
     by_demand = [a_wide_worker_gets_a_wide_pilot, a_gpu_is_asked_of_slurm, what_no_node_has_starts_no_pilot]
+    by_hand, by_demand = chosen(by_hand, by_demand, wanted=sys.argv[2:])
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster, 'sources = ["none"]\n') as site:
         for case in by_hand:
-            measured(case, site, wanted=sys.argv[2:])
+            measured(case, site)
         site.stop_gateway()
         site.start_gateway(automatic(site, most_queued=4, most_cores=2))
         for case in by_demand:
-            measured(case, site, wanted=sys.argv[2:])
+            measured(case, site)
 
 
 if __name__ == "__main__":

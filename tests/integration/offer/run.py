@@ -13,7 +13,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 from gateway_process import gateway, wait_for  # noqa: E402 (found only after the line above)
 from processes import affinity, alive, expect, family  # noqa: E402
-from slurm_cluster import measured  # noqa: E402
+from slurm_cluster import chosen, measured  # noqa: E402
 
 PROGRAMS, TEST_FUNCTIONS = sys.argv[1:3]
 CORES = sorted(os.sched_getaffinity(0))[:2]
@@ -199,10 +199,12 @@ def main():
     if len(CORES) < 2:
         print("skipped: this test needs two cores")
         sys.exit(77)
-    for case in (a_call_on_a_core_that_is_lost_ends_on_another, without_any_core_nothing_runs_until_there_is_one,
-                 what_is_offered_outlives_the_gateway, when_nobody_tells_any_more_it_ends, nonsense_ends_it_too,
-                 a_core_that_is_none_of_its_own_is_not_offered, a_core_that_an_executor_out_of_touch_has_is_given_to_no_other_one):
-        measured(case, wanted=sys.argv[3:])
+    cases = [a_call_on_a_core_that_is_lost_ends_on_another, without_any_core_nothing_runs_until_there_is_one,
+             what_is_offered_outlives_the_gateway, when_nobody_tells_any_more_it_ends, nonsense_ends_it_too,
+             a_core_that_is_none_of_its_own_is_not_offered, a_core_that_an_executor_out_of_touch_has_is_given_to_no_other_one]
+    cases, = chosen(cases, wanted=sys.argv[3:])
+    for case in cases:
+        measured(case)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
-from slurm_cluster import measured, started, wait_until  # noqa: E402
+from slurm_cluster import chosen, measured, started, wait_until  # noqa: E402
 from processes import alive, expect, family  # noqa: E402
 from site_of_pilots import orchid_beside  # noqa: E402
 
@@ -145,10 +145,11 @@ def main():
     if RUNS_HERE:
         print("not tested: that ranks find the gateway by its file alone, since another one of this user runs here")
     cases = [without_a_gateway_the_ranks_compute_all, pilots_appear_and_are_preempted, a_killed_gateway_costs_nothing_but_its_workers]
+    cases, = chosen(cases, wanted=sys.argv[3:])
     with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster) as site:
         expected = measured(result_without_orchid, site)
         for case in cases:
-            measured(case, site, expected, wanted=sys.argv[3:])
+            measured(case, site, expected)
 
 
 if __name__ == "__main__":
