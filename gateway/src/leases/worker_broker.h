@@ -196,6 +196,7 @@ class WorkerBroker {
   [[nodiscard]] bool open_for(HolderId id, Holder& holder, MonotonicTime now);
   [[nodiscard]] const Lease* find_place(HolderId id, Holder& holder, MonotonicTime now);
   using Decisions = std::vector<placement::DecisionId>;
+  void note(LeaseId lease, placement::DecisionId decision);
   void remember_refusals(HolderId id, Holder& holder, const Decisions& refusals);
   [[nodiscard]] LeaseBook::Opening open_first(LeaseBook::Request request, const Holder& holder,
                                               Decisions& refusals, MonotonicTime now);

@@ -85,9 +85,9 @@ const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime
   const LeaseBook::Opening opening = open_first(std::move(request), holder, refusals, now);
   holder.decision = opening.decision;
   holder.over_quota = !opening.lease && opening.lease.error().code == ErrorCode::quota;
-  if (holder.client) decisions_.note(holder.client->client_lease, opening.decision);
+  if (holder.client) note(holder.client->client_lease, opening.decision);
   if (opening.lease) {
-    decisions_.note((*opening.lease)->id, opening.decision);
+    note((*opening.lease)->id, opening.decision);
     return *opening.lease;
   }
   holder.refused_at = capacity_.version();
@@ -113,7 +113,7 @@ void WorkerBroker::remember_refusals(HolderId id, Holder& holder, const Decision
     actions_.emplace_back(TellRefused{id, *holder.refused});
   }
   decisions_.forget(*holder.refused);  // only how it is now
-  for (const placement::DecisionId decision : refusals) decisions_.note(*holder.refused, decision);
+  for (const placement::DecisionId decision : refusals) note(*holder.refused, decision);
 }
 
 /// A better alternative elsewhere comes before a lesser one on the holder's own host. The last
@@ -137,8 +137,12 @@ LeaseBook::Opening WorkerBroker::open_first(LeaseBook::Request request, const Ho
     request.where = Capacity::Where::anywhere;
     opening = open();
     if (opening.lease || last) return opening;
-    if (holder.client) decisions_.note(holder.client->client_lease, opening.decision);
+    if (holder.client) note(holder.client->client_lease, opening.decision);
   }
+}
+
+void WorkerBroker::note(LeaseId lease, placement::DecisionId decision) {
+  decisions_.note(lease, decision, capacity_.placement());
 }
 
 bool WorkerBroker::fits(const Executor& executor, const WorkerTerms& terms) const {
@@ -250,7 +254,7 @@ std::string WorkerBroker::note_refusal(LeaseId client_lease, const WorkerTerms& 
   const WorkerNeeds needs = needs_of(terms);
   for (const auto where : {Capacity::Where::client_host, Capacity::Where::anywhere}) {
     if (where == Capacity::Where::anywhere ? !terms.remote : terms.boot_id.empty()) continue;
-    decisions_.note(client_lease, capacity_.try_out(needs, where, workers, now).id);
+    note(client_lease, capacity_.try_out(needs, where, workers, now).id);
   }
   std::map<placement::Reason, std::size_t> counted;
   const auto last = static_cast<std::uint32_t>(terms.alternatives.size() - 1);
@@ -268,9 +272,11 @@ Result<std::vector<placement::Explanation>> WorkerBroker::explain(uid_t tenant,
         one && one->request.tenant == placement::TenantId(tenant))
       explanations.push_back(std::move(*one));
   if (!explanations.empty()) return explanations;
-  return fail(ErrorCode::not_found,
-              "no decision about lease " + to_string(lease) +
-                  " is remembered: only the newest are, and none from before the gateway's start");
+  return fail(
+      ErrorCode::not_found,
+      "no decision about lease " + to_string(lease) +
+          " is remembered: of leases that are over, only the newest are, and none from before "
+          "the gateway's start");
 }
 
 /// Of the holder's own host what holds for workers there, of others what holds anywhere.

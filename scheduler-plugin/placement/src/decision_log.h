@@ -1,33 +1,55 @@
-// decision_log.h: the newest decisions and why they were taken so.
+// decision_log.h: decisions and why they were taken so: of all leases that are open, and the newest
+// of those that are over or were never opened.
 #pragma once
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "placement/explanation.h"
 
 namespace orchid::placement {
 
-/// A ring: decisions are numbered without gaps, from 1.
 class DecisionLog {
  public:
-  explicit DecisionLog(std::size_t capacity) : capacity_(capacity) {}
+  struct Limits {
+    std::size_t open = 0;  // leases; beyond that they count as past
+    std::size_t past = 0;
+  };
+  explicit DecisionLog(Limits limits) : limits_(limits) {}
 
-  void add(Explanation explanation) {
-    if (capacity_ == 0) return;
-    const std::size_t place = explanation.id.value() % capacity_;
-    if (place >= entries_.size()) entries_.resize(place + 1);
-    entries_[place] = std::move(explanation);
+  void add_open(Explanation explanation) {
+    if (open_.size() >= limits_.open) return add_past(std::move(explanation));
+    const DecisionId id = explanation.id;
+    open_.insert_or_assign(id, std::move(explanation));
+  }
+  void add_past(Explanation explanation) {
+    if (limits_.past == 0) return;
+    if (past_.size() < limits_.past) {
+      place_in_past_.emplace(explanation.id, past_.size());
+      past_.push_back(std::move(explanation));
+      return;
+    }
+    place_in_past_.erase(past_[oldest_].id);
+    place_in_past_.emplace(explanation.id, oldest_);
+    past_[oldest_] = std::move(explanation);
+    oldest_ = (oldest_ + 1) % past_.size();
+  }
+  /// The lease is over.
+  void close(DecisionId id) {
+    if (auto closed = open_.extract(id); !closed.empty()) add_past(std::move(closed.mapped()));
   }
   [[nodiscard]] const Explanation* find(DecisionId id) const {
-    if (capacity_ == 0 || id.value() == 0) return nullptr;
-    const std::size_t place = id.value() % capacity_;
-    if (place >= entries_.size()) return nullptr;
-    const Explanation& entry = entries_[place];
-    return entry.id == id ? &entry : nullptr;
+    if (const auto open = open_.find(id); open != open_.end()) return &open->second;
+    const auto past = place_in_past_.find(id);
+    return past == place_in_past_.end() ? nullptr : &past_[past->second];
   }
 
  private:
-  std::size_t capacity_;
-  std::vector<Explanation> entries_;  // grows to the capacity
+  Limits limits_;
+  std::unordered_map<DecisionId, Explanation> open_;
+  std::vector<Explanation> past_;  // a ring, when it is full
+  std::size_t oldest_ = 0;
+  std::unordered_map<DecisionId, std::size_t> place_in_past_;
 };
 
 }  // namespace orchid::placement

@@ -12,7 +12,8 @@ namespace orchid::placement {
 
 struct Placement::State {
   explicit State(const Options& options)
-      : tenants(options.fair_share_half_life), log(options.remembered_decisions) {}
+      : tenants(options.fair_share_half_life),
+        log({.open = options.remembered_leases, .past = options.remembered_decisions}) {}
   Book book;
   Tenants tenants;
   DecisionLog log;
@@ -29,6 +30,7 @@ struct Placement::State {
         less.gpus += place.gpus.size();
       }
       tenants.release(loss.tenant, less, now);
+      if (loss.closed) log.close(loss.lease);
     }
     return list;
   }
@@ -133,7 +135,10 @@ Decision Placement::open(const Request& request, MonotonicTime now) {
                    .id = DecisionId(state_->next_decision++),
                    .now = now});
   Decision decision = opening.decide();
-  state_->log.add(opening.take_explanation());
+  if (!decision.placed())
+    state_->log.add_past(opening.take_explanation());
+  else
+    state_->log.add_open(opening.take_explanation());
   return decision;
 }
 
@@ -176,7 +181,7 @@ Result<DecisionId> Placement::adopt(TenantId tenant, const std::vector<Place>& p
   explanation.request = {.tenant = tenant, .workers = static_cast<std::uint32_t>(places.size())};
   explanation.policy = "none: the lease was there already";
   explanation.places = places;
-  state_->log.add(std::move(explanation));
+  state_->log.add_open(std::move(explanation));
   return id;
 }
 
@@ -191,6 +196,7 @@ Result<void> Placement::close(DecisionId lease, MonotonicTime now) {
   }
   state_->tenants.release(found->tenant, less, now);
   state_->book.close(lease);
+  state_->log.close(lease);
   return {};
 }
 
@@ -218,10 +224,15 @@ void Placement::set_policy(std::unique_ptr<Policy> policy) {
 Result<Explanation> Placement::explain(DecisionId id) const {
   const Explanation* const found = state_->log.find(id);
   if (found == nullptr)
-    return fail(ErrorCode::not_found,
-                fmt::format("decision {} is not remembered; only the newest are", id.value()));
+    return fail(
+        ErrorCode::not_found,
+        fmt::format("decision {} is not remembered; of those that are over, only the newest "
+                    "are",
+                    id.value()));
   return *found;
 }
+
+bool Placement::remembers(DecisionId id) const { return state_->log.find(id) != nullptr; }
 
 std::vector<HostReason> Placement::consider(const Request& request, std::uint32_t alternative,
                                             MonotonicTime now) const {

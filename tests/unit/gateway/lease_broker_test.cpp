@@ -252,6 +252,23 @@ TEST_CASE("a refused holder is not placed again before something changes") {
   CHECK(world.given[a].size() == 2);
 }
 
+TEST_CASE("a lease that is open is explained after any number of refusals") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.join(e1, 1);
+  world.want(a, 1);
+  const LeaseId lasting = world.given[a].at(0);
+  for (int i = 0; i < 10'000; ++i)
+    (void)world.broker.note_refusal(LeaseId{2, static_cast<std::uint64_t>(i)},
+                                    {.alternatives = {{.cores = 8}}, .boot_id = "here"}, 1,
+                                    world.now);
+  const auto why = world.broker.explain(0, lasting);
+  REQUIRE(why.has_value());
+  CHECK(why->front().places.size() == 1);
+  CHECK_FALSE(world.broker.explain(0, LeaseId{2, 0}).has_value());
+  CHECK(world.broker.explain(0, LeaseId{2, 9'999}).has_value());
+}
+
 TEST_CASE("a dispatcher that waits in vain is told once by what to ask for the newest reason") {
   World world;
   world.broker.add_dispatcher(a, {});
@@ -303,23 +320,25 @@ TEST_CASE("who was refused before a worker came is told anew when that one has g
   CHECK(world.refused[a].size() == 2);
 }
 
-TEST_CASE("of decisions about leases the newest are remembered, in their order") {
+TEST_CASE(
+    "of decisions about leases those are known that the placement remembers, in their order") {
+  placement::Placement placement(placement::make_pack_policy(), {.remembered_decisions = 3});
+  const auto refused = [&] { return placement.open({}, MonotonicTime{}).id; };
   DecisionIndex index;
   const LeaseId first{1, 1};
   const LeaseId second{1, 2};
-  index.note(first, placement::DecisionId(1));
-  index.note(second, placement::DecisionId(2));
-  index.note(first, placement::DecisionId(3));
-  CHECK(index.find(first) == std::vector{placement::DecisionId(1), placement::DecisionId(3)});
+  const placement::DecisionId one = refused();
+  const placement::DecisionId two = refused();
+  index.note(first, one, placement);
+  index.note(first, two, placement);
+  CHECK(index.find(first) == std::vector{one, two});
   index.forget(first);
   CHECK(index.find(first).empty());
-  index.note(first, placement::DecisionId(4));
-  for (std::uint64_t i = 0; i < DecisionIndex::most - 2; ++i)
-    index.note(LeaseId{2, i}, placement::DecisionId(100 + i));
-  CHECK(index.find(second).size() == 1);  // as many as there may be
-  index.note(LeaseId{3, 1}, placement::DecisionId(5));
+  index.note(second, two, placement);
+  for (std::uint64_t i = 0; i < 100'000; ++i) index.note(LeaseId{2, i}, refused(), placement);
   CHECK(index.find(second).empty());
-  CHECK(index.find(first) == std::vector{placement::DecisionId(4)});
+  CHECK(index.find(LeaseId{2, 99'999}).size() == 1);
+  CHECK(index.size() < 10'000);
 }
 
 TEST_CASE("of a call that waits in vain what its own host and all others lack is remembered") {

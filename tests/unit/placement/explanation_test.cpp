@@ -102,7 +102,7 @@ TEST_CASE("of few hosts each one's reason is kept, of many one for each reason")
   CHECK(examples_with(33).size() == 1);
 }
 
-TEST_CASE("only the newest decisions are remembered") {
+TEST_CASE("of what is over, only the newest decisions are remembered") {
   Placement placement(make_pack_policy(), {.remembered_decisions = 2});
   const DecisionId first = placement.open({.tenant = alice}, start).id;
   CHECK(placement.explain(first)->refusal->message == "no host has room: no host is known");
@@ -110,6 +110,43 @@ TEST_CASE("only the newest decisions are remembered") {
   (void)placement.open({.tenant = alice}, start);
   CHECK(placement.explain(first).error().code == ErrorCode::not_found);
   CHECK(placement.explain(second).has_value());
+}
+
+TEST_CASE(
+    "why a lease is where it is can be told as long as it is open, whatever is decided then") {
+  Placement placement(make_pack_policy(), {.remembered_decisions = 2});
+  const Host host = host_named("n1", 2);
+  REQUIRE(placement.put_host(host, start).has_value());
+  REQUIRE(placement.put_grant(whole(host, "g-n1"), start).has_value());
+  const DecisionId lasting = placement.open({.tenant = alice}, start).id;
+  const DecisionId ending = placement.open({.tenant = alice}, start).id;
+  for (int i = 0; i < 5; ++i) CHECK_FALSE(placement.open({.tenant = alice}, start).placed());
+  CHECK(placement.explain(lasting)->places.size() == 1);
+  REQUIRE(placement.close(ending, start).has_value());
+  CHECK(placement.explain(ending).has_value());  // now one of the newest that are over
+  for (int i = 0; i < 2; ++i) CHECK(placement.open({.tenant = alice}, start).placed() == (i == 0));
+  CHECK_FALSE(placement.open({.tenant = alice}, start).placed());
+  CHECK_FALSE(placement.remembers(ending));
+  CHECK(placement.remembers(lasting));
+  // With the grant all its leases are closed.
+  REQUIRE(placement.remove_grant(GrantId("g-n1"), start).has_value());
+  for (int i = 0; i < 2; ++i) CHECK_FALSE(placement.open({.tenant = alice}, start).placed());
+  CHECK_FALSE(placement.remembers(lasting));
+}
+
+TEST_CASE("of more leases than it has room for, the newest count as over") {
+  Placement placement(make_pack_policy(), {.remembered_leases = 1, .remembered_decisions = 1});
+  const Host host = host_named("n1", 3);
+  REQUIRE(placement.put_host(host, start).has_value());
+  REQUIRE(placement.put_grant(whole(host, "g-n1"), start).has_value());
+  const DecisionId first = placement.open({.tenant = alice}, start).id;
+  const DecisionId second = placement.open({.tenant = alice}, start).id;
+  const DecisionId third = placement.open({.tenant = alice}, start).id;
+  CHECK(placement.remembers(first));
+  CHECK_FALSE(placement.remembers(second));
+  CHECK(placement.remembers(third));
+  REQUIRE(placement.close(second, start).has_value());
+  CHECK(placement.remembers(third));
 }
 
 TEST_CASE("with a named host, only that one is explained") {
