@@ -24,6 +24,7 @@
 #include "sandbox/confinement.h"
 #include "scheduling.h"
 #include "scratch.h"
+#include "topology/gpu_place.h"
 #include "topology/grant_group.h"
 
 namespace orchid::executor {
@@ -215,6 +216,7 @@ Result<void> serve(const Configuration& c) {
     options.core_feed = std::move(*feed);
   }
   options.gpus = c.gpus;
+  for (OfferedGpu& gpu : options.gpus) gpu.numa_node = numa_node_of_gpu(gpu.index, "/");
   options.lane_address = lanes->address;
   options.workers.remote_address = lanes->host;
   options.workers.trusted_fabric = c.lane_fabric != LaneFabric::tcp;

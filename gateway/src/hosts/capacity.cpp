@@ -33,10 +33,12 @@ void add_gpus(std::vector<placement::Gpu>& known, const HostDescription& host) {
   for (const OfferedGpu& gpu : host.gpus) {
     if (gpu.index >= placement::CoreSet::limit) continue;
     const auto found = std::ranges::find(known, gpu.index, &placement::Gpu::index);
-    if (found == known.end())
-      known.push_back({.index = gpu.index, .model = gpu.model});
-    else if (found->model.empty())
-      found->model = gpu.model;
+    if (found == known.end()) {
+      known.push_back({.index = gpu.index, .model = gpu.model, .numa_node = gpu.numa_node});
+      continue;
+    }
+    if (found->model.empty()) found->model = gpu.model;
+    if (!found->numa_node) found->numa_node = gpu.numa_node;
   }
 }
 

@@ -28,8 +28,10 @@ Json to_json(const HostDescription& h) {
             {"memory_bytes", h.memory.value},
             {"thread_order", h.thread_order},
             {"thread_numa_nodes", h.thread_numa_nodes}};
-  for (const OfferedGpu& gpu : h.gpus)
+  for (const OfferedGpu& gpu : h.gpus) {
     json["gpus"].push_back({{"index", gpu.index}, {"model", gpu.model}});
+    if (gpu.numa_node) json["gpus"].back()["numa_node"] = *gpu.numa_node;
+  }
   return json;
 }
 template <typename Message>
@@ -180,6 +182,7 @@ std::vector<OfferedGpu> parse_offered_gpus(JsonFields& f) {
   if (!f.has("gpus")) return gpus;
   for (JsonFields& one : f.objects("gpus")) {
     gpus.push_back({.index = one.number<std::uint32_t>("index"), .model = one.text("model", 128)});
+    if (one.has("numa_node")) gpus.back().numa_node = one.number<std::uint32_t>("numa_node");
     f.include(one);
   }
   std::ranges::sort(gpus, {}, &OfferedGpu::index);

@@ -5,12 +5,13 @@
 namespace orchid::placement {
 namespace {
 
-/// The GPUs of one NUMA node together if there are enough; the node with the fewest that do.
+/// The GPUs of one NUMA node together if there are enough; the node with the fewest that do. Those
+/// of which nobody knows where they are count as on one node of their own.
 CoreSet choose_gpus(const HostEntry& host, const CoreSet& free, std::uint32_t count) {
   std::vector<CoreSet> by_node(1);
   for (const Gpu& gpu : host.description.gpus) {
     if (!free.contains(gpu.index)) continue;
-    const std::uint32_t node = std::min(gpu.numa_node, CoreSet::limit);
+    const std::size_t node = gpu.numa_node ? std::min(*gpu.numa_node, CoreSet::limit) + 1U : 0;
     if (node >= by_node.size()) by_node.resize(node + 1);
     by_node[node].insert(gpu.index);
   }
@@ -20,11 +21,12 @@ CoreSet choose_gpus(const HostEntry& host, const CoreSet& free, std::uint32_t co
   return (best == nullptr ? free : *best).lowest(count);
 }
 
-/// The NUMA nodes of these GPUs.
+/// The NUMA nodes of these GPUs, as far as they are known.
 CoreSet nodes_of(const HostEntry& host, const CoreSet& gpus) {
   CoreSet nodes;
   for (const Gpu& gpu : host.description.gpus)
-    if (gpus.contains(gpu.index) && gpu.numa_node < CoreSet::limit) nodes.insert(gpu.numa_node);
+    if (gpus.contains(gpu.index) && gpu.numa_node && *gpu.numa_node < CoreSet::limit)
+      nodes.insert(*gpu.numa_node);
   return nodes;
 }
 

@@ -129,6 +129,18 @@ TEST_CASE("a worker's cores are of one NUMA node where they can be, its GPU's if
   CHECK(cluster.place(2).empty());
 }
 
+TEST_CASE("a GPU of which nobody knows where it is makes no cores better than others") {
+  Host host = host_named("n1", 8, 2);  // 0-3 and 4-7
+  host.gpus = {{.index = 0, .model = "h100"}};
+  SmallCluster cluster({host});
+  CHECK(cluster.place(4) == "n1");
+  const DecisionId first_node = cluster.last.id;
+  CHECK(cluster.place(3) == "n1");
+  REQUIRE(cluster.placement.close(first_node, start).has_value());
+  CHECK(cluster.place({.tenant = alice, .alternatives = {{.cores = 1, .gpus = 1}}}) == "n1");
+  CHECK(cluster.last.places[0].cores == CoreSet{7});  // of the node with the fewest that do
+}
+
 TEST_CASE("a place is found behind any number of others that have nearly enough") {
   SmallCluster cluster({});
   for (int i = 0; i < 400; ++i) {

@@ -125,7 +125,7 @@ TEST_CASE("hello and welcome come back as they were") {
                               .memory = 8_GiB,
                               .thread_order = {0, 2, 1, 3},
                               .thread_numa_nodes = {0, 0, 1, 1},
-                              .gpus = {{.index = 1, .model = "a100"}, {.index = 4, .model = ""}}},
+                              .gpus = {{.index = 1, .model = "a100", .numa_node = 1}, {.index = 4, .model = ""}}},
                      .grant = {.source = GrantSource::pilot,
                                .cluster = "fern",
                                .job = 4711,

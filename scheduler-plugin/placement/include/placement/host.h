@@ -25,7 +25,7 @@ struct Core {
 struct Gpu {
   std::uint32_t index = 0;  // below CoreSet::limit
   std::string model;
-  std::uint32_t numa_node = 0;
+  std::optional<std::uint32_t> numa_node = {};  // nothing: not known
   friend bool operator==(const Gpu&, const Gpu&) = default;
 };
 
