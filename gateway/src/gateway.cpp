@@ -284,6 +284,7 @@ void Gateway::Objects::build_async() {
 void Gateway::Objects::build_units() {
   auto control_status = [this] {
     return ControlStatus{.inspector_up = inspector_.is_up(),
+                         .executors_connected = capacity_.executors_connected(),
                          .inspector_restarts = inspector_.restarts(),
                          .async_queued = async_->queued_count(),
                          .async_running = async_->running_count(),

@@ -77,21 +77,22 @@ void HttpUnit::complete(const SharedParts& shared) {
   lease_routes_ = std::make_unique<LeaseRoutes>(LeaseRoutes::Parts{shared.capacity, io_});
   result_routes_ = std::make_unique<ResultRoutes>(
       ResultRoutes::Parts{shared.async, shared.calls, shared.clock, poster(), shared.control});
-  system_routes_ = std::make_unique<SystemRoutes>(SystemRoutes::Parts{
-      .report_hosts =
-          [&capacity = shared.capacity, this](uid_t viewer, std::function<void(std::string)> done) {
-            capacity.report_hosts(viewer, io_, std::move(done));
-          },
-      .control_status = shared.control_status,
-      .table = shared.table,
-      .metrics = shared.metrics,
-      .clock = shared.clock,
-      .started = shared.started,
-      .here = poster(),
-      .control = shared.control,
-      .defaults = defaults,
-      .queued_limit = config.queued,
-      .worker_memory = config.worker_memory});
+  system_routes_ = std::make_unique<SystemRoutes>(
+      SystemRoutes::Parts{.report_hosts =
+                              [&capacity = shared.capacity, this](
+                                  HostsAsked asked, std::function<void(std::string)> done) {
+                                capacity.report_hosts(asked, io_, std::move(done));
+                              },
+                          .control_status = shared.control_status,
+                          .table = shared.table,
+                          .metrics = shared.metrics,
+                          .clock = shared.clock,
+                          .started = shared.started,
+                          .here = poster(),
+                          .control = shared.control,
+                          .defaults = defaults,
+                          .queued_limit = config.queued,
+                          .worker_memory = config.worker_memory});
   // The busiest first: routes are looked at in order.
   invocation_routes_->add_to(router_);
   result_routes_->add_to(router_);

@@ -167,7 +167,8 @@ Result<void> complete(ShareRequest& request, const StartArguments& arguments,
 }
 
 std::vector<NodeShare> shares_of(Client& client, std::optional<std::uint64_t> job) {
-  return shares_in(nlohmann::json::parse(client.get("/v1/hosts")), job);
+  const std::string path = job ? fmt::format("/v1/hosts?job={}", *job) : "/v1/hosts";
+  return shares_in(nlohmann::json::parse(client.get(path)), job);
 }
 
 /// Until the executor of each node has joined. Errors: `system`, `timed_out`.

@@ -1,5 +1,6 @@
 #include "hosts/host_book.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace orchid::gateway {
@@ -123,6 +124,12 @@ std::set<std::string> HostBook::boot_ids_of(const TouchedNodes& nodes) const {
     if (const auto found = by_name_.find(name); found != by_name_.end())
       for (const ExecutorId& id : found->second) ids.insert(executors_.at(id).host.boot_id);
   return ids;
+}
+
+std::size_t HostBook::connected() const {
+  return static_cast<std::size_t>(std::ranges::count_if(executors_, [](const auto& entry) {
+    return entry.second.state == ExecutorState::connected;
+  }));
 }
 
 std::size_t HostBook::host_cores(const std::string& boot_id) const {

@@ -66,6 +66,7 @@ class HostBook {
   [[nodiscard]] std::set<std::string> boot_ids() const;
   /// Hosts of executors that name one of these nodes, or whose hostname is among them.
   [[nodiscard]] std::set<std::string> boot_ids_of(const TouchedNodes& nodes) const;
+  [[nodiscard]] std::size_t connected() const;
   /// Different cores that the host's executors offer together.
   [[nodiscard]] std::size_t host_cores(const std::string& boot_id) const;
   [[nodiscard]] std::vector<ExecutorId> lost_before(MonotonicTime time) const;

@@ -103,11 +103,16 @@ Json host_json(const std::vector<const Executor*>& executors, const Capacity& ca
 }  // namespace
 
 Json hosts_json(const HostBook& hosts, const LeaseBook& leases, const Capacity& capacity,
-                const HostViewer& viewer, MonotonicTime now) {
+                const HostViewer& viewer, std::optional<std::uint64_t> job, MonotonicTime now) {
   Json list = Json::array();
   LeasedByExecutor leased = count_leased(leases);
   for (const std::string& boot_id : hosts.boot_ids()) {
-    const auto executors = hosts.of_host(boot_id);
+    auto executors = hosts.of_host(boot_id);
+    if (job)
+      std::erase_if(executors, [&](const Executor* executor) {
+        return executor->grant.job != *job || !may_see(viewer, *executor);
+      });
+    if (executors.empty()) continue;
     Json host = host_json(executors, capacity);
     for (const Executor* executor : executors)
       host["executors"].push_back(executor_json(*executor, leased[executor->id], viewer, now));

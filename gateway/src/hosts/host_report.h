@@ -1,6 +1,10 @@
 // hosts/host_report.h: the hosts of executors, as GET /v1/hosts says them.
 #pragma once
+#include <sys/types.h>
+
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "hosts/capacity.h"
@@ -8,6 +12,12 @@
 #include "leases/lease_book.h"
 
 namespace orchid::gateway {
+
+/// What GET /v1/hosts is asked for.
+struct HostsAsked {
+  uid_t viewer = 0;
+  std::optional<std::uint64_t> job;  // executors of this batch job alone, and nothing of clusters
+};
 
 /// Who asks.
 struct HostViewer {
@@ -20,9 +30,10 @@ struct HostViewer {
 /// "cores_leased", "executors": [{"id", "owner", "version", "state": "connected" or "lost", "grant"
 /// {"source", "users", "cluster", "job", "node", "draining", "ends_in_ms"}, "cores" [ids],
 /// "cores_leased", "workers_ready", "counters"}]}]. Of grants that the viewer may not see "owner"
-/// is "another user", and "cluster" and "job" are left out.
+/// is "another user", and "cluster" and "job" are left out. With `job` only its executors, as far
+/// as the viewer may know of it, and their hosts.
 [[nodiscard]] nlohmann::json hosts_json(const HostBook& hosts, const LeaseBook& leases,
                                         const Capacity& capacity, const HostViewer& viewer,
-                                        MonotonicTime now);
+                                        std::optional<std::uint64_t> job, MonotonicTime now);
 
 }  // namespace orchid::gateway

@@ -1,6 +1,6 @@
 #include "http/system_routes.h"
 
-#include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "http/openapi_text.h"
@@ -17,18 +17,6 @@ Response plain(std::string_view content_type, std::string_view text) {
   response.content_type = content_type;
   response.text = text;
   return response;
-}
-
-constexpr uid_t nobody = 65'534;
-
-std::size_t connected_executors(const std::string& hosts_json) {
-  const Json json = Json::parse(hosts_json, nullptr, false);
-  std::size_t count = 0;
-  if (json.is_discarded() || !json.contains("hosts")) return count;
-  for (const Json& host : json["hosts"])
-    for (const Json& executor : host.value("executors", Json::array()))
-      if (executor.value("state", "") == "connected") ++count;
-  return count;
 }
 
 }  // namespace
@@ -54,33 +42,43 @@ void SystemRoutes::add_to(Router& router) {
   router.add(Method::get, "/metrics", {}, [this](Request&, const Reply& reply) { metrics(reply); });
   router.add(Method::get, "/v1/limits", {},
              [this](Request&, const Reply& reply) { limits(reply); });
-  router.add(Method::get, "/v1/hosts", {}, [this](Request& request, const Reply& reply) {
-    parts_.report_hosts(request.identity.tenant.uid, [reply](std::string json) {
-      reply.send(json_response(200, std::move(json)));
-    });
-  });
+  router.add(Method::get, "/v1/hosts", {},
+             [this](Request& request, const Reply& reply) { hosts(request, reply); });
   router.add(Method::get, "/v1/executors/connect", {.takes_connection = true}, nullptr);
 }
 
+void SystemRoutes::hosts(const Request& request, const Reply& reply) {
+  HostsAsked asked{.viewer = request.identity.tenant.uid, .job = std::nullopt};
+  if (const std::string text = query_parameter(request.query, "job"); !text.empty()) {
+    std::uint64_t job = 0;
+    const char* const end = text.data() + text.size();
+    if (const auto read = std::from_chars(text.data(), end, job);
+        read.ec != std::errc{} || read.ptr != end)
+      return reply.send(to_response(problem_of(
+          {ErrorCode::bad_request, "'job' in the query must be the number of a batch job"})));
+    asked.job = job;
+  }
+  parts_.report_hosts(
+      asked, [reply](std::string json) { reply.send(json_response(200, std::move(json))); });
+}
+
 void SystemRoutes::ready(const Reply& reply) {
-  ask_control([this, reply](const ControlStatus& status) {
+  ask_control([reply](const ControlStatus& status) {
     // How many there are, everybody may know.
-    parts_.report_hosts(nobody, [reply, status](const std::string& hosts) {
-      const std::size_t executors = connected_executors(hosts);
-      const bool is_ready = status.inspector_up && executors > 0;
-      Json missing = Json::array();
-      if (!status.inspector_up)
-        missing.push_back("the module inspector (orchid-compiler) does not run");
-      if (executors == 0) missing.push_back("no executor is connected: start orchid-executor");
-      const Json json{{"ready", is_ready},
-                      {"store", true},
-                      {"inspector", status.inspector_up},
-                      {"executors", executors},
-                      {"missing", missing}};
-      Response response = json_response(is_ready ? 200 : 503, json.dump() + "\n");
-      if (!is_ready) response.with("Retry-After", "1");
-      reply.send(std::move(response));
-    });
+    const std::size_t executors = status.executors_connected;
+    const bool is_ready = status.inspector_up && executors > 0;
+    Json missing = Json::array();
+    if (!status.inspector_up)
+      missing.push_back("the module inspector (orchid-compiler) does not run");
+    if (executors == 0) missing.push_back("no executor is connected: start orchid-executor");
+    const Json json{{"ready", is_ready},
+                    {"store", true},
+                    {"inspector", status.inspector_up},
+                    {"executors", executors},
+                    {"missing", missing}};
+    Response response = json_response(is_ready ? 200 : 503, json.dump() + "\n");
+    if (!is_ready) response.with("Retry-After", "1");
+    reply.send(std::move(response));
   });
 }
 

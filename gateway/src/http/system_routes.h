@@ -10,6 +10,7 @@
 #include "foundation/units.h"
 #include "functions/function_table.h"
 #include "functions/published.h"
+#include "hosts/host_report.h"
 #include "http/metrics.h"
 #include "http/request_options.h"
 #include "http/router.h"
@@ -19,6 +20,7 @@ namespace orchid::gateway {
 /// Of the control thread, for /readyz and /metrics.
 struct ControlStatus {
   bool inspector_up = false;
+  std::size_t executors_connected = 0;
   std::uint64_t inspector_restarts = 0;
   std::size_t async_queued = 0;
   std::size_t async_running = 0;
@@ -29,8 +31,8 @@ struct ControlStatus {
 class SystemRoutes {
  public:
   struct Parts {
-    /// Calls back on this thread with what GET /v1/hosts says to this tenant.
-    std::function<void(uid_t, std::function<void(std::string)>)> report_hosts;
+    /// Calls back on this thread with what GET /v1/hosts says.
+    std::function<void(HostsAsked, std::function<void(std::string)>)> report_hosts;
     std::function<ControlStatus()> control_status;  // on the control thread
     Published<FunctionTable>& table;
     const std::vector<const ThreadMetrics*>&
@@ -48,6 +50,7 @@ class SystemRoutes {
 
  private:
   void ready(const Reply& reply);
+  void hosts(const Request& request, const Reply& reply);
   void metrics(const Reply& reply);
   void limits(const Reply& reply);
   void ask_control(std::function<void(ControlStatus)> done);

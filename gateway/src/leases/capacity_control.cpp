@@ -112,20 +112,22 @@ void CapacityControl::give_back(HolderId dispatcher, LeaseId lease) {
   on_control([this, dispatcher, lease] { broker_.given_back(dispatcher, lease, clock_.now()); });
 }
 
-void CapacityControl::report_hosts(uid_t viewer, boost::asio::io_context& reply_to,
+void CapacityControl::report_hosts(HostsAsked asked, boost::asio::io_context& reply_to,
                                    std::function<void(std::string)> done) {
-  on_control([this, viewer, &reply_to, done = std::move(done)]() mutable {
+  on_control([this, asked, &reply_to, done = std::move(done)]() mutable {
     const MonotonicTime now = clock_.now();
-    const HostViewer who{.uid = viewer, .sees_all = viewer == owner_.value_or(viewer)};
-    const nlohmann::json report{
-        {"hosts", hosts_json(broker_.hosts(), broker_.leases(), broker_.capacity(), who, now)},
-        {"clusters", clusters_json(clusters_.states(), now)},
-        {"demand", demand()}};
-    boost::asio::post(
-        reply_to, [done = std::move(done),
-                   text = report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)] {
-          done(text);
-        });
+    const HostViewer who{.uid = asked.viewer,
+                         .sees_all = asked.viewer == owner_.value_or(asked.viewer)};
+    nlohmann::json report{{"hosts", hosts_json(broker_.hosts(), broker_.leases(),
+                                               broker_.capacity(), who, asked.job, now)}};
+    if (!asked.job) {
+      report["clusters"] = clusters_json(clusters_.states(), now);
+      report["demand"] = demand();
+    }
+    // Of a large cluster it is megabytes: whoever asks makes the text.
+    boost::asio::post(reply_to, [done = std::move(done), report = std::move(report)] {
+      done(report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    });
   });
 }
 

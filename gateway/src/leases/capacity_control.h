@@ -13,6 +13,7 @@
 #include "clusters/clusters.h"
 #include "foundation/clock.h"
 #include "hosts/executor_gate.h"
+#include "hosts/host_report.h"
 #include "hosts/remote_dispatch.h"
 #include "leases/client_leases.h"
 #include "leases/worker_broker.h"
@@ -53,8 +54,8 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
   void give_back(HolderId dispatcher, LeaseId lease) override;      // any thread
 
   // Any thread; what is asked for is handed over on the thread that runs `reply_to`.
-  /// What GET /v1/hosts says to this tenant.
-  void report_hosts(uid_t viewer, boost::asio::io_context& reply_to,
+  /// What GET /v1/hosts says.
+  void report_hosts(HostsAsked asked, boost::asio::io_context& reply_to,
                     std::function<void(std::string)> done);
   /// What GET /v1/demand says.
   void report_demand(boost::asio::io_context& reply_to, std::function<void(std::string)> done);
@@ -74,6 +75,7 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
 
   /// Control thread: whether an executor is connected that could give workers.
   [[nodiscard]] bool has_executor() const { return broker_.has_supply(); }
+  [[nodiscard]] std::size_t executors_connected() const { return broker_.hosts().connected(); }
   /// Control thread: the capacity sources' part of /metrics.
   [[nodiscard]] std::string metrics() const;
   /// Any thread: closes the executors' connections and calls `done` on the control thread.

@@ -336,6 +336,10 @@ TEST_CASE("without an executor the gateway is alive, but not ready, and says wha
   CHECK(answer.status == 503);
   CHECK(answer.body.find("executor") != std::string::npos);
   CHECK(nlohmann::json::parse(gateway().ask({.path = "/v1/hosts"}).body)["hosts"].empty());
+  const auto of_job = nlohmann::json::parse(gateway().ask({.path = "/v1/hosts?job=17"}).body);
+  CHECK(of_job["hosts"].empty());
+  CHECK_FALSE(of_job.contains("clusters"));
+  CHECK(gateway().ask({.path = "/v1/hosts?job=17x"}).status == 400);
 }
 
 TEST_CASE("executors connect with a WebSocket and nothing else") {

@@ -52,7 +52,7 @@ FakeAnswer answer(const FakeRequest& request) {
   if (request.target == "/v1/functions")
     return {.body = "{\n\"functions\": [" + function_document + "]}\n"};
   if (request.target == "/v1/leases") return {.body = R"({"leases":[]})"};
-  if (request.target == "/v1/hosts") return {.body = R"({"hosts":[],"clusters":[]})"};
+  if (request.target.starts_with("/v1/hosts")) return {.body = R"({"hosts":[],"clusters":[]})"};
   if (request.target.starts_with("/v1/placement")) return {.body = R"({"hosts":[]})"};
   if (request.target.ends_with("/placement")) return {.body = R"({"decisions":[]})"};
   return {.body = function_document};

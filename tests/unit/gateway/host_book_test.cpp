@@ -120,7 +120,7 @@ TEST_CASE("the hosts report names hosts, their executors and what is leased") {
                      .where = Capacity::Where::client_host},
                     MonotonicTime{})
               .lease.has_value());
-  const auto json = hosts_json(book, leases, capacity, {}, MonotonicTime{});
+  const auto json = hosts_json(book, leases, capacity, {}, std::nullopt, MonotonicTime{});
   REQUIRE(json.size() == 1);
   const auto& host = json[0];
   CHECK(host["hostname"] == "host-boot1");
@@ -170,7 +170,8 @@ TEST_CASE("of others' grants a tenant sees neither owner nor job") {
   CHECK(capacity.refresh("boot1", MonotonicTime{}).empty());
   const LeaseBook leases(1, book, capacity);
   const auto seen = [&](HostViewer viewer) {
-    return hosts_json(book, leases, capacity, viewer, MonotonicTime{})[0]["executors"][0];
+    return hosts_json(book, leases, capacity, viewer, std::nullopt,
+                      MonotonicTime{})[0]["executors"][0];
   };
   CHECK(seen({.uid = 1000, .sees_all = false})["grant"]["job"] == 17);
   CHECK(seen({.uid = 1000, .sees_all = false})["owner"] == "alice");
@@ -180,6 +181,32 @@ TEST_CASE("of others' grants a tenant sees neither owner nor job") {
   CHECK_FALSE(foreign["grant"].contains("cluster"));
   CHECK(foreign["owner"] == "another user");
   CHECK(foreign["cores"].size() == 2);
+}
+
+TEST_CASE("of one batch job only its executors are told, and to others not even these") {
+  HostBook book;
+  for (const std::uint64_t job : {17, 18}) {
+    Executor shared = executor("e" + std::to_string(job), "boot1", {0, 1});
+    shared.grant.source = GrantSource::share;
+    shared.grant.job = job;
+    shared.grant.owner = 1000;
+    book.join(shared);
+  }
+  book.join(executor("local", "boot2", {0}));
+  CHECK(book.connected() == 3);
+  book.lose(ExecutorId("e18"), MonotonicTime{});
+  CHECK(book.connected() == 2);
+  Capacity capacity(book, {});
+  const LeaseBook leases(1, book, capacity);
+  const auto told = [&](std::uint32_t uid, std::uint64_t job) {
+    return hosts_json(book, leases, capacity, {.uid = uid, .sees_all = false}, job,
+                      MonotonicTime{});
+  };
+  REQUIRE(told(1000, 17).size() == 1);
+  REQUIRE(told(1000, 17)[0]["executors"].size() == 1);
+  CHECK(told(1000, 17)[0]["executors"][0]["id"] == "e17");
+  CHECK(told(1000, 19).empty());
+  CHECK(told(1001, 17).empty());
 }
 
 }  // namespace

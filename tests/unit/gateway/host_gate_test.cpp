@@ -377,7 +377,7 @@ TEST_CASE(
   CHECK(taker.grants[0].lane_socket == "/run/lane");
   CHECK(taker.grants[0].node == "node1");
   std::string report;
-  control.report_hosts(7, home, [&](std::string text) { report = std::move(text); });
+  control.report_hosts({.viewer = 7}, home, [&](std::string text) { report = std::move(text); });
   run_until(world.io, [&] {
     home.restart();
     home.poll();
