@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
+#include <unordered_map>
 
 namespace orchid::pilot {
 namespace {
@@ -78,9 +80,14 @@ bool any_left(const std::vector<WorkerDemand>& demand) {
 
 std::vector<Place> places_in_holes(const Situation& situation, const PilotOptions& options) {
   const auto promised = promised_rooms(situation);
+  std::unordered_map<std::string_view, const Node*>
+      nodes;  // a cluster may have 10 000, and a hole on each
+  if (situation.nodes)
+    for (const Node& node : *situation.nodes) nodes.emplace(node.name, &node);
   std::map<std::string, Place> by_node;
   for (const Hole& hole : *situation.holes) {
-    const Node* node = node_of(situation, hole.node);
+    const auto known = nodes.find(hole.node);
+    const Node* node = known == nodes.end() ? nullptr : known->second;
     Place place{.node = node == nullptr ? Node{.name = hole.node} : *node,
                 .room = room_in(hole, node),
                 .lasts = hole.lasts ? *hole.lasts - start_up : options.longest,
