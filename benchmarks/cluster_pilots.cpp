@@ -14,12 +14,15 @@ constexpr std::chrono::seconds patience{30};
 
 }  // namespace
 
-Result<std::uint64_t> ClusterPilots::submit(unsigned cores, std::optional<ByteCount> memory) const {
+Result<std::uint64_t> ClusterPilots::submit(unsigned cores, const PilotExtras& extras) const {
   std::vector<std::string> command{PROGRAMS "/orchid", "pilot", "start", "--json"};
   command.insert(command.end(), {"--address", gateway_.host_and_port, "--host-identity", "node"});
   command.insert(command.end(), {"--partition", "idle", "--time", "10m"});
   command.insert(command.end(), {"--cores", std::to_string(cores)});
-  if (memory) command.insert(command.end(), {"--memory", std::to_string(memory->value)});
+  if (extras.memory)
+    command.insert(command.end(), {"--memory", std::to_string(extras.memory->value)});
+  if (extras.bandwidth_cap)
+    command.insert(command.end(), {"--bandwidth-cap", std::to_string(extras.bandwidth_cap->value)});
   const auto started =
       output_of({.command = std::move(command),
                  .environment = {cluster_.environment(), "ORCHID_GATEWAY=unix:" + gateway_.socket}},
@@ -28,8 +31,8 @@ Result<std::uint64_t> ClusterPilots::submit(unsigned cores, std::optional<ByteCo
   return nlohmann::json::parse(*started).at("pilots").at(0).at("job").get<std::uint64_t>();
 }
 
-Result<void> ClusterPilots::start(unsigned cores, std::optional<ByteCount> memory) {
-  if (auto submitted = submit(cores, memory); !submitted) return fail(std::move(submitted.error()));
+Result<void> ClusterPilots::start(unsigned cores, const PilotExtras& extras) {
+  if (auto submitted = submit(cores, extras); !submitted) return fail(std::move(submitted.error()));
   return wait_until("the pilot has joined", [this] { return has_joined(); });
 }
 

@@ -11,6 +11,11 @@
 
 namespace orchid::bench {
 
+struct PilotExtras {
+  std::optional<ByteCount> memory{};         // nothing: what a worker on each core needs
+  std::optional<ByteCount> bandwidth_cap{};  // of memory, in a second
+};
+
 /// Used by one thread.
 class ClusterPilots {
  public:
@@ -21,12 +26,11 @@ class ClusterPilots {
   ClusterPilots(BatchCluster& cluster, Gateway gateway, Client client)
       : cluster_(cluster), gateway_(std::move(gateway)), client_(std::move(client)) {}
 
-  /// Into the partition of preemptible jobs; the number of the job. Without `memory` a pilot has
-  /// what a worker on each core needs. Errors: `timed_out`, and those of the command.
-  [[nodiscard]] Result<std::uint64_t> submit(unsigned cores,
-                                             std::optional<ByteCount> memory = {}) const;
+  /// Into the partition of preemptible jobs; the number of the job. Errors: `timed_out`, and those
+  /// of the command.
+  [[nodiscard]] Result<std::uint64_t> submit(unsigned cores, const PilotExtras& extras = {}) const;
   /// The same; returns when its executor has joined.
-  [[nodiscard]] Result<void> start(unsigned cores, std::optional<ByteCount> memory = {});
+  [[nodiscard]] Result<void> start(unsigned cores, const PilotExtras& extras = {});
   /// In its place a job whose step is `sleep`, started as a pilot's is; returns when it runs.
   [[nodiscard]] Result<void> start_sleep(unsigned cores);
 

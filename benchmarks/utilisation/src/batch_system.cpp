@@ -107,10 +107,13 @@ FreeProfile BatchSystem::profile_with_pilots(SimTime now, FreeProfile profile) c
   return profile;
 }
 
-/// Ends pilots of a node, the youngest first, until so many cores of it are idle.
+/// Ends pilots of a node, the youngest first, until so many cores of it are idle, or all of them.
 std::uint32_t BatchSystem::make_room(NodeShare share, Events& events) {
   std::uint32_t gone = 0;
-  while (ledger_.idle(share.node).size() < share.cores) {
+  const bool all = options_.preemption.who == PreemptedPilots::all_of_a_node &&
+                   ledger_.idle(share.node).size() < share.cores;
+  while (ledger_.idle(share.node).size() < share.cores ||
+         (all && ledger_.pilots(share.node).size() != 0)) {
     const Pilot* youngest = nullptr;
     for (const auto& [id, pilot] : running_pilots_)
       if (pilot.node == share.node && (youngest == nullptr || pilot.started >= youngest->started))
@@ -124,8 +127,9 @@ std::uint32_t BatchSystem::make_room(NodeShare share, Events& events) {
 }
 
 SimTime BatchSystem::reclaim_time() {
-  const SimTime time = draw(options_.reclaim_least, options_.reclaim_most);
-  const bool late = draw(SimTime(0), SimTime(99)) < SimTime(options_.late_looks);
+  const Preemption& model = options_.preemption;
+  const SimTime time = draw(model.reclaim_least, model.reclaim_most);
+  const bool late = draw(SimTime(0), SimTime(99)) < SimTime(model.late_looks);
   return late ? time + second_look : time;
 }
 
@@ -150,6 +154,8 @@ void BatchSystem::start(const TraceJob& job, const std::vector<std::int32_t>& fr
     delay += draw(preemption_least, preemption_most);
     if (job.submitted == now) pass = draw(SimTime(0), longest_until_pass);
   }
+  if (const auto* given = options_.preemption.given)
+    if (const auto found = given->find(job.id); found != given->end()) delay = found->second;
   const SimTime at = now + pass + delay;
   running.limit_ends = at + job.limit;
   running_.emplace(job.id, std::move(running));

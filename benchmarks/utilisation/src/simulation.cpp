@@ -30,9 +30,7 @@ class Simulation {
         policy_(policy),
         batch_({.shape = options.shape,
                 .counted = options.counted,
-                .reclaim_least = options.reclaim_least,
-                .reclaim_most = options.reclaim_most,
-                .late_looks = options.late_looks,
+                .preemption = options.preemption,
                 .seed = options.seed}),
         load_({.shape = options.shape, .counted = options.counted}) {}
 
@@ -110,6 +108,7 @@ class Simulation {
     }
     for (const BatchSystem::JobStart& start : events.jobs) {
       plan(start.ends, Happening::job_end, start.job);
+      if (start.delay != SimTime(0)) report_.later.emplace(start.job, start.pass + start.delay);
       if (now < options_.counted.from) continue;
       ++report_.jobs;
       whole_wait_ += start.waited;

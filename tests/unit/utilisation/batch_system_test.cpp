@@ -102,6 +102,35 @@ TEST_CASE("the youngest pilot of a node goes first, whole, and the job starts a 
   CHECK_FALSE(batch.audit());
 }
 
+TEST_CASE(
+    "all pilots of a node go where preemption takes whole nodes, and none where cores are idle") {
+  BatchSystem batch({.shape = {.nodes = 1, .cores_per_node = 8},
+                     .counted = {SimTime(0), std::chrono::hours(24)},
+                     .preemption = {.who = PreemptedPilots::all_of_a_node}});
+  (void)batch.submit(PilotJob{.cores = 3, .length = minutes(60), .node = {}});
+  (void)batch.submit(PilotJob{.cores = 3, .length = minutes(60), .node = {}});
+  (void)batch.first_in_order_pass(SimTime(0));
+  batch.submit(job(1, 2, minutes(60)));
+  CHECK(batch.first_in_order_pass(seconds(1)).pilots_preempted.empty());
+  batch.submit(job(2, 1, minutes(60)));
+  CHECK(batch.first_in_order_pass(seconds(2)).pilots_preempted.size() == 2);
+  CHECK(batch.ledger().idle(0).size() == 5);
+  CHECK_FALSE(batch.audit());
+}
+
+TEST_CASE("a job that is given a delay starts so much later, without any pilot") {
+  const std::map<std::uint64_t, SimTime> given{{2, seconds(7)}};
+  BatchSystem batch({.shape = two_nodes,
+                     .counted = {SimTime(0), std::chrono::hours(24)},
+                     .preemption = {.given = &given}});
+  batch.submit(job(1, 1, minutes(60)));
+  batch.submit(job(2, 1, minutes(60)));
+  const auto events = batch.first_in_order_pass(seconds(1));
+  REQUIRE(events.jobs.size() == 2);
+  CHECK(events.jobs[0].at == seconds(1));
+  CHECK(events.jobs[1].at == seconds(8));
+}
+
 TEST_CASE("one that has to preempt at its submission waits for slurmctld's next pass, too") {
   SimTime longest{0};
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {

@@ -8,8 +8,11 @@
 //   one before it (conservative, as Slurm's), with the limits that users gave; whoever's plan is
 //   now, starts. A pilot starts where it would end before a planned job needs its cores.
 // - For batch jobs, cores of pilots are as good as idle ones. They take idle ones where there are
-//   enough; else the youngest pilots of the chosen nodes go, whole, and the job starts when they
-//   are gone.
+//   enough; else the youngest pilots of the chosen nodes go, each as a whole, until there are
+//   enough
+//   (`preempt_youngest_first`; otherwise Slurm takes them in an order that does not care how old
+//   they are), and the job starts when they are gone. Slurm's documentation has backfill preempt
+//   all of a node instead; `PreemptedPilots::all_of_a_node` is that, in all passes.
 #pragma once
 #include <deque>
 #include <map>
@@ -43,15 +46,26 @@ struct Pilot {
   SimTime ends{0};  // as the batch system knows it
 };
 
+/// Which pilots of a node go when a batch job needs some of their cores.
+enum class PreemptedPilots : std::uint8_t { as_many_as_needed, all_of_a_node };
+
+/// What a batch job waits for when pilots have to go.
+struct Preemption {
+  PreemptedPilots who = PreemptedPilots::as_many_as_needed;
+  SimTime reclaim_least = utilisation::reclaim_least;
+  SimTime reclaim_most = utilisation::reclaim_most;
+  int late_looks = utilisation::late_looks;  // of 100 pilots
+  /// Not by pilots: each of these jobs starts so much later than it could.
+  const std::map<std::uint64_t, SimTime>* given = nullptr;
+};
+
 /// Owned by the thread of its simulation.
 class BatchSystem {
  public:
   struct Options {
     ClusterShape shape;
     Span counted;
-    SimTime reclaim_least = utilisation::reclaim_least;
-    SimTime reclaim_most = utilisation::reclaim_most;
-    int late_looks = utilisation::late_looks;  // of 100 pilots
+    Preemption preemption{};
     std::uint64_t seed = 1;
   };
   explicit BatchSystem(const Options& options);

@@ -12,9 +12,7 @@ namespace orchid::utilisation {
 struct RunOptions {
   ClusterShape shape;
   Span counted;
-  SimTime reclaim_least = utilisation::reclaim_least;
-  SimTime reclaim_most = utilisation::reclaim_most;
-  int late_looks = utilisation::late_looks;  // of 100 pilots
+  Preemption preemption{};
   std::uint64_t seed = 1;
   bool audit = false;  // counts all cores again after each event: slow
 };
@@ -36,6 +34,7 @@ struct RunReport {
   std::uint64_t jobs = 0;                   // started in the counted time
   std::vector<double> delays_ms;            // of those that had to wait for pilots to go
   std::vector<double> delays_with_pass_ms;  // with the time until slurmctld lets these go
+  std::map<std::uint64_t, SimTime> later;   // the same of all jobs that had any, by job
   double mean_wait_seconds = 0;             // of all of them, since their submission
   std::uint64_t pilots_started = 0;
   std::uint64_t pilots_preempted = 0;
