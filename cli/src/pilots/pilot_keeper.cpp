@@ -211,7 +211,8 @@ void PilotKeeper::cancel(const pilot::CancelPilot& unwanted) {
   if (const auto found = submitted_.find(unwanted.job); found != submitted_.end())
     found->second.cancelled = true;
   parts_.say(fmt::format("cancelled pilot {}: {}", unwanted.job,
-                         unwanted.missed ? "what it waits for is taken" : "nobody has used it"));
+                         unwanted.missed ? "what it waits for is taken, or Slurm does not give it"
+                                         : "nobody has used it"));
 }
 
 bool PilotKeeper::submit(const pilot::SubmitPilot& wanted, MonotonicTime now) {

@@ -68,7 +68,8 @@ pilot::Pilot pilot_of(const pilot::PilotJob& job, const std::map<std::uint64_t, 
                    .cores = job.cpus,
                    .runs = !job.waits(),
                    .ends = {},
-                   .node = job.waits() ? "" : job.reason};
+                   .node = job.waits() ? "" : job.reason,
+                   .no_room = job.waits() && job.reason == "(Resources)"};
   if (const auto left = parse_duration(job.left); one.runs && left)
     one.ends = now + std::chrono::duration_cast<milliseconds>(*left);
   if (const auto found = joined.find(job.job); found != joined.end()) {

@@ -66,7 +66,8 @@ Result<void> check(const PilotOptions& o) {
     return fail(ErrorCode::bad_configuration,
                 "a pilot has at least 1 core, and its least cores are not over its most");
   if (o.grow_after.count() < 0 || o.shrink_after.count() < 1 || o.renew_before.count() < 0 ||
-      o.missed_after.count() < 0 || o.first_pause.count() < 1 || o.longest_pause < o.first_pause)
+      o.missed_after.count() < 0 || o.no_room_after.count() < 0 || o.no_start_after.count() < 0 ||
+      o.first_pause.count() < 1 || o.longest_pause < o.first_pause)
     return fail(ErrorCode::bad_configuration, "the pilots' times must be positive, in seconds");
   if (o.renew_before >= o.shortest)
     return fail(ErrorCode::bad_configuration,
@@ -76,7 +77,11 @@ Result<void> check(const PilotOptions& o) {
 }
 
 PilotController::PilotController(PilotOptions options)
-    : options_(options), pause_(options.first_pause) {
+    : options_(options),
+      pause_(options.first_pause),
+      holes_({.gone_after = options.missed_after,
+              .no_room_after = options.no_room_after,
+              .no_start_after = options.no_start_after}) {
   // Halves: backfill can place the short ones in holes that are too short for others.
   for (seconds length = options_.longest; length > options_.shortest; length /= 2)
     lengths_.push_back(length);
@@ -196,25 +201,23 @@ void PilotController::cancel_idle(MonotonicTime now, const Situation& situation,
 }
 
 /// A pilot waits for a hole that has become too small: backfill will not start it before its node
-/// has that many cores again, and it keeps others from waiting for what is there.
+/// has that many cores again, and it keeps others from waiting for what is there. Where short jobs
+/// take the hole again and again, or Slurm knows better, another node is tried.
 void PilotController::cancel_missed(MonotonicTime now, Situation& situation,
                                     std::vector<PilotAction>& actions) {
   if (!situation.holes) return;
-  std::map<std::uint64_t, MonotonicTime> missed;
+  holes_.begin(now);
   std::erase_if(situation.pilots, [&](const Pilot& pilot) {
     if (pilot.runs || pilot.node.empty() || !pilot.for_hole) return false;
     const bool fits = std::ranges::any_of(*situation.holes, [&](const Hole& hole) {
       return hole.node == pilot.node && hole.cores >= pilot.cores && hole.gpus >= pilot.gpus;
     });
-    if (fits) return false;
-    const auto known = missed_since_.find(pilot.job);
-    const MonotonicTime since = known == missed_since_.end() ? now : known->second;
-    missed.emplace(pilot.job, since);
-    if (now - since < options_.missed_after) return false;
+    const Wait wait = holes_.look(pilot.job, {.hole_is_there = fits, .no_room = pilot.no_room});
+    if (wait == Wait::may_end) return false;
+    if (wait == Wait::not_given) avoided_until_[pilot.node] = now + options_.avoid_node_for;
     actions.emplace_back(CancelPilot{.job = pilot.job, .missed = true});
     return true;
   });
-  missed_since_ = std::move(missed);
 }
 
 std::vector<PilotAction> PilotController::decide(MonotonicTime now, Situation situation) {

@@ -159,6 +159,7 @@ def what_is_wrong_is_said(site):
     status, said = refusal(site, "--partition", "idle", environment={"PATH": "/nonexistent"})
     expect(status == 3 and "no Slurm here" in said, f"no Slurm: {status} {said}")
     with_another_munge(site)
+    without_a_good_configuration(site)
     site.cluster.manage("stop", "slurmctld")
     status, said = refusal(site, "--partition", "idle")
     expect(status == 3 and "slurmctld does not answer" in said, f"no slurmctld: {status} {said}")
@@ -181,6 +182,15 @@ def with_another_munge(site):
         with munged(site.cluster, clock) as configuration:
             status, said = refusal(site, "--partition", "idle", environment={"SLURM_CONF": str(configuration)})
             expect(status == 6 and "munge" in said and "clock" in said, f"{what}: {status} {said}")
+
+
+def without_a_good_configuration(site):
+    damaged = site.folder / "slurm.conf"
+    damaged.write_text(site.cluster.configuration.read_text() + "ThisIs=nothing that Slurm knows\n")
+    for what, configuration in (("none", site.folder / "nothing.conf"), ("a damaged one", damaged)):
+        status, said = refusal(site, "--partition", "idle", environment={"SLURM_CONF": str(configuration)})
+        # Without one Slurm's commands look for a server that has it, for longer than anybody waits for them.
+        expect(status == 3 and "slurm.conf" in said and ("no usable" in said or "cannot be read" in said), f"{what}: {status} {said}")
 
 
 def pilots_of_a_killed_gateway_end_by_themselves(site):

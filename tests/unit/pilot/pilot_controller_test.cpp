@@ -157,6 +157,30 @@ TEST_CASE("a pilot that waits for a hole which is gone makes room for one that i
   CHECK(cancelled(controller.decide(start + 3h, situation)).empty());
 }
 
+TEST_CASE("where no room is found, or nothing started for long, another node is tried") {
+  const std::vector<Hole> both{{.node = "n1", .cores = 4, .lasts = std::nullopt},
+                               {.node = "n2", .cores = 2, .lasts = std::nullopt}};
+  const auto waits_on_n1 = [&](bool no_room) {
+    PilotController controller({.most_queued = 1, .most_cores = 4});
+    const Situation situation{.demand = one_core(2),
+                              .pilots = {{.job = 1, .cores = 2, .node = "n1", .no_room = no_room}},
+                              .holes = both};
+    for (auto now = start;; now += 1s) {
+      REQUIRE(now < start + 10min);
+      const auto actions = controller.decide(now, situation);
+      if (actions.empty()) continue;
+      CHECK(cancelled(actions) == std::vector<std::uint64_t>{1});
+      const Situation next{.demand = one_core(2), .pilots = {}, .holes = both};
+      const auto submitted = submissions(controller.decide(now + 2s, next));
+      REQUIRE(submitted.size() == 1);
+      CHECK(submitted[0].node == "n2");
+      return now - start;
+    }
+  };
+  CHECK(waits_on_n1(true) == 45s);
+  CHECK(waits_on_n1(false) == 300s);
+}
+
 TEST_CASE("a pilot is as wide as the widest worker that it is for") {
   PilotController controller({.most_queued = 8, .most_cores = 8});
   const std::vector<Hole> holes{{.node = "n1", .cores = 3, .lasts = std::nullopt},

@@ -16,6 +16,7 @@
 #include "foundation/clock.h"
 #include "foundation/result.h"
 #include "foundation/units.h"
+#include "pilot/hole_watch.h"
 #include "pilot/worker_demand.h"
 
 namespace orchid::pilot {
@@ -28,11 +29,13 @@ struct PilotOptions {
   ByteCount memory_per_core;           // of a pilot, at least; 0: what its workers want
   std::chrono::seconds shortest{120};  // a pilot's time; a shorter hole is left alone
   std::chrono::seconds longest{3600};
-  std::chrono::seconds grow_after{2};     // so long demand has to last
-  std::chrono::seconds shrink_after{60};  // so long a pilot has to be idle
-  std::chrono::seconds renew_before{60};  // the end of a pilot that is used
-  std::chrono::seconds missed_after{10};  // so long a pilot waits for a hole that is gone
-  std::chrono::seconds first_pause{5};    // after a pilot that failed; doubles
+  std::chrono::seconds grow_after{2};        // so long demand has to last
+  std::chrono::seconds shrink_after{60};     // so long a pilot has to be idle
+  std::chrono::seconds renew_before{60};     // the end of a pilot that is used
+  std::chrono::seconds missed_after{10};     // so long a pilot waits for a hole that is gone
+  std::chrono::seconds no_room_after{45};    // longer than backfill's interval, 30 s by default
+  std::chrono::seconds no_start_after{300};  // a pilot waits for a hole that seems to be there
+  std::chrono::seconds first_pause{5};       // after a pilot that failed; doubles
   std::chrono::seconds longest_pause{600};
   std::chrono::seconds avoid_node_for{600};  // on which a pilot has failed
 };
@@ -57,6 +60,7 @@ struct Pilot {
   std::uint32_t widest_worker = 0;      // cores of the widest of its workers
   std::vector<std::string> features{};  // that it was asked with, where its node is not known
   bool for_hole = true;  // it waits for what was free of its node; false: for whatever comes free
+  bool no_room = false;  // the batch system has tried to start it, and found no room
 };
 
 /// What of a node nobody has, and how long that lasts. Of several holes of one
@@ -142,9 +146,9 @@ class PilotController {
   std::optional<MonotonicTime> short_since_;  // of capacity
   std::optional<MonotonicTime> paused_until_;
   std::chrono::seconds pause_;
-  std::map<std::uint64_t, MonotonicTime> idle_since_;    // pilots, by job
-  std::map<std::uint64_t, MonotonicTime> missed_since_;  // those whose hole is gone
-  std::map<std::string, MonotonicTime> avoided_until_;   // nodes
+  std::map<std::uint64_t, MonotonicTime> idle_since_;   // pilots, by job
+  HoleWatch holes_;                                     // of pilots that wait
+  std::map<std::string, MonotonicTime> avoided_until_;  // nodes
   std::vector<std::string> hopeless_;
 };
 
