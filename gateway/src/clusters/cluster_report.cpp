@@ -23,17 +23,23 @@ std::string_view state_of(const ClusterState& state) {
   return state.report.is_current ? "current" : "stale";
 }
 
-/// What was told for a time on the cluster's clock, as seconds from when it was told, less its age.
-Json forecast_json(const std::vector<SourceWindow>& windows, ClusterTime told, std::int64_t age_s) {
+/// The cluster's clock, which need not be ours: what it showed with the last update, and the time
+/// since that by our own. Sources report often without an update, since nothing has changed.
+ClusterTime cluster_now(const ClusterState& state, MonotonicTime now) {
+  const auto since = std::chrono::duration_cast<std::chrono::seconds>(now - state.told);
+  return state.inventory.time() + std::max<std::int64_t>(0, since.count());
+}
+
+/// What was told for a time on the cluster's clock, as seconds from now.
+Json forecast_json(const std::vector<SourceWindow>& windows, ClusterTime now) {
   Json list = Json::array();
   for (const SourceWindow& window : windows) {
-    const std::int64_t until = window.until - told - age_s;
+    const std::int64_t until = window.until - now;
     if (window.until != 0 && until <= 0) continue;
-    Json entry{
-        {"from_s", window.from == 0 ? 0 : std::max<std::int64_t>(0, window.from - told - age_s)},
-        {"cores", window.cores},
-        {"memory_bytes", window.memory.value},
-        {"gpus", window.gpus}};
+    Json entry{{"from_s", window.from == 0 ? 0 : std::max<std::int64_t>(0, window.from - now)},
+               {"cores", window.cores},
+               {"memory_bytes", window.memory.value},
+               {"gpus", window.gpus}};
     if (window.until != 0) entry["until_s"] = until;
     list.push_back(std::move(entry));
   }
@@ -64,13 +70,12 @@ Json node_json(const SourceNode& node) {
 }
 
 Json cluster_json(const ClusterState& state, MonotonicTime now) {
-  const auto age_s = static_cast<std::int64_t>(age_ms(state, now) / 1000);
   Json nodes = Json::array();
   const auto& forecasts = state.inventory.forecasts();
   for (const auto& [name, node] : state.inventory.nodes()) {
     Json json = node_json(node);
     if (const auto found = forecasts.find(name); found != forecasts.end())
-      json["forecast"] = forecast_json(found->second, state.inventory.time(), age_s);
+      json["forecast"] = forecast_json(found->second, cluster_now(state, now));
     nodes.push_back(std::move(json));
   }
   return {{"source", state.source},

@@ -15,7 +15,7 @@ Result<SourceConversation::Heard> SourceConversation::line(std::string_view text
     return fail(error->code, error->message);
   if (const auto* hello = std::get_if<SourceHello>(&*message)) return greeted(*hello);
   if (!greeted_) return fail(ErrorCode::bad_request, "a source's first line must be a hello");
-  if (auto* update = std::get_if<SourceUpdate>(&*message)) return updated(std::move(*update));
+  if (auto* update = std::get_if<SourceUpdate>(&*message)) return updated(std::move(*update), now);
   state_.report = std::get<SourceReport>(std::move(*message));
   state_.trouble = state_.report.message;
   return Heard{};
@@ -33,7 +33,7 @@ Result<SourceConversation::Heard> SourceConversation::greeted(const SourceHello&
   return Heard{.answer = SourceStart{}};
 }
 
-SourceConversation::Heard SourceConversation::updated(SourceUpdate update) {
+SourceConversation::Heard SourceConversation::updated(SourceUpdate update, MonotonicTime now) {
   SourceInventory& inventory = has_replaced_ ? state_.inventory : first_;
   const auto complete = inventory.apply(std::move(update));
   if (!complete) {
@@ -43,6 +43,7 @@ SourceConversation::Heard SourceConversation::updated(SourceUpdate update) {
   }
   if (!*complete) return {};
   if (!std::exchange(has_replaced_, true)) state_.inventory = std::move(first_);
+  state_.told = now;
   return {.inventory_changed = true};
 }
 

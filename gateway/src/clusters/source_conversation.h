@@ -20,6 +20,7 @@ struct ClusterState {
   SourceInventory inventory;
   SourceReport report{.is_current = false, .message = "it has not said anything yet"};
   MonotonicTime heard;  // when `report` or an update came
+  MonotonicTime told;   // when the last complete update of `inventory` came
   bool running = false;
   std::uint64_t starts = 0;
   std::string trouble;  // why it does not run, or what it said last; "" when all is well
@@ -39,7 +40,7 @@ class SourceConversation {
 
  private:
   [[nodiscard]] Result<Heard> greeted(const SourceHello& hello);
-  [[nodiscard]] Heard updated(SourceUpdate update);
+  [[nodiscard]] Heard updated(SourceUpdate update, MonotonicTime now);
 
   ClusterState& state_;
   SourceInventory first_;  // until its full update is complete, and replaces what is known

@@ -46,8 +46,9 @@ SourceUpdate full(std::vector<SourceNode> nodes, std::vector<SourceJob> jobs,
           .jobs = std::move(jobs)};
 }
 
-SourceConversation::Heard heard(SourceConversation& source, const std::string& line) {
-  auto result = source.line(line, start);
+SourceConversation::Heard heard(SourceConversation& source, const std::string& line,
+                                MonotonicTime now = start) {
+  auto result = source.line(line, now);
   REQUIRE_MESSAGE(result.has_value(), (result ? "" : result.error().message));
   return *result;
 }
@@ -408,6 +409,7 @@ TEST_CASE("the report counts a forecast from now, and leaves out what is past") 
   state.hello.cluster = "fern";
   state.running = true;
   state.heard = start;
+  state.told = start - std::chrono::seconds(2);
   state.report = {.is_current = true, .age_ms = 2'000, .counters = {{"requests", 12}}};
   SourceUpdate update = full({node("n1", 4), node("n2", 2)}, {});
   update.forecasts = {{.node = "n1",
@@ -440,6 +442,33 @@ TEST_CASE("the report counts a forecast from now, and leaves out what is past") 
   CHECK(metrics.find("orchid_source_cores_free{source=\"slurm\",cluster=\"fern\"} 6\n") !=
         std::string::npos);
   CHECK(clusters_metrics({}, later).empty());
+}
+
+TEST_CASE("a forecast goes on while reports say that nothing has changed") {
+  ClusterState state;
+  SourceConversation source(state);
+  heard(source, hello);
+  SourceUpdate update = full({node("n1", 4)}, {});
+  update.forecasts = {{.node = "n1",
+                       .windows = {{.from = 0, .until = 4'600, .cores = 4},
+                                   {.from = 4'600, .until = 0, .cores = 1}}}};
+  heard(source, encode(update)[0]);
+  const auto windows_at = [&](MonotonicTime now) {
+    heard(source, encode(SourceReport{.is_current = true, .age_ms = 100}), now);
+    return clusters_json({&state}, now)[0]["nodes"][0]["forecast"];
+  };
+  CHECK(windows_at(start)[0]["until_s"] == 3'600);
+  CHECK(windows_at(start + std::chrono::minutes(50))[0]["until_s"] == 600);
+  CHECK(windows_at(start + std::chrono::minutes(50))[1]["from_s"] == 600);
+  CHECK(windows_at(start + std::chrono::minutes(60))[0]["cores"] == 1);
+  // A process that is started again has told nothing before its update is complete.
+  SourceConversation second(state);
+  heard(second, hello, start + std::chrono::minutes(50));
+  auto part = nlohmann::json::parse(encode(update)[0]);
+  part["more"] = true;
+  heard(second, part.dump(), start + std::chrono::minutes(50));
+  CHECK(clusters_json({&state}, start + std::chrono::minutes(
+                                            50))[0]["nodes"][0]["forecast"][0]["until_s"] == 600);
 }
 
 TEST_CASE("sources are named, found by themselves where Slurm is, or paths") {
