@@ -90,6 +90,19 @@ def queues(cluster):
     cluster.clear()
 
 
+def completing_in_part():
+    """Of two nodes, with other cores on each."""
+    with slurm_cluster.held_node("n2") as (epilog, hold):
+        with slurm_cluster.started(*NODES, "--option", epilog) as cluster:
+            running(cluster, "-n4", "-w", "n1", "-t", "10")
+            job = running(cluster, "-N2", "-n16", "-w", "n1,n2", "-t", "10")
+            cluster.run("scancel", str(job))
+            slurm_cluster.wait_until(lambda: "NodeList=n2" in cluster.run("scontrol", "show", "job", str(job)), "it has left n1",
+                                     lambda: cluster.run("scontrol", "show", "job", str(job)))
+            record(cluster, "completing_in_part")
+            hold.unlink()
+
+
 def main():
     with slurm_cluster.started(*NODES) as cluster:
         usual_situations(cluster)
@@ -102,6 +115,7 @@ def main():
     with slurm_cluster.started(*NODES, "--node-option", "CoreSpecCount=2 MemSpecLimit=512") as cluster:
         running(cluster, "-n4", "-w", "n1", "-t", "10")
         record(cluster, "core_specialisation")
+    completing_in_part()
 
 
 if __name__ == "__main__":

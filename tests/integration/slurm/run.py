@@ -214,6 +214,23 @@ def what_a_site_hides_else_is_no_obstacle_or_is_named():
         expect(code == "denied" and "PrivateData=nodes" in message and "pilots" in message, f"without nodes nothing is known: {message}")
 
 
+def a_job_keeps_its_own_cores_of_the_nodes_that_it_has_not_left():
+    with slurm_cluster.held_node("n2") as (epilog, hold):
+        with started(*NODES, "--option", epilog) as cluster, source_of(cluster) as source:
+            source.start()
+            run_job(cluster, "-n4", "-w", "n1", "-t", "10")
+            job = run_job(cluster, "-N2", "-n16", "-w", "n1,n2", "-t", "10")
+            source.wait(lambda: len(source.jobs.get(job, {}).get("shares", [])) == 2, "it is on both nodes")
+            first, second = source.jobs[job]["shares"]
+            expect(first["cores"] != second["cores"], f"and has other cores on each: {first} {second}")
+            cluster.run("scancel", str(job))
+            source.wait(lambda: job in source.jobs and len(source.jobs[job]["shares"]) == 1, "it has left one")
+            known = source.jobs[job]
+            expect(known["state"] == "completing" and known["shares"] == [second], f"it has the same cores on the other: {known}")
+            hold.unlink()
+            source.wait(lambda: source.nodes["n2"]["free_cores"] == "0-7", "until it has left that, too")
+
+
 def refusal(cluster, *options, environment=None, user=None):
     """The error that orchid-slurm --once ends with; its exit status fits."""
     done = subprocess.run([PROGRAM, "--once", *options], env={**cluster.environment(), **(environment or {})}, capture_output=True,
@@ -274,7 +291,8 @@ def main():
     cases = [jobs_take_cores_and_give_them_back, exclusive_suspended_and_array_jobs_are_counted, backfill_bounds_the_hole,
              everything_is_told_again_when_asked, it_keeps_its_budget, what_is_wrong_is_said, another_munge_is_said, nodes_that_take_no_work_say_why,
              it_waits_for_slurmctld_and_comes_back, it_never_hangs_with_slurmctld]
-    with_own_clusters = [jobs_of_others_may_be_hidden, what_a_site_hides_else_is_no_obstacle_or_is_named]
+    with_own_clusters = [jobs_of_others_may_be_hidden, what_a_site_hides_else_is_no_obstacle_or_is_named,
+                         a_job_keeps_its_own_cores_of_the_nodes_that_it_has_not_left]
     cases, with_own_clusters = chosen(cases, with_own_clusters, wanted=sys.argv[4:])
     if cases:
         with started(*NODES) as cluster:

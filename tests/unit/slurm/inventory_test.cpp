@@ -83,6 +83,19 @@ TEST_CASE("a job that is completing keeps what it has until it has gone") {
   CHECK(inventory.nodes.at("n1").memory_free == 3584_MiB);
 }
 
+TEST_CASE("of a job that is completing on some of its nodes, each of these has its own cores") {
+  const ClusterTables tables = recorded("completing_in_part");
+  const Inventory inventory = inventory_of(tables);
+  // It had 1-3 and 5-7 of the first node.
+  REQUIRE(inventory.jobs.at(2).state == SourceJobState::completing);
+  const SourceShare& share = only_share(inventory, 2);
+  CHECK(share.node == "n2");
+  CHECK(share.cores == CoreList{0, 4});
+  CHECK(share.memory == 512_MiB);
+  CHECK(inventory.nodes.at("n1").free_cores == CoreList{1, 2, 3, 5, 6, 7});
+  CHECK(inventory.nodes.at("n2").free_cores == CoreList{1, 2, 3, 5, 6, 7});
+}
+
 TEST_CASE(
     "an exclusive job owns all cores and GPUs of its node, and the memory that it asked for") {
   const Inventory inventory = inventory_of(recorded("exclusive"));

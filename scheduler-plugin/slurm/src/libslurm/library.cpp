@@ -79,6 +79,8 @@ const char* find_all(void* handle, Library& library) {
   ORCHID_FIND(get_select_nodeinfo, "slurm_get_select_nodeinfo");
   ORCHID_FIND(cpus_on_node, "slurm_job_cpus_allocated_on_node_id");
   ORCHID_FIND(cores_on_node, "slurm_job_cpus_allocated_str_on_node_id");
+  ORCHID_FIND(cpus_on_named_node, "slurm_job_cpus_allocated_on_node");
+  ORCHID_FIND(cores_on_named_node, "slurm_job_cpus_allocated_str_on_node");
   ORCHID_FIND(hostlist_create, "slurm_hostlist_create");
   ORCHID_FIND(hostlist_shift, "slurm_hostlist_shift");
   ORCHID_FIND(hostlist_destroy, "slurm_hostlist_destroy");

@@ -26,6 +26,8 @@ struct Library {
   decltype(&::slurm_get_select_nodeinfo) get_select_nodeinfo = nullptr;
   decltype(&::slurm_job_cpus_allocated_on_node_id) cpus_on_node = nullptr;
   decltype(&::slurm_job_cpus_allocated_str_on_node_id) cores_on_node = nullptr;
+  decltype(&::slurm_job_cpus_allocated_on_node) cpus_on_named_node = nullptr;
+  decltype(&::slurm_job_cpus_allocated_str_on_node) cores_on_named_node = nullptr;
   decltype(&::slurm_hostlist_create) hostlist_create = nullptr;
   decltype(&::slurm_hostlist_shift) hostlist_shift = nullptr;
   decltype(&::slurm_hostlist_destroy) hostlist_destroy = nullptr;

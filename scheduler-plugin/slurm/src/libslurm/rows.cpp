@@ -80,19 +80,28 @@ std::optional<SourceJobState> state_of(const job_info_t& job) {
   }
 }
 
+/// Of a job that is completing slurmctld names the nodes that it is still on, and tells the cores
+/// of all that it had: there only the name says which they are. (It costs more than the number.)
 std::vector<JobShareRow> shares_of(const Library& library, const job_info_t& job) {
   std::vector<JobShareRow> shares;
   if (job.job_resrcs == nullptr) return shares;
-  for (std::string& name : names_of(library, job.nodes)) {
+  const bool by_name = (job.job_state & JOB_COMPLETING) != 0;
+  const std::vector<std::string> names = names_of(library, job.nodes);
+  for (const std::string& name : names) {
     const int id = static_cast<int>(shares.size());
     JobShareRow& share = shares.emplace_back();
-    share.node = std::move(name);
+    share.node = name;
     std::array<char, 4096> cores{};
-    if (library.cores_on_node(cores.data(), cores.size(), job.job_resrcs, id) == SLURM_SUCCESS)
-      share.cores = cores.data();
-    const int cpus = library.cpus_on_node(job.job_resrcs, id);
+    const int found =
+        by_name
+            ? library.cores_on_named_node(cores.data(), cores.size(), job.job_resrcs, name.c_str())
+            : library.cores_on_node(cores.data(), cores.size(), job.job_resrcs, id);
+    if (found == SLURM_SUCCESS) share.cores = cores.data();
+    const int cpus = by_name ? library.cpus_on_named_node(job.job_resrcs, name.c_str())
+                             : library.cpus_on_node(job.job_resrcs, id);
     share.cpus = cpus > 0 ? static_cast<std::uint32_t>(cpus) : 0;
-    if (job.gres_detail_str != nullptr && static_cast<std::uint32_t>(id) < job.gres_detail_cnt)
+    // While a job is completing Slurm 22.05 tells none of its GPUs.
+    if (job.gres_detail_str != nullptr && job.gres_detail_cnt == names.size())
       share.gres = text(job.gres_detail_str[id]);
   }
   return shares;
