@@ -56,7 +56,9 @@ Amount wanted_of(const JobRow& job, const SourceNode& node) {
   const std::uint32_t cpus = (job.cpus_wanted + nodes - 1) / nodes;
   const std::uint32_t cores = (cpus + node.threads_per_core - 1) / node.threads_per_core;
   const std::uint64_t mib = job.memory_is_per_cpu ? job.memory_mib * cpus : job.memory_mib;
-  return {cores, static_cast<std::int64_t>(mib << 20), count_of(parse_gpus(job.gres_wanted))};
+  const std::int64_t gpus =
+      static_cast<std::int64_t>(count_of(parse_gpus(job.gres_wanted))) * job.gres_times;
+  return {cores, static_cast<std::int64_t>(mib << 20), gpus};
 }
 
 void add_planned_starts(StepsByNode& steps, const ClusterTables& tables, const Inventory& inventory,

@@ -56,22 +56,24 @@ Json to_json(const JobRow& r) {
   for (const JobShareRow& share : r.shares)
     shares.push_back(
         {{"node", share.node}, {"cores", share.cores}, {"cpus", share.cpus}, {"gres", share.gres}});
-  return {{"id", r.id},
-          {"array", r.array},
-          {"array_tasks", r.array_tasks},
-          {"uid", r.uid},
-          {"partition", r.partition},
-          {"state", to_string(r.state)},
-          {"exclusive", r.exclusive},
-          {"start_time", r.start_time},
-          {"end_time", r.end_time},
-          {"memory_mib", r.memory_mib},
-          {"memory_is_per_cpu", r.memory_is_per_cpu},
-          {"nodes_wanted", r.nodes_wanted},
-          {"cpus_wanted", r.cpus_wanted},
-          {"gres_wanted", r.gres_wanted},
-          {"planned_nodes", r.planned_nodes},
-          {"shares", std::move(shares)}};
+  Json json{{"id", r.id},
+            {"array", r.array},
+            {"array_tasks", r.array_tasks},
+            {"uid", r.uid},
+            {"partition", r.partition},
+            {"state", to_string(r.state)},
+            {"exclusive", r.exclusive},
+            {"start_time", r.start_time},
+            {"end_time", r.end_time},
+            {"memory_mib", r.memory_mib},
+            {"memory_is_per_cpu", r.memory_is_per_cpu},
+            {"nodes_wanted", r.nodes_wanted},
+            {"cpus_wanted", r.cpus_wanted},
+            {"gres_wanted", r.gres_wanted},
+            {"planned_nodes", r.planned_nodes},
+            {"shares", std::move(shares)}};
+  if (r.gres_times != 1) json["gres_times"] = r.gres_times;
+  return json;
 }
 
 void read(const Json& json, JobRow& r) {
@@ -90,6 +92,7 @@ void read(const Json& json, JobRow& r) {
   json.at("nodes_wanted").get_to(r.nodes_wanted);
   json.at("cpus_wanted").get_to(r.cpus_wanted);
   json.at("gres_wanted").get_to(r.gres_wanted);
+  r.gres_times = json.value("gres_times", 1U);
   json.at("planned_nodes").get_to(r.planned_nodes);
   for (const Json& share : json.at("shares"))
     r.shares.push_back({share.at("node").get<std::string>(), share.at("cores").get<std::string>(),

@@ -90,6 +90,18 @@ def queues(cluster):
     cluster.clear()
 
 
+def planned_gpus():
+    """Of jobs that want them for each task, and for each socket."""
+    with slurm_cluster.started(*NODES) as cluster:
+        for node in ("n1", "n2"):
+            running(cluster, "-n2", "-w", node, "-t", "10", "--gpus=2")
+            options = ("-n2", "--gpus-per-task=1") if node == "n1" else ("-n4", "--sockets-per-node=2", "--gpus-per-socket=1")
+            waiting = cluster.submit("-N1", "-w", node, "-t", "5", *options)
+            slurm_cluster.wait_until(lambda job=waiting: "SchedNodeList=" in cluster.run("scontrol", "show", "job", str(job)),
+                                     "backfill has planned it", lambda: cluster.run("squeue"), seconds=90)
+        record(cluster, "planned_gpus")
+
+
 def completing_in_part():
     """Of two nodes, with other cores on each."""
     with slurm_cluster.held_node("n2") as (epilog, hold):
@@ -115,6 +127,7 @@ def main():
     with slurm_cluster.started(*NODES, "--node-option", "CoreSpecCount=2 MemSpecLimit=512") as cluster:
         running(cluster, "-n4", "-w", "n1", "-t", "10")
         record(cluster, "core_specialisation")
+    planned_gpus()
     completing_in_part()
 
 

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "cluster_poll.h"
 #include "recorded.h"
 
@@ -97,6 +99,35 @@ TEST_CASE("GPUs that a planned job wants are taken") {
   tables.jobs.rows = {planned(1, 1, 1300, 0)};
   tables.jobs.rows[0].gres_wanted = "gres:gpu:1";
   CHECK(forecast(tables).back().gpus == 1);
+}
+
+TEST_CASE("GPUs that a planned job wants for each task or socket are taken for all of them") {
+  ClusterTables tables = empty_node();
+  tables.jobs.rows = {planned(1, 2, 1300, 0)};
+  tables.jobs.rows[0].gres_wanted = "gres:gpu:1";
+  tables.jobs.rows[0].gres_times = 2;
+  CHECK(forecast(tables).back().gpus == 0);
+}
+
+TEST_CASE("the GPUs of a real job that wants one for each task are not free when it is planned") {
+  const ClusterTables tables = recorded("planned_gpus");
+  const Inventory inventory = inventory_of(tables);
+  const JobRow& by_task = tables.jobs.rows.at(1);
+  REQUIRE(by_task.state == SourceJobState::pending);
+  CHECK(by_task.gres_times == 2);
+  const JobRow& by_socket = tables.jobs.rows.at(3);
+  REQUIRE(by_socket.state == SourceJobState::pending);
+  CHECK(by_socket.gres_times == 2);
+  for (const JobRow* job : {&by_task, &by_socket}) {
+    REQUIRE(job->planned_nodes.size() == 1);
+    const auto& windows = inventory.forecasts.at(job->planned_nodes.front());
+    const auto planned_for = [job](const SourceWindow& window) {
+      return window.from == job->start_time;
+    };
+    const auto window = std::ranges::find_if(windows, planned_for);
+    REQUIRE(window != windows.end());
+    CHECK(window->gpus == 0);
+  }
 }
 
 TEST_CASE("a reservation to come takes the node, or its cores, for its time") {

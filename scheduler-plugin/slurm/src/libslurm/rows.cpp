@@ -107,6 +107,32 @@ std::vector<JobShareRow> shares_of(const Library& library, const job_info_t& job
   return shares;
 }
 
+bool is_set(std::uint32_t number) { return number != 0 && number != NO_VAL; }
+bool is_set(std::uint16_t number) { return number != 0 && number != NO_VAL16; }
+
+std::uint32_t tasks_on_each_node(const job_info_t& job) {
+  if (is_set(job.ntasks_per_node)) return job.ntasks_per_node;
+  if (!is_set(job.num_tasks) || !is_set(job.num_nodes)) return 1;
+  return (job.num_tasks + job.num_nodes - 1) / job.num_nodes;
+}
+
+/// What a job that waits wants of each node: by node, by socket (then it says how many it wants) or
+/// by task; or for all of the job, of which nobody says where it will be.
+void set_gres_wanted(JobRow& row, const job_info_t& job) {
+  const auto is_given = [](const char* value) { return value != nullptr && *value != '\0'; };
+  if (is_given(job.tres_per_node)) {
+    row.gres_wanted = job.tres_per_node;
+  } else if (is_given(job.tres_per_socket)) {
+    row.gres_wanted = job.tres_per_socket;
+    row.gres_times = is_set(job.sockets_per_node) ? job.sockets_per_node : 1;
+  } else if (is_given(job.tres_per_task)) {
+    row.gres_wanted = job.tres_per_task;
+    row.gres_times = tasks_on_each_node(job);
+  } else {
+    row.gres_wanted = text(job.tres_per_job);
+  }
+}
+
 std::string array_tasks_of(const job_info_t& job) {
   if (job.array_task_str != nullptr) return job.array_task_str;
   if (job.array_job_id != 0 && job.array_task_id != NO_VAL)
@@ -166,7 +192,7 @@ std::optional<JobRow> make_row(const Library& library, const job_info_t& job) {
   row.nodes_wanted = job.num_nodes;
   row.cpus_wanted = job.num_cpus;
   if (*state == SourceJobState::pending) {
-    row.gres_wanted = text(job.tres_per_node == nullptr ? job.tres_per_job : job.tres_per_node);
+    set_gres_wanted(row, job);
     row.planned_nodes = names_of(library, job.sched_nodes);
     // A start that no node is planned for is only the earliest time that the user allows.
     if (row.planned_nodes.empty()) row.start_time = 0;
