@@ -38,14 +38,34 @@ void take(Steps& steps, const Amount& amount, ClusterTime from, ClusterTime unti
   if (until != never) steps[until] += amount;
 }
 
+/// Until when somebody has a core, by node and number. A job in a reservation has cores that both
+/// hold: they come free with the later end.
+using CoreEnds = std::map<std::string, std::map<std::uint32_t, ClusterTime>>;
+
+void hold(CoreEnds& ends, const std::string& node, const CoreList& cores, ClusterTime until) {
+  for (const std::uint32_t core : cores) {
+    ClusterTime& end = ends[node][core];
+    end = std::max(end, until);
+  }
+}
+
+void add_core_ends(StepsByNode& steps, const CoreEnds& ends) {
+  for (const auto& [node, cores] : ends)
+    for (const auto& [core, end] : cores)
+      if (end != never) steps[node][end].cores += 1;
+}
+
 /// What a running job gives back at its end. One that is overdue ends when it ends.
-void add_ends(StepsByNode& steps, const Inventory& inventory, ClusterTime now) {
+void add_ends(StepsByNode& steps, CoreEnds& ends, const Inventory& inventory, ClusterTime now) {
   for (const auto& [id, job] : inventory.jobs) {
-    if (job.state != SourceJobState::running || job.end_time <= now) continue;
-    for (const SourceShare& share : job.shares)
-      steps[share.node][job.end_time] += {static_cast<std::int64_t>(share.cores.size()),
-                                          static_cast<std::int64_t>(share.memory.value),
-                                          static_cast<std::int64_t>(share.gpus.size())};
+    const bool ends_in_time = job.state == SourceJobState::running && job.end_time > now;
+    const ClusterTime end = ends_in_time ? job.end_time : never;
+    for (const SourceShare& share : job.shares) {
+      hold(ends, share.node, share.cores, end);
+      if (ends_in_time)
+        steps[share.node][end] += {.memory = static_cast<std::int64_t>(share.memory.value),
+                                   .gpus = static_cast<std::int64_t>(share.gpus.size())};
+    }
   }
 }
 
@@ -74,18 +94,22 @@ void add_planned_starts(StepsByNode& steps, const ClusterTables& tables, const I
   }
 }
 
-void add_reservations(StepsByNode& steps, const ClusterTables& tables, const Inventory& inventory,
-                      ClusterTime now) {
+void add_reservations(StepsByNode& steps, CoreEnds& ends, const ClusterTables& tables,
+                      const Inventory& inventory, ClusterTime now) {
   for (const ReservationRow& row : tables.reservations.rows) {
     if (row.end_time <= now) continue;
     for (const auto& [name, part] : parts_of(row, inventory.nodes)) {
-      const Amount amount =
-          part.is_whole_node ? all_of(inventory.nodes.at(name)) : Amount{.cores = part.count};
-      // What one in force has is not free already.
-      if (row.start_time <= now)
-        steps[name][row.end_time] += amount;
-      else
+      const SourceNode& node = inventory.nodes.at(name);
+      Amount amount = part.is_whole_node ? all_of(node) : Amount{.cores = part.count};
+      if (row.start_time > now) {
         take(steps[name], amount, row.start_time, row.end_time);
+        continue;
+      }
+      // What one in force has is not free already.
+      const CoreList named = without(part.cores, node.reserved_cores);
+      hold(ends, name, named, row.end_time);
+      if (!part.cores.empty()) amount.cores = 0;
+      steps[name][row.end_time] += amount;
     }
   }
 }
@@ -127,9 +151,11 @@ std::map<std::string, std::vector<SourceWindow>> make_forecasts(const ClusterTab
                                                                 const Inventory& inventory,
                                                                 ClusterTime now) {
   StepsByNode steps;
-  add_ends(steps, inventory, now);
+  CoreEnds ends;
+  add_ends(steps, ends, inventory, now);
   add_planned_starts(steps, tables, inventory, now);
-  add_reservations(steps, tables, inventory, now);
+  add_reservations(steps, ends, tables, inventory, now);
+  add_core_ends(steps, ends);
   std::map<std::string, std::vector<SourceWindow>> forecasts;
   for (const auto& [name, node] : inventory.nodes)
     forecasts.emplace(name, windows_of(node, steps[name], now));

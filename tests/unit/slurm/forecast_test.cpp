@@ -130,6 +130,26 @@ TEST_CASE("the GPUs of a real job that wants one for each task are not free when
   }
 }
 
+TEST_CASE("a job inside a reservation leaves its cores to that, and a longer one keeps them") {
+  ClusterTables tables = empty_node();
+  tables.reservations.rows = {{.name = "r",
+                               .start_time = 900,
+                               .end_time = 3000,
+                               .nodes = {"n1"},
+                               .core_count = 2,
+                               .cores = {{"n1", "0-1"}}}};
+  tables.jobs.rows = {running(1, "0", 1600)};
+  CHECK(forecast(tables) == std::vector<SourceWindow>{{0, 1600, 6, 7_GiB, 2},
+                                                      {1600, 3000, 6, 8_GiB, 2},
+                                                      {3000, 0, 8, 8_GiB, 2}});
+  tables.jobs.rows = {running(1, "0", 4000)};
+  CHECK(forecast(tables) == std::vector<SourceWindow>{{0, 3000, 6, 7_GiB, 2},
+                                                      {3000, 4000, 7, 7_GiB, 2},
+                                                      {4000, 0, 8, 8_GiB, 2}});
+  tables.jobs.rows[0].state = SourceJobState::suspended;
+  CHECK(forecast(tables).back() == SourceWindow{3000, 0, 7, 7_GiB, 2});
+}
+
 TEST_CASE("a reservation to come takes the node, or its cores, for its time") {
   ClusterTables tables = empty_node();
   tables.reservations.rows = {
