@@ -76,8 +76,8 @@ struct Config {
   /// For so long use in the past counts for who is next, up to 31 d; 0: only what is held now.
   std::chrono::milliseconds placement_fair_share_half_life{0};
   std::map<std::string, TenantSettings> tenants;  // by user's name; in the file only
-  /// Programs that tell what a cluster has: "slurm" (orchid-slurm), paths of others; "auto": slurm
-  /// where Slurm is configured; "none".
+  /// Programs that tell what a cluster has: "slurm" (orchid-slurm), absolute paths of others, with
+  /// their arguments after blanks; "auto": slurm where Slurm is configured; "none".
   std::vector<std::string> sources{"auto"};
   std::filesystem::path slurm_program;          // default: orchid-slurm beside this program
   std::uint32_t slurm_requests_per_minute = 0;  // to slurmctld; 0: orchid-slurm's own default

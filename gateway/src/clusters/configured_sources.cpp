@@ -1,6 +1,9 @@
 #include "clusters/configured_sources.h"
 
 #include <cstdlib>
+#include <iterator>
+#include <sstream>
+#include <utility>
 
 namespace orchid::gateway {
 namespace {
@@ -20,6 +23,15 @@ CapacitySource::Options slurm_source(const SourceSettings& settings) {
   return options;
 }
 
+/// "/opt/site/source --queue idle": words between blanks, the first of which is its path.
+CapacitySource::Options own_source(const std::string& command) {
+  std::istringstream text(command);
+  std::vector<std::string> words(std::istream_iterator<std::string>(text), {});
+  const std::filesystem::path program = words.front();
+  words.erase(words.begin());
+  return {.name = program.filename(), .program = program, .arguments = std::move(words)};
+}
+
 }  // namespace
 
 bool slurm_is_configured() {
@@ -32,15 +44,15 @@ Result<std::vector<CapacitySource::Options>> configured_sources(const SourceSett
                                                                 bool has_slurm) {
   std::vector<CapacitySource::Options> sources;
   for (const std::string& name : settings.sources) {
-    const std::filesystem::path path(name);
     if (name == "slurm" || (name == "auto" && has_slurm)) {
       sources.push_back(slurm_source(settings));
-    } else if (path.is_absolute()) {
-      sources.push_back({.name = path.filename(), .program = path, .arguments = {}});
+    } else if (name.starts_with('/')) {
+      sources.push_back(own_source(name));
     } else if (name != "none" && name != "auto") {
       return fail(
           ErrorCode::bad_configuration,
-          "sources: '" + name + "' is not slurm, auto, none or the absolute path of a program");
+          "sources: '" + name +
+              "' is not slurm, auto, none or the absolute path of a program, with its arguments");
     }
   }
   return sources;

@@ -11,8 +11,8 @@
 namespace orchid::gateway {
 
 struct SourceSettings {
-  std::vector<std::string> sources;             // "slurm", "auto", "none", paths of programs
-  std::filesystem::path slurm_program;          // orchid-slurm
+  std::vector<std::string> sources;     // "slurm", "auto", "none", programs: "/path word word"
+  std::filesystem::path slurm_program;  // orchid-slurm
   std::uint32_t slurm_requests_per_minute = 0;  // 0: its own default, as below
   std::chrono::milliseconds slurm_interval{0};
   std::vector<std::string> slurm_dpu_features;  // nodes with one of them are DPUs

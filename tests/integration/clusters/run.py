@@ -243,12 +243,10 @@ def a_site_writes_its_own_source(_):
     with tempfile.TemporaryDirectory(prefix="orchid-") as folder:
         machines = pathlib.Path(folder) / "machines"
         machines.write_text(f"n1 10.0.0.1 {CORES} 1024\nn2 10.0.0.2 8 2048\n")
-        source = pathlib.Path(folder) / "own-source"
-        source.write_text(f"#!/bin/sh\nexec /usr/bin/python3 -B {ROOT}/docs/examples/capacity_source.py {machines}\n")
-        source.chmod(0o755)
+        source = f"{ROOT}/docs/examples/capacity_source.py {machines}"
         with gateway(PROGRAMS, dict(os.environ), f'sources = ["{source}"]\n') as site:
             wait_for(lambda: cluster_of(site)["nodes"], lambda nodes: len(nodes) == 2, "its nodes are known", site.said)
-            expect(cluster_of(site)["source"] == "own-source", "under its name")
+            expect(cluster_of(site)["source"] == "capacity_source.py" and cluster_of(site)["cluster"] == str(machines), "under its program's name")
         with gateway(PROGRAMS, dict(os.environ), 'sources = ["none"]\n') as site:
             expect(site.document("hosts")["clusters"] == [], "without a source there is no cluster")
 

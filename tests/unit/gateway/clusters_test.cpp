@@ -486,6 +486,11 @@ TEST_CASE("sources are named, found by themselves where Slurm is, or paths") {
         std::vector<std::string>{"/x/orchid-slurm", "/opt/site/lsf"});
   CHECK(names({"none"}, true).empty());
   CHECK(names({"pbs"}, true).at(0).find("'pbs' is not slurm, auto, none") != std::string::npos);
+  const auto own = configured_sources({.sources = {"/opt/site/lsf  --queue idle "}}, false);
+  REQUIRE(own->size() == 1);
+  CHECK(own->at(0).name == "lsf");
+  CHECK(own->at(0).program == "/opt/site/lsf");
+  CHECK(own->at(0).arguments == std::vector<std::string>{"--queue", "idle"});
   const auto sources = configured_sources({.sources = {"slurm"},
                                            .slurm_program = "/x",
                                            .slurm_requests_per_minute = 90,
