@@ -61,6 +61,9 @@ bool suits(const HostWish& wish, const Node& node) {
 
 std::optional<std::string> why_on_no_node(const HostWish& wish, const WorkerSize& size,
                                           const std::vector<Node>& nodes) {
+  if (nodes.empty())
+    return "no node is in a partition for pilots that starts jobs now (sinfo says whether it is "
+           "up)";
   const auto none = [&](auto fits) { return std::ranges::none_of(nodes, fits); };
   if (!wish.host.empty() && none([&](const Node& node) { return node.name == wish.host; }))
     return "no node that pilots could get is called " + wish.host;

@@ -254,7 +254,7 @@ TEST_CASE("a GPU is asked for where one is free, and cores elsewhere when that w
 }
 
 TEST_CASE("demand that no pilot could serve starts none, and is told with the reason") {
-  const std::vector<Node> nodes{
+  std::vector<Node> nodes{
       {.name = "n1", .cores = 8, .memory = 16_GiB, .kind = "cpu", .features = {"slow"}}};
   const auto why = [&](WorkerDemand demand) -> std::string {
     PilotController controller({.most_cores = 8, .longest = 1h, .grow_after = 0s});
@@ -276,6 +276,9 @@ TEST_CASE("demand that no pilot could serve starts none, and is told with the re
   CHECK(why({.lifetime = 2h}).ends_with("a pilot lasts 3600 s at most"));
   CHECK(why({.host = {.features = {"slow"}}}) == "submitted");
   CHECK(why({.lifetime = 10min}) == "submitted");
+  nodes.clear();
+  CHECK(why({.host = {.kind = "cpu"}}).find("in a partition for pilots that starts jobs now") !=
+        std::string::npos);
 }
 
 TEST_CASE("workers that want a certain node get a pilot there, or for its features") {
