@@ -378,7 +378,7 @@ Result<std::variant<Config, PrintAndExit>> read_config(int argc, const char* con
   for (const auto& [name, value] : flags)
     if (auto applied = apply(settings, name, value, "command line"); !applied)
       return fail(std::move(applied.error()));
-  if (auto good = check(config.pilots); !good) return fail(std::move(good.error()));
+  if (auto good = check(config.pilots, config.listen); !good) return fail(std::move(good.error()));
   fill_defaults(config);
   return config;
 }

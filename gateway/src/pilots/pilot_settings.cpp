@@ -1,5 +1,9 @@
 #include "pilots/pilot_settings.h"
 
+#include <algorithm>
+
+#include "foundation/host_addresses.h"
+
 namespace orchid::gateway {
 namespace {
 
@@ -9,7 +13,7 @@ std::string seconds(std::chrono::milliseconds time) {
 
 }  // namespace
 
-Result<void> check(const PilotSettings& settings) {
+Result<void> check(const PilotSettings& settings, const std::vector<std::string>& listen) {
   if (!settings.automatic) return {};
   if (settings.partition.empty() && settings.qos.empty())
     return fail(ErrorCode::bad_configuration,
@@ -19,6 +23,13 @@ Result<void> check(const PilotSettings& settings) {
     return fail(ErrorCode::bad_configuration,
                 "[pilots] shortest must be 1m or more, and not over longest: Slurm counts a job's "
                 "time in minutes");
+  // In site mode it is the site's service on each node that reaches the gateway.
+  if (!settings.site && settings.address.empty() && std::ranges::all_of(listen, is_loopback))
+    return fail(
+        ErrorCode::bad_configuration,
+        "[pilots] automatic needs a gateway that nodes reach, and this one listens for its "
+        "own host only: start it with 'orchid up --listen IP:PORT', or say in [pilots] with "
+        "address = \"HOST:PORT\" how nodes reach it");
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "foundation/result.h"
 #include "foundation/units.h"
@@ -36,9 +37,10 @@ struct PilotSettings {
   std::chrono::system_clock::time_point started = std::chrono::system_clock::now();  // the gateway
 };
 
-/// Errors: `bad_configuration`: pilots by demand, and nobody says that their jobs give way, or
-/// their times cannot be.
-[[nodiscard]] Result<void> check(const PilotSettings& settings);
+/// `listen`: the gateway's addresses, as configured. Errors: `bad_configuration`: pilots by demand,
+/// and nobody says that their jobs give way, their times cannot be, or no node reaches the gateway.
+[[nodiscard]] Result<void> check(const PilotSettings& settings,
+                                 const std::vector<std::string>& listen);
 
 /// `orchid pilot keep`, which asks the gateway at `socket`, with that state directory, for the
 /// demand.

@@ -5,31 +5,52 @@
 #include <algorithm>
 
 namespace orchid::gateway {
+namespace {
+
+const std::vector<std::string> reached{"127.0.0.1:0", "10.0.0.5:8080"};
+
+}  // namespace
 
 TEST_CASE("pilots by demand need to be told whose jobs give way") {
   PilotSettings settings;
-  CHECK(check(settings).has_value());
+  CHECK(check(settings, reached).has_value());
   settings.automatic = true;
-  const auto refused = check(settings);
+  const auto refused = check(settings, reached);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code == ErrorCode::bad_configuration);
   CHECK(refused.error().message.find("partition or qos") != std::string::npos);
   settings.qos = "low";
-  CHECK(check(settings).has_value());
+  CHECK(check(settings, reached).has_value());
   settings.qos.clear();
   settings.partition = "idle";
-  CHECK(check(settings).has_value());
+  CHECK(check(settings, reached).has_value());
 }
 
 TEST_CASE("pilots by demand last whole minutes, and the shortest is not over the longest") {
   using namespace std::chrono_literals;
   PilotSettings settings{.automatic = true, .partition = "idle"};
   settings.shortest = settings.longest = 60s;
-  CHECK(check(settings).has_value());
+  CHECK(check(settings, reached).has_value());
   settings.shortest = 59s;
-  CHECK(check(settings).error().code == ErrorCode::bad_configuration);
+  CHECK(check(settings, reached).error().code == ErrorCode::bad_configuration);
   settings.shortest = 2min;
-  CHECK(check(settings).error().message.find("not over longest") != std::string::npos);
+  CHECK(check(settings, reached).error().message.find("not over longest") != std::string::npos);
+}
+
+TEST_CASE("pilots by demand need a gateway that nodes reach") {
+  PilotSettings settings{.automatic = true, .partition = "idle"};
+  CHECK(check(settings, {"0.0.0.0:8080"}).has_value());
+  const std::vector<std::string> own{"127.0.0.1:0", "[::1]:0", "localhost:80"};
+  const auto refused = check(settings, own);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == ErrorCode::bad_configuration);
+  CHECK(refused.error().message.find("--listen IP:PORT") != std::string::npos);
+  settings.address = "127.0.0.1:8080";  // as in a cluster on one machine
+  CHECK(check(settings, own).has_value());
+  settings.address.clear();
+  settings.site = true;  // the site's service knows it
+  CHECK(check(settings, own).has_value());
+  CHECK(check({}, own).has_value());
 }
 
 TEST_CASE("a pause that began before the gateway is over, and the keeper knows when that was") {
