@@ -52,21 +52,24 @@ Result<std::optional<ByteCount>> amount_of(const std::string& text, const char* 
 }
 
 /// For functions on this node.
-Result<std::optional<ByteCount>> memory_here(const KeepArguments& arguments, std::uint32_t cpus) {
+Result<std::optional<ByteCount>> memory_here(const KeepArguments& arguments, const OwnStep& own,
+                                             std::uint32_t cpus, const share::SlurmSteps& slurm) {
   const auto wanted = amount_of(arguments.memory, "--memory");
   if (!wanted) return wanted;
   const auto per_cpu = amount_of(arguments.memory_per_cpu, "--memory-per-cpu");
   if (!per_cpu) return per_cpu;
   const auto per_node = amount_of(arguments.memory_per_node, "--memory-per-node");
   if (!per_node) return per_node;
+  const auto job = with_memory_here({.per_cpu = *per_cpu, .per_node = *per_node}, own, slurm);
+  if (!job) return fail(job.error());
   return share::memory_of(
-      {.cores = arguments.cores, .memory_bytes = wanted->value_or(ByteCount{}).value},
-      {.per_cpu = *per_cpu, .per_node = *per_node}, cpus);
+      {.cores = arguments.cores, .memory_bytes = wanted->value_or(ByteCount{}).value}, *job, cpus);
 }
 
 /// Of orchid-executor and of orchid-grant: what the share is.
 Result<std::vector<std::string>> common_arguments(const KeepArguments& arguments,
-                                                  const OwnStep& own, const CoreList& cores) {
+                                                  const OwnStep& own, const CoreList& cores,
+                                                  const share::SlurmSteps& slurm) {
   const auto grace = seconds_of(arguments.gateway_grace, "--gateway-grace");
   if (!grace) return fail(grace.error());
   std::vector<std::string> words{"--grant",
@@ -77,7 +80,7 @@ Result<std::vector<std::string>> common_arguments(const KeepArguments& arguments
                                  to_core_text(cores),
                                  "--gateway-grace-s",
                                  std::to_string(grace->count())};
-  const auto memory = memory_here(arguments, cpus_of_job(own, cores));
+  const auto memory = memory_here(arguments, own, cpus_of_job(own, cores), slurm);
   if (!memory) return fail(memory.error());
   if (*memory) {
     const auto more = memory_arguments(own, **memory);
@@ -155,7 +158,7 @@ ExitStatus run_keep(Shell& shell, const KeepArguments& arguments) {
   if (!cores) return shell.report(cores.error());
   const auto programs = own_program_directory();
   if (!programs) return shell.report(programs.error());
-  auto words = common_arguments(arguments, *own, *cores);
+  auto words = common_arguments(arguments, *own, *cores, slurm);
   if (!words) return shell.report(words.error());
   std::optional<NodeFolder> folder;
   if (!arguments.site) {

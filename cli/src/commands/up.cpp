@@ -75,7 +75,8 @@ Result<std::vector<std::string>> terms_of_own_job(const UserSurroundings& surrou
   std::vector<std::string> words;
   const auto own = find_own_job();
   if (!own) return words;
-  const auto cores = cores_of_job(*own, share::SlurmSteps({.folder = folder_of_program("srun")}));
+  const share::SlurmSteps slurm({.folder = folder_of_program("srun")});
+  const auto cores = cores_of_job(*own, slurm);
   if (!cores)
     return fail(Failure(cores.error())
                     .while_doing("looking for the cores of job " + std::to_string(own->job)));
@@ -84,7 +85,13 @@ Result<std::vector<std::string>> terms_of_own_job(const UserSurroundings& surrou
   if (!own->cluster.empty()) words.insert(words.end(), {"--cluster", own->cluster});
   const auto job = share::read_batch_job(
       [&surroundings](const std::string& name) { return surroundings.variable(name); });
-  const auto memory = job ? share::memory_of({}, *job, cpus_of_job(*own, *cores)) : std::nullopt;
+  if (!job) return words;
+  const auto here = with_memory_here(*job, *own, slurm);
+  if (!here && here.error().code == ErrorCode::unsupported) return words;  // nobody to ask
+  if (!here)
+    return fail(Failure(here.error())
+                    .while_doing("looking for the memory of job " + std::to_string(own->job)));
+  const auto memory = share::memory_of({}, *here, cpus_of_job(*own, *cores));
   if (!memory) return words;
   const auto more = memory_arguments(*own, *memory);
   if (!more) return fail(more.error());

@@ -87,6 +87,15 @@ Result<CoreList> cores_of_job(const OwnStep& own, const share::SlurmSteps& slurm
   return threads_behind(*counted, *count, machine->thread_order).value_or(std::move(*counted));
 }
 
+Result<share::BatchJob> with_memory_here(share::BatchJob job, const OwnStep& own,
+                                         const share::SlurmSteps& slurm) {
+  if (job.per_cpu || job.per_node) return job;
+  auto memory = slurm.memory(own.job, own.node);
+  if (!memory) return fail(std::move(memory.error()));
+  job.per_node = *memory;
+  return job;
+}
+
 Result<std::vector<std::string>> memory_arguments(const OwnStep& own, ByteCount memory) {
   if (memory < least_memory)
     return fail(ErrorCode::quota,

@@ -11,6 +11,7 @@
 #include "foundation/unique_fd.h"
 #include "foundation/units.h"
 #include "protocol/core_list.h"
+#include "share/batch_job.h"
 #include "share/slurm_steps.h"
 
 namespace orchid::cli {
@@ -37,6 +38,11 @@ struct OwnStep {
 [[nodiscard]] inline std::uint32_t cpus_of_job(const OwnStep& own, const CoreList& cores) {
   return own.cpus_here != 0 ? own.cpus_here : static_cast<std::uint32_t>(cores.size());
 }
+
+/// The job, with the memory that it has here: where its environment does not say how much that is
+/// (--mem=0, --mem-per-gpu), slurmctld does. Errors: those of `SlurmSteps`.
+[[nodiscard]] Result<share::BatchJob> with_memory_here(share::BatchJob job, const OwnStep& own,
+                                                       const share::SlurmSteps& slurm);
 
 /// What tells an executor what it has of the job's memory. Errors: `quota`: no executor runs with
 /// so little.

@@ -23,7 +23,7 @@ std::optional<std::uint64_t> number_of(const Variables& variable, const std::str
   return text ? read_number(*text) : std::nullopt;
 }
 
-/// Slurm says it in MiB; 0 is "all there is", of which nothing is counted.
+/// Slurm says it in MiB; 0 is "all there is", which is another amount on each node.
 std::optional<ByteCount> memory_of(const Variables& variable, const std::string& name) {
   const auto number = number_of(variable, name);
   if (!number || *number == 0 || *number > 1ULL << 40) return std::nullopt;

@@ -78,17 +78,30 @@ Result<JobTimes> SlurmSteps::times(std::uint64_t job) const {
   return parse_times(*told);
 }
 
-Result<CoreList> SlurmSteps::cores(std::uint64_t job, const std::string& node) const {
+Result<NodePart> SlurmSteps::part_of(std::uint64_t job, const std::string& node) const {
   const auto told = run({"scontrol", "show", "job", "--details", std::to_string(job)});
   if (!told) return fail(told.error());
-  for (NodeCores& each : parse_node_cores(*told)) {
+  for (NodePart& each : parse_node_parts(*told)) {
     auto names = run({"scontrol", "show", "hostnames", each.nodes});
     if (!names) return fail(std::move(names.error()));
     bool is_here = false;
     visit_lines(*names, [&](std::string_view name) { is_here = is_here || name == node; });
-    if (is_here) return std::move(each.cores);
+    if (is_here) return std::move(each);
   }
   return fail(ErrorCode::not_found, fmt::format("Slurm names no cores of job {} on {}", job, node));
+}
+
+Result<CoreList> SlurmSteps::cores(std::uint64_t job, const std::string& node) const {
+  auto part = part_of(job, node);
+  if (!part) return fail(std::move(part.error()));
+  return std::move(part->cores);
+}
+
+Result<std::optional<ByteCount>> SlurmSteps::memory(std::uint64_t job,
+                                                    const std::string& node) const {
+  const auto part = part_of(job, node);
+  if (!part) return fail(part.error());
+  return part->memory.value == 0 ? std::nullopt : std::optional(part->memory);
 }
 
 Result<std::uint32_t> SlurmSteps::processors(const std::string& node) const {
@@ -139,13 +152,16 @@ std::optional<std::chrono::seconds> time_left(const JobTimes& times, std::chrono
   return *times.ends - times.starts - passed;
 }
 
-std::vector<NodeCores> parse_node_cores(std::string_view text) {
-  std::vector<NodeCores> found;
+std::vector<NodePart> parse_node_parts(std::string_view text) {
+  std::vector<NodePart> found;
   visit_lines(text, [&found](std::string_view line) {
     const std::string_view nodes = value_in(line, " Nodes=");
     auto cores = parse_core_list(value_in(line, " CPU_IDs="));
-    if (!nodes.empty() && cores && !cores->empty())
-      found.push_back({std::string(nodes), std::move(*cores)});
+    if (nodes.empty() || !cores || cores->empty()) return;
+    const std::string_view digits = value_in(line, " Mem=");
+    std::uint64_t mib = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), mib);
+    found.push_back({std::string(nodes), std::move(*cores), ByteCount{mib << 20}});
   });
   return found;
 }

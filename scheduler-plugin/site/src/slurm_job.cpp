@@ -78,7 +78,7 @@ Result<SlurmJob> parse_slurm_job(std::string_view text) {
                 "such as 'UserId='");
   if (*state != "RUNNING")
     return fail(ErrorCode::denied, fmt::format("the job does not run: Slurm calls it {}", *state));
-  return SlurmJob{.uid = *uid, .cpus = *cpus, .nodes = share::parse_node_cores(text)};
+  return SlurmJob{.uid = *uid, .cpus = *cpus, .nodes = share::parse_node_parts(text)};
 }
 
 Result<CoreList> cores_on(const std::string& node, const SlurmJob& job,
@@ -105,7 +105,7 @@ Result<JobOnNode> ask_slurm(const SlurmQuestion& question) {
   if (!job) return fail(job.error());
   if (job->nodes.size() > most_kinds) return fail(other_cores());
   std::vector<std::vector<std::string>> names;
-  for (const share::NodeCores& each : job->nodes) {
+  for (const share::NodePart& each : job->nodes) {
     const auto expanded = scontrol(question, {"hostnames", each.nodes});
     if (!expanded) return fail(expanded.error());
     names.push_back(lines_of(*expanded));

@@ -29,13 +29,13 @@ NOTICED_WITHIN_S = 0.6
 class Shared:
     """A job whose script shares it, and then waits."""
 
-    def __init__(self, site, what="", nodes="n1", more="", wait=True, identity="node"):
+    def __init__(self, site, what="", nodes="n1", more="", wait=True, identity="node", options=()):
         self.site = site
         self.output = site.folder / f"job-{time.monotonic_ns()}.out"
         count = len(nodes.split(","))
         start = f"{site.programs}/orchid share start {what} --address {site.address} --host-identity {identity}"
         self.job = submit(site, f"{start}; {more} sleep 600", "--nodes", str(count), "--nodelist", nodes, "--ntasks", str(2 * count),
-                          "--output", str(self.output))
+                          "--output", str(self.output), *options)
         if wait:
             wait_until(lambda: len(self.status()) == count, f"job {self.job} is shared", self.trouble)
 
@@ -164,6 +164,14 @@ def what_the_script_itself_computes_counts(site):
         print(f"         one core was left to the script {took:.2f} s after the share was seen")
     with shared(site, more="taskset -c 1 sleep 600 &") as job:
         job.wait_for_offer([0], seconds=15)
+
+
+def a_job_with_all_of_a_nodes_memory_shares_no_more(site):
+    """Its environment does not say how much that is."""
+    with shared(site, "cores:1", options=("--mem=0",)) as job:
+        words = pathlib.Path(f"/proc/{job.executor()}/cmdline").read_text().split("\0")
+        node = int(site.cluster.run("scontrol", "show", "node", "n1", "--oneliner").split("RealMemory=")[1].split()[0])
+        expect(words[words.index("--memory") + 1] == f"{node // 2}MiB", f"a core's half of the node's {node} MiB: {words}")
 
 
 def no_more_than_asked_for_is_shared(site):
@@ -378,7 +386,8 @@ def main():
         print("skipped: this test needs cores 0 and 1")
         sys.exit(slurm_cluster.SKIPPED)
     cases = [a_function_runs_on_what_a_job_does_not_use, a_step_takes_a_core_and_gives_it_back, what_the_script_itself_computes_counts,
-             no_more_than_asked_for_is_shared, a_share_can_be_stopped_and_started_again, a_job_of_two_nodes_is_shared_on_both,
+             no_more_than_asked_for_is_shared, a_job_with_all_of_a_nodes_memory_shares_no_more,
+             a_share_can_be_stopped_and_started_again, a_job_of_two_nodes_is_shared_on_both,
              when_the_gateway_has_gone_a_share_ends, the_end_of_the_script_is_the_end_of_the_share, what_is_wrong_is_said,
              a_killed_keeper_takes_its_executor_along, a_core_is_counted_once_whoever_grants_it]
     if PLUGIN.exists():

@@ -36,19 +36,21 @@ TEST_CASE("a job's remaining time is what slurmctld and the node's processes agr
   CHECK_FALSE(time_left({.starts = seconds(10'000), .ends = {}}, seconds(10'110), script));
 }
 
-TEST_CASE("the cores of a job on its nodes are read from its details") {
-  const auto found = parse_node_cores(
+TEST_CASE("cores and memory of a job on its nodes are read from its details") {
+  const auto found = parse_node_parts(
       "JobId=17 JobName=wrap\n"
       "   NumNodes=3 NumCPUs=7 NumTasks=7 CPUs/Task=1\n"
       "   JOB_GRES=(null)\n"
       "     Nodes=n[1-2] CPU_IDs=0-1,5 Mem=3072 GRES=\n"
-      "     Nodes=n4 CPU_IDs=0 Mem=1024 GRES=\n"
+      "     Nodes=n4 CPU_IDs=0 Mem=0 GRES=\n"
       "   MinCPUsNode=1 MinMemoryCPU=1G MinTmpDiskNode=0\n");
   REQUIRE(found.size() == 2);
   CHECK(found[0].nodes == "n[1-2]");
   CHECK(found[0].cores == CoreList{0, 1, 5});
+  CHECK(found[0].memory == 3_GiB);
   CHECK(found[1].nodes == "n4");
   CHECK(found[1].cores == CoreList{0});
+  CHECK(found[1].memory == ByteCount{});  // nobody counts it
 }
 
 TEST_CASE("the processors that Slurm counts on a node are read from what it says of it") {

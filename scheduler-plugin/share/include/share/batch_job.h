@@ -17,7 +17,7 @@ struct BatchJob {
   std::uint64_t id = 0;
   std::string cluster;                // may be empty
   std::vector<std::uint32_t> cpus;    // of each node that it has
-  std::optional<ByteCount> per_cpu;   // memory; nothing in both: Slurm does not count memory
+  std::optional<ByteCount> per_cpu;   // memory; nothing in both: its environment does not say
   std::optional<ByteCount> per_node;  // memory
   [[nodiscard]] std::uint32_t nodes() const { return static_cast<std::uint32_t>(cpus.size()); }
   [[nodiscard]] std::uint32_t most_cpus() const;  // of a node

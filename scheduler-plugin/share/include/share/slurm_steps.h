@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "foundation/result.h"
+#include "foundation/units.h"
 #include "protocol/core_list.h"
 #include "share/job_processes.h"
 
@@ -22,6 +23,14 @@ struct JobTimes {
   std::chrono::seconds starts{0};
   std::optional<std::chrono::seconds> ends;  // nothing: it has no limit
   friend bool operator==(const JobTimes&, const JobTimes&) = default;
+};
+
+/// Nodes and what of each the job has, in what `scontrol show job --details` says: {"n[1-2]",
+/// "0-3", 4 GiB}, …
+struct NodePart {
+  std::string nodes;
+  CoreList cores;
+  ByteCount memory{};  // 0: Slurm does not count it
 };
 
 /// Owned by one thread, which each call blocks, up to the deadline. Errors of all: as those of
@@ -42,10 +51,15 @@ class SlurmSteps {
   /// Cores of the job on that node, as Slurm numbers them. Errors: also `not_found`: it has none
   /// there.
   [[nodiscard]] Result<CoreList> cores(std::uint64_t job, const std::string& node) const;
+  /// Memory of the job on that node, however it was asked for. Nothing: Slurm does not count it.
+  /// Errors: as of `cores`.
+  [[nodiscard]] Result<std::optional<ByteCount>> memory(std::uint64_t job,
+                                                        const std::string& node) const;
   /// How many processors Slurm counts on that node: its numbers are below.
   [[nodiscard]] Result<std::uint32_t> processors(const std::string& node) const;
 
  private:
+  [[nodiscard]] Result<NodePart> part_of(std::uint64_t job, const std::string& node) const;
   /// `variable`: one more in the environment, "NAME=VALUE"; empty: none.
   [[nodiscard]] Result<std::string> run(std::vector<std::string> words,
                                         const std::string& variable = {}) const;
@@ -62,12 +76,7 @@ class SlurmSteps {
 [[nodiscard]] std::optional<std::chrono::seconds> time_left(const JobTimes& times,
                                                             std::chrono::seconds now,
                                                             const std::optional<JobAge>& age);
-/// Nodes and their cores in what `scontrol show job --details` says: {"n[1-2]", "0-3"}, …
-struct NodeCores {
-  std::string nodes;
-  CoreList cores;
-};
-[[nodiscard]] std::vector<NodeCores> parse_node_cores(std::string_view text);
+[[nodiscard]] std::vector<NodePart> parse_node_parts(std::string_view text);
 /// In what `scontrol show node` says. Errors: `internal`.
 [[nodiscard]] Result<std::uint32_t> parse_processors(std::string_view text);
 

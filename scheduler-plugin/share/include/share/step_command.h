@@ -40,8 +40,8 @@ constexpr std::chrono::seconds end_margin{5};
 /// what to be like. Variables as "NAME=VALUE".
 [[nodiscard]] std::vector<std::string> step_environment(const std::vector<std::string>& all);
 /// On a node where the job has so many CPUs: what was said, but no more than the job has there; or,
-/// if nothing was said, for a worker on each core that is shared. Nothing: Slurm does not count
-/// memory.
+/// if nothing was said, for a worker on each core that is shared. Nothing: the job's is not known,
+/// or nobody counts it.
 [[nodiscard]] std::optional<ByteCount> memory_of(const ShareOption& option, const BatchJob& job,
                                                  std::uint32_t cpus);
 

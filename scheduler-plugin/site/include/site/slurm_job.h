@@ -24,7 +24,7 @@ namespace orchid::site {
 struct SlurmJob {
   uid_t uid = 0;
   std::size_t cpus = 0;  // on all its nodes
-  std::vector<share::NodeCores> nodes;
+  std::vector<share::NodePart> nodes;
 };
 /// Errors: `denied`: it does not run, or its text is ambiguous.
 [[nodiscard]] Result<SlurmJob> parse_slurm_job(std::string_view text);
