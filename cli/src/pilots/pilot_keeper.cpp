@@ -34,14 +34,8 @@ void PilotKeeper::look() {
       json::parse(parts_.get("/v1/demand")).value("cores_wanted", std::uint64_t{0}) > 0;
   if (!wanted) hopeless_.clear();  // what is noted of it stays, for who asks afterwards
   if (!wanted && !has_pilots_ && now - listed_ < look_when_idle) return;
-  auto jobs = parts_.slurm.list(options_.request.job_name);
-  if (!jobs) {
-    // Existing pilots go on; without knowing them none is added.
-    if (std::exchange(last_trouble_, jobs.error().message) != jobs.error().message)
-      parts_.say("the queue cannot be read: " + jobs.error().message);
-    return;
-  }
-  last_trouble_.clear();
+  auto jobs = now < ask_again_ ? std::nullopt : read_queue();
+  if (!jobs) return;  // existing pilots go on; without knowing them none is added
   listed_ = now;
   cancel_what_never_starts(*jobs, now);
   has_pilots_ = !jobs->empty();
@@ -56,6 +50,21 @@ void PilotKeeper::look() {
   }
   act(controller_.decide(now, situation), now);
   say_what_is_hopeless();
+}
+
+/// While slurmctld does not answer it is asked less and less often.
+std::optional<std::vector<pilot::PilotJob>> PilotKeeper::read_queue() {
+  auto jobs = parts_.slurm.list(options_.request.job_name);
+  if (!jobs) {
+    ask_again_ = parts_.clock.now() + pause_;
+    pause_ = std::min(pause_ * 2, longest_pause);
+    if (std::exchange(last_trouble_, jobs.error().message) != jobs.error().message)
+      parts_.say("the queue cannot be read: " + jobs.error().message);
+    return std::nullopt;
+  }
+  pause_ = look_every;
+  last_trouble_.clear();
+  return std::move(*jobs);
 }
 
 /// None: any, as far as is known.

@@ -35,6 +35,8 @@ class PilotKeeper {
   };
   static constexpr std::chrono::seconds look_every = pilot::look_interval;
   static constexpr std::chrono::seconds look_when_idle{60};  // at the queue
+  /// After a failure to read the queue; doubles, from `look_every` on.
+  static constexpr std::chrono::seconds longest_pause{60};
 
   PilotKeeper(Options options, Parts parts);
   /// One look, and what it leads to. Throws what `get` throws.
@@ -49,6 +51,7 @@ class PilotKeeper {
     bool cancelled = false;
   };
 
+  [[nodiscard]] std::optional<std::vector<pilot::PilotJob>> read_queue();
   void forget_what_is_gone(const std::vector<pilot::PilotJob>& jobs, MonotonicTime now);
   [[nodiscard]] bool was_taken_back(std::uint64_t job, MonotonicTime now);
   [[nodiscard]] std::vector<std::string> partitions_of_pilots();
@@ -75,6 +78,8 @@ class PilotKeeper {
   std::set<std::string> hopeless_;                // demand that no pilot can serve, as it was said
   bool has_pilots_ = true;                        // as far as is known
   MonotonicTime listed_;
+  MonotonicTime ask_again_;                       // for the queue, not before
+  std::chrono::seconds pause_ = look_every;       // after the next failure to read it
   unsigned taken_back_ = 0;                       // pilots since the last one that has joined
   std::string cluster_;                           // that Slurm's commands ask; "": not known yet
   std::optional<std::string> default_partition_;  // "": there is none; nothing: not known yet

@@ -195,4 +195,25 @@ TEST_CASE("pilots go to nodes of the partitions that are named, or of the defaul
   CHECK(first_node("debug", "") == "#SBATCH --nodelist=n3");
 }
 
+TEST_CASE("while slurmctld does not answer it is asked less and less often, and then as before") {
+  KeptPilots pilots("idle", "");
+  pilots.nodes = {free_node("n1", {"idle"})};
+  pilots.stage.play("squeue",
+                    "echo >> asked\n"
+                    "echo 'squeue: error: Unable to contact slurm controller' >&2; exit 1");
+  const auto asked = [&] { return pilots.stage.text_of("asked").size(); };
+  pilots.go_on(seconds(2 + 4 + 8));
+  CHECK(asked() == 3);
+  pilots.go_on(seconds(600));
+  CHECK(asked() <= 3 + 600 / 60 + 3);
+  CHECK(asked() >= 3 + 600 / 60);
+  CHECK(pilots.submitted() == 0);
+  pilots.stage.play("squeue", "echo >> asked; cat queue");
+  pilots.go_on(seconds(63));
+  CHECK(pilots.submitted() > 0);
+  const auto before = asked();
+  pilots.go_on(seconds(10));
+  CHECK(asked() >= before + 10);
+}
+
 }  // namespace orchid::cli
