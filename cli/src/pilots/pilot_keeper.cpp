@@ -36,6 +36,8 @@ void PilotKeeper::look() {
   if (!wanted && !has_pilots_ && now - listed_ < look_when_idle) return;
   auto jobs = now < ask_again_ ? std::nullopt : read_queue();
   if (!jobs) return;  // existing pilots go on; without knowing them none is added
+  std::set<std::uint64_t> listed;
+  for (const pilot::PilotJob& job : *jobs) listed.insert(job.job);
   listed_ = now;
   cancel_what_never_starts(*jobs, now);
   has_pilots_ = !jobs->empty();
@@ -48,7 +50,7 @@ void PilotKeeper::look() {
     follow(one);
     complete(one);
   }
-  act(controller_.decide(now, situation), now);
+  act(controller_.decide(now, situation), listed, now);
   say_what_is_hopeless();
 }
 
@@ -188,16 +190,27 @@ void PilotKeeper::say_what_is_hopeless() {
 }
 
 /// Whatever Slurm says of one submission it says of the next; each may take until a deadline.
-void PilotKeeper::act(const std::vector<pilot::PilotAction>& actions, MonotonicTime now) {
+void PilotKeeper::act(const std::vector<pilot::PilotAction>& actions,
+                      const std::set<std::uint64_t>& listed, MonotonicTime now) {
   bool refused = false;
   for (const pilot::PilotAction& action : actions) {
     if (const auto* unwanted = std::get_if<pilot::CancelPilot>(&action)) {
       cancel(*unwanted);
     } else if (!refused) {
       const auto no_pause_begins = may_submit();
-      refused = !no_pause_begins || !submit(std::get<pilot::SubmitPilot>(action), now);
+      refused = !no_pause_begins || !is_as_listed(listed) ||
+                !submit(std::get<pilot::SubmitPilot>(action), now);
     }
   }
+}
+
+/// Where somebody else has submitted pilots meanwhile it is decided anew, at the next look: there
+/// might be more than may be.
+bool PilotKeeper::is_as_listed(const std::set<std::uint64_t>& listed) const {
+  const auto jobs = parts_.slurm.list(options_.request.job_name);
+  return jobs && std::ranges::all_of(*jobs, [&](const pilot::PilotJob& job) {
+           return listed.contains(job.job) || submitted_.contains(job.job);
+         });
 }
 
 std::optional<UniqueFd> PilotKeeper::may_submit() {

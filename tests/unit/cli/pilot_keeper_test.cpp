@@ -216,4 +216,20 @@ TEST_CASE("while slurmctld does not answer it is asked less and less often, and 
   CHECK(asked() >= before + 10);
 }
 
+TEST_CASE("when somebody else has just submitted pilots it is decided anew") {
+  KeptPilots pilots("idle", "");
+  pilots.nodes = {free_node("n1", {"idle"})};
+  pilots.go_on(seconds(2));
+  REQUIRE(pilots.submitted() == 0);
+  // Between the look at the queue and the submission.
+  pilots.stage.play("squeue",
+                    "cat queue; echo '7|PENDING|idle|1|4|0:00|1:00:00|(Resources)' > queue");
+  pilots.go_on(seconds(5));
+  CHECK(pilots.submitted() == 0);  // that one is on its way
+  pilots.stage.play("squeue", "cat queue");
+  pilots.stage.put("queue", "");
+  pilots.go_on(seconds(4));
+  CHECK(pilots.submitted() > 0);
+}
+
 }  // namespace orchid::cli
