@@ -37,7 +37,7 @@ std::vector<std::uint64_t> jobs_to_cancel(const std::vector<pilot::PilotJob>& jo
   for (const pilot::PilotJob& job : jobs) {
     const auto elapsed = parse_duration(job.elapsed);
     const bool has_noticed = job.state == "RUNNING" && elapsed && *elapsed >= outage;
-    if (job.state != "COMPLETING" && !has_noticed) chosen.push_back(job.job);
+    if (!job.has_ended() && !has_noticed) chosen.push_back(job.job);
   }
   return chosen;
 }

@@ -40,7 +40,7 @@ void PilotKeeper::look() {
   for (const pilot::PilotJob& job : *jobs) listed.insert(job.job);
   listed_ = now;
   cancel_what_never_starts(*jobs, now);
-  has_pilots_ = !jobs->empty();
+  has_pilots_ = !std::ranges::all_of(*jobs, &pilot::PilotJob::has_ended);
   forget_what_is_gone(*jobs, now);
   if (cluster_.empty()) cluster_ = parts_.slurm.cluster_name().value_or("");
   const std::vector<std::string> partitions = partitions_of_pilots();
@@ -81,12 +81,14 @@ std::vector<std::string> PilotKeeper::partitions_of_pilots() {
   return partitions;
 }
 
-/// One that has failed before it joined would be followed by another at once, and that by another.
+/// One that has failed before it joined would be followed by another at once, and that by another:
+/// also while its node is being cleared, which a site's epilog may make last.
 void PilotKeeper::forget_what_is_gone(const std::vector<pilot::PilotJob>& jobs, MonotonicTime now) {
   const std::size_t before = submitted_.size();
   std::erase_if(submitted_, [&](const auto& entry) {
     const auto& [job, known] = entry;
-    if (std::ranges::find(jobs, job, &pilot::PilotJob::job) != jobs.end()) return false;
+    const auto row = std::ranges::find(jobs, job, &pilot::PilotJob::job);
+    if (row != jobs.end() && !row->has_ended()) return false;
     if (known.joined || known.cancelled || was_taken_back(job, now)) return true;
     controller_.pilot_failed(now, known.node);
     say_trouble(fmt::format(
@@ -230,8 +232,16 @@ void PilotKeeper::cancel(const pilot::CancelPilot& unwanted) {
       !cancelled)
     return parts_.say(
         fmt::format("pilot {} cannot be cancelled: {}", unwanted.job, cancelled.error().message));
-  if (const auto found = submitted_.find(unwanted.job); found != submitted_.end())
-    found->second.cancelled = true;
+  const auto found = submitted_.find(unwanted.job);
+  if (found != submitted_.end()) found->second.cancelled = true;
+  if (unwanted.never_joined) {
+    const std::string node = found == submitted_.end() ? "" : found->second.node;
+    return say_trouble(fmt::format(
+        "pilot {} is cancelled: it runs{}{}, and its executor has not joined within {} s: {} says "
+        "why (does that node reach the gateway?); the next one comes later",
+        unwanted.job, node.empty() ? "" : " on ", node, controller_.options().join_within.count(),
+        log_of(log_folder(), unwanted.job).string()));
+  }
   parts_.say(fmt::format("cancelled pilot {}: {}", unwanted.job,
                          unwanted.missed ? "what it waits for is taken, or Slurm does not give it"
                                          : "nobody has used it"));

@@ -69,7 +69,9 @@ pilot::Pilot pilot_of(const pilot::PilotJob& job, const std::map<std::uint64_t, 
                    .runs = !job.waits(),
                    .ends = {},
                    .node = job.waits() ? "" : job.reason,
-                   .no_room = job.waits() && job.reason == "(Resources)"};
+                   .no_room = job.waits() && job.reason == "(Resources)",
+                   .suspended = job.state == "SUSPENDED" || job.state == "STOPPED",
+                   .configuring = job.state == "CONFIGURING"};
   if (const auto left = parse_duration(job.left); one.runs && left)
     one.ends = now + std::chrono::duration_cast<milliseconds>(*left);
   if (const auto found = joined.find(job.job); found != joined.end()) {
@@ -178,7 +180,8 @@ pilot::Situation situation_of(const json& hosts, const std::vector<pilot::PilotJ
   pilot::Situation situation;
   situation.demand = demand_of(hosts.at("demand"));
   const auto joined = joined_by_job(hosts);
-  for (const pilot::PilotJob& job : jobs) situation.pilots.push_back(pilot_of(job, joined, now));
+  for (const pilot::PilotJob& job : jobs)
+    if (!job.has_ended()) situation.pilots.push_back(pilot_of(job, joined, now));
   for (const json& cluster : hosts.value("clusters", json::array())) {
     const std::string name = cluster.value("cluster", "");
     if (!destination.cluster.empty() && name != destination.cluster) continue;

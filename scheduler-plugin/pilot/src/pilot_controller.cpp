@@ -67,7 +67,7 @@ Result<void> check(const PilotOptions& o) {
                 "a pilot has at least 1 core, and its least cores are not over its most");
   if (o.grow_after.count() < 0 || o.shrink_after.count() < 1 || o.renew_before.count() < 0 ||
       o.missed_after.count() < 0 || o.no_room_after.count() < 0 || o.no_start_after.count() < 0 ||
-      o.first_pause.count() < 1 || o.longest_pause < o.first_pause)
+      o.join_within.count() < 1 || o.first_pause.count() < 1 || o.longest_pause < o.first_pause)
     return fail(ErrorCode::bad_configuration, "the pilots' times must be positive, in seconds");
   if (o.renew_before >= o.shortest)
     return fail(ErrorCode::bad_configuration,
@@ -151,7 +151,7 @@ std::vector<WorkerDemand> PilotController::missing(MonotonicTime now, const Situ
   for (const Pilot& pilot : situation.pilots) {
     if (is_ending(now, pilot)) {
       if (pilot.cores_used > 0) ending.push_back(workers_of(pilot));
-    } else {
+    } else if (gives_room(pilot)) {
       rooms.push_back({&pilot, pilot.joined ? free_room(pilot) : whole_room(pilot)});
     }
   }
@@ -173,6 +173,34 @@ std::vector<WorkerDemand> PilotController::missing(MonotonicTime now, const Situ
   return left;
 }
 
+/// A pilot that runs is about to join, or never will: its node does not reach the gateway, say, or
+/// hangs. Nobody waits for that for ever.
+void PilotController::give_up(MonotonicTime now, Situation& situation,
+                              std::vector<PilotAction>& actions) {
+  std::map<std::uint64_t, Arrival> arrivals;
+  std::erase_if(situation.pilots, [&](const Pilot& pilot) {
+    if (!pilot.runs) return false;
+    const auto known = arrivals_.find(pilot.job);
+    Arrival& arrival = arrivals[pilot.job];
+    arrival = known == arrivals_.end() ? Arrival{.since = now} : known->second;
+    if (pilot.suspended || pilot.configuring) arrival.since = now;
+    if (pilot.joined) arrival.is_over = true;
+    if (arrival.is_over || now - arrival.since < options_.join_within) return false;
+    arrival.is_over = true;
+    actions.emplace_back(CancelPilot{.job = pilot.job, .never_joined = true});
+    pilot_failed(now, pilot.node);
+    return true;
+  });
+  arrivals_ = std::move(arrivals);
+}
+
+/// Not for who is wanted now: Slurm has suspended it, or its executor was there and is silent.
+bool PilotController::gives_room(const Pilot& pilot) const {
+  if (pilot.suspended) return false;
+  const auto arrival = arrivals_.find(pilot.job);
+  return pilot.joined || arrival == arrivals_.end() || !arrival->second.is_over;
+}
+
 /// A pilot that is there and idle does not help with what is still wanted. One that is yet to come
 /// may.
 void PilotController::cancel_idle(MonotonicTime now, const Situation& situation,
@@ -183,12 +211,13 @@ void PilotController::cancel_idle(MonotonicTime now, const Situation& situation,
     return pilot.cores_used != 0 && is_ending(now, pilot);
   });
   const auto is_needed = [&](const Pilot& pilot) {
-    return !pilot.joined && std::ranges::any_of(demand, [&](const WorkerDemand& row) {
-      return suits(row.host, pilot, situation) &&
-             std::ranges::any_of(row.alternatives, [&](const WorkerSize& size) {
-               return workers_in(whole_room(pilot), size) > 0;
-             });
-    });
+    return !pilot.joined && gives_room(pilot) &&
+           std::ranges::any_of(demand, [&](const WorkerDemand& row) {
+             return suits(row.host, pilot, situation) &&
+                    std::ranges::any_of(row.alternatives, [&](const WorkerSize& size) {
+                      return workers_in(whole_room(pilot), size) > 0;
+                    });
+           });
   };
   for (const Pilot& pilot : situation.pilots) {
     if (pilot.cores_used != 0 || some_end || is_needed(pilot)) continue;
@@ -225,6 +254,7 @@ std::vector<PilotAction> PilotController::decide(MonotonicTime now, Situation si
   std::erase_if(avoided_until_, [now](const auto& entry) { return entry.second <= now; });
   const std::vector<WorkerDemand> demand = servable(situation);
   cancel_missed(now, situation, actions);
+  give_up(now, situation, actions);
   cancel_idle(now, situation, demand, actions);
   std::vector<WorkerDemand> left = missing(now, situation, demand);
   const auto waiting = static_cast<std::uint64_t>(

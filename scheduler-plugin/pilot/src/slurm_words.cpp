@@ -196,13 +196,16 @@ std::string parse_default_partition(std::string_view text) {
 
 Result<std::string> parse_job_state(std::string_view text) {
   const std::string_view state = value_in(text, "JobState");
+  const std::string_view reason = value_in(text, "Reason");
+  if (state == "COMPLETING" && !reason.empty() && reason != "None")
+    return std::string(reason == "DeadLine" ? "DEADLINE" : "FAILED");
   if (!state.empty()) return std::string(state);
   return fail(ErrorCode::internal, "scontrol printed no JobState");
 }
 
 bool has_failed(std::string_view state) {
-  constexpr std::array<std::string_view, 4> unwanted{"CANCELLED", "DEADLINE", "PREEMPTED",
-                                                     "REVOKED"};
+  constexpr std::array<std::string_view, 5> unwanted{"CANCELLED", "COMPLETING", "DEADLINE",
+                                                     "PREEMPTED", "REVOKED"};
   return std::ranges::find(unwanted, state) == unwanted.end();
 }
 

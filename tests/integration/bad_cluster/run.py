@@ -267,6 +267,27 @@ def pilots_that_end_at_once_are_not_followed_at_once(site):
         site.orchid("pilot", "stop", "--all")
 
 
+def pilots_that_never_join_are_given_up(site):
+    """Their nodes do not reach the gateway."""
+    with site.other_settings(automatic(site, address="127.0.0.1:1")):
+        site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
+        said = site.said_from_here()
+        call = site.calling("hello", "orchid", deadline="180s")
+        given_up = re.compile(r"pilot (\d+) is cancelled: it runs on (n\d), and its executor has not joined within 60 s: (\S+) says why")
+        wait_until(lambda: given_up.search(said()), "nobody waits for them for ever", lambda: said() + site.trouble(), 90)
+        job, node, log = given_up.search(said()).groups()
+        wait_until(lambda: int(job) not in [one["job"] for one in site.pilots()], "it leaves its cores", lambda: site.cluster.run("squeue"))
+        expect("127.0.0.1:1" in pathlib.Path(log).read_text(), f"its log says why: {pathlib.Path(log).read_text()}")
+        listed = site.orchid("pilot", "list").stderr
+        expect("has not joined" in listed, f"'orchid pilot list' says so, too: {listed}")
+        wait_until(lambda: any(one["job"] > int(job) for one in site.pilots()), "the next one comes", said)
+        others = [site.cluster.run("squeue", "--noheader", "-j", str(one["job"]), "-o", "%n%N") for one in site.pilots() if one["job"] > int(job)]
+        expect(node not in "".join(others), f"to another node than {node}: {others} {said()}")
+        call.kill()
+        call.communicate(timeout=30)
+        site.orchid("pilot", "stop", "--all")
+
+
 def an_array_of_a_thousand_jobs_churns(site):
     with site.other_settings(automatic(site)):
         site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
@@ -428,7 +449,7 @@ def main():
              pilots_outlive_slurmctld, demand_outlasts_a_slurmctld_that_is_down,
              without_the_clusters_munge_key_demand_waits_and_it_is_said, demand_outlasts_a_partition_that_takes_no_jobs,
              pilots_that_slurm_would_never_start_are_refused, pilots_that_end_at_once_are_not_followed_at_once,
-             an_array_of_a_thousand_jobs_churns, a_nodes_clock_is_an_hour_wrong, a_share_knows_its_end_whatever_the_clock_says,
+             pilots_that_never_join_are_given_up, an_array_of_a_thousand_jobs_churns, a_nodes_clock_is_an_hour_wrong, a_share_knows_its_end_whatever_the_clock_says,
              pilots_that_wait_do_not_outlast_their_gateway, pilots_that_start_in_an_outage_do_not_outlast_it,
              with_its_guard_gone_too_slurm_removes_what_waits, a_time_limit_ends_no_call]
     cases, = chosen(cases, wanted=sys.argv[4:])

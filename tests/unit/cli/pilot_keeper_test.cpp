@@ -195,6 +195,51 @@ TEST_CASE("pilots go to nodes of the partitions that are named, or of the defaul
   CHECK(first_node("debug", "") == "#SBATCH --nodelist=n3");
 }
 
+TEST_CASE("a pilot that runs and never joins is cancelled, and others go to other nodes") {
+  KeptPilots pilots("idle", "");
+  pilots.nodes = {free_node("n1", {"idle"}), free_node("n2", {"idle"})};
+  pilots.go_on(seconds(3));
+  REQUIRE(pilots.stage.text_of("submitted") == "#SBATCH --nodelist=n1\n");
+  pilots.stage.put("queue", "1|RUNNING|idle|1|4|0:00|1:00:00|n1\n");
+  pilots.go_on(seconds(60));
+  CHECK(pilots.stage.text_of("cancelled").empty());
+  pilots.go_on(seconds(1));
+  CHECK(pilots.stage.text_of("cancelled") == "--name=orchid-pilot-ab 1\n");
+  CHECK(pilots.is_in_trouble());
+  CHECK_MESSAGE(pilots.said.find("pilot 1 is cancelled: it runs on n1, and its executor has not "
+                                 "joined within 60 s") != std::string::npos,
+                pilots.said);
+  CHECK_MESSAGE(pilots.said.find("/1.log says why") != std::string::npos, pilots.said);
+  pilots.stage.put("queue", "1|COMPLETING|idle|1|4|1:05|1:00:00|n1\n");
+  pilots.stage.put("job-1", "JobId=1 JobState=COMPLETING Reason=None BatchHost=n1\n");
+  pilots.go_on(seconds(6));
+  CHECK(pilots.stage.text_of("submitted") == "#SBATCH --nodelist=n1\n#SBATCH --nodelist=n2\n");
+}
+
+TEST_CASE("a pilot that ends before it joins has failed, though its node is being cleared still") {
+  KeptPilots pilots("idle", "");
+  pilots.nodes = {free_node("n1", {"idle"})};
+  pilots.go_on(seconds(3));
+  REQUIRE(pilots.submitted() == 1);
+  pilots.stage.put("queue", "1|COMPLETING|idle|1|4|0:01|1:00:00|n1\n");
+  pilots.stage.put("job-1", "JobId=1 JobState=COMPLETING Reason=NonZeroExitCode BatchHost=n1\n");
+  pilots.go_on(seconds(4));
+  CHECK(pilots.is_in_trouble());
+  CHECK(pilots.submitted() == 1);
+}
+
+TEST_CASE("a pilot that is taken back is followed by another while its node is being cleared") {
+  KeptPilots pilots("idle", "");
+  pilots.nodes = {free_node("n1", {"idle"})};
+  pilots.go_on(seconds(3));
+  REQUIRE(pilots.submitted() == 1);
+  pilots.stage.put("queue", "1|COMPLETING|idle|1|4|0:01|1:00:00|n1\n");
+  pilots.stage.put("job-1", "JobId=1 JobState=COMPLETING Reason=None BatchHost=n1\n");
+  pilots.go_on(seconds(1));
+  CHECK(pilots.submitted() == 2);
+  CHECK_FALSE(pilots.is_in_trouble());
+}
+
 TEST_CASE("while slurmctld does not answer it is asked less and less often, and then as before") {
   KeptPilots pilots("idle", "");
   pilots.nodes = {free_node("n1", {"idle"})};

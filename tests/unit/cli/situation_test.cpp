@@ -60,6 +60,23 @@ TEST_CASE("a pilot has joined when an executor of its job is there, and is used 
   CHECK_FALSE(situation.holes.has_value());  // nobody tells what is free
 }
 
+TEST_CASE("a pilot that has ended is gone, though its node is being cleared still") {
+  const json hosts =
+      hosts_with(json::array({{{"executors", {executor("pilot", 7, 2)}}}}), json::array());
+  const auto situation =
+      situation_of(hosts,
+                   {{.job = 7, .state = "COMPLETING", .cpus = 4, .left = "8:37", .reason = "n1"},
+                    {.job = 8, .state = "SUSPENDED", .cpus = 4, .left = "8:37", .reason = "n2"},
+                    {.job = 9, .state = "CONFIGURING", .cpus = 4, .left = "8:37", .reason = "n3"},
+                    {.job = 10, .state = "RUNNING", .cpus = 4, .left = "8:37", .reason = "n4"}},
+                   {}, now);
+  REQUIRE(situation.pilots.size() == 3);
+  CHECK(situation.pilots[0].job == 8);
+  CHECK((situation.pilots[0].runs && situation.pilots[0].suspended));
+  CHECK((situation.pilots[1].runs && situation.pilots[1].configuring));
+  CHECK_FALSE((situation.pilots[2].suspended || situation.pilots[2].configuring));
+}
+
 TEST_CASE("a pilot asks for threads where cores have several") {
   json wide = node("n1", 4);
   wide["cores"] = 6;

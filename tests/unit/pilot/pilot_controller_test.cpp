@@ -77,9 +77,9 @@ TEST_CASE("no more wait than the cap, and what is on its way counts") {
   CHECK(submissions(controller.decide(start + 2min, situation)).size() == 1);
   situation.pilots[1].runs = true;
   situation.pilots.push_back({.job = 3, .cores = 4, .runs = true});
-  CHECK(controller.decide(start + 3min, situation).empty());
+  CHECK(controller.decide(start + 2min + 10s, situation).empty());
   situation.demand = one_core(12);  // all three are about to join
-  CHECK(controller.decide(start + 4min, situation).empty());
+  CHECK(controller.decide(start + 2min + 20s, situation).empty());
 }
 
 TEST_CASE("without a forecast lengths are mixed; where nothing is free few wait") {
@@ -152,7 +152,9 @@ TEST_CASE("a pilot that waits for a hole which is gone makes room for one that i
   CHECK(submissions(controller.decide(start + 60s, {.demand = one_core(8), .holes = {{other}}})) ==
         std::vector<SubmitPilot>{{.cores = 8, .time = 1h, .node = "n2"}});
   // What runs, or waits for any node, has missed nothing.
-  situation.pilots = {{.job = 2, .cores = 9, .runs = true, .node = "n1"}, {.job = 3, .cores = 99}};
+  situation.pilots = {
+      {.job = 2, .cores = 9, .runs = true, .joined = true, .cores_used = 9, .node = "n1"},
+      {.job = 3, .cores = 99}};
   CHECK(cancelled(controller.decide(start + 2h, situation)).empty());
   CHECK(cancelled(controller.decide(start + 3h, situation)).empty());
 }
@@ -389,6 +391,7 @@ TEST_CASE("options that cannot be are refused") {
   CHECK_FALSE(check({.most_cores = 0}).has_value());
   CHECK_FALSE(check({.most_cores = 2, .least_cores = 3}).has_value());
   CHECK_FALSE(check({.shortest = 2min, .renew_before = 2min}).has_value());
+  CHECK_FALSE(check({.join_within = 0s}).has_value());
   CHECK_FALSE(check({.shrink_after = 0s}).has_value());
 }
 

@@ -39,6 +39,18 @@ TEST_CASE("a job has failed unless somebody wanted its cores, or it itself, no m
     CHECK_MESSAGE(!has_failed(state), state);
 }
 
+TEST_CASE("of a job that is completing its reason tells whether it has failed") {
+  const auto state = [](const std::string& reason) {
+    return parse_job_state("JobId=5 JobState=COMPLETING Reason=" + reason + " Dependency=(null)\n")
+        .value_or("");
+  };
+  for (const char* reason : {"NonZeroExitCode", "NodeDown", "JobLaunchFailure", "TimeLimit"})
+    CHECK_MESSAGE(has_failed(state(reason)), reason);
+  CHECK(state("DeadLine") == "DEADLINE");
+  CHECK(state("None") == "COMPLETING");  // cancelled, preempted, or all went well
+  CHECK_FALSE(has_failed("COMPLETING"));
+}
+
 TEST_CASE("the default partition is the one that says so") {
   CHECK(parse_default_partition("PartitionName=a Default=NO\nPartitionName=b Default=YES\n") ==
         "b");

@@ -35,6 +35,7 @@ struct PilotOptions {
   std::chrono::seconds missed_after{10};     // so long a pilot waits for a hole that is gone
   std::chrono::seconds no_room_after{45};    // longer than backfill's interval, 30 s by default
   std::chrono::seconds no_start_after{300};  // a pilot waits for a hole that seems to be there
+  std::chrono::seconds join_within{60};      // of one that runs; later it has failed
   std::chrono::seconds first_pause{5};       // after a pilot that failed; doubles
   std::chrono::seconds longest_pause{600};
   std::chrono::seconds avoid_node_for{600};  // on which a pilot has failed
@@ -47,7 +48,8 @@ struct Pilot {
   std::uint64_t job = 0;
   std::uint32_t cores = 0;
   bool runs = false;
-  /// Its executor has joined: its cores are placed on. One that runs without that is about to.
+  /// Its executor has joined: its cores are placed on. One that runs without that is about to, or
+  /// was there before.
   bool joined = false;
   std::uint32_t cores_used = 0;
   std::optional<MonotonicTime> ends;  // of one that runs; nothing: not known
@@ -59,8 +61,10 @@ struct Pilot {
   std::string gpu_model{};
   std::uint32_t widest_worker = 0;      // cores of the widest of its workers
   std::vector<std::string> features{};  // that it was asked with, where its node is not known
-  bool for_hole = true;  // it waits for what was free of its node; false: for whatever comes free
-  bool no_room = false;  // the batch system has tried to start it, and found no room
+  bool for_hole = true;    // it waits for what was free of its node; false: for whatever comes free
+  bool no_room = false;    // the batch system has tried to start it, and found no room
+  bool suspended = false;  // by the batch system, as long as that likes
+  bool configuring = false;  // its node is being booted or made ready for it
 };
 
 /// What of a node nobody has, and how long that lasts. Of several holes of one
@@ -95,7 +99,8 @@ struct SubmitPilot {
 };
 struct CancelPilot {
   std::uint64_t job = 0;
-  bool missed = false;  // what it waits for is gone; otherwise nobody has used it
+  bool missed = false;        // what it waits for is gone
+  bool never_joined = false;  // within the time for that; with none of the two nobody has used it
   friend bool operator==(const CancelPilot&, const CancelPilot&) = default;
 };
 using PilotAction = std::variant<SubmitPilot, CancelPilot>;
@@ -110,7 +115,7 @@ class PilotController {
   [[nodiscard]] std::vector<PilotAction> decide(MonotonicTime now, Situation situation);
   /// One was refused, or has left the queue and its executor has never joined: there is a pause,
   /// and `node` is left alone for longer ("": it is not known, or not the reason). Several in one
-  /// pause count as one.
+  /// pause count as one. One that `decide` cancels since it has never joined is counted there.
   void pilot_failed(MonotonicTime now, const std::string& node);
   /// The executor of one more: the next pause is the first again.
   void pilot_joined() { pause_ = options_.first_pause; }
@@ -132,6 +137,8 @@ class PilotController {
   void cancel_idle(MonotonicTime now, const Situation& situation,
                    const std::vector<WorkerDemand>& demand, std::vector<PilotAction>& actions);
   void cancel_missed(MonotonicTime now, Situation& situation, std::vector<PilotAction>& actions);
+  void give_up(MonotonicTime now, Situation& situation, std::vector<PilotAction>& actions);
+  [[nodiscard]] bool gives_room(const Pilot& pilot) const;
   [[nodiscard]] bool is_ending(MonotonicTime now, const Pilot& pilot) const;
   void submit_to_holes(const Situation& situation, std::vector<WorkerDemand>& left,
                        std::uint64_t& may_submit, std::vector<PilotAction>& actions) const;
@@ -140,12 +147,18 @@ class PilotController {
   [[nodiscard]] std::chrono::seconds next_length(std::chrono::seconds lifetime);
   [[nodiscard]] std::chrono::seconds longest_mixed(std::chrono::seconds room) const;
 
+  struct Arrival {
+    MonotonicTime since;   // it runs
+    bool is_over = false;  // its executor has joined, or nobody waits for it any more
+  };
+
   PilotOptions options_;
   std::vector<std::chrono::seconds> lengths_;  // longest first
   std::size_t next_length_ = 0;
   std::optional<MonotonicTime> short_since_;  // of capacity
   std::optional<MonotonicTime> paused_until_;
   std::chrono::seconds pause_;
+  std::map<std::uint64_t, Arrival> arrivals_;           // of pilots that run, by job
   std::map<std::uint64_t, MonotonicTime> idle_since_;   // pilots, by job
   HoleWatch holes_;                                     // of pilots that wait
   std::map<std::string, MonotonicTime> avoided_until_;  // nodes

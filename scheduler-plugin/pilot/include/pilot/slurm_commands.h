@@ -21,6 +21,8 @@ struct PilotJob {
   std::string left;        // of its time: "8:37"
   std::string reason;      // why it waits, in brackets; or its nodes
   [[nodiscard]] bool waits() const { return state == "PENDING"; }
+  /// It has ended; its nodes are being cleared, or Slurm cannot clear them.
+  [[nodiscard]] bool has_ended() const { return state == "COMPLETING"; }
 };
 
 /// Owned by one thread, which each call blocks, up to the deadline. Errors of all: `unsupported`
@@ -39,8 +41,9 @@ class SlurmCommands {
   [[nodiscard]] Result<std::string> cluster_name() const;
   /// That jobs go to which name none. "": there is none.
   [[nodiscard]] Result<std::string> default_partition() const;
-  /// Of a job that may have left the queue, as Slurm says it: "PREEMPTED". slurmctld forgets jobs
-  /// some minutes after their end (MinJobAge): `bad_request`.
+  /// Of a job that may have left the queue, as Slurm says it: "PREEMPTED"; "COMPLETING" of one
+  /// whose end is not told yet. slurmctld forgets jobs some minutes after their end (MinJobAge):
+  /// `bad_request`.
   [[nodiscard]] Result<std::string> state_of(std::uint64_t job) const;
   /// The job's number.
   [[nodiscard]] Result<std::uint64_t> submit(const std::string& script) const;

@@ -18,10 +18,11 @@ extern const std::string_view queue_format;
 [[nodiscard]] Result<std::string> parse_cluster_name(std::string_view text);
 /// In what `scontrol show partition --oneliner` says. "": there is none.
 [[nodiscard]] std::string parse_default_partition(std::string_view text);
-/// In what `scontrol show job N --oneliner` says. Errors: `internal`.
+/// In what `scontrol show job N --oneliner` says. Of one that is COMPLETING the reason tells how it
+/// has ended, unless somebody has cancelled or preempted it, or all went well. Errors: `internal`.
 [[nodiscard]] Result<std::string> parse_job_state(std::string_view text);
 /// Whether a job that is in that state now has ended because of what it is, or of its node; and not
-/// because somebody wanted its cores, or it itself, no more.
+/// because somebody wanted its cores, or it itself, no more. COMPLETING: nobody says that it has.
 [[nodiscard]] bool has_failed(std::string_view state);
 /// The answer of sbatch --parsable. Errors: `internal`.
 [[nodiscard]] Result<std::uint64_t> parse_job_number(std::string_view text);

@@ -1,0 +1,84 @@
+// Which pilots a controller counts on: those that come, are idle, are lost or never come.
+#include <doctest/doctest.h>
+
+#include "pilot/pilot_controller.h"
+
+namespace orchid::pilot {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr MonotonicTime start{1h};
+
+/// So many workers of one core.
+std::vector<WorkerDemand> one_core(std::uint32_t workers) { return {{.workers = workers}}; }
+
+std::vector<SubmitPilot> submissions(const std::vector<PilotAction>& actions) {
+  std::vector<SubmitPilot> found;
+  for (const PilotAction& action : actions)
+    if (const auto* submit = std::get_if<SubmitPilot>(&action)) found.push_back(*submit);
+  return found;
+}
+std::vector<std::uint64_t> cancelled(const std::vector<PilotAction>& actions) {
+  std::vector<std::uint64_t> found;
+  for (const PilotAction& action : actions)
+    if (const auto* cancel = std::get_if<CancelPilot>(&action)) found.push_back(cancel->job);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("a pilot that runs and never joins is cancelled, has failed, and its node is avoided") {
+  PilotController controller({.grow_after = 0s, .join_within = 60s, .first_pause = 5s});
+  Situation situation{
+      .demand = one_core(1),
+      .pilots = {{.job = 1, .cores = 1, .node = "n1"}},
+      .holes = std::vector<Hole>{{.node = "n1", .cores = 1}, {.node = "n2", .cores = 1}}};
+  CHECK(controller.decide(start, situation).empty());
+  situation.pilots[0].runs = true;
+  CHECK(controller.decide(start + 100s, situation).empty());
+  CHECK(controller.decide(start + 159s, situation).empty());
+  CHECK(controller.decide(start + 160s, situation) ==
+        std::vector<PilotAction>{CancelPilot{.job = 1, .never_joined = true}});
+  CHECK(controller.decide(start + 162s, situation).empty());  // a pause
+  // As long as it is there it is told once, and nobody waits for it.
+  CHECK(controller.decide(start + 165s, situation) ==
+        std::vector<PilotAction>{SubmitPilot{.cores = 1, .time = 1h, .node = "n2"}});
+}
+
+TEST_CASE("a pilot whose node is being made ready, or that is suspended, has its time to join") {
+  PilotController controller({.grow_after = 0s, .shrink_after = 24h, .join_within = 60s});
+  Situation situation{.demand = one_core(1), .pilots = {{.job = 1, .cores = 1, .runs = true}}};
+  Pilot& pilot = situation.pilots[0];
+  pilot.configuring = true;
+  CHECK(controller.decide(start, situation).empty());
+  CHECK(controller.decide(start + 10min, situation).empty());
+  pilot.configuring = false;
+  pilot.suspended = true;
+  CHECK(cancelled(controller.decide(start + 20min, situation)).empty());
+  pilot.suspended = false;
+  CHECK(controller.decide(start + 20min + 59s, situation).empty());
+  CHECK(cancelled(controller.decide(start + 21min, situation)) == std::vector<std::uint64_t>{1});
+}
+
+TEST_CASE("a pilot that has been lost, or is suspended, is not on its way") {
+  const auto others = [](bool lost, bool suspended) {
+    PilotController controller({.grow_after = 0s, .shrink_after = 60s});
+    Situation situation{.demand = {},
+                        .pilots = {{.job = 1, .cores = 1, .runs = true, .joined = true}}};
+    CHECK(controller.decide(start, situation).empty());
+    situation.demand = one_core(1);
+    situation.pilots[0].joined = !lost;
+    situation.pilots[0].suspended = suspended;
+    const auto submitted = submissions(controller.decide(start + 1s, situation));
+    // Nor is it kept for who is wanted; and it has joined, so that it has not failed.
+    CHECK(controller.decide(start + 60s, situation).front() == PilotAction(CancelPilot{.job = 1}));
+    return submitted.size();
+  };
+  CHECK(others(false, false) == 0);
+  CHECK(others(true, false) == 1);
+  CHECK(others(false, true) == 1);
+  CHECK(others(true, true) == 1);
+}
+
+}  // namespace orchid::pilot
