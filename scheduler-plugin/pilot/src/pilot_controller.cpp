@@ -13,6 +13,9 @@ namespace {
 
 using std::chrono::seconds;
 
+/// Workers of a pilot that has ended are on others by then.
+constexpr seconds moved_within{10};
+
 /// What pilots can take of workers, and each of these pilots.
 struct PilotRoom {
   const Pilot* pilot;
@@ -54,6 +57,12 @@ WorkerDemand workers_of(const Pilot& pilot) {
                             .memory = {pilot.memory_used.value / workers},
                             .gpus = (pilot.gpus_used + workers - 1) / workers,
                             .gpu_model = pilot.gpu_model}}};
+}
+
+std::uint32_t count_workers(const std::vector<WorkerDemand>& demand) {
+  std::uint32_t workers = 0;
+  for (const WorkerDemand& row : demand) workers += row.workers;
+  return workers;
 }
 
 }  // namespace
@@ -202,14 +211,14 @@ bool PilotController::gives_room(const Pilot& pilot) const {
 }
 
 /// A pilot that is there and idle does not help with what is still wanted. One that is yet to come
-/// may.
+/// may; and one that will take the workers of a pilot that ends stays.
 void PilotController::cancel_idle(MonotonicTime now, const Situation& situation,
                                   const std::vector<WorkerDemand>& demand,
                                   std::vector<PilotAction>& actions) {
   std::map<std::uint64_t, MonotonicTime> idle;
-  const bool some_end = std::ranges::any_of(situation.pilots, [&](const Pilot& pilot) {
-    return pilot.cores_used != 0 && is_ending(now, pilot);
-  });
+  std::vector<const Pilot*> too_long;
+  std::vector<PilotRoom> staying;
+  std::vector<WorkerDemand> ending;
   const auto is_needed = [&](const Pilot& pilot) {
     return !pilot.joined && gives_room(pilot) &&
            std::ranges::any_of(demand, [&](const WorkerDemand& row) {
@@ -219,12 +228,33 @@ void PilotController::cancel_idle(MonotonicTime now, const Situation& situation,
                     });
            });
   };
+  const auto takes_more = [&](const Pilot& pilot) {
+    return gives_room(pilot) && !is_ending(now, pilot);
+  };
   for (const Pilot& pilot : situation.pilots) {
-    if (pilot.cores_used != 0 || some_end || is_needed(pilot)) continue;
-    const auto known = idle_since_.find(pilot.job);
-    const MonotonicTime since = known == idle_since_.end() ? now : known->second;
-    idle[pilot.job] = since;
-    if (now - since >= options_.shrink_after) actions.emplace_back(CancelPilot{pilot.job});
+    if (pilot.cores_used != 0 && is_ending(now, pilot)) ending.push_back(workers_of(pilot));
+    if (pilot.cores_used == 0) {
+      if (is_needed(pilot)) continue;
+      const auto known = idle_since_.find(pilot.job);
+      const MonotonicTime since = known == idle_since_.end() ? now : known->second;
+      idle[pilot.job] = since;
+      if (now - since >= options_.shrink_after) {
+        too_long.push_back(&pilot);
+        continue;
+      }
+    }
+    if (takes_more(pilot)) staying.push_back({&pilot, free_room(pilot)});
+  }
+  subtract(ending, staying, situation, now);
+  for (const Pilot* pilot : too_long) {
+    std::vector<PilotRoom> room;
+    if (takes_more(*pilot)) room.push_back({pilot, whole_room(*pilot)});
+    const std::uint32_t before = count_workers(ending);
+    subtract(ending, room, situation, now);
+    if (count_workers(ending) == before)
+      actions.emplace_back(CancelPilot{pilot->job});
+    else
+      idle[pilot->job] = std::max(idle[pilot->job], now + moved_within - options_.shrink_after);
   }
   idle_since_ = std::move(idle);
 }

@@ -28,6 +28,36 @@ std::vector<std::uint64_t> cancelled(const std::vector<PilotAction>& actions) {
 
 }  // namespace
 
+TEST_CASE("while pilots that are used end, only those that can take their workers stay idle") {
+  PilotController controller({.most_cores = 4, .shrink_after = 60s, .renew_before = 1min});
+  const auto pilot = [](std::uint64_t job, std::uint32_t used, MonotonicTime ends) {
+    return Pilot{
+        .job = job, .cores = 4, .runs = true, .joined = true, .cores_used = used, .ends = ends};
+  };
+  // Short ones: some pilot that is used is always about to end.
+  Situation situation{.pilots = {pilot(1, 0, start + 1h), pilot(2, 0, start + 1h),
+                                 pilot(3, 0, start + 1h), pilot(4, 3, start + 30s)}};
+  CHECK(controller.decide(start, situation).empty());
+  situation.pilots[3] = pilot(5, 3, start + 90s);
+  CHECK(controller.decide(start + 59s, situation).empty());
+  CHECK(cancelled(controller.decide(start + 60s, situation)) == std::vector<std::uint64_t>{2, 3});
+  situation.pilots = {pilot(1, 0, start + 1h)};  // its workers are about to come
+  CHECK(controller.decide(start + 62s, situation).empty());
+  CHECK(cancelled(controller.decide(start + 70s, situation)) == std::vector<std::uint64_t>{1});
+}
+
+TEST_CASE("a pilot that is used has room for what ends, and no idle one stays for that") {
+  PilotController controller({.most_cores = 8, .shrink_after = 60s, .renew_before = 1min});
+  const auto pilot = [](std::uint64_t job, std::uint32_t used, MonotonicTime ends) {
+    return Pilot{
+        .job = job, .cores = 8, .runs = true, .joined = true, .cores_used = used, .ends = ends};
+  };
+  const Situation situation{
+      .pilots = {pilot(1, 0, start + 1h), pilot(2, 4, start + 1h), pilot(3, 4, start + 90s)}};
+  CHECK(controller.decide(start, situation).empty());
+  CHECK(cancelled(controller.decide(start + 60s, situation)) == std::vector<std::uint64_t>{1});
+}
+
 TEST_CASE("a pilot that runs and never joins is cancelled, has failed, and its node is avoided") {
   PilotController controller({.grow_after = 0s, .join_within = 60s, .first_pause = 5s});
   Situation situation{
