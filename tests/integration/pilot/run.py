@@ -289,6 +289,45 @@ def pilots_by_demand_have_mixed_lengths_and_are_followed_by_others(site):
     site.orchid("pilot", "stop", "--all")
 
 
+def a_pilot_by_demand_fits_the_hole_beside_a_batch_job(site):
+    """Of n1 a core is free, for five minutes; n2 is full."""
+    site.orchid("deploy", pathlib.Path(TEST_FUNCTIONS) / "sleeps.bc", "--name", "sleeps")
+    full = site.cluster.submit("--partition=batch", "--nodelist=n2", "--exclusive")
+    site.cluster.wait_for_state(full, "RUNNING")
+    part = site.cluster.submit("--partition=batch", "--nodelist=n1", "--ntasks=1", "--time=4")
+    site.cluster.wait_for_state(part, "RUNNING")
+    site.cluster.run("scontrol", "create", "reservation", "reservationname=later", "users=root", "starttime=now+5minutes", "duration=10", "nodes=n1")
+
+    def hole():
+        clusters = json.loads(site.orchid("hosts", "--json").stdout).get("clusters", [])
+        node = next((node for cluster in clusters if cluster["state"] == "current" for node in cluster["nodes"] if node["name"] == "n1"), {})
+        return node.get("cores_free") == 1 and [window.get("cores") for window in node.get("forecast", [])][:3] == [1, 2, 0]
+    try:
+        with site.other_settings(automatic(site, most_queued=4, most_cores=2, longest="8m")):
+            wait_until(hole, "the gateway knows the hole", lambda: site.orchid("hosts", "--json").stdout)
+            calls = [site.calling("sleeps", "3000") for _ in range(2)]
+
+            def running():
+                return [one["job"] for one in site.pilots() if one["state"] == "RUNNING"]
+            wait_until(running, "a pilot comes", lambda: site.said() + site.trouble())
+            job, = running()
+            told = site.cluster.run("squeue", "--noheader", "-j", str(job), "-o", "%N %C %l")
+            expect(told == "n1 1 2:00", f"it is as large as the hole, and shorter: {told}")
+            expect({cpus_of(site, part), cpus_of(site, job)} == {"0", "1"}, f"beside the job: {cpus_of(site, part)}, {cpus_of(site, job)}")
+
+            def offered():
+                return [(host["name"], executor["grant"]["job"], executor["cores"]) for host in site.hosts() for executor in host["executors"]]
+            wait_until(lambda: offered() == [("n1", job, [int(cpus_of(site, job))])], "'orchid hosts' shows it", lambda: f"{offered()}{site.trouble()}")
+            for call in calls:
+                out, err = call.communicate(timeout=60)
+                expect(call.returncode == 0 and out == "3000", f"each call has its result, once: {call.returncode} {out} {err}")
+            expect(site.cluster.state_of(part) == "RUNNING", "and the job notices nothing")
+        site.orchid("pilot", "stop", "--all")
+    finally:
+        site.cluster.run("scontrol", "delete", "reservationname=later")
+        site.cluster.run("scancel", str(full), str(part))
+
+
 def an_orchid_inside_a_job_has_what_the_job_has(site):
     home = site.folder / "in-a-job"
     home.mkdir(mode=0o700)
@@ -335,7 +374,7 @@ def main():
              a_batch_job_takes_a_pilots_cores, one_pilot_may_have_several_nodes, only_own_pilots_are_stopped_and_no_more_than_allowed,
              pilots_of_a_killed_gateway_end_by_themselves, what_a_killed_executor_leaves_goes_with_the_next_pilot, pilots_come_and_go_by_demand,
              none_is_left_when_all_are_stopped_whatever_is_wanted, pilots_by_demand_have_mixed_lengths_and_are_followed_by_others,
-             an_orchid_inside_a_job_has_what_the_job_has, what_is_wrong_is_said]
+             a_pilot_by_demand_fits_the_hole_beside_a_batch_job, an_orchid_inside_a_job_has_what_the_job_has, what_is_wrong_is_said]
     cases, = chosen(cases, wanted=sys.argv[4:])
     run_beside(PROGRAMS, NODES, cases)
 
