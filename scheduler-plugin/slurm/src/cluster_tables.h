@@ -55,7 +55,7 @@ struct JobRow {
   bool memory_is_per_cpu = false;
   std::uint32_t nodes_wanted = 0;
   std::uint32_t cpus_wanted = 0;
-  std::string gres_wanted;  // of each node: "gpu:1" or "gres:gpu:1"
+  std::string gres_wanted;       // of each node: "gpu:1" or "gres:gpu:1"
   std::uint32_t gres_times = 1;  // so often on each: by its tasks or sockets there
   std::vector<std::string> planned_nodes;
   std::vector<JobShareRow> shares;

@@ -8,7 +8,8 @@
 namespace orchid::slurm {
 
 TEST_CASE("a recording is read as it was written") {
-  for (const char* name : {"partly_used", "reserved", "planned", "planned_gpus", "core_specialisation"}) {
+  for (const char* name :
+       {"partly_used", "reserved", "planned", "planned_gpus", "core_specialisation"}) {
     std::ifstream file(std::string(RECORDINGS) + "/" + name + ".jsonl");
     std::string line;
     REQUIRE(std::getline(file, line));

@@ -24,7 +24,7 @@ constexpr std::uint32_t control_protocol_version = 1;
 /// `index`: as the batch system counts the machine's GPUs, where one has handed them over.
 struct OfferedGpu {
   std::uint32_t index = 0;
-  std::string model;                           // "" when nobody says
+  std::string model;                            // "" when nobody says
   std::optional<std::uint32_t> numa_node = {};  // nothing: not known
   friend bool operator==(const OfferedGpu&, const OfferedGpu&) = default;
 };
