@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 namespace orchid::gateway {
 namespace {
@@ -69,15 +70,8 @@ Json node_json(const SourceNode& node) {
   return json;
 }
 
+/// Without its nodes.
 Json cluster_json(const ClusterState& state, MonotonicTime now) {
-  Json nodes = Json::array();
-  const auto& forecasts = state.inventory.forecasts();
-  for (const auto& [name, node] : state.inventory.nodes()) {
-    Json json = node_json(node);
-    if (const auto found = forecasts.find(name); found != forecasts.end())
-      json["forecast"] = forecast_json(found->second, cluster_now(state, now));
-    nodes.push_back(std::move(json));
-  }
   return {{"source", state.source},
           {"cluster", state.hello.cluster},
           {"backend", state.hello.backend},
@@ -87,8 +81,18 @@ Json cluster_json(const ClusterState& state, MonotonicTime now) {
           {"starts", state.starts},
           {"requests_per_minute", state.hello.requests_per_minute},
           {"counters", state.report.counters},
-          {"nodes", std::move(nodes)}};
+          {"nodes", Json::array()}};
 }
+
+Json node_json_with_forecast(const ClusterState& state, const SourceNode& node, MonotonicTime now) {
+  Json json = node_json(node);
+  const auto& forecasts = state.inventory.forecasts();
+  if (const auto found = forecasts.find(node.name); found != forecasts.end())
+    json["forecast"] = forecast_json(found->second, cluster_now(state, now));
+  return json;
+}
+
+constexpr std::size_t nodes_in_a_part = 250;
 
 /// A label's value: no quotes, backslashes or ends of lines.
 std::string label(std::string text) {
@@ -114,11 +118,39 @@ double counter_of(const ClusterState& state, const char* name) {
 
 }  // namespace
 
-Json clusters_json(const std::vector<const ClusterState*>& clusters, MonotonicTime now) {
+struct ClustersReport::Made {
+  std::vector<const ClusterState*> clusters;
+  std::size_t told = 0;   // of these, with all their nodes
+  std::string last_node;  // of the one that comes; "": none yet
   Json list = Json::array();
-  for (const ClusterState* cluster : clusters) list.push_back(cluster_json(*cluster, now));
-  return list;
+};
+
+ClustersReport::ClustersReport(std::vector<const ClusterState*> clusters)
+    : made_(std::make_unique<Made>()) {
+  made_->clusters = std::move(clusters);
 }
+ClustersReport::~ClustersReport() = default;
+
+bool ClustersReport::go_on(MonotonicTime now) {
+  Made& made = *made_;
+  if (made.told == made.clusters.size()) return false;
+  const ClusterState& state = *made.clusters[made.told];
+  if (made.list.size() == made.told) made.list.push_back(cluster_json(state, now));
+  Json& nodes = made.list.back()["nodes"];
+  const auto& known = state.inventory.nodes();
+  auto node = made.last_node.empty() ? known.begin() : known.upper_bound(made.last_node);
+  for (std::size_t i = 0; i < nodes_in_a_part && node != known.end(); ++i, ++node) {
+    nodes.push_back(node_json_with_forecast(state, node->second, now));
+    made.last_node = node->first;
+  }
+  if (node == known.end()) {
+    ++made.told;
+    made.last_node.clear();
+  }
+  return made.told < made.clusters.size();
+}
+
+Json ClustersReport::take() { return std::move(made_->list); }
 
 std::string clusters_metrics(const std::vector<const ClusterState*>& clusters, MonotonicTime now) {
   std::string out;

@@ -1,5 +1,6 @@
 // clusters/cluster_report.h: what GET /v1/hosts and /metrics say of clusters.
 #pragma once
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -14,8 +15,24 @@ namespace orchid::gateway {
 /// [{"index", "type"}], "gpus_free", "forecast": [{"from_s", "until_s", "cores", "memory_bytes",
 /// "gpus"}]}]}]. Times of a forecast are seconds from now; without `until_s` it lasts. `free_cores`
 /// and `free_gpus` are there when their numbers are known.
-[[nodiscard]] nlohmann::json clusters_json(const std::vector<const ClusterState*>& clusters,
-                                           MonotonicTime now);
+///
+/// Made in parts, so that the control thread does other things in between; what is told meanwhile
+/// may be in it or not. Owned by the control thread; the states outlive it.
+class ClustersReport {
+ public:
+  explicit ClustersReport(std::vector<const ClusterState*> clusters);
+  ~ClustersReport();
+  ClustersReport(const ClustersReport&) = delete;
+  ClustersReport& operator=(const ClustersReport&) = delete;
+
+  /// One more part. False: there is no more.
+  bool go_on(MonotonicTime now);
+  [[nodiscard]] nlohmann::json take();
+
+ private:
+  struct Made;
+  std::unique_ptr<Made> made_;
+};
 
 /// Prometheus text; empty without sources.
 [[nodiscard]] std::string clusters_metrics(const std::vector<const ClusterState*>& clusters,

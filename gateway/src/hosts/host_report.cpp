@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 namespace orchid::gateway {
 
@@ -100,25 +102,45 @@ Json host_json(const std::vector<const Executor*>& executors, const Capacity& ca
   return json;
 }
 
+constexpr std::size_t hosts_in_a_part = 250;
+
 }  // namespace
 
-Json hosts_json(const HostBook& hosts, const LeaseBook& leases, const Capacity& capacity,
-                const HostViewer& viewer, std::optional<std::uint64_t> job, MonotonicTime now) {
+struct HostsReport::Made {
+  Parts parts;
+  std::set<std::string> boot_ids;
+  std::set<std::string>::const_iterator next;
+  LeasedByExecutor leased;
   Json list = Json::array();
-  LeasedByExecutor leased = count_leased(leases);
-  for (const std::string& boot_id : hosts.boot_ids()) {
-    auto executors = hosts.of_host(boot_id);
-    if (job)
+
+  void add(const std::string& boot_id, MonotonicTime now) {
+    auto executors = parts.hosts.of_host(boot_id);
+    if (parts.job)
       std::erase_if(executors, [&](const Executor* executor) {
-        return executor->grant.job != *job || !may_see(viewer, *executor);
+        return executor->grant.job != *parts.job || !may_see(parts.viewer, *executor);
       });
-    if (executors.empty()) continue;
-    Json host = host_json(executors, capacity);
+    if (executors.empty()) return;
+    Json host = host_json(executors, parts.capacity);
     for (const Executor* executor : executors)
-      host["executors"].push_back(executor_json(*executor, leased[executor->id], viewer, now));
+      host["executors"].push_back(
+          executor_json(*executor, leased[executor->id], parts.viewer, now));
     list.push_back(std::move(host));
   }
-  return list;
+};
+
+HostsReport::HostsReport(Parts parts) : made_(std::make_unique<Made>(parts)) {
+  made_->boot_ids = parts.hosts.boot_ids();
+  made_->next = made_->boot_ids.begin();
+  made_->leased = count_leased(parts.leases);
 }
+HostsReport::~HostsReport() = default;
+
+bool HostsReport::go_on(MonotonicTime now) {
+  for (std::size_t i = 0; i < hosts_in_a_part && made_->next != made_->boot_ids.end(); ++i)
+    made_->add(*made_->next++, now);
+  return made_->next != made_->boot_ids.end();
+}
+
+Json HostsReport::take() { return std::move(made_->list); }
 
 }  // namespace orchid::gateway

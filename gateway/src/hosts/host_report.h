@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -32,8 +33,30 @@ struct HostViewer {
 /// "cores_leased", "workers_ready", "counters"}]}]. Of grants that the viewer may not see "owner"
 /// is "another user", and "cluster" and "job" are left out. With `job` only its executors, as far
 /// as the viewer may know of it, and their hosts.
-[[nodiscard]] nlohmann::json hosts_json(const HostBook& hosts, const LeaseBook& leases,
-                                        const Capacity& capacity, const HostViewer& viewer,
-                                        std::optional<std::uint64_t> job, MonotonicTime now);
+///
+/// Made in parts, so that the control thread does other things in between; a host that comes
+/// meanwhile is not told of, one that goes may be. Owned by the control thread.
+class HostsReport {
+ public:
+  struct Parts {
+    const HostBook& hosts;
+    const LeaseBook& leases;
+    const Capacity& capacity;
+    HostViewer viewer;
+    std::optional<std::uint64_t> job;
+  };
+  explicit HostsReport(Parts parts);
+  ~HostsReport();
+  HostsReport(const HostsReport&) = delete;
+  HostsReport& operator=(const HostsReport&) = delete;
+
+  /// One more part. False: there is no more.
+  bool go_on(MonotonicTime now);
+  [[nodiscard]] nlohmann::json take();
+
+ private:
+  struct Made;
+  std::unique_ptr<Made> made_;
+};
 
 }  // namespace orchid::gateway

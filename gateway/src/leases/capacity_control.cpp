@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "clusters/cluster_report.h"
-#include "hosts/host_report.h"
 #include "leases/demand_report.h"
+#include "leases/hosts_document.h"
 #include "leases/placement_report.h"
 
 namespace orchid::gateway {
@@ -115,19 +115,31 @@ void CapacityControl::give_back(HolderId dispatcher, LeaseId lease) {
 void CapacityControl::report_hosts(HostsAsked asked, boost::asio::io_context& reply_to,
                                    std::function<void(std::string)> done) {
   on_control([this, asked, &reply_to, done = std::move(done)]() mutable {
-    const MonotonicTime now = clock_.now();
-    const HostViewer who{.uid = asked.viewer,
-                         .sees_all = asked.viewer == owner_.value_or(asked.viewer)};
-    nlohmann::json report{{"hosts", hosts_json(broker_.hosts(), broker_.leases(),
-                                               broker_.capacity(), who, asked.job, now)}};
-    if (!asked.job) {
-      report["clusters"] = clusters_json(clusters_.states(), now);
-      report["demand"] = demand();
-    }
-    // Of a large cluster it is megabytes: whoever asks makes the text.
-    boost::asio::post(reply_to, [done = std::move(done), report = std::move(report)] {
-      done(report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-    });
+    const HostViewer viewer{.uid = asked.viewer,
+                            .sees_all = asked.viewer == owner_.value_or(asked.viewer)};
+    // Shared, since what is posted has to be copied.
+    go_on_with(std::make_shared<HostsDocument>(HostsReport::Parts{.hosts = broker_.hosts(),
+                                                                  .leases = broker_.leases(),
+                                                                  .capacity = broker_.capacity(),
+                                                                  .viewer = viewer,
+                                                                  .job = asked.job},
+                                               clusters_.states()),
+               reply_to, std::move(done));
+  });
+}
+
+/// What else there is to do comes between its parts. Of a large cluster it is megabytes: whoever
+/// asks makes the text.
+void CapacityControl::go_on_with(std::shared_ptr<HostsDocument> document,
+                                 boost::asio::io_context& reply_to,
+                                 std::function<void(std::string)> done) {
+  if (document->go_on(clock_.now()))
+    return on_control(
+        [this, document = std::move(document), &reply_to, done = std::move(done)]() mutable {
+          go_on_with(std::move(document), reply_to, std::move(done));
+        });
+  boost::asio::post(reply_to, [done = std::move(done), report = document->finish(demand())] {
+    done(report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   });
 }
 

@@ -21,6 +21,8 @@
 
 namespace orchid::gateway {
 
+class HostsDocument;
+
 /// Belongs to the control thread, whose io_context it is given; what other threads may call says
 /// so, and posts. Made before the threads run, destroyed after they have ended and before the
 /// io_contexts.
@@ -101,6 +103,8 @@ class CapacityControl final : public WorkerSupply, private ExecutorEvents {
   void tick();
   void clusters_changed(const TouchedNodes& nodes);
   [[nodiscard]] nlohmann::json demand() const;
+  void go_on_with(std::shared_ptr<HostsDocument> document, boost::asio::io_context& reply_to,
+                  std::function<void(std::string)> done);
 
   void executor_joined(const ControlHello& hello, const PeerIdentity& identity) override;
   void executor_resumed(const ExecutorId& id) override;

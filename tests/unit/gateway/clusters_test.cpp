@@ -17,6 +17,13 @@ namespace {
 
 constexpr MonotonicTime start{std::chrono::seconds(100)};
 
+nlohmann::json clusters_json(const std::vector<const ClusterState*>& clusters, MonotonicTime now) {
+  ClustersReport report(clusters);
+  while (report.go_on(now)) {
+  }
+  return report.take();
+}
+
 SourceNode node(std::string name, std::uint32_t cores) {
   SourceNode one{.name = name,
                  .address = "10.0.0.1",

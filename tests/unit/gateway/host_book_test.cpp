@@ -21,6 +21,16 @@ Executor executor(std::string id, std::string boot_id, std::vector<std::uint32_t
           .lane_socket = "/run/" + id};
 }
 
+nlohmann::json hosts_json(const HostBook& hosts, const LeaseBook& leases, const Capacity& capacity,
+                          const HostViewer& viewer, std::optional<std::uint64_t> job,
+                          MonotonicTime now) {
+  HostsReport report(
+      {.hosts = hosts, .leases = leases, .capacity = capacity, .viewer = viewer, .job = job});
+  while (report.go_on(now)) {
+  }
+  return report.take();
+}
+
 TEST_CASE("a host's cores are counted once, whoever offers them") {
   HostBook book;
   book.join(executor("a", "boot1", {0, 1, 2}, 1));
@@ -181,6 +191,28 @@ TEST_CASE("of others' grants a tenant sees neither owner nor job") {
   CHECK_FALSE(foreign["grant"].contains("cluster"));
   CHECK(foreign["owner"] == "another user");
   CHECK(foreign["cores"].size() == 2);
+}
+
+TEST_CASE("many hosts are told in parts, and one that goes in between is left out") {
+  HostBook book;
+  for (int i = 1000; i < 1600; ++i) {
+    const std::string number = std::to_string(i);
+    book.join(executor("e" + number, "boot" + number, {0}));
+  }
+  Capacity capacity(book, {});
+  const LeaseBook leases(1, book, capacity);
+  HostsReport report(
+      {.hosts = book, .leases = leases, .capacity = capacity, .viewer = {}, .job = std::nullopt});
+  CHECK(report.go_on(MonotonicTime{}));
+  book.remove(ExecutorId("e1599"));
+  book.join(executor("late", "boot1599a", {0}));
+  int parts = 1;
+  while (report.go_on(MonotonicTime{})) ++parts;
+  CHECK(parts == 2);
+  const auto told = report.take();
+  REQUIRE(told.size() == 599);
+  CHECK(told[0]["boot_id"] == "boot1000");
+  CHECK(told[598]["boot_id"] == "boot1598");
 }
 
 TEST_CASE("of one batch job only its executors are told, and to others not even these") {
