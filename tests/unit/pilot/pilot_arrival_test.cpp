@@ -1,7 +1,7 @@
 // Which pilots a controller counts on: those that come, are idle, are lost or never come.
 #include <doctest/doctest.h>
 
-#include "pilot/pilot_controller.h"
+#include "pilot_decisions.h"
 
 namespace orchid::pilot {
 namespace {
@@ -9,22 +9,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr MonotonicTime start{1h};
-
-/// So many workers of one core.
-std::vector<WorkerDemand> one_core(std::uint32_t workers) { return {{.workers = workers}}; }
-
-std::vector<SubmitPilot> submissions(const std::vector<PilotAction>& actions) {
-  std::vector<SubmitPilot> found;
-  for (const PilotAction& action : actions)
-    if (const auto* submit = std::get_if<SubmitPilot>(&action)) found.push_back(*submit);
-  return found;
-}
-std::vector<std::uint64_t> cancelled(const std::vector<PilotAction>& actions) {
-  std::vector<std::uint64_t> found;
-  for (const PilotAction& action : actions)
-    if (const auto* cancel = std::get_if<CancelPilot>(&action)) found.push_back(cancel->job);
-  return found;
-}
 
 }  // namespace
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <random>
 
+#include "pilot_decisions.h"
+
 namespace orchid::pilot {
 namespace {
 
@@ -13,26 +15,8 @@ using std::chrono::seconds;
 
 constexpr MonotonicTime start{1h};
 
-/// So many workers of one core.
-std::vector<WorkerDemand> one_core(std::uint32_t workers) {
-  if (workers == 0) return {};
-  return {{.workers = workers}};
-}
 WorkerDemand of_cores(std::uint32_t workers, std::uint32_t cores) {
   return {.workers = workers, .alternatives = {{.cores = cores}}};
-}
-
-std::vector<SubmitPilot> submissions(const std::vector<PilotAction>& actions) {
-  std::vector<SubmitPilot> found;
-  for (const PilotAction& action : actions)
-    if (const auto* submit = std::get_if<SubmitPilot>(&action)) found.push_back(*submit);
-  return found;
-}
-std::vector<std::uint64_t> cancelled(const std::vector<PilotAction>& actions) {
-  std::vector<std::uint64_t> found;
-  for (const PilotAction& action : actions)
-    if (const auto* cancel = std::get_if<CancelPilot>(&action)) found.push_back(cancel->job);
-  return found;
 }
 
 /// After demand has lasted.
