@@ -22,6 +22,8 @@ struct KeepArguments {
   std::string shortest = "2m";
   std::string longest = "1h";
   std::string idle_time = "60s";
+  std::string start_within = "3m";
+  std::string join_within = "3m";
   std::string memory_per_core;
   bool while_input_is_open = false;
   std::int64_t wanted_since = 0;
@@ -35,15 +37,21 @@ Result<PilotKeeper::Options> options_of(const KeepArguments& arguments, const Pi
                 "pilots by demand need --partition or --qos: one whose jobs give way to others; if "
                 "that is the cluster's default, name it all the same");
   PilotKeeper::Options options{.controller = arguments.controller, .request = std::move(*request)};
-  auto shortest = seconds_of(arguments.shortest, "--shortest");
-  if (!shortest) return fail(std::move(shortest.error()));
-  auto longest = seconds_of(arguments.longest, "--longest");
-  if (!longest) return fail(std::move(longest.error()));
-  options.controller.shortest = *shortest;
-  options.controller.longest = *longest;
-  auto idle_time = seconds_of(arguments.idle_time, "--idle-time");
-  if (!idle_time) return fail(std::move(idle_time.error()));
-  options.controller.shrink_after = *idle_time;
+  pilot::PilotOptions& controller = options.controller;
+  struct Time {
+    const char* option;
+    const std::string& text;
+    std::chrono::seconds& value;
+  };
+  for (const Time& time : {Time{"--shortest", arguments.shortest, controller.shortest},
+                           Time{"--longest", arguments.longest, controller.longest},
+                           Time{"--idle-time", arguments.idle_time, controller.shrink_after},
+                           Time{"--start-within", arguments.start_within, controller.no_room_after},
+                           Time{"--join-within", arguments.join_within, controller.join_within}}) {
+    auto read = seconds_of(time.text, time.option);
+    if (!read) return fail(std::move(read.error()));
+    time.value = *read;
+  }
   options.controller.renew_before =
       std::min(options.controller.renew_before, options.controller.shortest / 2);
   if (auto good = pilot::check(options.controller); !good) return fail(std::move(good.error()));
@@ -114,6 +122,11 @@ void add_pilot_keep(CLI::App& pilots, Shell& shell) {
   command->add_option("--longest", arguments->longest, "time of a pilot (otherwise 1h)");
   command->add_option("--idle-time", arguments->idle_time,
                       "of a pilot, until it is cancelled (otherwise 60s)");
+  command->add_option("--start-within", arguments->start_within,
+                      "for which Slurm may find no room on a node that seems to be free, until "
+                      "another one is tried (otherwise 3m)");
+  command->add_option("--join-within", arguments->join_within,
+                      "of a pilot that runs; then it has failed (otherwise 3m)");
   command->add_option("--memory-per-core", arguments->memory_per_core,
                       "of each pilot, such as 1GiB (otherwise the partition's default)");
   command->add_flag("--while-input-is-open", arguments->while_input_is_open,

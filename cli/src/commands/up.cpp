@@ -71,7 +71,8 @@ std::string finding_advice(const fs::path& runtime, const GatewayFile& file) {
 }
 
 /// Inside a batch job the executor is a part of it, and has what the job has on this node.
-Result<std::vector<std::string>> terms_of_own_job(const UserSurroundings& surroundings) {
+Result<std::vector<std::string>> terms_of_own_job(Shell& shell,
+                                                  const UserSurroundings& surroundings) {
   std::vector<std::string> words;
   const auto own = find_own_job();
   if (!own) return words;
@@ -87,10 +88,13 @@ Result<std::vector<std::string>> terms_of_own_job(const UserSurroundings& surrou
       [&surroundings](const std::string& name) { return surroundings.variable(name); });
   if (!job) return words;
   const auto here = with_memory_here(*job, *own, slurm);
-  if (!here && here.error().code == ErrorCode::unsupported) return words;  // nobody to ask
-  if (!here)
-    return fail(Failure(here.error())
-                    .while_doing("looking for the memory of job " + std::to_string(own->job)));
+  if (!here) {
+    // Only slurmctld knows. Without its word the executor reckons with the machine's memory, as far
+    // as the job's control group lets it.
+    shell.note("how much memory job " + std::to_string(own->job) +
+               " has is not known: " + here.error().message);
+    return words;
+  }
   const auto memory = share::memory_of({}, *here, cpus_of_job(*own, *cores));
   if (!memory) return words;
   const auto more = memory_arguments(*own, *memory);
@@ -115,7 +119,7 @@ ExitStatus run_up(Shell& shell, const UpArguments& arguments) {
   if (!*lock) return shell.report(runs_already(*runtime));
   const auto programs = own_program_directory();
   if (!programs) return shell.report(programs.error());
-  const auto terms = terms_of_own_job(surroundings);
+  const auto terms = terms_of_own_job(shell, surroundings);
   if (!terms) return shell.report(terms.error());
 
   const SupervisorEvents events{

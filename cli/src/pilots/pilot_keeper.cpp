@@ -208,8 +208,8 @@ void PilotKeeper::act(const std::vector<pilot::PilotAction>& actions,
 
 /// Where somebody else has submitted pilots meanwhile it is decided anew, at the next look: there
 /// might be more than may be.
-bool PilotKeeper::is_as_listed(const std::set<std::uint64_t>& listed) const {
-  const auto jobs = parts_.slurm.list(options_.request.job_name);
+bool PilotKeeper::is_as_listed(const std::set<std::uint64_t>& listed) {
+  const auto jobs = read_queue();
   return jobs && std::ranges::all_of(*jobs, [&](const pilot::PilotJob& job) {
            return listed.contains(job.job) || submitted_.contains(job.job);
          });

@@ -65,7 +65,7 @@ class PilotKeeper {
   void was_refused(const Failure& refusal, const pilot::SubmitPilot& wanted, MonotonicTime now);
   void act(const std::vector<pilot::PilotAction>& actions, const std::set<std::uint64_t>& listed,
            MonotonicTime now);
-  [[nodiscard]] bool is_as_listed(const std::set<std::uint64_t>& listed) const;
+  [[nodiscard]] bool is_as_listed(const std::set<std::uint64_t>& listed);
   void cancel(const pilot::CancelPilot& unwanted);
   [[nodiscard]] std::optional<UniqueFd> may_submit();
   [[nodiscard]] bool submit(const pilot::SubmitPilot& wanted, MonotonicTime now);

@@ -61,6 +61,8 @@ KeptProcess::Options pilot_keeper(const PilotSettings& settings,
   add("--shortest", seconds(settings.shortest));
   add("--longest", seconds(settings.longest));
   add("--idle-time", seconds(settings.idle_time));
+  add("--start-within", seconds(settings.start_within));
+  add("--join-within", seconds(settings.join_within));
   add("--gateway-grace", seconds(settings.gateway_grace));
   const auto started = std::chrono::floor<std::chrono::milliseconds>(settings.started);
   add("--wanted-since", std::to_string(started.time_since_epoch().count()));

@@ -31,6 +31,10 @@ struct PilotSettings {
   std::chrono::milliseconds shortest{2 * 60'000};  // time of one; 1 min and more
   std::chrono::milliseconds longest{3'600'000};
   std::chrono::milliseconds idle_time{60'000};  // of a pilot, until it is cancelled; 1 s and more
+  /// So long the batch system may find no room on a node that seems to be free, until another one
+  /// is tried; and so long one that runs may take to join, until it counts as failed; 1 s and more.
+  std::chrono::milliseconds start_within{180'000};
+  std::chrono::milliseconds join_within{180'000};
   /// Without a gateway they end after so long, and those that wait leave the queue; 1 s to 1 day.
   std::chrono::milliseconds gateway_grace = limits::gateway_grace;
   ByteCount worker_memory;  // for each core; set from the gateway's own

@@ -269,11 +269,11 @@ def pilots_that_end_at_once_are_not_followed_at_once(site):
 
 def pilots_that_never_join_are_given_up(site):
     """Their nodes do not reach the gateway."""
-    with site.other_settings(automatic(site, address="127.0.0.1:1")):
+    with site.other_settings(automatic(site, address="127.0.0.1:1", join_within="10s")):
         site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
         said = site.said_from_here()
         call = site.calling("hello", "orchid", deadline="180s")
-        given_up = re.compile(r"pilot (\d+) is cancelled: it runs on (n\d), and its executor has not joined within 60 s: (\S+) says why")
+        given_up = re.compile(r"pilot (\d+) is cancelled: it runs on (n\d), and its executor has not joined within 10 s: (\S+) says why")
         wait_until(lambda: given_up.search(said()), "nobody waits for them for ever", lambda: said() + site.trouble(), 90)
         job, node, log = given_up.search(said()).groups()
         wait_until(lambda: int(job) not in [one["job"] for one in site.pilots()], "it leaves its cores", lambda: site.cluster.run("squeue"))
@@ -281,7 +281,8 @@ def pilots_that_never_join_are_given_up(site):
         listed = site.orchid("pilot", "list").stderr
         expect("has not joined" in listed, f"'orchid pilot list' says so, too: {listed}")
         wait_until(lambda: any(one["job"] > int(job) for one in site.pilots()), "the next one comes", said)
-        others = [site.cluster.run("squeue", "--noheader", "-j", str(one["job"]), "-o", "%n%N") for one in site.pilots() if one["job"] > int(job)]
+        queue = site.cluster.run("squeue", "--noheader", "--states=all", "-o", "%A %n%N").splitlines()
+        others = [line for line in queue if int(line.split()[0]) > int(job)]
         expect(node not in "".join(others), f"to another node than {node}: {others} {said()}")
         call.kill()
         call.communicate(timeout=30)
@@ -289,16 +290,16 @@ def pilots_that_never_join_are_given_up(site):
 
 
 def an_array_of_a_thousand_jobs_churns(site):
-    with site.other_settings(automatic(site)):
+    with site.other_settings(automatic(site, start_within="30s")):
         site.orchid("deploy", pathlib.Path(FUNCTIONS) / "hello.bc", "--name", "hello")
-        told = site.cluster.run("sbatch", "--parsable", "--partition=batch", "--array=1-1000%4", "--output=/dev/null", "--wrap", "exec true")
-        array = told.split(";")[0]
+        site.cluster.run("sbatch", "--partition=batch", "--array=1-1000%4", "--job-name=churn", "--output=/dev/null", "--wrap", "exec true")
         worst_queue, looks, current = 0, 0, 0
         began = time.monotonic()
         give_up = began + ENOUGH_WITHIN_S
 
         def ended():
-            return 1000 - len(site.cluster.run("squeue", "--noheader", "--array", "--jobs", array, "--format=%K").split())
+            return 1000 - len(site.cluster.run("squeue", "--noheader", "--array", "--name", "churn", "--format=%K").split())
+
         with contextlib.ExitStack() as all_calls:
             # The array fills two nodes again and again, which look free in between: pilots that wait for these have to try the third one.
             streams = [all_calls.enter_context(Calls(site, "hello", "orchid", "orchid", deadline="150s")) for _ in range(2)]
@@ -307,7 +308,7 @@ def an_array_of_a_thousand_jobs_churns(site):
                 looks += 1
                 current += cluster_of(site)["state"] == "current"
             churned = ended()
-            site.cluster.run("scancel", array)
+            site.cluster.run("scancel", "--name", "churn")
         expect(not any(one.failed for one in streams), f"each call had its result: {[one.failed for one in streams]}")
         served = sum(one.done for one in streams)
         print(f"         {served} calls beside {churned} jobs of the array in {time.monotonic() - began:.0f} s")

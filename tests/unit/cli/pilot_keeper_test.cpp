@@ -201,13 +201,13 @@ TEST_CASE("a pilot that runs and never joins is cancelled, and others go to othe
   pilots.go_on(seconds(3));
   REQUIRE(pilots.stage.text_of("submitted") == "#SBATCH --nodelist=n1\n");
   pilots.stage.put("queue", "1|RUNNING|idle|1|4|0:00|1:00:00|n1\n");
-  pilots.go_on(seconds(60));
+  pilots.go_on(seconds(180));
   CHECK(pilots.stage.text_of("cancelled").empty());
   pilots.go_on(seconds(1));
   CHECK(pilots.stage.text_of("cancelled") == "--name=orchid-pilot-ab 1\n");
   CHECK(pilots.is_in_trouble());
   CHECK_MESSAGE(pilots.said.find("pilot 1 is cancelled: it runs on n1, and its executor has not "
-                                 "joined within 60 s") != std::string::npos,
+                                 "joined within 180 s") != std::string::npos,
                 pilots.said);
   CHECK_MESSAGE(pilots.said.find("/1.log says why") != std::string::npos, pilots.said);
   pilots.stage.put("queue", "1|COMPLETING|idle|1|4|1:05|1:00:00|n1\n");

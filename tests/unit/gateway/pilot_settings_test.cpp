@@ -53,6 +53,20 @@ TEST_CASE("pilots by demand need a gateway that nodes reach") {
   CHECK(check({}, own).has_value());
 }
 
+TEST_CASE("the keeper knows how long a pilot may take to start and to join") {
+  PilotSettings settings;
+  settings.start_within = std::chrono::minutes(10);
+  settings.join_within = std::chrono::seconds(45);
+  const auto keeper =
+      pilot_keeper(settings, "/opt/orchid/bin/orchid", "/run/gateway.sock", "/state");
+  const auto value_of = [&](const char* option) {
+    const auto found = std::ranges::find(keeper.arguments, option);
+    return found == keeper.arguments.end() ? std::string() : *std::next(found);
+  };
+  CHECK(value_of("--start-within") == "600s");
+  CHECK(value_of("--join-within") == "45s");
+}
+
 TEST_CASE("a pause that began before the gateway is over, and the keeper knows when that was") {
   PilotSettings settings;
   settings.started = std::chrono::system_clock::time_point(std::chrono::milliseconds(5'700));

@@ -147,7 +147,8 @@ TEST_CASE("where no room is found, or nothing started for long, another node is 
   const std::vector<Hole> both{{.node = "n1", .cores = 4, .lasts = std::nullopt},
                                {.node = "n2", .cores = 2, .lasts = std::nullopt}};
   const auto waits_on_n1 = [&](bool no_room) {
-    PilotController controller({.most_queued = 1, .most_cores = 4});
+    PilotController controller(
+        {.most_queued = 1, .most_cores = 4, .no_room_after = 45s, .no_start_after = 300s});
     const Situation situation{.demand = one_core(2),
                               .pilots = {{.job = 1, .cores = 2, .node = "n1", .no_room = no_room}},
                               .holes = both};

@@ -9,10 +9,9 @@
 //   now, starts. A pilot starts where it would end before a planned job needs its cores.
 // - For batch jobs, cores of pilots are as good as idle ones. They take idle ones where there are
 //   enough; else the youngest pilots of the chosen nodes go, each as a whole, until there are
-//   enough
-//   (`preempt_youngest_first`; otherwise Slurm takes them in an order that does not care how old
-//   they are), and the job starts when they are gone. Slurm's documentation has backfill preempt
-//   all of a node instead; `PreemptedPilots::all_of_a_node` is that, in all passes.
+//   enough, and the job starts when they are gone. (That is `preempt_youngest_first`; otherwise
+//   Slurm takes them in an order that does not care how old they are.) Slurm's documentation has
+//   backfill preempt all of a node instead: `PreemptedPilots::all_of_a_node`, in all passes.
 #pragma once
 #include <deque>
 #include <map>

@@ -33,9 +33,9 @@ struct PilotOptions {
   std::chrono::seconds shrink_after{60};     // so long a pilot has to be idle
   std::chrono::seconds renew_before{60};     // the end of a pilot that is used
   std::chrono::seconds missed_after{10};     // so long a pilot waits for a hole that is gone
-  std::chrono::seconds no_room_after{45};    // longer than backfill's interval, 30 s by default
+  std::chrono::seconds no_room_after{180};   // several of backfill's intervals (30 s by default)
   std::chrono::seconds no_start_after{300};  // a pilot waits for a hole that seems to be there
-  std::chrono::seconds join_within{60};      // of one that runs; later it has failed
+  std::chrono::seconds join_within{180};     // of one that runs; later it has failed
   std::chrono::seconds first_pause{5};       // after a pilot that failed; doubles
   std::chrono::seconds longest_pause{600};
   std::chrono::seconds avoid_node_for{600};  // on which a pilot has failed
