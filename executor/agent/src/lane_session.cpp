@@ -288,7 +288,7 @@ std::optional<std::chrono::nanoseconds> LaneSession::time_left() const {
   const StatusPage& page = worker_->page();
   const std::uint64_t deadline = page.deadline_ns.load(std::memory_order_relaxed);
   if (deadline == 0) return std::nullopt;
-  const std::uint64_t ticks = ticks_now() - page.started_ticks.load(std::memory_order_relaxed);
+  const std::uint64_t ticks = ticks_since(page.started_ticks.load(std::memory_order_relaxed));
   return std::chrono::nanoseconds(
              static_cast<std::int64_t>(std::min<std::uint64_t>(deadline, 1ULL << 60))) -
          services_.rate.duration(ticks);

@@ -96,7 +96,7 @@ void orchid_progress(orchid_call* call, double fraction) {
 
 std::int64_t orchid_time_left_ns(orchid_call* call) {
   if (call->deadline_ns == 0) return std::numeric_limits<std::int64_t>::max();
-  const auto elapsed = call->rate.duration(orchid::ticks_now() - call->started_ticks);
+  const auto elapsed = call->rate.duration(orchid::ticks_since(call->started_ticks));
   return static_cast<std::int64_t>(call->deadline_ns) - elapsed.count();
 }
 

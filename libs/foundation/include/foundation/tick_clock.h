@@ -27,6 +27,13 @@ namespace orchid {
 #endif
 }
 
+/// 0 when `start` is not over: another core's counter may be some ticks ahead, and a processor may
+/// read its own before it has loaded what another has written.
+[[nodiscard]] inline std::uint64_t ticks_since(std::uint64_t start) {
+  const std::uint64_t now = ticks_now();
+  return now > start ? now - start : 0;
+}
+
 /// One moment on both clocks.
 struct TickMark {
   std::chrono::steady_clock::time_point time;
