@@ -234,7 +234,7 @@ void PilotKeeper::cancel(const pilot::CancelPilot& unwanted) {
         fmt::format("pilot {} cannot be cancelled: {}", unwanted.job, cancelled.error().message));
   const auto found = submitted_.find(unwanted.job);
   if (found != submitted_.end()) found->second.cancelled = true;
-  if (unwanted.never_joined) {
+  if (unwanted.why == pilot::CancelReason::never_joined) {
     const std::string node = found == submitted_.end() ? "" : found->second.node;
     return say_trouble(fmt::format(
         "pilot {} is cancelled: it runs{}{}, and its executor has not joined within {} s: {} says "
@@ -243,8 +243,9 @@ void PilotKeeper::cancel(const pilot::CancelPilot& unwanted) {
         log_of(log_folder(), unwanted.job).string()));
   }
   parts_.say(fmt::format("cancelled pilot {}: {}", unwanted.job,
-                         unwanted.missed ? "what it waits for is taken, or Slurm does not give it"
-                                         : "nobody has used it"));
+                         unwanted.why == pilot::CancelReason::missed
+                             ? "what it waits for is taken, or Slurm does not give it"
+                             : "nobody has used it"));
 }
 
 bool PilotKeeper::submit(const pilot::SubmitPilot& wanted, MonotonicTime now) {

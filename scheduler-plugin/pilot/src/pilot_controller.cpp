@@ -196,7 +196,7 @@ void PilotController::give_up(MonotonicTime now, Situation& situation,
     if (pilot.joined) arrival.is_over = true;
     if (arrival.is_over || now - arrival.since < options_.join_within) return false;
     arrival.is_over = true;
-    actions.emplace_back(CancelPilot{.job = pilot.job, .never_joined = true});
+    actions.emplace_back(CancelPilot{.job = pilot.job, .why = CancelReason::never_joined});
     pilot_failed(now, pilot.node);
     return true;
   });
@@ -274,7 +274,7 @@ void PilotController::cancel_missed(MonotonicTime now, Situation& situation,
     const Wait wait = holes_.look(pilot.job, {.hole_is_there = fits, .no_room = pilot.no_room});
     if (wait == Wait::may_end) return false;
     if (wait == Wait::not_given) avoided_until_[pilot.node] = now + options_.avoid_node_for;
-    actions.emplace_back(CancelPilot{.job = pilot.job, .missed = true});
+    actions.emplace_back(CancelPilot{.job = pilot.job, .why = CancelReason::missed});
     return true;
   });
 }

@@ -53,7 +53,7 @@ TEST_CASE("a pilot that runs and never joins is cancelled, has failed, and its n
   CHECK(controller.decide(start + 100s, situation).empty());
   CHECK(controller.decide(start + 159s, situation).empty());
   CHECK(controller.decide(start + 160s, situation) ==
-        std::vector<PilotAction>{CancelPilot{.job = 1, .never_joined = true}});
+        std::vector<PilotAction>{CancelPilot{.job = 1, .why = CancelReason::never_joined}});
   CHECK(controller.decide(start + 162s, situation).empty());  // a pause
   // As long as it is there it is told once, and nobody waits for it.
   CHECK(controller.decide(start + 165s, situation) ==

@@ -97,10 +97,14 @@ struct SubmitPilot {
   bool for_hole = true;                 // false: nothing is free for it now
   friend bool operator==(const SubmitPilot&, const SubmitPilot&) = default;
 };
+enum class CancelReason : std::uint8_t {
+  unused,
+  missed,        // what it waits for is gone, or not given
+  never_joined,  // within the time for that
+};
 struct CancelPilot {
   std::uint64_t job = 0;
-  bool missed = false;        // what it waits for is gone
-  bool never_joined = false;  // within the time for that; with none of the two nobody has used it
+  CancelReason why = CancelReason::unused;
   friend bool operator==(const CancelPilot&, const CancelPilot&) = default;
 };
 using PilotAction = std::variant<SubmitPilot, CancelPilot>;
