@@ -270,6 +270,11 @@ void Capacity::close(placement::DecisionId lease, MonotonicTime now) {
   assert(closed.has_value() && "a lease is closed once, or has been displaced");
 }
 
+void Capacity::vacated(const placement::Place& place) {
+  ++version_;
+  placement_.vacated(place);
+}
+
 double Capacity::share(const LeaseTenant& tenant, MonotonicTime now) const {
   return placement_.tenants().share(tenant_of(tenant), now);
 }

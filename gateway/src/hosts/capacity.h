@@ -87,13 +87,17 @@ class Capacity {
   [[nodiscard]] Result<placement::DecisionId> adopt(const Executor& executor, const LeaseHeld& held,
                                                     MonotonicTime now);
   void close(placement::DecisionId lease, MonotonicTime now);
+  /// A worker that has lost this place may be there still: nobody else's comes before it is
+  /// vacated.
+  void vacating(const placement::Place& place) { placement_.vacating(place); }
+  void vacated(const placement::Place& place);
 
   /// Who is due next: the lower, the sooner.
   [[nodiscard]] double share(const LeaseTenant& tenant, MonotonicTime now) const;
   /// Counts whatever may have made room: as long as it stays, a refusal does.
   [[nodiscard]] std::uint64_t version() const { return version_; }
   [[nodiscard]] const placement::Placement& placement() const { return placement_; }
-  /// Cores of the host in leases.
+  /// Cores of the host in leases, also in those that are ending.
   [[nodiscard]] std::size_t cores_leased(const std::string& boot_id) const;
   /// Whether this tenant's functions may run there at all.
   [[nodiscard]] static bool serves(const Executor& executor, const LeaseTenant& tenant);

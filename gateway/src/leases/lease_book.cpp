@@ -127,26 +127,30 @@ std::optional<LeaseBook::Ended> LeaseBook::end(std::map<LeaseId, Lease>::iterato
 }
 
 void LeaseBook::free_cores(Lease& lease, MonotonicTime now) {
+  if (lease.lost_place) capacity_.vacated(*lease.lost_place);
+  lease.lost_place.reset();
   if (!lease.placed) return;
   by_decision_.erase(*lease.placed);
   capacity_.close(*lease.placed, now);
   lease.placed.reset();
 }
 
-void LeaseBook::lose_place(const placement::Displaced& loss, MonotonicTime now) {
+void LeaseBook::lose_place(const placement::Displaced& loss) {
   const auto known = by_decision_.find(loss.lease);
   if (known == by_decision_.end()) return;
   Lease& lease = leases_.at(known->second);
-  if (!loss.closed) return free_cores(lease, now);  // of several workers all go together
+  assert(loss.closed && loss.places.size() == 1 && "a lease is opened, or adopted, in one place");
   lease.placed.reset();
   by_decision_.erase(known);
+  lease.lost_place = loss.places.front();
+  capacity_.vacating(*lease.lost_place);
 }
 
 std::optional<Lease> LeaseBook::displace(const placement::Displaced& loss, MonotonicTime now) {
   const auto known = by_decision_.find(loss.lease);
   if (known == by_decision_.end()) return std::nullopt;
   Lease& lease = leases_.at(known->second);
-  lose_place(loss, now);
+  lose_place(loss);
   if (lease.state == LeaseState::closing) return std::nullopt;
   Lease before = lease;
   lease.state = LeaseState::closing;

@@ -44,8 +44,9 @@ struct Lease {
   MonotonicTime changed;                        // when it came into this state
   bool closed_early = false;                    // before the answer to an open_lease
   unsigned unanswered_opens = 0;                // while there are any, it may yet be opened (again)
-  std::optional<placement::DecisionId> placed;  // nothing: its cores are others' already
-  CoreList gpus{};                              // indices
+  std::optional<placement::DecisionId> placed;  // nothing: it has lost its place
+  std::optional<placement::Place> lost_place{};  // nobody else has it before the lease has ended
+  CoreList gpus{};                               // indices
   [[nodiscard]] std::size_t cores() const { return std::size_t{workers} * cores_per_worker; }
   [[nodiscard]] OpenLease open_message() const;
 };
@@ -94,8 +95,9 @@ class LeaseBook {
   bool close(LeaseId id, MonotonicTime now);
   /// The process is gone, and all its leases with it. Returns them.
   std::vector<Lease> drop_executor(const ExecutorId& executor, MonotonicTime now);
-  /// Its cores are somebody else's now. It stays what it is until its executor says that it ended.
-  void lose_place(const placement::Displaced& loss, MonotonicTime now);
+  /// Its cores are to be somebody else's. It stays what it is until its executor says that it
+  /// ended.
+  void lose_place(const placement::Displaced& loss);
   /// The same, and it is to be closed. Returns what it was, unless it was closing; it is then.
   std::optional<Lease> displace(const placement::Displaced& loss, MonotonicTime now);
   /// What to tell an executor of the same process whose stream began afresh: each lease, as it

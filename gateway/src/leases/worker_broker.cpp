@@ -178,7 +178,7 @@ void WorkerBroker::grant_changed(const ExecutorId& id, const GrantChanged& grant
   for (placement::Displaced& loss : capacity_.refresh(hosts_.find(id)->host.boot_id, now)) {
     const Lease* lease = leases_.of_decision(loss.lease);
     if (lease != nullptr && lease->executor == id)
-      leases_.lose_place(loss, now);
+      leases_.lose_place(loss);
     else
       others.push_back(std::move(loss));
   }

@@ -60,6 +60,11 @@ std::optional<std::string> Book::audit() const {
   for (HostNumber number = 0; number < hosts_.size(); ++number) {
     const HostEntry& host = hosts_[number];
     if (host.used && host.slots.empty()) ++without_grant;
+    if (counted[number].leased.intersects(host.kept_back) ||
+        counted[number].leased_gpus.intersects(host.kept_back_gpus))
+      return fmt::format("host {}: a lease has what is kept back", host.description.name);
+    counted[number].leased |= host.kept_back;
+    counted[number].leased_gpus |= host.kept_back_gpus;
     if (host.leased != counted[number].leased || host.leased_gpus != counted[number].leased_gpus)
       return fmt::format("host {}: leased cores {} instead of {}", host.description.name,
                          to_string(host.leased), to_string(counted[number].leased));

@@ -216,6 +216,27 @@ void Book::close(DecisionId id) {
   leases_.erase(found);
 }
 
+void Book::keep_back(HostNumber number, const CoreSet& cores, const CoreSet& gpus) {
+  HostEntry& host = hosts_[number];
+  assert(!host.leased.intersects(cores) && !host.leased_gpus.intersects(gpus));
+  host.kept_back |= cores;
+  host.kept_back_gpus |= gpus;
+  host.leased |= cores;
+  host.leased_gpus |= gpus;
+  refresh_slots(number);
+}
+
+void Book::let_go(HostNumber number, const CoreSet& cores, const CoreSet& gpus) {
+  HostEntry& host = hosts_[number];
+  const CoreSet kept = host.kept_back & cores;
+  const CoreSet kept_gpus = host.kept_back_gpus & gpus;
+  host.kept_back -= kept;
+  host.kept_back_gpus -= kept_gpus;
+  host.leased -= kept;
+  host.leased_gpus -= kept_gpus;
+  refresh_slots(number);
+}
+
 // Indexes.
 
 FreePosition Book::position_of(const Slot& slot) const {

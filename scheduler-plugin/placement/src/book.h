@@ -1,8 +1,9 @@
 // book.h: hosts, grants, allocations and leases, and the indexes over them.
 //
 // Each grant has a slot. A slot's free cores are those that are granted, that no other job has, and
-// that no lease has through whatever grant of the host; `settle` makes it so again after an event,
-// and drops the workers that are then in the wrong place.
+// that no lease has through whatever grant of the host, nor a worker that has lost its lease;
+// `settle` makes it so again after an event, and drops the workers that are then in the wrong
+// place.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -52,12 +53,14 @@ struct alignas(64) Slot {
 };
 
 struct alignas(64) HostEntry {
-  CoreSet leased;
+  CoreSet leased;  // or kept back
   std::vector<SlotNumber> slots;
   bool used = false;
   bool lost = false;
   bool drained = false;
   CoreSet leased_gpus;
+  CoreSet kept_back;  // no lease has them, but workers that lost theirs
+  CoreSet kept_back_gpus;
   std::vector<JobAllocation> jobs;
   std::int64_t cores_since_report = 0;  // leased less closed
   std::optional<double> watts;          // as reported
@@ -125,6 +128,9 @@ class Book {
   /// The worker's cores, GPUs and memory are free.
   void take(DecisionId id, TenantId tenant, WorkerEntry worker);
   void close(DecisionId id);
+  /// Cores and GPUs that no lease has any more.
+  void keep_back(HostNumber number, const CoreSet& cores, const CoreSet& gpus);
+  void let_go(HostNumber number, const CoreSet& cores, const CoreSet& gpus);
   [[nodiscard]] const LeaseEntry* find_lease(DecisionId id) const;
   [[nodiscard]] const std::unordered_map<DecisionId, LeaseEntry>& leases() const { return leases_; }
   [[nodiscard]] Place place_of(const WorkerEntry& worker) const;

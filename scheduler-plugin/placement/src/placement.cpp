@@ -200,6 +200,16 @@ Result<void> Placement::close(DecisionId lease, MonotonicTime now) {
   return {};
 }
 
+void Placement::vacating(const Place& place) {
+  if (const auto host = state_->book.find_host(place.host))
+    state_->book.keep_back(*host, place.cores, place.gpus);
+}
+
+void Placement::vacated(const Place& place) {
+  if (const auto host = state_->book.find_host(place.host))
+    state_->book.let_go(*host, place.cores, place.gpus);
+}
+
 std::optional<std::vector<Place>> Placement::find(DecisionId lease) const {
   const LeaseEntry* const found = state_->book.find_lease(lease);
   if (found == nullptr) return std::nullopt;

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <set>
 
+#include "one_job.h"
+
 namespace orchid::gateway {
 namespace {
 
@@ -111,7 +113,7 @@ TEST_CASE("a holder that loses its worker with the cores gets one elsewhere") {
   world.broker.executor_said(e1, GrantChanged{.cores = {1}}, world.now);
   world.perform();
   CHECK(world.ended.empty());  // the executor ends it, and says so
-  CHECK(world.broker.capacity().cores_leased("here") == 1);
+  CHECK(world.broker.capacity().cores_leased("here") == 2);  // until then it is on its core
   const auto lost = std::ranges::find_if(world.given[a], [&](LeaseId lease) {
     return world.broker.leases().find(lease)->core_ids == CoreList{0};
   });
@@ -122,6 +124,35 @@ TEST_CASE("a holder that loses its worker with the cores gets one elsewhere") {
   REQUIRE(world.given[a].size() == 3);
   CHECK(world.broker.leases().find(world.given[a].back())->executor == ExecutorId("e2"));
   CHECK(world.broker.leases().leases().size() == 2);
+}
+
+TEST_CASE("cores that go over to another executor are leased there when the first one has left") {
+  OneJob slurm;
+  World world({.epoch = 1, .boot_id = "here"}, {.knowledge = &slurm});
+  world.broker.add_dispatcher(a, {});
+  world.join(e1, 1);
+  world.want(a, 1);
+  REQUIRE(world.given[a].size() == 1);
+  Executor pilot{.id = ExecutorId("pilot"),
+                 .owner = {},
+                 .host = {.boot_id = "here", .hostname = "node", .memory = 64_GiB}};
+  pilot.host.cores = {0};
+  pilot.grant.job = OneJob::number;
+  world.broker.executor_joined(pilot, {}, world.now);
+  world.perform();
+  slurm.cores = {0};
+  world.answering = false;
+  world.broker.clusters_changed({.all = true}, world.now);
+  world.perform();
+  CHECK(world.ended == world.given[a]);
+  CHECK(world.broker.leases().leases().size() == 1);  // none is asked for there
+  CHECK(world.broker.capacity().cores_leased("here") == 1);
+  world.answering = true;
+  world.broker.executor_said(e1, LeaseClosed{world.given[a][0], LeaseEnd::released}, world.now);
+  world.perform();
+  REQUIRE(world.given[a].size() == 2);
+  CHECK(world.broker.leases().find(world.given[a][1])->executor == ExecutorId("pilot"));
+  CHECK(world.broker.capacity().cores_leased("here") == 1);
 }
 
 TEST_CASE("nothing new comes to an executor that drains, and all is lost at its end") {

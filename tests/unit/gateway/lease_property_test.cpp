@@ -1,6 +1,6 @@
-// Random histories of dispatchers, executors, broken connections and restarts, with a model of the
-// executors: whatever happens, no core is promised twice, and once it is quiet everybody has what
-// he can have.
+// Random histories of dispatchers, executors, offers that shrink, a batch job that comes and goes,
+// broken connections and restarts, with a model of the executors: whatever happens, no core is
+// promised twice, and once it is quiet everybody has what he can have.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 
 #include "foundation/log.h"
 #include "leases/worker_broker.h"
+#include "one_job.h"
 
 namespace orchid::gateway {
 namespace {
@@ -26,8 +27,10 @@ constexpr int steps = 60;
 /// much.
 struct ModelExecutor {
   Executor description;
+  CoreList most;  // of which it offers some
   bool connected = true;
   std::map<LeaseId, std::vector<std::uint32_t>> leases;  // with their cores
+  std::set<LeaseId> evicted;                             // of them; they have still to end
   std::deque<ControlMessage> to_executor;
   std::deque<ControlMessage> to_gateway;
 };
@@ -57,8 +60,14 @@ class World {
       lose(executor);
     else if (what < 90)
       reconnect(executor, random_() % 3 != 0);
-    else if (what < 92)
+    else if (what < 91)
       crash(executor);
+    else if (what < 92)
+      change_job();
+    else if (what < 93)
+      change_offer(executor, random_());
+    else if (what < 94)
+      end_evictions(executor);
     else if (what < 95)
       lapse(executor);
     else if (what < 96)
@@ -75,6 +84,9 @@ class World {
     for (ModelExecutor& executor : executors_) reconnect(executor, false);
     // One wants everything: nothing is asked to and fro any more.
     refuses_ = false;
+    job_.cores = {};
+    broker_->clusters_changed({.all = true}, now_);
+    for (ModelExecutor& executor : executors_) change_offer(executor, all_cores);
     for (std::uint64_t id = 1; id <= dispatcher_count; ++id)
       broker_->want_workers(HolderId(id), id == 1 ? 100 : 0, now_);
     perform();
@@ -82,6 +94,7 @@ class World {
       now_ += milliseconds(20);
       for (ModelExecutor& executor : executors_) {
         while (!executor.to_executor.empty()) deliver_to_executor(executor);
+        end_evictions(executor);
         while (!executor.to_gateway.empty()) deliver_to_gateway(executor);
       }
       broker_->tick(now_);
@@ -101,6 +114,7 @@ class World {
 
  private:
   static constexpr std::uint64_t dispatcher_count = 3;
+  static constexpr unsigned all_cores = ~0U;
 
   void add_executor(unsigned index) {
     ModelExecutor executor;
@@ -112,12 +126,15 @@ class World {
     // On a shared host the executors' cores overlap.
     for (std::uint32_t core = 0; core < cores; ++core)
       executor.description.host.cores.push_back(shared_host_ ? core + index : core + 10 * index);
+    executor.most = executor.description.host.cores;
+    if (random_() % 2 == 0) executor.description.grant.job = OneJob::number;
     executors_.push_back(std::move(executor));
   }
 
   void start_gateway() {
     broker_ =
-        std::make_unique<WorkerBroker>(WorkerBroker::Options{.epoch = ++epoch_, .boot_id = "here"});
+        std::make_unique<WorkerBroker>(WorkerBroker::Options{.epoch = ++epoch_, .boot_id = "here"},
+                                       Capacity::Options{.knowledge = &job_});
     held_.clear();
     for (std::uint64_t id = 1; id <= dispatcher_count; ++id)
       broker_->add_dispatcher(HolderId(id), {});
@@ -156,14 +173,39 @@ class World {
     lose(executor);
     perform();
     executor.leases.clear();
+    executor.evicted.clear();
     executor.description.id = ExecutorId("e" + std::to_string(next_executor_++));
     join(executor);
   }
   void lapse(ModelExecutor& executor) {
     if (executor.leases.empty()) return;
     const LeaseId lease = executor.leases.begin()->first;
+    end(executor, lease, LeaseEnd::lapsed);
+  }
+  static void end(ModelExecutor& executor, LeaseId lease, LeaseEnd reason) {
     executor.leases.erase(lease);
-    executor.to_gateway.push_back(LeaseClosed{lease, LeaseEnd::lapsed});
+    executor.evicted.erase(lease);
+    executor.to_gateway.push_back(LeaseClosed{lease, reason});
+  }
+  void change_job() {
+    job_.cores = {};
+    for (std::uint32_t core = 0; core < 6; ++core)
+      if (random_() % 3 == 0) job_.cores.insert(core);
+    broker_->clusters_changed({.all = true}, now_);
+  }
+  /// Those of its cores whose bits are set.
+  static void change_offer(ModelExecutor& executor, unsigned bits) {
+    CoreList& offer = executor.description.host.cores;
+    offer.clear();
+    for (std::size_t i = 0; i < executor.most.size(); ++i)
+      if ((bits >> i & 1U) != 0) offer.push_back(executor.most[i]);
+    for (const auto& [lease, cores] : executor.leases)
+      if (!std::ranges::includes(offer, cores)) executor.evicted.insert(lease);
+    executor.to_gateway.push_back(GrantChanged{.cores = offer});
+  }
+  static void end_evictions(ModelExecutor& executor) {
+    for (const LeaseId lease : std::set(executor.evicted))
+      end(executor, lease, LeaseEnd::reclaimed);
   }
   void give_back(HolderId dispatcher) {
     auto& leases = held_[dispatcher];
@@ -178,15 +220,16 @@ class World {
     const ControlMessage message = executor.to_executor.front();
     executor.to_executor.pop_front();
     if (const auto* open = std::get_if<OpenLease>(&message)) {
-      if (refuses_ && random_() % 20 == 0 && !executor.leases.contains(open->lease)) {
+      const bool offered = std::ranges::includes(executor.description.host.cores, open->core_ids);
+      const bool refuses = !offered || (refuses_ && random_() % 20 == 0);
+      if (refuses && !executor.leases.contains(open->lease)) {
         executor.to_gateway.push_back(LeaseRefused{open->lease, ErrorCode::no_capacity, "model"});
         return;
       }
       executor.leases.try_emplace(open->lease, open->core_ids);
       executor.to_gateway.push_back(LeaseOpened{open->lease, open->workers});
     } else if (const auto* close = std::get_if<CloseLease>(&message)) {
-      executor.leases.erase(close->lease);
-      executor.to_gateway.push_back(LeaseClosed{close->lease, LeaseEnd::released});
+      end(executor, close->lease, LeaseEnd::released);
     }
   }
   void deliver_to_gateway(ModelExecutor& executor) {
@@ -226,17 +269,16 @@ class World {
     for (const ModelExecutor& executor : executors_)
       for (const auto& [lease, cores] : executor.leases) {
         REQUIRE(cores.size() == 1);
-        for (const std::uint32_t core : cores) {
-          REQUIRE(std::ranges::find(executor.description.host.cores, core) !=
-                  executor.description.host.cores.end());
-          REQUIRE(taken.insert(core).second);
-        }
+        const bool offered = std::ranges::includes(executor.description.host.cores, cores);
+        REQUIRE((offered || executor.evicted.contains(lease)));
+        for (const std::uint32_t core : cores) REQUIRE(taken.insert(core).second);
       }
   }
 
   std::mt19937 random_;
   bool shared_host_;
   bool refuses_ = true;
+  OneJob job_;
   unsigned next_executor_ = 0;
   std::uint64_t epoch_ = 0;
   MonotonicTime now_{};

@@ -58,6 +58,30 @@ TEST_CASE("cores of a job are its own share's, and nobody else's") {
   CHECK(cluster.place(1).empty());
 }
 
+TEST_CASE("what a displaced worker is still on is nobody's before it has been vacated") {
+  const Host host = host_named("n1", 2);
+  SmallCluster cluster({host});
+  Placement& placement = cluster.placement;
+  CHECK(cluster.place(2) == "n1");
+  REQUIRE(placement.put_grant(pilot(host, "pilot", {0, 1}, JobId(7)), start).has_value());
+  const auto lost = apply(placement, allocation(host, {{.job = JobId(7), .cores = {0, 1}}}));
+  REQUIRE(lost.size() == 1);  // the local source had it; now both cores are the pilot's alone
+  const Place& place = lost[0].places.at(0);
+  placement.vacating(place);
+  CHECK(placement.host(host.id)->leased == CoreSet{0, 1});
+  CHECK(cluster.place(1).empty());
+  CHECK_FALSE(placement.audit().has_value());
+  placement.vacated(place);
+  placement.vacated(place);  // once more changes nothing
+  CHECK(placement.host(host.id)->leased.empty());
+  CHECK(cluster.place(2) == "n1");
+  CHECK(cluster.last.places[0].grant == GrantId("pilot"));
+  CHECK_FALSE(placement.audit().has_value());
+  REQUIRE(placement.remove_host(host.id, start).has_value());
+  placement.vacating(place);
+  placement.vacated(place);
+}
+
 TEST_CASE("a grant that drains or is silent keeps what it has and gets nothing new") {
   const Host host = host_named("n1", 4);
   SmallCluster cluster({host});

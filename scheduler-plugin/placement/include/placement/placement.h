@@ -69,6 +69,11 @@ class Placement {
                                          MonotonicTime now);
   /// Errors: `not_found`.
   [[nodiscard]] Result<void> close(DecisionId lease, MonotonicTime now);
+  /// A worker that has lost this place may be there still: nobody else gets its cores and GPUs
+  /// before `vacated` is said of it. Its memory is others' at once. Of a host that is not known,
+  /// nothing is kept.
+  void vacating(const Place& place);
+  void vacated(const Place& place);
   /// Its places; nothing when there is no such lease.
   [[nodiscard]] std::optional<std::vector<Place>> find(DecisionId lease) const;
 
@@ -93,9 +98,9 @@ class Placement {
     bool drained = false;
     std::optional<double> watts;  // expected
     CoreSet granted;              // by any grant, and not another job's
-    CoreSet leased;
+    CoreSet leased;               // or being vacated
     CoreSet gpus_granted;
-    CoreSet gpus_leased;
+    CoreSet gpus_leased;  // or being vacated
     std::vector<GrantId> grants;
   };
   [[nodiscard]] std::optional<HostView> host(const HostId& id) const;
