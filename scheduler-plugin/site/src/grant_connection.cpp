@@ -123,10 +123,8 @@ Result<void> GrantConnection::decide(std::optional<JobOnNode> slurm, MonotonicTi
 }
 
 Result<void> GrantConnection::start_executor(MonotonicTime now) {
-  const auto slot = host_.slots.take({.owner = peer_.uid, .users = users_});
-  if (!slot)
-    return fail(ErrorCode::no_capacity,
-                "this host serves as many grants as it has user ids for (--uids of orchid-host)");
+  const auto slot = take_slot();
+  if (!slot) return fail(slot.error());
   if (auto started = start_in_slot(*slot); !started) {
     host_.slots.forget_use(slot->number);
     host_.slots.give_back(slot->number);
@@ -135,6 +133,25 @@ Result<void> GrantConnection::start_executor(MonotonicTime now) {
   slot_ = slot->number;
   started_at_ = now;
   return {};
+}
+
+/// A service before this one may have left somebody in a slot, who is ended, and then waits for the
+/// system to clear him away: meanwhile another slot will do.
+Result<SlotBook::Taken> GrantConnection::take_slot() {
+  const SlotUse use{.owner = peer_.uid, .users = users_};
+  std::vector<std::uint32_t> occupied;
+  auto slot = host_.slots.take(use);
+  for (; slot && !end_all_of(host_.folders.uid_of(slot->number)); slot = host_.slots.take(use))
+    occupied.push_back(slot->number);
+  for (const std::uint32_t number : occupied) {
+    host_.slots.forget_use(number);
+    host_.slots.give_back(number);
+  }
+  if (slot) return *slot;
+  return fail(ErrorCode::no_capacity,
+              occupied.empty()
+                  ? "this host serves as many grants as it has user ids for (--uids of orchid-host)"
+                  : "what was granted before is still being ended; try again");
 }
 
 void GrantConnection::start_came(MonotonicTime now) {
@@ -166,9 +183,6 @@ void GrantConnection::give_up_start(const Failure& why, MonotonicTime now) {
 
 Result<void> GrantConnection::start_in_slot(const SlotBook::Taken& slot) {
   const SlotUse use{.owner = peer_.uid, .users = users_};
-  // A service before this one may have left somebody there.
-  if (!end_all_of(host_.folders.uid_of(slot.number)))
-    return fail(ErrorCode::no_capacity, "what was granted before is still being ended; try again");
   if (auto made = prepare(host_.folders, slot.number, use, slot.is_clean); !made) return made;
   UniqueFd feed;
   if (offer_->feed) {

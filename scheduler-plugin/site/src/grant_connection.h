@@ -82,6 +82,7 @@ class GrantConnection {
   [[nodiscard]] Result<void> take_offer(Packet packet, MonotonicTime now);
   [[nodiscard]] Result<void> decide(std::optional<JobOnNode> slurm, MonotonicTime now);
   [[nodiscard]] Result<void> start_executor(MonotonicTime now);
+  [[nodiscard]] Result<SlotBook::Taken> take_slot();
   [[nodiscard]] Result<void> start_in_slot(const SlotBook::Taken& slot);
   void give_up_start(const Failure& why, MonotonicTime now);
   void refuse(const Failure& why);
