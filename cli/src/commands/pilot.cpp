@@ -34,7 +34,7 @@ using pilot::SlurmCommands;
 constexpr std::chrono::milliseconds look_again{250};
 constexpr std::chrono::seconds others_submit_within{30};
 /// slurmctld looks at new batch jobs every 3 s (batch_sched_delay).
-constexpr std::chrono::seconds until_reasons_are_known{5};
+constexpr std::chrono::seconds until_reasons_are_known{10};
 
 struct StartArguments {
   PilotTerms terms;
