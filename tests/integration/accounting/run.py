@@ -90,8 +90,10 @@ def what_is_over_a_limit_for_all_jobs_is_refused_or_waits(site):
         first = site.start_pilot("--qos", "idle")
         site.cluster.wait_for_state(first, "RUNNING")
         second = site.start_pilot("--qos", "idle")
-        listed = {one["job"]: (one["state"], one["where_or_why"]) for one in site.pilots()}
-        expect(listed[second] == ("PENDING", "(QOSMaxJobsPerUserLimit)"), f"the second one waits, and the list says for what: {listed}")
+
+        def listed():
+            return {one["job"]: (one["state"], one["where_or_why"]) for one in site.pilots()}
+        wait_until(lambda: listed().get(second) == ("PENDING", "(QOSMaxJobsPerUserLimit)"), "the second one waits, and the list says for what", lambda: f"{listed()}")
         site.orchid("pilot", "stop", str(first))
         site.cluster.wait_for_state(second, "RUNNING")
         site.orchid("pilot", "stop", "--all")

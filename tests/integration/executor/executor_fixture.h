@@ -2,6 +2,8 @@
 #pragma once
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <filesystem>
 #include <string>
 
 #include "foundation/sockets.h"
@@ -11,6 +13,15 @@ namespace orchid::tests {
 
 inline std::filesystem::path test_function(const std::string& name) {
   return std::filesystem::path(FUNCTIONS) / (name + ".bc");
+}
+
+/// Polls `condition` until it holds or 10 s are over.
+template <typename Condition>
+bool eventually(Condition condition) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (std::chrono::steady_clock::now() < give_up)
+    if (condition()) return true;
+  return false;
 }
 
 struct ExecutorFixture {

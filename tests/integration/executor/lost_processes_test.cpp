@@ -16,21 +16,6 @@
 
 namespace orchid::tests {
 
-using namespace std::chrono_literals;
-
-namespace {
-
-/// Polls `condition` until it holds or 10 s are over.
-template <typename Condition>
-bool eventually(Condition condition) {
-  const auto give_up = std::chrono::steady_clock::now() + 10s;
-  while (std::chrono::steady_clock::now() < give_up)
-    if (condition()) return true;
-  return false;
-}
-
-}  // namespace
-
 TEST_CASE_FIXTURE(ExecutorFixture, "a worker that is killed loses its call, and is replaced") {
   const LaneSlot slot = worker.load(test_function("loops"));
   (void)worker.start(slot, "");

@@ -64,6 +64,7 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a function has no environment") {
 
 TEST_CASE_FIXTURE(ExecutorFixture, "a thousand calls start no process") {
   const LaneSlot slot = worker.load(test_function("counts_calls"));
+  REQUIRE(eventually([&] { return executor.has_all_spare_workers(); }));
   const auto births = executor.births();
   const auto forks = forks_so_far();
   REQUIRE(forks > 0);

@@ -232,7 +232,7 @@ TEST_CASE_FIXTURE(LeaseFixture, "a lease that cannot be claimed says why") {
   auto grant = source->grant(1);
   grant.workers.front().secret = std::string(64, '0');
   const auto take = [&](sdk::LeaseGrant terms) {
-    return open_lease(source, std::move(terms), {.within = milliseconds(500)});
+    return open_lease(source, std::move(terms), {.within = seconds(5)});
   };
   check_clear(error_of([&] { (void)take(grant); }), ErrorKind::denied);
   grant = source->grant(1);

@@ -18,11 +18,11 @@ TEST_CASE_FIXTURE(LeaseFixture, "a call whose worker is killed runs again on its
   const LeasedFunction pid = load("reports_pid");
   const LeasedFunction sleeps = load("sleeps");
   const pid_t victim = worker_of(pid);
-  const ReplyFuture running = sleeps.async("200");
+  const ReplyFuture running = sleeps.async("1000");
   const ReplyFuture waiting = sleeps.async("1");
-  CHECK_FALSE(running.wait_for(milliseconds(50)));
+  CHECK_FALSE(running.wait_for(milliseconds(300)));
   REQUIRE(::kill(victim, SIGKILL) == 0);
-  CHECK(running.get().text() == "200");
+  CHECK(running.get().text() == "1000");
   CHECK(waiting.get().text() == "1");
   CHECK(worker_of(pid) != victim);
 }
@@ -46,7 +46,7 @@ TEST_CASE_FIXTURE(LeaseFixture, "at most once means that a lost call is not star
   const LeasedFunction sleeps = load("sleeps");
   const pid_t victim = worker_of(pid);
   const ReplyFuture running = sleeps.async("10000", {.at_most_once = true});
-  CHECK_FALSE(running.wait_for(milliseconds(50)));
+  CHECK_FALSE(running.wait_for(milliseconds(300)));
   REQUIRE(::kill(victim, SIGKILL) == 0);
   const Error error = error_of([&] { (void)running.get(); });
   check_clear(error, ErrorKind::worker_lost);
@@ -62,10 +62,11 @@ TEST_CASE_FIXTURE(LeaseFixture, "a call that loses four workers is given up") {
     REQUIRE(eventually([&] {
       const auto pids = sdk::LeaseAccess::core_of(lease).worker_pids();
       if (pids.size() != 1 || pids[0] == victim) return false;
+      if (sdk::LeaseAccess::core_of(lease).idle_workers() != 0) return false;
       victim = static_cast<pid_t>(pids[0]);
       return true;
     }));
-    CHECK_FALSE(running.wait_for(milliseconds(50)));
+    CHECK_FALSE(running.wait_for(milliseconds(300)));
     REQUIRE(::kill(victim, SIGKILL) == 0);
   }
   const Error error = error_of([&] { (void)running.get(); });

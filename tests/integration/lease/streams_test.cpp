@@ -301,7 +301,8 @@ TEST_CASE_FIXTURE(LeaseFixture, "a function's failure ends its stream with what 
 TEST_CASE_FIXTURE(LeaseFixture, "a deadline ends a stream that waits and one that runs") {
   const LeasedFunction by_order = load("streams_by_order");
   for (const char* order : {"n", "l"}) {
-    Stream stream = by_order.stream({.deadline = milliseconds(80)});
+    CHECK(by_order.invoke("e").text() == "eend");  // there is a worker
+    Stream stream = by_order.stream({.deadline = milliseconds(500)});
     CHECK(stream.write(order));
     const auto wait = [&] {
       // It takes all and says nothing: whoever has more to write finds out.
@@ -315,7 +316,7 @@ TEST_CASE_FIXTURE(LeaseFixture, "a deadline ends a stream that waits and one tha
 TEST_CASE_FIXTURE(LeaseFixture, "a deadline ends a stream that nobody looks at") {
   const LeasedFunction by_order = load("streams_by_order");
   const auto first = sdk::LeaseAccess::core_of(lease).worker_pids();
-  Stream stream = by_order.stream({.deadline = milliseconds(50)});
+  Stream stream = by_order.stream({.deadline = milliseconds(500)});
   CHECK(stream.write("n"));
   CHECK(eventually([&] {
     const auto now = sdk::LeaseAccess::core_of(lease).worker_pids();

@@ -12,7 +12,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 from gateway_process import gateway, wait_for  # noqa: E402 (found only after the line above)
-from processes import affinity, alive, expect, family  # noqa: E402
+from processes import affinity, alive, expect, family, words_of  # noqa: E402
 from slurm_cluster import chosen, measured  # noqa: E402
 
 PROGRAMS, TEST_FUNCTIONS = sys.argv[1:3]
@@ -119,8 +119,8 @@ def without_any_core_nothing_runs_until_there_is_one():
         wait_for(lambda: running(fed.site), bool, "it runs", fed.site.said)
         fed.offer()
         fed.wait_for_offer()
-        names = [pathlib.Path(f"/proc/{pid}/cmdline").read_text() for pid in family(fed.process.pid) if alive(pid)]
-        expect(not any("orchid-compiler" in name for name in names), f"nobody compiles: {names}")
+        wait_for(lambda: [pid for pid in family(fed.process.pid) if alive(pid) and "orchid-compiler" in words_of(pid)[0]], lambda them: not them, "nobody compiles",
+                 fed.site.said)
         expect(call.poll() is None, "the call waits")
         fed.offer(CORES[1])
         out, err = call.communicate(timeout=60)
@@ -144,7 +144,7 @@ def when_nobody_tells_any_more_it_ends():
         everybody = family(fed.process.pid)
         fed.close()
         expect(fed.process.wait(timeout=10) == 0, "it ends in order")
-        expect(not any(map(alive, everybody)), "with all that it has started")
+        wait_for(lambda: [pid for pid in everybody if alive(pid)], lambda them: not them, "with all that it has started", fed.site.said)
 
 
 def nonsense_ends_it_too():

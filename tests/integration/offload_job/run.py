@@ -128,7 +128,7 @@ def without_a_gateway_the_ranks_compute_all(site, expected):
 
 def a_killed_gateway_costs_nothing_but_its_workers(site, expected):
     job = MpiJob(site, "killed")
-    site.start_pilot("--partition", "idle", "--cores", "2", "--node-list", "n2", "--gateway-grace", "2s")
+    site.start_pilot("--partition", "idle", "--cores", "2", "--node-list", "n2", "--gateway-grace", "5s")
     everybody = family(site.wait_for_executor("n2"))
     job.wait_for_workers()
     site.stop_gateway(kill=True)

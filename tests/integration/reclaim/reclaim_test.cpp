@@ -32,7 +32,7 @@ milliseconds reclaim(ChildProcess& executor) {
   const auto took = std::chrono::steady_clock::now() - start;
   REQUIRE(status.has_value());
   CHECK(*status == 0);
-  for (const pid_t pid : family) CHECK(::kill(pid, 0) != 0);
+  for (const pid_t pid : family) CHECK(eventually([pid] { return ::kill(pid, 0) != 0; }));
   return std::chrono::duration_cast<milliseconds>(took);
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("a call whose executor is reclaimed runs again on another, and its cal
   ChildProcess other = site.start_pilot(some_core(1));
   const auto took = reclaim(pilot);
   MESSAGE("reclaimed within ", took.count(), " ms");
-  CHECK(took < milliseconds(500));
+  CHECK(took < seconds(3));
   const CommandResult result = call.get();
   CHECK(result.status == 0);
   CHECK(result.out == "1500");
@@ -154,7 +154,7 @@ void check_rounds(Site& site, ChildProcess& pilot, const std::string& lane, cons
     const unsigned which = round % 2;
     ChildProcess next =
         site.start_pilot(some_core(which), lane == "ucx" ? "n" + std::to_string(which) : "");
-    CHECK(reclaim(pilot) < milliseconds(1000));
+    CHECK(reclaim(pilot) < seconds(3));
     pilot = std::move(next);
   }
   over = true;
@@ -220,7 +220,7 @@ TEST_CASE("a call that may run only once ends as evicted") {
   const LeasedFunction sleeps = lease.module(module_bytes("sleeps")).function();
   CHECK(sleeps.invoke("1").text() == "1");
   const ReplyFuture call = sleeps.async("10000", {.at_most_once = true});
-  CHECK_FALSE(call.wait_for(milliseconds(50)));
+  CHECK_FALSE(call.wait_for(milliseconds(300)));
   (void)reclaim(pilot);
   try {
     (void)call.get();
@@ -245,7 +245,7 @@ TEST_CASE("a call that has to end at once anyway may end") {
     const ReplyFuture call =
         sleeps.async("35", {.deadline = milliseconds(49), .at_most_once = true});
     (void)call.wait_for(milliseconds(8));
-    CHECK(reclaim(pilot) < milliseconds(500));
+    CHECK(reclaim(pilot) < seconds(3));
     try {
       CHECK(call.get().text() == "35");
       ran = true;
@@ -276,10 +276,10 @@ TEST_CASE("without a gateway a pilot's executor ends when the grace is over") {
   Site site;
   ChildProcess pilot =
       site.start_executor({"--grant", "pilot", "--scheduling", "normal", "--core-list",
-                           std::to_string(some_core(0)), "--gateway-grace-s", "1"});
+                           std::to_string(some_core(0)), "--gateway-grace-s", "3"});
   site.kill_gateway();
   CHECK(pilot.wait(patience).value_or(-1) == 0);
-  CHECK(site.log().find("no gateway has answered for 1 s") != std::string::npos);
+  CHECK(site.log().find("no gateway has answered for 3 s") != std::string::npos);
 }
 
 TEST_CASE("an executor lives inside the cores that it offers") {

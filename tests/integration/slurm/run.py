@@ -89,9 +89,10 @@ def exclusive_suspended_and_array_jobs_are_counted(cluster):
         cluster.run("scontrol", "resume", str(job))
         source.wait(lambda: source.jobs[job]["state"] == "running", "the job goes on")
         array = cluster.submit("--array=1-4%2", "-n2", "-w", "n3", "-t", "10")
-        source.wait(lambda: source.nodes["n3"]["cores_free"] == 6, "two of its tasks run")
-        waiting = [one for one in source.jobs.values() if one.get("array") == array and one["state"] == "pending"]
-        expect([one["array_tasks"] for one in waiting] == ["3-4%2"], f"the others wait: {waiting}")
+
+        def waiting():
+            return [one.get("array_tasks") for one in source.jobs.values() if one.get("array") == array and one["state"] == "pending"]
+        source.wait(lambda: source.nodes["n3"]["cores_free"] == 6 and waiting() == ["3-4%2"], "two of its tasks run, the others wait")
     cluster.clear()
 
 
@@ -123,10 +124,12 @@ def backfill_bounds_the_hole(cluster):
         first = run_job(cluster, "-n4", "-w", "n1", "-t", "10")
         waiting = cluster.submit("-N2", "--exclusive", "-w", "n1,n2", "-t", "5")
         source.wait(lambda: source.jobs.get(waiting, {}).get("planned_nodes") == ["n1", "n2"], "it is planned", seconds=60)
-        start = source.jobs[waiting]["start_time"]
-        windows = source.forecasts["n2"]
-        expect(windows[0]["cores"] == 8 and windows[0]["until"] == start and windows[1]["cores"] == 0, f"n2 is free until then: {windows}")
-        expect(source.forecasts["n1"][0]["until"] == source.jobs[first]["end_time"], "n1 gets its cores back before")
+
+        def is_bounded():
+            start, windows = source.jobs[waiting].get("start_time"), source.forecasts.get("n2", [])
+            return len(windows) > 1 and windows[0]["cores"] == 8 and windows[0]["until"] == start and windows[1]["cores"] == 0
+        source.wait(is_bounded, "n2 is free until then")
+        source.wait(lambda: source.forecasts["n1"][0]["until"] == source.jobs[first]["end_time"], "n1 gets its cores back before")
     cluster.clear()
 
 
@@ -278,7 +281,7 @@ def it_never_hangs_with_slurmctld(cluster):
         os.kill(slurmctld, signal.SIGSTOP)
         expect(stuck.wait_for_end(30) == STATUS["timed_out"] and stuck.error["code"] == "timed_out", f"it gives up: {stuck.error}")
         began = time.monotonic()
-        expect(leaving.end() == 0 and time.monotonic() - began < 2, "it ends with the gateway, whatever it waits for")
+        expect(leaving.end() == 0 and time.monotonic() - began < 5, "it ends with the gateway, whatever it waits for")
     finally:
         os.kill(slurmctld, signal.SIGCONT)
         for one in (stuck, leaving):

@@ -112,7 +112,7 @@ TEST_CASE("a holder that loses its worker with the cores gets one elsewhere") {
   world.perform();
   world.broker.executor_said(e1, GrantChanged{.cores = {1}}, world.now);
   world.perform();
-  CHECK(world.ended.empty());  // the executor ends it, and says so
+  CHECK(world.ended.empty());                                // the executor ends it, and says so
   CHECK(world.broker.capacity().cores_leased("here") == 2);  // until then it is on its core
   const auto lost = std::ranges::find_if(world.given[a], [&](LeaseId lease) {
     return world.broker.leases().find(lease)->core_ids == CoreList{0};
