@@ -139,14 +139,11 @@ Result<void> GrantConnection::start_executor(MonotonicTime now) {
 /// system to clear him away: meanwhile another slot will do.
 Result<SlotBook::Taken> GrantConnection::take_slot() {
   const SlotUse use{.owner = peer_.uid, .users = users_};
-  std::vector<std::uint32_t> occupied;
+  std::vector<SlotBook::Taken> occupied;
   auto slot = host_.slots.take(use);
   for (; slot && !end_all_of(host_.folders.uid_of(slot->number)); slot = host_.slots.take(use))
-    occupied.push_back(slot->number);
-  for (const std::uint32_t number : occupied) {
-    host_.slots.forget_use(number);
-    host_.slots.give_back(number);
-  }
+    occupied.push_back(*slot);
+  for (const SlotBook::Taken& one : occupied) host_.slots.put_back(one);
   if (slot) return *slot;
   return fail(ErrorCode::no_capacity,
               occupied.empty()

@@ -22,7 +22,8 @@ std::optional<SlotBook::Taken> SlotBook::take(const SlotUse& use) {
     if (!slot.is_taken && (best == nullptr || rank(slot) > rank(*best))) best = &slot;
   if (best == nullptr) return std::nullopt;
   const Taken taken{.number = static_cast<std::uint32_t>(best - slots_.data()),
-                    .is_clean = is_clean(*best)};
+                    .is_clean = is_clean(*best),
+                    .before = best->last};
   best->is_taken = true;
   best->last = use;
   return taken;
@@ -32,6 +33,11 @@ void SlotBook::give_back(std::uint32_t number) {
   Slot& slot = slots_.at(number);
   slot.is_taken = false;
   slot.given_back = ++count_;
+}
+
+void SlotBook::put_back(const Taken& slot) {
+  slots_.at(slot.number).is_taken = false;
+  slots_.at(slot.number).last = slot.before;
 }
 
 std::size_t SlotBook::in_use() const {

@@ -46,6 +46,20 @@ TEST_CASE("slots that nobody has used go first, then those that were used longes
   CHECK_FALSE(coldest->is_clean);
 }
 
+TEST_CASE("a slot that was not used is put back as it was") {
+  SlotBook book({alice, bob});
+  const auto first = book.take(alice);
+  const auto second = book.take(alice);
+  REQUIRE(first.has_value());
+  REQUIRE(second.has_value());
+  CHECK(second->number == 1);
+  book.put_back(*first);
+  book.put_back(*second);
+  CHECK(book.in_use() == 0);
+  CHECK(book.take(bob)->is_clean);
+  CHECK(book.take(alice)->is_clean);
+}
+
 TEST_CASE("a folder of no known use is not kept") {
   SlotBook book({alice});
   REQUIRE(book.take(alice).has_value());

@@ -30,12 +30,15 @@ class SlotBook {
   struct Taken {
     std::uint32_t number = 0;
     bool is_clean = false;  // what lies in its folder is of the same use
+    std::optional<SlotUse> before{};
   };
   /// `before`: how each slot was used last, as far as is known; its size is the number of slots.
   explicit SlotBook(std::vector<std::optional<SlotUse>> before);
   /// Nothing: all are in use.
   [[nodiscard]] std::optional<Taken> take(const SlotUse& use);
   void give_back(std::uint32_t number);
+  /// It has not been used.
+  void put_back(const Taken& slot);
   /// What lies in its folder is of no known use.
   void forget_use(std::uint32_t number) { slots_.at(number).last.reset(); }
   [[nodiscard]] std::size_t in_use() const;
