@@ -127,8 +127,7 @@ std::optional<LeaseBook::Ended> LeaseBook::end(std::map<LeaseId, Lease>::iterato
 }
 
 void LeaseBook::free_cores(Lease& lease, MonotonicTime now) {
-  if (lease.lost_place) capacity_.vacated(*lease.lost_place);
-  lease.lost_place.reset();
+  vacate(lease);
   if (!lease.placed) return;
   by_decision_.erase(*lease.placed);
   capacity_.close(*lease.placed, now);
@@ -142,8 +141,28 @@ void LeaseBook::lose_place(const placement::Displaced& loss) {
   assert(loss.closed && loss.places.size() == 1 && "a lease is opened, or adopted, in one place");
   lease.placed.reset();
   by_decision_.erase(known);
+  const Executor* executor = hosts_.find(lease.executor);
+  if (executor == nullptr || executor->state == ExecutorState::lost) return;
   lease.lost_place = loss.places.front();
   capacity_.vacating(*lease.lost_place);
+}
+
+std::vector<Lease> LeaseBook::lose_executor(const ExecutorId& executor, MonotonicTime now) {
+  std::vector<Lease> given_up;
+  for (auto& [id, lease] : leases_) {
+    if (lease.executor != executor || !lease.lost_place) continue;
+    vacate(lease);
+    if (lease.state == LeaseState::closing) continue;
+    given_up.push_back(lease);
+    lease.state = LeaseState::closing;
+    lease.changed = now;
+  }
+  return given_up;
+}
+
+void LeaseBook::vacate(Lease& lease) {
+  if (lease.lost_place) capacity_.vacated(*lease.lost_place);
+  lease.lost_place.reset();
 }
 
 std::optional<Lease> LeaseBook::displace(const placement::Displaced& loss, MonotonicTime now) {

@@ -3,7 +3,9 @@
 //
 // The executor is the authority for its leases, this table a copy. Invariant: a lease's cores count
 // as taken from the moment it is asked for until its executor has said that it is closed, or that
-// process is known to be gone; so the cores of a host are never promised twice.
+// process is known to be gone; so the cores of a host are never promised twice. Only those that
+// Slurm or an executor has taken back go to others also when its executor is lost: the host's
+// executors settle between themselves what may be used then.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -45,7 +47,7 @@ struct Lease {
   bool closed_early = false;                    // before the answer to an open_lease
   unsigned unanswered_opens = 0;                // while there are any, it may yet be opened (again)
   std::optional<placement::DecisionId> placed;  // nothing: it has lost its place
-  std::optional<placement::Place> lost_place{};  // nobody else has it before the lease has ended
+  std::optional<placement::Place> lost_place{};  // nobody else has it yet
   CoreList gpus{};                               // indices
   [[nodiscard]] std::size_t cores() const { return std::size_t{workers} * cores_per_worker; }
   [[nodiscard]] OpenLease open_message() const;
@@ -98,6 +100,9 @@ class LeaseBook {
   /// Its cores are to be somebody else's. It stays what it is until its executor says that it
   /// ended.
   void lose_place(const placement::Displaced& loss);
+  /// Nobody says any more when its leases end: places that they have lost are others' now, and they
+  /// are to be closed. Returns what they were, but for those that were closing.
+  [[nodiscard]] std::vector<Lease> lose_executor(const ExecutorId& executor, MonotonicTime now);
   /// The same, and it is to be closed. Returns what it was, unless it was closing; it is then.
   std::optional<Lease> displace(const placement::Displaced& loss, MonotonicTime now);
   /// What to tell an executor of the same process whose stream began afresh: each lease, as it
@@ -116,6 +121,7 @@ class LeaseBook {
   [[nodiscard]] std::optional<Ended> end(std::map<LeaseId, Lease>::iterator found,
                                          MonotonicTime now);
   void free_cores(Lease& lease, MonotonicTime now);
+  void vacate(Lease& lease);
 
   std::uint64_t epoch_;
   std::uint64_t next_number_ = 1;

@@ -130,9 +130,13 @@ void WorkerBroker::executor_lost(const ExecutorId& id, MonotonicTime now) {
   else
     log::warn("event=executor_lost executor={} host={}", id.value(), executor->host.hostname);
   hosts_.lose(id, now);
+  for (const Lease& lease : leases_.lose_executor(id, now)) {
+    end_for_holder(lease, true);
+    actions_.emplace_back(SendToExecutor{id, CloseLease{lease.id}});
+  }
   refresh_host(executor->host.boot_id, now);
   actions_.emplace_back(TellExecutorAnswers{id, false});
-  if (has_ended) forget_lost(id, now);  // it has given its last core back: nobody waits for it
+  if (has_ended) remove_executor(id, now);  // it has given its last core back
   tell_supply();
   plan(now);
 }
@@ -272,7 +276,10 @@ void WorkerBroker::forget_lost(const ExecutorId& id, MonotonicTime now) {
     leases_.close(lease.id, now);
     actions_.emplace_back(SendToExecutor{id, CloseLease{lease.id}});
   }
-  if (has_leases) return;
+  if (!has_leases) remove_executor(id, now);
+}
+
+void WorkerBroker::remove_executor(const ExecutorId& id, MonotonicTime now) {
   const std::string boot_id = hosts_.find(id)->host.boot_id;
   hosts_.remove(id);
   drop_executor(id, now);

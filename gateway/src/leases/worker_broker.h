@@ -224,6 +224,8 @@ class WorkerBroker {
   void displace(const Capacity::Losses& losses, MonotonicTime now);
   void drop_executor(const ExecutorId& id, MonotonicTime now);
   void forget_lost(const ExecutorId& id, MonotonicTime now);
+  /// Its process is gone.
+  void remove_executor(const ExecutorId& id, MonotonicTime now);
   void lease_ended(const ExecutorId& id, const LeaseBook::Ended& ended, bool lost);
   void end_for_holder(const Lease& lease, bool lost);
   void release_holder(const Lease& lease);

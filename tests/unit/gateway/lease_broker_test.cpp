@@ -155,6 +155,53 @@ TEST_CASE("cores that go over to another executor are leased there when the firs
   CHECK(world.broker.capacity().cores_leased("here") == 1);
 }
 
+TEST_CASE("cores of an executor that is lost go over to another at once") {
+  for (const bool lost_first : {false, true}) {
+    CAPTURE(lost_first);
+    OneJob slurm;
+    World world({.epoch = 1, .boot_id = "here"}, {.knowledge = &slurm});
+    world.broker.add_dispatcher(a, {});
+    world.join(e1, 1);
+    world.want(a, 1);
+    Executor pilot{.id = ExecutorId("pilot"),
+                   .owner = {},
+                   .host = {.boot_id = "here", .hostname = "node", .memory = 64_GiB}};
+    pilot.host.cores = {0};
+    pilot.grant.job = OneJob::number;
+    world.broker.executor_joined(pilot, {}, world.now);
+    world.answering = false;
+    if (lost_first) world.broker.executor_lost(e1, world.now);
+    slurm.cores = {0};
+    world.broker.clusters_changed({.all = true}, world.now);
+    world.perform();
+    if (!lost_first) world.broker.executor_lost(e1, world.now);
+    world.answering = true;
+    world.perform();
+    CHECK(world.broker.leases().leases().size() == 2);  // the other one may come back
+    CHECK(world.broker.capacity().cores_leased("here") == 1);
+    const auto there = std::ranges::find(world.broker.leases().leases(), ExecutorId("pilot"),
+                                         [](const auto& entry) { return entry.second.executor; });
+    REQUIRE(there != world.broker.leases().leases().end());
+    CHECK(there->second.placed.has_value());
+  }
+}
+
+TEST_CASE("an executor that ends without a word of a lease keeps no core") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.join(e1, 1);
+  world.want(a, 1);
+  world.broker.executor_said(e1, GrantChanged{.cores = {}, .draining = true}, world.now);
+  CHECK(world.broker.capacity().cores_leased("here") == 1);
+  world.broker.executor_lost(e1, world.now);
+  world.perform();
+  CHECK(world.broker.hosts().find(e1) == nullptr);
+  CHECK(world.broker.leases().leases().empty());
+  CHECK(world.broker.capacity().cores_leased("here") == 0);
+  world.join(ExecutorId("e2"), 1);
+  CHECK(world.given[a].size() == 2);
+}
+
 TEST_CASE("nothing new comes to an executor that drains, and all is lost at its end") {
   World world;
   world.broker.add_dispatcher(a, {});
