@@ -6,74 +6,13 @@
 #include <chrono>
 #include <set>
 
-#include "one_job.h"
+#include "broker_world.h"
 
 namespace orchid::gateway {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-const ExecutorId e1("e1");
-const HolderId a(1);
-const HolderId b(2);
-
-/// A broker, and executors that do what they are told at once.
-struct World {
-  explicit World(WorkerBroker::Options options = {.epoch = 1, .boot_id = "here"},
-                 Capacity::Options capacity = {})
-      : broker(std::move(options), std::move(capacity)) {}
-  WorkerBroker broker;
-  MonotonicTime now{};
-  std::map<HolderId, std::vector<LeaseId>> given;
-  std::map<HolderId, unsigned> asked_back;
-  std::map<HolderId, std::vector<LeaseId>> refused;
-  std::vector<LeaseId> ended;
-  bool answering = true;
-
-  void join(ExecutorId id, std::size_t cores, std::string boot_id = "here",
-            std::optional<std::uint32_t> owner_only = std::nullopt,
-            const std::string& lane_address = "") {
-    Executor executor{
-        .id = id,
-        .owner = {},
-        .host = {.boot_id = std::move(boot_id), .hostname = "node", .memory = 64_GiB}};
-    executor.lane_socket = "/run/" + id.value();
-    executor.lane_address = lane_address;
-    executor.grant.owner = owner_only;
-    if (owner_only) executor.grant.users = GrantUsers::owner;
-    for (std::uint32_t core = 0; core < cores; ++core) executor.host.cores.push_back(core);
-    broker.executor_joined(executor, {}, now);
-    perform();
-  }
-  void perform() {
-    for (auto actions = broker.take_actions(); !actions.empty(); actions = broker.take_actions())
-      for (const BrokerAction& action : actions) perform_one(action);
-  }
-  void perform_one(const BrokerAction& action) {
-    if (const auto* send = std::get_if<SendToExecutor>(&action); send != nullptr && answering) {
-      if (const auto* open = std::get_if<OpenLease>(&send->message))
-        broker.executor_said(send->executor, LeaseOpened{open->lease, 1}, now);
-      if (const auto* close = std::get_if<CloseLease>(&send->message))
-        broker.executor_said(send->executor, LeaseClosed{close->lease, LeaseEnd::released}, now);
-    }
-    if (const auto* give = std::get_if<GiveWorker>(&action))
-      given[give->holder].push_back(give->grant.lease);
-    if (const auto* refusal = std::get_if<TellRefused>(&action))
-      refused[refusal->holder].push_back(refusal->lease);
-    if (const auto* back = std::get_if<AskBack>(&action)) asked_back[back->holder] += back->count;
-    if (const auto* gone = std::get_if<TellLeaseEnded>(&action)) ended.push_back(gone->lease);
-  }
-  void want(HolderId id, unsigned total) {
-    broker.want_workers(id, total, now);
-    perform();
-  }
-  void give_back(HolderId id) {
-    broker.given_back(id, given[id].back(), now);
-    given[id].pop_back();
-    perform();
-  }
-};
 
 TEST_CASE("a dispatcher gets as many workers as it wants while cores are free") {
   World world;
@@ -97,109 +36,6 @@ TEST_CASE("each lease has cores of its own, by number") {
   for (const auto& [id, lease] : world.broker.leases().leases())
     for (const std::uint32_t core : lease.open_message().core_ids) CHECK(cores.insert(core).second);
   CHECK(cores.size() == 3);
-}
-
-TEST_CASE("a holder that loses its worker with the cores gets one elsewhere") {
-  World world;
-  world.broker.add_dispatcher(a, {});
-  world.join(e1, 2);
-  world.want(a, 2);
-  Executor other{.id = ExecutorId("e2"),
-                 .owner = {},
-                 .host = {.boot_id = "here", .hostname = "node", .memory = 64_GiB}};
-  other.host.cores = {7};
-  world.broker.executor_joined(other, {}, world.now);
-  world.perform();
-  world.broker.executor_said(e1, GrantChanged{.cores = {1}}, world.now);
-  world.perform();
-  CHECK(world.ended.empty());                                // the executor ends it, and says so
-  CHECK(world.broker.capacity().cores_leased("here") == 2);  // until then it is on its core
-  const auto lost = std::ranges::find_if(world.given[a], [&](LeaseId lease) {
-    return world.broker.leases().find(lease)->core_ids == CoreList{0};
-  });
-  REQUIRE(lost != world.given[a].end());
-  world.broker.executor_said(e1, LeaseClosed{*lost, LeaseEnd::reclaimed}, world.now);
-  world.perform();
-  CHECK(world.ended.size() == 1);
-  REQUIRE(world.given[a].size() == 3);
-  CHECK(world.broker.leases().find(world.given[a].back())->executor == ExecutorId("e2"));
-  CHECK(world.broker.leases().leases().size() == 2);
-}
-
-TEST_CASE("cores that go over to another executor are leased there when the first one has left") {
-  OneJob slurm;
-  World world({.epoch = 1, .boot_id = "here"}, {.knowledge = &slurm});
-  world.broker.add_dispatcher(a, {});
-  world.join(e1, 1);
-  world.want(a, 1);
-  REQUIRE(world.given[a].size() == 1);
-  Executor pilot{.id = ExecutorId("pilot"),
-                 .owner = {},
-                 .host = {.boot_id = "here", .hostname = "node", .memory = 64_GiB}};
-  pilot.host.cores = {0};
-  pilot.grant.job = OneJob::number;
-  world.broker.executor_joined(pilot, {}, world.now);
-  world.perform();
-  slurm.cores = {0};
-  world.answering = false;
-  world.broker.clusters_changed({.all = true}, world.now);
-  world.perform();
-  CHECK(world.ended == world.given[a]);
-  CHECK(world.broker.leases().leases().size() == 1);  // none is asked for there
-  CHECK(world.broker.capacity().cores_leased("here") == 1);
-  world.answering = true;
-  world.broker.executor_said(e1, LeaseClosed{world.given[a][0], LeaseEnd::released}, world.now);
-  world.perform();
-  REQUIRE(world.given[a].size() == 2);
-  CHECK(world.broker.leases().find(world.given[a][1])->executor == ExecutorId("pilot"));
-  CHECK(world.broker.capacity().cores_leased("here") == 1);
-}
-
-TEST_CASE("cores of an executor that is lost go over to another at once") {
-  for (const bool lost_first : {false, true}) {
-    CAPTURE(lost_first);
-    OneJob slurm;
-    World world({.epoch = 1, .boot_id = "here"}, {.knowledge = &slurm});
-    world.broker.add_dispatcher(a, {});
-    world.join(e1, 1);
-    world.want(a, 1);
-    Executor pilot{.id = ExecutorId("pilot"),
-                   .owner = {},
-                   .host = {.boot_id = "here", .hostname = "node", .memory = 64_GiB}};
-    pilot.host.cores = {0};
-    pilot.grant.job = OneJob::number;
-    world.broker.executor_joined(pilot, {}, world.now);
-    world.answering = false;
-    if (lost_first) world.broker.executor_lost(e1, world.now);
-    slurm.cores = {0};
-    world.broker.clusters_changed({.all = true}, world.now);
-    world.perform();
-    if (!lost_first) world.broker.executor_lost(e1, world.now);
-    world.answering = true;
-    world.perform();
-    CHECK(world.broker.leases().leases().size() == 2);  // the other one may come back
-    CHECK(world.broker.capacity().cores_leased("here") == 1);
-    const auto there = std::ranges::find(world.broker.leases().leases(), ExecutorId("pilot"),
-                                         [](const auto& entry) { return entry.second.executor; });
-    REQUIRE(there != world.broker.leases().leases().end());
-    CHECK(there->second.placed.has_value());
-  }
-}
-
-TEST_CASE("an executor that ends without a word of a lease keeps no core") {
-  World world;
-  world.broker.add_dispatcher(a, {});
-  world.join(e1, 1);
-  world.want(a, 1);
-  world.broker.executor_said(e1, GrantChanged{.cores = {}, .draining = true}, world.now);
-  CHECK(world.broker.capacity().cores_leased("here") == 1);
-  world.broker.executor_lost(e1, world.now);
-  world.perform();
-  CHECK(world.broker.hosts().find(e1) == nullptr);
-  CHECK(world.broker.leases().leases().empty());
-  CHECK(world.broker.capacity().cores_leased("here") == 0);
-  world.join(ExecutorId("e2"), 1);
-  CHECK(world.given[a].size() == 2);
 }
 
 TEST_CASE("nothing new comes to an executor that drains, and all is lost at its end") {
