@@ -131,6 +131,26 @@ bool contains(std::span<const std::uint16_t> ports, std::uint16_t port) {
   return std::ranges::find(ports, port) != ports.end();
 }
 
+bool is_one_of(std::span<const TcpSocket> known, const TcpSocket& socket) {
+  return std::ranges::any_of(known, [&](const TcpSocket& one) {
+    return one.fd == socket.fd && one.inode == socket.inode;
+  });
+}
+
+/// "0.0.0.0" or "::".
+bool is_any(const HostAddress& address) {
+  const auto is_zero = [](std::byte byte) { return byte == std::byte{}; };
+  return std::ranges::all_of(std::span(address).first<10>(), is_zero) &&
+         std::ranges::all_of(std::span(address).last<4>(), is_zero);
+}
+
+/// Other addresses of this host may have the same port, and it is somebody else's there.
+bool came_through(const TcpSocket& door, const TcpSocket& socket) {
+  return socket.names.local.port == door.names.local.port &&
+         (is_any(door.names.local.address) ||
+          socket.names.local.address == door.names.local.address);
+}
+
 }  // namespace
 
 Result<std::vector<TcpSocket>> tcp_sockets() {
@@ -161,14 +181,12 @@ Result<void> Doors::opened(std::span<const std::byte> worker_address) {
   for (const TcpSocket& socket : *sockets) {
     const std::array<std::byte, 2> port{static_cast<std::byte>(socket.names.local.port >> 8),
                                         static_cast<std::byte>(socket.names.local.port)};
-    const bool is_new = std::ranges::none_of(before_, [&](const TcpSocket& old) {
-      return old.fd == socket.fd && old.inode == socket.inode;
-    });
-    if (!socket.listens || !is_new || std::ranges::search(worker_address, port).empty()) continue;
+    if (!socket.listens || is_one_of(before_, socket) ||
+        std::ranges::search(worker_address, port).empty())
+      continue;
     ::fcntl(socket.fd, F_SETFD, FD_CLOEXEC);  // UCX leaves it to be inherited
     doors_.push_back(socket);
   }
-  before_.clear();
   return {};
 }
 
@@ -217,10 +235,11 @@ Result<void> Doors::close(LaneDeadline deadline) const {
 Result<void> Doors::cut_strangers(std::span<const SocketPair> peers) const {
   auto sockets = tcp_sockets();
   if (!sockets) return fail(std::move(sockets.error()));
-  const auto ours = ports();
   const Watches watches = all_watches();
   for (const TcpSocket& socket : *sockets) {
-    if (socket.listens || !contains(ours, socket.names.local.port)) continue;
+    const bool came = std::ranges::any_of(
+        doors_, [&](const TcpSocket& door) { return came_through(door, socket); });
+    if (socket.listens || !came || is_one_of(before_, socket)) continue;
     if (std::ranges::find(peers, seen_from_there(socket)) != peers.end())
       make_ours(socket);
     else if (auto cut = put_nothing_in_place_of(socket.fd, watches); !cut)
@@ -229,12 +248,14 @@ Result<void> Doors::cut_strangers(std::span<const SocketPair> peers) const {
   return {};
 }
 
-Result<std::vector<SocketPair>> connections_to(std::span<const std::uint16_t> ports) {
+Result<std::vector<SocketPair>> connections_to(std::span<const std::uint16_t> ports,
+                                               std::span<const TcpSocket> before) {
   auto sockets = tcp_sockets();
   if (!sockets) return fail(std::move(sockets.error()));
   std::vector<SocketPair> found;
   for (const TcpSocket& socket : *sockets)
-    if (!socket.listens && contains(ports, socket.names.remote.port)) {
+    if (!socket.listens && contains(ports, socket.names.remote.port) &&
+        !is_one_of(before, socket)) {
       make_ours(socket);
       found.push_back(socket.names);
     }

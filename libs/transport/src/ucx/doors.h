@@ -50,11 +50,12 @@ class Doors {
   [[nodiscard]] Result<void> close(LaneDeadline deadline) const;
   [[nodiscard]] Result<void> cut_strangers(std::span<const SocketPair> peers) const;
 
-  std::vector<TcpSocket> before_;
+  std::vector<TcpSocket> before_;  // whatever port they have: they are none of UCX's
   std::vector<TcpSocket> doors_;
 };
 
-/// Those of this process that go to one of the peer's ports.
-[[nodiscard]] Result<std::vector<SocketPair>> connections_to(std::span<const std::uint16_t> ports);
+/// Those of this process that go to one of the peer's ports, and were not there `before`.
+[[nodiscard]] Result<std::vector<SocketPair>> connections_to(std::span<const std::uint16_t> ports,
+                                                             std::span<const TcpSocket> before);
 
 }  // namespace orchid::transport

@@ -166,10 +166,11 @@ Result<void> say_complete(Door& door) {
 /// may need none.
 Result<std::vector<SocketPair>> wait_for_connections(const Door& door,
                                                      std::span<const std::uint16_t> ports,
+                                                     std::span<const TcpSocket> before,
                                                      bool over_tcp) {
   const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
   for (;;) {
-    auto made = connections_to(ports);
+    auto made = connections_to(ports, before);
     if (!made || !made->empty()) return made;
     const auto now = std::chrono::steady_clock::now();
     if (!over_tcp && now > patience) return made;
@@ -193,8 +194,10 @@ Result<OpenLink> open_link(UcxContext& context, const ConnectionKey& key) {
 }
 
 Result<void> wire_up_client(Door& door, UcxLink& link, const Notice& worker, bool over_tcp) {
+  const auto before = tcp_sockets();
+  if (!before) return fail(before.error());
   if (auto connected = link.connect(worker.address); !connected) return connected;
-  auto made = wait_for_connections(door, worker.ports, over_tcp);
+  auto made = wait_for_connections(door, worker.ports, *before, over_tcp);
   if (!made) return fail(std::move(made.error()));
   if (auto written = door.write_connections(*made); !written) return written;
   if (auto completed = link.complete(door.deadline()); !completed) return completed;

@@ -1,0 +1,101 @@
+// Which sockets of the process UCX's doors have let in, and which are none of UCX's.
+#include "ucx/doors.h"
+
+#include <arpa/inet.h>
+#include <doctest/doctest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "foundation/unique_fd.h"
+
+namespace orchid::transport {
+namespace {
+
+sockaddr_in at(const char* address, std::uint16_t port) {
+  sockaddr_in name{.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {}, .sin_zero = {}};
+  REQUIRE(::inet_pton(AF_INET, address, &name.sin_addr) == 1);
+  return name;
+}
+
+UniqueFd bound(const char* address, std::uint16_t port) {
+  UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_in name = at(address, port);
+  REQUIRE(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0);
+  return socket;
+}
+
+UniqueFd listening(const char* address, std::uint16_t port = 0) {
+  UniqueFd socket = bound(address, port);
+  REQUIRE(::listen(socket.get(), 4) == 0);
+  return socket;
+}
+
+std::uint16_t port_of(const UniqueFd& socket) {
+  sockaddr_in name{};
+  socklen_t length = sizeof(name);
+  REQUIRE(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&name), &length) == 0);
+  return ntohs(name.sin_port);
+}
+
+/// The end that connects, and the one that was accepted.
+std::pair<UniqueFd, UniqueFd> connected(UniqueFd from, const char* address,
+                                        const UniqueFd& listener) {
+  const sockaddr_in name = at(address, port_of(listener));
+  REQUIRE(::connect(from.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0);
+  UniqueFd accepted(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  REQUIRE(accepted);
+  return {std::move(from), std::move(accepted)};
+}
+
+bool is_alive(const std::pair<UniqueFd, UniqueFd>& connection) {
+  char sign = 'x';
+  return ::send(connection.first.get(), &sign, 1, MSG_NOSIGNAL) == 1 &&
+         ::recv(connection.second.get(), &sign, 1, MSG_DONTWAIT) == 1;
+}
+
+std::array<std::byte, 2> address_with(std::uint16_t port) {
+  return {static_cast<std::byte>(port >> 8), static_cast<std::byte>(port)};
+}
+
+LaneDeadline soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(10); }
+
+}  // namespace
+
+TEST_CASE("whoever came through a door is cut off, and nobody who has its port elsewhere") {
+  const UniqueFd others = listening("127.0.0.3");
+  const auto older = connected(bound("127.0.0.2", 0), "127.0.0.3", others);
+  const std::uint16_t port = port_of(older.first);
+  auto doors = Doors::watch();
+  REQUIRE(doors.has_value());
+  const UniqueFd door = listening("127.0.0.1", port);
+  REQUIRE(doors->opened(address_with(port)).has_value());
+  CHECK(doors->ports() == std::vector{port});
+  const auto younger = connected(bound("127.0.0.4", port), "127.0.0.3", others);
+  const auto stranger = connected(bound("127.0.0.5", 0), "127.0.0.1", door);
+  CHECK(is_alive(stranger));
+  REQUIRE(doors->shut({}, soon()).has_value());
+  CHECK(is_alive(older));
+  CHECK(is_alive(younger));
+  CHECK_FALSE(is_alive(stranger));
+}
+
+TEST_CASE("connections that were there before go to no peer, whatever port they go to") {
+  const UniqueFd listener = listening("127.0.0.1");
+  const std::array<std::uint16_t, 1> ports{port_of(listener)};
+  const auto older = connected(bound("127.0.0.2", 0), "127.0.0.1", listener);
+  const auto before = tcp_sockets();
+  REQUIRE(before.has_value());
+  const auto younger = connected(bound("127.0.0.2", 0), "127.0.0.1", listener);
+  const auto made = connections_to(ports, *before);
+  REQUIRE(made.has_value());
+  REQUIRE(made->size() == 1);
+  CHECK(made->front().local.port == port_of(younger.first));
+}
+
+}  // namespace orchid::transport
