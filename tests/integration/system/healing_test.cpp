@@ -96,8 +96,8 @@ TEST_CASE_FIXTURE(
       // 4: its deadline passed; 3: Orchid, or a part of it, was lost; never a success.
       CAPTURE(status);
       CHECK((status == 4 || status == 3));
-      // Deadline, second, and the start of the program on a busy machine; 20 s without a deadline.
-      CHECK(std::chrono::steady_clock::now() - start < std::chrono::milliseconds(5000));
+      // Deadline, second, and the start of the program.
+      CHECK(std::chrono::steady_clock::now() - start < std::chrono::milliseconds(3500));
     }
   }
 }
@@ -115,7 +115,7 @@ TEST_CASE_FIXTURE(
   const auto status = submitted.wait(std::chrono::seconds(10));
   CHECK(status.state == "done");
   CHECK(status.outcome != "ok");
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(4));
 }
 
 TEST_CASE_FIXTURE(SystemFixture, "functions and finished calls survive a gateway that is killed") {

@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
 
 #include "broker_world.h"
 #include "one_job.h"
@@ -9,16 +11,21 @@
 namespace orchid::gateway {
 namespace {
 
+Executor on_core(const std::string& id, std::uint32_t core, std::uint64_t job = 0) {
+  Executor executor{.id = ExecutorId(id),
+                    .owner = {},
+                    .host = {.boot_id = "here", .hostname = "node", .memory = 64_GiB}};
+  executor.host.cores = {core};
+  executor.grant.job = job;
+  return executor;
+}
+
 TEST_CASE("a holder that loses its worker with the cores gets one elsewhere") {
   World world;
   world.broker.add_dispatcher(a, {});
   world.join(e1, 2);
   world.want(a, 2);
-  Executor other{.id = ExecutorId("e2"),
-                 .owner = {},
-                 .host = {.boot_id = "here", .hostname = "node", .memory = 64_GiB}};
-  other.host.cores = {7};
-  world.broker.executor_joined(other, {}, world.now);
+  world.broker.executor_joined(on_core("e2", 7), {}, world.now);
   world.perform();
   world.broker.executor_said(e1, GrantChanged{.cores = {1}}, world.now);
   world.perform();
@@ -43,12 +50,7 @@ TEST_CASE("cores that go over to another executor are leased there when the firs
   world.join(e1, 1);
   world.want(a, 1);
   REQUIRE(world.given[a].size() == 1);
-  Executor pilot{.id = ExecutorId("pilot"),
-                 .owner = {},
-                 .host = {.boot_id = "here", .hostname = "node", .memory = 64_GiB}};
-  pilot.host.cores = {0};
-  pilot.grant.job = OneJob::number;
-  world.broker.executor_joined(pilot, {}, world.now);
+  world.broker.executor_joined(on_core("pilot", 0, OneJob::number), {}, world.now);
   world.perform();
   slurm.cores = {0};
   world.answering = false;
@@ -73,12 +75,7 @@ TEST_CASE("cores of an executor that is lost go over to another at once") {
     world.broker.add_dispatcher(a, {});
     world.join(e1, 1);
     world.want(a, 1);
-    Executor pilot{.id = ExecutorId("pilot"),
-                   .owner = {},
-                   .host = {.boot_id = "here", .hostname = "node", .memory = 64_GiB}};
-    pilot.host.cores = {0};
-    pilot.grant.job = OneJob::number;
-    world.broker.executor_joined(pilot, {}, world.now);
+    world.broker.executor_joined(on_core("pilot", 0, OneJob::number), {}, world.now);
     world.answering = false;
     if (lost_first) world.broker.executor_lost(e1, world.now);
     slurm.cores = {0};

@@ -29,8 +29,8 @@ class SlotBook {
  public:
   struct Taken {
     std::uint32_t number = 0;
-    bool is_clean = false;  // what lies in its folder is of the same use
-    std::optional<SlotUse> before{};
+    bool is_clean = false;            // what lies in its folder is of the same use
+    std::optional<SlotUse> before{};  // how it was used last
   };
   /// `before`: how each slot was used last, as far as is known; its size is the number of slots.
   explicit SlotBook(std::vector<std::optional<SlotUse>> before);
