@@ -89,10 +89,10 @@ TEST_CASE("connections that were there before go to no peer, whatever port they 
   const UniqueFd listener = listening("127.0.0.1");
   const std::array<std::uint16_t, 1> ports{port_of(listener)};
   const auto older = connected(bound("127.0.0.2", 0), "127.0.0.1", listener);
-  const auto before = tcp_sockets();
-  REQUIRE(before.has_value());
+  const auto doors = Doors::watch();
+  REQUIRE(doors.has_value());
   const auto younger = connected(bound("127.0.0.2", 0), "127.0.0.1", listener);
-  const auto made = connections_to(ports, *before);
+  const auto made = doors->connections_to(ports);
   REQUIRE(made.has_value());
   REQUIRE(made->size() == 1);
   CHECK(made->front().local.port == port_of(younger.first));

@@ -52,7 +52,7 @@ Result<UcxLaneClient> UcxLaneClient::connect(UcxContext& context, const Options&
   if (!requests) return fail(std::move(requests.error()));
   auto responses = Slab::map(welcome->response_bytes);
   if (!responses) return fail(std::move(responses.error()));
-  if (auto done = wire_up_client(door, *open->link, *worker, !context.uses_verbs()); !done)
+  if (auto done = wire_up_client(door, *open, *worker, !context.uses_verbs()); !done)
     return fail(std::move(done.error()));
   return UcxLaneClient(
       std::make_unique<State>(std::move(*requests), std::move(*responses), std::move(open->link)));

@@ -248,14 +248,13 @@ Result<void> Doors::cut_strangers(std::span<const SocketPair> peers) const {
   return {};
 }
 
-Result<std::vector<SocketPair>> connections_to(std::span<const std::uint16_t> ports,
-                                               std::span<const TcpSocket> before) {
+Result<std::vector<SocketPair>> Doors::connections_to(std::span<const std::uint16_t> ports) const {
   auto sockets = tcp_sockets();
   if (!sockets) return fail(std::move(sockets.error()));
   std::vector<SocketPair> found;
   for (const TcpSocket& socket : *sockets)
     if (!socket.listens && contains(ports, socket.names.remote.port) &&
-        !is_one_of(before, socket)) {
+        !is_one_of(before_, socket)) {
       make_ours(socket);
       found.push_back(socket.names);
     }

@@ -46,6 +46,10 @@ class Doors {
   /// when strangers come too fast for the door to be closed.
   [[nodiscard]] Result<void> shut(std::span<const SocketPair> peers, LaneDeadline deadline) const;
 
+  /// Those of this process that go to one of the peer's ports, and are younger than `watch`.
+  [[nodiscard]] Result<std::vector<SocketPair>> connections_to(
+      std::span<const std::uint16_t> ports) const;
+
  private:
   [[nodiscard]] Result<void> close(LaneDeadline deadline) const;
   [[nodiscard]] Result<void> cut_strangers(std::span<const SocketPair> peers) const;
@@ -53,9 +57,5 @@ class Doors {
   std::vector<TcpSocket> before_;  // whatever port they have: they are none of UCX's
   std::vector<TcpSocket> doors_;
 };
-
-/// Those of this process that go to one of the peer's ports, and were not there `before`.
-[[nodiscard]] Result<std::vector<SocketPair>> connections_to(std::span<const std::uint16_t> ports,
-                                                             std::span<const TcpSocket> before);
 
 }  // namespace orchid::transport

@@ -164,13 +164,12 @@ Result<void> say_complete(Door& door) {
 
 /// UCX makes them when it is told the worker's address; the kernel takes its time. Over verbs it
 /// may need none.
-Result<std::vector<SocketPair>> wait_for_connections(const Door& door,
+Result<std::vector<SocketPair>> wait_for_connections(const Door& door, const Doors& doors,
                                                      std::span<const std::uint16_t> ports,
-                                                     std::span<const TcpSocket> before,
                                                      bool over_tcp) {
   const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
   for (;;) {
-    auto made = connections_to(ports, before);
+    auto made = doors.connections_to(ports);
     if (!made || !made->empty()) return made;
     const auto now = std::chrono::steady_clock::now();
     if (!over_tcp && now > patience) return made;
@@ -193,11 +192,10 @@ Result<OpenLink> open_link(UcxContext& context, const ConnectionKey& key) {
   return OpenLink{std::move(*link), std::move(*doors)};
 }
 
-Result<void> wire_up_client(Door& door, UcxLink& link, const Notice& worker, bool over_tcp) {
-  const auto before = tcp_sockets();
-  if (!before) return fail(before.error());
+Result<void> wire_up_client(Door& door, const OpenLink& open, const Notice& worker, bool over_tcp) {
+  UcxLink& link = *open.link;
   if (auto connected = link.connect(worker.address); !connected) return connected;
-  auto made = wait_for_connections(door, worker.ports, *before, over_tcp);
+  auto made = wait_for_connections(door, open.doors, worker.ports, over_tcp);
   if (!made) return fail(std::move(made.error()));
   if (auto written = door.write_connections(*made); !written) return written;
   if (auto completed = link.complete(door.deadline()); !completed) return completed;

@@ -82,7 +82,7 @@ struct OpenLink {
 
 /// From the worker's notice to a link that is complete in both directions. Errors: `unreachable`,
 /// `timed_out`, `bad_request`.
-[[nodiscard]] Result<void> wire_up_client(Door& door, UcxLink& link, const Notice& worker,
+[[nodiscard]] Result<void> wire_up_client(Door& door, const OpenLink& open, const Notice& worker,
                                           bool over_tcp);
 /// The same from the client's notice on. Nobody but the client reaches UCX, at any time.
 [[nodiscard]] Result<void> wire_up_worker(Door& door, const OpenLink& open, const Notice& client);
