@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""A capacity source for Orchid: offers the machines in a text file, one per line: NAME ADDRESS CORES MEMORY_MIB.
+"""A capacity source for Orchid. It offers the machines of a text file with one line for each: NAME ADDRESS CORES MEMORY_MIB.
 
-The gateway starts it, and reads what it prints: docs/PROTOCOL.md, section 9. Change the file, and the gateway hears of it.
+The gateway starts this program and reads its output (docs/PROTOCOL.md, section 9). When the file changes, the program reports that.
 """
 import json
 import os
@@ -31,10 +31,10 @@ def main(path):
         if select.select([0], [], [], 1.0)[0]:
             lines = os.read(0, 65536).splitlines()
             if not lines:
-                return  # the gateway has gone, and so do we
+                return  # the gateway has ended
             want_full = any(json.loads(line)["type"] in ("start", "resync") for line in lines)
         if not sequence and not want_full:
-            continue  # nothing is said before the gateway says "start"
+            continue  # the gateway has not sent "start" yet
         machines = read_machines(path)
         before = {} if want_full else known
         changed = [machine for name, machine in machines.items() if before.get(name) != machine]
