@@ -6,7 +6,11 @@ from tree import Finding
 SUMMARY = "pages have table cells of at most 160 characters and lines of at most 120"
 
 CELL, LINE = 160, 120
-PAGES = re.compile(r"(CHANGELOG|docs/SPECIFICATION|docs/measurements/.*)\.md")
+# Decisions are never rewritten, so their form stays what it is.
+EXEMPT = "docs/decisions/"
+# Not yet: still to be wrapped.
+LATER = ("docs/FAILURES.md", "docs/PROTOCOL.md", "docs/THREAT-MODEL.md", "docs/guide/placement-policy.md",
+         "docs/guide/writing-functions.md", "functions/", "tests/data/")
 FENCE = re.compile(r"\s*(```|~~~)")
 INDENTED = re.compile(r"(?: {4}|\t)")
 BAR = re.compile(r"(?<!\\)\|")
@@ -17,7 +21,8 @@ ADDRESS = re.compile(r"\[[^\]]+\]:\s+\S+|\S*(?:\]\(|://)\S*")
 
 
 def check(tree):
-    return [Finding(file.path, number, message) for file in tree.files if PAGES.fullmatch(file.path)
+    return [Finding(file.path, number, message) for file in tree.files
+            if file.suffix == ".md" and not file.path.startswith((EXEMPT, *LATER))
             for number, line in outside_of_code(file.lines) for message in faults_of(line)]
 
 
@@ -45,6 +50,7 @@ WORDS = "some words " * 12
 ROW = "| a | b |\n|---|---|\n"
 BAD = [
     {"CHANGELOG.md": WORDS + "\n"},
+    {"cli/README.md": WORDS + "\n"},
     {"docs/SPECIFICATION.md": ROW + "| short | " + "x" * 161 + " |\n"},
     {"docs/SPECIFICATION.md": ROW + "| " + "x" * 161 + " | short |\n"},
     {"docs/SPECIFICATION.md": ROW + "| " + r"one cell \| " * 14 + " | short |\n"},
@@ -53,7 +59,7 @@ BAD = [
     {"docs/measurements/lane.md": "- an item\n    " + WORDS + "\n"},
 ]
 GOOD = [
-    {"CHANGELOG.md": "x" * 120 + "\n", "docs/decisions/0001-a.md": WORDS + "\n", "benchmarks/notes.md": WORDS + "\n"},
+    {"CHANGELOG.md": "x" * 120 + "\n", "docs/decisions/0001-a.md": WORDS + "\n", "benchmarks/notes.txt": WORDS + "\n"},
     {"docs/SPECIFICATION.md": ROW + "| " + "x" * 160 + " | short |\n"},
     {"docs/measurements/lane.md": "```sh\n" + WORDS + "\n```\n\n    " + WORDS + "\n    " + WORDS + "\n"},
     {"docs/measurements/lane.md": f"- [{'x' * 60}](https://{'y' * 60})\n\n[x]: https://{'y' * 120}\n"},
