@@ -13,18 +13,32 @@ REASONS = ("Not possible: ", "Not tested: ")
 def check(tree):
     texts = {file.path: file.text for file in tree.files}
     findings = []
-    for number, line in enumerate(texts.get(PAGE, "").splitlines(), 1):
-        cells = [cell.strip() for cell in line.split("|")[1:-1]]
-        if not cells or cells[-1] == "test" or set(cells[-1]) == {"-"}:
-            continue
-        findings += [Finding(PAGE, number, message) for message in faults_of(cells[-1], texts)]
+    for number, tests in failures(texts.get(PAGE, "")):
+        if not tests:
+            findings.append(Finding(PAGE, number, "say below it, as an item of its own, which test watches for it"))
+        for test_number, test in tests:
+            findings += [Finding(PAGE, test_number, message) for message in faults_of(test, texts)]
     return findings
 
 
-def faults_of(cell, texts):
-    """What is wrong with a row's last cell: `path`: "name", "another name"; `another path`: "name"."""
+def failures(page):
+    """(line number, tests) of each item of the lists; its tests are the items below: (line number, text, its lines as one)."""
+    found = []
+    for number, line in enumerate(page.splitlines(), 1):
+        if line.startswith("- "):
+            found.append((number, []))
+        elif line.startswith("  - ") and found:
+            found[-1][1].append((number, line[4:]))
+        elif line.startswith("    ") and found and found[-1][1]:
+            start, text = found[-1][1][-1]
+            found[-1][1][-1] = (start, f"{text} {line.strip()}")
+    return found
+
+
+def faults_of(test, texts):
+    """What is wrong with one test: `path`: "name", "another name"; or words in its place."""
     path, names, named = None, 0, 0
-    for match in NAMED.finditer(cell):
+    for match in NAMED.finditer(test):
         if match["path"]:
             path, names = match["path"], 0
             if path not in texts:
@@ -33,7 +47,7 @@ def faults_of(cell, texts):
             names, named = names + 1, named + 1
             if match["name"] not in joined(texts[path]):
                 yield f"'{path}' has no \"{match['name']}\""
-    if named == 0 and not cell.startswith(REASONS):
+    if named == 0 and not test.startswith(REASONS):
         yield f"name a test, as `path`: \"name\", or begin with {' or '.join(map(repr, REASONS))}"
     elif path in texts and names == 0:
         yield f"name what '{path}' has, in quotation marks"
@@ -44,17 +58,18 @@ def joined(text):
     return re.sub(r'"\s*\n\s*"', "", text)
 
 
-TABLE = "| failure | test |\n|---|---|\n"
+ITEM = "- it hangs\n"
 TEST = {"tests/unit/a/a_test.cpp": 'TEST_CASE("a call comes "\n          "back") {\n}\n'}
 BAD = [
-    {PAGE: TABLE + '| it hangs | `tests/unit/a/b_test.cpp`: "a call comes back" |\n', **TEST},
-    {PAGE: TABLE + '| it hangs | `tests/unit/a/a_test.cpp`: "a call came back" |\n', **TEST},
-    {PAGE: TABLE + '| it hangs | `tests/unit/a/a_test.cpp`: "a call comes back", "and goes" |\n', **TEST},
-    {PAGE: TABLE + "| it hangs | `tests/unit/a/a_test.cpp`: all of it |\n", **TEST},
-    {PAGE: TABLE + "| it hangs | somewhere |\n", **TEST},
+    {PAGE: ITEM + '  - `tests/unit/a/b_test.cpp`: "a call comes back"\n', **TEST},
+    {PAGE: ITEM + '  - `tests/unit/a/a_test.cpp`: "a call came back"\n', **TEST},
+    {PAGE: ITEM + '  - `tests/unit/a/a_test.cpp`: "a call comes back",\n    "and goes"\n', **TEST},
+    {PAGE: ITEM + "  - `tests/unit/a/a_test.cpp`: all of it\n", **TEST},
+    {PAGE: ITEM + "  - somewhere\n", **TEST},
+    {PAGE: ITEM + '- it burns\n  - `tests/unit/a/a_test.cpp`: "a call comes back"\n', **TEST},
 ]
 GOOD = [
-    {PAGE: TABLE + '| it hangs | `tests/unit/a/a_test.cpp`: "a call comes back" |\n| it burns | Not possible: there is no fire |\n'
-     "\nWords | outside of a table\n", **TEST},
-    {"docs/OTHER.md": TABLE + "| it hangs | somewhere |\n"},
+    {PAGE: ITEM + '  - `tests/unit/a/a_test.cpp`:\n    "a call comes back"\n- it burns,\n  and smokes\n  - Not possible: there is no fire\n'
+     "\nWords outside of a list\n", **TEST},
+    {"docs/OTHER.md": ITEM + "  - somewhere\n"},
 ]
