@@ -6,7 +6,7 @@ from tree import Finding
 
 SUMMARY = "links between pages lead to a file and a heading that exist"
 
-LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+LINK = re.compile(r"\]\(([^)\s]+)\)")  # its text may have begun a line before
 CODE = re.compile(r"`[^`\n]*`")
 
 
@@ -57,6 +57,7 @@ BAD = [
     {"README.md": "[how](docs/HOW.md)\n"},
     {"docs/a.md": "[how](b.md#the-end)\n", "docs/b.md": "# The start\n"},
     {"docs/a.md": "[how](#below)\n"},
+    {"docs/a.md": "[how to\ndo it](HOW.md)\n"},
 ]
 GOOD = [
     {"README.md": "[how](docs/a.md#2-the-end), [folder](docs), [elsewhere](https://example.org/#x), `[not](a link)`\n",
