@@ -144,10 +144,10 @@ void add_build(CLI::App& app, Shell& shell) {
                    "C (.c), C++ (.cpp, .cc, .cxx), Fortran (.f90), bitcode (.bc)")
       ->required();
   command->add_option("-o,--output", arguments->output,
-                      "the module (otherwise the first source's name with .orc)");
+                      "the module (default: the first source's name with .orc)");
   command
       ->add_option("--target", arguments->targets,
-                   "x86-64, aarch64 or nvptx64; can be repeated (otherwise this machine's)")
+                   "x86-64, aarch64 or nvptx64; can be repeated (default: this machine's)")
       ->allow_extra_args(false);
   command->callback([&shell, arguments] { shell.status = run_build(shell, *arguments); });
 }

@@ -21,7 +21,7 @@ ExitStatus run_delete(Shell& shell, const std::vector<std::string>& names) {
 }  // namespace
 
 void add_delete(CLI::App& app, Shell& shell) {
-  auto* command = add_command(app, shell, "delete", "Remove functions; calls that run go on",
+  auto* command = add_command(app, shell, "delete", "Remove functions; calls that run continue",
                               "  orchid delete saxpy\n  orchid delete saxpy dot");
   command->alias("rm");
   auto names = std::make_shared<std::vector<std::string>>();

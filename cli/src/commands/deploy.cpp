@@ -57,11 +57,12 @@ void add_deploy(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<DeployArguments>();
   command->add_option("FILE", arguments->file, "a module: .orc from 'orchid build', or bitcode")
       ->required();
-  command->add_option("--name", arguments->name, "the function's name (otherwise the file's)");
+  command->add_option("--name", arguments->name, "the function's name (default: the file's)");
   command->add_option("--if-match", arguments->if_match,
                       "deploy only when this digest is the current version");
-  command->add_option("--concurrency", arguments->concurrency,
-                      "so many calls run at once, others wait; 0: no limit (otherwise as it was)");
+  command->add_option(
+      "--concurrency", arguments->concurrency,
+      "how many calls may run at once, while others wait; 0: no limit (default: unchanged)");
   command->callback([&shell, arguments] { shell.status = run_deploy(shell, *arguments); });
 }
 

@@ -65,12 +65,12 @@ ExitStatus run_doctor(Shell& shell, const std::string& wait) {
 void add_doctor(CLI::App& app, Shell& shell) {
   auto* command =
       add_command(app, shell, "doctor",
-                  "Check this machine and its Orchid; exit status 3 when something is broken",
+                  "Check this machine and its Orchid; exit status 3 if something is broken",
                   "  orchid doctor\n  orchid doctor --json\n"
                   "  orchid up & orchid doctor --wait 30s   (until it is ready)");
   auto wait = std::make_shared<std::string>("0");
   command->add_option("--wait", *wait,
-                      "look again until nothing is broken, for so long at most, such as 30s");
+                      "check again until nothing is broken, for at most this long, such as 30s");
   command->callback([&shell, wait] { shell.status = run_doctor(shell, *wait); });
 }
 

@@ -34,7 +34,7 @@ std::string check_name(const std::string& text) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            std::string_view("._-,").contains(c);
   });
-  return good ? "" : "'" + text + "' is no name: letters, digits and ._- are";
+  return good ? "" : "'" + text + "' is not a name: use letters, digits and ._-";
 }
 
 std::string decision_text(const json& decision) {
@@ -90,13 +90,14 @@ void add_bare_nodes(Shell& shell, const std::set<std::string>& known, Table& tab
       const std::string name = node.value("name", "");
       if (known.contains(name)) continue;
       const std::string state = node.value("state", "");
-      table.add({name, "no",
-                 state == "unusable"
-                     ? "no executor, and the cluster lets nobody use it now (orchid hosts)"
-                 : node.value("cores_free", 0U) == 0
-                     ? "no executor, and jobs have all its cores"
-                     : "no executor: " + count_of(node, "cores_free", "core") +
-                           " that a pilot could grant"});
+      table.add(
+          {name, "no",
+           state == "unusable"
+               ? "no executor, and the cluster does not offer it now ('orchid hosts' says why)"
+           : node.value("cores_free", 0U) == 0
+               ? "no executor, and jobs have all its cores"
+               : "no executor: " + count_of(node, "cores_free", "core") +
+                     " that a pilot could grant"});
     }
   }
 }
@@ -157,22 +158,23 @@ ExitStatus run_explain(Shell& shell, const ExplainArguments& arguments) {
   const bool is_lease = arguments.id.starts_with("l-");
   if (!is_lease && !arguments.id.starts_with("i-"))
     return shell.report_usage("'" + arguments.id +
-                              "' is no id: a call's is like i-0123456789abcdef, a lease's like "
-                              "l-3-17; without one the hosts are listed");
+                              "' is not an id: calls have ids like i-0123456789abcdef, leases ids "
+                              "like l-3-17; without an id the hosts are listed");
   if (is_lease) return print_decisions(shell, placement_of(shell, arguments.id));
   const json invocation = json::parse(shell.client().get("/v1/invocations/" + arguments.id));
   const std::string lease = invocation.value("lease", "");
   const std::string node = invocation.value("node", "");
   if (const auto decisions = decisions_about(shell, lease, /*may_be_forgotten=*/node.empty())) {
     if (!shell.json)
-      shell.print_line(node.empty() ? "it has reached no worker; when one was last looked for:"
-                                    : "it ran on " + node + ", in a worker of lease " + lease);
+      shell.print_line(node.empty()
+                           ? "the call has reached no worker; the last search for one:"
+                           : "the call ran on " + node + ", in a worker of lease " + lease);
     return print_decisions(shell, *decisions);
   }
   const std::string message = invocation.value("message", "");
   if (!shell.json)
-    shell.note("it has reached no worker" + (message.empty() ? "" : ": " + message) +
-               "; for a worker of one core there is now:");
+    shell.note("the call has reached no worker" + (message.empty() ? "" : ": " + message) +
+               "; each host now, for a worker with one core:");
   return explain_now(shell, arguments);
 }
 
@@ -180,20 +182,21 @@ ExitStatus run_explain(Shell& shell, const ExplainArguments& arguments) {
 
 void add_explain(CLI::App& app, Shell& shell) {
   auto* command = add_command(
-      app, shell, "explain", "Say why a call or a lease was placed where it is, or why nowhere",
+      app, shell, "explain", "Say why a call or a lease was placed where it is, or was not placed",
       "  orchid explain i-0123456789abcdef   (a call)\n"
       "  orchid explain l-3-17               (a lease, also one that was refused)\n"
       "  orchid explain --cores 4            (each host, for a worker of 4 cores now)\n"
       "  orchid explain --gpus 1 --gpu-model a100 --features ib,ssd");
   auto arguments = std::make_shared<ExplainArguments>();
-  command->add_option("id", arguments->id, "of an invocation or a lease; none: each host as it is");
-  command->add_option("--cores", arguments->cores, "of the worker that is looked for")
+  command->add_option("id", arguments->id,
+                      "of an invocation or a lease; without it, each host is listed");
+  command->add_option("--cores", arguments->cores, "cores of the worker")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  command->add_option("--gpus", arguments->gpus, "of the worker that is looked for")
+  command->add_option("--gpus", arguments->gpus, "GPUs of the worker")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  command->add_option("--memory", arguments->memory, "of the worker, such as 4GiB");
+  command->add_option("--memory", arguments->memory, "memory of the worker, such as 4GiB");
   const auto wish = [&](const std::string& flag, const char* parameter, const char* what) {
     command
         ->add_option_function<std::string>(
@@ -204,11 +207,11 @@ void add_explain(CLI::App& app, Shell& shell) {
             what)
         ->check(check_name);
   };
-  wish("--gpu-model", "gpu_model", "of the worker's GPUs");
-  wish("--host", "host", "its host's name");
-  wish("--kind", "kind", "of its host: cpu, gpu or dpu");
-  wish("--architecture", "architecture", "of its host: x86_64, aarch64");
-  wish("--features", "features", "of its host, all of them: ib,ssd");
+  wish("--gpu-model", "gpu_model", "model of the worker's GPUs");
+  wish("--host", "host", "name of its host");
+  wish("--kind", "kind", "kind of its host: cpu, gpu or dpu");
+  wish("--architecture", "architecture", "architecture of its host: x86_64, aarch64");
+  wish("--features", "features", "features that its host must have: ib,ssd");
   command->callback([&shell, arguments] { shell.status = run_explain(shell, *arguments); });
 }
 

@@ -135,7 +135,8 @@ ExitStatus run_hosts(Shell& shell, bool forecast) {
   const json clusters = document.value("clusters", json::array());
   if (!forecast) print_executors(shell, document.at("hosts"));
   if (forecast && clusters.empty())
-    shell.note("no batch system tells what will be free; see 'sources' in the gateway's settings");
+    shell.note(
+        "no batch system reports what will be free; see 'sources' in the gateway's settings");
   for (const json& cluster : clusters) print_cluster(shell, cluster, forecast);
   return ExitStatus::ok;
 }
@@ -147,7 +148,7 @@ void add_hosts(CLI::App& app, Shell& shell) {
                               "  orchid hosts\n  orchid hosts --forecast\n  orchid hosts --json");
   auto forecast = std::make_shared<bool>(false);
   command->add_flag("--forecast", *forecast,
-                    "what of each node of the cluster stays free, and for how long");
+                    "show which cores of each node stay free, and for how long");
   command->callback([&shell, forecast] { shell.status = run_hosts(shell, *forecast); });
 }
 

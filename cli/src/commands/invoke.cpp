@@ -107,7 +107,7 @@ ExitStatus run_invoke(Shell& shell, const InvokeArguments& arguments) {
 
 void add_invoke(CLI::App& app, Shell& shell) {
   auto* command = add_command(
-      app, shell, "invoke", "Call a function; its output goes to standard output, as it is",
+      app, shell, "invoke", "Call a function; its output goes to standard output unchanged",
       "  orchid invoke wordcount < text\n"
       "  orchid invoke saxpy --in x.bin --out y.bin --deadline 30s\n"
       "  orchid invoke dot --args '[[1,2,3],[4,5,6]]'\n"
@@ -118,9 +118,8 @@ void add_invoke(CLI::App& app, Shell& shell) {
   command->add_option("NAME", arguments->function, "function, function.entry or function@version")
       ->required();
   auto* in = command->add_option("--in,-i", arguments->in,
-                                 "file with the input (otherwise standard input)");
-  command->add_option("--out,-o", arguments->out,
-                      "file for the output (otherwise standard output)");
+                                 "file with the input (default: standard input)");
+  command->add_option("--out,-o", arguments->out, "file for the output (default: standard output)");
   auto* args =
       command->add_option("--args", arguments->arguments, "typed arguments as one JSON array")
           ->excludes(in);
@@ -139,15 +138,15 @@ void add_invoke(CLI::App& app, Shell& shell) {
       ->needs(async);
   command
       ->add_option("--repeat", arguments->repeat,
-                   "call so many times; the first output is the output")
+                   "how many times to call; only the first output is written")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000'000}))
       ->excludes(async);
-  command->add_option("--concurrency", arguments->concurrency, "so many calls at once")
+  command->add_option("--concurrency", arguments->concurrency, "how many calls run at once")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1024}))
       ->excludes(async);
-  command->add_flag("--stats", arguments->stats, "print what the calls cost on standard error")
+  command->add_flag("--stats", arguments->stats, "print the costs of the calls to standard error")
       ->excludes(async);
-  command->add_flag("--time", arguments->time, "print what the first call cost on standard error")
+  command->add_flag("--time", arguments->time, "print the cost of the first call to standard error")
       ->excludes(async);
   command->callback([&shell, arguments] { shell.status = run_invoke(shell, *arguments); });
 }

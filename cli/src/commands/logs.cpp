@@ -58,7 +58,7 @@ void add_logs(CLI::App& app, Shell& shell) {
   auto id = std::make_shared<std::string>();
   auto follow = std::make_shared<bool>(false);
   command->add_option("ID", *id, "the invocation")->required();
-  command->add_flag("--follow,-f", *follow, "go on until it is finished");
+  command->add_flag("--follow,-f", *follow, "keep printing until the invocation has finished");
   command->callback([&shell, id, follow] { shell.status = run_logs(shell, *id, *follow); });
 }
 

@@ -91,9 +91,9 @@ std::string describe(const PilotRequest& request) {
 void warn_of_no_priority(Shell& shell, const PilotRequest& request) {
   if (request.partition.empty() && request.qos.empty() && !shell.json)
     shell.note(
-        "neither --partition nor --qos is given: in the cluster's default partition a pilot starts "
-        "behind all jobs that wait, but who comes later may have to wait for its end; name one "
-        "whose jobs give way, if there is one");
+        "without --partition and --qos pilots go to the cluster's default partition: they queue "
+        "behind all jobs that wait now, but later jobs may have to wait for their end; if there is "
+        "a partition or QOS whose jobs are preempted by others, name it");
 }
 
 /// How many more there may be. Errors: `quota`.
@@ -104,7 +104,7 @@ Result<unsigned> room_for_more(const SlurmCommands& slurm, const std::string& jo
   if (jobs->size() < most) return most - static_cast<unsigned>(jobs->size());
   return fail(ErrorCode::quota,
               fmt::format("{} pilots of this gateway wait or run, and --max allows {}: stop some "
-                          "with 'orchid pilot stop', or allow more",
+                          "with 'orchid pilot stop', or raise --max",
                           jobs->size(), most));
 }
 
@@ -240,7 +240,7 @@ Result<std::vector<std::uint64_t>> choose(const std::vector<PilotJob>& jobs,
   if (const auto missing = std::ranges::find_if(chosen, is_missing);
       all_are_there && missing != chosen.end())
     return fail(ErrorCode::not_found,
-                fmt::format("job {} is no pilot of this gateway; 'orchid pilot list' shows them",
+                fmt::format("job {} is not a pilot of this gateway; 'orchid pilot list' shows them",
                             *missing));
   std::erase_if(chosen, is_missing);
   return chosen;
@@ -318,38 +318,40 @@ void add_start(CLI::App& pilots, Shell& shell) {
   auto arguments = std::make_shared<StartArguments>();
   PilotRequest& request = arguments->terms.request;
   add_pilot_terms(*command, arguments->terms);
-  command->add_option("--time", arguments->time, "of each pilot (otherwise 10m)");
-  command->add_option("--cores", request.cores, "on each node (otherwise 1)");
+  command->add_option("--time", arguments->time, "how long each pilot runs (default: 10m)");
+  command->add_option("--cores", request.cores, "cores on each node (default: 1)");
   command->add_option_function<std::string>(
       "--gpus", [&request](const std::string& text) { read_gpus(text, request); },
-      "on each node, such as 1 or a100:2 (otherwise none)");
-  command->add_option("--memory", arguments->memory,
-                      "on each node, such as 4GiB (otherwise what a worker on each core gets)");
-  command->add_option("--nodes", request.nodes, "of each pilot, with an executor on each");
-  command->add_option("--node-list", request.node_list, "nodes that it shall have, such as n[1-2]");
-  command->add_option("--count", arguments->count, "so many pilots (otherwise 1)")
+      "GPUs on each node, such as 1 or a100:2 (default: none)");
+  command->add_option(
+      "--memory", arguments->memory,
+      "memory on each node, such as 4GiB (default: what one worker on each core needs)");
+  command->add_option("--nodes", request.nodes, "nodes of each pilot; an executor runs on each");
+  command->add_option("--node-list", request.node_list, "nodes to use, such as n[1-2]");
+  command->add_option("--count", arguments->count, "how many pilots to submit (default: 1)")
       ->check(CLI::Range(1, 1000));
   command->add_option("--max", arguments->most,
-                      "submit none beyond so many that wait or run (otherwise 8)");
-  command->add_option("--wait-at-most", arguments->wait_at_most,
-                      "in the queue, then Slurm removes it (otherwise 1h; 0: as long as it takes)");
-  command->add_flag("--dry-run", arguments->dry_run, "print the batch script, submit nothing");
+                      "how many pilots may wait or run at a time (default: 8)");
+  command->add_option(
+      "--wait-at-most", arguments->wait_at_most,
+      "how long a pilot may wait in the queue before Slurm removes it (default: 1h; 0: no limit)");
+  command->add_flag("--dry-run", arguments->dry_run, "print the batch script and submit nothing");
   command->callback([&shell, arguments] { shell.status = run_start(shell, *arguments); });
 }
 
 void add_stop(CLI::App& pilots, Shell& shell) {
-  auto* command =
-      add_command(pilots, shell, "stop", "End pilots of this Orchid; their calls go on elsewhere",
-                  "  orchid pilot stop 4711 4712\n  orchid pilot stop --all");
+  auto* command = add_command(pilots, shell, "stop",
+                              "End pilots of this Orchid; their calls run again elsewhere",
+                              "  orchid pilot stop 4711 4712\n  orchid pilot stop --all");
   auto arguments = std::make_shared<StopArguments>();
-  command->add_option("jobs", arguments->jobs, "numbers of pilots");
-  command->add_flag("--all", arguments->all, "all of this gateway, and nothing else");
+  command->add_option("jobs", arguments->jobs, "job numbers of pilots");
+  command->add_flag("--all", arguments->all, "all pilots of this gateway");
   command->add_option("--within", arguments->within,
-                      "wait so long until they are gone (otherwise 30s)");
+                      "how long to wait until they are gone (default: 30s)");
   add_gateway_state(*command, arguments->state);
   command->add_option("--pause", arguments->pause,
-                      "with --all: so long none is submitted by demand, or until the gateway "
-                      "starts anew (otherwise 10m)");
+                      "with --all: how long no pilot is submitted on demand, unless the gateway "
+                      "restarts before (default: 10m)");
   command->callback([&shell, arguments] { shell.status = run_stop(shell, *arguments); });
 }
 

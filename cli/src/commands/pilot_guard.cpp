@@ -75,7 +75,7 @@ ExitStatus outlast(Shell& shell, const std::filesystem::path& state, std::chrono
     const bool is_hopeless = cleared.error().code == ErrorCode::unsupported;
     if (is_hopeless || clock.now() - began > grace + give_up_after)
       return shell.report(cleared.error());
-    shell.note("pilots of a gateway that has gone cannot be cancelled yet: " +
+    shell.note("the gateway has ended, and its pilots cannot be cancelled yet: " +
                cleared.error().message);
     pause = try_again_after;
   }
@@ -97,11 +97,12 @@ ExitStatus run_guard(Shell& shell, const GuardArguments& arguments) {
 
 void add_pilot_guard(CLI::App& pilots, Shell& shell) {
   auto* command = add_command(
-      pilots, shell, "guard", "What a gateway with pilots leaves behind to clear the queue",
+      pilots, shell, "guard",
+      "Cancel the pilots of a gateway that has ended and does not come back",
       "  (a gateway starts this with the first pilot; it waits for the end of its standard input)");
   auto arguments = std::make_shared<GuardArguments>();
-  command->add_option("--state", arguments->state, "folder of the gateway")->required();
-  add_gateway_grace(*command, "--grace", arguments->grace, "so long the gateway may be away");
+  command->add_option("--state", arguments->state, "the gateway's state directory")->required();
+  add_gateway_grace(*command, "--grace", arguments->grace, "how long the gateway may be away");
   command->callback([&shell, arguments] { shell.status = run_guard(shell, *arguments); });
 }
 

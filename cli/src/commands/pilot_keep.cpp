@@ -34,8 +34,8 @@ Result<PilotKeeper::Options> options_of(const KeepArguments& arguments, const Pi
   if (!request) return fail(std::move(request.error()));
   if (request->partition.empty() && request->qos.empty())
     return fail(ErrorCode::bad_request,
-                "pilots by demand need --partition or --qos: one whose jobs give way to others; if "
-                "that is the cluster's default, name it all the same");
+                "pilots on demand need --partition or --qos: name one whose jobs are preempted by "
+                "others, even if it is the cluster's default");
   PilotKeeper::Options options{.controller = arguments.controller, .request = std::move(*request)};
   pilot::PilotOptions& controller = options.controller;
   struct Time {
@@ -103,38 +103,40 @@ ExitStatus run_keep(Shell& shell, const KeepArguments& arguments) {
 
 void add_pilot_keep(CLI::App& pilots, Shell& shell) {
   auto* command = add_command(
-      pilots, shell, "keep", "Submit and end pilots by demand, until Ctrl-C",
+      pilots, shell, "keep", "Submit and cancel pilots on demand, until Ctrl-C",
       "  orchid pilot keep --partition idle --max-queued 4\n"
       "  (a gateway with [pilots] automatic = true in its configuration runs this itself)");
   auto arguments = std::make_shared<KeepArguments>();
   add_pilot_terms(*command, arguments->terms);
   pilot::PilotOptions& controller = arguments->controller;
-  command->add_option("--max-queued", controller.most_queued, "pilots that wait, at most")
+  command
+      ->add_option("--max-queued", controller.most_queued, "how many pilots may wait in the queue")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command->add_option("--max", controller.most_running, "pilots in all, at most")
+  command->add_option("--max", controller.most_running, "how many pilots there may be in all")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
-  command->add_option("--max-cores", controller.most_cores, "of one pilot")
+  command->add_option("--max-cores", controller.most_cores, "the most cores of one pilot")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  command->add_option("--shortest", arguments->shortest, "time of a pilot (otherwise 2m)");
-  command->add_option("--longest", arguments->longest, "time of a pilot (otherwise 1h)");
+  command->add_option("--shortest", arguments->shortest,
+                      "the shortest time of a pilot (default: 2m)");
+  command->add_option("--longest", arguments->longest, "the longest time of a pilot (default: 1h)");
   command->add_option("--idle-time", arguments->idle_time,
-                      "of a pilot, until it is cancelled (otherwise 60s)");
+                      "cancel a pilot that nobody has used for so long (default: 60s)");
   command->add_option("--start-within", arguments->start_within,
-                      "for which Slurm may find no room on a node that seems to be free, until "
-                      "another one is tried (otherwise 3m)");
+                      "try another node if Slurm finds no room for so long on one that seems to be "
+                      "free (default: 3m)");
   command->add_option("--join-within", arguments->join_within,
-                      "of a pilot that runs; then it has failed (otherwise 3m)");
-  command->add_option("--memory-per-core", arguments->memory_per_core,
-                      "of each pilot, such as 1GiB (otherwise the partition's default)");
-  command->add_flag("--while-input-is-open", arguments->while_input_is_open,
-                    "end with the standard input, for a program that starts this one");
+                      "cancel a pilot that has run for so long and has not joined (default: 3m)");
   command->add_option(
-      "--wanted-since", arguments->wanted_since,
-      "milliseconds since 1970: pauses of 'orchid pilot stop --all' that began earlier "
-      "are over (otherwise: all)");
+      "--memory-per-core", arguments->memory_per_core,
+      "memory of each pilot for each core, such as 1GiB (default: the partition's)");
+  command->add_flag("--while-input-is-open", arguments->while_input_is_open,
+                    "end when standard input is closed, for a program that starts this one");
+  command->add_option("--wanted-since", arguments->wanted_since,
+                      "milliseconds since 1970: ignore pauses of 'orchid pilot stop --all' that "
+                      "began before (default: ignore all)");
   command->callback([&shell, arguments] { shell.status = run_keep(shell, *arguments); });
 }
 

@@ -33,8 +33,7 @@ void add_result(CLI::App& app, Shell& shell) {
                   "  orchid result i-0123456789abcdef --wait 1h --out y.bin");
   auto arguments = std::make_shared<ResultArguments>();
   command->add_option("ID", arguments->id, "the invocation")->required();
-  command->add_option("--out,-o", arguments->out,
-                      "file for the output (otherwise standard output)");
+  command->add_option("--out,-o", arguments->out, "file for the output (default: standard output)");
   command->add_option("--wait", arguments->wait, "how long to wait for it, such as 30s or '1h 5m'");
   command->callback([&shell, arguments] { shell.status = run_result(shell, *arguments); });
 }

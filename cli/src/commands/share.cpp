@@ -150,8 +150,7 @@ Result<void> complete(ShareRequest& request, const StartArguments& arguments,
   if (!shares) return fail(shares.error());
   if (!shares->empty())
     return fail(ErrorCode::conflict,
-                fmt::format("job {} is shared already, by its step {}; 'orchid share stop' ends "
-                            "that",
+                fmt::format("job {} is already shared, by its step {}; 'orchid share stop' ends it",
                             request.job.id, shares->front()));
   const auto times = slurm.times(request.job.id);
   if (!times) return fail(times.error());
@@ -196,11 +195,10 @@ void warn_of_little_memory(Shell& shell, Client& client, const ShareRequest& req
   const auto limits = Document::parse(client.get("/v1/limits"));
   const ByteCount worker{limits.value("worker_memory_bytes", std::uint64_t{0})};
   if (memory && *memory < worker)
-    shell.note(
-        fmt::format("no function fits into this share: a worker wants {}, and it has {} of "
-                    "the job's memory; give more with mem:SIZE, or start the gateway with "
-                    "a smaller worker_memory",
-                    to_string(worker), to_string(*memory)));
+    shell.note(fmt::format(
+        "no function fits into this share: a worker needs {}, and the share has {} of the job's "
+        "memory; give more with mem:SIZE, or start the gateway with a smaller worker_memory",
+        to_string(worker), to_string(*memory)));
 }
 
 Document document_of(const NodeShare& share) {
@@ -270,7 +268,7 @@ ExitStatus run_status(Shell& shell, std::uint64_t job) {
   const auto shares = shares_of(client, wanted);
   if (shares.empty() && !shell.json)
     shell.note(wanted ? fmt::format("job {} is not shared; 'orchid share start' inside it shares "
-                                    "what it does not use",
+                                    "the cores that it does not use",
                                     *wanted)
                       : "no job is shared with this Orchid");
   else
@@ -304,7 +302,7 @@ ExitStatus run_stop(Shell& shell, const StopArguments& arguments) {
     const auto own = share::read_batch_job(variable);
     if (!own)
       return shell.report(Failure{ErrorCode::bad_request,
-                                  "this is no Slurm job (SLURM_JOB_ID is not set): name the job "
+                                  "this is not a Slurm job (SLURM_JOB_ID is not set): name the job "
                                   "whose share is to end; 'orchid share status' lists them"});
     job = own->id;
   }
@@ -318,13 +316,13 @@ ExitStatus run_stop(Shell& shell, const StopArguments& arguments) {
   else if (steps->empty())
     shell.note(fmt::format("job {} is not shared", job));
   else
-    shell.print_line(fmt::format("job {} is shared no more", job));
+    shell.print_line(fmt::format("job {} is no longer shared", job));
   return ExitStatus::ok;
 }
 
 void add_start(CLI::App& shares, Shell& shell) {
   auto* command = add_command(
-      shares, shell, "start", "Let functions of yours use what this Slurm job does not",
+      shares, shell, "start", "Let your functions use the cores that this Slurm job does not use",
       "  orchid share start                      # all cores that no step of the job uses\n"
       "  orchid share start cores:4,mem:8G       # at most, on each node of the job");
   auto arguments = std::make_shared<StartArguments>();
@@ -335,27 +333,27 @@ void add_start(CLI::App& shares, Shell& shell) {
                     "grant the cores to the site's service on each node (orchid-host) instead of "
                     "running an executor of your own");
   command->add_option("--host-socket", arguments->host_socket,
-                      "with --site: where that service listens, if not in the usual place");
+                      "with --site: the socket of that service, if it is not the default one");
   command
       ->add_option("--for", arguments->users,
-                   "with --site: whose functions may run there, owner (otherwise) or everybody "
-                   "if the site allows it")
+                   "with --site: whose functions may run there: owner (default), or everybody if "
+                   "the site allows it")
       ->check(CLI::IsMember({"owner", "everybody"}));
-  command->add_option("--address", arguments->address,
-                      "HOST:PORT by which nodes reach the gateway (otherwise the one it listens "
-                      "on)");
+  command->add_option(
+      "--address", arguments->address,
+      "HOST:PORT by which nodes reach the gateway (default: an address that it listens on)");
   command->add_option("--lane-listen", arguments->lane_listen,
-                      "IP:PORT of nodes where clients of other hosts reach workers (otherwise "
-                      "'auto': by which the node reaches the gateway)");
+                      "IP:PORT at which clients on other hosts reach a node's workers (default: "
+                      "auto, the address by which the node reaches the gateway)");
   command
       ->add_option("--host-identity", arguments->host_identity,
-                   "boot: by the machine's boot id (otherwise); node: by the node's name, for "
-                   "several nodes on one machine")
+                   "what tells nodes apart: boot (default), the machine's boot id; node, the "
+                   "node's name, for several nodes on one machine")
       ->check(CLI::IsMember({"boot", "node"}));
   add_gateway_grace(*command, "--gateway-grace", arguments->gateway_grace,
-                    "the share ends when no gateway has answered it for so long");
+                    "how long the share stays without an answer from the gateway");
   command->add_option("--within", arguments->within,
-                      "wait so long until all nodes have joined (otherwise 60s)");
+                      "how long to wait until all nodes have joined (default: 60s)");
   command->callback([&shell, arguments] { shell.status = run_start(shell, *arguments); });
 }
 
@@ -365,17 +363,18 @@ void add_status_of_shares(CLI::App& shares, Shell& shell) {
                   "  orchid share status        # of this job; outside of jobs: of all\n"
                   "  orchid share status 4711 --json");
   auto job = std::make_shared<std::uint64_t>(0);
-  command->add_option("job", *job, "number of a job (otherwise the one that this is)");
+  command->add_option("job", *job, "job number (default: this job)");
   command->callback([&shell, job] { shell.status = run_status(shell, *job); });
 }
 
 void add_stop(CLI::App& shares, Shell& shell) {
-  auto* command = add_command(shares, shell, "stop", "End a job's share; its calls go on elsewhere",
-                              "  orchid share stop\n  orchid share stop 4711");
+  auto* command =
+      add_command(shares, shell, "stop", "End a job's share; its calls run again elsewhere",
+                  "  orchid share stop\n  orchid share stop 4711");
   auto arguments = std::make_shared<StopArguments>();
-  command->add_option("job", arguments->job, "number of a job (otherwise the one that this is)");
+  command->add_option("job", arguments->job, "job number (default: this job)");
   command->add_option("--within", arguments->within,
-                      "wait so long until it is gone (otherwise 30s)");
+                      "how long to wait until it is gone (default: 30s)");
   command->callback([&shell, arguments] { shell.status = run_stop(shell, *arguments); });
 }
 

@@ -116,8 +116,8 @@ Result<std::vector<std::string>> own_arguments(const KeepArguments& arguments, c
   if (!lanes.empty())
     words.insert(words.end(), {"--lane-listen", lanes});
   else if (arguments.lane_listen == "auto")
-    shell.note("no address of this node leads to " + arguments.address +
-               "; only clients of its own reach its workers");
+    shell.note("this node has no address by which it reaches " + arguments.address +
+               "; only clients on this node can reach its workers");
   return words;
 }
 
@@ -182,31 +182,34 @@ ExitStatus run_keep(Shell& shell, const KeepArguments& arguments) {
 }  // namespace
 
 void add_share_keep(CLI::App& shares, Shell& shell) {
-  auto* command =
-      add_command(shares, shell, "keep", "What the step of a share runs on each node of its job",
-                  "  ('orchid share start' inside a job makes Slurm run this)");
+  auto* command = add_command(shares, shell, "keep",
+                              "The program that a share's step runs on each node of the job",
+                              "  ('orchid share start' inside a job makes Slurm run this)");
   auto arguments = std::make_shared<KeepArguments>();
   command->add_flag("--site", arguments->site, "grant to the site's service on this node");
-  command->add_option("--host-socket", arguments->host_socket, "of that service");
+  command->add_option("--host-socket", arguments->host_socket,
+                      "with --site: that service's socket");
   command->add_option("--for", arguments->users, "with --site: owner or everybody")
       ->check(CLI::IsMember({"owner", "everybody"}));
   command->add_option("--address", arguments->address, "HOST:PORT of the gateway");
   command->add_option("--token-file", arguments->token_file, "file with the token");
   command->add_option("--lane-listen", arguments->lane_listen,
-                      "IP:PORT where clients of other hosts reach workers (otherwise 'auto': by "
-                      "which this node reaches the gateway)");
+                      "IP:PORT at which clients on other hosts reach workers (default: auto, the "
+                      "address by which this node reaches the gateway)");
   command->add_option("--host-identity", arguments->host_identity, "boot or node")
       ->check(CLI::IsMember({"boot", "node"}));
   add_gateway_grace(*command, "--gateway-grace", arguments->gateway_grace,
-                    "end when no gateway has answered for so long");
-  command->add_option("--ends-in", arguments->ends_in, "the job's time that is left");
-  command->add_option("--memory", arguments->memory,
-                      "for functions, at most (otherwise what the job has for the shared cores)");
+                    "how long to stay without an answer from the gateway");
+  command->add_option("--ends-in", arguments->ends_in, "the time until the job ends");
+  command->add_option(
+      "--memory", arguments->memory,
+      "the most memory for functions (default: what the job has for the shared cores)");
   command->add_option("--memory-per-cpu", arguments->memory_per_cpu, "that the job has");
   command->add_option("--memory-per-node", arguments->memory_per_node, "that the job has");
   command->add_option("--bandwidth-cap", arguments->bandwidth_cap,
-                      "that functions may move in a second, at most");
-  command->add_option("--cores", arguments->cores, "shared at most; 0: all that nobody uses");
+                      "the most bytes that functions may move in a second");
+  command->add_option("--cores", arguments->cores,
+                      "the most cores to share; 0: all that nobody uses");
   command->callback([&shell, arguments] { shell.status = run_keep(shell, *arguments); });
 }
 

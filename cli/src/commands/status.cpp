@@ -42,7 +42,7 @@ ExitStatus run_status(Shell& shell, const std::vector<std::string>& ids) {
 
 void add_status(CLI::App& app, Shell& shell) {
   auto* command = add_command(app, shell, "status",
-                              "Show how invocations stand; without an id, the newest ones",
+                              "Show the state of invocations; without an id, of the newest ones",
                               "  orchid status\n  orchid status i-0123456789abcdef --json");
   auto ids = std::make_shared<std::vector<std::string>>();
   command->add_option("ID", *ids, "invocations");

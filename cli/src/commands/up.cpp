@@ -55,7 +55,7 @@ Failure runs_already(const fs::path& runtime) {
   const auto file = read_gateway_file(runtime);
   const std::string who = file ? " (pid " + std::to_string(file->pid) + ")" : "";
   return {ErrorCode::conflict,
-          "an Orchid of yours runs already in " + runtime.string() + who +
+          "an Orchid of yours already runs in " + runtime.string() + who +
               "; use it, stop it, or start another one with --runtime DIR --state DIR"};
 }
 
@@ -91,8 +91,8 @@ Result<std::vector<std::string>> terms_of_own_job(Shell& shell,
   if (!here) {
     // Only slurmctld knows. Without its word the executor reckons with the machine's memory, as far
     // as the job's control group lets it.
-    shell.note("how much memory job " + std::to_string(own->job) +
-               " has is not known: " + here.error().message);
+    shell.note("the memory of job " + std::to_string(own->job) +
+               " is not known: " + here.error().message);
     return words;
   }
   const auto memory = share::memory_of({}, *here, cpus_of_job(*own, *cores));
@@ -155,32 +155,33 @@ void add_up(CLI::App& app, Shell& shell) {
       "  orchid up\n  orchid up --port 8080\n"
       "  orchid up --state /scratch/me/orchid   (functions, results and the token)");
   auto arguments = std::make_shared<UpArguments>();
-  command->add_option(
-      "--state", arguments->state,
-      "directory that is kept (otherwise $XDG_STATE_HOME/orchid or ~/.local/state/orchid)");
+  command->add_option("--state", arguments->state,
+                      "directory for functions, results and the token (default: "
+                      "$XDG_STATE_HOME/orchid or ~/.local/state/orchid)");
   command->add_option("--runtime", arguments->runtime,
-                      "directory for sockets and gateway.json (otherwise $XDG_RUNTIME_DIR/orchid "
+                      "directory for sockets and gateway.json (default: $XDG_RUNTIME_DIR/orchid "
                       "or /tmp/orchid-UID)");
   command
       ->add_option("--port", arguments->port,
-                   "TCP port on 127.0.0.1 and ::1 (otherwise any free one)")
+                   "TCP port on 127.0.0.1 and ::1 (default: any free one)")
       ->check(CLI::Range(0, 65535));
-  command->add_option("--listen", arguments->listen, "ADDRESS:PORT instead; can be repeated")
+  command
+      ->add_option("--listen", arguments->listen, "listen at ADDRESS:PORT instead; can be repeated")
       ->allow_extra_args(false)
       ->excludes("--port");
   auto* listen = command->add_option(
       "--lane-listen", arguments->lane_listen,
-      "IP:PORT of this machine where programs on other hosts reach leased workers "
-      "directly; port 0: any free one (otherwise only programs of this machine do)");
+      "IP:PORT of this machine at which programs on other hosts call leased workers directly; port "
+      "0: any free one (default: only programs on this machine can)");
   command
       ->add_option("--lane-fabric", arguments->lane_fabric,
-                   "tcp, auto (RDMA where both hosts have it) or verbs (RDMA, or an error); the "
-                   "last two only where nobody on that network means ill (otherwise tcp)")
+                   "tcp (default), auto (RDMA if both hosts have it) or verbs (RDMA, or an error); "
+                   "use auto and verbs only in a network that you trust")
       ->check(CLI::IsMember({"tcp", "auto", "verbs"}))
       ->needs(listen);
   command->add_option("--door", arguments->door,
-                      "IP:PORT where clients come in over UCX, as ucx://IP:PORT; only in a network "
-                      "that you trust (otherwise none)");
+                      "IP:PORT at which clients connect over UCX, as ucx://IP:PORT; only in a "
+                      "network that you trust (default: none)");
   command
       ->add_option("--config", arguments->config,
                    "TOML file with settings of the gateway ('orchid-gateway --help' names them)")

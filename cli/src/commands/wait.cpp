@@ -49,7 +49,7 @@ void add_wait(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<WaitArguments>();
   command->add_option("ID", arguments->ids, "invocations")->required();
   command->add_option("--timeout", arguments->timeout,
-                      "give up after this long, exit status 4 (otherwise 24h)");
+                      "give up after this long, exit status 4 (default: 24h)");
   command->callback([&shell, arguments] { shell.status = run_wait(shell, *arguments); });
 }
 

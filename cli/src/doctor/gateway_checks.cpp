@@ -81,7 +81,7 @@ Finding check_token(const DoctorEnvironment& environment) {
   if (!answer) return {"access", Health::broken, answer.error().message, start_one};
   if (answer->status == 401 || answer->status == 403)
     return {"access", Health::broken,
-            fmt::format("the gateway refuses us (status {})", answer->status),
+            fmt::format("the gateway refuses this program (status {})", answer->status),
             "unset ORCHID_TOKEN, or set it to what 'orchid token' prints on the gateway's machine"};
   if (answer->status != 200)
     return {"access", Health::broken, fmt::format("/v1/functions gives status {}", answer->status),
@@ -98,10 +98,11 @@ Finding check_batch_system(const DoctorEnvironment& environment) {
   const json clusters =
       document.is_object() ? document.value("clusters", json::array()) : json::array();
   if (clusters.empty() && environment.find_program("sbatch"))
-    return {name, Health::doubtful, "Slurm's commands are here, and the gateway asks no Slurm",
+    return {name, Health::doubtful,
+            "Slurm's commands are installed, but the gateway does not ask Slurm",
             "start 'orchid up' where SLURM_CONF or /etc/slurm/slurm.conf says where slurmctld is, "
             "or with sources = [\"slurm\"] in its configuration"};
-  if (clusters.empty()) return good(name, "none: executors offer what they run on");
+  if (clusters.empty()) return good(name, "none: executors offer the machines that they run on");
   std::string all_well;
   for (const json& cluster : clusters) {
     const std::string state = cluster.value("state", "");
@@ -109,8 +110,8 @@ Finding check_batch_system(const DoctorEnvironment& environment) {
     if (state != "current")
       return {name, Health::doubtful,
               fmt::format("{} is {}: {}", which, state, cluster.value("message", "")),
-              "what is there goes on, and nothing new is learned; 'orchid-slurm --once' says what "
-              "Slurm answers"};
+              "what runs continues, but the gateway learns nothing new; 'orchid-slurm --once' "
+              "prints Slurm's answer"};
     all_well += fmt::format("{}{}, {} nodes", all_well.empty() ? "" : "; ", which,
                             count_in(cluster, "nodes"));
   }

@@ -13,7 +13,7 @@ using nlohmann::json;
 constexpr ByteCount least_free_space = 512_MiB;
 constexpr std::uint64_t least_open_files = 4096;
 constexpr int least_landlock = 1;
-constexpr auto not_told = "not looked at: no gateway.json says where this gateway has it";
+constexpr auto not_told = "not checked: no gateway.json says where this gateway has it";
 
 Finding good(std::string check, std::string detail) {
   return {
@@ -73,7 +73,7 @@ Finding check_programs(const DoctorEnvironment& environment) {
       missing += (missing.empty() ? "" : ", ") + std::string(name);
   if (missing.empty()) return good("programs", "all in " + environment.programs.string());
   return {"programs", Health::broken, missing + " not found in " + environment.programs.string(),
-          "install or build all of Orchid; its programs lie in one folder"};
+          "install or build all of Orchid; its programs must be in one folder"};
 }
 
 Finding check_runtime_directory(const DoctorEnvironment& environment) {
@@ -191,7 +191,7 @@ Finding check_open_files(const DoctorEnvironment& environment) {
 Finding check_hostname(const DoctorEnvironment& environment) {
   if (environment.hostname_resolves()) return good("hostname", "resolves");
   return {"hostname", Health::doubtful,
-          "this machine's name does not resolve; Orchid works without, other programs may not",
+          "this machine's name does not resolve; Orchid does not need it, other programs may",
           "add it to /etc/hosts: 127.0.1.1 $(hostname)"};
 }
 

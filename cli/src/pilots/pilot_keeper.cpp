@@ -92,8 +92,8 @@ void PilotKeeper::forget_what_is_gone(const std::vector<pilot::PilotJob>& jobs, 
     if (known.joined || known.cancelled || was_taken_back(job, now)) return true;
     controller_.pilot_failed(now, known.node);
     say_trouble(fmt::format(
-        "pilot {} has ended{}{}, and its executor has never joined: {} says why, if it began at "
-        "all; the next one comes later",
+        "pilot {} has ended{}{}, and its executor has never joined: {} says why, if the pilot "
+        "started; the next one is submitted after a pause",
         job, known.node.empty() ? "" : " on ", known.node, log_of(log_folder(), job).string()));
     return true;
   });
@@ -133,7 +133,7 @@ void PilotKeeper::say_trouble(const std::string& trouble) {
 /// For who asks for the pilots, and for who asks why there is no room.
 void PilotKeeper::note_troubles() const {
   std::string lines;
-  if (!trouble_.empty()) lines = "the last pilot by demand has not come: " + trouble_ + "\n";
+  if (!trouble_.empty()) lines = "the last pilot on demand has failed: " + trouble_ + "\n";
   for (const std::string& one : hopeless_) lines += one + "\n";
   note_trouble(log_folder(), lines);
 }
@@ -222,7 +222,7 @@ std::optional<UniqueFd> PilotKeeper::may_submit() {
     return std::nullopt;
   }
   if (!*held && !paused_)
-    parts_.say("no pilot is submitted for a while: 'orchid pilot stop --all' has ended all");
+    parts_.say("no pilot is submitted for a while, since 'orchid pilot stop --all' has ended all");
   paused_ = !*held;
   return std::move(*held);
 }
@@ -238,14 +238,15 @@ void PilotKeeper::cancel(const pilot::CancelPilot& unwanted) {
     const std::string node = found == submitted_.end() ? "" : found->second.node;
     return say_trouble(fmt::format(
         "pilot {} is cancelled: it runs{}{}, and its executor has not joined within {} s: {} says "
-        "why (does that node reach the gateway?); the next one comes later",
+        "why (does that node reach the gateway?); the next one is submitted after a pause",
         unwanted.job, node.empty() ? "" : " on ", node, controller_.options().join_within.count(),
         log_of(log_folder(), unwanted.job).string()));
   }
-  parts_.say(fmt::format("cancelled pilot {}: {}", unwanted.job,
-                         unwanted.why == pilot::CancelReason::missed
-                             ? "what it waits for is taken, or Slurm does not give it"
-                             : "nobody has used it"));
+  parts_.say(
+      fmt::format("cancelled pilot {}: {}", unwanted.job,
+                  unwanted.why == pilot::CancelReason::missed
+                      ? "the cores that it waits for are taken, or Slurm does not give them to it"
+                      : "nobody has used it"));
 }
 
 bool PilotKeeper::submit(const pilot::SubmitPilot& wanted, MonotonicTime now) {

@@ -27,9 +27,10 @@ Result<PilotPlace> place_in(const std::filesystem::path& named) {
   const auto below = named / "gateway";  // the gateway's own, in that of `orchid up`
   PilotPlace place{.state = std::filesystem::exists(below / "lock", none) ? below : named};
   if (!std::filesystem::exists(place.state / "lock", none))
-    return fail(ErrorCode::not_found, named.string() +
-                                          " is no state directory of a gateway: name the folder of "
-                                          "'orchid up --state', or 'state' of its configuration");
+    return fail(ErrorCode::not_found,
+                named.string() +
+                    " is not a gateway's state directory: name that of 'orchid up --state', or "
+                    "'state' of the gateway's configuration");
   if (auto file = read_gateway_file(place.state)) {
     const bool is_here = !file->socket.empty();
     if (!is_here || has_gateway(place.state)) place.gateway = std::move(*file);
@@ -70,8 +71,8 @@ Result<std::string> read_mark(const std::filesystem::path& state) {
   if (is_mark(text)) return text;
   return fail(ErrorCode::bad_configuration,
               mark_file(state).string() +
-                  " is damaged: it names the pilots of this gateway; see "
-                  "'squeue --me', cancel them by hand, and remove it");
+                  " is damaged, so this gateway's pilots cannot be recognised: find them with "
+                  "'squeue --me', cancel them with scancel, and remove the file");
 }
 
 std::string_view host_and_port(std::string_view url) {

@@ -15,48 +15,49 @@ std::string default_gateway_grace() { return fmt::format("{}s", limits::gateway_
 
 void add_gateway_grace(CLI::App& command, const std::string& name, std::string& text,
                        const std::string& what) {
-  command.add_option(name, text, fmt::format("{} (otherwise {})", what, default_gateway_grace()));
+  command.add_option(name, text, fmt::format("{} (default: {})", what, default_gateway_grace()));
 }
 
 void add_gateway_state(CLI::App& command, std::string& state) {
-  command.add_option("--state", state,
-                     "folder of 'orchid up --state', or of the gateway's configuration, when it is "
-                     "not the usual one");
+  command.add_option(
+      "--state", state,
+      "state directory of 'orchid up' or of the gateway, if it is not the default one");
 }
 
 void add_pilot_terms(CLI::App& command, PilotTerms& terms) {
   add_gateway_state(command, terms.state);
   PilotRequest& request = terms.request;
-  command.add_option("--partition", request.partition, "a preemptible one, so that nobody waits");
+  command.add_option("--partition", request.partition,
+                     "choose a preemptible one, so that no other job waits");
   command.add_option("--qos", request.qos, "quality of service");
-  command.add_option("--account", request.account, "whose budget pays");
+  command.add_option("--account", request.account, "the account that is charged");
   command
       .add_option("--host-identity", terms.host_identity,
-                  "boot: by the machine's boot id (otherwise); node: by the node's name, for "
-                  "several nodes on one machine")
+                  "what tells nodes apart: boot (default), the machine's boot id; node, the node's "
+                  "name, for several nodes on one machine")
       ->check(CLI::IsMember({"boot", "node"}));
   command.add_flag("--site", request.site,
                    "grant the cores to the site's service on each node (orchid-host), which knows "
                    "its gateway, instead of running an executor of your own");
   command.add_option("--host-socket", terms.host_socket,
-                     "with --site: where that service listens, if not in the usual place");
-  command.add_option("--address", terms.address,
-                     "HOST:PORT by which nodes reach the gateway (otherwise the one it listens "
-                     "on)");
+                     "with --site: the socket of that service, if it is not the default one");
+  command.add_option(
+      "--address", terms.address,
+      "HOST:PORT by which nodes reach the gateway (default: an address that it listens on)");
   command.add_option("--lane-listen", request.lane_listen,
-                     "IP:PORT of nodes where clients of other hosts reach workers (otherwise "
-                     "'auto': by which the node reaches the gateway)");
+                     "IP:PORT at which clients on other hosts reach a node's workers (default: "
+                     "auto, the address by which the node reaches the gateway)");
   add_gateway_grace(command, "--gateway-grace", terms.gateway_grace,
-                    "a pilot ends when no gateway has answered it for so long");
+                    "how long a pilot stays without an answer from the gateway");
   command
       .add_option("--scheduling", terms.scheduling,
-                  "idle: functions run only where nobody else wants a core (otherwise); normal")
+                  "idle (default): functions run only when no other process wants the core; normal")
       ->check(CLI::IsMember({"idle", "normal"}));
   command.add_option("--bandwidth-cap", terms.bandwidth_cap,
-                     "what functions of one node may move between memory and cores in a second, "
-                     "such as 2GiB (otherwise 0: no cap)");
+                     "how much functions on one node may move between memory and cores in a "
+                     "second, such as 2GiB (default: no cap)");
   command.add_option("--programs", terms.programs,
-                     "folder of Orchid's programs on the nodes (otherwise the same as here)");
+                     "folder of Orchid's programs on the nodes (default: the same as here)");
   command.add_option("--option", request.options, "a further option of sbatch; can be repeated")
       ->allow_extra_args(false);
 }

@@ -71,7 +71,7 @@ Result<OwnStep> read_own_step() {
   auto own = find_own_job();
   if (own && !own->step.empty()) return std::move(*own);
   return fail(ErrorCode::bad_request,
-              "this is no step of a Slurm job; 'orchid share start' inside a job starts one");
+              "this is not a step of a Slurm job; 'orchid share start' inside a job starts one");
 }
 
 Result<CoreList> cores_of_job(const OwnStep& own, const share::SlurmSteps& slurm) {
@@ -99,8 +99,8 @@ Result<share::BatchJob> with_memory_here(share::BatchJob job, const OwnStep& own
 Result<std::vector<std::string>> memory_arguments(const OwnStep& own, ByteCount memory) {
   if (memory < least_memory)
     return fail(ErrorCode::quota,
-                fmt::format("job {} has {} of memory for functions on {}, and they need {}: ask "
-                            "for more with --mem or --mem-per-cpu",
+                fmt::format("job {} has only {} of memory for functions on {}, and they need {}: "
+                            "ask for more with --mem or --mem-per-cpu",
                             own.job, to_string(memory), own.node, to_string(least_memory)));
   return std::vector<std::string>{"--memory", fmt::format("{}MiB", memory.value >> 20)};
 }

@@ -112,9 +112,10 @@ Result<GatewayFile> find_clients_gateway_file(const std::string& gateway,
                  std::ranges::find(file->addresses, address) != file->addresses.end()))
       return file;
   }
-  return fail(ErrorCode::not_found, "the gateway at " + address +
-                                        " was not started here, or with another --runtime; its "
-                                        "token and its folders are known where it was started");
+  return fail(ErrorCode::not_found,
+              "the gateway at " + address +
+                  " was not started on this host, or was started with another --runtime; its token "
+                  "and its folders are known only there");
 }
 
 void remove_gateway_file(const std::filesystem::path& runtime) {

@@ -79,7 +79,7 @@ std::string listen_address_of(const std::string& url) {
 Result<Supervisor> Supervisor::create(SupervisorOptions options, SupervisorEvents events) {
   auto notify = NotifySocket::open(options.runtime);
   if (!notify)
-    return fail(std::move(notify.error()).while_doing("opening the socket for signs of life"));
+    return fail(std::move(notify.error()).while_doing("opening the notification socket"));
   auto signals = open_signals();
   if (!signals) return fail(std::move(signals.error()));
   return Supervisor(std::move(options), std::move(events), std::move(*notify), std::move(*signals));
@@ -252,7 +252,7 @@ Result<void> Supervisor::take_addresses() {
     if (got > 0) {
       ready_text_.append(text.data(), static_cast<std::size_t>(got));
       if (ready_text_.size() > 64 * 1024)
-        return fail(with_advice(gateway_.name, "writes nonsense to its ready pipe"));
+        return fail(with_advice(gateway_.name, "wrote something unexpected to its ready pipe"));
       continue;
     }
     if (got < 0 && errno == EINTR) continue;
@@ -339,7 +339,7 @@ Result<void> Supervisor::announce_when_ready() {
                          .version = ORCHID_VERSION,
                          .pid = ::getpid()};
   if (auto written = write_gateway_file(options_.runtime, file); !written)
-    return fail(std::move(written.error()).while_doing("telling clients where the gateway is"));
+    return fail(std::move(written.error()).while_doing("writing gateway.json"));
   announced_ = urls;
   listen_.clear();  // a restarted gateway is found where the first one was
   for (const std::string& address : urls) listen_.push_back(listen_address_of(address));
@@ -357,7 +357,7 @@ void Supervisor::stop_child(Child& child, std::chrono::seconds grace) {
   while (!child.process->reap()) {
     const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now());
     if (left.count() <= 0 || stop_requests_ > std::max(asked, 1)) {
-      events_.trouble(fmt::format("{} did not end in order; killing it", child.name));
+      events_.trouble(fmt::format("{} did not exit when it was told to; killing it", child.name));
       break;  // the end of the process object kills and reaps
     }
     pollfd signals{.fd = signals_.get(), .events = POLLIN, .revents = 0};

@@ -15,8 +15,8 @@ constexpr auto description =
     "Orchid: serverless functions for batch-managed clusters.\n"
     "Start one on this machine with 'orchid up'; 'orchid COMMAND --help' shows examples.";
 constexpr auto statuses =
-    "Exit status: 0 ok, 1 the function failed, 2 usage, 3 Orchid failed, 4 deadline, 5 evicted, 6 "
-    "denied.\n"
+    "Exit status: 0 ok, 1 the function failed, 2 wrong usage, 3 Orchid failed, 4 deadline, "
+    "5 evicted, 6 denied.\n"
     "The gateway is found through ORCHID_GATEWAY, or where 'orchid up' runs; a token through "
     "ORCHID_TOKEN.";
 
@@ -61,7 +61,7 @@ ExitStatus run_command_line(const std::vector<std::string>& arguments, Shell& sh
     return shell.report(error);
   } catch (const nlohmann::json::exception& error) {
     return shell.report(Failure{
-        ErrorCode::internal, std::string("the gateway's answer was not understood: ") +
+        ErrorCode::internal, std::string("the gateway's answer could not be understood: ") +
                                  error.what() + "; compare 'orchid --version' with its /version"});
   } catch (const std::exception& error) {
     return shell.report(Failure{ErrorCode::internal, error.what()});

@@ -11,7 +11,7 @@ namespace {
 
 std::unexpected<Failure> no_duration(std::string_view text) {
   return fail(ErrorCode::bad_request,
-              fmt::format("'{}' is no duration; write 250ms, 30s, '1h 5m' or 01:30:00", text));
+              fmt::format("'{}' is not a duration; write 250ms, 30s, '1h 5m' or 01:30:00", text));
 }
 
 std::optional<double> nanoseconds_in(std::string_view unit) {

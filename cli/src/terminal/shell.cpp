@@ -84,8 +84,8 @@ CLI::App* add_command(CLI::App& app, Shell& shell, const std::string& name,
   command->footer("Examples:\n" + examples);
   command->add_flag("--json", shell.json, "print one JSON document instead of a table");
   command->add_option("--gateway", shell.gateway,
-                      "http://host:port, ucx://host:port or unix:/path (otherwise $ORCHID_GATEWAY, "
-                      "or found)");
+                      "http://host:port, ucx://host:port or unix:/path (default: $ORCHID_GATEWAY, "
+                      "or the Orchid that runs here)");
   return command;
 }
 

@@ -28,10 +28,11 @@ Result<Language> language_of(const std::filesystem::path& source) {
   if (is_one_of({".cpp", ".cc", ".cxx", ".C", ".c++"})) return Language::cpp;
   if (is_one_of({".f90", ".f95", ".f03", ".f08", ".f", ".F90", ".F"})) return Language::fortran;
   if (is_one_of({".bc"})) return Language::bitcode;
-  return fail(ErrorCode::bad_request, "'" + source.string() +
-                                          "' is no source that orchid build knows: C (.c), C++ "
-                                          "(.cpp, .cc, .cxx), Fortran (.f90, .f) or "
-                                          "bitcode (.bc) of any other compiler");
+  return fail(ErrorCode::bad_request,
+              "'" + source.string() +
+                  "' is not a source that 'orchid build' knows: C (.c), C++ "
+                  "(.cpp, .cc, .cxx), Fortran (.f90, .f) or "
+                  "bitcode (.bc) of any other compiler");
 }
 
 std::string machine_architecture() {
@@ -46,7 +47,7 @@ Result<Target> find_target(std::string_view text) {
       return target;
   }
   return fail(ErrorCode::bad_request,
-              "'" + std::string(text) + "' is no target; there are x86-64, aarch64 and nvptx64");
+              "'" + std::string(text) + "' is not a target; choose x86-64, aarch64 or nvptx64");
 }
 
 std::unexpected<Failure> missing(std::string_view program, std::string_view package) {

@@ -63,7 +63,7 @@ Result<BatchJob> read_batch_job(const Variables& variable) {
   const auto id = number_of(variable, "SLURM_JOB_ID");
   if (!id || *id == 0)
     return fail(ErrorCode::bad_request,
-                "this is no Slurm job (SLURM_JOB_ID is not set): a share is started inside the job "
+                "this is not a Slurm job (SLURM_JOB_ID is not set): a share is started inside the job "
                 "whose idle cores it uses, in its script or in a shell of salloc; outside of jobs "
                 "there is 'orchid pilot start'");
   job.id = *id;

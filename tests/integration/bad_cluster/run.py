@@ -259,7 +259,7 @@ def pilots_that_end_at_once_are_not_followed_at_once(site):
         expect("no-service" in pathlib.Path(first[2]).read_text(), f"its log says why: {pathlib.Path(first[2]).read_text()}")
         expect(said().count("submitted pilot") <= 3, f"there is a pause between them: {said()}")
         listed = site.orchid("pilot", "list").stderr
-        expect("by demand has not come" in listed and "has never joined" in listed, f"'orchid pilot list' says so, too: {listed}")
+        expect("on demand has failed" in listed and "has never joined" in listed, f"'orchid pilot list' says so, too: {listed}")
         explained = site.orchid("explain").stderr
         expect("has never joined" in explained, f"and 'orchid explain': {explained}")
         call.kill()

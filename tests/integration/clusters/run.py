@@ -121,7 +121,7 @@ def batch_jobs_take_cores_and_give_them_back(cluster):
         invocation = call.stdout.strip()
         site.orchid("wait", invocation)
         explained = site.orchid("explain", invocation).stdout
-        expect("it ran on " in explained and "  on n1: " in explained, f"a call is explained: {explained}")
+        expect("the call ran on " in explained and "  on n1: " in explained, f"a call is explained: {explained}")
         expect("cores free, wanted 1" in explained, f"with the place's room: {explained}")
 
 

@@ -120,7 +120,7 @@ def one_pilot_may_have_several_nodes(site):
 def only_own_pilots_are_stopped_and_no_more_than_allowed(site):
     foreign = site.cluster.submit("-p", "idle", "-n1", "-w", "n2")
     refused = site.orchid("pilot", "stop", str(foreign), check=False)
-    expect(refused.returncode == 2 and "no pilot of this gateway" in refused.stderr, f"a job of others is refused: {refused.stderr}")
+    expect(refused.returncode == 2 and "not a pilot of this gateway" in refused.stderr, f"a job of others is refused: {refused.stderr}")
     done = site.orchid("pilot", "start", "--json", "--address", site.address, "--partition", "idle", "--scheduling", "normal", "--node-list", "n1", "--count", "5",
                        "--max", "3", "--host-identity", "node")
     expect(len(json.loads(done.stdout)["pilots"]) == 3, "no more than --max are submitted")

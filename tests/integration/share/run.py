@@ -123,7 +123,7 @@ def a_function_runs_on_what_a_job_does_not_use(site):
         token = (site.state / "token").read_text().strip()
         expect(token not in words and "--token-file" in words, "the token is on no command line")
         again = submit_inside(site, job, f"share start --address {site.address}")
-        expect(again.returncode != 0 and "is shared already" in again.stderr, f"once is enough: {again.stderr}")
+        expect(again.returncode != 0 and "is already shared" in again.stderr, f"once is enough: {again.stderr}")
         everybody, folder = family(job.executor()), site.folder_of(job.executor())
         expect(folder.stat().st_mode & 0o777 == 0o700, "its folder is private")
     expect(not any(map(alive, everybody)), "no process is left when the job has ended")
@@ -191,7 +191,7 @@ def a_share_can_be_stopped_and_started_again(site):
     with shared(site) as job:
         everybody, folder = family(job.executor()), site.folder_of(job.executor())
         stopped = site.orchid("share", "stop", str(job.job))
-        expect("is shared no more" in stopped.stdout, f"it says so: {stopped.stdout}")
+        expect("is no longer shared" in stopped.stdout, f"it says so: {stopped.stdout}")
         expect(not any(map(alive, everybody)) and not folder.exists(), "nothing is left")
         expect(site.cluster.state_of(job.job) == "RUNNING", "but the job")
         wait_until(lambda: not job.status(), "the gateway knows it no more", job.trouble)
@@ -203,7 +203,7 @@ def a_share_can_be_stopped_and_started_again(site):
             two = list(pool.map(lambda _: submit_inside(site, job, f"share start --address {site.address} --host-identity node"), range(2)))
         first, second = sorted(two, key=lambda one: one.returncode)
         expect(first.returncode == 0 and "connected" in first.stdout, f"of two at once one shares it: {first.stdout}{first.stderr}")
-        expect(second.returncode != 0 and "shared already" in second.stderr, f"and the other says so: {second.stdout}{second.stderr}")
+        expect(second.returncode != 0 and "already shared" in second.stderr, f"and the other says so: {second.stdout}{second.stderr}")
         expect(len(job.status()) == 1, f"once: {job.status()}")
 
 
@@ -359,7 +359,7 @@ def a_plugin_of_another_release_harms_no_job(site):
 
 def what_is_wrong_is_said(site):
     done = site.orchid("share", "start", check=False)
-    expect(done.returncode == 2 and "this is no Slurm job" in done.stderr, f"outside of jobs: {done.returncode} {done.stderr}")
+    expect(done.returncode == 2 and "this is not a Slurm job" in done.stderr, f"outside of jobs: {done.returncode} {done.stderr}")
     done = site.orchid("share", "stop", check=False)
     expect(done.returncode == 2 and "name the job" in done.stderr, f"nothing to stop: {done.returncode} {done.stderr}")
     expect("no job is shared" in site.orchid("share", "status").stderr, "nothing to show")

@@ -302,22 +302,22 @@ TEST_CASE("explain says where a lease was placed and why not elsewhere, for call
   CHECK(lease.out.find("  not n1: drained\n") != std::string::npos);
   CHECK(lease.out.find("  on n2: 3 of 4") != std::string::npos);
   const Ran call = orchid(gateway, {"explain", "i-1"});
-  CHECK(call.out.starts_with("it ran on n2, in a worker of lease l-1-2\n"));
+  CHECK(call.out.starts_with("the call ran on n2, in a worker of lease l-1-2\n"));
   CHECK(call.out.find("  on n2: 3 of 4") != std::string::npos);
   const Ran waiting = orchid(gateway, {"explain", "i-2"});
   CHECK(waiting.err.find("no worker came free") != std::string::npos);
   CHECK(waiting.out.find("n1: drained") != std::string::npos);
   const Ran refused = orchid(gateway, {"explain", "i-3"});
-  CHECK(refused.out.starts_with("it has reached no worker; when one was last looked for:\n"));
+  CHECK(refused.out.starts_with("the call has reached no worker; the last search for one:\n"));
   CHECK(refused.out.find("refused: no host has room: 1 drained") != std::string::npos);
   const Ran forgotten = orchid(gateway, {"explain", "i-4"});  // another gateway's decision
   CHECK(forgotten.status == 0);
-  CHECK(forgotten.err.find("there is now") != std::string::npos);
+  CHECK(forgotten.err.find("each host now") != std::string::npos);
   CHECK(forgotten.out.find("n1: drained") != std::string::npos);
   CHECK(orchid(gateway, {"explain", "--cores", "4"}).out.find("yes") != std::string::npos);
   CHECK(orchid(gateway, {"explain", "--gpus", "2"}).out.find("yes") != std::string::npos);
   CHECK(forgotten.out.find("no executor: 2 cores that a pilot could grant") != std::string::npos);
-  CHECK(forgotten.out.find("the cluster lets nobody use it now") != std::string::npos);
+  CHECK(forgotten.out.find("the cluster does not offer it now") != std::string::npos);
   CHECK(forgotten.out.find("no executor, and jobs have all its cores") != std::string::npos);
   CHECK(orchid(gateway, {"explain", "--memory", "2KiB", "--features", "ib,ssd", "--kind", "gpu"})
             .status == 0);
@@ -325,7 +325,7 @@ TEST_CASE("explain says where a lease was placed and why not elsewhere, for call
   CHECK(orchid(gateway, {"explain", "l-9-9"}).status != 0);
   const Ran nonsense = orchid(gateway, {"explain", "1"});
   CHECK(nonsense.status == 2);
-  CHECK(nonsense.err.find("'1' is no id: a call's is like i-") != std::string::npos);
+  CHECK(nonsense.err.find("'1' is not an id: calls have ids like i-") != std::string::npos);
 }
 
 TEST_CASE("an answer that nobody can understand is Orchid's failure, in one line") {

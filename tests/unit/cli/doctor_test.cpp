@@ -192,7 +192,7 @@ TEST_CASE("of an Orchid that runs its own folders are examined, wherever they ar
   runtime.exists = false;
   check_is(check_runtime_directory(environment), Health::broken);
   environment.folders = [] { return OrchidFolders{}; };
-  CHECK(check_runtime_directory(environment).detail.starts_with("not looked at"));
+  CHECK(check_runtime_directory(environment).detail.starts_with("not checked"));
   check_is(check_state_directory(environment), Health::good);
 }
 

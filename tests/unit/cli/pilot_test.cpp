@@ -165,7 +165,7 @@ TEST_CASE("a pilot in whatever partition there is comes with a word of warning")
     all.insert(all.end(), words.begin(), words.end());
     return orchid(all);
   };
-  CHECK(run({}).err.find("neither --partition nor --qos") != std::string::npos);
+  CHECK(run({}).err.find("without --partition and --qos") != std::string::npos);
   CHECK(run({"--partition", "idle"}).err.empty());
   CHECK(run({"--qos", "low"}).err.empty());
   CHECK(run({"--wait-at-most", "30m"}).out.find("--deadline=now+2400\n") != std::string::npos);
