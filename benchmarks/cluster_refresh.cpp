@@ -19,7 +19,7 @@
 #include "clusters/clusters.h"
 #include "harness/bench.h"
 #include "large_cluster.h"
-#include "leases/hosts_document.h"
+#include "reports/hosts_document.h"
 
 namespace orchid::bench {
 namespace {

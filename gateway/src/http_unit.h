@@ -5,18 +5,18 @@
 #include <vector>
 
 #include "config.h"
+#include "control/capacity_control.h"
+#include "control/lease_routes.h"
+#include "dispatcher/dispatchers_by_tenant.h"
+#include "functions/function_routes.h"
 #include "functions/function_service.h"
 #include "functions/published.h"
-#include "http/function_routes.h"
-#include "http/http_thread.h"
-#include "http/invocation_routes.h"
-#include "http/lease_routes.h"
-#include "http/result_routes.h"
-#include "http/system_routes.h"
-#include "invocations/dispatchers_by_tenant.h"
+#include "invocations/invocation_routes.h"
 #include "invocations/limited_runner.h"
+#include "invocations/result_routes.h"
 #include "invocations/sync_calls.h"
-#include "leases/capacity_control.h"
+#include "server/http_thread.h"
+#include "system/system_routes.h"
 
 namespace orchid::gateway {
 

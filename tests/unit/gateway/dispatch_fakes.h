@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "dispatcher/dispatcher.h"
 #include "foundation/sockets.h"
-#include "invocations/dispatcher.h"
 #include "leases/worker_supply.h"
 #include "protocol/lane_messages.h"
 #include "transport/local_lane.h"

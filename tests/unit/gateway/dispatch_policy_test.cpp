@@ -1,4 +1,4 @@
-#include "invocations/dispatch_policy.h"
+#include "dispatcher/dispatch_policy.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "invocations/dispatch_deadlines.h"
+#include "dispatcher/dispatch_deadlines.h"
 
 namespace orchid::gateway {
 namespace {

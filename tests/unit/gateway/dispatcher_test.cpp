@@ -1,4 +1,4 @@
-#include "invocations/dispatcher.h"
+#include "dispatcher/dispatcher.h"
 
 #include <doctest/doctest.h>
 

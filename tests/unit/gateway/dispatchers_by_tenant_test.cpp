@@ -1,4 +1,4 @@
-#include "invocations/dispatchers_by_tenant.h"
+#include "dispatcher/dispatchers_by_tenant.h"
 
 #include <doctest/doctest.h>
 

@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "calls/call.h"
 #include "foundation/clock.h"
 #include "foundation/files.h"
 #include "foundation/random.h"
 #include "foundation/task.h"
 #include "functions/module_inspector.h"
-#include "invocations/call.h"
 #include "store/store.h"
 
 namespace orchid::gateway {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hosts/host_report.h"
+#include "reports/host_report.h"
 
 namespace orchid::gateway {
 namespace {

@@ -13,10 +13,10 @@
 #include <optional>
 #include <thread>
 
+#include "control/capacity_control.h"
 #include "control_client.h"
 #include "foundation/log.h"
 #include "foundation/random.h"
-#include "leases/capacity_control.h"
 
 namespace orchid::gateway {
 namespace {

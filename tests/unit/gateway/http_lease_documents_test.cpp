@@ -1,4 +1,4 @@
-#include "http/lease_documents.h"
+#include "leases/lease_documents.h"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "functions/function_options.h"
 #include "http/request_options.h"
+#include "invocations/invocation_options.h"
 
 namespace orchid::gateway {
 namespace {

@@ -1,0 +1,110 @@
+// calls/call.h: one call on its way through the gateway, and what came of it.
+#pragma once
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "calls/call_counts.h"
+#include "calls/concurrency_gate.h"
+#include "foundation/clock.h"
+#include "foundation/unique_fd.h"
+#include "module/manifest.h"
+#include "protocol/lease_id.h"
+#include "protocol/outcome.h"
+#include "protocol/running_log.h"
+
+namespace orchid::gateway {
+
+/// One deployed version of a function. Immutable, shared by all calls that run it: a running call
+/// keeps its version.
+struct FunctionVersion {
+  std::string function;
+  std::string digest;
+  module::Manifest manifest;
+  UniqueFd module;           // a sealed memory file
+  mutable CallCounts calls;  // changes
+  /// Of the function, shared by its versions; may be null. Changes.
+  std::shared_ptr<ConcurrencyGate> gate = nullptr;
+};
+
+/// Bytes and what keeps them alive: a vector, or a buffer of a lane.
+struct Payload {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> keeper;
+  [[nodiscard]] static Payload of(std::vector<std::byte> content) {
+    auto owned = std::make_shared<const std::vector<std::byte>>(std::move(content));
+    return {*owned, owned};
+  }
+};
+
+struct Call {
+  std::string invocation;  // its id
+  uid_t tenant = 0;        // whose
+  std::shared_ptr<const FunctionVersion> version;
+  std::uint16_t entry = 0;  // index in the manifest's sorted entries
+  Payload input;
+  MonotonicTime accepted;
+  MonotonicTime deadline;
+  bool at_most_once = false;
+  ConcurrencyGate::Place place = nullptr;  // at the function's gate; null: not yet, or no limit
+};
+
+/// Where the time went; each part is zero when it did not happen. Sums to the whole less what HTTP
+/// took.
+struct CallTimings {
+  std::chrono::microseconds queue{0};  // waiting for a free worker
+  std::chrono::microseconds place{0};  // getting a lease and a lane
+  std::chrono::microseconds compile{0};
+  std::chrono::microseconds link{0};
+  std::chrono::nanoseconds run{0};  // inside the function
+  bool quick_code = false;          // which ran before the best code for the host was there
+};
+
+struct CallResult {
+  Outcome outcome = Outcome::ok;
+  std::string message;   // one line: why it was not ok
+  std::string node;      // host name; empty: it never reached one
+  LeaseId lease;         // of its worker; without a node: the one that was refused, which says why
+  unsigned attempt = 0;  // 1: the first try
+  Payload output;
+  std::string log;
+  std::uint64_t log_dropped = 0;
+  CallTimings timings;
+};
+
+/// Called once, on the runner's thread.
+using CallDone = std::function<void(CallResult)>;
+
+/// Runs calls on workers. One for each HTTP thread, owned by it; all functions are called on that
+/// thread.
+class CallRunner {
+ public:
+  virtual ~CallRunner() = default;
+  /// Always ends with `done`, at the latest 1 s after the call's deadline. Never blocks; may call
+  /// `done` before it returns.
+  virtual void start(Call call, CallDone done) = 0;
+  /// Calls of this version are likely to come: an idle worker, if there is one, loads it ahead.
+  virtual void expect(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version) = 0;
+  /// Asks for a stop; `done` follows with `cancelled`, or with what happened first.
+  virtual void cancel(const std::string& invocation) = 0;
+  /// The log of a running call so far; empty when it is not running here.
+  [[nodiscard]] virtual RunningLog running_log(const std::string& invocation) const = 0;
+  /// Takes what has arrived; true when something had. The thread calls it between rounds of its
+  /// event loop.
+  virtual bool poll() = 0;
+  /// True when an answer is likely within microseconds, so that the thread should poll on rather
+  /// than sleep.
+  [[nodiscard]] virtual bool expects_answer_soon() const = 0;
+  /// Before the thread blocks in its event loop: false when something has arrived meanwhile. After:
+  /// `finish_sleep`.
+  [[nodiscard]] virtual bool prepare_to_sleep() = 0;
+  virtual void finish_sleep() = 0;
+};
+
+}  // namespace orchid::gateway

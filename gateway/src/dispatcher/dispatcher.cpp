@@ -1,0 +1,144 @@
+#include "dispatcher/dispatcher.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace orchid::gateway {
+
+Dispatcher::Dispatcher(boost::asio::io_context& io, const Clock& clock, WorkerSupply& supply,
+                       Options options)
+    : io_(io),
+      clock_(clock),
+      supply_(supply),
+      options_(options),
+      timer_(io),
+      supply_missing_since_(clock.now()),
+      ready_since_(MonotonicTime::min()),
+      last_ready_(MonotonicTime::min()),
+      spin_until_(MonotonicTime::min()),
+      next_look_(MonotonicTime::max()) {}
+
+Dispatcher::~Dispatcher() {
+  for (const auto& lane : lanes_) {
+    lane->close();
+    supply_.give_back(options_.id, lane->grant().lease);
+  }
+}
+
+void Dispatcher::start(Call call, CallDone done) {
+  const auto refuse = [&done](Outcome outcome, std::string message) {
+    CallResult result;
+    result.outcome = outcome;
+    result.message = std::move(message);
+    done(std::move(result));
+  };
+  if (stopped_) return refuse(Outcome::cancelled, "the gateway is stopping");
+  const MonotonicTime now = clock_.now();
+  if (call.deadline <= now)
+    return refuse(Outcome::deadline_exceeded, "the deadline passed before a worker was looked for");
+  if (waiting_count_ >= options_.most_waiting)
+    return refuse(Outcome::no_capacity,
+                  std::to_string(waiting_count_) + " calls are waiting already; try again later");
+  enqueue(std::move(call), std::move(done), now);
+  update_want();
+  arm_timer(now);
+}
+
+void Dispatcher::expect(uid_t /*tenant*/, const std::shared_ptr<const FunctionVersion>& version) {
+  if (stopped_) return;
+  for (const auto& lane : lanes_) {
+    if (lane->phase() != LanePhase::ready || !lane->running.empty() || lane->loads_anything() ||
+        lane->suspect || lane->leaving)
+      continue;
+    return lane->announce(function_of(version).number, version);
+  }
+}
+
+void Dispatcher::cancel(const std::string& invocation) {
+  const auto found = by_invocation_.find(invocation);
+  if (found == by_invocation_.end()) return;
+  DispatchCall& call = *found->second;
+  call.cancelled = true;
+  if (call.is_waiting())
+    return finish_failed(call, Outcome::cancelled, "cancelled while it waited");
+  if (&call.lane->running.front() == &call && !std::exchange(call.cancel_sent, true))
+    call.lane->cancel(call.request);
+  const MonotonicTime now = clock_.now();
+  deadlines_.move(call, std::min(call.due, now + options_.overdue_after + limits::cancel_grace));
+  arm_timer(now);
+}
+
+RunningLog Dispatcher::running_log(const std::string& invocation) const {
+  const auto found = by_invocation_.find(invocation);
+  if (found == by_invocation_.end() || found->second->is_waiting()) return {};
+  const auto& end = found->second->lane->end();
+  return end ? end->client.running_log(found->second->request) : RunningLog{};
+}
+
+bool Dispatcher::poll() {
+  graveyard_.clear();
+  bool any = std::exchange(*room_came_back_, false);
+  // By index: an answer's `done` may start a call, and a broken lane leaves the list.
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    DispatchLane& lane = *lanes_[i];
+    if (lane.running.empty() || !lane.end()) continue;
+    if (drain(lane, std::shared_ptr(lane.end()))) any = true;
+  }
+  if (any && waiting_count_ > 0) pump();
+  return any;
+}
+
+bool Dispatcher::expects_answer_soon() const {
+  return demand_.short_calls > 0 && clock_.now() < spin_until_;
+}
+
+bool Dispatcher::prepare_to_sleep() {
+  if (*room_came_back_ && waiting_count_ > 0) return false;
+  for (const auto& lane : lanes_) {
+    if (lane->running.empty() || !lane->end()) continue;
+    if (!lane->end()->client.prepare_to_sleep()) {
+      finish_sleep();
+      return false;
+    }
+    lane->arm_wake();
+    asleep_.push_back(lane->end());
+  }
+  return true;
+}
+
+void Dispatcher::finish_sleep() {
+  for (const auto& end : asleep_) end->client.finish_sleep();
+  asleep_.clear();
+}
+
+void Dispatcher::supply_exists(bool exists) {
+  if (!exists && supply_exists_) supply_missing_since_ = clock_.now();
+  supply_exists_ = exists;
+}
+
+void Dispatcher::expire() {
+  const MonotonicTime now = clock_.now();
+  while (!deadlines_.empty() && deadlines_.earliest().due <= now)
+    expire_call(deadlines_.earliest(), now);
+  if (now >= next_look_) {
+    fail_without_executor(now);
+    look_after_lanes(now);
+    if (waiting_count_ > 0) pump();
+    lower_want();
+  }
+  arm_timer(now);
+}
+
+void Dispatcher::stop() {
+  stopped_ = true;
+  while (!lanes_.empty()) {
+    DispatchLane& lane = *lanes_.front();
+    lose_worker(lane, {.outcome = Outcome::cancelled, .why = "the gateway is stopping"});
+  }
+  while (!by_invocation_.empty())
+    finish_failed(*by_invocation_.begin()->second, Outcome::cancelled, "the gateway is stopping");
+  return_delayed(MonotonicTime::max());
+  timer_.cancel();
+}
+
+}  // namespace orchid::gateway

@@ -1,0 +1,359 @@
+// The waiting calls: how they come in, get a place in a lane, and end.
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "dispatcher/dispatcher.h"
+
+namespace orchid::gateway {
+namespace {
+
+constexpr std::size_t known_functions =
+    4096;  // beyond that, those without live calls are forgotten
+constexpr std::size_t functions_per_round =
+    64;  // a round of placing looks at the longest waiting ones only
+constexpr std::chrono::microseconds spin_time{20};
+constexpr std::chrono::milliseconds overdue_short_call{1};  // nothing is sent behind it then
+
+std::chrono::microseconds whole_microseconds(MonotonicTime::duration time) {
+  return std::max(std::chrono::duration_cast<std::chrono::microseconds>(time),
+                  std::chrono::microseconds{0});
+}
+
+}  // namespace
+
+DispatchFunction& Dispatcher::function_of(const std::shared_ptr<const FunctionVersion>& version) {
+  if (const auto found = functions_.find(version->digest); found != functions_.end())
+    return *found->second;
+  if (functions_.size() >= known_functions)
+    std::erase_if(functions_, [this](const auto& entry) {
+      return entry.second->live == 0 && by_number_.erase(entry.second->number) > 0;
+    });
+  auto& function = functions_[version->digest];
+  function = std::make_unique<DispatchFunction>();
+  function->number = next_function_++;
+  by_number_[function->number] = function.get();
+  return *function;
+}
+
+DispatchFunction* Dispatcher::find_function(std::uint64_t number) {
+  const auto found = by_number_.find(number);
+  return found == by_number_.end() ? nullptr : found->second;
+}
+
+void Dispatcher::enqueue(Call call, CallDone done, MonotonicTime now) {
+  DispatchFunction& function = function_of(call.version);
+  const std::uint64_t number = function.number;
+  function.version = call.version;
+  DispatchCall& added = function.waiting.emplace_back();
+  added.call = std::move(call);
+  added.done = std::move(done);
+  added.function = &function;
+  added.home = &function.waiting;
+  added.self = std::prev(function.waiting.end());
+  added.number = next_call_++;
+  added.needs_clear_lane = added.call.at_most_once;
+  ++demand_.long_calls;  // until classified
+  classify(added);
+  ++function.live;
+  ++waiting_count_;
+  deadlines_.insert(added, added.call.deadline);
+  by_invocation_.emplace(added.call.invocation, &added);
+  place_all(number, now);
+  if (DispatchFunction* still = find_function(number)) reindex(*still);
+}
+
+/// Calls of a module that has become known as short count as short work from the next look on.
+void Dispatcher::classify(DispatchCall& call) {
+  const auto take_out = [this](const DispatchCall& c) {
+    if (c.is_short) {
+      --demand_.short_calls;
+      demand_.short_work -= c.expected;
+    } else {
+      --demand_.long_calls;
+    }
+  };
+  take_out(call);
+  const RunTimeEstimate& estimate = call.function->estimate(call.call.entry);
+  call.is_short = estimate.is_short();
+  call.expected = estimate.mean();
+  if (call.is_short) {
+    ++demand_.short_calls;
+    demand_.short_work += call.expected;
+  } else {
+    ++demand_.long_calls;
+  }
+}
+
+/// Keeps the index of modules with waiting calls, oldest call first.
+void Dispatcher::reindex(DispatchFunction& function) {
+  const std::uint64_t key = function.waiting.empty() ? 0 : function.waiting.front().number;
+  if (key == function.waiting_key) return;
+  if (function.waiting_key != 0) waiting_.erase(function.waiting_key);
+  if (key != 0) waiting_.emplace(key, &function);
+  function.waiting_key = key;
+}
+
+void Dispatcher::pump() {
+  if (std::exchange(pumping_, true)) {
+    pump_again_ = true;
+    return;
+  }
+  do {
+    pump_again_ = false;
+    const MonotonicTime now = clock_.now();
+    std::vector<std::uint64_t> numbers;
+    for (const auto& [key, function] : waiting_) {
+      if (numbers.size() == functions_per_round) break;
+      numbers.push_back(function->number);
+    }
+    for (const std::uint64_t number : numbers) place_all(number, now);
+  } while (pump_again_);
+  pumping_ = false;
+}
+
+/// The function is looked up each time: a call that ends at once may have brought changes.
+void Dispatcher::place_all(std::uint64_t number, MonotonicTime now) {
+  DispatchFunction* function = find_function(number);
+  while (function != nullptr && !function->waiting.empty() && place_first(*function, now))
+    function = find_function(number);
+}
+
+/// False: the module's first waiting call has to wait on. Each round sends, or makes a lane full or
+/// loading; so it ends.
+bool Dispatcher::place_first(DispatchFunction& function, MonotonicTime now) {
+  DispatchCall& call = function.waiting.front();
+  while (true) {
+    view_lanes(function, now);
+    classify(call);
+    const Choice choice = choose_lane(views_, {.is_short = call.is_short,
+                                               .needs_clear_lane = call.needs_clear_lane,
+                                               .waiting = function.waiting.size()});
+    if (choice.kind == Choice::Kind::wait) return false;
+    DispatchLane& lane = *lanes_[choice.lane];
+    if (choice.kind == Choice::Kind::load) {
+      lane.announce(function.number, function.version);
+    } else if (send(lane, call, now)) {
+      return true;
+    }
+  }
+}
+
+/// Whose long call has waited too long while calls of `by` got workers; null: nobody's. Only the
+/// oldest call of all is looked at.
+const DispatchFunction* Dispatcher::kept_waiting(const DispatchFunction& by,
+                                                 MonotonicTime now) const {
+  if (waiting_.empty()) return nullptr;
+  const DispatchFunction* oldest = waiting_.begin()->second;
+  if (oldest == &by || oldest->waiting.empty()) return nullptr;
+  const DispatchCall& call = oldest->waiting.front();
+  if (call.is_short || call.needs_clear_lane) return nullptr;
+  return now - call.call.accepted >= patience_with_short_calls ? oldest : nullptr;
+}
+
+void Dispatcher::view_lanes(const DispatchFunction& function, MonotonicTime now) {
+  views_.clear();
+  const DispatchFunction* waits = kept_waiting(function, now);
+  for (const auto& lane : lanes_) {
+    LaneView view;
+    const LaneEnd* end = lane->end().get();
+    view.usable = lane->phase() == LanePhase::ready && end != nullptr && !lane->leaving &&
+                  !lane->full && !end->clogged();
+    if (view.usable) {
+      view.loaded = lane->slot_of(function.number) != nullptr;
+      view.clear = end->held == 0;
+      view.may_load = !lane->suspect;
+      view.in_flight = static_cast<unsigned>(lane->running.size());
+      view.flows = lane->long_calls == 0 &&
+                   (view.in_flight == 0 || now - lane->front_since < overdue_short_call);
+      view.backlog = lane->backlog;
+    }
+    view.awaited = waits != nullptr && !lane->is_loading(waits->number);
+    view.loading = lane->is_loading(function.number);
+    view.loading_other = lane->loads_any([&](std::uint64_t number) {
+      const DispatchFunction* other = number == function.number ? nullptr : find_function(number);
+      return other != nullptr && !other->waiting.empty();
+    });
+    views_.push_back(view);
+  }
+}
+
+/// False: the lane has no room for it now.
+bool Dispatcher::send(DispatchLane& lane, DispatchCall& call, MonotonicTime now) {
+  const DispatchLane::Slot* slot = lane.slot_of(call.function->number);
+  assert(slot != nullptr && lane.end());
+  const auto left =
+      std::max<std::chrono::nanoseconds>(call.call.deadline - now, std::chrono::nanoseconds{1});
+  const auto request = lane.end()->client.send({.slot = slot->slot,
+                                                .generation = slot->generation,
+                                                .entry = call.call.entry,
+                                                .deadline = left,
+                                                .input = call.call.input.bytes});
+  if (!request) {
+    if (request.error().code == ErrorCode::no_capacity && !lane.running.empty()) {
+      lane.full = true;
+      return false;
+    }
+    finish_failed(call, Outcome::bad_request, request.error().message);
+    return true;
+  }
+  // Not before it has been published: then the worker is busy already.
+  if (call.attempt++ == 0) {
+    const auto waited = whole_microseconds(now - call.call.accepted);
+    CallTimings& t = call.timings;
+    t.place = ready_since_ > call.call.accepted
+                  ? std::min(whole_microseconds(ready_since_ - call.call.accepted), waited)
+                  : std::chrono::microseconds{0};
+    t.compile = std::min(t.compile, waited - t.place);
+    t.link = std::min(t.link, waited - t.place - t.compile);
+    t.queue = waited - t.place - t.compile - t.link;
+  }
+  if (lane.running.empty()) lane.front_since = now;
+  lane.running.splice(lane.running.end(), *call.home, call.self);
+  call.home = &lane.running;
+  call.lane = &lane;
+  call.request = *request;
+  lane.backlog += call.expected;
+  if (!call.is_short) ++lane.long_calls;
+  if (lane.last_version != call.call.version) lane.last_version = call.call.version;
+  lane.trimmed = false;
+  --waiting_count_;
+  reindex(*call.function);
+  deadlines_.move(call, call.call.deadline + options_.overdue_after);
+  if (call.is_short) spin_until_ = now + spin_time;
+  return true;
+}
+
+/// Its place in the lane's books; the node itself is moved or removed by the caller.
+void Dispatcher::leave_lane(DispatchCall& call) {
+  DispatchLane& lane = *call.lane;
+  lane.backlog -= call.expected;
+  if (!call.is_short) --lane.long_calls;
+}
+
+/// Back to where it came from, before all that came later.
+void Dispatcher::requeue(DispatchCall& call, bool may_have_started) {
+  leave_lane(call);
+  if (!may_have_started) --call.attempt;
+  DispatchFunction& function = *call.function;
+  auto before = function.waiting.begin();
+  while (before != function.waiting.end() && before->number < call.number) ++before;
+  function.waiting.splice(before, *call.home, call.self);
+  call.home = &function.waiting;
+  call.lane = nullptr;
+  call.request = 0;
+  ++waiting_count_;
+  reindex(function);
+  deadlines_.move(call, call.call.deadline);
+}
+
+/// Tells its caller. The node stays where it is.
+void Dispatcher::report(DispatchCall& call, CallResult result) {
+  call.answered = true;
+  deadlines_.remove(call);
+  if (const auto found = by_invocation_.find(call.call.invocation);
+      found != by_invocation_.end() && found->second == &call)
+    by_invocation_.erase(found);
+  call.call.version->calls.add(result.outcome);
+  if (result.outcome == Outcome::ok) call.call.version->calls.ran(result.timings.quick_code);
+  const CallDone done = std::move(call.done);
+  done(std::move(result));
+}
+
+/// Takes the call out of its list and tells its caller.
+void Dispatcher::finish(DispatchCall& call, CallResult result) {
+  if (call.is_waiting())
+    --waiting_count_;
+  else
+    leave_lane(call);
+  if (call.is_short) {
+    --demand_.short_calls;
+    demand_.short_work -= call.expected;
+  } else {
+    --demand_.long_calls;
+  }
+  if (--call.function->live == 0) call.function->version.reset();  // it holds a descriptor
+  CallList own;
+  own.splice(own.begin(), *call.home, call.self);
+  call.home = &own;
+  reindex(*call.function);
+  if (!call.answered) report(call, std::move(result));
+}
+
+void Dispatcher::finish_failed(DispatchCall& call, Outcome outcome, std::string message) {
+  CallResult result;
+  result.outcome = outcome;
+  result.message = std::move(message);
+  result.attempt = call.attempt;
+  result.timings = call.timings;
+  if (call.lane != nullptr) {
+    result.node = call.lane->grant().node;
+    result.lease = call.lane->grant().lease;
+  } else if (outcome == Outcome::no_capacity) {
+    result.lease = refused_;
+  }
+  finish(call, std::move(result));
+}
+
+void Dispatcher::expire_call(DispatchCall& call, MonotonicTime now) {
+  if (call.is_waiting()) return expire_waiting(call);
+  DispatchLane& lane = *call.lane;
+  const Outcome outcome =
+      call.cancelled && now < call.call.deadline ? Outcome::cancelled : Outcome::deadline_exceeded;
+  std::string message = outcome == Outcome::cancelled
+                            ? "cancelled; its worker did not answer"
+                            : "the deadline passed, and its worker did not answer";
+  if (&lane.running.front() == &call) {
+    const auto end = lane.end();
+    empty_lane(lane, end,
+               {.request = call.request, .outcome = outcome, .message = std::move(message)});
+    give_up_worker(lane, "a call did not end in time");
+    if (waiting_count_ > 0) pump();
+    return;
+  }
+  // It never ran, but it cannot be taken out of the lane: its place stays until the worker comes to
+  // it.
+  CallResult result;
+  result.outcome = outcome;
+  result.message = outcome == Outcome::cancelled ? "cancelled while it waited"
+                                                 : "the deadline passed while it waited";
+  result.node = lane.grant().node;
+  result.lease = lane.grant().lease;
+  result.attempt = call.attempt;
+  result.timings = call.timings;
+  report(call, std::move(result));
+}
+
+void Dispatcher::expire_waiting(DispatchCall& call) {
+  const bool had_worker = has_ready_lane() || last_ready_ >= call.call.accepted;
+  if (call.attempt > 0 || had_worker)
+    return finish_failed(call, Outcome::deadline_exceeded,
+                         call.attempt > 0
+                             ? "the deadline passed while it waited to run again"
+                             : "the deadline passed while it waited for a free worker");
+  finish_failed(
+      call, Outcome::no_capacity,
+      !supply_exists_ ? "no executor is connected; start one on this host and try again"
+      : refused_ == LeaseId{}
+          ? "no worker came free before the deadline; 'orchid hosts' shows who has the cores"
+          : "no worker came free before the deadline; 'orchid explain " + call.call.invocation +
+                "' says why");
+}
+
+void Dispatcher::fail_without_executor(MonotonicTime now) {
+  if (supply_exists_ || !lanes_.empty() || now - supply_missing_since_ < options_.executor_within)
+    return;
+  std::vector<std::string> hopeless;  // ids: ending one may bring changes for the others
+  for (const auto& [key, function] : waiting_)
+    for (const DispatchCall& call : function->waiting)
+      if (now - call.call.accepted >= options_.executor_within)
+        hopeless.push_back(call.call.invocation);
+  for (const std::string& invocation : hopeless) {
+    const auto found = by_invocation_.find(invocation);
+    if (found != by_invocation_.end() && found->second->is_waiting())
+      finish_failed(*found->second, Outcome::no_capacity,
+                    "no executor is connected; start one on this host and try again");
+  }
+}
+
+}  // namespace orchid::gateway

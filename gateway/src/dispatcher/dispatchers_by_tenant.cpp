@@ -1,0 +1,95 @@
+#include "dispatcher/dispatchers_by_tenant.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace orchid::gateway {
+
+DispatchersByTenant::DispatchersByTenant(boost::asio::io_context& io, const Clock& clock,
+                                         WorkerSupply& supply, Registry registry, Options options)
+    : io_(io), clock_(clock), supply_(supply), registry_(std::move(registry)), options_(options) {}
+
+Dispatcher& DispatchersByTenant::of(uid_t tenant) {
+  Entry& entry = dispatchers_[tenant];
+  entry.used = clock_.now();
+  if (entry.dispatcher) return *entry.dispatcher;
+  // Never the same for two, on whatever threads, also when tenants come and go.
+  entry.id = HolderId{next_++ * most_threads + options_.thread + 1};
+  Dispatcher::Options each = options_.each;
+  each.id = entry.id;
+  entry.dispatcher = std::make_unique<Dispatcher>(io_, clock_, supply_, each);
+  registry_.add(entry.id, tenant, *entry.dispatcher);
+  return *entry.dispatcher;
+}
+
+void DispatchersByTenant::start(Call call, CallDone done) {
+  const uid_t tenant = call.tenant;
+  of(tenant).start(std::move(call), std::move(done));
+}
+
+void DispatchersByTenant::expect(uid_t tenant,
+                                 const std::shared_ptr<const FunctionVersion>& version) {
+  of(tenant).expect(tenant, version);
+}
+
+void DispatchersByTenant::cancel(const std::string& invocation) {
+  // Whose it is does not matter: one of them knows it, or none.
+  for (const auto& [tenant, entry] : dispatchers_) entry.dispatcher->cancel(invocation);
+}
+
+RunningLog DispatchersByTenant::running_log(const std::string& invocation) const {
+  for (const auto& [tenant, entry] : dispatchers_)
+    if (RunningLog log = entry.dispatcher->running_log(invocation);
+        !log.text.empty() || log.dropped != 0)
+      return log;
+  return {};
+}
+
+bool DispatchersByTenant::poll() {
+  bool any = false;
+  for (const auto& [tenant, entry] : dispatchers_) any = entry.dispatcher->poll() || any;
+  return any;
+}
+
+bool DispatchersByTenant::expects_answer_soon() const {
+  return std::ranges::any_of(
+      dispatchers_, [](const auto& item) { return item.second.dispatcher->expects_answer_soon(); });
+}
+
+bool DispatchersByTenant::prepare_to_sleep() {
+  for (const auto& [tenant, entry] : dispatchers_)
+    if (!entry.dispatcher->prepare_to_sleep()) {
+      finish_sleep();
+      return false;
+    }
+  return true;
+}
+
+void DispatchersByTenant::finish_sleep() {
+  for (const auto& [tenant, entry] : dispatchers_) entry.dispatcher->finish_sleep();
+}
+
+void DispatchersByTenant::sweep() {
+  if (dispatchers_.size() < 2) return;
+  const MonotonicTime now = clock_.now();
+  for (auto& [tenant, entry] : dispatchers_)
+    if (entry.dispatcher->live_calls() > 0 || entry.dispatcher->workers() > 0) entry.used = now;
+  std::erase_if(dispatchers_, [&](const auto& item) {
+    const auto& [tenant, entry] = item;
+    if (tenant == options_.owner || now - entry.used < options_.forget_after) return false;
+    registry_.remove(entry.id);
+    return true;
+  });
+}
+
+void DispatchersByTenant::stop() {
+  for (const auto& [tenant, entry] : dispatchers_) entry.dispatcher->stop();
+}
+
+std::size_t DispatchersByTenant::live_calls() const {
+  std::size_t calls = 0;
+  for (const auto& [tenant, entry] : dispatchers_) calls += entry.dispatcher->live_calls();
+  return calls;
+}
+
+}  // namespace orchid::gateway

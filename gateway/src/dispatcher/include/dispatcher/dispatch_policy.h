@@ -1,0 +1,92 @@
+// dispatcher/dispatch_policy.h: a dispatcher's decisions: which worker gets a call, when a module
+// is loaded where, how many workers are wanted, and whether a lost call runs again. Plain functions
+// over plain data.
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "protocol/outcome.h"
+
+namespace orchid::gateway {
+
+/// How long an entry runs: an exponentially weighted mean. A value.
+class RunTimeEstimate {
+ public:
+  static constexpr unsigned needed_observations = 3;
+  static constexpr std::chrono::nanoseconds short_below{100'000};
+
+  void observe(std::chrono::nanoseconds run_time);
+  [[nodiscard]] std::chrono::nanoseconds mean() const { return mean_; }
+  /// Known to be so short that waiting behind others in a lane costs less than another worker does.
+  [[nodiscard]] bool is_short() const {
+    return observations_ >= needed_observations && mean_ < short_below;
+  }
+
+ private:
+  std::chrono::nanoseconds mean_{0};
+  unsigned observations_ = 0;
+};
+
+/// A worker as the choice sees it.
+struct LaneView {
+  bool usable = false;         // it takes calls
+  bool loaded = false;         // it has the call's module
+  bool loading = false;        // it has been told of the module
+  bool loading_other = false;  // of another one
+  bool may_load = false;       // its executor answers
+  bool clear = true;           // none of its answers is still being sent to a client
+  bool flows = true;           // all calls in it are short, and the running one is not overdue
+  bool awaited = false;        // a long call has waited long enough for it to be idle
+  unsigned in_flight = 0;
+  std::chrono::nanoseconds backlog{0};  // expected time until it is idle
+};
+
+struct CallView {
+  bool is_short = false;
+  bool needs_clear_lane = false;
+  std::size_t waiting = 1;  // calls of the same module that wait, this one included
+};
+
+struct Choice {
+  enum class Kind : std::uint8_t { send, load, wait };
+  Kind kind = Kind::wait;
+  std::size_t lane = 0;
+};
+
+constexpr unsigned deepest_pipeline = 16;
+constexpr std::chrono::nanoseconds comfortable_backlog{100'000};
+/// A long call usually has a worker of its own by then. If not, short calls let the next one become
+/// idle for it: with clients that call again and again it never would.
+constexpr std::chrono::milliseconds patience_with_short_calls{10};
+
+/// `load`: announce the module there, then choose again. Only short calls are sent behind others; a
+/// long one waits for an idle worker.
+[[nodiscard]] Choice choose_lane(std::span<const LaneView> lanes, const CallView& call);
+
+struct Demand {
+  std::size_t long_calls = 0;  // running and waiting
+  std::size_t short_calls = 0;
+  std::chrono::nanoseconds short_work{0};  // their expected run time together
+  std::size_t useless_workers = 0;         // held, but of no use now
+};
+/// One for each long call; as many for the short ones as get through them within the comfortable
+/// backlog.
+[[nodiscard]] unsigned workers_wanted(const Demand& demand, unsigned limit);
+
+struct LostCall {
+  Outcome outcome = Outcome::worker_lost;
+  bool started = true;
+  bool at_most_once = false;
+  bool cancelled = false;
+  bool deadline_passed = false;
+  unsigned attempt = 1;
+  unsigned evictions = 0;  // of the attempts before this one
+};
+constexpr unsigned most_attempts = 3;
+/// A call that did not start always runs again; else only what the platform did to it, and not
+/// without end: evictions do not count, since whoever takes a place back may do so often.
+[[nodiscard]] bool runs_again(const LostCall& call);
+
+}  // namespace orchid::gateway

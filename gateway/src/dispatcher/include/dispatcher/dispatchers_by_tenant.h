@@ -1,0 +1,75 @@
+// dispatcher/dispatchers_by_tenant.h: a dispatcher for each tenant whose calls run on an HTTP
+// thread, since a worker is one tenant's alone.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "calls/call.h"
+#include "dispatcher/dispatcher.h"
+#include "foundation/clock.h"
+#include "leases/worker_supply.h"
+
+namespace orchid::gateway {
+
+/// Owned by its HTTP thread, as the io_context is; `add_owner` is called before that runs.
+class DispatchersByTenant final : public CallRunner {
+ public:
+  struct Options {
+    uid_t owner = 0;           // of the gateway: has a dispatcher from the start to the end
+    std::uint64_t thread = 0;  // which of the HTTP threads this is, from 0; below `most_threads`
+    Dispatcher::Options each;  // `id` is given by this class
+    /// Of another tenant's, without calls and workers: then it goes.
+    std::chrono::milliseconds forget_after{120'000};
+  };
+  /// How a dispatcher comes to be known to the supply, and is forgotten there.
+  struct Registry {
+    std::function<void(HolderId, uid_t tenant, Dispatcher&)> add;
+    std::function<void(HolderId)> remove;
+  };
+  static constexpr std::uint64_t most_threads = 64;
+
+  /// `clock` and `supply` outlive it.
+  DispatchersByTenant(boost::asio::io_context& io, const Clock& clock, WorkerSupply& supply,
+                      Registry registry, Options options);
+  DispatchersByTenant(const DispatchersByTenant&) = delete;
+  DispatchersByTenant& operator=(const DispatchersByTenant&) = delete;
+  void add_owner() { (void)of(options_.owner); }
+
+  void start(Call call, CallDone done) override;
+  void expect(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version) override;
+  void cancel(const std::string& invocation) override;
+  [[nodiscard]] RunningLog running_log(const std::string& invocation) const override;
+  bool poll() override;
+  [[nodiscard]] bool expects_answer_soon() const override;
+  [[nodiscard]] bool prepare_to_sleep() override;
+  void finish_sleep() override;
+
+  /// Forgets tenants that have gone. To be called now and then, outside of what it calls back.
+  void sweep();
+  /// As Dispatcher::stop, of all.
+  void stop();
+  [[nodiscard]] std::size_t live_calls() const;
+  [[nodiscard]] std::size_t tenants() const { return dispatchers_.size(); }
+
+ private:
+  struct Entry {
+    HolderId id;
+    std::unique_ptr<Dispatcher> dispatcher;
+    MonotonicTime used;  // when it last had calls or workers
+  };
+  Dispatcher& of(uid_t tenant);
+
+  boost::asio::io_context& io_;
+  const Clock& clock_;
+  WorkerSupply& supply_;
+  Registry registry_;
+  Options options_;
+  std::map<uid_t, Entry> dispatchers_;
+  std::uint64_t next_ = 0;  // of the dispatchers of this thread
+};
+
+}  // namespace orchid::gateway

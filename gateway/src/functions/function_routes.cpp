@@ -1,0 +1,142 @@
+#include "functions/function_routes.h"
+
+#include "foundation/files.h"
+#include "functions/function_documents.h"
+#include "functions/function_options.h"
+#include "http/problem.h"
+#include "protocol/limits.h"
+
+namespace orchid::gateway {
+namespace {
+
+std::string etag(const std::string& digest) { return "\"" + digest + "\""; }
+
+Response refuse(const Failure& failure, const std::string& function) {
+  Problem problem = problem_of(failure);
+  problem.function = function;
+  // The conflicts of this resource are preconditions that do not hold.
+  if (failure.code == ErrorCode::conflict) problem.status = 412;
+  return to_response(problem);
+}
+
+/// A Date of its own is not needed: `version` names the content.
+Response describe(unsigned status, const DeployedVersion& version, std::string body) {
+  return std::move(
+      json_response(status, std::move(body)).with("ETag", etag(version.version->digest)));
+}
+
+}  // namespace
+
+FunctionRoutes::FunctionRoutes(Parts parts) : parts_(std::move(parts)), table_(parts_.table) {}
+
+void FunctionRoutes::add_to(Router& router) {
+  const auto bind = [this](void (FunctionRoutes::*handler)(Request&, const Reply&)) {
+    return
+        [this, handler](Request& request, const Reply& reply) { (this->*handler)(request, reply); };
+  };
+  router.add(Method::get, "/v1/functions", {}, bind(&FunctionRoutes::list));
+  router.add(Method::put, "/v1/functions/{}", {.body = limits::module_size},
+             bind(&FunctionRoutes::put));
+  router.add(Method::get, "/v1/functions/{}", {}, bind(&FunctionRoutes::get));
+  router.add(Method::delete_, "/v1/functions/{}", {}, bind(&FunctionRoutes::remove));
+  router.add(Method::get, "/v1/functions/{}/versions", {}, bind(&FunctionRoutes::versions));
+  router.add(Method::get, "/v1/functions/{}/module", {}, bind(&FunctionRoutes::module));
+}
+
+void FunctionRoutes::put(Request& request, const Reply& reply) {
+  const std::string name(request.parameters[0]);
+  auto precondition = parse_precondition(request);
+  if (!precondition) return reply.send(refuse(precondition.error(), name));
+  if (auto checked = check_function_name(name); !checked)
+    return reply.send(refuse(checked.error(), ""));
+  auto concurrency = parse_concurrency(request);
+  if (!concurrency) return reply.send(refuse(concurrency.error(), name));
+  DeployRequest deploy{
+      .tenant = request.identity.tenant.uid,
+      .name = name,
+      .module = std::move(request.body),
+      .precondition = std::move(*precondition),
+      .concurrency = *concurrency,
+      .accepted = [&runner = parts_.runner, here = parts_.here,
+                   tenant = request.identity.tenant.uid](
+                      std::shared_ptr<const FunctionVersion> version) {
+        here([&runner, tenant, version = std::move(version)] { runner.expect(tenant, version); });
+      }};
+  auto answer = [name, reply](const Result<Deployment>& deployed) {
+    if (!deployed) return reply.send(refuse(deployed.error(), name));
+    Response response =
+        describe(deployed->created ? 201 : 200, deployed->version, version_json(deployed->version));
+    if (deployed->created) response.with("Location", "/v1/functions/" + name);
+    reply.send(std::move(response));
+  };
+  parts_.control([&functions = parts_.functions, here = parts_.here, deploy = std::move(deploy),
+                  answer]() mutable {
+    functions.deploy(std::move(deploy), [here, answer](Result<Deployment> deployed) {
+      here([answer, deployed = std::move(deployed)] { answer(deployed); });
+    });
+  });
+}
+
+void FunctionRoutes::list(Request& request, const Reply& reply) {
+  reply.send(
+      json_response(200, function_list_json(table_.get().of_tenant(request.identity.tenant.uid))));
+}
+
+void FunctionRoutes::get(Request& request, const Reply& reply) {
+  const std::string name(request.parameters[0]);
+  auto reference = parse_function_reference(name);
+  if (!reference) return reply.send(refuse(reference.error(), ""));
+  const uid_t tenant = request.identity.tenant.uid;
+  auto version = table_.get().find_version(tenant, reference->function, reference->version_prefix);
+  if (!version) return reply.send(refuse(version.error(), reference->function));
+  const Function& function = *table_.get().find(tenant, reference->function);
+  reply.send(describe(200, **version, function_json(function, **version)));
+}
+
+void FunctionRoutes::module(Request& request, const Reply& reply) {
+  const std::string name(request.parameters[0]);
+  auto reference = parse_function_reference(name);
+  if (!reference) return reply.send(refuse(reference.error(), ""));
+  const auto version = table_.get().find_version(request.identity.tenant.uid, reference->function,
+                                                 reference->version_prefix);
+  if (!version) return reply.send(refuse(version.error(), reference->function));
+  auto mapped = MappedFile::map((*version)->version->module.get(), {.limit = limits::module_size});
+  if (!mapped) return reply.send(refuse(mapped.error(), reference->function));
+  Response response;
+  response.content_type = content_type::bytes;
+  const auto keeper = std::make_shared<const MappedFile>(std::move(*mapped));
+  response.payload = {keeper->bytes(), keeper};
+  response.with("ETag", etag((*version)->version->digest));
+  reply.send(std::move(response));
+}
+
+void FunctionRoutes::versions(Request& request, const Reply& reply) {
+  const std::string name(request.parameters[0]);
+  const Function* function = table_.get().find(request.identity.tenant.uid, name);
+  if (function == nullptr)
+    return reply.send(refuse(
+        Failure{ErrorCode::not_found, "there is no function '" + name + "': see 'orchid list'"},
+        name));
+  reply.send(json_response(200, version_list_json(*function)));
+}
+
+void FunctionRoutes::remove(Request& request, const Reply& reply) {
+  std::string name(request.parameters[0]);
+  auto precondition = parse_precondition(request);
+  if (!precondition) return reply.send(refuse(precondition.error(), name));
+  auto answer = [name, reply](const Result<void>& removed) {
+    if (!removed) return reply.send(refuse(removed.error(), name));
+    Response response;
+    response.status = 204;
+    reply.send(std::move(response));
+  };
+  parts_.control([&functions = parts_.functions, here = parts_.here,
+                  tenant = request.identity.tenant.uid, name = std::move(name),
+                  precondition = std::move(*precondition), answer]() mutable {
+    functions.remove(tenant, name, std::move(precondition), [here, answer](Result<void> removed) {
+      here([answer, removed = std::move(removed)] { answer(removed); });
+    });
+  });
+}
+
+}  // namespace orchid::gateway

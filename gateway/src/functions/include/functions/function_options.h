@@ -1,0 +1,19 @@
+// functions/function_options.h: what requests about functions ask for in header fields and query
+// parameters. Pure functions.
+#pragma once
+#include <optional>
+
+#include "foundation/result.h"
+#include "functions/function_registry.h"
+#include "http/request.h"
+
+namespace orchid::gateway {
+
+/// If-Match and If-None-Match. Errors: `bad_request`.
+[[nodiscard]] Result<Precondition> parse_precondition(const Request& request);
+
+/// The query parameter `concurrency`: how many calls of a function may run at once. Nothing: it is
+/// not there. Errors: `bad_request`.
+[[nodiscard]] Result<std::optional<unsigned>> parse_concurrency(const Request& request);
+
+}  // namespace orchid::gateway

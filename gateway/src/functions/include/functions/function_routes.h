@@ -1,0 +1,35 @@
+// functions/function_routes.h: /v1/functions: deploy, list, describe, delete, the module itself.
+#pragma once
+#include "foundation/task.h"
+#include "functions/function_service.h"
+#include "functions/published.h"
+#include "http/router.h"
+
+namespace orchid::gateway {
+
+/// Owned by its HTTP thread; outlives its router.
+class FunctionRoutes {
+ public:
+  struct Parts {
+    FunctionService& functions;  // on the control thread
+    Published<FunctionTable>& table;
+    CallRunner& runner;  // of this thread
+    Poster here;
+    Poster control;
+  };
+  explicit FunctionRoutes(Parts parts);
+  void add_to(Router& router);
+
+ private:
+  void put(Request& request, const Reply& reply);
+  void list(Request& request, const Reply& reply);
+  void get(Request& request, const Reply& reply);
+  void versions(Request& request, const Reply& reply);
+  void module(Request& request, const Reply& reply);
+  void remove(Request& request, const Reply& reply);
+
+  Parts parts_;
+  Published<FunctionTable>::Reader table_;
+};
+
+}  // namespace orchid::gateway

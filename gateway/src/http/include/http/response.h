@@ -1,0 +1,53 @@
+// http/response.h: one HTTP response as handlers make it, and its rendering.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "calls/call.h"
+
+namespace orchid::gateway {
+
+namespace content_type {
+constexpr std::string_view json = "application/json";
+constexpr std::string_view problem = "application/problem+json";
+constexpr std::string_view bytes = "application/octet-stream";
+constexpr std::string_view text = "text/plain; charset=utf-8";
+}  // namespace content_type
+
+/// The body is `text`, or `payload` where there is one.
+struct Response {
+  unsigned status = 200;
+  std::string_view content_type = content_type::json;  // a literal
+  std::string headers;                                 // whole lines, each with its CRLF
+  std::string text;
+  Payload payload;
+  bool close = false;
+
+  /// What could end the line early is left out of the value.
+  Response& with(std::string_view name, std::string_view value);
+  [[nodiscard]] std::size_t size() const {
+    return payload.keeper ? payload.bytes.size() : text.size();
+  }
+};
+
+[[nodiscard]] inline Response json_response(unsigned status, std::string body) {
+  Response response;
+  response.status = status;
+  response.text = std::move(body);
+  return response;
+}
+
+[[nodiscard]] std::string_view reason_phrase(unsigned status);
+
+/// What all responses of a connection have in common: "Server" and "Date" lines, and what is echoed
+/// to this request.
+struct ResponseFrame {
+  std::string_view common;  // whole lines
+  std::string_view echoed;  // whole lines
+  bool keep_alive = true;
+  std::uint8_t minor_version = 1;
+};
+/// Replaces `out` with status line and header, up to the empty line.
+void render_head(const Response& response, const ResponseFrame& frame, std::string& out);
+
+}  // namespace orchid::gateway

@@ -1,0 +1,190 @@
+#include "inspector/inspector.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <ranges>
+#include <string>
+
+#include "foundation/log.h"
+#include "foundation/sockets.h"
+
+namespace orchid::gateway {
+namespace {
+
+constexpr unsigned most_attempts = 2;
+constexpr std::chrono::milliseconds tick_interval{200};
+constexpr std::chrono::seconds start_again_after{1};
+// Without any server: a missing program does not come back by waiting longer.
+constexpr std::chrono::seconds server_within{3};
+
+}  // namespace
+
+Inspector::Inspector(boost::asio::io_context& control, const Clock& clock, Options options)
+    : control_(control), clock_(clock), options_(std::move(options)), timer_(control) {}
+
+Inspector::~Inspector() { end_server(); }
+
+void Inspector::start() {
+  owner_.adopt();
+  launch();
+  tick();
+}
+
+void Inspector::stop() {
+  stopped_ = true;
+  timer_.cancel();
+  end_server();
+  sent_.clear();
+  waiting_.clear();
+}
+
+Result<void> Inspector::start_server() {
+  auto ends = make_packet_pair();
+  if (!ends) return fail(std::move(ends.error()));
+  auto process = ServerProcess::start(options_.compiler,
+                                      {"--inspect-server", std::to_string(server_socket_number)},
+                                      ends->second.get());
+  if (!process) return fail(std::move(process.error()));
+  boost::asio::posix::stream_descriptor end(control_, ::dup(process->descriptor()));
+  server_.emplace(Server{std::move(*process),
+                         boost::asio::posix::stream_descriptor(control_, ends->first.release()),
+                         std::move(end)});
+  ++server_number_;
+  return {};
+}
+
+void Inspector::launch() {
+  auto started = start_server();
+  if (!started) {
+    ++failures_in_a_row_;
+    start_again_ = clock_.now() + start_again_after;
+    // Tried for as long as it takes, but said once a minute only.
+    if (failures_in_a_row_ % 60 == 1)
+      log::error("event=inspector_not_started reason=\"{}\"", started.error().message);
+    return;
+  }
+  log::info("event=inspector_started process={}", server_->process.pid());
+  watch_socket();
+  watch_process();
+  send_waiting();
+}
+
+void Inspector::end_server() { server_.reset(); }
+
+void Inspector::server_lost(const std::string& why) {
+  log::warn("event=inspector_lost reason=\"{}\" requests={}", why, sent_.size());
+  end_server();
+  ++restarts_;
+  ++failures_in_a_row_;
+  // Those that were sent go first again, in their order.
+  std::vector<Request> given_up;
+  for (auto& [id, where] : std::views::reverse(sent_)) {
+    if (where.attempts < most_attempts) {
+      waiting_.push_front(std::move(where));
+    } else {
+      given_up.push_back(std::move(where));
+    }
+  }
+  sent_.clear();
+  // One that always dies at once is not started in a tight loop.
+  const auto pause = failures_in_a_row_ > 3 ? start_again_after : std::chrono::seconds(0);
+  start_again_ = clock_.now() + pause;
+  if (pause.count() == 0) launch();
+  for (const Request& request : given_up)
+    request.done(fail(ErrorCode::unreachable,
+                      "the module inspector did not answer (" + why + "): try again"));
+}
+
+void Inspector::watch_socket() {
+  server_->socket.async_wait(
+      boost::asio::posix::stream_descriptor::wait_read,
+      [this, number = server_number_](const boost::system::error_code& error) {
+        if (error || stopped_ || !server_ || number != server_number_) return;
+        receive();
+      });
+}
+
+void Inspector::watch_process() {
+  server_->end.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                          [this, number = server_number_](const boost::system::error_code& error) {
+                            if (error || stopped_ || !server_ || number != server_number_) return;
+                            server_lost("its process ended");
+                          });
+}
+
+void Inspector::receive() {
+  const std::uint64_t number = server_number_;
+  while (server_ && number == server_number_) {
+    auto packet = receive_packet(server_->socket.native_handle(), false);
+    if (!packet) return server_lost(packet.error().message);
+    if (!*packet) return watch_socket();
+    auto message = parse_compiler_message((*packet)->text);
+    if (!message) return server_lost(message.error().message);
+    if (auto* manifest = std::get_if<InspectedManifest>(&*message)) {
+      answered(manifest->id, module::parse_manifest(manifest->manifest));
+    } else if (auto* rejected = std::get_if<InspectRejected>(&*message)) {
+      answered(rejected->id, fail(rejected->code, std::move(rejected->message)));
+    }
+  }
+}
+
+void Inspector::answered(std::uint64_t id, Result<module::Manifest> result) {
+  const auto found = sent_.find(id);
+  if (found == sent_.end()) return;
+  failures_in_a_row_ = 0;
+  Done done = std::move(found->second.done);
+  sent_.erase(found);
+  if (!result && result.error().code == ErrorCode::bad_request)
+    result.error().code = ErrorCode::module_rejected;
+  done(std::move(result));
+  send_waiting();
+}
+
+void Inspector::inspect(std::shared_ptr<const UniqueFd> module, Done done) {
+  owner_.assert_current();
+  if (waiting_.size() >= options_.most_waiting) {
+    done(fail(ErrorCode::no_capacity, "too many modules wait for inspection: try again later"));
+    return;
+  }
+  waiting_.push_back({.module = std::move(module), .done = std::move(done), .due = {}});
+  // While there is no server, a request waits for the next one as long as it would wait for an
+  // answer.
+  waiting_.back().due = clock_.now() + options_.answer_within;
+  send_waiting();
+}
+
+void Inspector::send_waiting() {
+  while (server_ && !waiting_.empty() && sent_.size() < options_.at_once) {
+    Request request = std::move(waiting_.front());
+    waiting_.pop_front();
+    ++request.attempts;
+    request.due = clock_.now() + options_.answer_within;
+    const std::uint64_t id = next_id_++;
+    const int module = request.module->get();
+    sent_.emplace(id, std::move(request));
+    if (auto sent = send_packet(server_->socket.native_handle(), encode(InspectRequest{.id = id}),
+                                {module});
+        !sent)
+      return server_lost(sent.error().message);
+  }
+}
+
+void Inspector::tick() {
+  const MonotonicTime now = clock_.now();
+  if (!server_ && now >= start_again_) launch();
+  const bool late = std::ranges::any_of(sent_, [&](const auto& s) { return s.second.due <= now; });
+  if (late) server_lost("no answer in time");
+  while (!server_ && failures_in_a_row_ > 0 && !waiting_.empty() && waiting_.front().due <= now) {
+    const Done done = std::move(waiting_.front().done);
+    waiting_.pop_front();
+    done(fail(ErrorCode::unreachable,
+              "orchid-compiler does not start: see the gateway's log, and try again"));
+  }
+  timer_.expires_after(tick_interval);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error && !stopped_) tick();
+  });
+}
+
+}  // namespace orchid::gateway

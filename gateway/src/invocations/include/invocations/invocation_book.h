@@ -1,0 +1,102 @@
+// invocations/invocation_book.h: the asynchronous invocations that have no durable outcome yet, and
+// what may happen to each. Plain data: no store, no thread; time is passed in.
+//
+//   queued ──start──► starting ──handed_over──► running ──ended──► ending ──stored──► (gone; the
+//   store knows it)
+//     ▲                  │                         │                  ▲
+//     └──────── no worker for it: requeue ◄────────┘                  │
+//     └───────────── cancel, deadline passed ─────────────────────────┘
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "calls/call.h"
+#include "store/records.h"
+
+namespace orchid::gateway {
+
+enum class InvocationState : std::uint8_t {
+  queued,    // durable, waiting for a slot
+  starting,  // has a slot; its input or its attempt is on the way from or to the store
+  running,   // handed to an HTTP thread's runner
+  ending,    // it has an outcome that is not durable yet
+};
+
+struct BookedInvocation {
+  InvocationRecord record;
+  std::shared_ptr<const FunctionVersion> version;
+  std::uint16_t entry = 0;
+  InvocationState state = InvocationState::queued;
+  std::size_t runner = 0;         // from `starting` on
+  bool cancel_requested = false;  // noticed at the next step
+  bool extra = false;             // a synchronous call that went on: it holds no slot
+  std::uint64_t place = 0;        // in the queue; kept when it comes back
+  bool held = false;              // queued, but its function has as many running as it may
+  ConcurrencyGate::Place gate_place = nullptr;  // once it may run
+};
+
+/// Owned by the control thread.
+class InvocationBook {
+ public:
+  struct Limits {
+    std::size_t queued = 100'000;  // more are refused
+    std::size_t running_per_runner = 64;
+    std::chrono::milliseconds pause_without_capacity{250};
+  };
+  InvocationBook(Limits limits, std::size_t runners);
+
+  /// Errors: `quota`.
+  [[nodiscard]] Result<void> check_room(std::size_t on_the_way) const;
+  void accept(BookedInvocation invocation);
+  /// A synchronous call that outlived its wait; it runs already.
+  void adopt_running(BookedInvocation invocation, std::size_t runner);
+  /// The oldest queued one, given a slot of the least busy runner; null when none can start now.
+  [[nodiscard]] BookedInvocation* start_next(MonotonicTime now);
+  /// Back from `starting`: it waits aside, in nobody's way, until it is let in.
+  void hold(BookedInvocation& invocation);
+  /// It may run now. Nothing happens when it does not wait any more.
+  void let_in(const std::string& id, ConcurrencyGate::Place place);
+  /// False: it was cancelled meanwhile, and is to be ended.
+  [[nodiscard]] bool hand_over(BookedInvocation& invocation);
+
+  enum class Cancelled : std::uint8_t { unknown, end_now, ask_runner, noted, too_late };
+  [[nodiscard]] Cancelled cancel(uid_t tenant, const std::string& id);
+  /// What the runner reported; true: it waits again, since no worker took it and time is left. Else
+  /// it is `ending`.
+  [[nodiscard]] bool ended(BookedInvocation& invocation, Outcome outcome, bool reached_worker,
+                           MonotonicTime now, UnixMillis wall_now);
+  /// From any state: an outcome that is to be stored.
+  void end(BookedInvocation& invocation);
+  /// The outcome is durable.
+  void stored(const std::string& id);
+  /// Queued ones whose deadline has passed. They are to be ended.
+  [[nodiscard]] std::vector<BookedInvocation*> expired(UnixMillis wall_now);
+
+  [[nodiscard]] BookedInvocation* find(const std::string& id);
+  [[nodiscard]] const BookedInvocation* find(uid_t tenant, const std::string& id) const;
+  [[nodiscard]] std::size_t queued_count() const { return queue_.size() + held_.size(); }
+  [[nodiscard]] std::size_t running_count() const { return invocations_.size() - queued_count(); }
+
+ private:
+  void enter_queue(BookedInvocation& invocation);
+  void leave_queue(const BookedInvocation& invocation);
+  void leave_slot(BookedInvocation& invocation);
+
+  Limits limits_;
+  std::unordered_map<std::string, BookedInvocation> invocations_;
+  std::map<std::uint64_t, BookedInvocation*> queue_;          // by place
+  std::map<std::uint64_t, BookedInvocation*> held_;           // the same
+  std::set<std::pair<UnixMillis, std::uint64_t>> deadlines_;  // of those in both, with place
+  std::vector<std::size_t> busy_;                             // slots in use, for each runner
+  std::uint64_t next_place_ = 1;
+  MonotonicTime paused_until_{};
+};
+
+}  // namespace orchid::gateway

@@ -1,0 +1,58 @@
+// invocations/invocation_routes.h: POST /v1/functions/N/invocations: the calls themselves,
+// synchronous and asynchronous.
+#pragma once
+#include "foundation/clock.h"
+#include "foundation/task.h"
+#include "functions/function_table.h"
+#include "functions/published.h"
+#include "http/metrics.h"
+#include "http/router.h"
+#include "invocations/async_invocations.h"
+#include "invocations/invocation_options.h"
+#include "invocations/sync_calls.h"
+
+namespace orchid::gateway {
+
+/// Owned by its HTTP thread; outlives its router and its connections.
+class InvocationRoutes final : public ClientWatcher {
+ public:
+  struct Parts {
+    SyncCalls& calls;         // of this thread
+    AsyncInvocations& async;  // on the control thread
+    Published<FunctionTable>& table;
+    ThreadMetrics& metrics;
+    const Clock& clock;
+    Poster here;
+    Poster control;
+    InvocationDefaults defaults;
+  };
+  explicit InvocationRoutes(Parts parts);
+  void add_to(Router& router);
+  void client_gone(std::uint64_t call) override { parts_.calls.caller_gone(call); }
+
+ private:
+  struct Accepted {
+    ResolvedEntry entry;
+    InvocationOptions options;
+    bool at_most_once = false;
+  };
+  void invoke(Request& request, const Reply& reply);
+  [[nodiscard]] Result<Accepted> judge(const Request& request);
+  void run(Request& request, const Reply& reply, Accepted accepted);
+  void submit(Request& request, const Reply& reply, Accepted accepted);
+  void answer(const Reply& reply, const std::string& function, MonotonicTime began,
+              SyncAnswer result);
+
+  Parts parts_;
+  Published<FunctionTable>::Reader table_;
+};
+
+/// The answer to a call that ended: its output, or a problem. Shared with those who ask for the
+/// output later.
+[[nodiscard]] Response outcome_response(const std::string& id, const std::string& function,
+                                        CallResult result);
+[[nodiscard]] CallResult result_of(const InvocationRecord& record, std::vector<std::byte> output);
+/// 202: the call goes on.
+[[nodiscard]] Response accepted_response(const std::string& id, StoredState state);
+
+}  // namespace orchid::gateway

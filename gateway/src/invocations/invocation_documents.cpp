@@ -1,0 +1,89 @@
+#include "invocations/invocation_documents.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "http/timestamp.h"
+
+namespace orchid::gateway {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string to_text(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+double milliseconds(std::chrono::nanoseconds time) {
+  return static_cast<double>(time.count()) / 1e6;
+}
+
+std::string_view tier_of(const CallTimings& timings) { return timings.quick_code ? "quick" : "o3"; }
+
+Json describe_invocation(const InvocationView& view) {
+  const InvocationRecord& record = view.record;
+  Json json{{"id", record.id},
+            {"function", record.function},
+            {"version", record.digest},
+            {"entry", record.entry},
+            {"mode", view.synchronous ? "sync" : "async"},
+            {"state", state_name(record.state)},
+            {"accepted", format_time(record.accepted)},
+            {"deadline", format_time(record.deadline)},
+            {"attempt", record.attempts}};
+  if (record.at_most_once) json["at_most_once"] = true;
+  if (record.state != StoredState::done) return json;
+  json["finished"] = record.finished ? Json(format_time(*record.finished)) : Json();
+  json["outcome"] = record.outcome ? Json(to_string(*record.outcome)) : Json();
+  if (!record.message.empty()) json["message"] = record.message;
+  if (!record.node.empty()) json["node"] = record.node;
+  if (record.lease != LeaseId{}) json["lease"] = to_string(record.lease);
+  json["output_size"] = record.output_size;
+  json["log_dropped"] = record.log_dropped;
+  json["timings_ms"] = {{"queue", milliseconds(record.timings.queue)},
+                        {"place", milliseconds(record.timings.place)},
+                        {"compile", milliseconds(record.timings.compile)},
+                        {"link", milliseconds(record.timings.link)},
+                        {"run", milliseconds(record.timings.run)}};
+  json["tier"] = tier_of(record.timings);
+  return json;
+}
+
+}  // namespace
+
+std::string_view state_name(StoredState state) {
+  switch (state) {
+    case StoredState::queued:
+      return "queued";
+    case StoredState::started:
+      return "running";
+    case StoredState::done:
+      return "done";
+  }
+  return "unknown";
+}
+
+std::string invocation_json(const InvocationView& view) {
+  return to_text(describe_invocation(view));
+}
+
+std::string invocation_list_json(const std::vector<InvocationView>& views) {
+  Json list = Json::array();
+  for (const InvocationView& view : views) list.push_back(describe_invocation(view));
+  return to_text({{"invocations", list}});
+}
+
+std::string server_timing(const CallTimings& t) {
+  std::string text;
+  text.reserve(128);
+  fmt::format_to(std::back_inserter(text),
+                 "queue;dur={:.3f}, place;dur={:.3f}, compile;dur={:.3f}, link;dur={:.3f}, "
+                 "run;dur={:.3f};desc={}",
+                 milliseconds(t.queue), milliseconds(t.place), milliseconds(t.compile),
+                 milliseconds(t.link), milliseconds(t.run), tier_of(t));
+  return text;
+}
+
+}  // namespace orchid::gateway

@@ -1,0 +1,70 @@
+#include "invocations/invocation_options.h"
+
+#include <algorithm>
+
+#include "http/request_options.h"
+#include "protocol/limits.h"
+
+namespace orchid::gateway {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::uint64_t longest_deadline_ms =
+    std::chrono::duration_cast<milliseconds>(limits::longest_deadline).count();
+
+}  // namespace
+
+Preferences parse_prefer(std::string_view value) {
+  Preferences preferences;
+  while (!value.empty()) {
+    std::string_view item = take_item(value, ',');
+    const std::string_view preference = take_item(item, ';');
+    if (preference == "respond-async") preferences.respond_async = true;
+    if (!preference.starts_with("wait=")) continue;
+    const auto wait = parse_digits(trim_blanks(preference.substr(5)));
+    if (wait && *wait <= longest_deadline_ms / 1000) preferences.wait = seconds(*wait);
+  }
+  return preferences;
+}
+
+Result<InvocationOptions> parse_invocation_options(const Request& request,
+                                                   const InvocationDefaults& defaults) {
+  InvocationOptions options;
+  const Preferences preferences = parse_prefer(request.header(Header::prefer));
+  options.respond_async = preferences.respond_async;
+  options.wait = preferences.wait ? milliseconds(*preferences.wait) : defaults.wait;
+  options.deadline =
+      options.respond_async ? defaults.async_deadline : std::max(defaults.deadline, options.wait);
+  if (request.headers.has(Header::orchid_deadline_ms)) {
+    auto deadline = parse_number(request.header(Header::orchid_deadline_ms),
+                                 {"Orchid-Deadline-Ms", 1, longest_deadline_ms});
+    if (!deadline) return fail(std::move(deadline.error()));
+    options.deadline = milliseconds(*deadline);
+  }
+  const std::string_view once = request.header(Header::orchid_at_most_once);
+  if (!once.empty() && once != "true" && once != "false")
+    return fail(ErrorCode::bad_request, "Orchid-At-Most-Once must be true or false");
+  options.at_most_once = once == "true";
+  if (request.headers.has(Header::idempotency_key)) {
+    const std::string_view key = request.header(Header::idempotency_key);
+    if (key.empty() || key.size() > 255)
+      return fail(ErrorCode::bad_request, "Idempotency-Key must have 1 to 255 characters");
+    options.idempotency_key = std::string(key);
+  }
+  return options;
+}
+
+Result<void> check_signature(std::string_view expected, const std::optional<std::string>& actual) {
+  if (expected.empty() || (actual && *actual == expected)) return {};
+  if (!actual)
+    return fail(ErrorCode::bad_request, "the caller expects the signature " +
+                                            std::string(expected) +
+                                            ", but the entry takes and gives plain bytes");
+  return fail(ErrorCode::bad_request, "the caller expects the signature " + std::string(expected) +
+                                          ", but the entry has " + *actual +
+                                          ": call it with these types");
+}
+
+}  // namespace orchid::gateway

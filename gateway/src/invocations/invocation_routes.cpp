@@ -1,0 +1,181 @@
+#include "invocations/invocation_routes.h"
+
+#include "http/problem.h"
+#include "invocations/invocation_documents.h"
+#include "protocol/limits.h"
+
+namespace orchid::gateway {
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+
+UnixMillis unix_millis(const Clock& clock) {
+  return duration_cast<milliseconds>(clock.wall_now().time_since_epoch()).count();
+}
+
+Response marked(Response response, bool replayed) {
+  if (replayed) response.with("Idempotency-Replayed", "true");
+  return response;
+}
+
+Response refuse(const Failure& failure, std::string_view function) {
+  Problem problem = problem_of_invocation(failure);
+  problem.function = function;
+  return to_response(problem);
+}
+
+}  // namespace
+
+Response accepted_response(const std::string& id, StoredState state) {
+  return std::move(json_response(202, "{\"id\":\"" + id + "\",\"state\":\"" +
+                                          std::string(state_name(state)) + "\"}\n")
+                       .with("Location", "/v1/invocations/" + id)
+                       .with("Orchid-Invocation", id)
+                       .with("Preference-Applied", "respond-async"));
+}
+
+Response outcome_response(const std::string& id, const std::string& function, CallResult result) {
+  Response response;
+  if (result.outcome == Outcome::ok) {
+    response.content_type = content_type::bytes;
+    response.payload = std::move(result.output);
+    response.headers.reserve(256);
+    response.with("Orchid-Invocation", id).with("Orchid-Outcome", "ok");
+  } else {
+    Problem problem = problem_of(result);
+    problem.invocation = id;
+    problem.function = function;
+    response = to_response(problem);
+  }
+  response.with("Server-Timing", server_timing(result.timings));
+  if (!result.node.empty()) response.with("Orchid-Node", result.node);
+  return response;
+}
+
+CallResult result_of(const InvocationRecord& record, std::vector<std::byte> output) {
+  CallResult result;
+  result.outcome = record.outcome.value_or(Outcome::worker_lost);
+  result.message = record.message;
+  result.node = record.node;
+  result.attempt = record.attempts;
+  result.timings = record.timings;
+  result.output = Payload::of(std::move(output));
+  return result;
+}
+
+InvocationRoutes::InvocationRoutes(Parts parts) : parts_(std::move(parts)), table_(parts_.table) {}
+
+void InvocationRoutes::add_to(Router& router) {
+  router.add(Method::post, "/v1/functions/{}/invocations",
+             {.is_invocation = true, .body = limits::input_size},
+             [this](Request& request, const Reply& reply) { invoke(request, reply); });
+}
+
+Result<InvocationRoutes::Accepted> InvocationRoutes::judge(const Request& request) {
+  auto reference = parse_function_reference(request.parameters[0]);
+  if (!reference) return fail(std::move(reference.error()));
+  auto entry = table_.get().resolve(request.identity.tenant.uid, *reference);
+  if (!entry) return fail(std::move(entry.error()));
+  const module::Manifest& manifest = entry->version->manifest;
+  if (auto checked = check_signature(request.header(Header::orchid_signature),
+                                     manifest.entries[entry->entry].signature);
+      !checked)
+    return fail(std::move(checked.error()));
+  auto options = parse_invocation_options(request, parts_.defaults);
+  if (!options) return fail(std::move(options.error()));
+  const bool once = options->at_most_once || !manifest.effects.empty();
+  return Accepted{.entry = std::move(*entry), .options = std::move(*options), .at_most_once = once};
+}
+
+void InvocationRoutes::invoke(Request& request, const Reply& reply) {
+  auto accepted = judge(request);
+  if (!accepted) {
+    reply.send(refuse(accepted.error(), request.parameters[0]));
+  } else if (accepted->options.respond_async || accepted->options.idempotency_key) {
+    submit(request, reply, std::move(*accepted));
+  } else {
+    run(request, reply, std::move(*accepted));
+  }
+}
+
+void InvocationRoutes::run(Request& request, const Reply& reply, Accepted accepted) {
+  const MonotonicTime now = parts_.clock.now();
+  const InvocationOptions& options = accepted.options;
+  // Who waits at least until the deadline gets the call's own end.
+  const bool to_the_end = options.wait >= options.deadline;
+  SyncRequest call{.tenant = request.identity.tenant.uid,
+                   .version = std::move(accepted.entry.version),
+                   .entry = accepted.entry.entry,
+                   .input = Payload::of(std::move(request.body)),
+                   .deadline = now + options.deadline,
+                   .wait_until = to_the_end ? MonotonicTime::max() : now + options.wait,
+                   .at_most_once = accepted.at_most_once};
+  parts_.metrics.calls_in_flight_started.add();
+  auto started = parts_.calls.start(
+      std::move(call), [this, reply, now, function = std::string(request.parameters[0])](
+                           SyncAnswer result) { answer(reply, function, now, std::move(result)); });
+  if (started) return reply.watch(*this, *started);
+  parts_.metrics.calls_in_flight_ended.add();
+  reply.send(refuse(started.error(), request.parameters[0]));
+}
+
+void InvocationRoutes::answer(const Reply& reply, const std::string& function, MonotonicTime began,
+                              SyncAnswer result) {
+  parts_.metrics.calls_in_flight_ended.add();
+  if (result.outlived) return reply.send(accepted_response(result.id, StoredState::started));
+  parts_.metrics.observe_invocation(
+      result.result.outcome, duration_cast<std::chrono::microseconds>(parts_.clock.now() - began));
+  reply.send(outcome_response(result.id, function, std::move(result.result)));
+}
+
+void InvocationRoutes::submit(Request& request, const Reply& reply, Accepted accepted) {
+  const InvocationOptions& options = accepted.options;
+  const UnixMillis now = unix_millis(parts_.clock);
+  AsyncSubmission submission{.tenant = request.identity.tenant.uid,
+                             .version = std::move(accepted.entry.version),
+                             .entry = accepted.entry.entry,
+                             .idempotency_key = options.idempotency_key,
+                             .at_most_once = accepted.at_most_once,
+                             .accepted = now,
+                             .deadline = now + options.deadline.count(),
+                             .input = Payload::of(std::move(request.body))};
+  const MonotonicTime until = parts_.clock.now() + options.wait;
+  const bool waits = !options.respond_async;
+  std::string function(request.parameters[0]);
+  auto send = [here = parts_.here, reply](Response response) {
+    here([reply, response = std::move(response)]() mutable { reply.send(std::move(response)); });
+  };
+  // From here on, everything runs on the control thread; the answer comes back here.
+  auto ended = [&async = parts_.async, send, function](const InvocationRecord& record,
+                                                       bool replayed) {
+    async.output(
+        record.id, [send, function, record, replayed](Result<std::vector<std::byte>> output) {
+          if (!output) return send(refuse(output.error(), function));
+          send(marked(outcome_response(record.id, function, result_of(record, std::move(*output))),
+                      replayed));
+        });
+  };
+  auto durable = [&async = parts_.async, send, function, ended, until,
+                  waits](Result<InsertedInvocation> inserted) {
+    if (!inserted) return send(refuse(inserted.error(), function));
+    const InvocationRecord& record = inserted->record;
+    const bool replayed = inserted->existed;
+    if (!waits) return send(marked(accepted_response(record.id, record.state), replayed));
+    async.wait(
+        record.tenant, record.id, until,
+        [send, ended, replayed, id = record.id](Result<std::optional<InvocationView>> view) {
+          if (view && *view && (*view)->record.state == StoredState::done)
+            return ended((*view)->record, replayed);
+          const bool known = view && *view;
+          send(marked(accepted_response(id, known ? (*view)->record.state : StoredState::queued),
+                      replayed));
+        });
+  };
+  parts_.control([&async = parts_.async, submission = std::move(submission),
+                  durable = std::move(durable)]() mutable {
+    async.submit(std::move(submission), std::move(durable));
+  });
+}
+
+}  // namespace orchid::gateway

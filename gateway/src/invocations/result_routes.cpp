@@ -1,0 +1,264 @@
+#include "invocations/result_routes.h"
+
+#include <algorithm>
+
+#include "http/problem.h"
+#include "http/request_options.h"
+#include "invocations/invocation_documents.h"
+#include "invocations/invocation_routes.h"
+
+namespace orchid::gateway {
+namespace {
+
+constexpr std::chrono::seconds longest_wait{60};
+constexpr std::size_t longest_list = 1000;
+
+Response refuse(const Failure& failure, const std::string& id) {
+  Problem problem = problem_of(failure);
+  problem.invocation = id;
+  return to_response(problem);
+}
+
+Response unknown(const std::string& id) {
+  return refuse(Failure{ErrorCode::not_found, "there is no invocation " + id +
+                                                  ", or it ended too long ago to be remembered"},
+                id);
+}
+
+/// Ends with `reply` unless there is an invocation.
+template <typename Use>
+ViewDone with_view(const Reply& reply, const std::string& id, const Use& use) {
+  return [reply, id, use](Result<std::optional<InvocationView>> view) {
+    if (!view) return reply.send(refuse(view.error(), id));
+    if (!*view) return reply.send(unknown(id));
+    use(**view);
+  };
+}
+
+Response cancel_asked(const std::string& id) {
+  return json_response(202, "{\"id\":\"" + id + "\",\"cancelling\":true}\n");
+}
+
+/// What all threads know, put together on the one that asked.
+struct Gathering {
+  std::vector<InvocationView> views;
+  std::size_t missing = 0;
+  std::size_t limit = 0;
+  std::optional<StoredState> state;
+  std::optional<Failure> failure;
+
+  void add(std::vector<InvocationView> more) {
+    for (InvocationView& view : more)
+      if (!state || view.record.state == *state) views.push_back(std::move(view));
+  }
+  [[nodiscard]] std::vector<InvocationView> newest() {
+    std::ranges::stable_sort(views, std::ranges::greater{},
+                             [](const InvocationView& v) { return v.record.accepted; });
+    if (views.size() > limit) views.resize(limit);
+    return std::move(views);
+  }
+};
+
+Result<std::optional<StoredState>> parse_state(std::string_view text) {
+  if (text.empty()) return std::optional<StoredState>{};
+  for (const StoredState state : {StoredState::queued, StoredState::started, StoredState::done})
+    if (text == state_name(state)) return std::optional(state);
+  return fail(ErrorCode::bad_request, "state must be queued, running or done");
+}
+
+}  // namespace
+
+void ResultRoutes::add_to(Router& router) {
+  const auto bind = [this](void (ResultRoutes::*handler)(Request&, const Reply&)) {
+    return
+        [this, handler](Request& request, const Reply& reply) { (this->*handler)(request, reply); };
+  };
+  router.add(Method::get, "/v1/invocations", {}, bind(&ResultRoutes::list));
+  router.add(Method::get, "/v1/invocations/{}", {}, bind(&ResultRoutes::get));
+  router.add(Method::delete_, "/v1/invocations/{}", {}, bind(&ResultRoutes::cancel));
+  router.add(Method::get, "/v1/invocations/{}/output", {}, bind(&ResultRoutes::output));
+  router.add(Method::get, "/v1/invocations/{}/logs", {}, bind(&ResultRoutes::logs));
+}
+
+const CallsPort* ResultRoutes::home(const std::string& id) const {
+  const auto number = parse_invocation_id(id);
+  if (!number) return nullptr;
+  const InvocationHome home = home_of(*number);
+  return home == control_home || home > parts_.threads.size() ? nullptr : &parts_.threads[home - 1];
+}
+
+void ResultRoutes::find(uid_t tenant, const std::string& id, MonotonicTime until,
+                        const ViewDone& done) {
+  const auto number = parse_invocation_id(id);
+  if (!number) return done(std::optional<InvocationView>{});
+  ViewDone back = [here = parts_.here, done](Result<std::optional<InvocationView>> view) {
+    here([done, view = std::move(view)]() mutable { done(std::move(view)); });
+  };
+  auto ask_control = [&async = parts_.async, control = parts_.control, tenant, id, until, back] {
+    control([&async, tenant, id, until, back] { async.wait(tenant, id, until, back); });
+  };
+  const CallsPort* port = home(id);
+  if (port == nullptr) return ask_control();
+  // A synchronous call is with its thread, until it outlives its caller.
+  port->post([calls = port->calls, tenant, number, until, back, ask_control] {
+    calls->wait(tenant, *number, until,
+                [back, ask_control](Result<std::optional<InvocationView>> view) {
+                  if (view && !*view) return ask_control();
+                  back(std::move(view));
+                });
+  });
+}
+
+void ResultRoutes::get(Request& request, const Reply& reply) {
+  const std::string id(request.parameters[0]);
+  MonotonicTime until{};
+  if (const std::string wait = query_parameter(request.query, "wait"); !wait.empty()) {
+    auto duration = parse_duration(wait);
+    if (!duration) return reply.send(refuse(duration.error(), id));
+    until = parts_.clock.now() + std::min<std::chrono::milliseconds>(*duration, longest_wait);
+  }
+  find(request.identity.tenant.uid, id, until,
+       with_view(reply, id, [reply](const InvocationView& view) {
+         reply.send(json_response(200, invocation_json(view)));
+       }));
+}
+
+void ResultRoutes::output(Request& request, const Reply& reply) {
+  const std::string id(request.parameters[0]);
+  auto fetch = [&async = parts_.async, control = parts_.control, here = parts_.here, reply,
+                id](const InvocationView& view) {
+    const InvocationRecord& record = view.record;
+    if (record.state != StoredState::done)
+      return reply.send(
+          refuse(Failure{ErrorCode::conflict, "invocation " + id +
+                                                  " has not ended: ask for /v1/invocations/" + id +
+                                                  "?wait=60s first"},
+                 id));
+    if (record.outcome != Outcome::ok)
+      return reply.send(outcome_response(id, record.function, result_of(record, {})));
+    if (view.synchronous) {
+      Problem problem = problem_of(Failure{
+          ErrorCode::not_found,
+          "invocation " + id +
+              " was synchronous: its output was the answer to its request, and is not kept"});
+      problem.status = 410;
+      problem.invocation = id;
+      return reply.send(to_response(problem));
+    }
+    control([&async, here, reply, record] {
+      async.output(record.id, [here, reply, record](Result<std::vector<std::byte>> output) {
+        here([reply, record, output = std::move(output)]() mutable {
+          if (!output) return reply.send(refuse(output.error(), record.id));
+          reply.send(
+              outcome_response(record.id, record.function, result_of(record, std::move(*output))));
+        });
+      });
+    });
+  };
+  find(request.identity.tenant.uid, id, {}, with_view(reply, id, fetch));
+}
+
+void ResultRoutes::logs(Request& request, const Reply& reply) {
+  const std::string id(request.parameters[0]);
+  const uid_t tenant = request.identity.tenant.uid;
+  auto send = [here = parts_.here, reply, id](Result<InvocationLog> log) {
+    here([reply, id, log = std::move(log)]() mutable {
+      if (!log) return reply.send(refuse(log.error(), id));
+      Response response;
+      response.content_type = content_type::text;
+      response.with("Orchid-Log-Complete", log->complete ? "true" : "false");
+      response.with("Orchid-Log-Dropped", std::to_string(log->dropped));
+      response.text = std::move(log->text);
+      reply.send(std::move(response));
+    });
+  };
+  auto fetch = [this, send, tenant, id](const InvocationView& view) {
+    if (!view.synchronous) {
+      parts_.control(
+          [&async = parts_.async, record = view.record, send] { async.log(record, send); });
+      return;
+    }
+    const CallsPort* port = home(id);
+    port->post([calls = port->calls, tenant, number = *parse_invocation_id(id), id, send] {
+      auto log = calls->log(tenant, number);
+      if (log) return send(std::move(*log));
+      send(fail(ErrorCode::not_found, "the log of " + id + " is gone"));
+    });
+  };
+  find(tenant, id, {}, with_view(reply, id, fetch));
+}
+
+void ResultRoutes::cancel_async(uid_t tenant, const std::string& id, const Reply& reply) {
+  parts_.control([&async = parts_.async, here = parts_.here, tenant, id, reply] {
+    async.cancel(tenant, id, [here, id, reply](Result<void> asked) {
+      here([id, reply, asked = std::move(asked)] {
+        reply.send(asked ? cancel_asked(id) : refuse(asked.error(), id));
+      });
+    });
+  });
+}
+
+void ResultRoutes::cancel(Request& request, const Reply& reply) {
+  const std::string id(request.parameters[0]);
+  const uid_t tenant = request.identity.tenant.uid;
+  const auto number = parse_invocation_id(id);
+  if (!number) return reply.send(unknown(id));
+  const CallsPort* port = home(id);
+  if (port == nullptr) return cancel_async(tenant, id, reply);
+  port->post([this, here = parts_.here, calls = port->calls, tenant, number, id, reply] {
+    const SyncCalls::Cancelled cancelled = calls->cancel(tenant, *number);
+    here([this, cancelled, tenant, id, reply] {
+      switch (cancelled) {
+        case SyncCalls::Cancelled::asked:
+          return reply.send(cancel_asked(id));
+        case SyncCalls::Cancelled::unknown:
+          return cancel_async(tenant, id, reply);
+        case SyncCalls::Cancelled::too_late:
+          break;
+      }
+      reply.send(
+          refuse(Failure{ErrorCode::conflict, "invocation " + id + " has ended already"}, id));
+    });
+  });
+}
+
+void ResultRoutes::list(Request& request, const Reply& reply) {
+  const uid_t tenant = request.identity.tenant.uid;
+  auto gathering = std::make_shared<Gathering>();  // shared by the answers that are awaited
+  gathering->limit = 100;
+  gathering->missing = parts_.threads.size() + 1;
+  if (const std::string text = query_parameter(request.query, "limit"); !text.empty()) {
+    auto limit = parse_number(text, {"limit", 1, longest_list});
+    if (!limit) return reply.send(refuse(limit.error(), ""));
+    gathering->limit = *limit;
+  }
+  auto state = parse_state(query_parameter(request.query, "state"));
+  if (!state) return reply.send(refuse(state.error(), ""));
+  gathering->state = *state;
+  auto arrived = [gathering, reply](Result<std::vector<InvocationView>> views) {
+    if (views) gathering->add(std::move(*views));
+    if (!views) gathering->failure = std::move(views.error());
+    if (--gathering->missing > 0) return;
+    reply.send(gathering->failure ? refuse(*gathering->failure, "")
+                                  : json_response(200, invocation_list_json(gathering->newest())));
+  };
+  for (const CallsPort& port : parts_.threads)
+    port.post([here = parts_.here, calls = port.calls, tenant, limit = gathering->limit, arrived] {
+      here([arrived, views = calls->list(tenant, limit)]() mutable { arrived(std::move(views)); });
+    });
+  InvocationFilter filter{.tenant = tenant, .limit = gathering->limit, .finished = std::nullopt};
+  if (*state) filter.finished = **state == StoredState::done;
+  parts_.control([&async = parts_.async, here = parts_.here, filter, arrived] {
+    async.list(filter, [here, arrived](Result<std::vector<InvocationRecord>> records) {
+      here([arrived, records = std::move(records)]() mutable {
+        if (!records) return arrived(fail(std::move(records.error())));
+        std::vector<InvocationView> views;
+        for (InvocationRecord& record : *records)
+          views.push_back({.record = std::move(record), .synchronous = false});
+        arrived(std::move(views));
+      });
+    });
+  });
+}
+
+}  // namespace orchid::gateway

@@ -1,0 +1,145 @@
+// server/session.h: one client connection: requests in, answers out, in order.
+#pragma once
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "foundation/clock.h"
+#include "foundation/units.h"
+#include "http/metrics.h"
+#include "http/problem.h"
+#include "http/reply.h"
+#include "http/router.h"
+#include "server/request_parser.h"
+#include "tenants/token_book.h"
+
+namespace orchid::gateway {
+
+using StreamSocket = boost::asio::generic::stream_protocol::socket;
+
+struct SessionLimits {
+  std::uint32_t header_bytes = 16 * 1024;
+  ByteCount discarded_body = 64_KiB;  // of a refused request: read, so that the connection lives on
+  std::chrono::milliseconds header_time{10'000};  // for the whole header
+  std::chrono::milliseconds body_time{10'000};    // for each `body_step`, and the rest
+  std::uint64_t body_step = 64 * 1024;
+  std::chrono::milliseconds idle_time{75'000};   // between requests
+  std::chrono::milliseconds write_time{30'000};  // without progress
+  std::chrono::milliseconds linger_time{2'000};
+};
+
+/// What all sessions of an HTTP thread share. Belongs to that thread.
+struct SessionHost {
+  using TakeConnection = std::function<void(
+      StreamSocket, boost::beast::http::request<boost::beast::http::string_body>, PeerIdentity)>;
+  const Router& router;
+  const TokenBook& tokens;
+  SessionLimits limits;
+  TakeConnection take_connection;
+  std::function<void(std::uint64_t session)> ended;
+  ThreadMetrics& metrics;
+  ByteCount body_memory{1ULL << 30};  // of all large bodies together
+  std::uint64_t body_bytes = 0;       // in use
+  bool draining = false;
+  MonotonicTime now{};   // of the last look at the clock: exact enough for time limits
+  std::string common{};  // header lines of all responses
+};
+
+/// Belongs to its HTTP thread; kept alive by its own asynchronous operations and by the replies
+/// that are due.
+class Session final : public AnswerSink, public std::enable_shared_from_this<Session> {
+ public:
+  Session(SessionHost& host, std::uint64_t id, StreamSocket socket, std::optional<uid_t> peer_uid);
+  void start();
+  /// Closes, or answers 408, when its time is over. Several times a second.
+  void check_time();
+  /// Closes if it waits for a request; else it closes after its answer.
+  void drain();
+  /// At the end of the process.
+  void abandon() { close(); }
+
+  void respond(std::uint64_t exchange, Response response) override;
+  void watch(std::uint64_t exchange, ClientWatcher& watcher, std::uint64_t call) override;
+
+ private:
+  enum class State : std::uint8_t {
+    reading_header,
+    reading_body,
+    handling,   // a handler has the request
+    answering,  // the answer is being sent
+    lingering,  // sent, and closed on our side; reads what the client still sends
+    closed,
+  };
+
+  // Reading: session.cpp.
+  void read_more();
+  void arrived(const boost::system::error_code& error, std::size_t bytes);
+  void process();
+  bool step();
+  bool parse_header();
+  bool parse_body();
+  void judge_header();
+  [[nodiscard]] std::optional<Response> refuse_message();
+  [[nodiscard]] std::optional<Response> find_route();
+  [[nodiscard]] std::optional<Response> authenticate();
+  [[nodiscard]] std::optional<Response> admit_body();
+  void take_body(std::optional<Response> refusal);
+  /// Counts a body of that size against the memory of all bodies together; a small one is free.
+  [[nodiscard]] std::optional<Response> charge_body(std::uint64_t size);
+  void dispatch();
+  void hand_over_connection();
+  void note_echoes();
+
+  // Answering: session_answer.cpp.
+  [[nodiscard]] Response refusal(const Failure& failure) const;
+  void answer(Response response);
+  void write_some();
+  void answered();
+  void linger();
+  void close();
+  void peer_gone(const boost::system::error_code& error);
+  void restart_parser();
+  void set_time(std::chrono::milliseconds time) { due_ = host_.now + time; }
+
+  SessionHost& host_;
+  std::uint64_t id_;
+  StreamSocket socket_;
+  std::optional<uid_t> peer_uid_;
+  State state_ = State::reading_header;
+  MonotonicTime due_;
+
+  std::vector<char> in_;
+  std::size_t begin_ = 0;  // of what is not parsed yet, in in_
+  std::size_t end_ = 0;
+  bool read_pending_ = false;
+  bool peer_closed_ = false;  // its sending side
+  bool processing_ = false;
+
+  std::optional<RequestParser> parser_;
+  Request request_;
+  const Route* route_ = nullptr;
+  std::optional<Response> refusal_;  // sent once the discarded body has been read
+  std::uint64_t charged_bytes_ = 0;  // of host_.body_bytes
+  std::uint64_t arrived_bytes_ = 0;  // of the body, since its time was set
+  std::uint64_t exchange_ = 0;       // counts the requests
+  ClientWatcher* watcher_ = nullptr;
+  std::uint64_t watched_call_ = 0;
+
+  Response response_;
+  std::string head_;
+  std::string echoes_;
+  std::size_t written_ = 0;
+  bool keep_alive_ = true;
+
+  std::string known_authorization_;  // the header that `known_identity_` came from
+  std::optional<PeerIdentity> known_identity_;
+};
+
+}  // namespace orchid::gateway

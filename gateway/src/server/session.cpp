@@ -1,0 +1,333 @@
+#include "server/session.h"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/beast/http/error.hpp>
+#include <cstring>
+#include <variant>
+
+#include "foundation/random.h"
+
+namespace orchid::gateway {
+namespace {
+
+namespace http = boost::beast::http;
+
+constexpr std::size_t first_buffer = 8 * 1024;
+constexpr std::size_t large_buffer = 256 * 1024;
+constexpr std::uint64_t large_body = 64 * 1024;
+
+bool equals_ignoring_case(std::string_view a, std::string_view b) {
+  return boost::beast::iequals({a.data(), a.size()}, {b.data(), b.size()});
+}
+
+}  // namespace
+
+Session::Session(SessionHost& host, std::uint64_t id, StreamSocket socket,
+                 std::optional<uid_t> peer_uid)
+    : host_(host), id_(id), socket_(std::move(socket)), peer_uid_(peer_uid), in_(first_buffer) {
+  set_time(host_.limits.header_time);
+  restart_parser();
+}
+
+void Session::start() { read_more(); }
+
+void Session::read_more() {
+  if (read_pending_ || state_ == State::closed) return;
+  if (peer_closed_) {
+    // Nothing more will come; what was asked before is still answered.
+    if (state_ == State::reading_header || state_ == State::reading_body) close();
+    return;
+  }
+  if (begin_ > 0) {
+    std::memmove(in_.data(), in_.data() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  if (charged_bytes_ > 0 && in_.size() < large_buffer) in_.resize(large_buffer);
+  if (end_ == in_.size()) {
+    // While a request is handled, a full buffer makes a client that sends ahead wait.
+    if (state_ != State::reading_header && state_ != State::reading_body) return;
+    in_.resize(in_.size() * 2);
+  }
+  read_pending_ = true;
+  socket_.async_read_some(
+      boost::asio::buffer(in_.data() + end_, in_.size() - end_),
+      [self = shared_from_this()](const boost::system::error_code& error, std::size_t bytes) {
+        self->arrived(error, bytes);
+      });
+}
+
+void Session::arrived(const boost::system::error_code& error, std::size_t bytes) {
+  read_pending_ = false;
+  if (state_ == State::closed) return;
+  if (error) return peer_gone(error);
+  host_.metrics.bytes_received.add(bytes);
+  if (state_ == State::lingering) {
+    begin_ = end_ = 0;
+    return read_more();
+  }
+  if (state_ == State::reading_body) {
+    arrived_bytes_ += bytes;
+    // Not for every byte: who sends one now and then would hold a large body's memory for ever.
+    if (arrived_bytes_ >= host_.limits.body_step) {
+      arrived_bytes_ = 0;
+      set_time(host_.limits.body_time);
+    }
+  }
+  // The header's time begins with its first byte.
+  if (state_ == State::reading_header && begin_ == end_ && !parser_->got_some())
+    set_time(host_.limits.header_time);
+  end_ += bytes;
+  process();
+}
+
+void Session::process() {
+  if (processing_) return;
+  processing_ = true;
+  while (step()) {
+  }
+  processing_ = false;
+  // Also while a handler works: so a client that goes away is noticed.
+  if (state_ != State::answering && state_ != State::closed) read_more();
+}
+
+bool Session::step() {
+  if (begin_ == end_) return false;
+  if (state_ == State::reading_header) return parse_header();
+  if (state_ == State::reading_body) return parse_body();
+  return false;
+}
+
+bool Session::parse_header() {
+  boost::beast::error_code error;
+  begin_ += parser_->put(boost::asio::const_buffer(in_.data() + begin_, end_ - begin_), error);
+  if (error == http::error::need_more) return false;
+  if (!error) {
+    if (parser_->is_header_done()) judge_header();
+    return true;
+  }
+  keep_alive_ = false;
+  route_ = nullptr;
+  Problem problem;
+  if (error == http::error::header_limit) {
+    problem = problem_of(Failure{
+        ErrorCode::too_large,
+        "the request's header is larger than " + to_string(ByteCount{host_.limits.header_bytes})});
+    problem.status = 431;
+  } else {
+    const bool repeated = parser_->defect() == RequestDefect::repeated_field;
+    problem = problem_of(
+        Failure{ErrorCode::bad_request, repeated ? "a header field that may come once came twice"
+                                                 : "this is not HTTP/1.1: " + error.message()});
+    if (error == http::error::bad_version) problem.status = 505;
+  }
+  answer(to_response(problem));
+  return true;
+}
+
+void Session::judge_header() {
+  keep_alive_ = parser_->keep_alive();
+  route_ = nullptr;
+  refusal_.reset();
+  note_echoes();
+  std::optional<Response> refused = refuse_message();
+  if (refused) {
+    keep_alive_ = false;
+  } else {
+    refused = find_route();
+    if (!refused) refused = admit_body();
+  }
+  if (!refused && route_->options.takes_connection) return hand_over_connection();
+  take_body(std::move(refused));
+}
+
+void Session::note_echoes() {
+  echoes_.clear();
+  const auto echo = [this](Header header, std::string_view name) {
+    const std::string_view value = request_.header(header);
+    if (!value.empty() && value.size() <= 256)
+      echoes_.append(name).append(": ").append(value).append("\r\n");
+  };
+  echo(Header::x_request_id, "X-Request-Id");
+  echo(Header::traceparent, "traceparent");
+}
+
+std::optional<Response> Session::refuse_message() {
+  const auto refuse = [](ErrorCode code, std::string why) {
+    return to_response(problem_of(Failure{code, std::move(why)}));
+  };
+  if (request_.minor_version == 1 && !request_.headers.has(Header::host))
+    return refuse(ErrorCode::bad_request, "an HTTP/1.1 request needs a Host field");
+  // Anything else would make two readers of the same bytes see different requests.
+  if (request_.headers.has(Header::transfer_encoding) &&
+      !equals_ignoring_case(request_.header(Header::transfer_encoding), "chunked"))
+    return refuse(ErrorCode::unsupported, "the only Transfer-Encoding known here is 'chunked'");
+  if (request_.headers.has(Header::expect) &&
+      !equals_ignoring_case(request_.header(Header::expect), "100-continue")) {
+    Problem problem =
+        problem_of(Failure{ErrorCode::bad_request, "the only Expect known here is '100-continue'"});
+    problem.status = 417;
+    return to_response(problem);
+  }
+  if (!split_target(request_.target, request_.path, request_.query))
+    return refuse(ErrorCode::bad_request, "the request's target is not a path like /v1/functions");
+  return std::nullopt;
+}
+
+std::optional<Response> Session::find_route() {
+  auto found = host_.router.find(request_.method, request_.path);
+  if (const auto* match = std::get_if<RouteMatch>(&found)) {
+    route_ = match->route;
+    request_.parameters = match->parameters;
+    if (route_->options.is_public) return std::nullopt;
+    return authenticate();
+  }
+  // Strangers are not told what is there.
+  if (auto refused = authenticate()) return refused;
+  if (const auto* other = std::get_if<MethodNotAllowed>(&found)) {
+    Problem problem =
+        problem_of(Failure{ErrorCode::bad_request, "this path takes " + other->allow});
+    problem.status = 405;
+    return std::move(to_response(problem).with("Allow", other->allow));
+  }
+  return to_response(problem_of(Failure{
+      ErrorCode::not_found, "there is nothing at " + request_.path + ": see /openapi.yaml"}));
+}
+
+std::optional<Response> Session::authenticate() {
+  const std::string_view authorization = request_.header(Header::authorization);
+  if (!known_identity_ || !equal_in_constant_time(known_authorization_, authorization)) {
+    auto identity = host_.tokens.authenticate({authorization, peer_uid_});
+    if (!identity) return refusal(identity.error());
+    known_authorization_ = authorization;
+    known_identity_ = std::move(*identity);
+  }
+  request_.identity = *known_identity_;
+  return std::nullopt;
+}
+
+std::optional<Response> Session::admit_body() {
+  const std::uint64_t limit = route_->options.body.value;
+  const auto length = parser_->content_length();
+  if (length && *length > limit)
+    return refusal(Failure{
+        ErrorCode::too_large,
+        limit == 0 ? "this request takes no body"
+                   : "the body has " + std::to_string(*length) + " bytes, and the limit is " +
+                         to_string(ByteCount{limit}) + " (" + std::to_string(limit) + " bytes)"});
+  return charge_body(length.value_or(0));
+}
+
+void Session::take_body(std::optional<Response> refused) {
+  if (parser_->is_done()) {
+    if (refused) return answer(std::move(*refused));
+    return dispatch();
+  }
+  const auto length = parser_->content_length();
+  const bool waits = request_.headers.has(Header::expect) && begin_ == end_;
+  if (refused) {
+    // A small body is read and dropped, so that the connection can go on; else it has to end.
+    const bool small = length && *length <= host_.limits.discarded_body.value && !waits;
+    if (!small || !keep_alive_) {
+      keep_alive_ = false;
+      return answer(std::move(*refused));
+    }
+    refusal_ = std::move(refused);
+    parser_->discard_body(*length);
+  } else {
+    parser_->accept_body(route_->options.body.value);
+    if (length) request_.body.reserve(*length);
+  }
+  state_ = State::reading_body;
+  arrived_bytes_ = 0;
+  set_time(host_.limits.body_time);
+  if (!waits) return;
+  constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+  boost::system::error_code error;
+  // A connection that cannot take 25 bytes now is not worth waiting for.
+  const std::size_t sent =
+      socket_.write_some(boost::asio::buffer(go_on.data(), go_on.size()), error);
+  if (error || sent != go_on.size()) close();
+}
+
+bool Session::parse_body() {
+  boost::beast::error_code error;
+  const std::size_t taken =
+      parser_->put(boost::asio::const_buffer(in_.data() + begin_, end_ - begin_), error);
+  begin_ += taken;
+  if (error && error != http::error::need_more) {
+    keep_alive_ = false;
+    if (parser_->defect() == RequestDefect::body_too_large) {
+      answer(refusal(Failure{ErrorCode::too_large,
+                             "the body is larger than " + to_string(route_->options.body)}));
+    } else {
+      answer(refusal(
+          Failure{ErrorCode::bad_request, "the body is not well formed: " + error.message()}));
+    }
+    return true;
+  }
+  // A chunked body does not say before how large it will be.
+  if (auto refused = charge_body(request_.body.size())) {
+    keep_alive_ = false;
+    answer(std::move(*refused));
+    return true;
+  }
+  if (parser_->is_done()) {
+    if (refusal_) {
+      answer(std::move(*refusal_));
+    } else {
+      dispatch();
+    }
+    return true;
+  }
+  return taken > 0 && !error;
+}
+
+std::optional<Response> Session::charge_body(std::uint64_t size) {
+  if (size <= std::max(large_body, charged_bytes_)) return std::nullopt;
+  const std::uint64_t more = size - charged_bytes_;
+  if (host_.body_bytes + more > host_.body_memory.value)
+    return refusal(Failure{ErrorCode::no_capacity,
+                           "too many large requests are being received: try again later"});
+  charged_bytes_ += more;
+  host_.body_bytes += more;
+  return std::nullopt;
+}
+
+void Session::dispatch() {
+  state_ = State::handling;
+  due_ = MonotonicTime::max();
+  ++exchange_;
+  route_->handler(request_, Reply(shared_from_this(), exchange_));
+}
+
+void Session::hand_over_connection() {
+  if (!equals_ignoring_case(request_.header(Header::upgrade), "websocket")) {
+    Problem problem = problem_of(
+        Failure{ErrorCode::bad_request, "executors connect here, with 'Upgrade: websocket'"});
+    problem.status = 426;
+    return take_body(std::move(to_response(problem).with("Upgrade", "websocket")));
+  }
+  if (begin_ != end_ || read_pending_ || !parser_->is_done()) {
+    keep_alive_ = false;
+    return answer(refusal(
+        Failure{ErrorCode::bad_request, "nothing may come behind the request before its answer"}));
+  }
+  http::request<http::string_body> upgrade;
+  upgrade.method(http::verb::get);
+  upgrade.target({request_.target.data(), request_.target.size()});
+  upgrade.version(10U + request_.minor_version);
+  for (std::size_t i = 0; i < request_.headers.size(); ++i) {
+    const HeaderFields::Field field = request_.headers.at(i);
+    upgrade.insert(boost::beast::string_view(field.name.data(), field.name.size()),
+                   boost::beast::string_view(field.value.data(), field.value.size()));
+  }
+  state_ = State::closed;
+  host_.metrics.observe_response(101);
+  host_.metrics.connections_closed.add();
+  host_.take_connection(std::move(socket_), std::move(upgrade), request_.identity);
+  host_.ended(id_);
+}
+
+}  // namespace orchid::gateway

@@ -1,0 +1,151 @@
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/socket_base.hpp>
+#include <utility>
+
+#include "server/session.h"
+
+namespace orchid::gateway {
+
+Response Session::refusal(const Failure& failure) const {
+  const bool invocation = route_ != nullptr && route_->options.is_invocation;
+  return to_response(invocation ? problem_of_invocation(failure) : problem_of(failure));
+}
+
+void Session::respond(std::uint64_t exchange, Response response) {
+  if (state_ != State::handling || exchange != exchange_) return;
+  answer(std::move(response));
+}
+
+void Session::watch(std::uint64_t exchange, ClientWatcher& watcher, std::uint64_t call) {
+  if (state_ != State::handling || exchange != exchange_) return;
+  watcher_ = &watcher;
+  watched_call_ = call;
+}
+
+void Session::answer(Response response) {
+  watcher_ = nullptr;
+  response_ = std::move(response);
+  keep_alive_ = keep_alive_ && !response_.close && !host_.draining;
+  render_head(response_,
+              {.common = host_.common,
+               .echoed = echoes_,
+               .keep_alive = keep_alive_,
+               .minor_version = request_.minor_version},
+              head_);
+  // The header says how long the body of a GET would be.
+  if (request_.method == Method::head) {
+    response_.text.clear();
+    response_.payload = {};
+  }
+  host_.metrics.observe_response(response_.status);
+  state_ = State::answering;
+  written_ = 0;
+  set_time(host_.limits.write_time);
+  write_some();
+}
+
+void Session::write_some() {
+  const auto* body = response_.payload.keeper
+                         ? reinterpret_cast<const char*>(response_.payload.bytes.data())
+                         : response_.text.data();
+  const std::size_t total = head_.size() + response_.size();
+  while (written_ < total) {
+    const std::size_t head_done = std::min(written_, head_.size());
+    const std::size_t body_done = written_ - head_done;
+    const std::array<boost::asio::const_buffer, 2> parts{
+        boost::asio::const_buffer(head_.data() + head_done, head_.size() - head_done),
+        boost::asio::const_buffer(body + body_done, response_.size() - body_done)};
+    boost::system::error_code error;
+    const std::size_t sent = socket_.write_some(parts, error);
+    if (error == boost::asio::error::would_block) {
+      socket_.async_wait(StreamSocket::wait_write,
+                         [self = shared_from_this()](const boost::system::error_code& failed) {
+                           if (self->state_ != State::answering) return;
+                           if (failed) return self->close();
+                           self->write_some();
+                         });
+      return;
+    }
+    if (error) return close();
+    written_ += sent;
+    host_.metrics.bytes_sent.add(sent);
+    set_time(host_.limits.write_time);
+  }
+  answered();
+}
+
+void Session::answered() {
+  response_ = {};  // an output in a worker's lane is given back here
+  host_.body_bytes -= std::exchange(charged_bytes_, 0);
+  if (!keep_alive_) return linger();
+  restart_parser();
+  state_ = State::reading_header;
+  set_time(begin_ == end_ ? host_.limits.idle_time : host_.limits.header_time);
+  // After an answer that came at once, the loop in process() goes on by itself.
+  process();
+}
+
+void Session::restart_parser() {
+  parser_.emplace(request_, host_.limits.header_bytes);
+  route_ = nullptr;
+  echoes_.clear();
+}
+
+void Session::linger() {
+  // Closing while the client still sends would make its kernel throw our answer away.
+  boost::system::error_code ignored;
+  socket_.shutdown(StreamSocket::shutdown_send, ignored);
+  state_ = State::lingering;
+  begin_ = end_ = 0;
+  set_time(host_.limits.linger_time);
+  if (peer_closed_) return close();
+  read_more();
+}
+
+void Session::peer_gone(const boost::system::error_code& error) {
+  if (watcher_ != nullptr) {
+    ClientWatcher& watcher = *std::exchange(watcher_, nullptr);
+    const std::uint64_t call = watched_call_;
+    close();
+    watcher.client_gone(call);
+    return;
+  }
+  // A client that has only closed its sending side still gets the answers to what it sent.
+  const bool owes = state_ == State::handling || state_ == State::answering;
+  if (error == boost::asio::error::eof && owes) {
+    peer_closed_ = true;
+  } else {
+    close();
+  }
+}
+
+void Session::close() {
+  if (state_ == State::closed) return;
+  state_ = State::closed;
+  response_ = {};
+  refusal_.reset();
+  host_.body_bytes -= std::exchange(charged_bytes_, 0);
+  boost::system::error_code ignored;
+  socket_.close(ignored);
+  host_.metrics.connections_closed.add();
+  host_.ended(id_);
+}
+
+void Session::check_time() {
+  if (host_.now < due_) return;
+  const bool waits_for_request =
+      state_ == State::reading_header && begin_ == end_ && !parser_->got_some();
+  if (waits_for_request || (state_ != State::reading_header && state_ != State::reading_body))
+    return close();
+  keep_alive_ = false;
+  answer(
+      refusal(Failure{ErrorCode::timed_out, "the request did not arrive in time: send it faster"}));
+}
+
+void Session::drain() {
+  if (state_ == State::reading_header && begin_ == end_ && !parser_->got_some()) close();
+}
+
+}  // namespace orchid::gateway

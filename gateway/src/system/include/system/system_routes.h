@@ -1,0 +1,61 @@
+// system/system_routes.h: the gateway itself: health, version, limits, hosts, metrics, its API
+// description.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "foundation/clock.h"
+#include "foundation/task.h"
+#include "foundation/units.h"
+#include "functions/function_table.h"
+#include "functions/published.h"
+#include "http/metrics.h"
+#include "http/router.h"
+#include "invocations/invocation_options.h"
+#include "reports/host_report.h"
+
+namespace orchid::gateway {
+
+/// Of the control thread, for /readyz and /metrics.
+struct ControlStatus {
+  bool inspector_up = false;
+  std::size_t executors_connected = 0;
+  std::uint64_t inspector_restarts = 0;
+  std::size_t async_queued = 0;
+  std::size_t async_running = 0;
+  std::string more_metrics;  // Prometheus text of the control thread's own
+};
+
+/// Owned by its HTTP thread; outlives its router.
+class SystemRoutes {
+ public:
+  struct Parts {
+    /// Calls back on this thread with what GET /v1/hosts says.
+    std::function<void(HostsAsked, std::function<void(std::string)>)> report_hosts;
+    std::function<ControlStatus()> control_status;  // on the control thread
+    Published<FunctionTable>& table;
+    const std::vector<const ThreadMetrics*>&
+        metrics;  // of all HTTP threads; constant once they run
+    const Clock& clock;
+    MonotonicTime started;
+    Poster here;
+    Poster control;
+    InvocationDefaults defaults;
+    std::size_t queued_limit = 0;
+    ByteCount worker_memory;
+  };
+  explicit SystemRoutes(Parts parts) : parts_(std::move(parts)) {}
+  void add_to(Router& router);
+
+ private:
+  void ready(const Reply& reply);
+  void hosts(const Request& request, const Reply& reply);
+  void metrics(const Reply& reply);
+  void limits(const Reply& reply);
+  void ask_control(std::function<void(ControlStatus)> done);
+
+  Parts parts_;
+};
+
+}  // namespace orchid::gateway
