@@ -5,13 +5,13 @@
 #include <csignal>
 #include <utility>
 
-#include "asking_thread.h"
 #include "foundation/clock.h"
 #include "foundation/files.h"
 #include "foundation/log.h"
-#include "line_writer.h"
-#include "options.h"
-#include "source_process.h"
+#include "process/asking_thread.h"
+#include "process/line_writer.h"
+#include "process/options.h"
+#include "process/source_process.h"
 
 int main(int argc, char** argv) {
   using namespace orchid;

@@ -1,5 +1,5 @@
-// source_process.h: the main thread of orchid-slurm: commands in, updates and reports out, and a
-// deadline on everything that libslurm does.
+// process/source_process.h: the main thread of orchid-slurm: commands in, updates and reports out,
+// and a deadline on everything that libslurm does.
 #pragma once
 #include <cstdint>
 #include <fstream>
@@ -7,13 +7,13 @@
 #include <optional>
 #include <string>
 
-#include "asking_thread.h"
 #include "cluster_poll.h"
 #include "foundation/clock.h"
 #include "inventory.h"
-#include "line_writer.h"
-#include "options.h"
 #include "poll_schedule.h"
+#include "process/asking_thread.h"
+#include "process/line_writer.h"
+#include "process/options.h"
 
 namespace orchid::slurm {
 

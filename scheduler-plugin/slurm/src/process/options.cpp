@@ -1,4 +1,4 @@
-#include "options.h"
+#include "process/options.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdint>

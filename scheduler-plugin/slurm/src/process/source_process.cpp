@@ -1,4 +1,4 @@
-#include "source_process.h"
+#include "process/source_process.h"
 
 #include <poll.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// line_writer.h: the way to the gateway: whole lines on one descriptor, also from an exit that
-// somebody else has called.
+// process/line_writer.h: the way to the gateway: whole lines on one descriptor, also from an exit
+// that somebody else has called.
 #pragma once
 #include <mutex>
 #include <string>

@@ -1,4 +1,4 @@
-#include "line_writer.h"
+#include "process/line_writer.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// asking_thread.h: the thread that speaks with libslurm, and may be stuck in it.
+// process/asking_thread.h: the thread that speaks with libslurm, and may be stuck in it.
 #pragma once
 #include <condition_variable>
 #include <mutex>

@@ -1,4 +1,4 @@
-// options.h: the command line of orchid-slurm.
+// process/options.h: the command line of orchid-slurm.
 #pragma once
 #include <chrono>
 #include <filesystem>

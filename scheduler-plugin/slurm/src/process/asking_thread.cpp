@@ -1,4 +1,4 @@
-#include "asking_thread.h"
+#include "process/asking_thread.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "line_writer.h"
+#include "process/line_writer.h"
 
 namespace orchid::slurm {
 
