@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "commands/command_line.h"
 #include "foundation/files.h"
-#include "terminal/command_line.h"
 
 int main(int argc, char** argv) {
   orchid::occupy_standard_descriptors();

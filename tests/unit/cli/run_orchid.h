@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "commands/command_line.h"
 #include "fake_gateway.h"
-#include "terminal/command_line.h"
 
 namespace orchid::cli {
 

@@ -1,4 +1,4 @@
-// terminal/command_line.h: from arguments to the command that they name.
+// commands/command_line.h: from arguments to the command that they name.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "terminal/command_line.h"
+#include "commands/command_line.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
