@@ -9,7 +9,7 @@ sys.path.insert(0, str(here))
 sys.dont_write_bytecode = True
 from tree import Tree  # noqa: E402 (found only after the line above)
 
-RULES = ("include_directions", "vendor_homes", "file_names", "leftovers", "file_size", "function_size", "headers", "layout",
+RULES = ("include_directions", "folder_graph", "vendor_homes", "file_names", "leftovers", "file_size", "function_size", "headers", "layout",
          "remote_memory", "test_waits", "failures_page", "links", "where_is", "pages")
 
 
