@@ -4,12 +4,11 @@
 #include <sys/types.h>
 
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "foundation/result.h"
-#include "foundation/unique_fd.h"
+#include "processes/child_process.h"
 #include "protocol/core_list.h"
 
 namespace orchid::site {
@@ -28,35 +27,10 @@ struct ExecutorStart {
   std::string token;                          // to be read at `token_number`; may be empty
 };
 
-/// Owned by the service's thread, the process's only one, which must outlive it: the kernel kills
-/// the executor, and with it all that it has started, when that thread ends. Killed at the end of
-/// this object's life, which alone waits for its end.
-class ExecutorProcess {
- public:
-  /// A process that is about to become the executor: in the job's control group and on its cores,
-  /// where the job's own processes may be in its way for long. Errors: `system`.
-  [[nodiscard]] static Result<ExecutorProcess> start(const ExecutorStart& start);
-  /// Readable when `started` can tell; -1: it has.
-  [[nodiscard]] int starting() const { return faults_.get(); }
-  /// Whether it has become the executor. Errors: `system`, with the step that failed.
-  [[nodiscard]] Result<void> started();
-  ExecutorProcess(ExecutorProcess&& other) noexcept;
-  ExecutorProcess& operator=(ExecutorProcess&&) = delete;
-  ~ExecutorProcess();
-
-  [[nodiscard]] pid_t pid() const { return pid_; }
-  /// A pidfd: readable once it has ended.
-  [[nodiscard]] int descriptor() const { return process_.get(); }
-  void send_signal(int number) const;
-  /// The wait status when it has ended. Never blocks.
-  [[nodiscard]] std::optional<int> reap();
-
- private:
-  ExecutorProcess(pid_t pid, UniqueFd process, UniqueFd faults)
-      : pid_(pid), process_(std::move(process)), faults_(std::move(faults)) {}
-  pid_t pid_ = 0;  // 0: reaped, or moved away
-  UniqueFd process_;
-  UniqueFd faults_;  // ends when it becomes the executor
-};
+/// A process that is about to become the executor: in the job's control group and on its cores,
+/// where the job's own processes may be in its way for long. The calling thread, the service's only
+/// one, must outlive it: the kernel kills the executor, and with it all that it has started, when
+/// that thread ends. Errors: `system`.
+[[nodiscard]] Result<processes::StartingChild> begin_executor(const ExecutorStart& start);
 
 }  // namespace orchid::site

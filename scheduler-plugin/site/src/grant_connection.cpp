@@ -1,8 +1,5 @@
 #include "grant_connection.h"
 
-#include <fmt/format.h>
-#include <sys/wait.h>
-
 #include <cerrno>
 #include <csignal>
 #include <utility>
@@ -14,11 +11,6 @@
 
 namespace orchid::site {
 namespace {
-
-std::string describe_end(int status) {
-  if (WIFEXITED(status)) return fmt::format("exit status {}", WEXITSTATUS(status));
-  return fmt::format("signal {}", WTERMSIG(status));
-}
 
 Result<std::string> read_token(const std::filesystem::path& file) {
   if (file.empty()) return std::string();
@@ -152,7 +144,7 @@ Result<SlotBook::Taken> GrantConnection::take_slot() {
 }
 
 void GrantConnection::start_came(MonotonicTime now) {
-  if (const auto started = executor_->started(); !started)
+  if (const auto started = executor_->report.outcome(); !started)
     return give_up_start(started.error(), now);
   if (left_at_) return;
   log::info(
@@ -160,13 +152,13 @@ void GrantConnection::start_came(MonotonicTime now) {
       "executor={} groups={}",
       peer_.uid, peer_.pid, step_.job, step_.step.empty() ? "batch" : step_.step,
       to_string(offer_->source), to_string(users_), to_core_text(cores_),
-      host_.folders.uid_of(*slot_), executor_->pid(), step_.groups.size());
+      host_.folders.uid_of(*slot_), executor_->process.pid(), step_.groups.size());
   if (step_.groups.empty())
     log::warn(
         "event=no_control_group job={} reason=\"Slurm makes none here: the executor is bound to "
         "the job's cores, but is not inside the job\"",
         step_.job);
-  tell(GrantTaken{executor_->pid(), cores_}, feed_writer_);
+  tell(GrantTaken{executor_->process.pid(), cores_}, feed_writer_);
   feed_writer_.reset();
 }
 
@@ -174,7 +166,7 @@ void GrantConnection::start_came(MonotonicTime now) {
 void GrantConnection::give_up_start(const Failure& why, MonotonicTime now) {
   host_.slots.forget_use(*slot_);
   left_at_ = now;
-  executor_->send_signal(SIGKILL);
+  executor_->process.send_signal(SIGKILL);
   refuse(Failure(why).while_doing("starting an executor"));
 }
 
@@ -190,23 +182,23 @@ Result<void> GrantConnection::start_in_slot(const SlotBook::Taken& slot) {
   }
   auto token = read_token(host_.configuration.token_file);
   if (!token) return fail(std::move(token.error()));
-  auto started = ExecutorProcess::start(
-      {.program = host_.configuration.executor,
-       .arguments = executor_arguments(host_.configuration,
-                                       {.offer = *offer_,
-                                        .owner = peer_.uid,
-                                        .users = users_,
-                                        .cores = cores_,
-                                        .state = host_.folders.state_of(slot.number),
-                                        .runtime = host_.folders.runtime_of(slot.number),
-                                        .lane_listen = host_.lane_listen,
-                                        .boot_id = host_.boot_id,
-                                        .has_feed = static_cast<bool>(feed)}),
-       .uid = host_.folders.uid_of(slot.number),
-       .cores = cores_,
-       .groups = step_.groups,
-       .feed = feed.get(),
-       .token = std::move(*token)});
+  auto started =
+      begin_executor({.program = host_.configuration.executor,
+                      .arguments = executor_arguments(
+                          host_.configuration, {.offer = *offer_,
+                                                .owner = peer_.uid,
+                                                .users = users_,
+                                                .cores = cores_,
+                                                .state = host_.folders.state_of(slot.number),
+                                                .runtime = host_.folders.runtime_of(slot.number),
+                                                .lane_listen = host_.lane_listen,
+                                                .boot_id = host_.boot_id,
+                                                .has_feed = static_cast<bool>(feed)}),
+                      .uid = host_.folders.uid_of(slot.number),
+                      .cores = cores_,
+                      .groups = step_.groups,
+                      .feed = feed.get(),
+                      .token = std::move(*token)});
   if (!started) return fail(std::move(started.error()).while_doing("starting an executor"));
   executor_.emplace(std::move(*started));
   return {};
@@ -222,19 +214,19 @@ void GrantConnection::leave(std::string_view why, MonotonicTime now) {
   if (!executor_ || left_at_) return;
   log::info("event=grant_leaves job={} reason=\"{}\"", step_.job, why);
   left_at_ = now;
-  executor_->send_signal(SIGTERM);
+  executor_->process.send_signal(SIGTERM);
 }
 
 void GrantConnection::executor_ended(MonotonicTime now) {
-  const auto status = executor_->reap();
-  if (!status) return;
+  const auto end = executor_->process.reap();
+  if (!end) return;
   const auto took = left_at_
                         ? std::chrono::duration_cast<std::chrono::milliseconds>(now - *left_at_)
                         : std::chrono::milliseconds(0);
   log::info("event=grant_ended job={} executor=\"{}\" asked={} milliseconds={}", step_.job,
-            describe_end(*status), left_at_ ? "yes" : "no", took.count());
-  ended_ = GrantClear{.in_order = left_at_.has_value() || *status == 0,
-                      .message = "orchid-executor ended with " + describe_end(*status)};
+            describe(*end), left_at_ ? "yes" : "no", took.count());
+  ended_ = GrantClear{.in_order = left_at_.has_value() || end->ok(),
+                      .message = "orchid-executor ended with " + describe(*end)};
   executor_.reset();
   clear_slot();
 }
@@ -250,7 +242,8 @@ void GrantConnection::clear_slot() {
 
 void GrantConnection::tick(MonotonicTime now) {
   if (socket_ && !offer_ && now - since_ >= offer_within) socket_.reset();
-  if (executor_ && left_at_ && now - *left_at_ >= leave_within) executor_->send_signal(SIGKILL);
+  if (executor_ && left_at_ && now - *left_at_ >= leave_within)
+    executor_->process.send_signal(SIGKILL);
   if (starting() >= 0 && !left_at_ && now - started_at_ >= start_within)
     give_up_start(system_failure(ErrorCode::timed_out, "becoming the program", ETIMEDOUT), now);
   if (slot_ && ended_) clear_slot();

@@ -68,8 +68,8 @@ class GrantConnection {
   [[nodiscard]] int socket() const { return socket_.get(); }
   [[nodiscard]] int peer() const { return socket_ ? peer_.descriptor.get() : -1; }
   [[nodiscard]] int answer() const { return inquiry_ ? inquiry_->descriptor() : -1; }
-  [[nodiscard]] int starting() const { return executor_ ? executor_->starting() : -1; }
-  [[nodiscard]] int executor() const { return executor_ ? executor_->descriptor() : -1; }
+  [[nodiscard]] int starting() const { return executor_ ? executor_->report.descriptor() : -1; }
+  [[nodiscard]] int executor() const { return executor_ ? executor_->process.descriptor() : -1; }
   /// Nothing of it is left.
   [[nodiscard]] bool is_over() const { return !socket_ && !slot_; }
   [[nodiscard]] uid_t uid() const { return peer_.uid; }
@@ -101,7 +101,7 @@ class GrantConnection {
   CoreList cores_;
   std::optional<SlurmInquiry> inquiry_;
   std::optional<std::uint32_t> slot_;  // until nothing runs under its uid any more
-  std::optional<ExecutorProcess> executor_;
+  std::optional<processes::StartingChild> executor_;
   MonotonicTime started_at_;              // its fork
   UniqueFd feed_writer_;                  // for the placeholder; until it is told
   std::optional<MonotonicTime> left_at_;  // when the executor was told to go

@@ -3,12 +3,12 @@
 
 #include <doctest/doctest.h>
 #include <sched.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <optional>
+
+#include "processes/child_process.h"
 
 namespace orchid::share {
 namespace {
@@ -27,35 +27,27 @@ CoreList own_cores() {
 /// /bin/sleep with such an environment; ends with its object.
 class Sleeper {
  public:
-  explicit Sleeper(std::vector<const char*> environment, std::optional<std::uint32_t> core = {},
+  explicit Sleeper(std::vector<std::string> environment, std::optional<std::uint32_t> core = {},
                    const char* title = "/bin/sleep") {
-    environment.push_back(nullptr);
-    pid_ = ::fork();
-    REQUIRE(pid_ >= 0);
-    if (pid_ == 0) {
-      if (core) {
-        cpu_set_t mask;
-        CPU_ZERO(&mask);
-        CPU_SET(*core, &mask);
-        ::sched_setaffinity(0, sizeof(mask), &mask);
-      }
-      const char* words[] = {title, "60", nullptr};
-      ::execve("/bin/sleep", const_cast<char* const*>(words),
-               const_cast<char* const*>(environment.data()));
-      ::_exit(127);
-    }
+    processes::ProgramStart program{.program = "/bin/sleep",
+                                    .arguments = {"60"},
+                                    .name = title,
+                                    .environment = std::move(environment)};
+    if (core) program.last_step = {.run = bind_to, .context = &*core};
+    auto started = processes::ChildProcess::start(program);
+    REQUIRE(started.has_value());
+    process_.emplace(std::move(*started));
   }
-  Sleeper(const Sleeper&) = delete;
-  Sleeper& operator=(const Sleeper&) = delete;
-  ~Sleeper() {
-    ::kill(pid_, SIGKILL);
-    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] pid_t pid() const { return process_->pid(); }
 
  private:
-  pid_t pid_ = -1;
+  static const char* bind_to(const void* core) noexcept {
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    CPU_SET(*static_cast<const std::uint32_t*>(core), &mask);
+    return ::sched_setaffinity(0, sizeof(mask), &mask) == 0 ? nullptr : "binding it";
+  }
+  std::optional<processes::ChildProcess> process_;
 };
 
 /// Looks until that process is seen; the exec may take a moment.

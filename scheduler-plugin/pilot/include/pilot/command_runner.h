@@ -23,9 +23,8 @@ enum class Inherited : std::uint8_t {
           // what a job has, whose programs submit others
 };
 
-/// `words[0]` is a path. The command is killed at the deadline, and left behind when it has not
-/// ended a second later. Any thread. Errors: `system`, `timed_out`,
-/// `too_large`.
+/// `words[0]` is a path. The command is killed at the deadline. Any thread. Errors: `system`,
+/// `timed_out`, `too_large`.
 [[nodiscard]] Result<CommandOutput> run_command(const std::vector<std::string>& words,
                                                 const std::string& input,
                                                 std::chrono::milliseconds deadline,
