@@ -7,7 +7,6 @@
 #include <dlfcn.h>
 #include <signal.h>
 #include <slurm/slurm.h>
-#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +25,7 @@ extern "C" {
 
 #include "foundation/tick_clock.h"
 #include "harness/bench.h"
+#include "processes/child_process.h"
 #include "share/core_usage.h"
 #include "share/job_processes.h"
 #include "share/share_offer.h"
@@ -81,29 +81,20 @@ class Plugin {
 class Step {
  public:
   explicit Step(int count) {
-    std::string id = "SLURM_JOB_ID=" + std::to_string(job);
-    std::string step = "SLURM_STEP_ID=3";
-    std::array<char*, 3> environment{id.data(), step.data(), nullptr};
-    std::string program = "/bin/sleep";
-    std::string time = "600";
-    std::array<char*, 3> words{program.data(), time.data(), nullptr};
+    const processes::ProgramStart sleeper{
+        .program = "/bin/sleep",
+        .arguments = {"600"},
+        .environment =
+            std::vector<std::string>{"SLURM_JOB_ID=" + std::to_string(job), "SLURM_STEP_ID=3"}};
     for (int i = 0; i < count; ++i) {
-      pid_t pid = -1;
-      if (::posix_spawn(&pid, program.c_str(), nullptr, nullptr, words.data(),
-                        environment.data()) != 0)
-        give_up("/bin/sleep cannot be started");
-      pids_.push_back(pid);
+      auto process = processes::ChildProcess::start(sleeper);
+      if (!process) give_up(process.error().message);
+      processes_.push_back(std::move(*process));
     }
-  }
-  Step(const Step&) = delete;
-  Step& operator=(const Step&) = delete;
-  ~Step() {
-    for (const pid_t pid : pids_) ::kill(pid, SIGKILL);
-    for (const pid_t pid : pids_) ::waitpid(pid, nullptr, 0);
   }
 
  private:
-  std::vector<pid_t> pids_;
+  std::vector<processes::ChildProcess> processes_;
 };
 
 /// A job has one hook with the option, so nothing that an earlier one has started is still running

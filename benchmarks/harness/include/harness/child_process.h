@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "foundation/result.h"
+#include "processes/child_process.h"
 
 namespace orchid::bench {
 
@@ -22,21 +23,19 @@ class ChildProcess {
     int core = -1;                         // pinned to it, unless negative
   };
   [[nodiscard]] static Result<ChildProcess> start(const Options& options);
-  ChildProcess(ChildProcess&& other) noexcept;
+  ChildProcess(ChildProcess&& other) noexcept = default;
   ChildProcess& operator=(ChildProcess&& other) noexcept;
-  ChildProcess(const ChildProcess&) = delete;
-  ChildProcess& operator=(const ChildProcess&) = delete;
-  ~ChildProcess();
+  ~ChildProcess() { stop(); }
 
-  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] pid_t pid() const { return process_.pid(); }
   /// SIGTERM, and SIGKILL when it is still there after `patience`.
   void stop(std::chrono::milliseconds patience = std::chrono::seconds(5));
   /// Its exit status, or 128 + signal. Errors: `timed_out`; it runs on then.
   [[nodiscard]] Result<int> wait(std::chrono::milliseconds patience);
 
  private:
-  explicit ChildProcess(pid_t pid) : pid_(pid) {}
-  pid_t pid_ = -1;
+  explicit ChildProcess(processes::ChildProcess process) : process_(std::move(process)) {}
+  processes::ChildProcess process_;
 };
 
 /// Runs a command to its end and returns what it printed on stdout. Errors: `system` (cannot
