@@ -4,10 +4,10 @@
 #include <thread>
 #include <utility>
 
-#include "core_binding.h"
 #include "foundation/log.h"
 #include "foundation/random.h"
-#include "scheduling.h"
+#include "processes/core_binding.h"
+#include "processes/scheduling.h"
 
 namespace orchid::executor {
 namespace {

@@ -10,21 +10,21 @@
 #include <string>
 #include <string_view>
 
-#include "bandwidth_governor.h"
-#include "child_watch.h"
-#include "code_service.h"
-#include "compiler_process.h"
+#include "bandwidth/bandwidth_governor.h"
+#include "code/code_service.h"
+#include "code/compiler_process.h"
+#include "code/object_store.h"
 #include "control_client.h"
-#include "core_feed.h"
-#include "grant.h"
-#include "host_claims.h"
-#include "lane_server.h"
-#include "lease_table.h"
-#include "object_store.h"
+#include "grant/core_feed.h"
+#include "grant/grant.h"
+#include "lanes/lane_server.h"
+#include "leases/host_claims.h"
+#include "leases/lease_table.h"
+#include "processes/child_watch.h"
 #include "supervisor_notice.h"
 #include "topology/host.h"
 #include "topology/power_meter.h"
-#include "worker_pool.h"
+#include "workers/worker_pool.h"
 
 namespace orchid::executor {
 

@@ -8,10 +8,10 @@
 
 #include "foundation/result.h"
 #include "foundation/units.h"
+#include "processes/scheduling.h"
 #include "protocol/control_messages.h"
 #include "protocol/core_list.h"
 #include "protocol/limits.h"
-#include "scheduling.h"
 
 namespace orchid::executor {
 

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <csignal>
 
-#include "child_process.h"
 #include "foundation/sockets.h"
+#include "processes/child_process.h"
 
 namespace orchid::executor {
 namespace {

@@ -13,16 +13,16 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
-#include "accessed_memory.h"
 #include "agent.h"
+#include "bandwidth/accessed_memory.h"
 #include "configuration.h"
-#include "core_binding.h"
 #include "fabric_probe.h"
 #include "foundation/files.h"
 #include "foundation/log.h"
 #include "foundation/tcp.h"
+#include "processes/core_binding.h"
+#include "processes/scheduling.h"
 #include "sandbox/confinement.h"
-#include "scheduling.h"
 #include "scratch.h"
 #include "topology/gpu_place.h"
 #include "topology/grant_group.h"

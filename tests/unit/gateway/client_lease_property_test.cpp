@@ -14,8 +14,8 @@
 #include <tuple>
 
 #include "foundation/log.h"
-#include "lease_table.h"
 #include "leases/client_leases.h"
+#include "leases/lease_table.h"
 
 namespace orchid::gateway {
 namespace {

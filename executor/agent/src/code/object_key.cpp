@@ -1,0 +1,26 @@
+#include "code/object_key.h"
+
+#include <fmt/format.h>
+#include <gnu/libc-version.h>
+
+#include "foundation/files.h"
+#include "orchid/function.h"
+#include "protocol/digest.h"
+
+namespace orchid::executor {
+
+std::string ObjectKey::name() const {
+  return digest_of(as_bytes(text)).substr(std::string_view("sha256:").size());
+}
+
+ObjectKey make_object_key(const std::string& module_digest, const CompilerReady& compiler,
+                          CompileTier tier) {
+  return {
+      fmt::format("module={}\ntriple={}\ncpu={}\nfeatures={}\nllvm={}\npipeline={}\ntier={}\nabi={}"
+                  "\nlibc={}\nlibstdc++={}\n",
+                  module_digest, compiler.triple, compiler.cpu, compiler.features, compiler.llvm,
+                  compiler.pipeline, to_string(tier), ORCHID_ABI_VERSION, ::gnu_get_libc_version(),
+                  __GLIBCXX__)};
+}
+
+}  // namespace orchid::executor

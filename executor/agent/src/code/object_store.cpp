@@ -1,0 +1,108 @@
+#include "code/object_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "foundation/files.h"
+#include "protocol/digest.h"
+
+namespace orchid::executor {
+namespace {
+
+// A file: this line, the digest of the object, the length of the key as 8 decimal digits, the key,
+// the object.
+constexpr std::string_view magic = "orchid object 1\n";
+constexpr std::size_t digest_size = 71;
+constexpr std::size_t length_digits = 8;
+constexpr ByteCount largest_object = 1_GiB;
+
+struct Parsed {
+  std::string_view digest;
+  std::string_view key;
+  std::span<const std::byte> object;
+};
+
+Result<Parsed> parse(std::span<const std::byte> file) {
+  const std::string_view text = as_text(file);
+  const std::size_t head = magic.size() + digest_size + length_digits;
+  const auto damaged = fail(ErrorCode::not_found, "damaged entry");
+  if (text.size() < head || !text.starts_with(magic)) return damaged;
+  std::size_t key_size = 0;
+  for (const char digit : text.substr(magic.size() + digest_size, length_digits)) {
+    if (digit < '0' || digit > '9') return damaged;
+    key_size = key_size * 10 + static_cast<std::size_t>(digit - '0');
+  }
+  if (key_size > text.size() - head) return damaged;
+  return Parsed{text.substr(magic.size(), digest_size), text.substr(head, key_size),
+                file.subspan(head + key_size)};
+}
+
+}  // namespace
+
+Result<ObjectStore> ObjectStore::open(Options options) {
+  if (auto made = make_private_directory(options.directory); !made)
+    return fail(std::move(made.error()).while_doing("opening the object store"));
+  ObjectStore store(std::move(options));
+  store.make_room();
+  return store;
+}
+
+std::filesystem::path ObjectStore::path_of(const ObjectKey& key) const {
+  return options_.directory / (key.name() + ".object");
+}
+
+Result<std::vector<std::byte>> ObjectStore::find(const ObjectKey& key) {
+  const std::filesystem::path path = path_of(key);
+  auto file = read_file(path, largest_object);
+  if (!file) return fail(ErrorCode::not_found, "not in the store");
+  const auto parsed = parse(*file);
+  std::error_code ignored;
+  if (!parsed || parsed->key != key.text || digest_of(parsed->object) != parsed->digest) {
+    std::filesystem::remove(path, ignored);
+    return fail(ErrorCode::not_found, "a damaged entry was removed");
+  }
+  std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now(), ignored);
+  return std::vector<std::byte>(parsed->object.begin(), parsed->object.end());
+}
+
+Result<void> ObjectStore::insert(const ObjectKey& key, std::span<const std::byte> object) {
+  std::string head(magic);
+  head += digest_of(object);
+  head += fmt::format("{:0{}}", key.text.size(), length_digits) + key.text;
+  std::vector<std::byte> file(head.size() + object.size());
+  std::memcpy(file.data(), head.data(), head.size());
+  std::ranges::copy(object, file.begin() + static_cast<std::ptrdiff_t>(head.size()));
+  if (file.size() > options_.capacity.value)
+    return fail(ErrorCode::too_large, "larger than the whole object store");
+  used_ += file.size();
+  if (used_ > options_.capacity.value) make_room(ByteCount{file.size()});
+  return write_cache_file(path_of(key), file);
+}
+
+void ObjectStore::make_room(ByteCount needed) {
+  struct Item {
+    std::filesystem::file_time_type used;
+    std::uintmax_t size;
+    std::filesystem::path path;
+  };
+  std::vector<Item> items;
+  std::uintmax_t total = needed.value;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(options_.directory, error)) {
+    if (entry.path().extension() != ".object") continue;
+    items.push_back({entry.last_write_time(error), entry.file_size(error), entry.path()});
+    total += items.back().size;
+  }
+  std::ranges::sort(items, {}, &Item::used);
+  for (const Item& item : items) {
+    if (total <= options_.capacity.value) break;
+    std::filesystem::remove(item.path, error);
+    total -= item.size;
+  }
+  used_ = total;
+}
+
+}  // namespace orchid::executor

@@ -1,0 +1,113 @@
+#include "lanes/lane_server.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "channels/packet_channel.h"
+#include "channels/secure_lane_channel.h"
+
+namespace orchid::executor {
+
+LaneServer::LaneServer(LaneServices& services, UniqueFd listener, UniqueFd remote)
+    : services_(services),
+      listener_(services.io, listener.release()),
+      remote_(services.io),
+      timer_(services.io) {
+  accept(Door::local);
+  if (!remote) return;
+  remote_.assign(remote.release());
+  accept(Door::remote);
+}
+
+void LaneServer::accept(Door door) {
+  auto& listener = door == Door::local ? listener_ : remote_;
+  listener.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                      [this, door, &listener](const boost::system::error_code& error) {
+                        if (error) return;
+                        while (true) {
+                          UniqueFd socket(::accept4(listener.native_handle(), nullptr, nullptr,
+                                                    SOCK_CLOEXEC | SOCK_NONBLOCK));
+                          if (!socket) break;
+                          if (closed_) continue;
+                          if (door == Door::local)
+                            admit(std::move(socket));
+                          else
+                            admit_remote(std::move(socket));
+                        }
+                        if (!watching_ && !sessions_.empty()) watch();
+                        accept(door);
+                      });
+}
+
+std::shared_ptr<LaneSession> LaneServer::make_session(std::optional<uid_t> uid) {
+  return std::make_shared<LaneSession>(
+      services_, uid, [this](LaneSession& over) { sessions_.erase(over.shared_from_this()); });
+}
+
+void LaneServer::admit(UniqueFd socket) {
+  const auto peer = peer_credentials(socket.get());
+  if (!peer) return;
+  auto session = make_session(peer->uid);
+  session->start(
+      std::make_unique<PacketChannel>(services_.io, std::move(socket), session->handlers()));
+  sessions_.insert(std::move(session));
+}
+
+void LaneServer::admit_remote(UniqueFd socket) {
+  const auto unclaimed = std::ranges::count_if(
+      sessions_, [](const auto& session) { return session->is_remote() && !session->lease(); });
+  if (static_cast<std::size_t>(unclaimed) >= strangers) return;
+  auto channel = transport::SecureChannel::accept(
+      std::move(socket), [this](std::string_view identity) -> std::optional<std::string> {
+        const auto lease = parse_lease_id(identity);
+        return lease ? services_.leases.secret_of(*lease) : std::nullopt;
+      });
+  if (!channel) return;
+  auto session = make_session(std::nullopt);
+  session->start(
+      std::make_unique<SecureLaneChannel>(services_.io, std::move(*channel), session->handlers()));
+  sessions_.insert(std::move(session));
+}
+
+void LaneServer::watch() {
+  watching_ = !sessions_.empty();
+  if (!watching_) return;
+  timer_.expires_after(watch_interval);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    const auto now = std::chrono::steady_clock::now();
+    // A session that ends leaves the set.
+    const std::vector<std::shared_ptr<LaneSession>> sessions(sessions_.begin(), sessions_.end());
+    for (const auto& session : sessions) session->watch(now);
+    watch();
+  });
+}
+
+void LaneServer::revoke(const LeaseId& lease, const Failure& why) {
+  const std::vector<std::shared_ptr<LaneSession>> sessions(sessions_.begin(), sessions_.end());
+  for (const auto& session : sessions)
+    if (session->lease() == lease) session->revoke(why);
+}
+
+void LaneServer::evict(const LeaseId& lease) {
+  const auto now = std::chrono::steady_clock::now();
+  const std::vector<std::shared_ptr<LaneSession>> sessions(sessions_.begin(), sessions_.end());
+  for (const auto& session : sessions)
+    if (session->lease() == lease) session->evict(now);
+}
+
+void LaneServer::evict_all() {
+  closed_ = true;
+  const auto now = std::chrono::steady_clock::now();
+  const std::vector<std::shared_ptr<LaneSession>> sessions(sessions_.begin(), sessions_.end());
+  for (const auto& session : sessions) session->evict(now);
+}
+
+void LaneServer::revoke_all(const Failure& why) {
+  const std::vector<std::shared_ptr<LaneSession>> sessions(sessions_.begin(), sessions_.end());
+  for (const auto& session : sessions) session->revoke(why);
+}
+
+}  // namespace orchid::executor

@@ -1,0 +1,51 @@
+// lanes/lane_server.h: where clients claim the workers of their leases: a Unix socket, and a TCP
+// port for clients of other hosts.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <unordered_set>
+
+#include "lanes/lane_session.h"
+
+namespace orchid::executor {
+
+/// Owned by the agent's thread.
+class LaneServer {
+ public:
+  /// How often running calls are looked at: deadlines are kept to about this.
+  static constexpr std::chrono::milliseconds watch_interval{10};
+
+  /// Connections from other hosts that have claimed nothing yet; more are cut off.
+  static constexpr std::size_t strangers = 64;
+
+  /// `remote`: a listening TCP socket; may be empty.
+  LaneServer(LaneServices& services, UniqueFd listener, UniqueFd remote);
+  /// Ends the sessions of that lease.
+  void revoke(const LeaseId& lease, const Failure& why);
+  void revoke_all(const Failure& why);
+  /// The cores of that lease's workers are taken back.
+  void evict(const LeaseId& lease);
+  /// All workers' cores are taken back, and nobody is admitted any more.
+  void evict_all();
+  [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }
+
+ private:
+  enum class Door { local, remote };
+  void accept(Door door);
+  void admit(UniqueFd socket);
+  void admit_remote(UniqueFd socket);
+  [[nodiscard]] std::shared_ptr<LaneSession> make_session(std::optional<uid_t> uid);
+  void watch();
+
+  LaneServices& services_;
+  boost::asio::posix::stream_descriptor listener_;
+  boost::asio::posix::stream_descriptor remote_;
+  boost::asio::steady_timer timer_;
+  bool watching_ = false;
+  bool closed_ = false;
+  std::unordered_set<std::shared_ptr<LaneSession>> sessions_;
+};
+
+}  // namespace orchid::executor

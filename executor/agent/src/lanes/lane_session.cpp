@@ -1,0 +1,330 @@
+#include "lanes/lane_session.h"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "foundation/log.h"
+#include "protocol/digest.h"
+
+namespace orchid::executor {
+namespace {
+constexpr std::chrono::milliseconds thread_interval{20};
+constexpr std::uint64_t spin_for_ever = 1ULL << 32;
+constexpr std::uint64_t spin_adaptively = 50;
+constexpr std::uint64_t no_call = ~std::uint64_t{0};
+constexpr const char* memory_message =
+    "the memory of the executor's grant, for all its processes together, was used up, and the "
+    "kernel chose this worker to end";
+constexpr std::size_t most_cancellations = 256;  // more than calls fit into a lane
+
+std::uint64_t spin_of(WaitMode wait) {
+  switch (wait) {
+    case WaitMode::hot:
+      return spin_for_ever;
+    case WaitMode::blocking:
+      return 0;
+    case WaitMode::adaptive:
+      break;
+  }
+  return spin_adaptively;
+}
+
+}  // namespace
+
+LaneSession::LaneSession(LaneServices& services, std::optional<uid_t> uid,
+                         std::function<void(LaneSession&)> ended)
+    : services_(services),
+      uid_(uid),
+      ended_(std::move(ended)),
+      claim_by_(std::chrono::steady_clock::now() + claim_within),
+      replacement_timer_(services.io) {}
+
+LaneChannel::Handlers LaneSession::handlers() {
+  return {[this](Packet& packet) { from_client(packet); }, [this] { end(); }};
+}
+
+void LaneSession::send(const LaneMessage& message, const std::vector<int>& descriptors) {
+  if (over_) return;
+  if (auto sent = client_->send(encode(message), descriptors); !sent) end();
+}
+
+void LaneSession::refuse(const Failure& failure) {
+  send(LaneRefused{failure.code, failure.message});
+  end();
+}
+
+void LaneSession::from_client(Packet& packet) {
+  const auto self = shared_from_this();
+  auto message = parse_lane_message(packet.text);
+  if (!message) return refuse(message.error());
+  if (const auto* wanted = std::get_if<LaneClaim>(&*message)) return claim(*wanted);
+  if (!lease_) return refuse({ErrorCode::denied, "the first message must be a claim"});
+  if (const auto* announced = std::get_if<LaneAnnounce>(&*message))
+    return announce(announced->digest);
+  if (const auto* code = std::get_if<LaneCode>(&*message);
+      code != nullptr && packet.descriptors.size() == 1)
+    return provide(code->digest, std::move(packet.descriptors.front()));
+  if (const auto* cancel = std::get_if<LaneCancel>(&*message)) {
+    if (cancellations_.size() == most_cancellations) cancellations_.erase(cancellations_.begin());
+    cancellations_.try_emplace(cancel->request);
+    return watch(std::chrono::steady_clock::now());
+  }
+  if (const auto* replace = std::get_if<LaneReplace>(&*message)) {
+    log::warn("event=worker_replaced lease={} reason=\"{}\"", to_string(*lease_), replace->reason);
+    if (worker_) worker_->kill(KillReason::unresponsive);
+    return;
+  }
+  refuse({ErrorCode::bad_request, "a message that clients do not send"});
+}
+
+void LaneSession::claim(const LaneClaim& message) {
+  if (lease_) return refuse({ErrorCode::bad_request, "a second claim on one connection"});
+  if (message.protocol != lane_protocol_version)
+    return refuse(
+        {ErrorCode::unsupported, "this executor speaks lane protocol 1; update the older side"});
+  const auto terms = services_.leases.claim({message.lease, message.secret, uid_});
+  if (!terms) return refuse(terms.error());
+  lease_ = message.lease;
+  client_terms_ = (*terms)->client;
+  memory_ = (*terms)->memory;
+  cores_ = (*terms)->cores_per_worker;
+  take_worker();
+}
+
+void LaneSession::take_worker() {
+  const auto taken = [weak = weak_from_this()](std::shared_ptr<WorkerProcess> worker) {
+    const auto self = weak.lock();
+    if (self == nullptr || self->over_) {
+      worker->kill(KillReason::released);
+      return;
+    }
+    self->took(std::move(worker));
+  };
+  if (uid_)
+    services_.workers.take(taken);
+  else
+    services_.workers.take_remote(taken);
+}
+
+void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
+  worker_ = std::move(worker);
+  connected_by_ = std::chrono::steady_clock::now() + limits::lease_claim;
+  loading_since_.reset();  // what its predecessor spent on a load is not its fault
+  loads_answered_ = 0;
+  services_.workers.on_end(*worker_, [weak = weak_from_this()](const ChildEvent& event) {
+    if (const auto self = weak.lock()) self->worker_ended(event);
+  });
+  // The gateway's own leases take what a worker is born with.
+  if (client_terms_) {
+    worker_->set_cores(cores_);
+    worker_->tell(Assign{.spin_us = spin_of(client_terms_->wait),
+                         .output_limit = limits::direct_size.value,
+                         .cores = cores_});
+    if (memory_.value != 0) worker_->limit_memory(memory_);
+  }
+  hand_over();
+}
+
+void LaneSession::hand_over() {
+  const transport::LaneDescriptors& lane = worker_->lane();
+  LaneClaimed claimed{.worker = worker_->id(),
+                      .pid = worker_->pid(),
+                      .core = -1,
+                      .generation = 1,
+                      .request_bytes = lane.geometry.request_bytes,
+                      .response_bytes = lane.geometry.response_bytes,
+                      .key = {}};
+  if (uid_)
+    return send(claimed, {lane.memory.get(), lane.wake_worker.get(), lane.wake_client.get()});
+  claimed.port = worker_->remote_lane().port;
+  claimed.key = worker_->remote_lane().key;
+  claimed.trusted_fabric = worker_->remote_lane().trusted_fabric;
+  send(claimed);
+}
+
+void LaneSession::worker_ended(const ChildEvent& event) {
+  LaneEnded ended = worker_->epitaph(event);
+  if (ended.outcome == Outcome::worker_lost && event.kind == ChildEvent::Kind::killed &&
+      event.value == SIGKILL && worker_->kill_reason() == KillReason::none &&
+      services_.memory_ran_out && services_.memory_ran_out())
+    ended.message = memory_message;
+  const bool spoiled = ended.request == 0 && worker_->kill_reason() == KillReason::none;
+  ++services_
+        .counters[spoiled ? "workers_spoiled" : "workers_" + std::string(to_string(ended.outcome))];
+  const std::shared_ptr<WorkerProcess> dead = std::exchange(worker_, nullptr);
+  cancellations_.clear();
+  if (over_) return;
+  if (evicted_) {
+    if (is_remote()) ended.log = dead->log_of(ended.request);
+    send(ended);
+    return end();  // what was to be loaded is loaded elsewhere
+  }
+  dead->fail_loads(ended.message);
+  const bool braking = brake_.braking();
+  const auto delay = brake_.after_death(std::chrono::steady_clock::now());
+  ended.replaced_in = delay;
+  if (is_remote()) ended.log = dead->log_of(ended.request);
+  send(ended);
+  if (delay.count() == 0) return take_worker();
+  if (!braking)
+    log::warn("event=workers_die_quickly lease={} last=\"{}\"", to_string(*lease_), ended.message);
+  replacement_timer_.expires_after(delay);
+  replacement_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+    const auto self = weak.lock();
+    if (!error && self != nullptr && !self->over_) self->take_worker();
+  });
+}
+
+void LaneSession::announce(const std::string& digest) {
+  if (!is_digest(digest))
+    return refuse({ErrorCode::bad_request, "a digest is sha256: and 64 hexadecimal digits"});
+  if (worker_ == nullptr)
+    return send(LaneRejected{digest, ErrorCode::no_capacity, "the worker is being replaced"});
+  if (const WorkerSlot* slot = worker_->find_slot(digest))
+    return send_slot(digest, *slot, {.file = nullptr, .source = CodeSource::worker}, {});
+  const auto done = [weak = weak_from_this(), digest](const Result<CodeService::Object>& object) {
+    if (const auto self = weak.lock()) self->load(digest, object);
+  };
+  if (!services_.code.find(digest, done)) send(LaneNeedCode{digest});
+}
+
+void LaneSession::provide(const std::string& digest, UniqueFd module) {
+  services_.code.compile(
+      digest, std::move(module),
+      [weak = weak_from_this(), digest](const Result<CodeService::Object>& object) {
+        if (const auto self = weak.lock()) self->load(digest, object);
+      });
+}
+
+void LaneSession::load(const std::string& digest, const Result<CodeService::Object>& object) {
+  if (over_) return;
+  if (!object) return send(LaneRejected{digest, object.error().code, object.error().message});
+  if (worker_ == nullptr)
+    return send(LaneRejected{digest, ErrorCode::no_capacity, "the worker is being replaced"});
+  worker_->load(digest, object->file->get(), object->tier,
+                [weak = weak_from_this(), digest, from = *object](const Result<WorkerSlot>& slot,
+                                                                  std::chrono::microseconds link) {
+                  const auto self = weak.lock();
+                  if (self == nullptr) return;
+                  if (slot)
+                    self->loaded(digest, from, *slot, link);
+                  else
+                    self->send(LaneRejected{digest, slot.error().code, slot.error().message});
+                });
+}
+
+void LaneSession::loaded(const std::string& digest, const CodeService::Object& object,
+                         const WorkerSlot& slot, std::chrono::microseconds link) {
+  send_slot(digest, slot, object, link);
+  if (object.tier != CompileTier::quick) return;
+  services_.code.when_better(digest, [weak = weak_from_this(), digest](const UniqueFd& better) {
+    const auto self = weak.lock();
+    if (self != nullptr && self->worker_ != nullptr) self->worker_->improve(digest, better.get());
+  });
+}
+
+void LaneSession::send_slot(const std::string& digest, const WorkerSlot& slot,
+                            const CodeService::Object& object, std::chrono::microseconds link) {
+  send(LaneSlot{.digest = digest,
+                .slot = slot.slot,
+                .generation = slot.generation,
+                .entries = slot.entries,
+                .compile_us = object.compile,
+                .link_us = link,
+                .source = object.source});
+}
+
+/// An idle worker that does not get on with its loads is killed. A busy one loads after its call.
+void LaneSession::watch_loads(MonotonicTime now, bool running) {
+  const bool gets_on =
+      running || !worker_->is_loading() || worker_->loads_answered() != loads_answered_;
+  loads_answered_ = worker_->loads_answered();
+  if (gets_on || !loading_since_) {
+    loading_since_ = gets_on ? std::nullopt : std::optional(now);
+  } else if (now - *loading_since_ >= limits::load_time) {
+    worker_->kill(KillReason::load);
+  }
+}
+
+void LaneSession::watch(MonotonicTime now) {
+  if (!lease_ && now >= claim_by_) return refuse({ErrorCode::timed_out, "no claim came"});
+  if (evicted_) evict(now);
+  if (over_ || worker_ == nullptr) return;
+  if (worker_->awaits_client() && now >= connected_by_) {
+    if (worker_->kill_reason() == KillReason::none)
+      log::warn("event=client_did_not_connect lease={} worker={}", to_string(*lease_),
+                worker_->id());
+    return worker_->kill(KillReason::no_client);
+  }
+  StatusPage& page = worker_->page();
+  const std::uint64_t word = page.state.load(std::memory_order_acquire);
+  watch_loads(now, run_state_of(word) == RunState::running);
+  if (run_state_of(word) != RunState::running) return;
+  if (now - threads_counted_ >= thread_interval) {
+    threads_counted_ = now;
+    if (worker_->thread_count() > limits::threads_per_worker)
+      return worker_->kill(KillReason::threads);
+  }
+  const std::uint64_t number = call_of(word);
+  if (const auto left = time_left(); left && left->count() <= 0) {
+    page.stop.store(number, std::memory_order_relaxed);
+    worker_->kill_if_running(number, KillReason::deadline);
+    return;
+  }
+  const auto cancelled = cancellations_.find(page.request_id.load(std::memory_order_relaxed));
+  if (cancelled == cancellations_.end()) return;
+  std::optional<MonotonicTime>& kill_at = cancelled->second;
+  if (!kill_at) {
+    page.stop.store(number, std::memory_order_relaxed);
+    kill_at = now + limits::cancel_grace;
+  } else if (now >= *kill_at) {
+    worker_->kill_if_running(number, KillReason::cancelled);
+  }
+}
+
+/// Of the running call; nothing: it has no deadline.
+std::optional<std::chrono::nanoseconds> LaneSession::time_left() const {
+  const StatusPage& page = worker_->page();
+  const std::uint64_t deadline = page.deadline_ns.load(std::memory_order_relaxed);
+  if (deadline == 0) return std::nullopt;
+  const std::uint64_t ticks = ticks_since(page.started_ticks.load(std::memory_order_relaxed));
+  return std::chrono::nanoseconds(
+             static_cast<std::int64_t>(std::min<std::uint64_t>(deadline, 1ULL << 60))) -
+         services_.rate.duration(ticks);
+}
+
+void LaneSession::evict(MonotonicTime now) {
+  if (over_) return;
+  if (std::exchange(evicted_, true) && worker_ != nullptr &&
+      worker_->kill_reason() != KillReason::none)
+    return;  // its end is on the way
+  if (worker_ == nullptr) return end();
+  const std::uint64_t word = worker_->page().state.load(std::memory_order_acquire);
+  if (run_state_of(word) == RunState::running) {
+    const std::uint64_t number = call_of(word);
+    if (!spared_) {
+      const auto left = time_left();
+      spared_ = left && *left < eviction_patience ? number : no_call;
+      evict_by_ = now + eviction_patience;
+    }
+    if (spared_ == number && now < evict_by_) return;
+    if (worker_->kill_if_running(number, KillReason::evicted)) return;
+  }
+  worker_->kill(KillReason::evicted);
+}
+
+void LaneSession::revoke(const Failure& why) { refuse(why); }
+
+void LaneSession::end() {
+  if (std::exchange(over_, true)) return;
+  const auto self = shared_from_this();
+  replacement_timer_.cancel();
+  // The worker holds this client's data and code: it is never given to another.
+  if (worker_ != nullptr) worker_->kill(KillReason::released);
+  if (lease_)
+    if (const auto closed = services_.leases.give_back(*lease_)) services_.lease_closed(*closed);
+  ended_(*this);
+}
+
+}  // namespace orchid::executor

@@ -1,0 +1,106 @@
+// lanes/lane_session.h: one client's claim on one worker: hands over the lane, loads code, watches
+// the calls, replaces the worker.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "channels/lane_channel.h"
+#include "code/code_service.h"
+#include "foundation/sockets.h"
+#include "lanes/replacement_brake.h"
+#include "leases/lease_table.h"
+#include "protocol/lane_messages.h"
+#include "workers/worker_pool.h"
+
+namespace orchid::executor {
+
+/// What all sessions share; outlives them.
+struct LaneServices {
+  boost::asio::io_context& io;
+  WorkerPool& workers;
+  CodeService& code;
+  LeaseTable& leases;
+  const TickRate& rate;
+  std::map<std::string, std::uint64_t>& counters;
+  std::function<void(const LeaseClosed&)> lease_closed;
+  /// Whether the kernel has ended a process of ours for want of memory since the last question;
+  /// may be empty: it cannot tell.
+  std::function<bool()> memory_ran_out = {};
+};
+
+/// Owned by the agent's thread, through LaneServer.
+class LaneSession : public std::enable_shared_from_this<LaneSession> {
+ public:
+  /// A call that has to end within this is not evicted.
+  static constexpr std::chrono::milliseconds eviction_patience{50};
+  /// How long a peer may take to claim a worker.
+  static constexpr std::chrono::seconds claim_within{5};
+  /// `uid`: of the client's process; nothing: it is on another host, and has proved that it knows
+  /// the secret of some lease. `ended`: once, when the session is to be dropped.
+  LaneSession(LaneServices& services, std::optional<uid_t> uid,
+              std::function<void(LaneSession&)> ended);
+  /// For the channel that `start` is given.
+  [[nodiscard]] LaneChannel::Handlers handlers();
+  void start(std::unique_ptr<LaneChannel> channel) { client_ = std::move(channel); }
+
+  /// Looks at the running call: deadline, cancellation. Called every few milliseconds.
+  void watch(MonotonicTime now);
+  [[nodiscard]] const std::optional<LeaseId>& lease() const { return lease_; }
+  [[nodiscard]] bool is_remote() const { return !uid_; }
+  /// The lease is over: tells the client and ends.
+  void revoke(const Failure& why);
+  /// The worker's cores are taken back: it ends, with the call that it runs, unless that has to end
+  /// at once anyway. The client hears `ended`, and then nothing more. `watch` asks again.
+  void evict(MonotonicTime now);
+
+ private:
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> time_left() const;
+  void watch_loads(MonotonicTime now, bool running);
+  void from_client(Packet& packet);
+  void claim(const LaneClaim& message);
+  void take_worker();
+  void took(std::shared_ptr<WorkerProcess> worker);
+  void hand_over();
+  void worker_ended(const ChildEvent& event);
+  void announce(const std::string& digest);
+  void provide(const std::string& digest, UniqueFd module);
+  void load(const std::string& digest, const Result<CodeService::Object>& object);
+  void loaded(const std::string& digest, const CodeService::Object& object, const WorkerSlot& slot,
+              std::chrono::microseconds link);
+  void send_slot(const std::string& digest, const WorkerSlot& slot,
+                 const CodeService::Object& object, std::chrono::microseconds link);
+  void send(const LaneMessage& message, const std::vector<int>& descriptors = {});
+  void refuse(const Failure& failure);
+  void end();
+
+  LaneServices& services_;
+  std::optional<uid_t> uid_;
+  std::function<void(LaneSession&)> ended_;
+  std::unique_ptr<LaneChannel> client_;
+  MonotonicTime claim_by_;
+  std::optional<LeaseId> lease_;
+  std::optional<ClientTerms> client_terms_;
+  ByteCount memory_;         // of its worker
+  std::uint32_t cores_ = 1;  // of its worker
+  std::shared_ptr<WorkerProcess> worker_;
+  MonotonicTime connected_by_;  // the client of another host, to that worker
+  bool over_ = false;
+  bool evicted_ = false;
+  std::optional<std::uint64_t> spared_;  // the call that may end; those behind it may not begin
+  MonotonicTime evict_by_;               // that call, too
+  /// Requests that are to be cancelled, and when to kill: once the function has been asked to stop.
+  std::map<std::uint64_t, std::optional<MonotonicTime>> cancellations_;
+  std::optional<MonotonicTime> loading_since_;  // without an answer, and without a call
+  std::uint64_t loads_answered_ = 0;
+  MonotonicTime threads_counted_;
+  boost::asio::steady_timer replacement_timer_;
+  ReplacementBrake brake_;
+};
+
+}  // namespace orchid::executor

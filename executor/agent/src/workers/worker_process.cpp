@@ -1,0 +1,343 @@
+#include "workers/worker_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <sstream>
+#include <utility>
+
+#include "foundation/files.h"
+#include "foundation/log.h"
+#include "protocol/digest.h"
+#include "protocol/limits.h"
+
+namespace orchid::executor {
+namespace {
+
+Outcome outcome_of(KillReason reason) {
+  switch (reason) {
+    case KillReason::deadline:
+      return Outcome::deadline_exceeded;
+    case KillReason::cancelled:
+      return Outcome::cancelled;
+    case KillReason::threads:
+      return Outcome::limit_exceeded;
+    case KillReason::nonsense:
+      return Outcome::function_crashed;
+    case KillReason::evicted:
+      return Outcome::evicted;
+    default:
+      return Outcome::worker_lost;
+  }
+}
+
+std::string_view message_of(KillReason reason) {
+  switch (reason) {
+    case KillReason::deadline:
+      return "the deadline passed; the function was stopped";
+    case KillReason::cancelled:
+      return "cancelled by the caller";
+    case KillReason::stopped:
+      return "somebody stopped the worker process (SIGSTOP); it was replaced";
+    case KillReason::unresponsive:
+      return "the worker did not answer; it was replaced";
+    case KillReason::no_client:
+      return "the client did not connect to its worker; it was replaced";
+    case KillReason::load:
+      return "loading a module did not end; the worker was replaced";
+    case KillReason::threads:
+      return "the function has more than 256 threads";
+    case KillReason::nonsense:
+      return "the function wrote to the worker's own socket";
+    case KillReason::evicted:
+      return "the owner of the worker's cores took them back";
+    default:
+      return "the worker was taken back";
+  }
+}
+
+}  // namespace
+
+Result<StatusPageMapping> StatusPageMapping::create() {
+  UniqueFd file(::memfd_create("orchid-status", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file || ::ftruncate(file.get(), status_page_bytes) != 0) return fail_errno("status page");
+  if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return fail_errno("seal a status page");
+  void* memory =
+      ::mmap(nullptr, status_page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  if (memory == MAP_FAILED) return fail_errno("mmap a status page");
+  auto* page = static_cast<StatusPage*>(memory);
+  page->stop.store(no_stop);
+  return StatusPageMapping(std::move(file), page);
+}
+
+StatusPageMapping::StatusPageMapping(StatusPageMapping&& other) noexcept
+    : file_(std::move(other.file_)), page_(std::exchange(other.page_, nullptr)) {}
+StatusPageMapping& StatusPageMapping::operator=(StatusPageMapping&& other) noexcept {
+  std::swap(file_, other.file_);
+  std::swap(page_, other.page_);
+  return *this;
+}
+StatusPageMapping::~StatusPageMapping() {
+  if (page_ != nullptr) ::munmap(page_, status_page_bytes);
+}
+
+WorkerProcess::WorkerProcess(std::uint64_t id, StatusPageMapping page,
+                             transport::LaneDescriptors lane, ByteCount data_limit)
+    : id_(id), page_(std::move(page)), lane_(std::move(lane)), data_limit_(data_limit) {}
+
+WorkerProcess::~WorkerProcess() { kill(KillReason::released); }
+
+void WorkerProcess::born(pid_t pid, UniqueFd pidfd, std::unique_ptr<PacketChannel> control) {
+  pid_ = pid;
+  pidfd_ = std::move(pidfd);
+  control_ = std::move(control);
+}
+
+void WorkerProcess::tell(const WorkerMessage& message, const std::vector<int>& descriptors) {
+  if (!control_ || !control_->send(encode(message), descriptors))
+    return;  // its end will be noticed
+  page().attention.fetch_add(1, std::memory_order_release);
+}
+
+const WorkerSlot* WorkerProcess::find_slot(const std::string& digest) {
+  const auto found = slots_.find(digest);
+  if (found == slots_.end()) return nullptr;
+  found->second.last_use = ++uses_;
+  return &found->second;
+}
+
+std::uint32_t WorkerProcess::choose_slot() {
+  if (slots_.size() + loads_.size() < modules_per_worker || slots_.empty()) return next_slot_++;
+  const auto oldest =
+      std::ranges::min_element(slots_, {}, [](const auto& s) { return s.second.last_use; });
+  const std::uint32_t slot = oldest->second.slot;
+  tell(Unload{slot});
+  improvements_.erase(slot);
+  slots_.erase(oldest);
+  return slot;
+}
+
+void WorkerProcess::load(const std::string& digest, int object, CompileTier tier, LoadDone done) {
+  const std::uint32_t slot = choose_slot();
+  loads_[slot] = {digest, tier, std::move(done)};
+  tell(Load{slot, next_generation_++, tier == CompileTier::quick}, {object});
+}
+
+void WorkerProcess::improve(const std::string& digest, int object) {
+  const auto found = slots_.find(digest);
+  if (found == slots_.end() || found->second.tier != CompileTier::quick) return;
+  found->second.tier = CompileTier::o3;
+  improvements_[found->second.slot] = digest;
+  tell(Improve{found->second.slot, found->second.generation}, {object});
+}
+
+bool WorkerProcess::take_answer(const WorkerMessage& message) {
+  const auto* improved = std::get_if<Improved>(&message);
+  if (improved == nullptr) return answer_load(message);
+  const auto answered = improvements_.extract(improved->slot);
+  if (answered.empty()) return false;
+  if (!improved->message.empty())
+    log::warn("event=code_not_improved worker={} module={} reason=\"{}\"", id_,
+              short_digest(answered.mapped()), improved->message);
+  return true;
+}
+
+bool WorkerProcess::answer_load(const WorkerMessage& message) {
+  const auto* loaded = std::get_if<Loaded>(&message);
+  const auto* failed = std::get_if<LoadFailed>(&message);
+  if (loaded == nullptr && failed == nullptr) return false;
+  auto pending = loads_.extract(loaded != nullptr ? loaded->slot : failed->slot);
+  if (pending.empty()) return false;
+  ++loads_answered_;
+  if (loaded != nullptr) {
+    WorkerSlot slot{loaded->slot, loaded->generation, loaded->entries, ++uses_,
+                    pending.mapped().tier};
+    slots_[pending.mapped().digest] = slot;
+    pending.mapped().done(std::move(slot), std::chrono::microseconds(loaded->link_us));
+  } else {
+    pending.mapped().done(fail(ErrorCode::module_rejected, failed->message), {});
+  }
+  return true;
+}
+
+void WorkerProcess::fail_loads(const std::string& why) {
+  // Only what the module's own code did is its fault. A kill from outside, or what an earlier call
+  // left behind, is worth another try.
+  const auto words = static_cast<LastWords>(page().last_words.load());
+  Failure failure{ErrorCode::unreachable, "the worker was lost while it loaded the module"};
+  if (kill_reason_ == KillReason::load)
+    failure = {
+        ErrorCode::module_rejected,
+        fmt::format("loading the module took longer than {} s: does a static initialiser not "
+                    "end?",
+                    limits::load_time.count())};
+  else if (words == LastWords::signal || words == LastWords::exited)
+    failure = {ErrorCode::module_rejected, "loading the module ended the worker: " + why};
+  for (auto& [slot, pending] : std::exchange(loads_, {})) pending.done(fail(failure), {});
+}
+
+RunningLog WorkerProcess::log_of(std::uint64_t request) const {
+  auto descriptors = transport::duplicate(lane_);
+  if (!descriptors) return {};
+  const auto lane = transport::LocalLaneClient::attach(std::move(*descriptors));
+  if (!lane) return {};
+  RunningLog log = lane->running_log(request);
+  if (log.text.size() > ended_log_bytes) {
+    log.dropped += log.text.size() - ended_log_bytes;
+    log.text.resize(ended_log_bytes);
+  }
+  return log;
+}
+
+unsigned WorkerProcess::thread_count() const {
+  const auto content = read_file("/proc/" + std::to_string(pid_) + "/stat", 4_KiB);
+  if (!content) return 0;
+  std::string text(as_text(*content));
+  text.erase(0, text.rfind(')') + 1);  // the name may hold anything
+  std::istringstream fields(text);
+  std::string field;
+  for (int skipped = 0; skipped < 17; ++skipped) fields >> field;  // threads are the 20th of all
+  unsigned count = 0;
+  return fields >> count ? count : 0;
+}
+
+void WorkerProcess::limit_memory(ByteCount data) const {
+  // What the program itself has mapped and what UCX takes comes on top, as at its birth.
+  rlimit64 now{};
+  if (::prlimit64(pid_, RLIMIT_DATA, nullptr, &now) != 0) return;
+  const std::uint64_t mapped =
+      now.rlim_cur > data_limit_.value ? now.rlim_cur - data_limit_.value : 0;
+  const std::uint64_t wanted = mapped + data.value;
+  if (wanted >= now.rlim_cur) return;
+  const rlimit64 less{wanted, wanted};
+  if (::prlimit64(pid_, RLIMIT_DATA, &less, nullptr) != 0)
+    log::warn("event=memory_not_limited worker={} reason=\"{}\"", id_, std::strerror(errno));
+}
+
+bool WorkerProcess::kill_if_running(std::uint64_t number, KillReason reason) {
+  auto expected = pack_state(number, RunState::running);
+  if (!page().state.compare_exchange_strong(expected, pack_state(number, RunState::killed)))
+    return false;
+  kill(reason);
+  return true;
+}
+
+void WorkerProcess::kill(KillReason reason) {
+  if (!pidfd_) return;
+  if (kill_reason_ == KillReason::none) kill_reason_ = reason;
+  make_sure_of_its_end();
+}
+
+void WorkerProcess::hold() {
+  if (held_ || !pidfd_) return;
+  held_ = ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGSTOP, nullptr, 0) == 0;
+}
+
+void WorkerProcess::go_on() {
+  if (!held_) return;
+  ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGCONT, nullptr, 0);
+  held_ = false;
+}
+
+const std::string* WorkerProcess::module_at(std::uint32_t slot) const {
+  const auto found =
+      std::ranges::find_if(slots_, [slot](const auto& item) { return item.second.slot == slot; });
+  return found == slots_.end() ? nullptr : &found->first;
+}
+
+void WorkerProcess::make_sure_of_its_end() {
+  if (pidfd_) ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+}
+
+/// As the worker's last words have it, which may be anything.
+std::string WorkerProcess::last_place() const {
+  char place[sizeof(StatusPage::place)] = {};
+  std::memcpy(place, page().place, sizeof(place) - 1);
+  return place;
+}
+
+std::string WorkerProcess::describe_signal(int number) const {
+  const StatusPage& seen = page();
+  const std::string place = last_place();
+  std::string text =
+      fmt::format("the function was ended by signal {} ({})", number, ::strsignal(number));
+  if (seen.last_words.load() != static_cast<std::uint32_t>(LastWords::signal)) return text;
+  if (seen.stack_overflow.load() != 0) text = "the function overflowed its stack of 8 MiB";
+  if (!place.empty()) text += fmt::format(" in {}", place);
+  if (number == SIGSEGV && seen.stack_overflow.load() == 0)
+    text += fmt::format(", at address {:#x}", seen.address.load());
+  return text;
+}
+
+void WorkerProcess::explain_end(LaneEnded& ended, const ChildEvent& event) const {
+  const StatusPage& seen = page();
+  const auto words = static_cast<LastWords>(seen.last_words.load());
+  const std::uint32_t refused = seen.refused.load();
+  if (words == LastWords::exited && event.kind == ChildEvent::Kind::exited) {
+    ended.outcome = Outcome::function_exited;
+    ended.exit_status = seen.code.load();
+    ended.message = fmt::format("the function called exit({})", ended.exit_status);
+  } else if (event.kind == ChildEvent::Kind::exited && words == LastWords::none) {
+    ended.outcome = Outcome::function_exited;
+    ended.exit_status = event.value;
+    ended.message = fmt::format("the function ended its process with status {}", event.value);
+  } else if (event.kind == ChildEvent::Kind::exited && words == LastWords::failed) {
+    ended.message = last_place();  // not the function's doing: the outcome stays worker_lost
+  } else if (event.kind == ChildEvent::Kind::killed && words == LastWords::none &&
+             event.value == SIGKILL) {
+    ended.message = "the worker process was killed from outside";
+  } else {
+    ended.outcome = Outcome::function_crashed;
+    ended.signal = event.value;
+    ended.message = describe_signal(event.value);
+  }
+  const bool crashed = ended.outcome == Outcome::function_crashed;
+  if (crashed && (refused & (refused_memory | refused_output)) != 0) {
+    ended.outcome = Outcome::limit_exceeded;
+    ended.message = ((refused & refused_memory) != 0
+                         ? "the memory limit was reached and the function did not check for it: "
+                         : "the output limit was reached and the function did not check for it: ") +
+                    ended.message;
+  }
+}
+
+LaneEnded WorkerProcess::epitaph(const ChildEvent& event) const {
+  const StatusPage& seen = page();
+  LaneEnded ended;
+  const RunState state = run_state_of(seen.state.load());
+  if (kill_reason_ != KillReason::none) {
+    ended.outcome = outcome_of(kill_reason_);
+    ended.message = message_of(kill_reason_);
+  }
+  if (state == RunState::idle) {
+    const auto words = static_cast<LastWords>(seen.last_words.load());
+    if (words == LastWords::spoiled || words == LastWords::failed) {
+      ended.message = last_place();
+    } else if (words == LastWords::signal && event.kind == ChildEvent::Kind::killed) {
+      ended.message = describe_signal(
+          event.value);  // between two calls: a thread that was left running, a static initialiser
+    } else if (kill_reason_ == KillReason::none) {
+      ended.message = "the worker " + describe(event);
+    } else if (kill_reason_ == KillReason::evicted) {
+      // It was not asked before, and may have been about to publish an answer. If the client has
+      // that, it does not look for this request.
+      ended.request = seen.request_id.load();
+      ended.started = ended.request != 0;
+    }
+    return ended;
+  }
+  ended.request = seen.request_id.load();
+  ended.started = true;
+  if (kill_reason_ == KillReason::none) explain_end(ended, event);
+  return ended;
+}
+
+}  // namespace orchid::executor

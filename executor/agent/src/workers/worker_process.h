@@ -1,0 +1,176 @@
+// workers/worker_process.h: one worker as its agent sees it.
+#pragma once
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "channels/packet_channel.h"
+#include "foundation/tick_clock.h"
+#include "foundation/unique_fd.h"
+#include "processes/child_watch.h"
+#include "protocol/compiler_messages.h"
+#include "protocol/lane_messages.h"
+#include "transport/local_lane.h"
+#include "worker/messages.h"
+#include "worker/status_page.h"
+
+namespace orchid::executor {
+
+/// The mapping of a worker's status page. Both ends write to it; nothing in it is believed.
+class StatusPageMapping {
+ public:
+  [[nodiscard]] static Result<StatusPageMapping> create();
+  StatusPageMapping(StatusPageMapping&& other) noexcept;
+  StatusPageMapping& operator=(StatusPageMapping&& other) noexcept;
+  StatusPageMapping(const StatusPageMapping&) = delete;
+  StatusPageMapping& operator=(const StatusPageMapping&) = delete;
+  ~StatusPageMapping();
+  [[nodiscard]] StatusPage& page() const { return *page_; }
+  [[nodiscard]] int descriptor() const { return file_.get(); }
+
+ private:
+  StatusPageMapping(UniqueFd file, StatusPage* page) : file_(std::move(file)), page_(page) {}
+  UniqueFd file_;
+  StatusPage* page_ = nullptr;
+};
+
+/// Why the agent itself ended a worker.
+enum class KillReason {
+  none,
+  deadline,
+  cancelled,
+  released,
+  unresponsive,
+  stopped,
+  no_client,  // nobody came to a worker that waits for a client of another host
+  load,       // loading a module did not end
+  threads,    // it has too many
+  nonsense,   // it sent what no worker sends: user code did
+  evicted,    // its cores were taken back
+};
+
+/// A module as this worker has it.
+struct WorkerSlot {
+  std::uint32_t slot = 0;
+  std::uint32_t generation = 0;
+  std::vector<std::string> entries;
+  std::uint64_t last_use = 0;
+  CompileTier tier = CompileTier::o3;
+};
+
+/// Owned by the agent's thread.
+class WorkerProcess {
+ public:
+  using LoadDone = std::function<void(Result<WorkerSlot>, std::chrono::microseconds link)>;
+  /// `data_limit`: what it is born with.
+  WorkerProcess(std::uint64_t id, StatusPageMapping page, transport::LaneDescriptors lane,
+                ByteCount data_limit);
+  ~WorkerProcess();
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  [[nodiscard]] std::uint64_t id() const { return id_; }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] const transport::LaneDescriptors& lane() const { return lane_; }
+  [[nodiscard]] StatusPage& page() const { return page_.page(); }
+  [[nodiscard]] int page_descriptor() const { return page_.descriptor(); }
+
+  /// How a client of another host reaches it; of workers that were born for one.
+  struct RemoteLane {
+    std::uint16_t port = 0;
+    std::string key;  // 32 hexadecimal digits
+    bool trusted_fabric = false;
+  };
+  [[nodiscard]] const RemoteLane& remote_lane() const { return remote_lane_; }
+  void set_remote_lane(RemoteLane lane) { remote_lane_ = std::move(lane); }
+  /// The worker says that its client is there. True the first time, and only for one that waited.
+  [[nodiscard]] bool client_connected() {
+    const bool awaited = awaits_client();
+    client_connected_ = true;
+    return awaited;
+  }
+  [[nodiscard]] bool awaits_client() const { return remote_lane_.port != 0 && !client_connected_; }
+
+  void born(pid_t pid, UniqueFd pidfd, std::unique_ptr<PacketChannel> control);
+  void tell(const WorkerMessage& message, const std::vector<int>& descriptors = {});
+
+  [[nodiscard]] const WorkerSlot* find_slot(const std::string& digest);
+  /// Asks the worker to link `object`; `done` follows with its slot, or why not.
+  void load(const std::string& digest, int object, CompileTier tier, LoadDone done);
+  /// Hands it the best code of a module that it has as quick code, if it has; it takes it between
+  /// two calls, under the same slot and generation.
+  void improve(const std::string& digest, int object);
+  /// False: it is no answer to something that was asked for.
+  [[nodiscard]] bool take_answer(const WorkerMessage& message);
+  [[nodiscard]] bool is_loading() const { return !loads_.empty(); }
+  [[nodiscard]] std::uint64_t loads_answered() const { return loads_answered_; }
+  void fail_loads(const std::string& why);  // the process has ended
+
+  /// From now on it may have so much memory, beside what itself and its lane need, if that is less
+  /// than before.
+  void limit_memory(ByteCount data) const;
+  /// If call `number` still runs: claims its outcome for the agent and kills. False: the call was
+  /// faster.
+  bool kill_if_running(std::uint64_t number, KillReason reason);
+  void kill(KillReason reason);
+  /// Kills what should have ended by itself. What it has said of its end counts.
+  void make_sure_of_its_end();
+  [[nodiscard]] KillReason kill_reason() const { return kill_reason_; }
+  /// That its calls may use; 1 until a lease says otherwise.
+  [[nodiscard]] std::uint32_t cores() const { return cores_; }
+  void set_cores(std::uint32_t cores) { cores_ = cores; }
+  /// Stops all its threads until it may go on. Who else stops it meanwhile is not noticed.
+  void hold();
+  void go_on();
+  [[nodiscard]] bool held() const { return held_; }
+  /// Digest of the module whose slot it is; null: of none that it has. Valid until the next load.
+  [[nodiscard]] const std::string* module_at(std::uint32_t slot) const;
+  /// As the kernel counts them now; 0 when it does not say.
+  [[nodiscard]] unsigned thread_count() const;
+
+  /// What call `request` has printed, as the worker left it: at most `ended_log_bytes`.
+  [[nodiscard]] RunningLog log_of(std::uint64_t request) const;
+  /// What the client is told when the process has ended.
+  [[nodiscard]] LaneEnded epitaph(const ChildEvent& event) const;
+
+ private:
+  struct PendingLoad {
+    std::string digest;
+    CompileTier tier;
+    LoadDone done;
+  };
+  [[nodiscard]] bool answer_load(const WorkerMessage& message);
+  [[nodiscard]] std::uint32_t choose_slot();
+  [[nodiscard]] std::string last_place() const;
+  [[nodiscard]] std::string describe_signal(int number) const;
+  void explain_end(LaneEnded& ended, const ChildEvent& event) const;
+
+  std::uint64_t id_;
+  StatusPageMapping page_;
+  transport::LaneDescriptors lane_;
+  ByteCount data_limit_;
+  RemoteLane remote_lane_;
+  bool client_connected_ = false;
+  pid_t pid_ = -1;
+  UniqueFd pidfd_;
+  bool held_ = false;
+  std::uint32_t cores_ = 1;
+  std::unique_ptr<PacketChannel> control_;
+  std::unordered_map<std::string, WorkerSlot> slots_;  // by digest
+  std::unordered_map<std::uint32_t, PendingLoad> loads_;
+  std::unordered_map<std::uint32_t, std::string> improvements_;  // digest, by slot; unanswered
+  std::uint32_t next_slot_ = 0;
+  std::uint32_t next_generation_ = 1;
+  std::uint64_t uses_ = 0;
+  std::uint64_t loads_answered_ = 0;
+  KillReason kill_reason_ = KillReason::none;
+};
+
+}  // namespace orchid::executor

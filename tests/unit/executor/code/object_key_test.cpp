@@ -1,0 +1,34 @@
+#include "code/object_key.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+#include <string>
+
+namespace orchid::executor {
+
+TEST_CASE("an object is another one for whatever it depends on") {
+  const CompilerReady usual{.triple = "x86_64-pc-linux-gnu",
+                            .cpu = "znver4",
+                            .features = "+avx512f",
+                            .llvm = "19.1.7",
+                            .pipeline = "o3"};
+  const auto other = [&usual](std::string CompilerReady::* what) {
+    CompilerReady changed = usual;
+    changed.*what += "x";
+    return make_object_key("sha256:1", changed, CompileTier::o3).name();
+  };
+  const std::string name = make_object_key("sha256:1", usual, CompileTier::o3).name();
+  CHECK(name == make_object_key("sha256:1", usual, CompileTier::o3).name());
+  const std::set<std::string> names{name,
+                                    make_object_key("sha256:2", usual, CompileTier::o3).name(),
+                                    make_object_key("sha256:1", usual, CompileTier::quick).name(),
+                                    other(&CompilerReady::triple),
+                                    other(&CompilerReady::cpu),
+                                    other(&CompilerReady::features),
+                                    other(&CompilerReady::llvm),
+                                    other(&CompilerReady::pipeline)};
+  CHECK(names.size() == 8);
+}
+
+}  // namespace orchid::executor
