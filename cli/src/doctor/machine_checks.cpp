@@ -15,7 +15,7 @@ constexpr std::uint64_t least_open_files = 4096;
 constexpr int least_landlock = 1;
 constexpr auto not_told = "not checked: no gateway.json says where this gateway has it";
 
-Finding good(std::string check, std::string detail) {
+Finding as_it_should_be(std::string check, std::string detail) {
   return {
       .check = std::move(check), .health = Health::good, .detail = std::move(detail), .remedy = ""};
 }
@@ -46,7 +46,7 @@ Finding check_running_runtime(const DoctorEnvironment& environment,
     return {check, Health::broken,
             runtime.string() + " belongs to another user or can be changed by others",
             "start Orchid again with --runtime DIR, below a folder of yours with mode 700"};
-  return good(check, runtime.string());
+  return as_it_should_be(check, runtime.string());
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ Finding check_compiler(const DoctorEnvironment& environment) {
   if (version->output.find("version 19.") == std::string::npos)
     return {check, Health::broken,
             clang->string() + " is another version: " + last_lines(version->output), remedy};
-  return good(check, clang->string());
+  return as_it_should_be(check, clang->string());
 }
 
 Finding check_programs(const DoctorEnvironment& environment) {
@@ -71,7 +71,8 @@ Finding check_programs(const DoctorEnvironment& environment) {
   for (const char* name : {"orchid-gateway", "orchid-executor", "orchid-worker", "orchid-compiler"})
     if (!environment.find_program(name))
       missing += (missing.empty() ? "" : ", ") + std::string(name);
-  if (missing.empty()) return good("programs", "all in " + environment.programs.string());
+  if (missing.empty())
+    return as_it_should_be("programs", "all in " + environment.programs.string());
   return {"programs", Health::broken, missing + " not found in " + environment.programs.string(),
           "install or build all of Orchid; its programs must be in one folder"};
 }
@@ -79,7 +80,7 @@ Finding check_programs(const DoctorEnvironment& environment) {
 Finding check_runtime_directory(const DoctorEnvironment& environment) {
   constexpr auto check = "runtime folder";
   const OrchidFolders folders = environment.folders();
-  if (folders.runtime.empty()) return good(check, not_told);
+  if (folders.runtime.empty()) return as_it_should_be(check, not_told);
   if (folders.is_running) return check_running_runtime(environment, folders.runtime);
   const std::string fallback = "/tmp/orchid-" + std::to_string(environment.uid);
   const auto variable = environment.variable("XDG_RUNTIME_DIR");
@@ -89,7 +90,7 @@ Finding check_runtime_directory(const DoctorEnvironment& environment) {
       if ((facts.mode & 022) != 0)
         return {check, Health::broken, *variable + " can be written by others",
                 "chmod 700 " + *variable};
-      return good(check, *variable + "/orchid");
+      return as_it_should_be(check, *variable + "/orchid");
     }
     return {check, Health::doubtful,
             "XDG_RUNTIME_DIR is " + *variable +
@@ -102,13 +103,13 @@ Finding check_runtime_directory(const DoctorEnvironment& environment) {
     return {check, Health::broken,
             fallback + " belongs to another user or can be written by others",
             "set XDG_RUNTIME_DIR to a folder of yours with mode 700"};
-  return good(check, fallback + " (XDG_RUNTIME_DIR is not set)");
+  return as_it_should_be(check, fallback + " (XDG_RUNTIME_DIR is not set)");
 }
 
 Finding check_state_directory(const DoctorEnvironment& environment) {
   constexpr auto check = "state folder";
   const std::filesystem::path state = environment.folders().state;
-  if (state.empty()) return good(check, not_told);
+  if (state.empty()) return as_it_should_be(check, not_told);
   const DirectoryFacts facts = environment.directory(state);
   if (facts.exists && facts.owner != environment.uid)
     return {check, Health::broken, state.string() + " belongs to another user",
@@ -120,7 +121,7 @@ Finding check_state_directory(const DoctorEnvironment& environment) {
             fmt::format("{} has {} free, {} are needed", place.string(), to_string(free),
                         to_string(least_free_space)),
             "make room there, or choose another place: orchid up --state DIR"};
-  return good(check, fmt::format("{}, {} free", state.string(), to_string(free)));
+  return as_it_should_be(check, fmt::format("{}, {} free", state.string(), to_string(free)));
 }
 
 Finding check_sandbox(const DoctorEnvironment& environment) {
@@ -151,7 +152,7 @@ Finding check_sandbox(const DoctorEnvironment& environment) {
     return {check, Health::doubtful,
             fmt::format("Landlock ABI {}, seccomp; not enforced: {}", abi, missing),
             "a newer kernel enforces more"};
-  return good(check, fmt::format("Landlock ABI {}, seccomp", abi));
+  return as_it_should_be(check, fmt::format("Landlock ABI {}, seccomp", abi));
 }
 
 Finding check_lanes(const DoctorEnvironment& environment) {
@@ -172,11 +173,12 @@ Finding check_lanes(const DoctorEnvironment& environment) {
             "within this machine shared memory; to other machines none: " + description,
             "apt install libucx0 (only programs on several machines need it)"};
   if (document["verbs"] == json(true))
-    return good(check,
-                "within this machine shared memory; to others UCX over TCP, or with "
-                "--lane-fabric auto or verbs " +
-                    description);
-  return good(check, "within this machine shared memory; to others UCX over TCP, " + description);
+    return as_it_should_be(check,
+                           "within this machine shared memory; to others UCX over TCP, or with "
+                           "--lane-fabric auto or verbs " +
+                               description);
+  return as_it_should_be(
+      check, "within this machine shared memory; to others UCX over TCP, " + description);
 }
 
 Finding check_open_files(const DoctorEnvironment& environment) {
@@ -185,11 +187,11 @@ Finding check_open_files(const DoctorEnvironment& environment) {
     return {"open files", Health::doubtful,
             fmt::format("the hard limit is {}; many connections and functions need more", limit),
             fmt::format("ulimit -Hn {} as root, or LimitNOFILE= in the service", least_open_files)};
-  return good("open files", fmt::format("limit {}", limit));
+  return as_it_should_be("open files", fmt::format("limit {}", limit));
 }
 
 Finding check_hostname(const DoctorEnvironment& environment) {
-  if (environment.hostname_resolves()) return good("hostname", "resolves");
+  if (environment.hostname_resolves()) return as_it_should_be("hostname", "resolves");
   return {"hostname", Health::doubtful,
           "this machine's name does not resolve; Orchid does not need it, other programs may",
           "add it to /etc/hosts: 127.0.1.1 $(hostname)"};

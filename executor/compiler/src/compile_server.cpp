@@ -23,7 +23,7 @@ struct RunningRequest {
   std::string out_of_memory;  // encoded beforehand: nothing can be allocated then
 };
 
-void report_fatal_error(void* context, const char* reason, bool out_of_memory) {
+void fail_the_compilation(void* context, const char* reason, bool out_of_memory) {
   const auto& request = *static_cast<const RunningRequest*>(context);
   if (out_of_memory) {
     static_cast<void>(send_packet(request.socket, request.out_of_memory));
@@ -43,7 +43,7 @@ class CompileServer {
   }
 
   int run() {
-    report_fatal_errors_to(report_fatal_error, &running_);
+    report_fatal_errors_to(fail_the_compilation, &running_);
     if (!send_packet(running_.socket, encode(generator_.description()))) return 0;
     while (true) {
       static_cast<void>(wait_readable(running_.socket));

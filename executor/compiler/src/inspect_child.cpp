@@ -28,7 +28,7 @@ std::string encode_rejection(ErrorCode code, std::string message) {
   return encode(InspectRejected{.id = 0, .code = code, .message = std::move(message)});
 }
 
-void report_fatal_error(void* context, const char* reason, bool out_of_memory) {
+void reject_the_module(void* context, const char* reason, bool out_of_memory) {
   const auto& answering = *static_cast<const Answering*>(context);
   const std::string text =
       out_of_memory ? std::string()
@@ -58,7 +58,7 @@ std::string inspect(const ModuleInspector& inspector, int module) {
       .out_of_memory = encode_rejection(
           ErrorCode::module_rejected,
           "reading the module takes more than " + to_string(inspect_memory) + " of memory")};
-  report_fatal_errors_to(report_fatal_error, &answering);
+  report_fatal_errors_to(reject_the_module, &answering);
   if (auto confined = enter_compiler_sandbox(socket, parent, inspect_memory); !confined) {
     static_cast<void>(
         send_packet(socket, encode_rejection(confined.error().code, confined.error().message)));

@@ -41,7 +41,7 @@ std::array<std::byte, 16> address_of(const sockaddr_storage& storage) {
 }
 
 /// The peer's last bytes are read first, since the kernel throws ours away otherwise.
-void turn_away(int socket, int status, const std::string& document) {
+void answer_and_close(int socket, int status, const std::string& document) {
   std::array<std::byte, 8192> unread;
   while (::recv(socket, unread.data(), unread.size(), MSG_DONTWAIT) > 0) {
   }
@@ -147,9 +147,10 @@ bool Reception::hear(Silent& silent) {
     take_in(silent, *hello);
   } else if (hello.error().code != ErrorCode::bad_request) {  // a stranger is told nothing
     const int status = status_of(hello.error().code);
-    turn_away(silent.socket.get(), status,
-              problem_document(
-                  {.status = status, .code = hello.error().code, .detail = hello.error().message}));
+    answer_and_close(
+        silent.socket.get(), status,
+        problem_document(
+            {.status = status, .code = hello.error().code, .detail = hello.error().message}));
   }
   return false;
 }
@@ -167,18 +168,18 @@ std::optional<std::string> Reception::why_full(const Address& address) const {
 
 void Reception::take_in(Silent& silent, const DoorHello& hello) {
   if (!ucx_) {
-    turn_away(silent.socket.get(), 501,
-              problem_document({.status = 501,
-                                .code = ErrorCode::unsupported,
-                                .detail = "the door's host: " + ucx_.error().message}));
+    answer_and_close(silent.socket.get(), 501,
+                     problem_document({.status = 501,
+                                       .code = ErrorCode::unsupported,
+                                       .detail = "the door's host: " + ucx_.error().message}));
     return;
   }
   if (const auto full = why_full(silent.address)) {
-    turn_away(silent.socket.get(), 503,
-              problem_document({.status = 503,
-                                .code = ErrorCode::no_capacity,
-                                .detail = "the door is full: " + *full,
-                                .retryable = true}));
+    answer_and_close(silent.socket.get(), 503,
+                     problem_document({.status = 503,
+                                       .code = ErrorCode::no_capacity,
+                                       .detail = "the door is full: " + *full,
+                                       .retryable = true}));
     return;
   }
   start(silent, hello);

@@ -16,7 +16,7 @@ std::string to_text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-double milliseconds(std::chrono::nanoseconds time) {
+double in_milliseconds(std::chrono::nanoseconds time) {
   return static_cast<double>(time.count()) / 1e6;
 }
 
@@ -42,11 +42,11 @@ Json describe_invocation(const InvocationView& view) {
   if (record.lease != LeaseId{}) json["lease"] = to_string(record.lease);
   json["output_size"] = record.output_size;
   json["log_dropped"] = record.log_dropped;
-  json["timings_ms"] = {{"queue", milliseconds(record.timings.queue)},
-                        {"place", milliseconds(record.timings.place)},
-                        {"compile", milliseconds(record.timings.compile)},
-                        {"link", milliseconds(record.timings.link)},
-                        {"run", milliseconds(record.timings.run)}};
+  json["timings_ms"] = {{"queue", in_milliseconds(record.timings.queue)},
+                        {"place", in_milliseconds(record.timings.place)},
+                        {"compile", in_milliseconds(record.timings.compile)},
+                        {"link", in_milliseconds(record.timings.link)},
+                        {"run", in_milliseconds(record.timings.run)}};
   json["tier"] = tier_of(record.timings);
   return json;
 }
@@ -81,8 +81,8 @@ std::string server_timing(const CallTimings& t) {
   fmt::format_to(std::back_inserter(text),
                  "queue;dur={:.3f}, place;dur={:.3f}, compile;dur={:.3f}, link;dur={:.3f}, "
                  "run;dur={:.3f};desc={}",
-                 milliseconds(t.queue), milliseconds(t.place), milliseconds(t.compile),
-                 milliseconds(t.link), milliseconds(t.run), tier_of(t));
+                 in_milliseconds(t.queue), in_milliseconds(t.place), in_milliseconds(t.compile),
+                 in_milliseconds(t.link), in_milliseconds(t.run), tier_of(t));
   return text;
 }
 

@@ -28,12 +28,12 @@ constexpr std::uint64_t alignment = 8;
 constexpr std::uint16_t kind_object = 1;
 constexpr std::uint16_t kind_bitcode = 2;
 
-std::unexpected<Failure> reject(std::string message) {
+std::unexpected<Failure> reject_container(std::string message) {
   return fail(ErrorCode::module_rejected, std::move(message));
 }
 
 std::unexpected<Failure> damaged(std::size_t image, std::string_view what) {
-  return reject(
+  return reject_container(
       fmt::format("image {} of the container is damaged: {}; build the module again", image, what));
 }
 
@@ -112,27 +112,29 @@ Result<Container> read_offload_images(std::span<const std::byte> bytes) {
     const std::size_t number = container.images.size() + 1;
     if (std::ranges::all_of(rest, [](std::byte b) { return b == std::byte{0}; })) break;  // padding
     if (const auto magic = load<std::uint32_t>(rest, 0); magic && *magic != offload_magic)
-      return reject(fmt::format(
+      return reject_container(fmt::format(
           "the container is damaged at byte {}: no image starts there; build the module again",
           at));
     const auto version = load<std::uint32_t>(rest, 4);
     const auto size = load<std::uint64_t>(rest, 8);
     if (!version || !size || rest.size() < head_size)
-      return reject(fmt::format(
+      return reject_container(fmt::format(
           "truncated at byte {}: the head of image {} is not whole; upload the whole file",
           bytes.size(), number));
     if (*version != offload_version)
-      return reject(fmt::format("image {} has container version {}; this Orchid reads version {}",
-                                number, *version, offload_version));
+      return reject_container(
+          fmt::format("image {} has container version {}; this Orchid reads version {}", number,
+                      *version, offload_version));
     if (*size > rest.size())
-      return reject(
+      return reject_container(
           fmt::format("truncated at byte {}: image {} starts at byte {} and has {} bytes; upload "
                       "the whole file",
                       bytes.size(), number, at, *size));
     if (*size < head_size + entry_size || *size % alignment != 0)
       return damaged(number, "its size is wrong");
     if (number > limits::images_per_module)
-      return reject(fmt::format("the module has more than {} images", limits::images_per_module));
+      return reject_container(
+          fmt::format("the module has more than {} images", limits::images_per_module));
     auto image = read_image(rest.first(*size), number);
     if (!image) return fail(std::move(image.error()));
     container.images.push_back(std::move(*image));
@@ -162,7 +164,7 @@ std::unexpected<Failure> not_a_module(std::span<const std::byte> bytes) {
       what += fmt::format(" {:02x}", std::to_integer<unsigned>(b));
     what += "; build one with `orchid build`";
   }
-  return reject(std::move(what));
+  return reject_container(std::move(what));
 }
 
 template <typename T>
@@ -217,10 +219,10 @@ std::string_view to_string(ImageKind kind) {
 }
 
 Result<Container> read_container(std::span<const std::byte> bytes) {
-  if (bytes.empty()) return reject("the module is empty");
+  if (bytes.empty()) return reject_container("the module is empty");
   if (bytes.size() < 4)
-    return reject(fmt::format("truncated at byte {}: too short for a module; upload the whole file",
-                              bytes.size()));
+    return reject_container(fmt::format(
+        "truncated at byte {}: too short for a module; upload the whole file", bytes.size()));
   if (load<std::uint32_t>(bytes, 0) == offload_magic) return read_offload_images(bytes);
   std::span<const std::byte> bitcode = bytes;
   if (has_bitcode_wrapper_magic(bytes)) {

@@ -23,7 +23,7 @@ struct Head {
   std::vector<std::uint64_t> shape;
 };
 
-std::unexpected<Failure> reject(std::string_view what) {
+std::unexpected<Failure> reject_file(std::string_view what) {
   return fail(ErrorCode::bad_request, fmt::format("not a readable .npy file: {}", what));
 }
 
@@ -34,13 +34,13 @@ class HeadParser {
 
   Result<Head> parse() {
     Head head;
-    if (!take('{')) return reject("its head is damaged");
+    if (!take('{')) return reject_file("its head is damaged");
     while (!take('}')) {
       const auto key = take_string();
-      if (!key || !take(':')) return reject("its head is damaged");
+      if (!key || !take(':')) return reject_file("its head is damaged");
       bool good = false;
       if (*key == "descr") {
-        if (peek() == '[') return reject("it holds records; save one array of numbers");
+        if (peek() == '[') return reject_file("it holds records; save one array of numbers");
         const auto value = take_string();
         good = value.has_value();
         if (good) head.descr = *value;
@@ -50,7 +50,7 @@ class HeadParser {
       } else if (*key == "shape") {
         good = take_shape(head.shape);
       }
-      if (!good) return reject("its head is damaged");
+      if (!good) return reject_file("its head is damaged");
       take(',');
     }
     return head;
@@ -120,11 +120,12 @@ Result<Scalar> parse_descr(std::string_view descr) {
     for (const auto& [name, scalar] : known) {
       if (descr.substr(1) != name) continue;
       if (descr[0] == '>' && size_of(scalar) > 1)
-        return reject(fmt::format("its numbers are big-endian; save array.astype('<{}')", name));
+        return reject_file(
+            fmt::format("its numbers are big-endian; save array.astype('<{}')", name));
       return scalar;
     }
   }
-  return reject(fmt::format(
+  return reject_file(fmt::format(
       "elements of type '{}' cannot be passed; use bool, (u)int8 to 64, float32 or float64",
       descr));
 }
@@ -134,9 +135,9 @@ Result<Scalar> parse_descr(std::string_view descr) {
 Result<NpyArray> read_npy(std::span<const std::byte> file) {
   const std::string_view text = as_text(file);
   if (!text.starts_with(magic))
-    return reject("it does not start with NumPy's mark; make it with numpy.save");
+    return reject_file("it does not start with NumPy's mark; make it with numpy.save");
   const auto version = load<std::uint8_t>(file, 6);
-  if (!version || *version < 1 || *version > 3) return reject("its format is not 1, 2 or 3");
+  if (!version || *version < 1 || *version > 3) return reject_file("its format is not 1, 2 or 3");
   std::uint64_t start = 10;
   std::optional<std::uint64_t> length = load<std::uint16_t>(file, 8);
   if (*version > 1) {
@@ -145,20 +146,21 @@ Result<NpyArray> read_npy(std::span<const std::byte> file) {
   }
   const auto head_bytes = length ? slice(file, start, *length) : std::nullopt;
   if (!head_bytes)
-    return reject(fmt::format("it is truncated at byte {}, in its head", file.size()));
+    return reject_file(fmt::format("it is truncated at byte {}, in its head", file.size()));
   auto head = HeadParser(as_text(*head_bytes)).parse();
   if (!head) return fail(std::move(head.error()));
   const auto element = parse_descr(head->descr);
   if (!element) return fail(element.error());
   if (head->fortran_order && head->shape.size() > 1)
-    return reject("it is in Fortran order; save numpy.ascontiguousarray(array)");
+    return reject_file("it is in Fortran order; save numpy.ascontiguousarray(array)");
   std::uint64_t bytes = size_of(*element);
   for (const std::uint64_t dimension : head->shape)
-    if (__builtin_mul_overflow(bytes, dimension, &bytes)) return reject("its shape is too large");
+    if (__builtin_mul_overflow(bytes, dimension, &bytes))
+      return reject_file("its shape is too large");
   const auto data = slice(file, start + *length, bytes);
   if (!data)
-    return reject(fmt::format("it is truncated at byte {}: its shape needs {} bytes", file.size(),
-                              start + *length + bytes));
+    return reject_file(fmt::format("it is truncated at byte {}: its shape needs {} bytes",
+                                   file.size(), start + *length + bytes));
   return NpyArray{.element = *element, .shape = std::move(head->shape), .data = *data};
 }
 

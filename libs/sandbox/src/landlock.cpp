@@ -22,8 +22,8 @@ struct [[gnu::packed]] PathBeneath {
   std::uint64_t allowed_access;
   std::int32_t parent_fd;
 };
-constexpr std::uint64_t read_file = 1U << 2;
-constexpr std::uint64_t read_directory = 1U << 3;
+constexpr std::uint64_t may_read_file = 1U << 2;
+constexpr std::uint64_t may_read_directory = 1U << 3;
 constexpr std::uint64_t fs_abi_1 = (1ULL << 13) - 1;
 constexpr std::uint64_t fs_refer = 1ULL << 13;     // ABI 2
 constexpr std::uint64_t fs_truncate = 1ULL << 14;  // ABI 3
@@ -68,7 +68,7 @@ Result<void> enter_landlock(const std::vector<std::filesystem::path>& readable,
   for (const auto& path : readable) {
     const UniqueFd directory(::open(path.c_str(), O_PATH | O_CLOEXEC));
     if (!directory) continue;  // a tree that does not exist needs no permission
-    const PathBeneath rule{read_file | read_directory, directory.get()};
+    const PathBeneath rule{may_read_file | may_read_directory, directory.get()};
     if (::syscall(SYS_landlock_add_rule, ruleset.get(), rule_path_beneath, &rule, 0) != 0)
       return fail_errno("landlock_add_rule " + path.string());
   }

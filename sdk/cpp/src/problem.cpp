@@ -43,7 +43,7 @@ ErrorKind kind_of_status(int status) {
   }
 }
 
-std::string text_of(const json& document, const char* key) {
+std::string text_in(const json& document, const char* key) {
   const auto found = document.find(key);
   return found != document.end() && found->is_string() ? found->get<std::string>() : std::string{};
 }
@@ -142,14 +142,14 @@ Error error_from_response(const HttpResponse& response) {
   if (const auto kind = parse_error_kind(details.outcome)) details.kind = *kind;
   const json document = json::parse(response.text(), nullptr, /*allow_exceptions=*/false);
   if (document.is_object()) {
-    if (const auto kind = parse_error_kind(last_part(text_of(document, "type"))))
+    if (const auto kind = parse_error_kind(last_part(text_in(document, "type"))))
       details.kind = *kind;
-    details.message = text_of(document, "detail");
-    if (details.message.empty()) details.message = text_of(document, "title");
-    details.hint = text_of(document, "hint");
-    details.function = text_of(document, "function");
-    details.node = text_of(document, "node");
-    if (const auto id = text_of(document, "invocation"); !id.empty()) details.invocation = id;
+    details.message = text_in(document, "detail");
+    if (details.message.empty()) details.message = text_in(document, "title");
+    details.hint = text_in(document, "hint");
+    details.function = text_in(document, "function");
+    details.node = text_in(document, "node");
+    if (const auto id = text_in(document, "invocation"); !id.empty()) details.invocation = id;
     if (const auto attempt = document.find("attempt");
         attempt != document.end() && attempt->is_number_unsigned())
       details.attempt = attempt->get<unsigned>();

@@ -14,18 +14,18 @@
 namespace orchid::tests {
 namespace {
 
-void need(ucs_status_t status) {
+void need_uct(ucs_status_t status) {
   if (status != UCS_OK) ::_exit(1);
 }
 
 uct_component_h tcp_component() {
   uct_component_h* components = nullptr;
   unsigned count = 0;
-  need(uct_query_components(&components, &count));
+  need_uct(uct_query_components(&components, &count));
   for (uct_component_h component : std::span(components, count)) {
     uct_component_attr_t attributes{};
     attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME;
-    need(uct_component_query(component, &attributes));
+    need_uct(uct_component_query(component, &attributes));
     if (std::string_view(attributes.name) == "tcp") return component;
   }
   ::_exit(1);
@@ -34,18 +34,18 @@ uct_component_h tcp_component() {
 uct_iface_h open_interface(uct_worker_h worker) {
   uct_component_h tcp = tcp_component();
   uct_md_config_t* md_config = nullptr;
-  need(uct_md_config_read(tcp, nullptr, nullptr, &md_config));
+  need_uct(uct_md_config_read(tcp, nullptr, nullptr, &md_config));
   uct_md_h md = nullptr;
-  need(uct_md_open(tcp, "tcp", md_config, &md));
+  need_uct(uct_md_open(tcp, "tcp", md_config, &md));
   uct_iface_config_t* config = nullptr;
-  need(uct_md_iface_config_read(md, "tcp", nullptr, nullptr, &config));
+  need_uct(uct_md_iface_config_read(md, "tcp", nullptr, nullptr, &config));
   uct_iface_params_t parameters{};
   parameters.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE;
   parameters.open_mode = UCT_IFACE_OPEN_MODE_DEVICE;
   parameters.mode.device.tl_name = "tcp";
   parameters.mode.device.dev_name = "lo";
   uct_iface_h interface = nullptr;
-  need(uct_iface_open(md, worker, &parameters, config, &interface));
+  need_uct(uct_iface_open(md, worker, &parameters, config, &interface));
   uct_iface_progress_enable(interface, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
   return interface;
 }
@@ -59,14 +59,14 @@ struct Connection {
 Connection connect_to(int port) {
   Connection made;
   ucs_async_context_t* async = nullptr;
-  need(ucs_async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK, &async));
-  need(uct_worker_create(async, UCS_THREAD_MODE_SINGLE, &made.worker));
+  need_uct(ucs_async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK, &async));
+  need_uct(uct_worker_create(async, UCS_THREAD_MODE_SINGLE, &made.worker));
   uct_iface_h interface = open_interface(made.worker);
   std::array<char, 64> device{};
   std::array<char, 64> address{};
-  need(
+  need_uct(
       uct_iface_get_device_address(interface, reinterpret_cast<uct_device_addr_t*>(device.data())));
-  need(uct_iface_get_address(interface, reinterpret_cast<uct_iface_addr_t*>(address.data())));
+  need_uct(uct_iface_get_address(interface, reinterpret_cast<uct_iface_addr_t*>(address.data())));
   const std::uint16_t big_endian = htons(static_cast<std::uint16_t>(port));
   std::memcpy(address.data(), &big_endian, sizeof(big_endian));  // all there is in it
   uct_ep_params_t parameters{};
@@ -75,7 +75,7 @@ Connection connect_to(int port) {
   parameters.iface = interface;
   parameters.dev_addr = reinterpret_cast<uct_device_addr_t*>(device.data());
   parameters.iface_addr = reinterpret_cast<uct_iface_addr_t*>(address.data());
-  need(uct_ep_create(&parameters, &made.endpoint));
+  need_uct(uct_ep_create(&parameters, &made.endpoint));
   return made;
 }
 

@@ -67,7 +67,7 @@ std::optional<HomeGroup> home_for(const std::string& controller) {
   return home;
 }
 
-void end(ChildProcess& executor) {
+void end_of_grant(ChildProcess& executor) {
   REQUIRE(::kill(executor.pid(), SIGTERM) == 0);
   const auto status = executor.wait(std::chrono::seconds(20));
   REQUIRE(status.has_value());
@@ -96,7 +96,7 @@ TEST_CASE("every process of a grant is on the grant's cores, and gives way to ev
     if (text_of("/proc/sys/kernel/sched_autogroup_enabled") == "1\n")
       CHECK(session.find("nice 19") != std::string::npos);
   }
-  end(executor);
+  end_of_grant(executor);
 }
 
 TEST_CASE("a user's own executor runs like any program of the user") {
@@ -106,7 +106,7 @@ TEST_CASE("a user's own executor runs like any program of the user") {
     CAPTURE(name_of(pid));
     CHECK(::sched_getscheduler(pid) == SCHED_OTHER);
   }
-  end(executor);
+  end_of_grant(executor);
 }
 
 TEST_CASE("a worker that is born later, and one that replaces another, is inside as well") {
@@ -126,7 +126,7 @@ TEST_CASE("a worker that is born later, and one that replaces another, is inside
     CHECK(::sched_getscheduler(pid) == SCHED_IDLE);
   }
   CHECK(workers >= 1);
-  end(executor);
+  end_of_grant(executor);
 }
 
 TEST_CASE("where the cpuset may be divided, the grant has one of its own, as long as it lasts") {
@@ -144,7 +144,7 @@ TEST_CASE("where the cpuset may be divided, the grant has one of its own, as lon
   for (pid_t pid = 0; processes >> pid;) inside.insert(pid);
   for (const pid_t pid : family_of(executor)) CHECK_MESSAGE(inside.contains(pid), name_of(pid));
   CHECK(site.log().find("event=control_group cores=yes") != std::string::npos);
-  end(executor);
+  end_of_grant(executor);
   CHECK_FALSE(std::filesystem::exists(own));
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("what a killed executor leaves behind is removed by the next one") {
   }));
   ChildProcess next = site.start_executor({"--core-list", core});
   CHECK_FALSE(std::filesystem::exists(left));
-  end(next);
+  end_of_grant(next);
 }
 
 TEST_CASE("where no group may be made, affinity holds the grant together, and the log says why") {
@@ -190,7 +190,7 @@ TEST_CASE("where no group may be made, affinity holds the grant together, and th
     CHECK(cores_of(pid) == std::set{core});
     if (pid != executor.pid()) CHECK(::sched_getscheduler(pid) == SCHED_IDLE);
   }
-  end(executor);
+  end_of_grant(executor);
 }
 
 TEST_CASE("a group of version 2 that others are in, too, is not divided, and the log says so") {
@@ -208,7 +208,7 @@ TEST_CASE("a group of version 2 that others are in, too, is not divided, and the
   CHECK(site.log().find("delegated to the executor alone") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(home->group_of(executor.pid())));
   for (const pid_t pid : family_of(executor)) CHECK_MESSAGE(cores_of(pid) == std::set{core}, pid);
-  end(executor);
+  end_of_grant(executor);
 }
 
 TEST_CASE("the memory of a grant holds for all its processes together") {
@@ -242,7 +242,7 @@ TEST_CASE("the memory of a grant holds for all its processes together") {
   CHECK(lost >= 1);  // not the executor, nor a compiler for good
   CHECK_NOTHROW((void)fills.invoke("10 0"));
   CHECK(site.log().find("event=memory_ran_out") != std::string::npos);
-  end(executor);
+  end_of_grant(executor);
   CHECK_FALSE(std::filesystem::exists(own));
 }
 

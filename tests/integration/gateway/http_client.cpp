@@ -14,7 +14,7 @@
 namespace orchid::test {
 namespace {
 
-constexpr std::chrono::milliseconds patience{30'000};
+constexpr std::chrono::milliseconds answer_within{30'000};
 
 Answer parse_head(const std::string& head) {
   Answer answer;
@@ -89,13 +89,13 @@ bool HttpConnection::read_more(std::chrono::milliseconds within) {
 Answer HttpConnection::receive(bool no_body) {
   std::size_t end = std::string::npos;
   while ((end = in_.find("\r\n\r\n")) == std::string::npos)
-    REQUIRE_MESSAGE(read_more(patience), "closed before an answer came");
+    REQUIRE_MESSAGE(read_more(answer_within), "closed before an answer came");
   Answer answer = parse_head(in_.substr(0, end + 2));
   in_.erase(0, end + 4);
   if (no_body || !answer.headers.contains("content-length")) return answer;
   const std::size_t length = std::stoul(answer.headers["content-length"]);
   while (in_.size() < length)
-    REQUIRE_MESSAGE(read_more(patience), "closed in the middle of a body");
+    REQUIRE_MESSAGE(read_more(answer_within), "closed in the middle of a body");
   answer.body = in_.substr(0, length);
   in_.erase(0, length);
   return answer;

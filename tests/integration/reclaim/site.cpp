@@ -7,7 +7,7 @@
 namespace orchid::tests {
 namespace {
 
-std::string text_of(const std::filesystem::path& path) {
+std::string content_of(const std::filesystem::path& path) {
   const auto content = read_file(path, 1_MiB);
   return content ? std::string(as_text(*content)) : std::string();
 }
@@ -67,7 +67,7 @@ bench::ChildProcess Site::launch(const std::vector<std::string>& flags,
 }
 
 std::string Site::log() const {
-  return text_of(directory_.path() / ("e" + std::to_string(executors_) + ".log"));
+  return content_of(directory_.path() / ("e" + std::to_string(executors_) + ".log"));
 }
 
 bench::ChildProcess Site::start_executor(const std::vector<std::string>& flags,

@@ -20,7 +20,7 @@ using tests::FakeAnswer;
 using tests::FakeGateway;
 using tests::FakeRequest;
 
-const std::string function_document =
+const std::string described_function =
     R"json({"name":"f","version":"sha256:ab","size":1,"targets":[],
             "entries":[{"name":"f","signature":"f64(f64)"}]})json";
 const std::string invocation_document = R"({"id":"i-1","state":"done","outcome":"ok"})";
@@ -48,14 +48,14 @@ FakeAnswer answer(const FakeRequest& request) {
     return {.body = request.body,
             .headers = {"Orchid-Invocation: i-1", "Server-Timing: queue;dur=0.5, run;dur=2"}};
   if (request.method == "DELETE") return {.status = 204};
-  if (request.method == "PUT") return {.status = 201, .body = function_document};
+  if (request.method == "PUT") return {.status = 201, .body = described_function};
   if (request.target == "/v1/functions")
-    return {.body = "{\n\"functions\": [" + function_document + "]}\n"};
+    return {.body = "{\n\"functions\": [" + described_function + "]}\n"};
   if (request.target == "/v1/leases") return {.body = R"({"leases":[]})"};
   if (request.target.starts_with("/v1/hosts")) return {.body = R"({"hosts":[],"clusters":[]})"};
   if (request.target.starts_with("/v1/placement")) return {.body = R"({"hosts":[]})"};
   if (request.target.ends_with("/placement")) return {.body = R"({"decisions":[]})"};
-  return {.body = function_document};
+  return {.body = described_function};
 }
 
 /// A folder with a running Orchid's files, a gateway behind them, and things to give to commands.

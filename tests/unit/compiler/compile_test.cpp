@@ -47,9 +47,9 @@ class ObjectFile {
   std::string directory_;
 };
 
-class Server : public CompilerProcess {
+class CompileServer : public CompilerProcess {
  public:
-  Server() : CompilerProcess("--serve") {
+  CompileServer() : CompilerProcess("--serve") {
     const auto first = receive();
     REQUIRE(std::holds_alternative<CompilerReady>(first.message));
     ready = std::get<CompilerReady>(first.message);
@@ -96,7 +96,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("a compiler says for which host it compiles") {
-  Server server;
+  CompileServer server;
   CHECK(contains(server.ready.triple, "linux"));
   CHECK_FALSE(server.ready.cpu.empty());
   CHECK(server.ready.llvm.starts_with("19."));
@@ -111,7 +111,7 @@ TEST_CASE("a compiler says for which host it compiles") {
 }
 
 TEST_CASE("a loop for the generic x86-64 gets the host's vector registers") {
-  Server server;
+  CompileServer server;
   const std::string source =
       run_command(std::string(DISASSEMBLER) + " " TEST_DATA "/saxpy_scalar.bc -o -").output;
   REQUIRE(contains(source, "\"target-cpu\"=\"x86-64\""));
@@ -127,7 +127,7 @@ TEST_CASE("a loop for the generic x86-64 gets the host's vector registers") {
 }
 
 TEST_CASE("code that was vectorised for the generic x86-64 still gets the host's instructions") {
-  Server server;
+  CompileServer server;
   if (!server.host_has("fma")) {
     MESSAGE("skipped: this host has no FMA");
     return;
@@ -137,7 +137,7 @@ TEST_CASE("code that was vectorised for the generic x86-64 still gets the host's
 }
 
 TEST_CASE("only a module that keeps nothing between calls gets quick code") {
-  Server server;
+  CompileServer server;
   for (const char* stateless : {"saxpy.bc", "saxpy_built.bc", "big_frame.bc", "constants.bc"}) {
     CAPTURE(stateless);
     (void)server.compile(stateless, CompileTier::quick);
@@ -155,7 +155,7 @@ TEST_CASE("only a module that keeps nothing between calls gets quick code") {
 }
 
 TEST_CASE("both tiers fuse the same multiplications and additions, so that results are equal") {
-  Server server;
+  CompileServer server;
   if (!server.host_has("fma")) {
     MESSAGE("skipped: this host has no FMA");
     return;
@@ -168,7 +168,7 @@ TEST_CASE("both tiers fuse the same multiplications and additions, so that resul
 }
 
 TEST_CASE("a frame of many pages touches each of them") {
-  Server server;
+  CompileServer server;
   for (const CompileTier tier : {CompileTier::o3, CompileTier::quick}) {
     const ObjectFile object(server.compile("big_frame.bc", tier));
     CHECK(contains(object.disassemble(), "subq\t$0x1000, %rsp"));
@@ -176,7 +176,7 @@ TEST_CASE("a frame of many pages touches each of them") {
 }
 
 TEST_CASE("only entries are visible in an object, and nothing of the manifest is left") {
-  Server server;
+  CompileServer server;
   const std::string symbols = ObjectFile(server.compile("big_frame.bc")).symbols();
   CHECK(contains(symbols, " T orchid_entry_big_frame"));
   CHECK_FALSE(contains(symbols, " T helper"));
@@ -185,7 +185,7 @@ TEST_CASE("only entries are visible in an object, and nothing of the manifest is
 }
 
 TEST_CASE("exceptions, unwinding and static initialisers are in an object") {
-  Server server;
+  CompileServer server;
   for (const CompileTier tier : {CompileTier::o3, CompileTier::quick}) {
     const ObjectFile object(server.compile("throws.bc", tier));
     const std::string sections = object.sections();
@@ -198,7 +198,7 @@ TEST_CASE("exceptions, unwinding and static initialisers are in an object") {
 }
 
 TEST_CASE("the host's symbols may be anywhere in memory") {
-  Server server;
+  CompileServer server;
   for (const CompileTier tier : {CompileTier::o3, CompileTier::quick}) {
     const std::string relocations = ObjectFile(server.compile("host_data.bc", tier)).relocations();
     for (const std::string symbol : {"stdout", "__dso_handle", "fputs"}) {
@@ -209,17 +209,17 @@ TEST_CASE("the host's symbols may be anywhere in memory") {
 }
 
 TEST_CASE("thread-local variables are emulated") {
-  Server server;
+  CompileServer server;
   CHECK(contains(ObjectFile(server.compile("thread_local.bc")).symbols(), "__emutls_get_address"));
 }
 
 TEST_CASE("the host's image of a container is compiled") {
-  Server server;
+  CompileServer server;
   CHECK(contains(ObjectFile(server.compile("fat.orc")).symbols(), " T orchid_entry_tiny"));
 }
 
 TEST_CASE("a wrong module is refused, and the next one compiles") {
-  Server server;
+  CompileServer server;
   CHECK(contains(server.failure(as_bytes("hello")).message, "not LLVM bitcode"));
   CHECK(contains(server.failure(read_data("tiny_aarch64.bc")).message,
                  "no bitcode image for this host"));
@@ -234,7 +234,7 @@ TEST_CASE("a wrong module is refused, and the next one compiles") {
 }
 
 TEST_CASE("what ends LLVM ends the compiler, after it has said why") {
-  Server server;
+  CompileServer server;
   if (server.host_has("tbm")) {
     MESSAGE("skipped: this host has the instruction");
     return;
@@ -246,7 +246,7 @@ TEST_CASE("what ends LLVM ends the compiler, after it has said why") {
 }
 
 TEST_CASE("a request that is none gets an answer") {
-  Server server;
+  CompileServer server;
   server.send_raw("{\"type\":\"compile\"", {});
   CHECK(std::get<CompileFailed>(server.receive().message).code == ErrorCode::bad_request);
   server.send_raw(encode(CompileRequest{.id = 1}), {});
@@ -261,7 +261,7 @@ TEST_CASE("a request that is none gets an answer") {
 }
 
 TEST_CASE("a compiler is confined before it sees a module") {
-  Server server;
+  CompileServer server;
   std::ifstream status("/proc/" + std::to_string(server.pid()) + "/status");
   const std::string text(std::istreambuf_iterator<char>(status), {});
   CHECK(contains(text, "NoNewPrivs:\t1"));
@@ -270,14 +270,14 @@ TEST_CASE("a compiler is confined before it sees a module") {
 }
 
 TEST_CASE("a compiler ends when its requester goes") {
-  Server server;
+  CompileServer server;
   server.close_socket();
   CHECK(server.wait_for_end() == 0);
 }
 
 #ifndef ORCHID_SANITIZED  // which keep freed memory
 TEST_CASE("many compilations leave nothing behind") {
-  Server server;
+  CompileServer server;
   const auto resident_pages = [&] {
     std::ifstream file("/proc/" + std::to_string(server.pid()) + "/statm");
     long total = 0;

@@ -19,7 +19,7 @@ using namespace orchid::test;
 
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
+bool contains_name(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
@@ -31,7 +31,7 @@ pid_t waiting_child(const CompilerProcess& server) {
     const pid_t child = server.children(1).front();
     std::ifstream file("/proc/" + std::to_string(child) + "/status");
     const std::string status(std::istreambuf_iterator<char>(file), {});
-    if (contains(status, "Seccomp:\t2")) return child;
+    if (contains_name(status, "Seccomp:\t2")) return child;
   }
   FAIL("the child is not confined");
   return 0;
@@ -50,9 +50,9 @@ void wait_until_dead(pid_t pid) {
   FAIL("the process does not end");
 }
 
-class Server : public CompilerProcess {
+class InspectServer : public CompilerProcess {
  public:
-  Server() : CompilerProcess("--inspect-server") {}
+  InspectServer() : CompilerProcess("--inspect-server") {}
 
   module::Manifest manifest(std::span<const std::byte> bytes) {
     const auto reply = ask(InspectRequest{.id = ++last_id_}, bytes);
@@ -81,7 +81,7 @@ class Server : public CompilerProcess {
 }  // namespace
 
 TEST_CASE("a manifest tells entries, signatures, targets and needs") {
-  Server server;
+  InspectServer server;
   const Bytes saxpy = read_data("saxpy.bc");
   const auto manifest = server.manifest(saxpy);
   CHECK(manifest.abi == 1);
@@ -97,7 +97,7 @@ TEST_CASE("a manifest tells entries, signatures, targets and needs") {
 }
 
 TEST_CASE("entries are sorted, and one without a signature has none") {
-  Server server;
+  InspectServer server;
   const auto manifest = server.manifest(read_data("throws.bc"));
   REQUIRE(manifest.entries.size() == 2);
   CHECK(manifest.entries[0].name == "catches");
@@ -106,7 +106,7 @@ TEST_CASE("entries are sorted, and one without a signature has none") {
 }
 
 TEST_CASE("all images of a container are listed, and the host's one is read") {
-  Server server;
+  InspectServer server;
   const auto manifest = server.manifest(read_data("fat.orc"));
   REQUIRE(manifest.targets.size() == 2);
   CHECK(manifest.targets[0].arch == "x86_64");
@@ -115,15 +115,15 @@ TEST_CASE("all images of a container are listed, and the host's one is read") {
 }
 
 TEST_CASE("bitcode of a newer LLVM is refused, and both versions are named") {
-  Server server;
+  InspectServer server;
   const std::string message = server.rejection(read_shared_data("newer-llvm.bc"));
-  CHECK(contains(message, "made by LLVM 22."));
-  CHECK(contains(message, "reads up to LLVM 19."));
+  CHECK(contains_name(message, "made by LLVM 22."));
+  CHECK(contains_name(message, "reads up to LLVM 19."));
 }
 
 TEST_CASE("a module without an image for this host is refused with the targets that it has") {
-  Server server;
-  CHECK(contains(server.rejection(read_data("tiny_aarch64.bc")), "it has: aarch64 (bitcode)"));
+  InspectServer server;
+  CHECK(contains_name(server.rejection(read_data("tiny_aarch64.bc")), "it has: aarch64 (bitcode)"));
   const Bytes arm = read_data("tiny_aarch64.bc");
   const Bytes machine_code(64, std::byte{0x90});
   const auto container = module::write_container(std::vector<module::Image>{
@@ -132,11 +132,11 @@ TEST_CASE("a module without an image for this host is refused with the targets t
        .arch = "",
        .kind = module::ImageKind::object,
        .bytes = machine_code}});
-  CHECK(contains(server.rejection(*container), "it has: aarch64 (bitcode), x86_64 (object)"));
+  CHECK(contains_name(server.rejection(*container), "it has: aarch64 (bitcode), x86_64 (object)"));
 }
 
 TEST_CASE("a container that lies about its images is refused") {
-  Server server;
+  InspectServer server;
   const Bytes x86 = read_data("tiny_x86_64.bc");
   const auto pack = [&](std::vector<std::string> triples) {
     std::vector<module::Image> images;
@@ -144,55 +144,57 @@ TEST_CASE("a container that lies about its images is refused") {
       images.push_back({.triple = triple, .arch = "", .bytes = x86});
     return *module::write_container(images);
   };
-  CHECK(contains(server.rejection(pack({"aarch64-linux-gnu", "x86_64-linux-gnu"})),
-                 "its bitcode is for 'x86_64"));
-  CHECK(contains(server.rejection(pack({"x86_64-linux-gnu", "x86_64-linux-gnu"})),
-                 "two bitcode images for x86_64"));
-  CHECK(contains(server.rejection(pack({"quantum-linux-gnu"})),
-                 "the target 'quantum-linux-gnu' is unknown"));
+  CHECK(contains_name(server.rejection(pack({"aarch64-linux-gnu", "x86_64-linux-gnu"})),
+                      "its bitcode is for 'x86_64"));
+  CHECK(contains_name(server.rejection(pack({"x86_64-linux-gnu", "x86_64-linux-gnu"})),
+                      "two bitcode images for x86_64"));
+  CHECK(contains_name(server.rejection(pack({"quantum-linux-gnu"})),
+                      "the target 'quantum-linux-gnu' is unknown"));
 }
 
 TEST_CASE("another data layout is refused") {
-  Server server;
-  CHECK(contains(server.rejection(read_data("tiny_windows.bc")), "another data layout"));
+  InspectServer server;
+  CHECK(contains_name(server.rejection(read_data("tiny_windows.bc")), "another data layout"));
 }
 
 TEST_CASE("all symbols that nobody provides are in one message, with reasons") {
-  Server server;
+  InspectServer server;
   const std::string message = server.rejection(read_data("undefined.bc"));
-  CHECK(contains(message, "fork (a function runs in one process)"));
-  CHECK(contains(message, "system (a function cannot start programs)"));
-  CHECK(contains(message, "lookup(std::__cxx11::basic_string"));
-  CHECK(contains(message, "weights"));
-  CHECK_FALSE(contains(message, "strtol"));
+  CHECK(contains_name(message, "fork (a function runs in one process)"));
+  CHECK(contains_name(message, "system (a function cannot start programs)"));
+  CHECK(contains_name(message, "lookup(std::__cxx11::basic_string"));
+  CHECK(contains_name(message, "weights"));
+  CHECK_FALSE(contains_name(message, "strtol"));
 }
 
 TEST_CASE("everything that is wrong is in one message") {
-  Server server;
+  InspectServer server;
   const std::string message = server.rejection(read_data("everything_wrong.bc"));
-  CHECK(contains(message, "version 7 of the function ABI; this Orchid has version 1"));
-  CHECK(contains(message, "entry 'short' must be int32_t orchid_entry_short("));
-  CHECK(contains(message, "entry 'typed': the signature 'f65(span<f32>)' is wrong at character 1"));
-  CHECK(contains(message, "assembly outside of functions"));
-  CHECK(contains(message, "'picked' is an indirect function"));
-  CHECK(contains(server.rejection(read_data("no_entry.bc")), "has no entry"));
-  CHECK(contains(server.rejection(read_data("thread_local.bc")),
-                 "thread-local variables of the host's libraries"));
+  CHECK(contains_name(message, "version 7 of the function ABI; this Orchid has version 1"));
+  CHECK(contains_name(message, "entry 'short' must be int32_t orchid_entry_short("));
+  CHECK(contains_name(message,
+                      "entry 'typed': the signature 'f65(span<f32>)' is wrong at character 1"));
+  CHECK(contains_name(message, "assembly outside of functions"));
+  CHECK(contains_name(message, "'picked' is an indirect function"));
+  CHECK(contains_name(server.rejection(read_data("no_entry.bc")), "has no entry"));
+  CHECK(contains_name(server.rejection(read_data("thread_local.bc")),
+                      "thread-local variables of the host's libraries"));
 }
 
 TEST_CASE("damaged input is refused with what is wrong with it") {
-  Server server;
+  InspectServer server;
   const Bytes saxpy = read_data("saxpy.bc");
   CHECK(server.rejection({}) == "the module is empty");
-  CHECK(contains(server.rejection(as_bytes("#!/bin/sh")), "not LLVM bitcode"));
-  CHECK(contains(server.rejection(std::span(saxpy).first(saxpy.size() / 2)), "truncated at byte"));
+  CHECK(contains_name(server.rejection(as_bytes("#!/bin/sh")), "not LLVM bitcode"));
+  CHECK(contains_name(server.rejection(std::span(saxpy).first(saxpy.size() / 2)),
+                      "truncated at byte"));
   Bytes broken = saxpy;
   for (std::size_t i = 200; i < 260; ++i) broken[i] = std::byte{0xff};
-  CHECK(contains(server.rejection(broken), "LLVM"));
+  CHECK(contains_name(server.rejection(broken), "LLVM"));
 }
 
 TEST_CASE("whatever the bytes are, an answer comes and the server lives on") {
-  Server server;
+  InspectServer server;
   const Bytes whole = read_data("throws.bc");
   std::mt19937_64 random(1);
   for (int round = 0; round < 300; ++round) {
@@ -216,7 +218,7 @@ TEST_CASE("whatever the bytes are, an answer comes and the server lives on") {
 }
 
 TEST_CASE("several requests at once are each answered under their id") {
-  Server server;
+  InspectServer server;
   const Bytes saxpy = read_data("saxpy.bc");
   for (std::uint64_t id = 1; id <= 20; ++id) server.send(InspectRequest{.id = id}, saxpy);
   std::uint64_t sum = 0;
@@ -225,7 +227,7 @@ TEST_CASE("several requests at once are each answered under their id") {
 }
 
 TEST_CASE("a waiting child that was killed is replaced") {
-  Server server;
+  InspectServer server;
   for (int i = 0; i < 3; ++i) {
     const pid_t waiting = waiting_child(server);
     ::kill(waiting, SIGKILL);
@@ -235,7 +237,7 @@ TEST_CASE("a waiting child that was killed is replaced") {
 }
 
 TEST_CASE("a module that crashes its reader is rejected, and the next one is read") {
-  Server server;
+  InspectServer server;
   const pid_t reader = waiting_child(server);
   ::kill(reader, SIGSTOP);
   server.send(InspectRequest{.id = 5}, read_data("saxpy.bc"));
@@ -245,12 +247,12 @@ TEST_CASE("a module that crashes its reader is rejected, and the next one is rea
   const auto rejected = std::get<InspectRejected>(server.receive().message);
   CHECK(rejected.id == 5);
   CHECK(rejected.code == ErrorCode::module_rejected);
-  CHECK(contains(rejected.message, "makes the compiler crash"));
+  CHECK(contains_name(rejected.message, "makes the compiler crash"));
   CHECK(server.manifest(read_data("saxpy.bc")).entries.size() == 1);
 }
 
 TEST_CASE("a module that takes its reader too long is rejected after ten seconds") {
-  Server server;
+  InspectServer server;
   const pid_t reader = waiting_child(server);
   ::kill(reader, SIGSTOP);
   server.send(InspectRequest{.id = 6}, read_data("saxpy.bc"));
@@ -259,11 +261,11 @@ TEST_CASE("a module that takes its reader too long is rejected after ten seconds
   CHECK(server.manifest(read_data("saxpy.bc")).entries.size() == 1);
   const auto rejected = std::get<InspectRejected>(server.receive().message);
   CHECK(rejected.id == 6);
-  CHECK(contains(rejected.message, "longer than 10 s"));
+  CHECK(contains_name(rejected.message, "longer than 10 s"));
 }
 
 TEST_CASE("an inspect server ends when its requester goes, and its children with it") {
-  Server server;
+  InspectServer server;
   const pid_t child = waiting_child(server);
   server.close_socket();
   CHECK(server.wait_for_end() == 0);
@@ -280,7 +282,7 @@ TEST_CASE("the command line prints a manifest, or the reasons and status 1") {
   CHECK(module::parse_manifest(good.output).has_value());
   const auto bad = run_command(program + " --inspect " TEST_DATA "/undefined.bc 2>&1 >/dev/null");
   CHECK(bad.exit_status == 1);
-  CHECK(contains(bad.output, "fork (a function runs in one process)"));
+  CHECK(contains_name(bad.output, "fork (a function runs in one process)"));
   CHECK(run_command(program + " --inspect /nowhere 2>&1").exit_status == 1);
   CHECK(run_command(program + " --dance 2>&1").exit_status == 2);
 }

@@ -8,7 +8,7 @@ namespace orchid::executor {
 namespace {
 
 /// A tree of control groups.
-struct Tree : FileTree {
+struct LimitTree : FileTree {
   [[nodiscard]] CgroupLimits read() const {
     return read_cgroup_limits(root() / "membership", root() / "mount");
   }
@@ -17,7 +17,7 @@ struct Tree : FileTree {
 }  // namespace
 
 TEST_CASE("version 2: the tightest limit on the way to the root counts") {
-  const Tree tree;
+  const LimitTree tree;
   tree.write("membership", "0::/batch/job/step\n");
   tree.write("mount/batch/job/step/memory.max", "max\n");
   tree.write("mount/batch/job/step/cpu.max", "max 100000\n");
@@ -29,7 +29,7 @@ TEST_CASE("version 2: the tightest limit on the way to the root counts") {
 }
 
 TEST_CASE("version 1: each controller has its own tree") {
-  const Tree tree;
+  const LimitTree tree;
   tree.write("membership", "4:memory:/job\n3:cpuset:/\n2:cpu,cpuacct:/other\n0::/\n");
   tree.write("mount/memory/job/memory.limit_in_bytes", "1073741824\n");
   tree.write("mount/memory/memory.limit_in_bytes", "9223372036854771712\n");
@@ -40,14 +40,14 @@ TEST_CASE("version 1: each controller has its own tree") {
 }
 
 TEST_CASE("a container that sees only its own part of the tree still finds its limit") {
-  const Tree tree;
+  const LimitTree tree;
   tree.write("membership", "4:memory:/docker/0123\n");
   tree.write("mount/memory/memory.limit_in_bytes", "1048576\n");
   CHECK(tree.read().memory == ByteCount{1048576});
 }
 
 TEST_CASE("no limit, no group and nonsense are no limits") {
-  const Tree tree;
+  const LimitTree tree;
   CHECK_FALSE(tree.read().memory.has_value());
   tree.write("membership", "nonsense\n4:memory\n2:cpu:/\n0::/\n");
   tree.write("mount/memory.max", "\n");

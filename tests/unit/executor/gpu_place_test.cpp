@@ -8,7 +8,7 @@ namespace orchid::executor {
 namespace {
 
 /// A machine with GPUs, as NVIDIA's driver and the kernel show them.
-struct Machine : FileTree {
+struct MachineWithGpus : FileTree {
   void add(const std::string& address, const std::string& number,
            const std::string& numa_node) const {
     write("proc/driver/nvidia/gpus/" + address + "/information",
@@ -21,7 +21,7 @@ struct Machine : FileTree {
 }  // namespace
 
 TEST_CASE("a GPU is on the NUMA node of its PCI device, whose number is not the order on the bus") {
-  const Machine machine;
+  const MachineWithGpus machine;
   machine.add("0000:17:00.0", "1", "0");
   machine.add("0000:ca:00.0", "0", "1");
   CHECK(numa_node_of_gpu(0, machine.root()) == 1);
@@ -30,7 +30,7 @@ TEST_CASE("a GPU is on the NUMA node of its PCI device, whose number is not the 
 }
 
 TEST_CASE("what is not known of a GPU is not guessed") {
-  const Machine machine;
+  const MachineWithGpus machine;
   CHECK_FALSE(numa_node_of_gpu(0, machine.root()));  // no driver
   machine.add("0000:17:00.0", "0", "-1");            // a machine without such nodes
   CHECK_FALSE(numa_node_of_gpu(0, machine.root()));

@@ -15,15 +15,15 @@ constexpr pid_t process = 4711;
 
 /// A tree of control groups in a directory of its own. The kernel makes a new group's files; here
 /// they have to be there before.
-struct Tree {
-  Tree() {
+struct GroupTree {
+  GroupTree() {
     std::string pattern = "/tmp/orchid-grant-group-XXXXXX";
     REQUIRE(::mkdtemp(pattern.data()) != nullptr);
     root = pattern;
   }
-  ~Tree() { std::filesystem::remove_all(root); }
-  Tree(const Tree&) = delete;
-  Tree& operator=(const Tree&) = delete;
+  ~GroupTree() { std::filesystem::remove_all(root); }
+  GroupTree(const GroupTree&) = delete;
+  GroupTree& operator=(const GroupTree&) = delete;
   void write(const std::string& file, const std::string& text) const {
     std::filesystem::create_directories((root / file).parent_path());
     std::ofstream(root / file) << text;
@@ -43,7 +43,7 @@ struct Tree {
   std::filesystem::path root;
 };
 
-void make_version_1(const Tree& tree) {
+void make_version_1(const GroupTree& tree) {
   tree.write("membership", "4:memory:/job\n3:cpuset:/job\n0::/\n");
   tree.write("mount/cpuset/job/cpuset.mems", "0-1\n");
   tree.write("mount/cpuset/job/cgroup.procs", "");
@@ -54,7 +54,7 @@ void make_version_1(const Tree& tree) {
     tree.write("mount/memory/job/orchid-4711/" + std::string(file), "");
 }
 
-void make_version_2(const Tree& tree) {
+void make_version_2(const GroupTree& tree) {
   tree.write("membership", "0::/batch/step\n");
   tree.write("mount/batch/step/cgroup.controllers", "cpuset cpu memory pids\n");
   tree.write("mount/batch/step/cgroup.subtree_control", "");
@@ -66,7 +66,7 @@ void make_version_2(const Tree& tree) {
 }  // namespace
 
 TEST_CASE("version 1: cores and memory are bounded in a group of each tree") {
-  const Tree tree;
+  const GroupTree tree;
   make_version_1(tree);
   {
     const GrantGroup group = GrantGroup::enter(tree.options({0, 1, 8}, 1_GiB));
@@ -89,7 +89,7 @@ TEST_CASE("version 1: cores and memory are bounded in a group of each tree") {
 }
 
 TEST_CASE("a process that has left its group early stays where it is") {
-  const Tree tree;
+  const GroupTree tree;
   make_version_1(tree);
   {
     GrantGroup group = GrantGroup::enter(tree.options({0}, 1_GiB));
@@ -103,7 +103,7 @@ TEST_CASE("a process that has left its group early stays where it is") {
 }
 
 TEST_CASE("version 2: the process moves first, then its old group hands on its controllers") {
-  const Tree tree;
+  const GroupTree tree;
   make_version_2(tree);
   {
     const GrantGroup group = GrantGroup::enter(tree.options({2, 3}, 512_MiB));
@@ -123,7 +123,7 @@ TEST_CASE("version 2: the process moves first, then its old group hands on its c
 }
 
 TEST_CASE("version 2: controllers that were handed on before stay so") {
-  const Tree tree;
+  const GroupTree tree;
   make_version_2(tree);
   tree.write("mount/batch/step/cgroup.subtree_control", "cpuset memory\n");
   {
@@ -133,7 +133,7 @@ TEST_CASE("version 2: controllers that were handed on before stay so") {
 }
 
 TEST_CASE("hybrid: what version 1 does not have is asked of version 2") {
-  const Tree tree;
+  const GroupTree tree;
   make_version_1(tree);
   tree.write("membership", "3:cpuset:/job\n0::/\n");
   tree.write("mount/unified/cgroup.controllers", "hugetlb\n");
@@ -145,7 +145,7 @@ TEST_CASE("hybrid: what version 1 does not have is asked of version 2") {
 }
 
 TEST_CASE("what may not be written is left as it was, and said") {
-  const Tree tree;
+  const GroupTree tree;
   make_version_1(tree);
   std::filesystem::remove(tree.root / "mount/cpuset/job/orchid-4711/cpuset.cpus");
   const GrantGroup group = GrantGroup::enter(tree.options({1}, 1_GiB));
@@ -157,7 +157,7 @@ TEST_CASE("what may not be written is left as it was, and said") {
 }
 
 TEST_CASE("a process without any control group says so, and one that asks for nothing makes none") {
-  const Tree tree;
+  const GroupTree tree;
   CHECK(GrantGroup::enter(tree.options({1}, {})).refusals().size() == 1);
   make_version_1(tree);
   const GrantGroup nothing = GrantGroup::enter(tree.options({}, {}));
@@ -168,7 +168,7 @@ TEST_CASE("a process without any control group says so, and one that asks for no
 }
 
 TEST_CASE("groups whose process has gone are removed, others are not") {
-  const Tree tree;
+  const GroupTree tree;
   make_version_1(tree);
   const pid_t gone = ::fork();
   if (gone == 0) ::_exit(0);

@@ -11,12 +11,12 @@
 namespace orchid {
 namespace {
 
-struct Directory {
-  Directory() {
+struct SocketDirectory {
+  SocketDirectory() {
     std::string pattern = "/tmp/orchid-sockets-XXXXXX";
     path = ::mkdtemp(pattern.data());
   }
-  ~Directory() { std::filesystem::remove_all(path); }
+  ~SocketDirectory() { std::filesystem::remove_all(path); }
   std::filesystem::path path;
 };
 
@@ -48,7 +48,7 @@ TEST_CASE("a peer that has gone or does not read is unreachable; too much is too
 }
 
 TEST_CASE("a socket is private, replaces a stale one, and knows its peer") {
-  const Directory directory;
+  const SocketDirectory directory;
   const auto path = directory.path / "a.sock";
   {
     const auto stale = listen_packets(path).value();
@@ -64,7 +64,7 @@ TEST_CASE("a socket is private, replaces a stale one, and knows its peer") {
 }
 
 TEST_CASE("a socket's path of 107 bytes fits, one of 108 is reached through its directory") {
-  const Directory directory;
+  const SocketDirectory directory;
   for (const std::size_t size : {107UL, 108UL}) {
     CAPTURE(size);
     std::string path = directory.path / "s";
@@ -78,7 +78,7 @@ TEST_CASE("a socket's path of 107 bytes fits, one of 108 is reached through its 
 }
 
 TEST_CASE("a path too long for a socket address is reached through its directory") {
-  const Directory directory;
+  const SocketDirectory directory;
   const auto deep = directory.path / std::string(120, 'd');
   std::filesystem::create_directory(deep);
   const auto listener = listen_packets(deep / "lanes.sock").value();

@@ -23,8 +23,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr int histories = 100'000;
-constexpr int steps = 40;
+constexpr int client_histories = 100'000;
+constexpr int client_steps = 40;
 constexpr uid_t tenant = 1000;
 
 /// What the kernel of a host knows of its executors' claims.
@@ -48,7 +48,7 @@ class ModelClaims final : public executor::HostClaims {
 };
 
 /// An executor process with its stream to the gateway.
-struct ModelExecutor {
+struct ClientsModelExecutor {
   Executor description;
   std::unique_ptr<ModelClaims> claims;
   executor::LeaseTable table{{}};
@@ -66,9 +66,9 @@ struct OldGateways {
   unsigned long obeyed = 0;
 };
 
-class World {
+class ClientsHistory {
  public:
-  World(unsigned seed, OldGateways& old_gateways)
+  ClientsHistory(unsigned seed, OldGateways& old_gateways)
       : random_(seed), old_gateways_(old_gateways), always_in_touch_(seed % 4 == 1) {
     const unsigned hosts = 1 + random_() % 3;
     const unsigned per_host = 1 + seed % 2;
@@ -78,7 +78,7 @@ class World {
 
   void step() {
     now_ += milliseconds(random_() % 200);
-    ModelExecutor& executor = executors_[random_() % executors_.size()];
+    ClientsModelExecutor& executor = executors_[random_() % executors_.size()];
     const unsigned what = random_() % 100;
     if (what < 12)
       open();
@@ -113,11 +113,11 @@ class World {
   }
 
   void settle() {
-    for (ModelExecutor& executor : executors_) connect(executor, false);
+    for (ClientsModelExecutor& executor : executors_) connect(executor, false);
     for (int round = 0; round < 4; ++round) {
       tick();
       for (int turn = 0; turn < 40; ++turn)
-        for (ModelExecutor& executor : executors_) {
+        for (ClientsModelExecutor& executor : executors_) {
           while (!executor.to_executor.empty()) deliver_to_executor(executor);
           while (!executor.to_gateway.empty()) deliver_to_gateway(executor);
           perform();
@@ -125,7 +125,7 @@ class World {
       check();
     }
     std::size_t in_book = 0;
-    for (const ModelExecutor& executor : executors_) {
+    for (const ClientsModelExecutor& executor : executors_) {
       std::size_t taken = 0;
       for (const auto& [id, lease] : broker_->leases().leases())
         if (lease.executor == executor.description.id) taken += lease.cores();
@@ -141,7 +141,7 @@ class World {
  private:
   /// Two executors of a host have some cores in common.
   void add_executor(unsigned host, unsigned nth) {
-    ModelExecutor executor;
+    ClientsModelExecutor executor;
     executor.description = {.id = ExecutorId("e" + std::to_string(next_executor_++)),
                             .owner = {.tenant = {tenant, "u"}, .peer_uid = {}},
                             .host = {.boot_id = "host-" + std::to_string(host), .memory = 64_GiB},
@@ -158,7 +158,7 @@ class World {
     executors_.push_back(std::move(executor));
   }
 
-  static executor::LeaseTable new_table(const ModelExecutor& executor) {
+  static executor::LeaseTable new_table(const ClientsModelExecutor& executor) {
     return executor::LeaseTable(executor.description.host.cores,
                                 gpu_set(executor.description.host).numbers(),
                                 executor.claims.get());
@@ -168,12 +168,12 @@ class World {
     broker_ = std::make_unique<WorkerBroker>(
         WorkerBroker::Options{.epoch = ++epoch_, .boot_id = "gateway"});
     clients_ = std::make_unique<ClientLeases>(*broker_, 0);
-    for (ModelExecutor& executor : executors_)
+    for (ClientsModelExecutor& executor : executors_)
       if (always_in_touch_ || random_() % 4 != 0) connect(executor, false);
     perform();
   }
   void restart_gateway() {
-    for (ModelExecutor& executor : executors_) {
+    for (ClientsModelExecutor& executor : executors_) {
       executor.connected = false;
       executor.table.lose_gateway(now_);
     }
@@ -181,7 +181,7 @@ class World {
   }
 
   /// Resumed: nothing is lost. Afresh: all that was on its way is.
-  void connect(ModelExecutor& executor, bool resume) {
+  void connect(ClientsModelExecutor& executor, bool resume) {
     if (executor.connected) return;
     executor.connected = true;
     const bool known = broker_->hosts().find(executor.description.id) != nullptr;
@@ -199,13 +199,13 @@ class World {
                              clients_->adopt(held, executor.description, now_), now_);
     perform();
   }
-  void lose(ModelExecutor& executor) {
+  void lose(ClientsModelExecutor& executor) {
     if (!executor.connected) return;
     executor.connected = false;
     executor.table.lose_gateway(now_);
     broker_->executor_lost(executor.description.id, now_);
   }
-  void crash(ModelExecutor& executor) {
+  void crash(ClientsModelExecutor& executor) {
     lose(executor);
     perform();
     executor.claims->end();
@@ -219,12 +219,12 @@ class World {
   /// Those from before the newest find the executors that have none.
   void visit_by_old_gateways() {
     if (epoch_ < 2) return;
-    for (ModelExecutor& executor : executors_)
+    for (ClientsModelExecutor& executor : executors_)
       if (!executor.connected) visit_by_old_gateway(executor);
   }
   /// Its welcome, and then its commands. An executor hangs up when it refuses a welcome
   /// (ControlClient), and hears no more.
-  void visit_by_old_gateway(ModelExecutor& executor) {
+  void visit_by_old_gateway(ClientsModelExecutor& executor) {
     const std::uint64_t epoch = 1 + random_() % (epoch_ - 1);
     const bool too_old = epoch < executor.newest_epoch;
     const auto before = leases_of(executor);
@@ -253,7 +253,7 @@ class World {
     REQUIRE(executor.table.usable_cores() == usable);
     ++old_gateways_.refused;
   }
-  ControlMessage command_of_old_gateway(const ModelExecutor& executor, std::uint64_t epoch) {
+  ControlMessage command_of_old_gateway(const ClientsModelExecutor& executor, std::uint64_t epoch) {
     const auto held = executor.table.held_by_clients(now_);
     const auto what = random_() % 3;
     if (what == 0 || held.empty()) return opened_by_old_gateway(executor, epoch);
@@ -262,7 +262,7 @@ class World {
     return RenewLease{lease, seconds(1 + random_() % 3'000)};
   }
   /// On free cores as a rule: only its epoch is wrong.
-  OpenLease opened_by_old_gateway(const ModelExecutor& executor, std::uint64_t epoch) {
+  OpenLease opened_by_old_gateway(const ClientsModelExecutor& executor, std::uint64_t epoch) {
     const LeaseId lease{epoch, 1'000'000 + ++opened_by_old_gateways_};
     OpenLease open{
         .lease = lease,
@@ -275,7 +275,7 @@ class World {
   }
   using Leases = std::map<LeaseId, std::tuple<CoreList, CoreList, milliseconds>>;
   /// With their cores, GPUs, and the time that they have left.
-  [[nodiscard]] Leases leases_of(const ModelExecutor& executor) const {
+  [[nodiscard]] Leases leases_of(const ClientsModelExecutor& executor) const {
     Leases leases;
     for (const LeaseHeld& held : executor.table.held_by_clients(now_))
       leases[held.lease] = {held.core_ids, held.gpus, held.client.expires_in};
@@ -315,31 +315,31 @@ class World {
     if (const auto lease = any_lease())
       (void)clients_->renew(tenant, *lease, {.duration = seconds(1 + random_() % 30)}, now_);
   }
-  void claim(ModelExecutor& executor) {
+  void claim(ClientsModelExecutor& executor) {
     for (const auto& [lease, secret] : executor.secrets)
       if (executor.table.claim({lease, secret, tenant})) executor.claimed.insert(lease);
   }
-  void give_back(ModelExecutor& executor) {
+  void give_back(ClientsModelExecutor& executor) {
     if (executor.claimed.empty()) return;
     const LeaseId lease = *executor.claimed.begin();
     executor.claimed.erase(executor.claimed.begin());
     if (const auto closed = executor.table.give_back(lease)) say(executor, *closed);
   }
 
-  void say(ModelExecutor& executor, const ControlMessage& message) {
+  void say(ClientsModelExecutor& executor, const ControlMessage& message) {
     executor.to_gateway.push_back(message);
   }
-  void tell_cores(ModelExecutor& executor) {
+  void tell_cores(ClientsModelExecutor& executor) {
     say(executor, GrantChanged{executor.table.usable_cores(), {}, false});
   }
-  void deliver_to_executor(ModelExecutor& executor) {
+  void deliver_to_executor(ClientsModelExecutor& executor) {
     if (!executor.connected || executor.to_executor.empty()) return;
     const ControlMessage message = executor.to_executor.front();
     executor.to_executor.pop_front();
     obey(executor, message);
     if (random_() % 8 == 0) obey(executor, message);  // commands are idempotent
   }
-  void obey(ModelExecutor& executor, const ControlMessage& message) {
+  void obey(ClientsModelExecutor& executor, const ControlMessage& message) {
     if (const auto* open = std::get_if<OpenLease>(&message)) {
       const CoreList usable = executor.table.usable_cores();
       const auto opened = executor.table.open(*open, now_);
@@ -357,7 +357,7 @@ class World {
         say(executor, LeaseClosed{renewal->lease, LeaseEnd::expired});
     }
   }
-  void deliver_to_gateway(ModelExecutor& executor) {
+  void deliver_to_gateway(ClientsModelExecutor& executor) {
     if (!executor.connected || executor.to_gateway.empty()) return;
     const ControlMessage message = executor.to_gateway.front();
     executor.to_gateway.pop_front();
@@ -365,7 +365,7 @@ class World {
     perform();
   }
   void tick() {
-    for (ModelExecutor& executor : executors_) {
+    for (ClientsModelExecutor& executor : executors_) {
       for (const LeaseClosed& ended : executor.table.end_overdue(now_)) {
         executor.claimed.erase(ended.lease);
         say(executor, ended);
@@ -383,7 +383,7 @@ class World {
          actions = broker_->take_actions())
       for (const BrokerAction& action : actions) {
         if (const auto* send = std::get_if<SendToExecutor>(&action)) {
-          for (ModelExecutor& executor : executors_)
+          for (ClientsModelExecutor& executor : executors_)
             if (executor.description.id == send->executor)
               executor.to_executor.push_back(send->message);
         } else if (const auto* give = std::get_if<GiveWorker>(&action)) {
@@ -396,7 +396,7 @@ class World {
   void check() const {
     std::map<std::string, std::set<std::uint32_t>> cores;
     std::map<std::string, std::size_t> taken_on;
-    for (const ModelExecutor& executor : executors_) {
+    for (const ClientsModelExecutor& executor : executors_) {
       const HostDescription& host = executor.description.host;
       cores[host.boot_id].insert(host.cores.begin(), host.cores.end());
       taken_on[host.boot_id] += executor.table.usable_cores().size() - executor.table.cores_free();
@@ -407,7 +407,7 @@ class World {
     }
     check_gpus();
     std::map<std::string, std::set<std::uint32_t>> in_use;
-    for (const ModelExecutor& executor : executors_) {
+    for (const ClientsModelExecutor& executor : executors_) {
       std::size_t taken = 0;
       std::set<std::uint32_t> own;
       for (const LeaseHeld& held : executor.table.held_by_clients(now_)) {
@@ -426,7 +426,7 @@ class World {
   /// No table has a GPU in two leases, nor have two tables of one host.
   void check_gpus() const {
     std::map<std::string, std::set<std::uint32_t>> in_use;
-    for (const ModelExecutor& executor : executors_) {
+    for (const ClientsModelExecutor& executor : executors_) {
       const placement::CoreSet offered = gpu_set(executor.description.host);
       std::set<std::uint32_t> own;
       for (const LeaseHeld& held : executor.table.held_by_clients(now_))
@@ -446,7 +446,7 @@ class World {
   std::uint64_t epoch_ = 0;
   MonotonicTime now_{seconds(1'000)};
   std::map<std::string, HostParts> parts_;  // by host
-  std::vector<ModelExecutor> executors_;
+  std::vector<ClientsModelExecutor> executors_;
   std::unique_ptr<WorkerBroker> broker_;
   std::unique_ptr<ClientLeases> clients_;
   std::set<LeaseId> known_;
@@ -455,16 +455,16 @@ class World {
 TEST_CASE("no history of clients' leases creates or loses a core") {
   log::configure("unit_gateway", LogLevel::error);
   OldGateways old_gateways;
-  for (unsigned seed = 0; seed < histories; ++seed) {
+  for (unsigned seed = 0; seed < client_histories; ++seed) {
     CAPTURE(seed);
-    World world(seed, old_gateways);
-    for (int step = 0; step < steps; ++step) world.step();
+    ClientsHistory world(seed, old_gateways);
+    for (int step = 0; step < client_steps; ++step) world.step();
     world.settle();
   }
   MESSAGE(old_gateways.refused << " visits of old gateways were refused, " << old_gateways.obeyed
                                << " were not");
-  CHECK(old_gateways.refused >= histories / 50);
-  CHECK(old_gateways.obeyed >= histories / 50);
+  CHECK(old_gateways.refused >= client_histories / 50);
+  CHECK(old_gateways.obeyed >= client_histories / 50);
 }
 
 }  // namespace

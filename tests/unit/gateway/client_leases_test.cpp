@@ -13,7 +13,7 @@ using std::chrono::seconds;
 constexpr uid_t ada = 1000;
 
 /// A broker with clients' leases, and executors that do what they are told at once.
-struct World {
+struct ClientsWorld {
   WorkerBroker broker{{.epoch = 2, .boot_id = "here"}};
   ClientLeases clients{broker, 0};
   MonotonicTime now{};
@@ -80,7 +80,7 @@ struct World {
 };
 
 TEST_CASE("a client gets its workers, with what it needs to claim them") {
-  World world;
+  ClientsWorld world;
   world.join("e1", 4);
   const auto lease = world.opened({.workers = 3, .wait = WaitMode::hot, .duration = seconds(30)});
   CHECK(lease.open);
@@ -99,7 +99,7 @@ TEST_CASE("a client gets its workers, with what it needs to claim them") {
 }
 
 TEST_CASE("what can never be met is refused at once, and says how much there is") {
-  World world;
+  ClientsWorld world;
   world.open({.workers = 1});
   CHECK(world.answers.at(0).error().code == ErrorCode::no_capacity);
   CHECK(world.answers[0].error().message.find("no executor") != std::string::npos);
@@ -116,7 +116,7 @@ TEST_CASE("what can never be met is refused at once, and says how much there is"
 }
 
 TEST_CASE("a client waits for cores, and gives up after its time with nothing held") {
-  World world;
+  ClientsWorld world;
   world.join("e1", 2);
   const auto first = world.opened({.workers = 1});
   world.answers.clear();
@@ -137,7 +137,7 @@ TEST_CASE("a client waits for cores, and gives up after its time with nothing he
 }
 
 TEST_CASE("who takes what there is waits for nobody") {
-  World world;
+  ClientsWorld world;
   world.join("e1", 2);
   const auto lease = world.opened({.workers = 5, .at_least = 1});
   CHECK(lease.workers.size() == 2);
@@ -147,7 +147,7 @@ TEST_CASE("who takes what there is waits for nobody") {
 }
 
 TEST_CASE("a lease may span hosts that have an address") {
-  World world;
+  ClientsWorld world;
   world.join("e1", 2);
   world.join("e2", 4, {}, "far");
   const auto lease = world.opened({.terms = {.remote = true}, .workers = 6, .at_least = 6});
@@ -161,7 +161,7 @@ TEST_CASE("a lease may span hosts that have an address") {
 }
 
 TEST_CASE("a user's quota counts the workers of all his leases") {
-  World world;
+  ClientsWorld world;
   world.join("e1", 8);
   ClientLeases limited(world.broker, 3);
   std::vector<Result<ClientLeaseView>> answers;
@@ -179,7 +179,7 @@ TEST_CASE("a user's quota counts the workers of all his leases") {
 }
 
 TEST_CASE("a renewal goes to every executor; nobody else can renew, see or close the lease") {
-  World world;
+  ClientsWorld world;
   world.join("e1", 2);
   const auto lease = world.opened({.workers = 2, .duration = seconds(30)});
   world.pass(seconds(20));
@@ -200,7 +200,7 @@ TEST_CASE("a renewal goes to every executor; nobody else can renew, see or close
 }
 
 TEST_CASE("a lease whose client went away or never came ends with its last worker") {
-  World world;
+  ClientsWorld world;
   world.join("e1", 4);
   const auto lease = world.opened({.workers = 2});
   world.say("e1", LeaseClosed{lease.workers[0].lease, LeaseEnd::released});
@@ -212,7 +212,7 @@ TEST_CASE("a lease whose client went away or never came ends with its last worke
 }
 
 TEST_CASE("a worker that was lost with its executor is replaced by another") {
-  World world;
+  ClientsWorld world;
   world.join("e1", 1);
   const auto lease = world.opened({.workers = 1});
   world.broker.executor_lost(ExecutorId("e1"), world.now);
@@ -233,7 +233,7 @@ TEST_CASE("a worker that was lost with its executor is replaced by another") {
 }
 
 TEST_CASE("what could be leased at most counts each core of a host once") {
-  World world;
+  ClientsWorld world;
   world.join("e1", 2);
   world.join("e2", 3);  // 0, 1 and another
   CHECK(world.broker.largest({.boot_id = "here"}) == 3);
@@ -246,7 +246,7 @@ TEST_CASE("what could be leased at most counts each core of a host once") {
 }
 
 TEST_CASE("a worker gets the best alternative that there is, wherever that is") {
-  World world;
+  ClientsWorld world;
   world.join("e1", 8);
   Executor far{.id = ExecutorId("e2"),
                .owner = {},
@@ -288,7 +288,7 @@ TEST_CASE("a worker gets the best alternative that there is, wherever that is") 
 }
 
 TEST_CASE("a GPU of an executor that has gone is there when the next one offers it") {
-  World world;
+  ClientsWorld world;
   const auto join = [&](const std::string& name, std::uint64_t job) {
     Executor executor{.id = ExecutorId(name),
                       .owner = {},
@@ -314,7 +314,7 @@ TEST_CASE("a GPU of an executor that has gone is there when the next one offers 
 }
 
 TEST_CASE("a lease that is refused at once can be explained") {
-  World world;
+  ClientsWorld world;
   world.join("e1", 4);
   world.open({.terms = {.alternatives = {{.cores = 5}}}});
   REQUIRE(world.answers.size() == 1);
@@ -362,7 +362,7 @@ TEST_CASE("a tenant's quota speaks at once when it can never be kept, and else a
 }
 
 TEST_CASE("a gateway that starts anew learns which GPUs are leased") {
-  World world;
+  ClientsWorld world;
   Executor executor{.id = ExecutorId("e1"),
                     .owner = {},
                     .host = {.boot_id = "here", .hostname = "node-here", .memory = 64_GiB},
@@ -392,7 +392,7 @@ TEST_CASE("a gateway that starts anew learns which GPUs are leased") {
 }
 
 TEST_CASE("a gateway that starts anew learns the leases from the executors") {
-  World world;
+  ClientsWorld world;
   const LeaseHeld held{.lease = {1, 7},
                        .tenant = {ada, "ada"},
                        .cores_per_worker = 2,
@@ -418,7 +418,7 @@ TEST_CASE("a gateway that starts anew learns the leases from the executors") {
 }
 
 TEST_CASE("a lease that is not renewed is forgotten, also when its executor is silent") {
-  World world;
+  ClientsWorld world;
   world.join("e1", 2);
   const auto lease = world.opened({.workers = 2, .duration = seconds(10)});
   world.answering = false;
@@ -430,7 +430,7 @@ TEST_CASE("a lease that is not renewed is forgotten, also when its executor is s
 }
 
 TEST_CASE("a client's workers are not asked back, a dispatcher's are") {
-  World world;
+  ClientsWorld world;
   world.join("e1", 2);
   const HolderId dispatcher(1);
   world.broker.add_dispatcher(dispatcher, {});

@@ -20,7 +20,7 @@ class Supply final : public WorkerSupply {
   std::map<HolderId, unsigned> wanted;
 };
 
-struct World {
+struct TenantsWorld {
   boost::asio::io_context io;
   test::FakeClock clock;
   Supply supply;
@@ -53,7 +53,7 @@ struct World {
 }  // namespace
 
 TEST_CASE("each tenant's calls want workers of their own") {
-  World world;
+  TenantsWorld world;
   world.dispatchers.add_owner();
   world.call(1000, "i-1");
   world.call(1000, "i-2");
@@ -68,7 +68,7 @@ TEST_CASE("each tenant's calls want workers of their own") {
 }
 
 TEST_CASE("a call is cancelled whoever's it is") {
-  World world;
+  TenantsWorld world;
   world.call(1000, "i-1");
   world.call(1001, "i-2");
   world.dispatchers.cancel("i-2");
@@ -78,7 +78,7 @@ TEST_CASE("a call is cancelled whoever's it is") {
 }
 
 TEST_CASE("a tenant without calls is forgotten after a while, the owner never") {
-  World world;
+  TenantsWorld world;
   world.dispatchers.add_owner();
   world.call(1000, "i-1");
   world.clock.advance(milliseconds(5000));

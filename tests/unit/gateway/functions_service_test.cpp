@@ -27,8 +27,8 @@ class FakeInspector final : public ModuleInspector {
   std::vector<Done> waiting;
 };
 
-struct Fixture {
-  Fixture() { open(); }
+struct ServiceFixture {
+  ServiceFixture() { open(); }
   void open() {
     service.reset();
     store.reset();
@@ -65,7 +65,7 @@ struct Fixture {
   std::vector<Result<Deployment>> deployed;
 };
 
-TEST_CASE_FIXTURE(Fixture, "a deployed function is there after a restart, with its bytes") {
+TEST_CASE_FIXTURE(ServiceFixture, "a deployed function is there after a restart, with its bytes") {
   deploy("f", "module bytes");
   inspector.accept();
   wait_for(1);
@@ -79,7 +79,8 @@ TEST_CASE_FIXTURE(Fixture, "a deployed function is there after a restart, with i
   CHECK(as_text(mapped->bytes()) == "module bytes");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a good module is made known before it is stored, a bad one never") {
+TEST_CASE_FIXTURE(ServiceFixture,
+                  "a good module is made known before it is stored, a bad one never") {
   std::vector<std::string> accepted;
   const auto deploy_watched = [&](std::string_view module) {
     const auto bytes = as_bytes(module);
@@ -100,7 +101,7 @@ TEST_CASE_FIXTURE(Fixture, "a good module is made known before it is stored, a b
   wait_for(2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "the same bytes again are answered without inspection") {
+TEST_CASE_FIXTURE(ServiceFixture, "the same bytes again are answered without inspection") {
   deploy("f", "x");
   inspector.accept();
   wait_for(1);
@@ -110,7 +111,7 @@ TEST_CASE_FIXTURE(Fixture, "the same bytes again are answered without inspection
   CHECK(inspector.waiting.empty());
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(ServiceFixture,
                   "a concurrency limit is kept, changed without a new version, and lifted") {
   const auto limit_of = [this](std::string_view module, std::optional<unsigned> wanted,
                                bool inspects) {
@@ -143,7 +144,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(limit_of("two", std::nullopt, false) == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a rejected module leaves nothing behind") {
+TEST_CASE_FIXTURE(ServiceFixture, "a rejected module leaves nothing behind") {
   deploy("f", "x");
   inspector.answer(fail(ErrorCode::module_rejected, "three reasons"));
   REQUIRE(deployed.size() == 1);
@@ -153,7 +154,7 @@ TEST_CASE_FIXTURE(Fixture, "a rejected module leaves nothing behind") {
   CHECK(table.current()->find(1, "f") == nullptr);
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(ServiceFixture,
                   "deploys of one name happen one after the other, those of others do not wait") {
   deploy("f", "first");
   deploy("f", "second");
@@ -169,7 +170,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(table.current()->find(1, "g") != nullptr);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a bad name and an empty module are refused at once") {
+TEST_CASE_FIXTURE(ServiceFixture, "a bad name and an empty module are refused at once") {
   deploy("1f", "x");
   deploy("f", "");
   REQUIRE(deployed.size() == 2);
@@ -177,7 +178,7 @@ TEST_CASE_FIXTURE(Fixture, "a bad name and an empty module are refused at once")
   CHECK(deployed[1].error().code == ErrorCode::bad_request);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a deleted function is gone, also after a restart") {
+TEST_CASE_FIXTURE(ServiceFixture, "a deleted function is gone, also after a restart") {
   deploy("f", "x");
   inspector.accept();
   wait_for(1);

@@ -9,8 +9,8 @@
 namespace orchid::gateway {
 namespace {
 
-Executor executor(std::string id, std::string boot_id, std::vector<std::uint32_t> cores,
-                  uid_t uid = 1000) {
+Executor known_executor(std::string id, std::string boot_id, std::vector<std::uint32_t> cores,
+                        uid_t uid = 1000) {
   return {.id = ExecutorId(id),
           .owner = {.tenant = {uid, "user" + std::to_string(uid)}, .peer_uid = uid},
           .host = {.boot_id = boot_id,
@@ -33,9 +33,9 @@ nlohmann::json hosts_json(const HostBook& hosts, const LeaseBook& leases, const 
 
 TEST_CASE("a host's cores are counted once, whoever offers them") {
   HostBook book;
-  book.join(executor("a", "boot1", {0, 1, 2}, 1));
-  book.join(executor("b", "boot1", {2, 3}, 2));
-  book.join(executor("c", "boot2", {0}, 1));
+  book.join(known_executor("a", "boot1", {0, 1, 2}, 1));
+  book.join(known_executor("b", "boot1", {2, 3}, 2));
+  book.join(known_executor("c", "boot2", {0}, 1));
   CHECK(book.host_cores("boot1") == 4);
   CHECK(book.host_cores("boot2") == 1);
   CHECK(book.host_cores("boot3") == 0);
@@ -44,11 +44,11 @@ TEST_CASE("a host's cores are counted once, whoever offers them") {
 TEST_CASE("hosts are found by what their executors call them") {
   HostBook book;
   using Hosts = std::set<std::string>;
-  Executor pilot = executor("pilot", "boot1", {0});
+  Executor pilot = known_executor("pilot", "boot1", {0});
   pilot.grant.node = "n1";
   book.join(pilot);
-  book.join(executor("local", "boot1", {1}));
-  book.join(executor("other", "boot2", {0}));
+  book.join(known_executor("local", "boot1", {1}));
+  book.join(known_executor("other", "boot2", {0}));
   CHECK(book.boot_ids_of({.names = {"n1"}}) == Hosts{"boot1"});
   CHECK(book.boot_ids_of({.names = {"host-boot1", "host-boot2", "n1", ""}}) ==
         Hosts{"boot1", "boot2"});
@@ -57,7 +57,7 @@ TEST_CASE("hosts are found by what their executors call them") {
   CHECK(book.boot_ids_of({.names = {"host-boot1"}}) == Hosts{"boot1"});
   CHECK(book.boot_ids() == Hosts{"boot1", "boot2"});
   CHECK(book.boot_ids_of({.all = true}) == book.boot_ids());
-  Executor far = executor("far", "boot3", {0});
+  Executor far = known_executor("far", "boot3", {0});
   far.host.hostname = "n7.fern.example.org";
   book.join(far);
   CHECK(book.boot_ids_of({.names = {"n7"}}) == Hosts{"boot3"});
@@ -68,13 +68,13 @@ TEST_CASE("hosts are found by what their executors call them") {
 
 TEST_CASE("a new executor process replaces its owner's lost one on the same host, and no other") {
   HostBook book;
-  book.join(executor("old", "boot1", {0}, 1));
-  book.join(executor("living", "boot1", {0}, 1));
-  book.join(executor("other-user", "boot1", {0}, 2));
-  book.join(executor("other-host", "boot2", {0}, 1));
+  book.join(known_executor("old", "boot1", {0}, 1));
+  book.join(known_executor("living", "boot1", {0}, 1));
+  book.join(known_executor("other-user", "boot1", {0}, 2));
+  book.join(known_executor("other-host", "boot2", {0}, 1));
   for (const char* id : {"old", "other-user", "other-host"})
     book.lose(ExecutorId(id), MonotonicTime{});
-  const auto replaced = book.join(executor("new", "boot1", {0}, 1));
+  const auto replaced = book.join(known_executor("new", "boot1", {0}, 1));
   REQUIRE(replaced.size() == 1);
   CHECK(replaced[0] == ExecutorId("old"));
   CHECK(book.find(ExecutorId("old")) == nullptr);
@@ -84,14 +84,14 @@ TEST_CASE("a new executor process replaces its owner's lost one on the same host
 TEST_CASE("a lost pilot's executor is not replaced by another job's") {
   HostBook book;
   const auto pilot = [](std::string id, std::uint64_t job) {
-    Executor one = executor(std::move(id), "boot1", {0});
+    Executor one = known_executor(std::move(id), "boot1", {0});
     one.grant = {.source = GrantSource::pilot, .cluster = "fern", .job = job};
     return one;
   };
   book.join(pilot("first", 1));
   book.lose(ExecutorId("first"), MonotonicTime{});
   CHECK(book.join(pilot("second", 2)).empty());
-  CHECK(book.join(executor("local", "boot1", {0})).empty());
+  CHECK(book.join(known_executor("local", "boot1", {0})).empty());
   CHECK(book.of_host("boot1").size() == 3);
   CHECK(book.join(pilot("first again", 1)).size() == 1);
   CHECK(book.find(ExecutorId("first")) == nullptr);
@@ -99,15 +99,15 @@ TEST_CASE("a lost pilot's executor is not replaced by another job's") {
 
 TEST_CASE("a new executor at the same lane socket replaces the one before it at once") {
   HostBook book;
-  book.join(executor("old", "boot1", {0}));
-  Executor fresh = executor("new", "boot1", {0});
+  book.join(known_executor("old", "boot1", {0}));
+  Executor fresh = known_executor("new", "boot1", {0});
   fresh.lane_socket = "/run/old";
   CHECK(book.join(fresh).size() == 1);
 }
 
 TEST_CASE("a lost executor is remembered with the time of its loss until it comes back") {
   HostBook book;
-  book.join(executor("a", "boot1", {0}));
+  book.join(known_executor("a", "boot1", {0}));
   const MonotonicTime t = MonotonicTime{} + std::chrono::seconds(10);
   book.lose(ExecutorId("a"), t);
   book.lose(ExecutorId("a"), t + std::chrono::seconds(5));  // it is lost already
@@ -119,7 +119,7 @@ TEST_CASE("a lost executor is remembered with the time of its loss until it come
 
 TEST_CASE("the hosts report names hosts, their executors and what is leased") {
   HostBook book;
-  book.join(executor("a", "boot1", {0, 1}));
+  book.join(known_executor("a", "boot1", {0, 1}));
   book.report(ExecutorId("a"), {.cores_free = 1, .workers_ready = 2, .counters = {{"forks", 3}}});
   Capacity capacity(book, {});
   CHECK(capacity.refresh("boot1", MonotonicTime{}).empty());
@@ -153,7 +153,7 @@ TEST_CASE("whose a grant is, the site's executors say, and nobody else's") {
 
 TEST_CASE("a grant that is for its owner takes nobody else's workers") {
   HostBook book;
-  Executor shared = executor("a", "boot1", {0, 1});
+  Executor shared = known_executor("a", "boot1", {0, 1});
   shared.grant.owner = 1000;
   shared.grant.users = GrantUsers::owner;
   book.join(shared);
@@ -170,7 +170,7 @@ TEST_CASE("a grant that is for its owner takes nobody else's workers") {
 
 TEST_CASE("of others' grants a tenant sees neither owner nor job") {
   HostBook book;
-  Executor shared = executor("a", "boot1", {0, 1});
+  Executor shared = known_executor("a", "boot1", {0, 1});
   shared.grant.source = GrantSource::share;
   shared.grant.job = 17;
   shared.grant.owner = 1000;
@@ -197,7 +197,7 @@ TEST_CASE("many hosts are told in parts, and one that goes in between is left ou
   HostBook book;
   for (int i = 1000; i < 1600; ++i) {
     const std::string number = std::to_string(i);
-    book.join(executor("e" + number, "boot" + number, {0}));
+    book.join(known_executor("e" + number, "boot" + number, {0}));
   }
   Capacity capacity(book, {});
   const LeaseBook leases(1, book, capacity);
@@ -205,7 +205,7 @@ TEST_CASE("many hosts are told in parts, and one that goes in between is left ou
       {.hosts = book, .leases = leases, .capacity = capacity, .viewer = {}, .job = std::nullopt});
   CHECK(report.go_on(MonotonicTime{}));
   book.remove(ExecutorId("e1599"));
-  book.join(executor("late", "boot1599a", {0}));
+  book.join(known_executor("late", "boot1599a", {0}));
   int parts = 1;
   while (report.go_on(MonotonicTime{})) ++parts;
   CHECK(parts == 2);
@@ -218,13 +218,13 @@ TEST_CASE("many hosts are told in parts, and one that goes in between is left ou
 TEST_CASE("of one batch job only its executors are told, and to others not even these") {
   HostBook book;
   for (const std::uint64_t job : {17, 18}) {
-    Executor shared = executor("e" + std::to_string(job), "boot1", {0, 1});
+    Executor shared = known_executor("e" + std::to_string(job), "boot1", {0, 1});
     shared.grant.source = GrantSource::share;
     shared.grant.job = job;
     shared.grant.owner = 1000;
     book.join(shared);
   }
-  book.join(executor("local", "boot2", {0}));
+  book.join(known_executor("local", "boot2", {0}));
   CHECK(book.connected() == 3);
   book.lose(ExecutorId("e18"), MonotonicTime{});
   CHECK(book.connected() == 2);

@@ -106,14 +106,14 @@ struct RecordedEvents final : ExecutorEvents {
   std::vector<std::uint64_t> heard;
 };
 
-ControlHello hello(const std::string& id) {
+ControlHello gate_hello(const std::string& id) {
   return {.version = "0.1",
           .executor = id,
           .host = {.boot_id = "here", .hostname = "node1", .cores = {0, 1}, .memory = 4_GiB},
           .lane_socket = "/run/lane"};
 }
 
-struct World {
+struct GateWorld {
   asio::io_context io;
   std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("orchid-gate-" + random_hex(8));
@@ -135,13 +135,13 @@ struct World {
   int messages = 0;
   std::vector<std::uint64_t> commands;
 
-  ~World() { std::filesystem::remove(path); }
+  ~GateWorld() { std::filesystem::remove(path); }
   std::unique_ptr<ControlClient> client(const std::string& id, GatewayAddress address) {
     return std::make_unique<ControlClient>(
         io,
         ControlClient::Options{.gateway = std::move(address),
                                .token = "secret",
-                               .hello = hello(id),
+                               .hello = gate_hello(id),
                                .first_retry = milliseconds(1),
                                .longest_retry = milliseconds(20)},
         ControlClient::Handlers{
@@ -166,7 +166,7 @@ struct World {
 };
 
 TEST_CASE("an executor joins, and messages go both ways") {
-  World world;
+  GateWorld world;
   const auto client = world.client("e1");
   client->start();
   run_until(world.io, [&] { return world.welcomes == 1; });
@@ -182,7 +182,7 @@ TEST_CASE("an executor joins, and messages go both ways") {
 }
 
 TEST_CASE("the same over TCP, IPv6 where there is one") {
-  World world;
+  GateWorld world;
   error_code no_ipv6;
   asio::ip::tcp::acceptor probe(world.io);
   probe.open(asio::ip::tcp::v6(), no_ipv6);
@@ -200,7 +200,7 @@ TEST_CASE("the same over TCP, IPv6 where there is one") {
 }
 
 TEST_CASE("a broken connection is dialled again, and no message is lost or doubled") {
-  World world;
+  GateWorld world;
   const auto client = world.client("e1");
   client->start();
   run_until(world.io, [&] { return world.welcomes == 1; });
@@ -227,7 +227,7 @@ TEST_CASE("a broken connection is dialled again, and no message is lost or doubl
 }
 
 TEST_CASE("after a restart of the gateway the stream begins afresh") {
-  World world;
+  GateWorld world;
   const auto client = world.client("e1");
   client->start();
   run_until(world.io, [&] { return world.welcomes == 1; });
@@ -243,7 +243,7 @@ TEST_CASE("after a restart of the gateway the stream begins afresh") {
 }
 
 TEST_CASE("what a gateway commands whose welcome is refused is not obeyed") {
-  World world;
+  GateWorld world;
   world.least_epoch = 2;
   world.events.when_joined = [&](const ExecutorId& executor) {
     world.gate->send(executor, OpenLease{.lease = {1, 1}, .core_ids = {0}});
@@ -260,7 +260,7 @@ TEST_CASE("what a gateway commands whose welcome is refused is not obeyed") {
 }
 
 TEST_CASE("after a restart of the executor the stream begins afresh") {
-  World world;
+  GateWorld world;
   auto client = world.client("e1");
   client->start();
   run_until(world.io, [&] { return world.welcomes == 1; });
@@ -275,7 +275,7 @@ TEST_CASE("after a restart of the executor the stream begins afresh") {
 
 TEST_CASE("a client may go at any moment of its connecting") {
   for (int steps = 0; steps < 12; ++steps) {
-    World world;
+    GateWorld world;
     auto client = world.client("e1");
     client->start();
     for (int i = 0; i < steps; ++i) {
@@ -290,7 +290,7 @@ TEST_CASE("a client may go at any moment of its connecting") {
 }
 
 TEST_CASE("another user's executor cannot take a stream over") {
-  World world;
+  GateWorld world;
   const auto first = world.client("e1");
   first->start();
   run_until(world.io, [&] { return world.welcomes == 1; });
@@ -304,7 +304,7 @@ TEST_CASE("another user's executor cannot take a stream over") {
 }
 
 TEST_CASE("a gateway that is not there is tried until it is") {
-  World world;
+  GateWorld world;
   asio::io_context& io = world.io;
   const auto path = std::filesystem::temp_directory_path() / ("orchid-later-" + random_hex(8));
   const auto client = world.client("e1", {.socket = path, .host = {}, .port = {}});
@@ -349,7 +349,7 @@ struct RecordingTaker final : WorkerTaker {
 
 TEST_CASE(
     "a dispatcher's wish for a worker goes over the control connection and comes back as a grant") {
-  World world;
+  GateWorld world;
   SystemClock clock;
   CapacityControl control(world.io, clock, {.broker = {.epoch = 3, .boot_id = "here"}});
   Door<asio::local::stream_protocol> door(

@@ -5,8 +5,8 @@
 namespace orchid::gateway {
 namespace {
 
-struct Fixture {
-  Fixture() { open(); }
+struct AsyncFixture {
+  AsyncFixture() { open(); }
   void open() {
     async.reset();
     store.reset();
@@ -82,7 +82,7 @@ struct Fixture {
   std::unique_ptr<AsyncInvocations> async;
 };
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(AsyncFixture,
                   "an invocation is durable, runs, and its outcome is there for those who wait") {
   const std::string id = submit(submission("in")).record.id;
   wait_for_start(id);
@@ -94,7 +94,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(output_of(id) == "out");
 }
 
-TEST_CASE_FIXTURE(Fixture, "an invocation waits while there is no executor") {
+TEST_CASE_FIXTURE(AsyncFixture, "an invocation waits while there is no executor") {
   has_supply = false;
   const std::string id = submit(submission("")).record.id;
   async->tick();
@@ -106,7 +106,7 @@ TEST_CASE_FIXTURE(Fixture, "an invocation waits while there is no executor") {
   wait_for_start(id);
 }
 
-TEST_CASE_FIXTURE(Fixture, "what was accepted before a restart runs after it") {
+TEST_CASE_FIXTURE(AsyncFixture, "what was accepted before a restart runs after it") {
   has_supply = false;
   const std::string id = submit(submission("kept")).record.id;
   has_supply = true;
@@ -115,7 +115,7 @@ TEST_CASE_FIXTURE(Fixture, "what was accepted before a restart runs after it") {
   CHECK(as_text(runner.running[id].call.input.bytes) == "kept");
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(AsyncFixture,
                   "what was running at a restart runs again, unless it may run only once") {
   AsyncSubmission once = submission("once");
   once.at_most_once = true;
@@ -131,7 +131,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK_FALSE(runner.running.contains(second));
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(AsyncFixture,
                   "the same idempotency key gives the same invocation, before and after it ended") {
   AsyncSubmission keyed = submission("x");
   keyed.idempotency_key = "k";
@@ -147,7 +147,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(runner.order.size() == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(AsyncFixture,
                   "a queued invocation is cancelled at once, a running one through its runner") {
   has_supply = false;
   const std::string queued = submit(submission("")).record.id;
@@ -173,7 +173,8 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(refused == ErrorCode::conflict);
 }
 
-TEST_CASE_FIXTURE(Fixture, "an invocation whose deadline passes in the queue is dropped there") {
+TEST_CASE_FIXTURE(AsyncFixture,
+                  "an invocation whose deadline passes in the queue is dropped there") {
   has_supply = false;
   const std::string id = submit(submission("")).record.id;
   clock.advance(std::chrono::seconds(61));
@@ -182,7 +183,7 @@ TEST_CASE_FIXTURE(Fixture, "an invocation whose deadline passes in the queue is 
   CHECK(runner.order.empty());
 }
 
-TEST_CASE_FIXTURE(Fixture, "who waits hears of the state when the wait is over") {
+TEST_CASE_FIXTURE(AsyncFixture, "who waits hears of the state when the wait is over") {
   const std::string id = submit(submission("")).record.id;
   wait_for_start(id);
   std::optional<StoredState> seen;
@@ -195,7 +196,8 @@ TEST_CASE_FIXTURE(Fixture, "who waits hears of the state when the wait is over")
   CHECK(seen == StoredState::started);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a synchronous call that goes on is an invocation like the others") {
+TEST_CASE_FIXTURE(AsyncFixture,
+                  "a synchronous call that goes on is an invocation like the others") {
   std::optional<Result<void>> adopted;
   async->adopt("i-0100000000000001", submission("in"), 0,
                [&](Result<void> result) { adopted.emplace(std::move(result)); });
@@ -206,7 +208,7 @@ TEST_CASE_FIXTURE(Fixture, "a synchronous call that goes on is an invocation lik
   CHECK(output_of("i-0100000000000001") == "late");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a result that comes while the gateway stops is not taken") {
+TEST_CASE_FIXTURE(AsyncFixture, "a result that comes while the gateway stops is not taken") {
   const std::string id = submit(submission("")).record.id;
   wait_for_start(id);
   async->drain();

@@ -5,8 +5,8 @@
 namespace orchid::gateway {
 namespace {
 
-struct Fixture {
-  Fixture() : store(open_store(directory.path())) {}
+struct SyncFixture {
+  SyncFixture() : store(open_store(directory.path())) {}
   static std::unique_ptr<Store> open_store(const std::filesystem::path& path) {
     auto store = Store::open(path).value();
     store->start();
@@ -51,7 +51,7 @@ struct Fixture {
   std::vector<SyncAnswer> answers;
 };
 
-TEST_CASE_FIXTURE(Fixture, "a call that ends is answered and remembered") {
+TEST_CASE_FIXTURE(SyncFixture, "a call that ends is answered and remembered") {
   const auto number = start();
   const std::string id = format_invocation_id(number);
   CHECK(view(number)->record.state == StoredState::started);
@@ -67,7 +67,8 @@ TEST_CASE_FIXTURE(Fixture, "a call that ends is answered and remembered") {
   CHECK(calls.in_flight() == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a call that outlives its wait goes on as an asynchronous invocation") {
+TEST_CASE_FIXTURE(SyncFixture,
+                  "a call that outlives its wait goes on as an asynchronous invocation") {
   const auto number = start(std::chrono::seconds(1));
   const std::string id = format_invocation_id(number);
   calls.sweep();
@@ -88,7 +89,7 @@ TEST_CASE_FIXTURE(Fixture, "a call that outlives its wait goes on as an asynchro
   CHECK(outcome == Outcome::ok);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a caller that goes away stops its call, and gets no answer") {
+TEST_CASE_FIXTURE(SyncFixture, "a caller that goes away stops its call, and gets no answer") {
   const auto number = start();
   calls.caller_gone(number);
   CHECK(runner.cancelled.size() == 1);
@@ -97,7 +98,7 @@ TEST_CASE_FIXTURE(Fixture, "a caller that goes away stops its call, and gets no 
   CHECK(view(number)->record.outcome == Outcome::cancelled);
 }
 
-TEST_CASE_FIXTURE(Fixture, "too many calls at a time are refused") {
+TEST_CASE_FIXTURE(SyncFixture, "too many calls at a time are refused") {
   start();
   start();
   const auto third = calls.start({.version = version}, [](SyncAnswer) {});
@@ -105,7 +106,7 @@ TEST_CASE_FIXTURE(Fixture, "too many calls at a time are refused") {
   CHECK(third.error().code == ErrorCode::no_capacity);
 }
 
-TEST_CASE_FIXTURE(Fixture, "only the last calls are remembered") {
+TEST_CASE_FIXTURE(SyncFixture, "only the last calls are remembered") {
   std::vector<std::uint64_t> numbers;
   for (int i = 0; i < 6; ++i) {
     numbers.push_back(start());
@@ -118,7 +119,7 @@ TEST_CASE_FIXTURE(Fixture, "only the last calls are remembered") {
   CHECK(list[0].record.id == format_invocation_id(numbers[5]));
 }
 
-TEST_CASE_FIXTURE(Fixture, "who waits for a running call hears of its end") {
+TEST_CASE_FIXTURE(SyncFixture, "who waits for a running call hears of its end") {
   const auto number = start();
   std::optional<Outcome> outcome;
   calls.wait(

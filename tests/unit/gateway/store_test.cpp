@@ -9,8 +9,8 @@
 namespace orchid::gateway {
 namespace {
 
-struct Fixture {
-  Fixture() { open(); }
+struct StoreFixture {
+  StoreFixture() { open(); }
   StartUpState open() {
     store.reset();
     store = Store::open(directory.path()).value();
@@ -75,7 +75,7 @@ struct Fixture {
   std::unique_ptr<Store> store;
 };
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(StoreFixture,
                   "a second store on the same directory is refused, and told who holds it") {
   const auto second = Store::open(directory.path());
   REQUIRE_FALSE(second.has_value());
@@ -83,7 +83,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(second.error().message.find(std::to_string(::getpid())) != std::string::npos);
 }
 
-TEST_CASE_FIXTURE(Fixture, "each start has a new epoch, and is the same gateway") {
+TEST_CASE_FIXTURE(StoreFixture, "each start has a new epoch, and is the same gateway") {
   const StartUpState first = open();
   const StartUpState second = open();
   CHECK(second.epoch == first.epoch + 1);
@@ -91,7 +91,7 @@ TEST_CASE_FIXTURE(Fixture, "each start has a new epoch, and is the same gateway"
   CHECK(second.identity == first.identity);
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(StoreFixture,
                   "a state file of the first layout is taken over, one of a later is refused") {
   const auto set_layout = [this](const char* sql) {
     store.reset();
@@ -112,7 +112,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(refused.error().code == ErrorCode::bad_configuration);
 }
 
-TEST_CASE_FIXTURE(Fixture, "tokens survive a restart") {
+TEST_CASE_FIXTURE(StoreFixture, "tokens survive a restart") {
   store.reset();
   store = Store::open(directory.path()).value();
   REQUIRE(store->add_token({.hash = "h", .tenant = {.uid = 5, .name = "eve"}, .label = "l"}, 1));
@@ -122,7 +122,7 @@ TEST_CASE_FIXTURE(Fixture, "tokens survive a restart") {
   CHECK(state.tokens[0].tenant == Tenant{.uid = 5, .name = "eve"});
 }
 
-TEST_CASE_FIXTURE(Fixture, "an accepted invocation and its input survive a restart") {
+TEST_CASE_FIXTURE(StoreFixture, "an accepted invocation and its input survive a restart") {
   REQUIRE(insert(record("i-1"), "hello"));
   const auto state = open();
   REQUIRE(state.unfinished.size() == 1);
@@ -131,7 +131,8 @@ TEST_CASE_FIXTURE(Fixture, "an accepted invocation and its input survive a resta
   CHECK(as_text(payload("i-1", PayloadKind::input).value()) == "hello");
 }
 
-TEST_CASE_FIXTURE(Fixture, "an outcome is written once, with output and log, and the input goes") {
+TEST_CASE_FIXTURE(StoreFixture,
+                  "an outcome is written once, with output and log, and the input goes") {
   REQUIRE(insert(record("i-1"), "hello"));
   REQUIRE(finish(record("i-1"), "world"));
   CHECK(finish(record("i-1"), "again").error().code == ErrorCode::conflict);
@@ -141,7 +142,7 @@ TEST_CASE_FIXTURE(Fixture, "an outcome is written once, with output and log, and
   CHECK(payload("i-1", PayloadKind::input)->empty());
 }
 
-TEST_CASE_FIXTURE(Fixture, "the module of a deleted function goes, but not at once") {
+TEST_CASE_FIXTURE(StoreFixture, "the module of a deleted function goes, but not at once") {
   const auto put = [&](const std::string& module, UnixMillis now) {
     const std::string digest = digest_of(as_bytes(module));
     std::optional<Result<void>> done;
@@ -174,7 +175,7 @@ TEST_CASE_FIXTURE(Fixture, "the module of a deleted function goes, but not at on
   CHECK(spool_files() == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "large payloads are spool files, and go when nobody needs them") {
+TEST_CASE_FIXTURE(StoreFixture, "large payloads are spool files, and go when nobody needs them") {
   const std::string large(200'000, 'x');
   REQUIRE(insert(record("i-1"), large));
   CHECK(spool_files() == 1);
@@ -187,14 +188,15 @@ TEST_CASE_FIXTURE(Fixture, "large payloads are spool files, and go when nobody n
   CHECK(spool_files() == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "an output that is the input of another call is not removed with it") {
+TEST_CASE_FIXTURE(StoreFixture,
+                  "an output that is the input of another call is not removed with it") {
   const std::string large(200'000, 'y');
   REQUIRE(insert(record("i-1"), large));
   REQUIRE(finish(record("i-1"), large));
   CHECK(as_text(payload("i-1", PayloadKind::output).value()) == large);
 }
 
-TEST_CASE_FIXTURE(Fixture, "the same idempotency key of a tenant is the same invocation") {
+TEST_CASE_FIXTURE(StoreFixture, "the same idempotency key of a tenant is the same invocation") {
   InvocationRecord first = record("i-1");
   first.idempotency_key = "k";
   CHECK_FALSE(insert(first, "a")->existed);
@@ -208,7 +210,8 @@ TEST_CASE_FIXTURE(Fixture, "the same idempotency key of a tenant is the same inv
   CHECK_FALSE(insert(again, "b")->existed);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a request that fails spoils none of those that share its transaction") {
+TEST_CASE_FIXTURE(StoreFixture,
+                  "a request that fails spoils none of those that share its transaction") {
   std::optional<Result<InsertedInvocation>> results[3];
   for (int i = 0; i < 3; ++i)
     store->insert(record(i == 1 ? "i-0" : "i-" + std::to_string(i)), {}, into(results[i]));
@@ -218,7 +221,7 @@ TEST_CASE_FIXTURE(Fixture, "a request that fails spoils none of those that share
   CHECK(open().unfinished.size() == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "ten thousand invocations are accepted in few transactions") {
+TEST_CASE_FIXTURE(StoreFixture, "ten thousand invocations are accepted in few transactions") {
   constexpr std::size_t count = 10'000;
   std::size_t durable = 0;
   for (std::size_t i = 0; i < count; ++i)
@@ -231,7 +234,7 @@ TEST_CASE_FIXTURE(Fixture, "ten thousand invocations are accepted in few transac
   CHECK(open().unfinished.size() == count);
 }
 
-TEST_CASE_FIXTURE(Fixture, "finished invocations are forgotten when their time is over") {
+TEST_CASE_FIXTURE(StoreFixture, "finished invocations are forgotten when their time is over") {
   REQUIRE(insert(record("i-1"), std::string(200'000, 'z')));
   REQUIRE(finish(record("i-1"), std::string(200'000, 'o')));
   REQUIRE(insert(record("i-2"), "x"));
@@ -245,21 +248,21 @@ TEST_CASE_FIXTURE(Fixture, "finished invocations are forgotten when their time i
   CHECK(open().unfinished.size() == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "files that no row names are swept at the start") {
+TEST_CASE_FIXTURE(StoreFixture, "files that no row names are swept at the start") {
   std::ofstream(directory.path() / "spool" / std::string(64, 'f')) << "left by a crash";
   std::ofstream(directory.path() / "spool" / "half.tmp") << "half";
   open();
   CHECK(spool_files() == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "another tenant does not find an invocation") {
+TEST_CASE_FIXTURE(StoreFixture, "another tenant does not find an invocation") {
   REQUIRE(insert(record("i-1"), ""));
   std::optional<Result<std::optional<InvocationRecord>>> found;
   store->find(2, "i-1", into(found));
   CHECK_FALSE(wait(found)->has_value());
 }
 
-TEST_CASE_FIXTURE(Fixture, "a file that is no database is named") {
+TEST_CASE_FIXTURE(StoreFixture, "a file that is no database is named") {
   store.reset();
   std::filesystem::remove(directory.path() / "orchid.db-wal");
   std::ofstream(directory.path() / "orchid.db", std::ios::trunc) << std::string(5000, 'j');

@@ -5,7 +5,7 @@
 namespace orchid::gateway {
 namespace {
 
-struct Fixture {
+struct TokenFixture {
   std::string token = make_token();
   TokenBook book{
       {.uid = 1000, .name = "ada"},
@@ -13,13 +13,13 @@ struct Fixture {
        {.hash = hash_token("orc_other"), .tenant = {.uid = 1001, .name = "bob"}, .label = "b"}}};
 };
 
-TEST_CASE_FIXTURE(Fixture, "a token names its tenant") {
+TEST_CASE_FIXTURE(TokenFixture, "a token names its tenant") {
   const std::string header = "Bearer " + token;
   CHECK(book.authenticate({header, std::nullopt})->tenant.name == "ada");
   CHECK(book.authenticate({"bearer  orc_other ", std::nullopt})->tenant.name == "bob");
 }
 
-TEST_CASE_FIXTURE(Fixture, "no token, a wrong token and another scheme are refused") {
+TEST_CASE_FIXTURE(TokenFixture, "no token, a wrong token and another scheme are refused") {
   for (const char* header : {"", "Bearer wrong", "Bearer ", "Basic YTpi", "Bearer"}) {
     CAPTURE(header);
     const auto refused = book.authenticate({header, std::nullopt});
@@ -28,12 +28,12 @@ TEST_CASE_FIXTURE(Fixture, "no token, a wrong token and another scheme are refus
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "on a Unix socket the owner and root need no token") {
+TEST_CASE_FIXTURE(TokenFixture, "on a Unix socket the owner and root need no token") {
   CHECK(book.authenticate({"", 1000})->tenant.uid == 1000);
   CHECK(book.authenticate({"", 0})->tenant.uid == 1000);
 }
 
-TEST_CASE_FIXTURE(Fixture, "another user on the Unix socket is refused, but may use a token") {
+TEST_CASE_FIXTURE(TokenFixture, "another user on the Unix socket is refused, but may use a token") {
   const auto refused = book.authenticate({"", 1002});
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code == ErrorCode::denied);
@@ -59,7 +59,7 @@ TEST_CASE("a user is found by name, or is a number") {
   CHECK_FALSE(find_user("").has_value());
 }
 
-TEST_CASE_FIXTURE(Fixture, "a wrong token is not saved by the right uid") {
+TEST_CASE_FIXTURE(TokenFixture, "a wrong token is not saved by the right uid") {
   CHECK_FALSE(book.authenticate({"Bearer wrong", 1000}).has_value());
 }
 

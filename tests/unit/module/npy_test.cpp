@@ -30,7 +30,7 @@ std::string doubles(std::initializer_list<double> values) {
   return {reinterpret_cast<const char*>(values.begin()), values.size() * sizeof(double)};
 }
 
-std::string failure_of(const std::string& file) {
+std::string npy_failure_of(const std::string& file) {
   const auto read = read_npy(as_bytes(file));
   REQUIRE_FALSE(read.has_value());
   return read.error().message;
@@ -63,22 +63,22 @@ TEST_CASE("one-dimensional, single and empty arrays are read") {
 }
 
 TEST_CASE("what cannot be passed is refused with what to do") {
-  CHECK(failure_of("hello").find("numpy.save") != std::string::npos);
-  CHECK(failure_of(
+  CHECK(npy_failure_of("hello").find("numpy.save") != std::string::npos);
+  CHECK(npy_failure_of(
             make_npy("{'descr': '>f8', 'fortran_order': False, 'shape': (1,), }", doubles({1})))
             .find("astype('<f8')") != std::string::npos);
-  CHECK(failure_of(make_npy("{'descr': '<c16', 'fortran_order': False, 'shape': (1,), }", ""))
+  CHECK(npy_failure_of(make_npy("{'descr': '<c16', 'fortran_order': False, 'shape': (1,), }", ""))
             .find("'<c16'") != std::string::npos);
-  CHECK(
-      failure_of(make_npy("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,), }", ""))
-          .find("records") != std::string::npos);
-  CHECK(failure_of(make_npy("{'descr': '<f8', 'fortran_order': True, 'shape': (2, 2), }",
-                            doubles({1, 2, 3, 4})))
+  CHECK(npy_failure_of(
+            make_npy("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,), }", ""))
+            .find("records") != std::string::npos);
+  CHECK(npy_failure_of(make_npy("{'descr': '<f8', 'fortran_order': True, 'shape': (2, 2), }",
+                                doubles({1, 2, 3, 4})))
             .find("ascontiguousarray") != std::string::npos);
-  CHECK(failure_of(
+  CHECK(npy_failure_of(
             make_npy("{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }", doubles({1})))
             .find("truncated") != std::string::npos);
-  CHECK(failure_of(
+  CHECK(npy_failure_of(
             make_npy(
                 "{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, 4294967296, 8), }",
                 ""))

@@ -18,7 +18,7 @@ Signature signature(std::string_view text) {
   return *parsed;
 }
 
-std::string failure_of(std::string_view text, std::string_view json) {
+std::string values_failure_of(std::string_view text, std::string_view json) {
   const auto encoded = encode_arguments(signature(text), json);
   REQUIRE_FALSE(encoded.has_value());
   CHECK(encoded.error().code == ErrorCode::bad_request);
@@ -85,25 +85,26 @@ TEST_CASE("items lie at multiples of eight, padded with zeros") {
 }
 
 TEST_CASE("a wrong argument is named with what was expected and what came") {
-  CHECK(failure_of("f64(f64,span<f64>)", R"([1,"x"])") ==
+  CHECK(values_failure_of("f64(f64,span<f64>)", R"([1,"x"])") ==
         "argument 2 should be span<f64>, got a string");
-  CHECK(failure_of("f64(span<i32>)", "[[1,2.5]]") ==
+  CHECK(values_failure_of("f64(span<i32>)", "[[1,2.5]]") ==
         "argument 1 should be span<i32>, got 2.5 as element 1");
-  CHECK(failure_of("f64(u8)", "[256]") == "argument 1 should be u8, got 256");
-  CHECK(failure_of("f64(u64)", "[-1]") == "argument 1 should be u64, got -1");
-  CHECK(failure_of("f64(i64)", "[9223372036854775808]") ==
+  CHECK(values_failure_of("f64(u8)", "[256]") == "argument 1 should be u8, got 256");
+  CHECK(values_failure_of("f64(u64)", "[-1]") == "argument 1 should be u64, got -1");
+  CHECK(values_failure_of("f64(i64)", "[9223372036854775808]") ==
         "argument 1 should be i64, got 9223372036854775808");
-  CHECK(failure_of("f64(f32)", "[1e300]") == "argument 1 should be f32, got 1e+300");
-  CHECK(failure_of("f64(bool)", "[1]") == "argument 1 should be bool, got 1");
-  CHECK(failure_of("f64(f64)", "[null]") == "argument 1 should be f64, got null");
-  CHECK(failure_of("f64(struct<16,8:f64@0,i32@8>)", "[[1]]") ==
+  CHECK(values_failure_of("f64(f32)", "[1e300]") == "argument 1 should be f32, got 1e+300");
+  CHECK(values_failure_of("f64(bool)", "[1]") == "argument 1 should be bool, got 1");
+  CHECK(values_failure_of("f64(f64)", "[null]") == "argument 1 should be f64, got null");
+  CHECK(values_failure_of("f64(struct<16,8:f64@0,i32@8>)", "[[1]]") ==
         "argument 1 should be struct<16,8:f64@0,i32@8>, got an array of 1");
-  CHECK(failure_of("f64(f64,f64)", "[1]") ==
+  CHECK(values_failure_of("f64(f64,f64)", "[1]") ==
         "the function is f64(f64,f64) and takes 2 arguments, got 1");
-  CHECK(failure_of("f64(f64)", "3").find("should be a JSON array of 1, got 3") !=
+  CHECK(values_failure_of("f64(f64)", "3").find("should be a JSON array of 1, got 3") !=
         std::string::npos);
-  CHECK(failure_of("f64(f64)", "[1").find("not JSON") != std::string::npos);
-  CHECK(failure_of("f64(f64)", std::string(200'000, '[')).find("not JSON") != std::string::npos);
+  CHECK(values_failure_of("f64(f64)", "[1").find("not JSON") != std::string::npos);
+  CHECK(values_failure_of("f64(f64)", std::string(200'000, '[')).find("not JSON") !=
+        std::string::npos);
 }
 
 TEST_CASE("an array from a .npy file fits a span of its element type") {

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr MonotonicTime start{1000s};
+constexpr MonotonicTime first_look{1000s};
 constexpr HoleWatch::Options options{
     .gone_after = 10s, .no_room_after = 45s, .no_start_after = 300s};
 
@@ -20,10 +20,10 @@ template <typename SightAt>
 Told told(SightAt sight_at) {
   HoleWatch watch(options);
   for (int look = 0; look < 1'000; ++look) {
-    const auto now = start + look * 2s;
+    const auto now = first_look + look * 2s;
     watch.begin(now);
     if (const Wait wait = watch.look(7, sight_at(look)); wait != Wait::may_end)
-      return {wait, now - start};
+      return {wait, now - first_look};
   }
   return {Wait::may_end, 2'000s};
 }
@@ -54,11 +54,11 @@ TEST_CASE("and one that nobody has started for long") {
 
 TEST_CASE("who does not wait any more is forgotten") {
   HoleWatch watch(options);
-  watch.begin(start);
+  watch.begin(first_look);
   CHECK(watch.look(7, {.hole_is_there = false}) == Wait::may_end);
-  watch.begin(start + 9s);
+  watch.begin(first_look + 9s);
   CHECK(watch.look(8, {}) == Wait::may_end);
-  watch.begin(start + 18s);
+  watch.begin(first_look + 18s);
   CHECK(watch.look(7, {.hole_is_there = false}) == Wait::may_end);  // another one's number
 }
 

@@ -18,7 +18,7 @@ SourceUpdate full(std::uint64_t sequence) {
           .forecasts = {{"a", {{}}}}};
 }
 
-bool is_refused(SourceInventory& inventory, SourceUpdate update) {
+bool inventory_is_refused(SourceInventory& inventory, SourceUpdate update) {
   const auto applied = inventory.apply(std::move(update));
   return !applied && applied.error().code == ErrorCode::bad_request;
 }
@@ -105,16 +105,16 @@ TEST_CASE("lines that belong together count when the last one is there") {
 
 TEST_CASE("changes before everything are refused") {
   SourceInventory inventory;
-  CHECK(is_refused(inventory, {.sequence = 1, .nodes = {node("a")}}));
+  CHECK(inventory_is_refused(inventory, {.sequence = 1, .nodes = {node("a")}}));
   CHECK(inventory.apply(full(2)).value());
 }
 
 TEST_CASE("after a lost line only a full update helps, and what was known stays until then") {
   SourceInventory inventory;
   CHECK(inventory.apply(full(1)).value());
-  CHECK(is_refused(inventory, {.sequence = 3, .nodes_gone = {"a"}}));
+  CHECK(inventory_is_refused(inventory, {.sequence = 3, .nodes_gone = {"a"}}));
   CHECK(inventory.nodes().size() == 2);
-  CHECK(is_refused(inventory, {.sequence = 4, .nodes_gone = {"a"}}));
+  CHECK(inventory_is_refused(inventory, {.sequence = 4, .nodes_gone = {"a"}}));
   CHECK(inventory.apply(full(9)).value());
   CHECK(inventory.apply({.sequence = 10, .nodes_gone = {"a"}}).value());
 }
@@ -133,7 +133,7 @@ TEST_CASE("updates that do not fit what is known are refused") {
   for (const SourceUpdate& update : bad) {
     SourceInventory inventory;
     CHECK(inventory.apply(full(1)).value());
-    CHECK(is_refused(inventory, update));
+    CHECK(inventory_is_refused(inventory, update));
     CHECK(inventory.nodes().size() == 2);
     CHECK(inventory.jobs().size() == 1);
   }
@@ -148,7 +148,7 @@ TEST_CASE("a full update may begin while another one is not complete, but they d
   SourceUpdate begun = full(4);
   begun.more = true;
   CHECK_FALSE(inventory.apply(begun).value());
-  CHECK(is_refused(inventory, {.sequence = 5, .nodes = {node("d")}}));
+  CHECK(inventory_is_refused(inventory, {.sequence = 5, .nodes = {node("d")}}));
 }
 
 }  // namespace orchid

@@ -12,7 +12,7 @@
 namespace orchid {
 namespace {
 
-std::span<const std::byte> bytes_of(std::string_view text) {
+std::span<const std::byte> bytes_of_text(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
@@ -43,7 +43,7 @@ TEST_CASE("a native twin that asks for its call gets one") {
 }
 
 TEST_CASE("an entry of bytes runs natively as on a worker") {
-  CHECK(call_native(orchid_embedded_reversed, bytes_of("abc")).text() == "cba");
+  CHECK(call_native(orchid_embedded_reversed, bytes_of_text("abc")).text() == "cba");
   CHECK(call_native(orchid_embedded_reversed, {}).output.empty());
   const Reply sum = call_native(embedded<scalar_product>(),
                                 values::encode_all(std::vector{2.0}, std::vector{3.0}));
@@ -64,7 +64,7 @@ TEST_CASE("a native entry that fails is a function_error with its message") {
 
 TEST_CASE("bytes that do not fit a native entry are a bad request") {
   try {
-    (void)call_native(embedded<scalar_product>(), bytes_of("x"));
+    (void)call_native(embedded<scalar_product>(), bytes_of_text("x"));
     FAIL("no error");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::bad_request);

@@ -20,7 +20,7 @@ ORCHID_STRUCT(Segment, ends, id)
 enum class Colour : std::uint16_t { red, green };
 
 /// Aligned as the buffers of a call are.
-std::span<const std::byte> bytes_of(const std::vector<std::byte>& bytes) { return bytes; }
+std::span<const std::byte> bytes_of_values(const std::vector<std::byte>& bytes) { return bytes; }
 
 }  // namespace
 
@@ -46,7 +46,7 @@ TEST_CASE("values come back as they went, each at a multiple of 8") {
       encode_all(std::int32_t{-7}, std::span<const double>(numbers), std::string_view("né"), point);
   CHECK(bytes.size() == 8 + 24 + 16 + 16);
   std::tuple<std::int32_t, std::vector<double>, std::string, Point> back;
-  Decoder decoder(bytes_of(bytes));
+  Decoder decoder(bytes_of_values(bytes));
   REQUIRE(decode_all(decoder, back));
   CHECK(std::get<0>(back) == -7);
   CHECK(std::get<1>(back) == numbers);
@@ -60,7 +60,7 @@ TEST_CASE("empty sequences and no arguments at all travel, too") {
   const auto bytes = encode_all(std::vector<Point>{}, std::string());
   CHECK(bytes.size() == 16);
   std::tuple<std::span<Point>, std::string_view> back;
-  Decoder decoder(bytes_of(bytes));
+  Decoder decoder(bytes_of_values(bytes));
   REQUIRE(decode_all(decoder, back));
   CHECK(std::get<0>(back).empty());
   CHECK(std::get<1>(back).empty());
@@ -70,12 +70,12 @@ TEST_CASE("bytes that are too few or too many are refused, naming the value") {
   const auto bytes = encode_all(std::vector<double>{1, 2, 3});
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     std::vector<double> value;
-    Decoder decoder(bytes_of(bytes).subspan(0, size));
+    Decoder decoder(bytes_of_values(bytes).subspan(0, size));
     CAPTURE(size);
     CHECK_FALSE(decoder.read(value));
     CHECK(decoder.problem().find("value 1") != std::string::npos);
   }
-  Decoder decoder(bytes_of(bytes));
+  Decoder decoder(bytes_of_values(bytes));
   std::uint64_t only = 0;
   CHECK(decoder.read(only));
   CHECK_FALSE(decoder.finish());
@@ -87,7 +87,7 @@ TEST_CASE("an element count that would overflow is refused") {
     auto bytes = encode_all(std::vector<double>{1, 2, 3});
     std::memcpy(bytes.data(), &count, sizeof(count));
     std::vector<double> value;
-    Decoder decoder(bytes_of(bytes));
+    Decoder decoder(bytes_of_values(bytes));
     CAPTURE(count);
     CHECK_FALSE(decoder.read(value));
   }
@@ -96,10 +96,10 @@ TEST_CASE("an element count that would overflow is refused") {
 TEST_CASE("a span of truth values holds nothing but 0 and 1") {
   auto bytes = encode_all(std::string("\1\0\1", 3));
   std::span<const bool> value;
-  Decoder good(bytes_of(bytes));
+  Decoder good(bytes_of_values(bytes));
   CHECK(good.read(value));
   bytes[9] = std::byte{2};
-  Decoder bad(bytes_of(bytes));
+  Decoder bad(bytes_of_values(bytes));
   CHECK_FALSE(bad.read(value));
 }
 

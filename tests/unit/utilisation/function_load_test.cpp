@@ -7,7 +7,7 @@ using std::chrono::seconds;
 
 namespace {
 
-FunctionLoad made(Span counted = {SimTime(0), std::chrono::hours(1)}) {
+FunctionLoad made_load(Span counted = {SimTime(0), std::chrono::hours(1)}) {
   return FunctionLoad({.shape = {.nodes = 2, .cores_per_node = 4}, .counted = counted});
 }
 
@@ -23,7 +23,7 @@ Pilot pilot(PilotId id, SimTime length) {
 }  // namespace
 
 TEST_CASE("each core of a pilot runs one function after the other until they may not begin") {
-  FunctionLoad load = made();
+  FunctionLoad load = made_load();
   load.join(pilot(7, seconds(120)), SimTime(0));
   CHECK(load.joined(7));
   CHECK(load.cores_used(7) == 2);
@@ -39,7 +39,7 @@ TEST_CASE("each core of a pilot runs one function after the other until they may
 }
 
 TEST_CASE("what is cut off is lost") {
-  FunctionLoad load = made();
+  FunctionLoad load = made_load();
   load.join(pilot(7, seconds(600)), SimTime(0));
   load.leave(7, seconds(35));
   CHECK(load.totals().completed == 6);
@@ -47,7 +47,7 @@ TEST_CASE("what is cut off is lost") {
 }
 
 TEST_CASE("only functions within the counted time count") {
-  FunctionLoad load = made({seconds(20), seconds(50)});
+  FunctionLoad load = made_load({seconds(20), seconds(50)});
   load.join(pilot(7, seconds(600)), SimTime(0));
   load.leave(7, seconds(100));
   // Those that begin at 20.01 and 30.01 s on each core, and end before 50 s.
@@ -55,7 +55,7 @@ TEST_CASE("only functions within the counted time count") {
 }
 
 TEST_CASE("a core that another job seems to have is not used until the next poll says otherwise") {
-  FunctionLoad load = made();
+  FunctionLoad load = made_load();
   const std::vector<orchid::placement::HostAllocation> before{
       {.host = host_of(1),
        .jobs = {{.job = orchid::placement::JobId(1), .cores = CoreSet{0, 1}, .gpus = {}}}}};

@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::uint64_t trim_above = 1ULL << 20;
 
-Failure nonsense(std::string_view what) {
+Failure worker_wrote_nonsense(std::string_view what) {
   return {ErrorCode::bad_request,
-          "the worker wrote nonsense into the lane (" + std::string(what) + ")"};
+          "the worker wrote worker_wrote_nonsense into the lane (" + std::string(what) + ")"};
 }
 
 bool inside(std::uint64_t offset, std::uint64_t length, std::size_t size) {
@@ -100,7 +100,7 @@ Result<std::optional<LaneResponse>> LocalLaneClient::receive() {
     return response;
   }
   if (const char* wrong = read_response(entry, response->emplace()))
-    response = fail(nonsense(wrong));
+    response = fail(worker_wrote_nonsense(wrong));
   else
     ++next_response_;
   return response;

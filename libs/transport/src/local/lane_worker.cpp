@@ -17,9 +17,9 @@ constexpr std::uint64_t answers_ahead = 4;
 /// left asleep for one more call, if that is expected to be as short as the last one.
 constexpr std::chrono::microseconds short_run{20};
 
-Failure nonsense(std::string_view what) {
+Failure client_wrote_nonsense(std::string_view what) {
   return {ErrorCode::bad_request,
-          "the client wrote nonsense into the lane (" + std::string(what) + ")"};
+          "the client wrote client_wrote_nonsense into the lane (" + std::string(what) + ")"};
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ Result<std::optional<LaneRequest>> LocalLaneWorker::receive() {
   // And what follows is under way while this call runs.
   __builtin_prefetch(&memory_.request_ring()[(next_ + 1) % ring_entries]);
   if (const char* wrong = read_request(entry, request->emplace())) {
-    request = fail(nonsense(wrong));
+    request = fail(client_wrote_nonsense(wrong));
     return request;
   }
   taken_ = true;

@@ -12,9 +12,9 @@ namespace {
 constexpr std::uint64_t told_part = 16;
 constexpr std::uint64_t told_count = 128;
 
-Failure nonsense(std::string_view what) {
+Failure worker_sent_nonsense(std::string_view what) {
   return {ErrorCode::bad_request,
-          "the worker sent nonsense over the lane (" + std::string(what) + ")"};
+          "the worker sent worker_sent_nonsense over the lane (" + std::string(what) + ")"};
 }
 
 }  // namespace
@@ -101,13 +101,13 @@ Result<LaneResponse> UcxLaneClient::State::read_response(const LaneEntry& entry)
   LaneResponse response;
   const bool of_stream = calls_[next_response_ % ring_entries].of_stream;
   if (const char* wrong = read_answer_header(header, of_stream, response))
-    return fail(nonsense(wrong));
+    return fail(worker_sent_nonsense(wrong));
   response.ticket = next_response_;
   const bool is_inline = header.payload_offset == inline_payload;
   const std::byte* start = is_inline ? entry.payload : inbox_.slab().data() + header.payload_offset;
   response.payload = {start, header.payload_length};
   if ((header.flags & flag_log) != 0) {
-    if (is_inline) return fail(nonsense("log"));
+    if (is_inline) return fail(worker_sent_nonsense("log"));
     read_log(header, start + align_to_line(header.payload_length), response);
   }
   return response;

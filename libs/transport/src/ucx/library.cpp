@@ -35,7 +35,7 @@ void* open_library() {
   return loaded;
 }
 
-Result<UcxLibrary> open_functions() {
+Result<UcxLibrary> open_ucp() {
   void* handle = open_library();
   if (handle == nullptr) {
     const char* why = ::dlerror();
@@ -81,7 +81,7 @@ Result<UcxLibrary> open_functions() {
 }  // namespace
 
 Result<const UcxLibrary*> UcxLibrary::load() {
-  static const Result<UcxLibrary> library = open_functions();
+  static const Result<UcxLibrary> library = open_ucp();
   if (!library) return fail(library.error());
   return &*library;
 }

@@ -22,7 +22,7 @@ struct UctLibrary {
   decltype(&uct_release_tl_resource_list) release_resources;
 };
 
-Result<UctLibrary> open_functions() {
+Result<UctLibrary> open_uct() {
   void* handle = ::dlopen("libuct.so.0", RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* why = ::dlerror();
@@ -84,7 +84,7 @@ void add_of_component(const UctLibrary& uct, uct_component_h component,
 }  // namespace
 
 Result<std::vector<UcxResource>> find_resources() {
-  static const Result<UctLibrary> library = open_functions();
+  static const Result<UctLibrary> library = open_uct();
   if (!library) return fail(library.error());
   uct_component_h* components = nullptr;
   unsigned count = 0;

@@ -16,7 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr MonotonicTime start{std::chrono::hours(1)};
+constexpr MonotonicTime beginning{std::chrono::hours(1)};
 
 /// A process with `resident` bytes that touches `touched` of them when it is told to.
 struct Toucher {
@@ -114,13 +114,13 @@ TEST_CASE("what the measurement itself costs is taken off, but never all of the 
 
 TEST_CASE("a module is measured at once, soon again, and then less and less often") {
   MemoryTraffic traffic;
-  CHECK(traffic.is_due("m", start));
+  CHECK(traffic.is_due("m", beginning));
   CHECK(traffic.rate("m") == 0);
-  traffic.measured("m", 5e9, milliseconds(0), start);
+  traffic.measured("m", 5e9, milliseconds(0), beginning);
   CHECK(traffic.rate("m") == 5e9);
-  CHECK_FALSE(traffic.is_due("m", start + milliseconds(99)));
-  CHECK(traffic.is_due("m", start + milliseconds(100)));
-  MonotonicTime now = start;
+  CHECK_FALSE(traffic.is_due("m", beginning + milliseconds(99)));
+  CHECK(traffic.is_due("m", beginning + milliseconds(100)));
+  MonotonicTime now = beginning;
   for (int i = 0; i < 20; ++i) traffic.measured("m", 5e9, milliseconds(0), now += seconds(60));
   CHECK_FALSE(traffic.is_due("m", now + seconds(29)));
   CHECK(traffic.is_due("m", now + seconds(30)));
@@ -128,33 +128,33 @@ TEST_CASE("a module is measured at once, soon again, and then less and less ofte
 
 TEST_CASE("a measurement that costs much is not repeated soon, but once") {
   MemoryTraffic traffic;
-  traffic.measured("m", 0, milliseconds(100), start);
-  CHECK(traffic.is_due("m", start + milliseconds(100)));
-  traffic.measured("m", 0, milliseconds(100), start);
-  CHECK_FALSE(traffic.is_due("m", start + seconds(19)));
-  CHECK(traffic.is_due("m", start + seconds(20)));
+  traffic.measured("m", 0, milliseconds(100), beginning);
+  CHECK(traffic.is_due("m", beginning + milliseconds(100)));
+  traffic.measured("m", 0, milliseconds(100), beginning);
+  CHECK_FALSE(traffic.is_due("m", beginning + seconds(19)));
+  CHECK(traffic.is_due("m", beginning + seconds(20)));
 }
 
 TEST_CASE("more counts at once, less by half, and nothing after a while") {
   MemoryTraffic traffic;
-  traffic.measured("m", 1e9, {}, start);
-  traffic.measured("m", 4e9, {}, start);
+  traffic.measured("m", 1e9, {}, beginning);
+  traffic.measured("m", 4e9, {}, beginning);
   CHECK(traffic.rate("m") == 4e9);
-  traffic.measured("m", 3e9, {}, start);
+  traffic.measured("m", 3e9, {}, beginning);
   CHECK(traffic.rate("m") == 3.5e9);
-  traffic.measured("m", 0, {}, start);
+  traffic.measured("m", 0, {}, beginning);
   CHECK(traffic.rate("m") == 1.75e9);
-  for (int i = 0; i < 20; ++i) traffic.measured("m", 0, {}, start);
+  for (int i = 0; i < 20; ++i) traffic.measured("m", 0, {}, beginning);
   CHECK(traffic.rate("m") == 0);
 }
 
 TEST_CASE("a failed measurement is not repeated at once, and old modules make room") {
   MemoryTraffic traffic;
-  traffic.not_measured("m", start);
-  CHECK_FALSE(traffic.is_due("m", start));
+  traffic.not_measured("m", beginning);
+  CHECK_FALSE(traffic.is_due("m", beginning));
   for (std::size_t i = 0; i < MemoryTraffic::most_modules; ++i)
-    traffic.measured(std::to_string(i), 1e9, {}, start + seconds(1) + seconds(i));
-  CHECK(traffic.is_due("m", start));  // forgotten
+    traffic.measured(std::to_string(i), 1e9, {}, beginning + seconds(1) + seconds(i));
+  CHECK(traffic.is_due("m", beginning));  // forgotten
   CHECK(traffic.rate("1023") == 1e9);
 }
 
