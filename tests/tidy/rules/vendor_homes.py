@@ -13,8 +13,8 @@ HOMES = [
     (r"hwloc(\.h$|/)", r"executor/topology/"),
     # Beast: HTTP in the gateway, and the control connection's two ends. benchmarks: the empty Beast server. Asio, on which it
     # stands, is the event loop of both processes.
-    (r"boost/beast", r"gateway/src/(asio|server|hosts)/|executor/agent/|benchmarks/"),
-    (r"boost/", r"gateway/|executor/agent/|benchmarks/"),
+    (r"boost/beast", r"gateway/src/(server|hosts)/|cmake/asio/|executor/agent/|benchmarks/"),
+    (r"boost/", r"cmake/asio/|gateway/|executor/agent/|benchmarks/"),
     (r"curl/", r"sdk/cpp/src/http"),
     (r"sqlite3\.h$", r"gateway/src/store/"),
     (r"seccomp\.h$|linux/(seccomp|landlock)\.h$", r"libs/sandbox/"),
