@@ -29,7 +29,7 @@ CoreList indices_of(const std::vector<OfferedGpu>& gpus) {
 
 }  // namespace
 
-Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, ObjectStore store,
+Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, CodeStore store,
              LaneListeners listeners, SupervisorNotice notice)
     : io_(io),
       options_(std::move(options)),

@@ -12,8 +12,8 @@
 
 #include "bandwidth/bandwidth_governor.h"
 #include "code/code_service.h"
+#include "code/code_store.h"
 #include "code/compiler_process.h"
-#include "code/object_store.h"
 #include "control_client.h"
 #include "grant/core_feed.h"
 #include "grant/grant.h"
@@ -53,7 +53,7 @@ class Agent {
     /// What there is to do while processes that were told to end are ending; may be empty.
     std::function<void()> while_leaving;
   };
-  Agent(boost::asio::io_context& io, Options options, HostResources host, ObjectStore store,
+  Agent(boost::asio::io_context& io, Options options, HostResources host, CodeStore store,
         LaneListeners listeners, SupervisorNotice notice);
   void start();
   /// Ends the sessions and processes; the event loop runs out of work then.
@@ -88,7 +88,7 @@ class Agent {
   HostResources host_;
   Grant grant_;
   PowerMeter power_;
-  ObjectStore store_;
+  CodeStore store_;
   SupervisorNotice notice_;
   TickRate rate_ = TickRate::measure();
   ChildWatch children_;

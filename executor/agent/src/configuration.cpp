@@ -149,7 +149,7 @@ const std::map<std::string, LaneFabric> fabrics{
 /// As they are written.
 struct Sizes {
   std::string worker_memory = "4GiB";
-  std::string object_store = "1GiB";
+  std::string code_store = "1GiB";
 };
 
 void declare_options(CLI::App& app, Configuration& c, Sizes& sizes, GrantTexts& grant) {
@@ -157,7 +157,7 @@ void declare_options(CLI::App& app, Configuration& c, Sizes& sizes, GrantTexts& 
   app.add_option("--gateway", c.gateway, "unix:/path/of/socket or host:port");
   app.add_option("--token-file", c.token_file, "file with the bearer token, for host:port");
   app.add_option("--runtime", c.runtime_directory, "directory for sockets, private to you");
-  app.add_option("--state", c.state_directory, "directory for compiled objects");
+  app.add_option("--state", c.state_directory, "directory for compiled code");
   app.add_option("--scratch", c.scratch_directory,
                  "directory of this executor alone, in place of --runtime and --state; it is "
                  "removed when the executor ends");
@@ -166,7 +166,7 @@ void declare_options(CLI::App& app, Configuration& c, Sizes& sizes, GrantTexts& 
   app.add_option("--cores", c.cores,
                  "offer at most so many cores; 0: all that this process may use");
   app.add_option("--worker-memory", sizes.worker_memory, "memory of one worker, such as 4GiB");
-  app.add_option("--object-store", sizes.object_store, "space for compiled objects, such as 1GiB");
+  app.add_option("--object-store", sizes.code_store, "space for compiled code, such as 1GiB");
   app.add_option(
       "--lane-listen", c.lane_listen,
       "IP:port of this host where clients of other hosts reach workers; port 0: any free "
@@ -209,10 +209,10 @@ Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
   }
   auto memory = parse_byte_count(sizes.worker_memory);
   if (!memory) return fail(std::move(memory.error()).while_doing("--worker-memory"));
-  auto store = parse_byte_count(sizes.object_store);
+  auto store = parse_byte_count(sizes.code_store);
   if (!store) return fail(std::move(store.error()).while_doing("--object-store"));
   c.worker_memory = *memory;
-  c.object_store = *store;
+  c.code_store = *store;
   if (c.worker_memory < 64_MiB)
     return fail(ErrorCode::bad_configuration, "--worker-memory must be at least 64MiB");
   if (c.host_id.size() > 128)

@@ -26,7 +26,7 @@ struct Configuration {
   std::string gateway;                      // "unix:/path" or "host:port"; required
   std::filesystem::path token_file;         // empty: none, for the Unix socket
   std::filesystem::path runtime_directory;  // sockets; private to the user; required
-  std::filesystem::path state_directory;    // the object store; required
+  std::filesystem::path state_directory;    // the code store; required
   /// Of this executor alone, which removes it when it ends; the two above are in it by default.
   /// Default: none.
   std::filesystem::path scratch_directory;
@@ -35,7 +35,7 @@ struct Configuration {
   std::uint32_t cores = 0;  // offered at most; 0: all that the affinity mask and cgroup allow
   ByteCount memory;         // offered at most; 0: all that machine and cgroup have
   ByteCount worker_memory = 4_GiB;  // RLIMIT_DATA of a worker; 64 MiB and more
-  ByteCount object_store = 1_GiB;   // bound of the object store on disk
+  ByteCount code_store = 1_GiB;     // bound of the code store on disk
   std::string lane_listen;  // "IP:port" for clients of other hosts, port 0: any; empty: none
   LaneFabric lane_fabric = LaneFabric::tcp;  // needs lane_listen unless it is tcp
   std::string host_id;  // of the machine that the cores belong to; default: its boot id

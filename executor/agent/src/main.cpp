@@ -30,7 +30,7 @@
 namespace orchid::executor {
 namespace {
 
-/// Objects in memory, modules that wait for better code, and eight for each worker.
+/// Code in memory, modules that wait for better code, and eight for each worker.
 void raise_descriptor_limit() {
   constexpr rlim_t enough = 8192;
   rlimit limit{};
@@ -198,7 +198,7 @@ Result<void> serve(const Configuration& c) {
   if (c.memory.value != 0) host->memory = std::min(host->memory, c.memory);
   auto group = stay_inside(c, allowed, *host);
   if (!group) return fail(std::move(group.error()));
-  auto store = ObjectStore::open({c.state_directory / "objects", c.object_store});
+  auto store = CodeStore::open({c.state_directory / "code", c.code_store});
   if (!store) return fail(std::move(store.error()));
   auto lanes = listen_for_clients(c);
   if (!lanes) return fail(std::move(lanes.error()));

@@ -25,8 +25,8 @@
 namespace orchid::executor {
 namespace {
 
-// Part of every cached object's key: raise the number with any change to what happens to a module
-// here or in retarget.cpp.
+// Part of the key of all code that is cached: raise the number with any change to what happens to a
+// module here or in retarget.cpp.
 constexpr std::string_view pipeline_name =
     "orchid-2 internalize globaldce default-passes(loop-vectorize,slp-vectorize) pic "
     "small-code-model emulated-tls init-array probe-stack uwtable";
@@ -83,16 +83,16 @@ void optimise(llvm::Module& code, llvm::TargetMachine& machine, CompileTier tier
                                               : quick_passes(optimiser.builder()));
 }
 
-Result<std::vector<std::byte>> emit_object(llvm::Module& code, llvm::TargetMachine& machine) {
-  llvm::SmallVector<char, 0> object;
-  llvm::raw_svector_ostream stream(object);
+Result<std::vector<std::byte>> emit_object_file(llvm::Module& code, llvm::TargetMachine& machine) {
+  llvm::SmallVector<char, 0> file;
+  llvm::raw_svector_ostream stream(file);
   llvm::legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile,
                                   /*DisableVerify=*/true))
-    return fail(ErrorCode::unsupported, "LLVM cannot write objects for this host");
+    return fail(ErrorCode::unsupported, "LLVM cannot write object files for this host");
   passes.run(code);
-  const auto* bytes = reinterpret_cast<const std::byte*>(object.data());
-  return std::vector<std::byte>(bytes, bytes + object.size());
+  const auto* bytes = reinterpret_cast<const std::byte*>(file.data());
+  return std::vector<std::byte>(bytes, bytes + file.size());
 }
 
 class HostCodeGenerator final : public CodeGenerator {
@@ -117,11 +117,11 @@ class HostCodeGenerator final : public CodeGenerator {
       const auto code = make_warm_up_module(context);
       if (code == nullptr) continue;
       retarget(*code, host_);
-      static_cast<void>(make_object(*code, tier));
+      static_cast<void>(make_code(*code, tier));
     }
   }
 
-  Result<Object> compile(std::span<const std::byte> module, CompileTier tier) override {
+  Result<Code> compile(std::span<const std::byte> module, CompileTier tier) override {
     Diagnostics diagnostics;
     llvm::LLVMContext context;
     context.setDiscardValueNames(true);
@@ -136,18 +136,18 @@ class HostCodeGenerator final : public CodeGenerator {
     retarget(code, host_);
     drop_unused(code);
     if (tier == CompileTier::quick && keeps_state(code)) tier = CompileTier::o3;
-    auto object = make_object(code, tier);
+    auto made = make_code(code, tier);
     if (auto compiled = diagnostics.result(); !compiled) return fail(std::move(compiled.error()));
-    if (!object) return fail(std::move(object.error()));
-    return Object{.bytes = std::move(*object), .tier = tier};
+    if (!made) return fail(std::move(made.error()));
+    return Code{.bytes = std::move(*made), .tier = tier};
   }
 
  private:
   /// `code` has been retargeted.
-  Result<std::vector<std::byte>> make_object(llvm::Module& code, CompileTier tier) {
+  Result<std::vector<std::byte>> make_code(llvm::Module& code, CompileTier tier) {
     llvm::TargetMachine& machine = tier == CompileTier::quick ? *quick_ : *o3_;
     optimise(code, machine, tier);
-    return emit_object(code, machine);
+    return emit_object_file(code, machine);
   }
 
   HostTarget host_;

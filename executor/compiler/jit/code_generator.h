@@ -1,4 +1,4 @@
-// jit/code_generator.h: turns the bitcode of a module into an object for exactly this host.
+// jit/code_generator.h: turns the bitcode of a module into code for exactly this host.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -27,18 +27,18 @@ class CodeGenerator {
   /// Errors: `unsupported`, when this LLVM has no back end for the host.
   [[nodiscard]] static Result<std::unique_ptr<CodeGenerator>> create();
 
-  /// Who made an object decides what it is: all of it belongs to the key of a cache.
+  /// Who made code decides what it is: all of it belongs to the key of a cache.
   [[nodiscard]] virtual CompilerReady description() const = 0;
   /// Compiles a small module with each tier, so that a confined process has everything loaded.
   virtual void warm_up() = 0;
-  struct Object {
+  struct Code {
     std::vector<std::byte> bytes;  // relocatable ELF with the entries exported
     CompileTier tier = CompileTier::o3;
   };
   /// Quick code is made only of modules that keep nothing between calls, so that it can be
   /// replaced; the others get `o3` at once. Errors: `module_rejected`, with what is wrong.
-  [[nodiscard]] virtual Result<Object> compile(std::span<const std::byte> module,
-                                               CompileTier tier) = 0;
+  [[nodiscard]] virtual Result<Code> compile(std::span<const std::byte> module,
+                                             CompileTier tier) = 0;
 };
 
 }  // namespace orchid::executor

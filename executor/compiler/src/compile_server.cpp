@@ -76,13 +76,13 @@ class CompileServer {
                    " of memory; split it into smaller modules"});
     const auto start = std::chrono::steady_clock::now();
     auto tier = request->tier;
-    const auto object = compile(packet.descriptors[0].get(), tier);
+    const auto code = compile(packet.descriptors[0].get(), tier);
     const auto took = std::chrono::duration_cast<std::chrono::microseconds>(
         std::chrono::steady_clock::now() - start);
-    if (!object) return send_failure(request->id, object.error());
+    if (!code) return send_failure(request->id, code.error());
     return send_packet(running_.socket,
-                       encode(CompiledObject{.id = request->id, .tier = tier, .compile_us = took}),
-                       {object->get()})
+                       encode(CompiledCode{.id = request->id, .tier = tier, .compile_us = took}),
+                       {code->get()})
         .has_value();
   }
 
@@ -90,14 +90,14 @@ class CompileServer {
   Result<UniqueFd> compile(int module, CompileTier& tier) {
     const auto mapped = MappedFile::map(module, {.limit = limits::module_size});
     if (!mapped) return fail(Failure(mapped.error()).while_doing("reading the module"));
-    const auto object = generator_.compile(mapped->bytes(), tier);
-    if (!object) return fail(object.error());
-    tier = object->tier;
-    if (object->bytes.size() > limits::object_size.value)
+    const auto code = generator_.compile(mapped->bytes(), tier);
+    if (!code) return fail(code.error());
+    tier = code->tier;
+    if (code->bytes.size() > limits::code_size.value)
       return fail(ErrorCode::module_rejected,
-                  "the module's code and data are " + to_string(ByteCount{object->bytes.size()}) +
-                      " when compiled; at most " + to_string(limits::object_size) + " are allowed");
-    return make_sealed_memory("orchid-object", object->bytes);
+                  "the module's code and data are " + to_string(ByteCount{code->bytes.size()}) +
+                      " when compiled; at most " + to_string(limits::code_size) + " are allowed");
+    return make_sealed_memory("orchid-code", code->bytes);
   }
 
   bool send_failure(std::uint64_t id, const Failure& failure) {

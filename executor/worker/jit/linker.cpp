@@ -28,7 +28,7 @@ struct NamedRange {
   std::string name;
 };
 
-/// What the passes learn while the object is being linked.
+/// What the passes learn while the code is being linked.
 struct LinkedParts {
   std::vector<NamedRange> functions;  // sorted by start
   std::map<std::string, void*, std::less<>> defined;
@@ -220,15 +220,15 @@ jl::JITLinkMemoryManager& memory_manager() {
 
 void prepare_linker() { (void)memory_manager(); }
 
-Result<std::unique_ptr<LinkedModule>> link(std::span<const std::byte> object,
+Result<std::unique_ptr<LinkedModule>> link(std::span<const std::byte> code,
                                            std::string_view entry_prefix,
                                            const SymbolResolver& resolve) {
-  const llvm::MemoryBufferRef buffer({reinterpret_cast<const char*>(object.data()), object.size()},
+  const llvm::MemoryBufferRef buffer({reinterpret_cast<const char*>(code.data()), code.size()},
                                      "module");
   auto graph = jl::createLinkGraphFromObject(buffer);
   if (!graph)
     return fail(ErrorCode::module_rejected,
-                "the object cannot be read: " + llvm::toString(graph.takeError()));
+                "the compiled code cannot be read: " + llvm::toString(graph.takeError()));
   LinkedParts parts;
   std::optional<jl::JITLinkMemoryManager::FinalizedAlloc> allocation;
   std::string failure;
@@ -236,12 +236,12 @@ Result<std::unique_ptr<LinkedModule>> link(std::span<const std::byte> object,
            std::make_unique<LinkContext>(memory_manager(), resolve, parts, allocation, failure));
   if (!allocation)
     return fail(ErrorCode::module_rejected,
-                failure.empty() ? "the object cannot be linked" : failure);
+                failure.empty() ? "the compiled code cannot be linked" : failure);
   std::vector<LinkedModule::Entry> entries;
   for (auto at = parts.defined.lower_bound(entry_prefix);
        at != parts.defined.end() && at->first.starts_with(entry_prefix); ++at)
     entries.push_back({at->first.substr(entry_prefix.size()), at->second});
-  if (entries.empty()) return fail(ErrorCode::module_rejected, "the object has no entry");
+  if (entries.empty()) return fail(ErrorCode::module_rejected, "the compiled code has no entry");
   return std::make_unique<JitLinkedModule>(std::move(parts), std::move(entries), memory_manager(),
                                            std::move(*allocation));
 }

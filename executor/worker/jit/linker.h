@@ -1,9 +1,9 @@
-// jit/linker.h: links a compiled object into this process (LLVM JITLink) and tells where its
+// jit/linker.h: links compiled code into this process (LLVM JITLink) and tells where its
 // entries are.
 //
-// JITLink is used without ORC's sessions and layers: a worker links whole objects, one at a time,
-// and never compiles, so the process needs neither code generation nor symbol tables that outlive
-// the link.
+// JITLink is used without ORC's sessions and layers: a worker links the code of one module at a
+// time, and never compiles, so the process needs neither code generation nor symbol tables that
+// outlive the link.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -45,7 +45,7 @@ using SymbolResolver = std::function<void*(std::string_view name)>;
 void prepare_linker();
 
 /// Errors: `module_rejected`, with every symbol that is missing.
-[[nodiscard]] Result<std::unique_ptr<LinkedModule>> link(std::span<const std::byte> object,
+[[nodiscard]] Result<std::unique_ptr<LinkedModule>> link(std::span<const std::byte> code,
                                                          std::string_view entry_prefix,
                                                          const SymbolResolver& resolve);
 

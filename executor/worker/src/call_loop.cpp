@@ -31,8 +31,8 @@ void* resolve(std::string_view name) {
   return find_runtime_symbol(std::string(name));
 }
 
-Result<std::unique_ptr<LinkedModule>> link_object(int object) {
-  const auto mapped = MappedFile::map(object, {.limit = 1_GiB});
+Result<std::unique_ptr<LinkedModule>> link_code(int code) {
+  const auto mapped = MappedFile::map(code, {.limit = 1_GiB});
   if (!mapped) return fail(mapped.error());
   return link(mapped->bytes(), "orchid_entry_", resolve);
 }
@@ -122,9 +122,9 @@ void CallLoop::obey(const WorkerMessage& message, std::vector<UniqueFd>& descrip
     if (assign->spin_us >= spin_for_ever_us) wait_.alone_ticks = wait_.spin_ticks;
     output_limit_ = ByteCount{assign->output_limit};
     core_count_ = static_cast<std::int32_t>(assign->cores);
-  } else if (const auto* object = std::get_if<Load>(&message);
-             object != nullptr && descriptors.size() == 1) {
-    load(*object, descriptors.front().get());
+  } else if (const auto* wanted = std::get_if<Load>(&message);
+             wanted != nullptr && descriptors.size() == 1) {
+    load(*wanted, descriptors.front().get());
   } else if (const auto* better = std::get_if<Improve>(&message);
              better != nullptr && descriptors.size() == 1) {
     improve(*better, descriptors.front().get());
@@ -135,11 +135,11 @@ void CallLoop::obey(const WorkerMessage& message, std::vector<UniqueFd>& descrip
   }
 }
 
-void CallLoop::load(const Load& message, int object) {
+void CallLoop::load(const Load& message, int code) {
   const auto refuse = [&](std::string why) { report(LoadFailed{message.slot, std::move(why)}); };
   if (message.slot >= slot_limit) return refuse("a worker holds at most 1024 modules");
   const auto start = std::chrono::steady_clock::now();
-  auto linked = link_object(object);
+  auto linked = link_code(code);
   if (!linked) return refuse(linked.error().message);
   if (slots_.size() <= message.slot) slots_.resize(message.slot + 1);
   Slot& slot = slots_[message.slot];
@@ -165,24 +165,24 @@ void CallLoop::load(const Load& message, int object) {
 }
 
 /// Between two calls, for a module without state: the next call of the slot runs the new code.
-void CallLoop::improve(const Improve& message, int object) {
+void CallLoop::improve(const Improve& message, int code) {
   if (message.slot >= slots_.size() || slots_[message.slot].generation != message.generation ||
       !slots_[message.slot].quick)
     return;
   Slot& slot = slots_[message.slot];
-  std::unique_ptr<LinkedModule>& code = parts_.code[message.slot];
+  std::unique_ptr<LinkedModule>& current = parts_.code[message.slot];
   const auto refuse = [&](std::string why) { report(Improved{message.slot, std::move(why)}); };
-  auto linked = link_object(object);
+  auto linked = link_code(code);
   if (!linked) return refuse(linked.error().message);
   if ((*linked)->has_initialisers()) return refuse("the new code has static initialisers");
-  if (!std::ranges::equal((*linked)->entries(), code->entries(), {}, &LinkedModule::Entry::name,
+  if (!std::ranges::equal((*linked)->entries(), current->entries(), {}, &LinkedModule::Entry::name,
                           &LinkedModule::Entry::name))
     return refuse("the new code has other entries");
   std::ranges::transform((*linked)->entries(), slot.entries.begin(), [](const auto& entry) {
     return reinterpret_cast<EntryFunction>(entry.address);
   });
   slot.quick = false;
-  slot.replaced = std::exchange(code, std::move(*linked));
+  slot.replaced = std::exchange(current, std::move(*linked));
   report(Improved{message.slot, {}});
 }
 

@@ -54,8 +54,8 @@ class CallLoop {
   void block();
   void obey_control();
   void obey(const WorkerMessage& message, std::vector<UniqueFd>& descriptors);
-  void load(const Load& message, int object);
-  void improve(const Improve& message, int object);
+  void load(const Load& message, int code);
+  void improve(const Improve& message, int code);
   void execute(const transport::LaneRequest& request);
   [[nodiscard]] Verdict run_entry(EntryFunction entry, orchid_call& call,
                                   std::span<std::byte> input);

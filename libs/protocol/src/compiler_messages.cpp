@@ -15,8 +15,8 @@ Json to_json(const CompilerReady& m) {
   return {{"type", "ready"},        {"triple", m.triple}, {"cpu", m.cpu},
           {"features", m.features}, {"llvm", m.llvm},     {"pipeline", m.pipeline}};
 }
-Json to_json(const CompiledObject& m) {
-  return {{"type", "object"},
+Json to_json(const CompiledCode& m) {
+  return {{"type", "compiled"},
           {"id", m.id},
           {"tier", to_string(m.tier)},
           {"compile_us", m.compile_us.count()}};
@@ -62,8 +62,8 @@ Result<CompilerMessage> parse_compiler_message(std::string_view text) {
     return f.finish<CompilerMessage>(
         CompileRequest{.id = id, .tier = f.parsed("tier", parse_compile_tier)});
   if (type == "inspect") return f.finish<CompilerMessage>(InspectRequest{.id = id});
-  if (type == "object")
-    return f.finish<CompilerMessage>(CompiledObject{
+  if (type == "compiled")
+    return f.finish<CompilerMessage>(CompiledCode{
         .id = id,
         .tier = f.parsed("tier", parse_compile_tier),
         .compile_us = std::chrono::microseconds(f.number<std::int64_t>("compile_us"))});

@@ -51,7 +51,7 @@ void declare_options(CLI::App& app, HostConfiguration& c, Texts& texts) {
       ->required();
   app.add_option("--token-file", c.token_file, "file with the token of the gateway's own user");
   app.add_option("--socket", c.socket, "where placeholders come")->capture_default_str();
-  app.add_option("--state", c.state, "folder for compiled objects, root's alone")
+  app.add_option("--state", c.state, "folder for compiled code, root's alone")
       ->capture_default_str();
   app.add_option("--runtime", c.runtime, "folder for sockets, root's alone")->capture_default_str();
   app.add_option("--executor", c.executor, "orchid-executor (otherwise beside this program)");

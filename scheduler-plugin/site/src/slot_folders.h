@@ -1,5 +1,5 @@
-// slot_folders.h: where the executors of slots have their files: objects that stay, and sockets
-// that go with a grant.
+// slot_folders.h: where the executors of slots have their files: compiled code that stays, and
+// sockets that go with a grant.
 #pragma once
 #include <sys/types.h>
 

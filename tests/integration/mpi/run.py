@@ -52,7 +52,7 @@ def main():
             os.close(write_end)
             ready = json.loads(os.fdopen(read_end).readline())
             children.append(subprocess.Popen([programs / "orchid-executor", "--gateway", f"unix:{ready['socket']}", "--runtime", run,
-                                              "--state", pathlib.Path(place) / "objects", "--lane-listen", "127.0.0.1:0"]))
+                                              "--state", pathlib.Path(place) / "code", "--lane-listen", "127.0.0.1:0"]))
             environment = {**os.environ, "ORCHID_GATEWAY": ready["urls"][0],
                            "ORCHID_TOKEN": pathlib.Path(ready["token_file"]).read_text().strip()}
             run_programs(build, mpirun, programs, environment)

@@ -18,13 +18,13 @@ using namespace orchid::test;
 
 namespace {
 
-/// An object in a file, for LLVM's tools.
+/// Compiled code in a file, for LLVM's tools.
 class ObjectFile {
  public:
-  explicit ObjectFile(std::span<const std::byte> object) {
+  explicit ObjectFile(std::span<const std::byte> code) {
     directory_ = std::filesystem::temp_directory_path() / "orchid-object-XXXXXX";
     REQUIRE(::mkdtemp(directory_.data()) != nullptr);
-    REQUIRE(write_file_atomically(path(), object).has_value());
+    REQUIRE(write_file_atomically(path(), code).has_value());
   }
   ObjectFile(const ObjectFile&) = delete;
   ObjectFile& operator=(const ObjectFile&) = delete;
@@ -58,11 +58,11 @@ class CompileServer : public CompilerProcess {
   Bytes compile(const std::string& name, CompileTier tier = CompileTier::o3) {
     auto reply = ask(CompileRequest{.id = ++last_id_, .tier = tier}, read_data(name));
     if (const auto* failed = std::get_if<CompileFailed>(&reply.message)) FAIL(failed->message);
-    const auto& object = std::get<CompiledObject>(reply.message);
-    CHECK(object.id == last_id_);
-    CHECK(object.compile_us.count() > 0);
-    made = object.tier;
-    return std::move(reply.object);
+    const auto& compiled = std::get<CompiledCode>(reply.message);
+    CHECK(compiled.id == last_id_);
+    CHECK(compiled.compile_us.count() > 0);
+    made = compiled.tier;
+    return std::move(reply.code);
   }
 
   CompileFailed failure(std::span<const std::byte> module, CompileTier tier = CompileTier::o3) {
@@ -175,7 +175,7 @@ TEST_CASE("a frame of many pages touches each of them") {
   }
 }
 
-TEST_CASE("only entries are visible in an object, and nothing of the manifest is left") {
+TEST_CASE("only entries are visible in compiled code, and nothing of the manifest is left") {
   CompileServer server;
   const std::string symbols = ObjectFile(server.compile("big_frame.bc")).symbols();
   CHECK(contains(symbols, " T orchid_entry_big_frame"));
@@ -184,7 +184,7 @@ TEST_CASE("only entries are visible in an object, and nothing of the manifest is
   CHECK_FALSE(contains(ObjectFile(server.compile("saxpy.bc")).symbols(), "orchid_signature"));
 }
 
-TEST_CASE("exceptions, unwinding and static initialisers are in an object") {
+TEST_CASE("exceptions, unwinding and static initialisers are in compiled code") {
   CompileServer server;
   for (const CompileTier tier : {CompileTier::o3, CompileTier::quick}) {
     const ObjectFile object(server.compile("throws.bc", tier));

@@ -93,12 +93,12 @@ Reply CompilerProcess::receive() {
   REQUIRE(packet->has_value());
   auto message = parse_compiler_message((*packet)->text);
   REQUIRE_MESSAGE(message.has_value(), message.error().message);
-  Reply reply{.message = std::move(*message), .object = {}};
-  if (std::holds_alternative<CompiledObject>(reply.message)) {
+  Reply reply{.message = std::move(*message), .code = {}};
+  if (std::holds_alternative<CompiledCode>(reply.message)) {
     REQUIRE((*packet)->descriptors.size() == 1);
     const auto mapped = MappedFile::map((*packet)->descriptors[0].get(), {.limit = 64_MiB});
     REQUIRE(mapped.has_value());
-    reply.object.assign(mapped->bytes().begin(), mapped->bytes().end());
+    reply.code.assign(mapped->bytes().begin(), mapped->bytes().end());
   }
   return reply;
 }

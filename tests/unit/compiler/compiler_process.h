@@ -23,7 +23,7 @@ using Bytes = std::vector<std::byte>;
 
 struct Reply {
   CompilerMessage message;
-  Bytes object;  // of a CompiledObject
+  Bytes code;  // of a CompiledCode
 };
 
 class CompilerProcess {

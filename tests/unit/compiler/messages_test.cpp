@@ -16,7 +16,7 @@ TEST_CASE("each compiler message survives the way through text") {
                     .features = "+avx,-amx",
                     .llvm = "19.1.7",
                     .pipeline = "o"},
-      CompiledObject{
+      CompiledCode{
           .id = 7, .tier = CompileTier::quick, .compile_us = std::chrono::microseconds(1234)},
       CompileFailed{.id = 7, .code = ErrorCode::module_rejected, .message = "no \"entry\""},
       InspectedManifest{.id = 8, .manifest = R"({"abi":1,"entries":[]})"},

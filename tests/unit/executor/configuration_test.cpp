@@ -31,7 +31,7 @@ TEST_CASE("a host id has at most 128 bytes") {
   CHECK(refused.error().message.find("128") != std::string::npos);
 }
 
-TEST_CASE("sockets and objects are in the scratch directory unless they have places of their own") {
+TEST_CASE("sockets and code are in the scratch directory unless they have places of their own") {
   const char* words[] = {"orchid-executor", "--gateway", "unix:/g", "--scratch", "/s"};
   std::vector<char*> pointers;
   for (const char* word : words) pointers.push_back(const_cast<char*>(word));

@@ -22,7 +22,7 @@ void* resolve_all(std::string_view name) {
   return nullptr;
 }
 
-std::vector<std::byte> object(const std::string& name = "linked") {
+std::vector<std::byte> compiled(const std::string& name = "linked") {
   auto bytes = read_file(std::string(LINKED_OBJECTS) + "/" + name + ".o", 1_MiB);
   REQUIRE(bytes.has_value());
   return std::move(*bytes);
@@ -68,7 +68,7 @@ class PlacedCode {
 class Outside {
  public:
   Outside(void* callee, void* absent) {
-    auto linked = link(object("calls_outside"), "entry_", [&](std::string_view name) {
+    auto linked = link(compiled("calls_outside"), "entry_", [&](std::string_view name) {
       return name == "callee" ? callee : name == "absent" ? absent : nullptr;
     });
     REQUIRE_MESSAGE(linked.has_value(), linked.error().message);
@@ -89,10 +89,9 @@ class Outside {
 
 }  // namespace
 
-TEST_CASE(
-    "an object is linked: its entries sorted, its initialisers on demand, its state its own") {
-  auto one = link(object(), "orchid_entry_", resolve_all);
-  auto two = link(object(), "orchid_entry_", resolve_all);
+TEST_CASE("code is linked: its entries sorted, its initialisers on demand, its state its own") {
+  auto one = link(compiled(), "orchid_entry_", resolve_all);
+  auto two = link(compiled(), "orchid_entry_", resolve_all);
   REQUIRE(one.has_value());
   REQUIRE(two.has_value());
   const auto entries = (*one)->entries();
@@ -109,10 +108,10 @@ TEST_CASE(
   CHECK(as<int(int, int)>((*two)->entries()[0].address)(1, 2) == 4);
 }
 
-TEST_CASE("other ways to what lies outside of an object link as well") {
+TEST_CASE("other ways to what lies outside of the code link as well") {
   for (const char* name : {"linked_pie", "linked_no_plt"}) {
     CAPTURE(std::string(name));
-    auto linked = link(object(name), "orchid_entry_", resolve_all);
+    auto linked = link(compiled(name), "orchid_entry_", resolve_all);
     REQUIRE_MESSAGE(linked.has_value(), linked.error().message);
     (*linked)->initialise();
     const auto entries = (*linked)->entries();
@@ -150,7 +149,7 @@ TEST_CASE("what may be absent and is, is told so, also without a linkage table")
 }
 
 TEST_CASE("an address inside an entry is found by the entry's name") {
-  auto linked = link(object(), "orchid_entry_", resolve_all);
+  auto linked = link(compiled(), "orchid_entry_", resolve_all);
   REQUIRE(linked.has_value());
   const auto start = reinterpret_cast<std::uintptr_t>((*linked)->entries()[1].address);
   std::uintptr_t distance = 99;
@@ -163,16 +162,16 @@ TEST_CASE("an address inside an entry is found by the entry's name") {
 
 TEST_CASE("all symbols that are missing are named in one message") {
   const auto linked =
-      link(object(), "orchid_entry_", [](std::string_view) -> void* { return nullptr; });
+      link(compiled(), "orchid_entry_", [](std::string_view) -> void* { return nullptr; });
   REQUIRE_FALSE(linked.has_value());
   CHECK(linked.error().code == ErrorCode::module_rejected);
   CHECK(linked.error().message.find("host_add") != std::string::npos);
   CHECK(linked.error().message.find("host_twice") != std::string::npos);
 }
 
-TEST_CASE("what is no object, or a part of one, is refused") {
-  const auto whole = object();
-  CHECK_FALSE(link(as_bytes("this is no object"), "orchid_entry_", resolve_all).has_value());
+TEST_CASE("what is no compiled code, or a part of it, is refused") {
+  const auto whole = compiled();
+  CHECK_FALSE(link(as_bytes("this is no code"), "orchid_entry_", resolve_all).has_value());
   CHECK_FALSE(link({}, "orchid_entry_", resolve_all).has_value());
   CHECK_FALSE(
       link(std::span(whole).first(whole.size() / 2), "orchid_entry_", resolve_all).has_value());

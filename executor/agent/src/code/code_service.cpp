@@ -12,12 +12,12 @@
 
 namespace orchid::executor {
 namespace {
-constexpr ByteCount largest_object = 1_GiB;
+constexpr ByteCount largest_code = 1_GiB;
 }
 
-std::optional<ObjectKey> CodeService::key_of(const std::string& digest) const {
+std::optional<CodeKey> CodeService::key_of(const std::string& digest) const {
   if (!compiler_.target()) return std::nullopt;
-  return make_object_key(digest, *compiler_.target(), CompileTier::o3);
+  return make_code_key(digest, *compiler_.target(), CompileTier::o3);
 }
 
 bool CodeService::find(const std::string& digest, const Done& done) {
@@ -27,7 +27,7 @@ bool CodeService::find(const std::string& digest, const Done& done) {
 bool CodeService::find_in_memory(const std::string& digest, const Done& done) {
   if (const auto known = memory_.find(digest); known != memory_.end()) {
     recency_.splice(recency_.begin(), recency_, known->second.place);
-    done(Object{known->second.file, CodeSource::memory, {}, known->second.tier});
+    done(Code{known->second.file, CodeSource::memory, {}, known->second.tier});
     return true;
   }
   if (const auto flight = flights_.find(digest); flight != flights_.end()) {
@@ -42,11 +42,11 @@ bool CodeService::find_on_disk(const std::string& digest, const Done& done) {
   if (!key) return false;
   const auto stored = store_.find(*key);
   if (!stored) return false;
-  auto file = make_sealed_memory("orchid-object", *stored);
+  auto file = make_sealed_memory("orchid-code", *stored);
   if (!file) return false;
   auto shared = std::make_shared<const UniqueFd>(std::move(*file));
   remember(digest, shared, CompileTier::o3);
-  done(Object{std::move(shared), CodeSource::disk, {}});
+  done(Code{std::move(shared), CodeSource::disk, {}});
   return true;
 }
 
@@ -78,10 +78,10 @@ void CodeService::compiled(const std::string& digest, Result<CompilerProcess::Co
     for (const Done& done : waiting) done(fail(result.error()));
     return;
   }
-  auto file = std::make_shared<const UniqueFd>(std::move(result->object));
-  // The compiler is not trusted: the object is taken only as a sealed file of bounded size, and
+  auto file = std::make_shared<const UniqueFd>(std::move(result->code));
+  // The compiler is not trusted: the code is taken only as a sealed file of bounded size, and
   // ends up in this tenant's workers alone.
-  const auto mapped = MappedFile::map(file->get(), {.limit = largest_object});
+  const auto mapped = MappedFile::map(file->get(), {.limit = largest_code});
   if (!mapped) {
     for (const Done& done : waiting) done(fail(mapped.error()));
     return;
@@ -90,7 +90,7 @@ void CodeService::compiled(const std::string& digest, Result<CompilerProcess::Co
   const bool quick = result->tier == CompileTier::quick;
   if (quick) improvements_.try_emplace(digest);
   for (const Done& done : waiting)
-    done(Object{file, CodeSource::compiled, result->duration, result->tier});
+    done(Code{file, CodeSource::compiled, result->duration, result->tier});
   // The call that waits for the code need not wait for the disk.
   if (!quick) return boost::asio::post(io_, [this, digest, file] { keep(digest, *file); });
   improver_.compile(std::move(flight.mapped().module), CompileTier::o3,
@@ -102,14 +102,13 @@ void CodeService::compiled(const std::string& digest, Result<CompilerProcess::Co
 void CodeService::improved(const std::string& digest, Result<CompilerProcess::Compiled> result) {
   const auto waiting = improvements_.extract(digest);
   if (result)
-    if (const auto mapped = MappedFile::map(result->object.get(), {.limit = largest_object});
-        !mapped)
+    if (const auto mapped = MappedFile::map(result->code.get(), {.limit = largest_code}); !mapped)
       result = fail(mapped.error());
   if (!result)
     return log::warn("event=code_stays_quick module={} reason=\"{}\"", short_digest(digest),
                      result.error().message);
   ++improved_;
-  const auto file = std::make_shared<const UniqueFd>(std::move(result->object));
+  const auto file = std::make_shared<const UniqueFd>(std::move(result->code));
   remember(digest, file, CompileTier::o3);
   if (!waiting.empty())
     for (const Better& better : waiting.mapped()) better(*file);
@@ -125,10 +124,10 @@ void CodeService::when_better(const std::string& digest, Better better) {
 
 void CodeService::keep(const std::string& digest, const UniqueFd& file) {
   const auto key = key_of(digest);
-  const auto mapped = MappedFile::map(file.get(), {.limit = largest_object});
+  const auto mapped = MappedFile::map(file.get(), {.limit = largest_code});
   if (!key || !mapped) return;
   if (auto stored = store_.insert(*key, mapped->bytes()); !stored)
-    log::warn("event=object_not_stored module={} reason=\"{}\"", short_digest(digest),
+    log::warn("event=code_not_stored module={} reason=\"{}\"", short_digest(digest),
               stored.error().message);
 }
 
@@ -141,7 +140,7 @@ void CodeService::remember(const std::string& digest, std::shared_ptr<const Uniq
   }
   recency_.push_front(digest);
   memory_[digest] = {std::move(file), tier, recency_.begin()};
-  if (memory_.size() <= objects_in_memory) return;
+  if (memory_.size() <= modules_in_memory) return;
   memory_.erase(recency_.back());
   recency_.pop_back();
 }

@@ -160,10 +160,10 @@ void CompilerProcess::from_compiler(Packet& packet) {
     ready_ = true;
     target_ = *target;
     on_ready_(*target);
-  } else if (const auto* object = std::get_if<CompiledObject>(&*message);
-             object != nullptr && busy_ && packet.descriptors.size() == 1) {
+  } else if (const auto* compiled = std::get_if<CompiledCode>(&*message);
+             compiled != nullptr && busy_ && packet.descriptors.size() == 1) {
     retry_ = std::chrono::milliseconds(50);
-    finish(Compiled{std::move(packet.descriptors.front()), object->tier, object->compile_us});
+    finish(Compiled{std::move(packet.descriptors.front()), compiled->tier, compiled->compile_us});
   } else if (const auto* failed = std::get_if<CompileFailed>(&*message);
              failed != nullptr && busy_) {
     finish(fail(failed->code, failed->message));

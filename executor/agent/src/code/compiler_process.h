@@ -28,7 +28,7 @@ class CompilerProcess {
     SchedulingClass scheduling = SchedulingClass::normal;
   };
   struct Compiled {
-    UniqueFd object;  // a sealed memory file
+    UniqueFd code;  // a sealed memory file
     CompileTier tier = CompileTier::o3;
     std::chrono::microseconds duration{0};
   };

@@ -183,28 +183,27 @@ void LaneSession::announce(const std::string& digest) {
     return send(LaneRejected{digest, ErrorCode::no_capacity, "the worker is being replaced"});
   if (const WorkerSlot* slot = worker_->find_slot(digest))
     return send_slot(digest, *slot, {.file = nullptr, .source = CodeSource::worker}, {});
-  const auto done = [weak = weak_from_this(), digest](const Result<CodeService::Object>& object) {
-    if (const auto self = weak.lock()) self->load(digest, object);
+  const auto done = [weak = weak_from_this(), digest](const Result<CodeService::Code>& code) {
+    if (const auto self = weak.lock()) self->load(digest, code);
   };
   if (!services_.code.find(digest, done)) send(LaneNeedCode{digest});
 }
 
 void LaneSession::provide(const std::string& digest, UniqueFd module) {
-  services_.code.compile(
-      digest, std::move(module),
-      [weak = weak_from_this(), digest](const Result<CodeService::Object>& object) {
-        if (const auto self = weak.lock()) self->load(digest, object);
-      });
+  services_.code.compile(digest, std::move(module),
+                         [weak = weak_from_this(), digest](const Result<CodeService::Code>& code) {
+                           if (const auto self = weak.lock()) self->load(digest, code);
+                         });
 }
 
-void LaneSession::load(const std::string& digest, const Result<CodeService::Object>& object) {
+void LaneSession::load(const std::string& digest, const Result<CodeService::Code>& code) {
   if (over_) return;
-  if (!object) return send(LaneRejected{digest, object.error().code, object.error().message});
+  if (!code) return send(LaneRejected{digest, code.error().code, code.error().message});
   if (worker_ == nullptr)
     return send(LaneRejected{digest, ErrorCode::no_capacity, "the worker is being replaced"});
-  worker_->load(digest, object->file->get(), object->tier,
-                [weak = weak_from_this(), digest, from = *object](const Result<WorkerSlot>& slot,
-                                                                  std::chrono::microseconds link) {
+  worker_->load(digest, code->file->get(), code->tier,
+                [weak = weak_from_this(), digest, from = *code](const Result<WorkerSlot>& slot,
+                                                                std::chrono::microseconds link) {
                   const auto self = weak.lock();
                   if (self == nullptr) return;
                   if (slot)
@@ -214,10 +213,10 @@ void LaneSession::load(const std::string& digest, const Result<CodeService::Obje
                 });
 }
 
-void LaneSession::loaded(const std::string& digest, const CodeService::Object& object,
+void LaneSession::loaded(const std::string& digest, const CodeService::Code& code,
                          const WorkerSlot& slot, std::chrono::microseconds link) {
-  send_slot(digest, slot, object, link);
-  if (object.tier != CompileTier::quick) return;
+  send_slot(digest, slot, code, link);
+  if (code.tier != CompileTier::quick) return;
   services_.code.when_better(digest, [weak = weak_from_this(), digest](const UniqueFd& better) {
     const auto self = weak.lock();
     if (self != nullptr && self->worker_ != nullptr) self->worker_->improve(digest, better.get());
@@ -225,14 +224,14 @@ void LaneSession::loaded(const std::string& digest, const CodeService::Object& o
 }
 
 void LaneSession::send_slot(const std::string& digest, const WorkerSlot& slot,
-                            const CodeService::Object& object, std::chrono::microseconds link) {
+                            const CodeService::Code& code, std::chrono::microseconds link) {
   send(LaneSlot{.digest = digest,
                 .slot = slot.slot,
                 .generation = slot.generation,
                 .entries = slot.entries,
-                .compile_us = object.compile,
+                .compile_us = code.compile,
                 .link_us = link,
-                .source = object.source});
+                .source = code.source});
 }
 
 /// An idle worker that does not get on with its loads is killed. A busy one loads after its call.

@@ -70,11 +70,11 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void worker_ended(const ChildEvent& event);
   void announce(const std::string& digest);
   void provide(const std::string& digest, UniqueFd module);
-  void load(const std::string& digest, const Result<CodeService::Object>& object);
-  void loaded(const std::string& digest, const CodeService::Object& object, const WorkerSlot& slot,
+  void load(const std::string& digest, const Result<CodeService::Code>& code);
+  void loaded(const std::string& digest, const CodeService::Code& code, const WorkerSlot& slot,
               std::chrono::microseconds link);
-  void send_slot(const std::string& digest, const WorkerSlot& slot,
-                 const CodeService::Object& object, std::chrono::microseconds link);
+  void send_slot(const std::string& digest, const WorkerSlot& slot, const CodeService::Code& code,
+                 std::chrono::microseconds link);
   void send(const LaneMessage& message, const std::vector<int>& descriptors = {});
   void refuse(const Failure& failure);
   void end();

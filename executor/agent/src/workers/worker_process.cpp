@@ -125,18 +125,18 @@ std::uint32_t WorkerProcess::choose_slot() {
   return slot;
 }
 
-void WorkerProcess::load(const std::string& digest, int object, CompileTier tier, LoadDone done) {
+void WorkerProcess::load(const std::string& digest, int code, CompileTier tier, LoadDone done) {
   const std::uint32_t slot = choose_slot();
   loads_[slot] = {digest, tier, std::move(done)};
-  tell(Load{slot, next_generation_++, tier == CompileTier::quick}, {object});
+  tell(Load{slot, next_generation_++, tier == CompileTier::quick}, {code});
 }
 
-void WorkerProcess::improve(const std::string& digest, int object) {
+void WorkerProcess::improve(const std::string& digest, int code) {
   const auto found = slots_.find(digest);
   if (found == slots_.end() || found->second.tier != CompileTier::quick) return;
   found->second.tier = CompileTier::o3;
   improvements_[found->second.slot] = digest;
-  tell(Improve{found->second.slot, found->second.generation}, {object});
+  tell(Improve{found->second.slot, found->second.generation}, {code});
 }
 
 bool WorkerProcess::take_answer(const WorkerMessage& message) {

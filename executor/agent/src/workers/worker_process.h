@@ -102,11 +102,11 @@ class WorkerProcess {
   void tell(const WorkerMessage& message, const std::vector<int>& descriptors = {});
 
   [[nodiscard]] const WorkerSlot* find_slot(const std::string& digest);
-  /// Asks the worker to link `object`; `done` follows with its slot, or why not.
-  void load(const std::string& digest, int object, CompileTier tier, LoadDone done);
+  /// Asks the worker to link `code`; `done` follows with its slot, or why not.
+  void load(const std::string& digest, int code, CompileTier tier, LoadDone done);
   /// Hands it the best code of a module that it has as quick code, if it has; it takes it between
   /// two calls, under the same slot and generation.
-  void improve(const std::string& digest, int object);
+  void improve(const std::string& digest, int code);
   /// False: it is no answer to something that was asked for.
   [[nodiscard]] bool take_answer(const WorkerMessage& message);
   [[nodiscard]] bool is_loading() const { return !loads_.empty(); }

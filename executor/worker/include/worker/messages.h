@@ -69,7 +69,7 @@ struct Assign {
   std::uint64_t output_limit = limits::output_size.value;  // bytes
   std::uint32_t cores = 1;                                 // that its calls may use
 };
-/// Agent to worker. Descriptor: the object as a sealed memory file.
+/// Agent to worker. Descriptor: the code as a sealed memory file.
 struct Load {
   std::uint32_t slot = 0;
   std::uint32_t generation = 0;

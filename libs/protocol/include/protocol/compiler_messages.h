@@ -32,8 +32,8 @@ struct InspectRequest {
 
 // From `--serve`.
 
-/// The first message, once the process is confined. All fields are part of what identifies an
-/// object.
+/// The first message, once the process is confined. All fields are part of what identifies its
+/// code.
 struct CompilerReady {
   std::string triple;
   std::string cpu;
@@ -42,8 +42,8 @@ struct CompilerReady {
   std::string pipeline;  // passes and codegen options, by name and version
 };
 
-/// Comes with one descriptor: the object as a sealed memory file.
-struct CompiledObject {
+/// Comes with one descriptor: the code as a sealed memory file.
+struct CompiledCode {
   std::uint64_t id = 0;
   /// What it is: o3 also when quick was asked for, and the module keeps state between calls.
   CompileTier tier = CompileTier::o3;
@@ -70,7 +70,7 @@ struct InspectRejected {
   std::string message;
 };
 
-using CompilerMessage = std::variant<CompileRequest, InspectRequest, CompilerReady, CompiledObject,
+using CompilerMessage = std::variant<CompileRequest, InspectRequest, CompilerReady, CompiledCode,
                                      CompileFailed, InspectedManifest, InspectRejected>;
 
 [[nodiscard]] std::string encode(const CompilerMessage& message);

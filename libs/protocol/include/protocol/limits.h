@@ -9,8 +9,8 @@
 namespace orchid::limits {
 
 constexpr ByteCount module_size = 64_MiB;
-constexpr ByteCount object_size = 256_MiB;  // of a module's code and data, compiled
-constexpr ByteCount input_size = 64_MiB;    // of a call over HTTP
+constexpr ByteCount code_size = 256_MiB;  // of a module's code and data, compiled
+constexpr ByteCount input_size = 64_MiB;  // of a call over HTTP
 constexpr ByteCount output_size = 64_MiB;
 constexpr ByteCount direct_size = 1_GiB;   // input or output of a call over a client's own lane
 constexpr ByteCount chunk_size = 32_MiB;   // of a stream's input or output

@@ -17,7 +17,7 @@ struct HostConfiguration {
   std::string gateway;               // "host:port", or "unix:/path" of one on this host; required
   std::filesystem::path token_file;  // of the gateway's own user; root reads it; required for TCP
   std::filesystem::path socket = "/run/orchid/host.sock";  // where placeholders come
-  std::filesystem::path state = "/var/lib/orchid/host";    // compiled objects; root's alone
+  std::filesystem::path state = "/var/lib/orchid/host";    // compiled code; root's alone
   std::filesystem::path runtime = "/run/orchid/host";      // executors' sockets; root's alone
   std::filesystem::path executor;  // default: orchid-executor beside this program
   uid_t first_uid = 0;             // of the executors; required, with the next

@@ -1,8 +1,8 @@
 // site/slot_book.h: user ids that belong to nobody, one for each grant at a time. No I/O.
 //
 // What an executor compiled stays in its slot's folder, so a grant gets the slot that the last one
-// of the same kind had. When a slot comes to somebody else, its folder is emptied first: objects
-// are made by a compiler that has read its owner's bitcode, and are nobody else's business.
+// of the same kind had. When a slot comes to somebody else, its folder is emptied first: the
+// code was made by a compiler that had read its owner's bitcode, and is nobody else's business.
 #pragma once
 #include <sys/types.h>
 

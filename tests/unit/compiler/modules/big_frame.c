@@ -1,4 +1,4 @@
-// A stack frame of many pages, and a helper that must not be visible in the object.
+// A stack frame of many pages, and a helper that must not be visible in the compiled code.
 #include <orchid/function.h>
 
 __attribute__((noinline)) int helper(volatile char* frame, size_t at) { return frame[at]; }

@@ -1,4 +1,4 @@
-#include "code/object_store.h"
+#include "code/code_store.h"
 
 #include <fmt/format.h>
 
@@ -12,17 +12,17 @@
 namespace orchid::executor {
 namespace {
 
-// A file: this line, the digest of the object, the length of the key as 8 decimal digits, the key,
-// the object.
-constexpr std::string_view magic = "orchid object 1\n";
+// A file: this line, the digest of the code, the length of the key as 8 decimal digits, the key,
+// the code.
+constexpr std::string_view magic = "orchid code 1\n";
 constexpr std::size_t digest_size = 71;
 constexpr std::size_t length_digits = 8;
-constexpr ByteCount largest_object = 1_GiB;
+constexpr ByteCount largest_code = 1_GiB;
 
 struct Parsed {
   std::string_view digest;
   std::string_view key;
-  std::span<const std::byte> object;
+  std::span<const std::byte> code;
 };
 
 Result<Parsed> parse(std::span<const std::byte> file) {
@@ -42,47 +42,47 @@ Result<Parsed> parse(std::span<const std::byte> file) {
 
 }  // namespace
 
-Result<ObjectStore> ObjectStore::open(Options options) {
+Result<CodeStore> CodeStore::open(Options options) {
   if (auto made = make_private_directory(options.directory); !made)
-    return fail(std::move(made.error()).while_doing("opening the object store"));
-  ObjectStore store(std::move(options));
+    return fail(std::move(made.error()).while_doing("opening the code store"));
+  CodeStore store(std::move(options));
   store.make_room();
   return store;
 }
 
-std::filesystem::path ObjectStore::path_of(const ObjectKey& key) const {
-  return options_.directory / (key.name() + ".object");
+std::filesystem::path CodeStore::path_of(const CodeKey& key) const {
+  return options_.directory / (key.name() + ".code");
 }
 
-Result<std::vector<std::byte>> ObjectStore::find(const ObjectKey& key) {
+Result<std::vector<std::byte>> CodeStore::find(const CodeKey& key) {
   const std::filesystem::path path = path_of(key);
-  auto file = read_file(path, largest_object);
+  auto file = read_file(path, largest_code);
   if (!file) return fail(ErrorCode::not_found, "not in the store");
   const auto parsed = parse(*file);
   std::error_code ignored;
-  if (!parsed || parsed->key != key.text || digest_of(parsed->object) != parsed->digest) {
+  if (!parsed || parsed->key != key.text || digest_of(parsed->code) != parsed->digest) {
     std::filesystem::remove(path, ignored);
     return fail(ErrorCode::not_found, "a damaged entry was removed");
   }
   std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now(), ignored);
-  return std::vector<std::byte>(parsed->object.begin(), parsed->object.end());
+  return std::vector<std::byte>(parsed->code.begin(), parsed->code.end());
 }
 
-Result<void> ObjectStore::insert(const ObjectKey& key, std::span<const std::byte> object) {
+Result<void> CodeStore::insert(const CodeKey& key, std::span<const std::byte> code) {
   std::string head(magic);
-  head += digest_of(object);
+  head += digest_of(code);
   head += fmt::format("{:0{}}", key.text.size(), length_digits) + key.text;
-  std::vector<std::byte> file(head.size() + object.size());
+  std::vector<std::byte> file(head.size() + code.size());
   std::memcpy(file.data(), head.data(), head.size());
-  std::ranges::copy(object, file.begin() + static_cast<std::ptrdiff_t>(head.size()));
+  std::ranges::copy(code, file.begin() + static_cast<std::ptrdiff_t>(head.size()));
   if (file.size() > options_.capacity.value)
-    return fail(ErrorCode::too_large, "larger than the whole object store");
+    return fail(ErrorCode::too_large, "larger than the whole code store");
   used_ += file.size();
   if (used_ > options_.capacity.value) make_room(ByteCount{file.size()});
   return write_cache_file(path_of(key), file);
 }
 
-void ObjectStore::make_room(ByteCount needed) {
+void CodeStore::make_room(ByteCount needed) {
   struct Item {
     std::filesystem::file_time_type used;
     std::uintmax_t size;
@@ -92,7 +92,7 @@ void ObjectStore::make_room(ByteCount needed) {
   std::uintmax_t total = needed.value;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(options_.directory, error)) {
-    if (entry.path().extension() != ".object") continue;
+    if (entry.path().extension() != ".code") continue;
     items.push_back({entry.last_write_time(error), entry.file_size(error), entry.path()});
     total += items.back().size;
   }

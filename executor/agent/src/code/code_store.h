@@ -1,4 +1,4 @@
-// code/object_store.h: compiled objects of one tenant on this host's disk; bounded, oldest use
+// code/code_store.h: compiled code of one tenant on this host's disk; bounded, oldest use
 // goes first.
 #pragma once
 #include <cstddef>
@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "code/object_key.h"
+#include "code/code_key.h"
 #include "foundation/result.h"
 #include "foundation/units.h"
 
@@ -14,23 +14,23 @@ namespace orchid::executor {
 
 /// Owned by the agent's thread. Two executors may share one directory. Entries are
 /// written without waiting for the disk and carry a checksum: one that a crash has damaged is none.
-class ObjectStore {
+class CodeStore {
  public:
   struct Options {
     std::filesystem::path directory;
     ByteCount capacity = 1_GiB;
   };
   /// Makes the directory if needed. Errors: `denied`, `system`.
-  [[nodiscard]] static Result<ObjectStore> open(Options options);
-  /// The object for `key`, or `not_found`. An entry whose stored key or checksum differs is removed
+  [[nodiscard]] static Result<CodeStore> open(Options options);
+  /// The code for `key`, or `not_found`. An entry whose stored key or checksum differs is removed
   /// and reported as `not_found`.
-  [[nodiscard]] Result<std::vector<std::byte>> find(const ObjectKey& key);
+  [[nodiscard]] Result<std::vector<std::byte>> find(const CodeKey& key);
   /// Errors: `disk_full`, `too_large`; the store is unchanged then.
-  [[nodiscard]] Result<void> insert(const ObjectKey& key, std::span<const std::byte> object);
+  [[nodiscard]] Result<void> insert(const CodeKey& key, std::span<const std::byte> code);
 
  private:
-  explicit ObjectStore(Options options) : options_(std::move(options)) {}
-  [[nodiscard]] std::filesystem::path path_of(const ObjectKey& key) const;
+  explicit CodeStore(Options options) : options_(std::move(options)) {}
+  [[nodiscard]] std::filesystem::path path_of(const CodeKey& key) const;
   /// Looks at all files, and removes those that were used longest ago until `needed` fits.
   void make_room(ByteCount needed = {});
   Options options_;

@@ -1,4 +1,4 @@
-#include "code/object_key.h"
+#include "code/code_key.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 
 namespace orchid::executor {
 
-TEST_CASE("an object is another one for whatever it depends on") {
+TEST_CASE("the key is another one for whatever the code depends on") {
   const CompilerReady usual{.triple = "x86_64-pc-linux-gnu",
                             .cpu = "znver4",
                             .features = "+avx512f",
@@ -16,13 +16,13 @@ TEST_CASE("an object is another one for whatever it depends on") {
   const auto other = [&usual](std::string CompilerReady::* what) {
     CompilerReady changed = usual;
     changed.*what += "x";
-    return make_object_key("sha256:1", changed, CompileTier::o3).name();
+    return make_code_key("sha256:1", changed, CompileTier::o3).name();
   };
-  const std::string name = make_object_key("sha256:1", usual, CompileTier::o3).name();
-  CHECK(name == make_object_key("sha256:1", usual, CompileTier::o3).name());
+  const std::string name = make_code_key("sha256:1", usual, CompileTier::o3).name();
+  CHECK(name == make_code_key("sha256:1", usual, CompileTier::o3).name());
   const std::set<std::string> names{name,
-                                    make_object_key("sha256:2", usual, CompileTier::o3).name(),
-                                    make_object_key("sha256:1", usual, CompileTier::quick).name(),
+                                    make_code_key("sha256:2", usual, CompileTier::o3).name(),
+                                    make_code_key("sha256:1", usual, CompileTier::quick).name(),
                                     other(&CompilerReady::triple),
                                     other(&CompilerReady::cpu),
                                     other(&CompilerReady::features),

@@ -1,4 +1,4 @@
-#include "code/object_key.h"
+#include "code/code_key.h"
 
 #include <fmt/format.h>
 #include <gnu/libc-version.h>
@@ -9,12 +9,12 @@
 
 namespace orchid::executor {
 
-std::string ObjectKey::name() const {
+std::string CodeKey::name() const {
   return digest_of(as_bytes(text)).substr(std::string_view("sha256:").size());
 }
 
-ObjectKey make_object_key(const std::string& module_digest, const CompilerReady& compiler,
-                          CompileTier tier) {
+CodeKey make_code_key(const std::string& module_digest, const CompilerReady& compiler,
+                      CompileTier tier) {
   return {
       fmt::format("module={}\ntriple={}\ncpu={}\nfeatures={}\nllvm={}\npipeline={}\ntier={}\nabi={}"
                   "\nlibc={}\nlibstdc++={}\n",
