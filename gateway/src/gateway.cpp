@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "clusters/cluster_report.h"
 #include "clusters/configured_sources.h"
 #include "foundation/clock.h"
 #include "foundation/files.h"
@@ -36,7 +37,6 @@ namespace {
 
 constexpr std::chrono::milliseconds control_tick_interval{50};
 constexpr std::chrono::seconds look_for_pilots_every{2};
-constexpr std::chrono::seconds capacity_stops_within{1};
 constexpr std::chrono::milliseconds last_answers_within{500};
 
 Tenant owner() { return {::geteuid(), user_name(::geteuid())}; }
@@ -116,9 +116,10 @@ Result<std::unique_ptr<placement::Policy>> placement_policy(const std::string& n
   return name.contains('/') ? placement::load_policy(name) : placement::make_policy(name);
 }
 
-Capacity::Options capacity_options(const Config& config,
-                                   std::unique_ptr<placement::Policy> policy) {
+Capacity::Options capacity_options(const Config& config, std::unique_ptr<placement::Policy> policy,
+                                   const HostKnowledge& clusters) {
   Capacity::Options options{.policy = std::move(policy),
+                            .knowledge = &clusters,
                             .cores_per_user = config.placement_cores_per_user,
                             .fair_share_half_life = config.placement_fair_share_half_life};
   if (config.placement_watts_per_host != 0)
@@ -174,7 +175,13 @@ class Gateway::Objects {
   boost::asio::io_context control_io_{1};
   boost::asio::steady_timer control_timer_{control_io_};
   Poster control_;
-  CapacityControl capacity_;
+  Clusters clusters_;
+  WorkerBroker broker_;
+  BrokerLoop broker_loop_;
+  LeaseService leases_;
+  BrokerSupply supply_;
+  ExecutorService executors_;
+  HostReports host_reports_;
   Inspector inspector_;
   KeptProcess door_;
   KeptProcess pilot_keeper_;
@@ -236,19 +243,32 @@ Gateway::Objects::Objects(Config config, Opened opened)
       tokens_(owner(), std::move(opened.state.tokens), config_.socket_users),
       table_(std::make_shared<const FunctionTable>()),
       control_([this](Task task) { boost::asio::post(control_io_, std::move(task)); }),
-      capacity_(
-          control_io_, clock_,
-          {.broker = {.epoch = opened.state.epoch,
-                      .boot_id = opened.boot_id,
-                      .remote_dispatch = true,
-                      .grows = config_.pilots.automatic,
-                      .worker_memory = config_.worker_memory},
-           .capacity = capacity_options(config_, std::move(opened.policy)),
-           .client_workers = config_.leased_workers,
-           .dispatch = {.program = config_.dispatch, .socket = config_.state / "dispatch.sock"},
-           .sources = std::move(opened.sources),
+      clusters_(control_io_, clock_, opened.sources,
+                [this](const TouchedNodes& nodes) {
+                  broker_loop_.make([&](WorkerBroker& broker, MonotonicTime now) {
+                    broker.clusters_changed(nodes, now);
+                  });
+                }),
+      broker_({.epoch = opened.state.epoch,
+               .boot_id = opened.boot_id,
+               .remote_dispatch = true,
+               .grows = config_.pilots.automatic,
+               .worker_memory = config_.worker_memory},
+              capacity_options(config_, std::move(opened.policy), clusters_)),
+      broker_loop_(control_io_, clock_, broker_),
+      leases_(broker_loop_, broker_, config_.leased_workers),
+      supply_(
+          control_io_, broker_loop_,
+          {.boot_id = opened.boot_id,
            .owner = ::geteuid(),
-           .gateway = opened.state.identity}),
+           .dispatch = {.program = config_.dispatch, .socket = config_.state / "dispatch.sock"}}),
+      executors_(
+          {.control = control_io_,
+           .loop = broker_loop_,
+           .leases = leases_,
+           .joined = [this](const Executor& one) { supply_.executor_joined(one); }},
+          {.epoch = opened.state.epoch, .owner = ::geteuid(), .gateway = opened.state.identity}),
+      host_reports_(broker_loop_, clusters_, ::geteuid()),
       inspector_(control_io_, clock_,
                  {.compiler = config_.compiler, .answer_within = config_.inspect_time}),
       door_(control_io_, door_options(config_)),
@@ -271,12 +291,12 @@ Gateway::Objects::Objects(Config config, Opened opened)
 void Gateway::Objects::build_async() {
   std::vector<RunnerPort> runners;
   for (unsigned i = 0; i < config_.http_threads; ++i) {
-    units_.push_back(std::make_unique<HttpUnit>(i, clock_, capacity_, config_.worker_idle_time));
+    units_.push_back(std::make_unique<HttpUnit>(i, clock_, supply_, config_.worker_idle_time));
     runners.push_back({units_.back()->poster(), &units_.back()->runner()});
   }
   async_ = std::make_unique<AsyncInvocations>(
       AsyncInvocations::Parts{*store_, clock_, control_, std::move(runners),
-                              [this] { return capacity_.has_executor(); }},
+                              [this] { return broker_.has_supply(); }},
       AsyncInvocations::Options{.limits = {.queued = config_.queued},
                                 .keep_finished = config_.keep_finished});
 }
@@ -284,14 +304,15 @@ void Gateway::Objects::build_async() {
 void Gateway::Objects::build_units() {
   auto control_status = [this] {
     return ControlStatus{.inspector_up = inspector_.is_up(),
-                         .executors_connected = capacity_.executors_connected(),
+                         .executors_connected = broker_.hosts().connected(),
                          .inspector_restarts = inspector_.restarts(),
                          .async_queued = async_->queued_count(),
                          .async_running = async_->running_count(),
-                         .more_metrics = capacity_.metrics()};
+                         .more_metrics = clusters_metrics(clusters_.states(), clock_.now())};
   };
-  const SharedParts shared{config_, clock_,    started_, tokens_,        table_, functions_,
-                           *async_, capacity_, control_, control_status, calls_, metrics_};
+  const SharedParts shared{config_,           clock_,   started_,       tokens_, table_,
+                           functions_,        *async_,  broker_loop_,   leases_, host_reports_,
+                           executors_.gate(), control_, control_status, calls_,  metrics_};
   for (const auto& unit : units_) {
     unit->complete(shared);
     calls_.push_back({unit->poster(), &unit->calls()});
@@ -346,6 +367,7 @@ void Gateway::Objects::start() {
 void Gateway::Objects::run_control() {
   functions_.adopt_thread();
   async_->adopt_thread();
+  clusters_.start();
   inspector_.start();
   if (door_listener_) door_.start(std::move(door_listener_->socket));
   if (config_.pilots.automatic) pilot_keeper_.start();
@@ -413,10 +435,11 @@ void Gateway::Objects::stop() {
   control_([this] { async_->drain(); });
   for (const auto& unit : units_) unit->thread().drain(config_.drain_time);
   http_threads_.clear();  // joins
-  std::promise<void> stopped;
-  capacity_.stop([&stopped] { stopped.set_value(); });
-  stopped.get_future().wait_for(capacity_stops_within);
   on_control_and_wait([this] {
+    broker_loop_.stop();
+    executors_.stop();
+    supply_.stop();
+    clusters_.stop();
     inspector_.stop();
     door_.stop();
     pilot_keeper_.stop();

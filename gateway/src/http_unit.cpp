@@ -11,17 +11,17 @@ std::size_t share(std::size_t total, unsigned threads) { return (total + threads
 
 }  // namespace
 
-HttpUnit::HttpUnit(std::size_t index, const Clock& clock, CapacityControl& capacity,
+HttpUnit::HttpUnit(std::size_t index, const Clock& clock, BrokerSupply& supply,
                    std::chrono::milliseconds worker_idle_time)
     : index_(index),
       dispatchers_(
-          io_, clock, capacity,
+          io_, clock, supply,
           {.add =
-               [this, &capacity](HolderId id, uid_t tenant, Dispatcher& dispatcher) {
-                 capacity.add_dispatcher(id, {tenant, user_name(tenant)}, io_, dispatcher,
-                                         dispatcher.alive());
+               [this, &supply](HolderId id, uid_t tenant, Dispatcher& dispatcher) {
+                 supply.add_dispatcher(id, {tenant, user_name(tenant)}, poster(), dispatcher,
+                                       dispatcher.alive());
                },
-           .remove = [&capacity](HolderId id) { capacity.remove_dispatcher(id); }},
+           .remove = [&supply](HolderId id) { supply.remove_dispatcher(id); }},
           {.owner = ::geteuid(), .thread = index, .each = {.give_back_after = worker_idle_time}}),
       limited_(dispatchers_, clock, poster()) {}
 
@@ -51,9 +51,9 @@ void HttpUnit::complete(const SharedParts& shared) {
           .runner = dispatchers_,
           .clock = shared.clock,
           .take_connection =
-              [&capacity = shared.capacity](StreamSocket socket, UpgradeRequest request,
-                                            PeerIdentity identity) {
-                capacity.accept(std::move(socket), std::move(request), std::move(identity));
+              [&gate = shared.executors](StreamSocket socket, UpgradeRequest request,
+                                         PeerIdentity identity) {
+                gate.accept(std::move(socket), std::move(request), std::move(identity));
               },
           .sweep =
               [this] {
@@ -74,30 +74,30 @@ void HttpUnit::complete(const SharedParts& shared) {
                               shared.clock, poster(), shared.control, defaults});
   function_routes_ = std::make_unique<FunctionRoutes>(FunctionRoutes::Parts{
       shared.functions, shared.table, dispatchers_, poster(), shared.control});
-  lease_routes_ = std::make_unique<LeaseRoutes>(LeaseRoutes::Parts{shared.capacity, io_});
+  lease_routes_ = std::make_unique<LeaseRoutes>(LeaseRoutes::Parts{shared.leases, poster()});
+  placement_routes_ =
+      std::make_unique<PlacementRoutes>(PlacementRoutes::Parts{shared.broker, poster()});
+  host_routes_ = std::make_unique<HostRoutes>(HostRoutes::Parts{shared.hosts, poster()});
   result_routes_ = std::make_unique<ResultRoutes>(
       ResultRoutes::Parts{shared.async, shared.calls, shared.clock, poster(), shared.control});
-  system_routes_ = std::make_unique<SystemRoutes>(
-      SystemRoutes::Parts{.report_hosts =
-                              [&capacity = shared.capacity, this](
-                                  HostsAsked asked, std::function<void(std::string)> done) {
-                                capacity.report_hosts(asked, io_, std::move(done));
-                              },
-                          .control_status = shared.control_status,
-                          .table = shared.table,
-                          .metrics = shared.metrics,
-                          .clock = shared.clock,
-                          .started = shared.started,
-                          .here = poster(),
-                          .control = shared.control,
-                          .defaults = defaults,
-                          .queued_limit = config.queued,
-                          .worker_memory = config.worker_memory});
+  system_routes_ =
+      std::make_unique<SystemRoutes>(SystemRoutes::Parts{.control_status = shared.control_status,
+                                                         .table = shared.table,
+                                                         .metrics = shared.metrics,
+                                                         .clock = shared.clock,
+                                                         .started = shared.started,
+                                                         .here = poster(),
+                                                         .control = shared.control,
+                                                         .defaults = defaults,
+                                                         .queued_limit = config.queued,
+                                                         .worker_memory = config.worker_memory});
   // The busiest first: routes are looked at in order.
   invocation_routes_->add_to(router_);
   result_routes_->add_to(router_);
   function_routes_->add_to(router_);
   lease_routes_->add_to(router_);
+  placement_routes_->add_to(router_);
+  host_routes_->add_to(router_);
   system_routes_->add_to(router_);
 }
 

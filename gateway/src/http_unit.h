@@ -5,8 +5,6 @@
 #include <vector>
 
 #include "config.h"
-#include "control/capacity_control.h"
-#include "control/lease_routes.h"
 #include "dispatcher/dispatchers_by_tenant.h"
 #include "functions/function_routes.h"
 #include "functions/function_service.h"
@@ -15,6 +13,11 @@
 #include "invocations/limited_runner.h"
 #include "invocations/result_routes.h"
 #include "invocations/sync_calls.h"
+#include "leases/broker_supply.h"
+#include "leases/executor_service.h"
+#include "leases/lease_routes.h"
+#include "leases/placement_routes.h"
+#include "reports/host_routes.h"
 #include "server/http_thread.h"
 #include "system/system_routes.h"
 
@@ -29,7 +32,10 @@ struct SharedParts {
   Published<FunctionTable>& table;
   FunctionService& functions;
   AsyncInvocations& async;
-  CapacityControl& capacity;
+  BrokerLoop& broker;
+  LeaseService& leases;
+  HostReports& hosts;
+  ExecutorGate& executors;
   Poster control;
   std::function<ControlStatus()> control_status;
   const std::vector<CallsPort>& calls;
@@ -42,7 +48,7 @@ struct SharedParts {
 class HttpUnit {
  public:
   /// `worker_idle_time`: a worker that no call has used for so long is given back.
-  HttpUnit(std::size_t index, const Clock& clock, CapacityControl& capacity,
+  HttpUnit(std::size_t index, const Clock& clock, BrokerSupply& supply,
            std::chrono::milliseconds worker_idle_time);
   void complete(const SharedParts& shared);
 
@@ -66,6 +72,8 @@ class HttpUnit {
   std::unique_ptr<FunctionRoutes> function_routes_;
   std::unique_ptr<InvocationRoutes> invocation_routes_;
   std::unique_ptr<LeaseRoutes> lease_routes_;
+  std::unique_ptr<PlacementRoutes> placement_routes_;
+  std::unique_ptr<HostRoutes> host_routes_;
   std::unique_ptr<ResultRoutes> result_routes_;
   std::unique_ptr<SystemRoutes> system_routes_;
   Router router_;

@@ -1,9 +1,7 @@
 #include "system/system_routes.h"
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "http/problem.h"
 #include "protocol/limits.h"
 #include "system/openapi_text.h"
 
@@ -42,24 +40,7 @@ void SystemRoutes::add_to(Router& router) {
   router.add(Method::get, "/metrics", {}, [this](Request&, const Reply& reply) { metrics(reply); });
   router.add(Method::get, "/v1/limits", {},
              [this](Request&, const Reply& reply) { limits(reply); });
-  router.add(Method::get, "/v1/hosts", {},
-             [this](Request& request, const Reply& reply) { hosts(request, reply); });
   router.add(Method::get, "/v1/executors/connect", {.takes_connection = true}, nullptr);
-}
-
-void SystemRoutes::hosts(const Request& request, const Reply& reply) {
-  HostsAsked asked{.viewer = request.identity.tenant.uid, .job = std::nullopt};
-  if (const std::string text = query_parameter(request.query, "job"); !text.empty()) {
-    std::uint64_t job = 0;
-    const char* const end = text.data() + text.size();
-    if (const auto read = std::from_chars(text.data(), end, job);
-        read.ec != std::errc{} || read.ptr != end)
-      return reply.send(to_response(problem_of(
-          {ErrorCode::bad_request, "'job' in the query must be the number of a batch job"})));
-    asked.job = job;
-  }
-  parts_.report_hosts(
-      asked, [reply](std::string json) { reply.send(json_response(200, std::move(json))); });
 }
 
 void SystemRoutes::ready(const Reply& reply) {

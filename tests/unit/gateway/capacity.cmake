@@ -4,5 +4,5 @@ orchid_unit_test(gateway_capacity
           client_lease_property_test.cpp client_leases_test.cpp host_gate_test.cpp lease_broker_test.cpp lease_displaced_test.cpp lease_property_test.cpp pilot_settings_test.cpp
           # The executor's side: of the control connection, for a real conversation with the gate, and of leases.
           ${CMAKE_SOURCE_DIR}/executor/agent/src/control_client.cpp ${CMAKE_SOURCE_DIR}/executor/agent/src/leases/lease_table.cpp
-  LINKS gateway_control gateway_dispatcher gateway_pilots Orchid::transport nlohmann_json::nlohmann_json)
+  LINKS gateway_reports gateway_dispatcher gateway_pilots Orchid::transport nlohmann_json::nlohmann_json)
 target_include_directories(unit_gateway_capacity PRIVATE ${CMAKE_SOURCE_DIR}/executor/agent/src)

@@ -13,10 +13,12 @@
 #include <optional>
 #include <thread>
 
-#include "control/capacity_control.h"
 #include "control_client.h"
 #include "foundation/log.h"
 #include "foundation/random.h"
+#include "leases/broker_supply.h"
+#include "leases/executor_service.h"
+#include "reports/host_reports.h"
 
 namespace orchid::gateway {
 namespace {
@@ -351,17 +353,25 @@ TEST_CASE(
     "a dispatcher's wish for a worker goes over the control connection and comes back as a grant") {
   GateWorld world;
   SystemClock clock;
-  CapacityControl control(world.io, clock, {.broker = {.epoch = 3, .boot_id = "here"}});
+  WorkerBroker broker({.epoch = 3, .boot_id = "here"});
+  BrokerLoop loop(world.io, clock, broker);
+  LeaseService leases(loop, broker, 0);
+  BrokerSupply supply(world.io, loop, {.boot_id = "here"});
+  ExecutorService executors({world.io, loop, leases, [](const Executor&) {}}, {.epoch = 3});
+  const Clusters clusters(world.io, clock, {}, [](const TouchedNodes&) {});
+  HostReports reports(loop, clusters, std::nullopt);
   Door<asio::local::stream_protocol> door(
       world.io, asio::local::stream_protocol::endpoint(world.path.string() + "-c"),
       [&](auto socket, UpgradeRequest request) {
-        control.accept(std::move(socket), std::move(request), {.tenant = {7, "u"}, .peer_uid = {}});
+        executors.gate().accept(std::move(socket), std::move(request),
+                                {.tenant = {7, "u"}, .peer_uid = {}});
       });
   asio::io_context home;
   RecordingTaker taker;
   const auto alive = std::make_shared<int>();
-  control.add_dispatcher(HolderId(1), {7, "u"}, home, taker, alive);
-  control.want_workers(HolderId(1), 1);
+  const Poster at_home = [&home](Task task) { asio::post(home, std::move(task)); };
+  supply.add_dispatcher(HolderId(1), {7, "u"}, at_home, taker, alive);
+  supply.want_workers(HolderId(1), 1);
   const auto client =
       world.client("e1", {.socket = world.path.string() + "-c", .host = {}, .port = {}});
   client->start();
@@ -377,7 +387,7 @@ TEST_CASE(
   CHECK(taker.grants[0].lane_socket == "/run/lane");
   CHECK(taker.grants[0].node == "node1");
   std::string report;
-  control.report_hosts({.viewer = 7}, home, [&](std::string text) { report = std::move(text); });
+  reports.report({.viewer = 7}, at_home, [&](std::string text) { report = std::move(text); });
   run_until(world.io, [&] {
     home.restart();
     home.poll();
@@ -390,9 +400,8 @@ TEST_CASE(
     home.poll();
     return taker.ended.size() == 1;
   });
-  bool stopped = false;
-  control.stop([&] { stopped = true; });
-  run_until(world.io, [&] { return stopped; });
+  loop.stop();
+  executors.stop();
   std::filesystem::remove(world.path.string() + "-c");
 }
 

@@ -126,6 +126,7 @@ class WorkerBroker {
   void clusters_changed(const TouchedNodes& nodes, MonotonicTime now);
   void tick(MonotonicTime now);
 
+  [[nodiscard]] const std::string& boot_id() const { return options_.boot_id; }
   [[nodiscard]] ByteCount worker_memory() const { return options_.worker_memory; }
   /// What there is is not all that there can be.
   [[nodiscard]] bool grows() const { return options_.grows; }

@@ -1,4 +1,4 @@
-// system/system_routes.h: the gateway itself: health, version, limits, hosts, metrics, its API
+// system/system_routes.h: the gateway itself: health, version, limits, metrics, its API
 // description.
 #pragma once
 #include <functional>
@@ -13,7 +13,6 @@
 #include "http/metrics.h"
 #include "http/router.h"
 #include "invocations/invocation_options.h"
-#include "reports/host_report.h"
 
 namespace orchid::gateway {
 
@@ -31,8 +30,6 @@ struct ControlStatus {
 class SystemRoutes {
  public:
   struct Parts {
-    /// Calls back on this thread with what GET /v1/hosts says.
-    std::function<void(HostsAsked, std::function<void(std::string)>)> report_hosts;
     std::function<ControlStatus()> control_status;  // on the control thread
     Published<FunctionTable>& table;
     const std::vector<const ThreadMetrics*>&
@@ -50,7 +47,6 @@ class SystemRoutes {
 
  private:
   void ready(const Reply& reply);
-  void hosts(const Request& request, const Reply& reply);
   void metrics(const Reply& reply);
   void limits(const Reply& reply);
   void ask_control(std::function<void(ControlStatus)> done);

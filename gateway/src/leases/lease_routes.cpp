@@ -1,4 +1,4 @@
-#include "control/lease_routes.h"
+#include "leases/lease_routes.h"
 
 #include "http/problem.h"
 #include "leases/lease_documents.h"
@@ -10,20 +10,19 @@ constexpr ByteCount largest_document = 64_KiB;
 
 Response refuse(const Failure& failure) { return to_response(problem_of(failure)); }
 
-/// Nothing, and the answer is sent: that is no lease's name.
-std::optional<LeaseId> id_of(const Request& request, const Reply& reply) {
-  auto id = parse_lease_id(request.parameters[0]);
-  if (!id)
-    reply.send(refuse({ErrorCode::not_found, "no lease has such an id: they are like l-3-17"}));
-  return id;
-}
-
 Response answer(unsigned status, const Result<ClientLeaseView>& lease, Secrets secrets) {
   if (!lease) return refuse(lease.error());
   return json_response(status, lease_json(*lease, secrets));
 }
 
 }  // namespace
+
+std::optional<LeaseId> find_lease_id(const Request& request, const Reply& reply) {
+  auto id = parse_lease_id(request.parameters[0]);
+  if (!id)
+    reply.send(refuse({ErrorCode::not_found, "no lease has such an id: they are like l-3-17"}));
+  return id;
+}
 
 void LeaseRoutes::add_to(Router& router) {
   const auto bind = [this](void (LeaseRoutes::*handler)(Request&, const Reply&)) {
@@ -33,9 +32,6 @@ void LeaseRoutes::add_to(Router& router) {
   router.add(Method::post, "/v1/leases", {.body = largest_document}, bind(&LeaseRoutes::open));
   router.add(Method::get, "/v1/leases", {}, bind(&LeaseRoutes::list));
   router.add(Method::get, "/v1/leases/{}", {}, bind(&LeaseRoutes::get));
-  router.add(Method::get, "/v1/leases/{}/placement", {}, bind(&LeaseRoutes::explain));
-  router.add(Method::get, "/v1/placement", {}, bind(&LeaseRoutes::consider));
-  router.add(Method::get, "/v1/demand", {}, bind(&LeaseRoutes::demand));
   router.add(Method::patch, "/v1/leases/{}", {.body = largest_document}, bind(&LeaseRoutes::renew));
   router.add(Method::delete_, "/v1/leases/{}", {}, bind(&LeaseRoutes::close));
 }
@@ -45,83 +41,60 @@ void LeaseRoutes::open(Request& request, const Reply& reply) {
   if (!wanted) return reply.send(refuse(wanted.error()));
   wanted->terms.tenant = {static_cast<std::uint32_t>(request.identity.tenant.uid),
                           request.identity.tenant.name};
-  parts_.capacity.open_lease(std::move(*wanted), parts_.here,
-                             [reply](const Result<ClientLeaseView>& lease) {
-                               Response response = answer(201, lease, Secrets::shown);
-                               if (lease)
-                                 response.with("Location", "/v1/leases/" + to_string(lease->id));
-                               reply.send(std::move(response));
-                             });
+  parts_.leases.open(std::move(*wanted), parts_.here,
+                     [reply](const Result<ClientLeaseView>& lease) {
+                       Response response = answer(201, lease, Secrets::shown);
+                       if (lease) response.with("Location", "/v1/leases/" + to_string(lease->id));
+                       reply.send(std::move(response));
+                     });
 }
 
 void LeaseRoutes::list(Request& request, const Reply& reply) {
-  ask<std::vector<ClientLeaseView>>(
+  parts_.leases.ask(
       [tenant = request.identity.tenant.uid](ClientLeases& leases, MonotonicTime now) {
         return leases.list(tenant, now);
       },
+      parts_.here,
       [reply](const std::vector<ClientLeaseView>& leases) {
         reply.send(json_response(200, lease_list_json(leases)));
       });
 }
 
 void LeaseRoutes::get(Request& request, const Reply& reply) {
-  const auto id = id_of(request, reply);
+  const auto id = find_lease_id(request, reply);
   if (!id) return;
-  ask<Result<ClientLeaseView>>(
+  parts_.leases.ask(
       [tenant = request.identity.tenant.uid, id = *id](ClientLeases& leases, MonotonicTime now) {
         return leases.find(tenant, id, now);
       },
+      parts_.here,
       [reply](const Result<ClientLeaseView>& lease) {
         reply.send(answer(200, lease, Secrets::hidden));
       });
 }
 
-void LeaseRoutes::explain(Request& request, const Reply& reply) {
-  const auto id = id_of(request, reply);
-  if (!id) return;
-  parts_.capacity.explain(request.identity.tenant.uid, *id, parts_.here,
-                          [reply](const Result<std::string>& text) {
-                            reply.send(text ? json_response(200, *text) : refuse(text.error()));
-                          });
-}
-
-void LeaseRoutes::consider(Request& request, const Reply& reply) {
-  auto terms = parse_placement_query(request.query);
-  if (!terms) return reply.send(refuse(terms.error()));
-  terms->tenant = {static_cast<std::uint32_t>(request.identity.tenant.uid),
-                   request.identity.tenant.name};
-  parts_.capacity.consider(std::move(*terms), parts_.here, [reply](std::string text) {
-    reply.send(json_response(200, std::move(text)));
-  });
-}
-
-void LeaseRoutes::demand(Request&, const Reply& reply) {
-  parts_.capacity.report_demand(
-      parts_.here, [reply](std::string text) { reply.send(json_response(200, std::move(text))); });
-}
-
 void LeaseRoutes::renew(Request& request, const Reply& reply) {
   const auto renewal = parse_lease_renewal(request.body);
   if (!renewal) return reply.send(refuse(renewal.error()));
-  const auto id = id_of(request, reply);
+  const auto id = find_lease_id(request, reply);
   if (!id) return;
-  ask<Result<ClientLeaseView>>(
-      [tenant = request.identity.tenant.uid, id = *id, renewal = *renewal](ClientLeases& leases,
-                                                                           MonotonicTime now) {
-        return leases.renew(tenant, id, renewal, now);
-      },
-      [reply](const Result<ClientLeaseView>& lease) {
-        reply.send(answer(200, lease, Secrets::shown));
-      });
+  parts_.leases.ask([tenant = request.identity.tenant.uid, id = *id, renewal = *renewal](
+                        ClientLeases& leases,
+                        MonotonicTime now) { return leases.renew(tenant, id, renewal, now); },
+                    parts_.here,
+                    [reply](const Result<ClientLeaseView>& lease) {
+                      reply.send(answer(200, lease, Secrets::shown));
+                    });
 }
 
 void LeaseRoutes::close(Request& request, const Reply& reply) {
-  const auto id = id_of(request, reply);
+  const auto id = find_lease_id(request, reply);
   if (!id) return;
-  ask<Result<void>>(
+  parts_.leases.ask(
       [tenant = request.identity.tenant.uid, id = *id](ClientLeases& leases, MonotonicTime now) {
         return leases.close(tenant, id, now);
       },
+      parts_.here,
       [reply](const Result<void>& closed) {
         if (!closed) return reply.send(refuse(closed.error()));
         Response response;

@@ -1,0 +1,72 @@
+#include "leases/executor_service.h"
+
+#include <utility>
+#include <vector>
+
+namespace orchid::gateway {
+
+ExecutorService::ExecutorService(Parts parts, Options options)
+    : parts_(std::move(parts)),
+      owner_(options.owner),
+      gate_(parts_.control, std::move(options.gateway), options.epoch, *this) {
+  parts_.loop.add(*this);
+}
+
+void ExecutorService::executor_joined(const ControlHello& hello, const PeerIdentity& identity) {
+  const MonotonicTime now = parts_.loop.now();
+  Executor executor{
+      .id = ExecutorId(hello.executor),
+      .owner = identity,
+      .host = hello.host,
+      .grant = owner_ ? believed(hello.grant, identity.tenant.uid, *owner_) : hello.grant,
+      .ends = hello.grant.ends_in ? now + *hello.grant.ends_in : MonotonicTime::max(),
+      .version = hello.version,
+      .lane_socket = hello.lane_socket,
+      .lane_address = hello.lane_address};
+  std::vector<LeaseHeld> held = hello.held;
+  if (owner_ && identity.tenant.uid != *owner_) {
+    // What it says of a host it may not say of that of others; nor whose leases it has.
+    executor.host.boot_id = std::to_string(identity.tenant.uid) + ":" + executor.host.boot_id;
+    std::erase_if(held, [&](const LeaseHeld& one) {
+      return one.tenant.uid != static_cast<std::uint32_t>(identity.tenant.uid);
+    });
+  }
+  // Once: to find a name may take a while.
+  if (executor.grant.owner) executor.granted_by = user_name(*executor.grant.owner);
+  parts_.joined(executor);
+  parts_.loop.make([&](WorkerBroker& broker, MonotonicTime) {
+    broker.executor_joined(executor, parts_.leases.adopt(held, executor, now), now);
+  });
+}
+
+void ExecutorService::executor_resumed(const ExecutorId& id) {
+  parts_.loop.make(
+      [&](WorkerBroker& broker, MonotonicTime now) { broker.executor_resumed(id, now); });
+}
+
+void ExecutorService::executor_lost(const ExecutorId& id) {
+  parts_.loop.make([&](WorkerBroker& broker, MonotonicTime now) { broker.executor_lost(id, now); });
+}
+
+void ExecutorService::executor_said(const ExecutorId& id, const ControlMessage& message) {
+  parts_.loop.make(
+      [&](WorkerBroker& broker, MonotonicTime now) { broker.executor_said(id, message, now); });
+}
+
+bool ExecutorService::perform(const BrokerAction& action) {
+  if (const auto* send = std::get_if<SendToExecutor>(&action)) {
+    ControlMessage message = send->message;
+    // Ours we claim ourselves, for whomever they are.
+    if (auto* opening = std::get_if<OpenLease>(&message); opening != nullptr && !opening->client)
+      opening->holder_uid = owner_;
+    gate_.send(send->executor, std::move(message));
+    return true;
+  }
+  if (const auto* forget = std::get_if<ForgetExecutor>(&action)) {
+    gate_.forget(forget->executor);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace orchid::gateway

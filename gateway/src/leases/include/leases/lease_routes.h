@@ -1,0 +1,34 @@
+// leases/lease_routes.h: /v1/leases: workers for a client that calls them directly.
+#pragma once
+#include <optional>
+#include <utility>
+
+#include "foundation/task.h"
+#include "http/router.h"
+#include "leases/lease_service.h"
+
+namespace orchid::gateway {
+
+/// Owned by its HTTP thread; outlives its router.
+class LeaseRoutes {
+ public:
+  struct Parts {
+    LeaseService& leases;
+    Poster here;
+  };
+  explicit LeaseRoutes(Parts parts) : parts_(std::move(parts)) {}
+  void add_to(Router& router);
+
+ private:
+  void open(Request& request, const Reply& reply);
+  void list(Request& request, const Reply& reply);
+  void get(Request& request, const Reply& reply);
+  void renew(Request& request, const Reply& reply);
+  void close(Request& request, const Reply& reply);
+  Parts parts_;
+};
+
+/// Which lease the path names. Nothing, and the answer is sent: that is no lease's name.
+[[nodiscard]] std::optional<LeaseId> find_lease_id(const Request& request, const Reply& reply);
+
+}  // namespace orchid::gateway

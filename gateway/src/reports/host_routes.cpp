@@ -1,0 +1,26 @@
+#include "reports/host_routes.h"
+
+#include "http/problem.h"
+#include "http/request_options.h"
+
+namespace orchid::gateway {
+
+void HostRoutes::add_to(Router& router) {
+  router.add(Method::get, "/v1/hosts", {},
+             [this](Request& request, const Reply& reply) { hosts(request, reply); });
+}
+
+void HostRoutes::hosts(const Request& request, const Reply& reply) {
+  HostsAsked asked{.viewer = request.identity.tenant.uid, .job = std::nullopt};
+  if (const std::string text = query_parameter(request.query, "job"); !text.empty()) {
+    asked.job = parse_digits(text);
+    if (!asked.job)
+      return reply.send(to_response(problem_of(
+          {ErrorCode::bad_request, "'job' in the query must be the number of a batch job"})));
+  }
+  parts_.reports.report(asked, parts_.here, [reply](std::string json) {
+    reply.send(json_response(200, std::move(json)));
+  });
+}
+
+}  // namespace orchid::gateway

@@ -1,0 +1,27 @@
+// reports/host_routes.h: /v1/hosts: hosts, clusters and what is wanted of them.
+#pragma once
+#include <utility>
+
+#include "foundation/task.h"
+#include "http/router.h"
+#include "reports/host_reports.h"
+
+namespace orchid::gateway {
+
+/// Owned by its HTTP thread; outlives its router.
+class HostRoutes {
+ public:
+  struct Parts {
+    HostReports& reports;
+    Poster here;
+  };
+  explicit HostRoutes(Parts parts) : parts_(std::move(parts)) {}
+  void add_to(Router& router);
+
+ private:
+  void hosts(const Request& request, const Reply& reply);
+
+  Parts parts_;
+};
+
+}  // namespace orchid::gateway
