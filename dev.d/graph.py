@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 OVERVIEW, PICTURES = "docs/ARCHITECTURE.md", "docs/architecture/graph.md"
 GROUPS = ("libs", "scheduler-plugin", "executor", "sdk")  # each folder in them is a part
 GATEWAY = "gateway/src"
-NOT_SHOWN = ("tests", "benchmarks", "functions", ".")
+NOT_SHOWN = ("tests", "benchmarks", "functions", "cmake", ".")
 
 
 def read_links(path):
