@@ -14,7 +14,6 @@ namespace {
 // store again.
 constexpr ByteCount fresh_input_limit = 64_MiB;
 constexpr std::chrono::minutes cleaning_interval{10};
-constexpr std::chrono::seconds save_again_after{1};
 
 CallResult platform_result(Outcome outcome, std::string message, unsigned attempt) {
   CallResult result;
@@ -41,7 +40,15 @@ InvocationRecord record_of(std::string id, const AsyncSubmission& submission) {
 }  // namespace
 
 AsyncInvocations::AsyncInvocations(Parts parts, Options options)
-    : parts_(std::move(parts)), options_(options), book_(options.limits, parts_.runners.size()) {}
+    : parts_(std::move(parts)),
+      options_(options),
+      book_(options.limits, parts_.runners.size()),
+      outcomes_({parts_.store, parts_.clock, parts_.control},
+                [this](const InvocationRecord& saved) {
+                  book_.stored(saved.id);
+                  notify(saved);
+                  pump();
+                }) {}
 
 UnixMillis AsyncInvocations::wall_now() const {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -249,28 +256,7 @@ void AsyncInvocations::finish(BookedInvocation& invocation, CallResult result) {
   record.timings = result.timings;
   record.output_size = finished.output.bytes.size();
   record.log_dropped = result.log_dropped;
-  save(std::move(finished));
-}
-
-void AsyncInvocations::save(FinishedInvocation finished) {
-  auto copy = finished;  // payloads are shared, not copied
-  parts_.store.finish(
-      std::move(finished),
-      on_thread<void>(parts_.control, [this, copy = std::move(copy)](Result<void> result) mutable {
-        saved(copy, std::move(result));
-      }));
-}
-
-void AsyncInvocations::saved(const FinishedInvocation& finished, Result<void> result) {
-  if (!result && result.error().code != ErrorCode::conflict) {
-    orchid::log::error("event=outcome_not_saved invocation={} reason=\"{}\"", finished.record.id,
-                       result.error().message);
-    unsaved_.push_back({finished, parts_.clock.now() + save_again_after});
-    return;
-  }
-  book_.stored(finished.record.id);
-  notify(finished.record);
-  pump();
+  outcomes_.save(std::move(finished));
 }
 
 void AsyncInvocations::notify(const InvocationRecord& record) {
@@ -392,13 +378,7 @@ void AsyncInvocations::tick() {
     w = waiters_.erase(w);
   }
   for (auto& [id, waiter] : due) wait(waiter.tenant, id, {}, std::move(waiter.done));
-  for (Unsaved& again : std::exchange(unsaved_, {})) {
-    if (again.again <= now) {
-      save(std::move(again.finished));
-    } else {
-      unsaved_.push_back(std::move(again));
-    }
-  }
+  outcomes_.tick();
   if (now >= next_cleaning_) {
     next_cleaning_ = now + cleaning_interval;
     parts_.store.forget_finished(wall_now() - options_.keep_finished.count(), {});

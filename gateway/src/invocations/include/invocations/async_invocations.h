@@ -15,6 +15,7 @@
 #include "foundation/clock.h"
 #include "foundation/owner_thread.h"
 #include "foundation/task.h"
+#include "invocations/durable_outcomes.h"
 #include "invocations/invocation_book.h"
 #include "invocations/invocation_id.h"
 #include "invocations/invocation_view.h"
@@ -96,10 +97,6 @@ class AsyncInvocations {
     MonotonicTime until;
     ViewDone done;
   };
-  struct Unsaved {
-    FinishedInvocation finished;
-    MonotonicTime again;
-  };
   void accepted(InvocationRecord record, AsyncSubmission submission);
   void pump();
   [[nodiscard]] bool pass_gate(BookedInvocation& invocation);
@@ -107,21 +104,19 @@ class AsyncInvocations {
   void input_read(const std::string& id, Result<std::vector<std::byte>> input);
   void hand_over(BookedInvocation& invocation, Payload input);
   void finish(BookedInvocation& invocation, CallResult result);
-  void save(FinishedInvocation finished);
-  void saved(const FinishedInvocation& finished, Result<void> result);
   void notify(const InvocationRecord& record);
   [[nodiscard]] UnixMillis wall_now() const;
 
   Parts parts_;
   Options options_;
   InvocationBook book_;
+  DurableOutcomes outcomes_;
   InvocationIds ids_{control_home};
   OwnerThread owner_;
   std::size_t on_the_way_ = 0;                   // submissions that are not durable yet
   std::map<std::string, Payload> fresh_inputs_;  // of invocations that start right after acceptance
   std::size_t fresh_bytes_ = 0;
   std::multimap<std::string, Waiter> waiters_;
-  std::vector<Unsaved> unsaved_;  // outcomes that the store could not take yet
   MonotonicTime next_cleaning_{};
   bool draining_ = false;
   bool stopped_ = false;
