@@ -17,79 +17,34 @@
 #include <vector>
 
 #include "clusters/cluster_report.h"
-#include "clusters/configured_sources.h"
+#include "door_process.h"
 #include "foundation/clock.h"
-#include "foundation/files.h"
 #include "foundation/host_addresses.h"
 #include "foundation/log.h"
-#include "foundation/tcp.h"
+#include "functions/function_routes.h"
+#include "hosts/executor_routes.h"
 #include "http_unit.h"
 #include "inspector/inspector.h"
 #include "invocations/async_invocations.h"
-#include "placement/policy_library.h"
-#include "processes/kept_process.h"
+#include "invocations/invocation_routes.h"
+#include "invocations/result_routes.h"
+#include "leases/broker_supply.h"
+#include "leases/executor_service.h"
+#include "leases/lease_routes.h"
+#include "leases/placement_routes.h"
+#include "listening.h"
+#include "pilots/pilot_processes.h"
+#include "placement_settings.h"
+#include "reports/host_routes.h"
 #include "server/listener.h"
-#include "store/store.h"
-#include "token_files.h"
+#include "start_up.h"
+#include "system/system_routes.h"
 
 namespace orchid::gateway {
 namespace {
 
 constexpr std::chrono::milliseconds control_tick_interval{50};
-constexpr std::chrono::seconds look_for_pilots_every{2};
 constexpr std::chrono::milliseconds last_answers_within{500};
-
-Tenant owner() { return {::geteuid(), user_name(::geteuid())}; }
-
-std::filesystem::path door_socket(const Config& config) { return config.state / "door.sock"; }
-
-Result<std::vector<ListeningSocket>> listen_all(const Config& config) {
-  std::vector<ListeningSocket> sockets;
-  for (const std::string& address : config.listen) {
-    auto socket = listen_tcp(address);
-    if (!socket && socket.error().code == ErrorCode::unsupported) {
-      log::warn("event=not_listening reason=\"{}\"", socket.error().message);
-      continue;
-    }
-    if (!socket) return fail(std::move(socket.error()));
-    sockets.push_back(std::move(*socket));
-  }
-  auto local = listen_unix(config.socket, config.socket_users == SocketUsers::everybody
-                                              ? UnixPeers::anybody_by_uid
-                                              : UnixPeers::by_uid);
-  if (!local) return fail(std::move(local.error()));
-  sockets.push_back(std::move(*local));
-  if (config.door_listen.empty()) return sockets;
-  // The door's clients are not its user: they need a token here as anywhere.
-  auto door = listen_unix(door_socket(config), UnixPeers::by_token);
-  if (!door) return fail(std::move(door.error()));
-  sockets.push_back(std::move(*door));
-  return sockets;
-}
-
-/// Where orchid-door accepts clients; nothing when there is no door.
-Result<std::optional<TcpListener>> listen_for_door(const Config& config) {
-  if (config.door_listen.empty()) return std::optional<TcpListener>{};
-  auto listener = orchid::listen_tcp(config.door_listen);
-  if (!listener) return fail(std::move(listener.error()).while_doing("door_listen"));
-  return std::optional<TcpListener>(std::move(*listener));
-}
-
-KeptProcess::Options door_options(const Config& config) {
-  return {.name = "door",
-          .program = config.door_program,
-          .arguments = {"--listen", std::to_string(server_socket_number), "--gateway",
-                        door_socket(config).string(), "--clients",
-                        std::to_string(config.door_clients)}};
-}
-
-Result<std::string> read_boot_id() {
-  auto content = read_file("/proc/sys/kernel/random/boot_id", 4_KiB);
-  if (!content) return fail(std::move(content.error()));
-  std::string id(as_text(*content));
-  while (!id.empty() && id.back() == '\n') id.pop_back();
-  return id;
-}
 
 /// Each takes a descriptor, and others are needed too.
 std::size_t most_versions() {
@@ -111,43 +66,12 @@ void run_thread(std::string_view name, Body body) noexcept {
   }
 }
 
-/// One of ours by its name, or a site's by the path of its library.
-Result<std::unique_ptr<placement::Policy>> placement_policy(const std::string& name) {
-  return name.contains('/') ? placement::load_policy(name) : placement::make_policy(name);
-}
-
-Capacity::Options capacity_options(const Config& config, std::unique_ptr<placement::Policy> policy,
-                                   const HostKnowledge& clusters) {
-  Capacity::Options options{.policy = std::move(policy),
-                            .knowledge = &clusters,
-                            .cores_per_user = config.placement_cores_per_user,
-                            .fair_share_half_life = config.placement_fair_share_half_life};
-  if (config.placement_watts_per_host != 0)
-    options.watts_per_host = config.placement_watts_per_host;
-  options.watts_per_core = config.placement_watts_per_core;
-  for (const auto& [name, tenant] : config.tenants)
-    options.tenants[name] = {
-        .quota = {.cores = tenant.cores, .gpus = tenant.gpus, .leases = tenant.leases},
-        .weight = tenant.weight};
-  return options;
-}
-
 }  // namespace
 
 /// All objects of the process, in the order in which they are built, and its threads.
 class Gateway::Objects {
  public:
-  /// What can fail, done before anything is built.
-  struct Opened {
-    std::unique_ptr<Store> store;
-    StartUpState state;
-    std::vector<ListeningSocket> sockets;
-    std::optional<TcpListener> door;
-    std::string boot_id;
-    std::unique_ptr<placement::Policy> policy;
-    std::vector<CapacitySource::Options> sources;
-  };
-  Objects(Config config, Opened opened);
+  Objects(Config config, StartUp opened);
   void start();
   [[nodiscard]] std::string announcement() const;
   void stop();
@@ -156,12 +80,13 @@ class Gateway::Objects {
   using KeptVersions = std::map<std::string, std::shared_ptr<const FunctionVersion>>;
   void build_async();
   void build_units();
+  [[nodiscard]] std::vector<MakeRoutes> all_routes();
+  [[nodiscard]] ControlStatus control_status();
   void build_listeners(std::vector<ListeningSocket> sockets);
   void restore_invocations(std::vector<InvocationRecord> unfinished, const KeptVersions& kept);
   void run_control();
   void run_http(HttpUnit& unit);
   void control_tick();
-  void guard_pilots();
   void on_control_and_wait(const std::function<void()>& work);
 
   Config config_;
@@ -178,17 +103,14 @@ class Gateway::Objects {
   Clusters clusters_;
   WorkerBroker broker_;
   BrokerLoop broker_loop_;
+  ExecutorMessages messages_;
   LeaseService leases_;
   BrokerSupply supply_;
   ExecutorService executors_;
   HostReports host_reports_;
   Inspector inspector_;
-  KeptProcess door_;
-  KeptProcess pilot_keeper_;
-  KeptProcess pilot_guard_;  // from the first pilot on
-  MonotonicTime pilots_looked_for_;
-  std::optional<TcpListener> door_listener_;  // until the process has it
-  std::string door_url_;                      // empty: there is no door
+  DoorProcess door_;
+  PilotProcesses pilots_;
   FunctionService functions_;
   std::vector<std::unique_ptr<HttpUnit>> units_;
   std::unique_ptr<AsyncInvocations> async_;
@@ -202,45 +124,11 @@ class Gateway::Objects {
   std::jthread control_thread_;
 };
 
-Result<std::unique_ptr<Gateway>> Gateway::create(Config config) {
-  Objects::Opened opened;
-  auto store = Store::open(config.state);
-  if (!store) return fail(std::move(store.error()).while_doing("opening the state directory"));
-  opened.store = std::move(*store);
-  auto state = opened.store->load();
-  if (!state) return fail(std::move(state.error()).while_doing("loading the state"));
-  opened.state = std::move(*state);
-  if (auto ensured = ensure_tokens(*opened.store, config, owner(), opened.state.tokens); !ensured)
-    return fail(std::move(ensured.error()).while_doing("making tokens"));
-  auto sockets = listen_all(config);
-  if (!sockets) return fail(std::move(sockets.error()));
-  opened.sockets = std::move(*sockets);
-  auto door = listen_for_door(config);
-  if (!door) return fail(std::move(door.error()));
-  opened.door = std::move(*door);
-  auto boot_id = read_boot_id();
-  if (!boot_id) return fail(std::move(boot_id.error()));
-  opened.boot_id = std::move(*boot_id);
-  auto policy = placement_policy(config.placement_policy);
-  if (!policy) return fail(std::move(policy.error()).while_doing("placement_policy"));
-  opened.policy = std::move(*policy);
-  auto sources = configured_sources({.sources = config.sources,
-                                     .slurm_program = config.slurm_program,
-                                     .slurm_requests_per_minute = config.slurm_requests_per_minute,
-                                     .slurm_interval = config.slurm_interval,
-                                     .slurm_dpu_features = config.slurm_dpu_features},
-                                    slurm_is_configured());
-  if (!sources) return fail(std::move(sources.error()));
-  opened.sources = std::move(*sources);
-  return std::unique_ptr<Gateway>(
-      new Gateway(std::make_unique<Objects>(std::move(config), std::move(opened))));
-}
-
-Gateway::Objects::Objects(Config config, Opened opened)
+Gateway::Objects::Objects(Config config, StartUp opened)
     : config_(std::move(config)),
       started_(clock_.now()),
       store_(std::move(opened.store)),
-      tokens_(owner(), std::move(opened.state.tokens), config_.socket_users),
+      tokens_(own_user(), std::move(opened.state.tokens), config_.socket_users),
       table_(std::make_shared<const FunctionTable>()),
       control_([this](Task task) { boost::asio::post(control_io_, std::move(task)); }),
       clusters_(control_io_, clock_, opened.sources,
@@ -265,18 +153,18 @@ Gateway::Objects::Objects(Config config, Opened opened)
       executors_(
           {.control = control_io_,
            .loop = broker_loop_,
+           .messages = messages_,
            .leases = leases_,
            .joined = [this](const Executor& one) { supply_.executor_joined(one); }},
           {.epoch = opened.state.epoch, .owner = ::geteuid(), .gateway = opened.state.identity}),
       host_reports_(broker_loop_, clusters_, ::geteuid()),
       inspector_(control_io_, clock_,
                  {.compiler = config_.compiler, .answer_within = config_.inspect_time}),
-      door_(control_io_, door_options(config_)),
-      pilot_keeper_(control_io_, pilot_keeper(config_.pilots, config_.orchid_program,
-                                              config_.socket, config_.state)),
-      pilot_guard_(control_io_, pilot_guard(config_.pilots, config_.orchid_program, config_.state)),
-      door_listener_(std::move(opened.door)),
-      door_url_(door_listener_ ? "ucx://" + door_listener_->address : ""),
+      door_(control_io_, config_, std::move(opened.sockets.door)),
+      pilots_(control_io_, {.settings = config_.pilots,
+                            .orchid = config_.orchid_program,
+                            .socket = config_.socket,
+                            .state = config_.state}),
       functions_(
           {*store_, inspector_, table_, clock_, control_},
           {.versions_per_function = config_.versions_per_function, .versions = most_versions()}),
@@ -284,7 +172,7 @@ Gateway::Objects::Objects(Config config, Opened opened)
   const KeptVersions kept = functions_.restore(std::move(opened.state.versions));
   build_async();
   build_units();
-  build_listeners(std::move(opened.sockets));
+  build_listeners(std::move(opened.sockets.http));
   restore_invocations(std::move(opened.state.unfinished), kept);
 }
 
@@ -302,22 +190,57 @@ void Gateway::Objects::build_async() {
 }
 
 void Gateway::Objects::build_units() {
-  auto control_status = [this] {
-    return ControlStatus{.inspector_up = inspector_.is_up(),
-                         .executors_connected = broker_.hosts().connected(),
-                         .inspector_restarts = inspector_.restarts(),
-                         .async_queued = async_->queued_count(),
-                         .async_running = async_->running_count(),
-                         .more_metrics = clusters_metrics(clusters_.states(), clock_.now())};
-  };
-  const SharedParts shared{config_,           clock_,   started_,       tokens_, table_,
-                           functions_,        *async_,  broker_loop_,   leases_, host_reports_,
-                           executors_.gate(), control_, control_status, calls_,  metrics_};
+  const std::vector<MakeRoutes> routes = all_routes();
   for (const auto& unit : units_) {
-    unit->complete(shared);
+    unit->complete({config_, clock_, tokens_, *async_, control_}, routes);
     calls_.push_back({unit->poster(), &unit->calls()});
     metrics_.push_back(&unit->thread().metrics());
   }
+}
+
+ControlStatus Gateway::Objects::control_status() {
+  return {.inspector_up = inspector_.is_up(),
+          .executors_connected = broker_.hosts().connected(),
+          .inspector_restarts = inspector_.restarts(),
+          .async_queued = async_->queued_count(),
+          .async_running = async_->running_count(),
+          .more_metrics = clusters_metrics(clusters_.states(), clock_.now())};
+}
+
+/// What each folder answers. The busiest first: routes are looked at in order.
+std::vector<MakeRoutes> Gateway::Objects::all_routes() {
+  const InvocationDefaults defaults{
+      .deadline = config_.deadline, .async_deadline = config_.async_deadline, .wait = config_.wait};
+  return {
+      [this, defaults](const HttpThreadPort& thread) {
+        HttpUnit& unit = *units_[thread.number];
+        return std::make_unique<InvocationRoutes>(
+            InvocationRoutes::Parts{unit.calls(), *async_, table_, unit.thread().own_metrics(),
+                                    clock_, thread.here, control_, defaults});
+      },
+      make_routes<ResultRoutes>(*async_, calls_, clock_, control_),
+      [this](const HttpThreadPort& thread) {
+        return std::make_unique<FunctionRoutes>(FunctionRoutes::Parts{
+            functions_, table_, units_[thread.number]->dispatchers(), thread.here, control_});
+      },
+      make_routes<LeaseRoutes>(leases_),
+      make_routes<PlacementRoutes>(broker_loop_),
+      make_routes<HostRoutes>(host_reports_),
+      [this, defaults](const HttpThreadPort& thread) {
+        return std::make_unique<SystemRoutes>(
+            SystemRoutes::Parts{.control_status = [this] { return control_status(); },
+                                .table = table_,
+                                .metrics = metrics_,
+                                .clock = clock_,
+                                .started = started_,
+                                .here = thread.here,
+                                .control = control_,
+                                .defaults = defaults,
+                                .queued_limit = config_.queued,
+                                .worker_memory = config_.worker_memory});
+      },
+      make_routes<ExecutorRoutes>(executors_.gate()),
+  };
 }
 
 void Gateway::Objects::build_listeners(std::vector<ListeningSocket> sockets) {
@@ -345,6 +268,13 @@ void Gateway::Objects::restore_invocations(std::vector<InvocationRecord> unfinis
   async_->restore(std::move(unfinished), find_version);
 }
 
+Result<std::unique_ptr<Gateway>> Gateway::create(Config config) {
+  auto opened = start_up(config);
+  if (!opened) return fail(std::move(opened.error()));
+  return std::unique_ptr<Gateway>(
+      new Gateway(std::make_unique<Objects>(std::move(config), std::move(*opened))));
+}
+
 Gateway::Gateway(std::unique_ptr<Objects> objects) : objects_(std::move(objects)) {}
 Gateway::~Gateway() = default;
 void Gateway::start() { objects_->start(); }
@@ -369,25 +299,16 @@ void Gateway::Objects::run_control() {
   async_->adopt_thread();
   clusters_.start();
   inspector_.start();
-  if (door_listener_) door_.start(std::move(door_listener_->socket));
-  if (config_.pilots.automatic) pilot_keeper_.start();
+  door_.start();
+  pilots_.start();
   control_tick();
   const auto guard = boost::asio::make_work_guard(control_io_);
   control_io_.run();
 }
 
-/// Whoever starts pilots leaves a mark in our state directory. One look at a file on a disk without
-/// which nothing goes on here.
-void Gateway::Objects::guard_pilots() {
-  const MonotonicTime now = clock_.now();
-  if (pilot_guard_.is_wanted() || now - pilots_looked_for_ < look_for_pilots_every) return;
-  pilots_looked_for_ = now;
-  if (has_had_pilots(config_.state)) pilot_guard_.start();
-}
-
 void Gateway::Objects::control_tick() {
   async_->tick();
-  guard_pilots();
+  pilots_.tick(clock_.now());
   control_timer_.expires_after(control_tick_interval);
   control_timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) control_tick();
@@ -420,7 +341,7 @@ std::string Gateway::Objects::announcement() const {
                                 {"host", own_host_name()},
                                 {"boot_id", own_boot_id()},
                                 {"urls", urls_},
-                                {"door", door_url_},
+                                {"door", door_.url()},
                                 {"socket", config_.socket.string()},
                                 {"state", config_.state.string()},
                                 {"token_file", (config_.state / "token").string()}}
@@ -442,15 +363,14 @@ void Gateway::Objects::stop() {
     clusters_.stop();
     inspector_.stop();
     door_.stop();
-    pilot_keeper_.stop();
-    pilot_guard_.stop();
+    pilots_.stop();
     control_timer_.cancel();
   });
   control_io_.stop();
   control_thread_.join();
   store_->stop();
   ::unlink(config_.socket.c_str());
-  if (!door_url_.empty()) ::unlink(door_socket(config_).c_str());
+  if (!door_.url().empty()) ::unlink(door_socket(config_).c_str());
 }
 
 }  // namespace orchid::gateway

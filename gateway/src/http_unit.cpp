@@ -34,10 +34,8 @@ Poster HttpUnit::poster() {
   return [&io = io_](Task task) { boost::asio::post(io, std::move(task)); };
 }
 
-void HttpUnit::complete(const SharedParts& shared) {
+void HttpUnit::complete(const Shared& shared, std::span<const MakeRoutes> routes) {
   const Config& config = shared.config;
-  const InvocationDefaults defaults{
-      .deadline = config.deadline, .async_deadline = config.async_deadline, .wait = config.wait};
   calls_ = std::make_unique<SyncCalls>(
       SyncCalls::Parts{limited_, shared.async, shared.clock, poster(), shared.control},
       SyncCalls::Options{.home = static_cast<InvocationHome>(index_ + 1),
@@ -50,11 +48,6 @@ void HttpUnit::complete(const SharedParts& shared) {
           .tokens = shared.tokens,
           .runner = dispatchers_,
           .clock = shared.clock,
-          .take_connection =
-              [&gate = shared.executors](StreamSocket socket, UpgradeRequest request,
-                                         PeerIdentity identity) {
-                gate.accept(std::move(socket), std::move(request), std::move(identity));
-              },
           .sweep =
               [this] {
                 calls_->sweep();
@@ -69,36 +62,10 @@ void HttpUnit::complete(const SharedParts& shared) {
                                      .write_time = config.write_time},
                           .connections = share(config.connections, config.http_threads),
                           .body_memory = {config.body_memory.value / config.http_threads}});
-  invocation_routes_ = std::make_unique<InvocationRoutes>(
-      InvocationRoutes::Parts{*calls_, shared.async, shared.table, thread_->own_metrics(),
-                              shared.clock, poster(), shared.control, defaults});
-  function_routes_ = std::make_unique<FunctionRoutes>(FunctionRoutes::Parts{
-      shared.functions, shared.table, dispatchers_, poster(), shared.control});
-  lease_routes_ = std::make_unique<LeaseRoutes>(LeaseRoutes::Parts{shared.leases, poster()});
-  placement_routes_ =
-      std::make_unique<PlacementRoutes>(PlacementRoutes::Parts{shared.broker, poster()});
-  host_routes_ = std::make_unique<HostRoutes>(HostRoutes::Parts{shared.hosts, poster()});
-  result_routes_ = std::make_unique<ResultRoutes>(
-      ResultRoutes::Parts{shared.async, shared.calls, shared.clock, poster(), shared.control});
-  system_routes_ =
-      std::make_unique<SystemRoutes>(SystemRoutes::Parts{.control_status = shared.control_status,
-                                                         .table = shared.table,
-                                                         .metrics = shared.metrics,
-                                                         .clock = shared.clock,
-                                                         .started = shared.started,
-                                                         .here = poster(),
-                                                         .control = shared.control,
-                                                         .defaults = defaults,
-                                                         .queued_limit = config.queued,
-                                                         .worker_memory = config.worker_memory});
-  // The busiest first: routes are looked at in order.
-  invocation_routes_->add_to(router_);
-  result_routes_->add_to(router_);
-  function_routes_->add_to(router_);
-  lease_routes_->add_to(router_);
-  placement_routes_->add_to(router_);
-  host_routes_->add_to(router_);
-  system_routes_->add_to(router_);
+  for (const MakeRoutes& make : routes) {
+    routes_.push_back(make({.number = index_, .here = poster()}));
+    routes_.back()->add_to(router_);
+  }
 }
 
 void HttpUnit::run() {

@@ -8,7 +8,6 @@
 
 #include "foundation/log.h"
 #include "foundation/random.h"
-#include "foundation/unique_fd.h"
 
 namespace orchid::gateway {
 
@@ -24,35 +23,30 @@ constexpr std::size_t stream_id_bytes = 8;
 }  // namespace
 
 ExecutorGate::ExecutorGate(boost::asio::io_context& control, std::string gateway,
-                           std::uint64_t epoch, ExecutorEvents& events)
+                           std::uint64_t epoch, ExecutorEvents& events,
+                           const ExecutorMessages& messages)
     : control_(control),
       gateway_(std::move(gateway)),
       epoch_(epoch),
       events_(events),
+      messages_(messages),
       timer_(control) {
   tick();
 }
 
 ExecutorGate::~ExecutorGate() { stop(); }
 
-void ExecutorGate::accept(stream_protocol::socket socket, UpgradeRequest request,
-                          PeerIdentity identity) {
-  error_code error;
-  const int native = socket.release(error);
-  if (error) return log::warn("event=executor_connection_failed reason=\"{}\"", error.message());
-  // Shared only because a posted function must be copyable.
-  auto descriptor = std::make_shared<UniqueFd>(native);
+void ExecutorGate::accept(UniqueFd socket, UpgradeRequest request, PeerIdentity identity) {
   boost::asio::post(control_,
-                    [this, descriptor, request = std::move(request), identity = std::move(identity),
-                     alive = std::weak_ptr(alive_)]() mutable {
+                    [this, socket = std::move(socket), request = std::move(request),
+                     identity = std::move(identity), alive = std::weak_ptr(alive_)]() mutable {
                       if (!alive.expired() && !stopped_)
-                        take_over(descriptor->release(), std::move(request), std::move(identity));
+                        take_over(std::move(socket), std::move(request), std::move(identity));
                     });
 }
 
-void ExecutorGate::take_over(int native_socket, UpgradeRequest request, PeerIdentity identity) {
+void ExecutorGate::take_over(UniqueFd descriptor, UpgradeRequest request, PeerIdentity identity) {
   owner_.adopt();  // made by the main thread, before the control thread ran
-  UniqueFd descriptor(native_socket);
   int family = 0;
   socklen_t size = sizeof(family);
   ::getsockopt(descriptor.get(), SOL_SOCKET, SO_DOMAIN, &family, &size);
@@ -156,7 +150,7 @@ void ExecutorGate::arrived(const ConnectionPtr& connection, const ExecutorId& id
   if (++session.unacknowledged >= acknowledge_after)
     write(session, {.ack = session.stream.received(), .body = ControlAck{}});
   if (const auto* message = std::get_if<ControlMessage>(&frame->body))
-    events_.executor_said(id, *message);
+    messages_.deliver(id, *message);
 }
 
 void ExecutorGate::send(const ExecutorId& id, ControlMessage message) {

@@ -39,7 +39,11 @@ std::optional<std::array<std::string_view, 2>> match(std::string_view pattern,
 }  // namespace
 
 void Router::add(Method method, std::string pattern, RouteOptions options, Handler handler) {
-  routes_.push_back({method, std::move(pattern), options, std::move(handler)});
+  routes_.push_back({method, std::move(pattern), options, std::move(handler), nullptr});
+}
+
+void Router::add_websocket(std::string pattern, ConnectionHandler accept, Handler otherwise) {
+  routes_.push_back({Method::get, std::move(pattern), {}, std::move(otherwise), std::move(accept)});
 }
 
 std::variant<RouteMatch, NoSuchPath, MethodNotAllowed> Router::find(Method method,

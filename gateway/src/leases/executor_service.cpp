@@ -5,11 +5,22 @@
 
 namespace orchid::gateway {
 
+/// The broker hears these messages.
+template <typename... Messages>
+void ExecutorService::pass_on() {
+  const auto pass = [this](const ExecutorId& id, const auto& message) {
+    parts_.loop.make(
+        [&](WorkerBroker& broker, MonotonicTime now) { broker.executor_said(id, message, now); });
+  };
+  (parts_.messages.on<Messages>(pass), ...);
+}
+
 ExecutorService::ExecutorService(Parts parts, Options options)
     : parts_(std::move(parts)),
       owner_(options.owner),
-      gate_(parts_.control, std::move(options.gateway), options.epoch, *this) {
+      gate_(parts_.control, std::move(options.gateway), options.epoch, *this, parts_.messages) {
   parts_.loop.add(*this);
+  pass_on<LeaseOpened, LeaseRefused, LeaseClosed, CapacityReport, GrantChanged>();
 }
 
 void ExecutorService::executor_joined(const ControlHello& hello, const PeerIdentity& identity) {
@@ -46,11 +57,6 @@ void ExecutorService::executor_resumed(const ExecutorId& id) {
 
 void ExecutorService::executor_lost(const ExecutorId& id) {
   parts_.loop.make([&](WorkerBroker& broker, MonotonicTime now) { broker.executor_lost(id, now); });
-}
-
-void ExecutorService::executor_said(const ExecutorId& id, const ControlMessage& message) {
-  parts_.loop.make(
-      [&](WorkerBroker& broker, MonotonicTime now) { broker.executor_said(id, message, now); });
 }
 
 bool ExecutorService::perform(const BrokerAction& action) {

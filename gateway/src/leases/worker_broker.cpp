@@ -141,40 +141,52 @@ void WorkerBroker::executor_lost(const ExecutorId& id, MonotonicTime now) {
   plan(now);
 }
 
-void WorkerBroker::executor_said(const ExecutorId& id, const ControlMessage& message,
+void WorkerBroker::executor_said(const ExecutorId& id, const LeaseOpened& message,
                                  MonotonicTime now) {
   if (hosts_.find(id) == nullptr) return;
-  if (const auto* answer = std::get_if<LeaseOpened>(&message)) {
-    opened(id, answer->lease, now);
-  } else if (const auto* refused = std::get_if<LeaseRefused>(&message)) {
-    if (const auto ended = leases_.refused(id, refused->lease, now)) {
-      log::warn("event=lease_refused lease={} code={} message=\"{}\"", to_string(refused->lease),
-                to_string(refused->code), refused->message);
-      lease_ended(id, *ended, true);
-      hosts_.refuse_until(id, now + options_.refusal_pause);
-      refresh_host(hosts_.find(id)->host.boot_id, now);
-    }
-  } else if (const auto* closed = std::get_if<LeaseClosed>(&message)) {
-    if (const auto ended = leases_.closed(id, closed->lease, now)) {
-      if (ended->lease.state != LeaseState::closing)
-        log::info("event=lease_ended lease={} reason={}", to_string(closed->lease),
-                  to_string(closed->reason));
-      lease_ended(id, *ended, closed->reason == LeaseEnd::reclaimed);
-    }
-  } else if (const auto* grant = std::get_if<GrantChanged>(&message)) {
-    grant_changed(id, *grant, now);
-  } else if (const auto* capacity = std::get_if<CapacityReport>(&message)) {
-    hosts_.report(id, *capacity);
-    if (capacity->milliwatts)
-      capacity_.report_power(hosts_.find(id)->host.boot_id, *capacity->milliwatts);
+  opened(id, message.lease, now);
+  plan(now);
+}
+
+void WorkerBroker::executor_said(const ExecutorId& id, const LeaseRefused& message,
+                                 MonotonicTime now) {
+  if (hosts_.find(id) == nullptr) return;
+  if (const auto ended = leases_.refused(id, message.lease, now)) {
+    log::warn("event=lease_refused lease={} code={} message=\"{}\"", to_string(message.lease),
+              to_string(message.code), message.message);
+    lease_ended(id, *ended, true);
+    hosts_.refuse_until(id, now + options_.refusal_pause);
+    refresh_host(hosts_.find(id)->host.boot_id, now);
   }
+  plan(now);
+}
+
+void WorkerBroker::executor_said(const ExecutorId& id, const LeaseClosed& message,
+                                 MonotonicTime now) {
+  if (hosts_.find(id) == nullptr) return;
+  if (const auto ended = leases_.closed(id, message.lease, now)) {
+    if (ended->lease.state != LeaseState::closing)
+      log::info("event=lease_ended lease={} reason={}", to_string(message.lease),
+                to_string(message.reason));
+    lease_ended(id, *ended, message.reason == LeaseEnd::reclaimed);
+  }
+  plan(now);
+}
+
+void WorkerBroker::executor_said(const ExecutorId& id, const CapacityReport& message,
+                                 MonotonicTime now) {
+  if (hosts_.find(id) == nullptr) return;
+  hosts_.report(id, message);
+  if (message.milliwatts)
+    capacity_.report_power(hosts_.find(id)->host.boot_id, *message.milliwatts);
   plan(now);
 }
 
 /// What the executor does not offer any more it ends itself, and says so of each lease: in the
 /// meantime calls may end, and their callers hear why.
-void WorkerBroker::grant_changed(const ExecutorId& id, const GrantChanged& grant,
+void WorkerBroker::executor_said(const ExecutorId& id, const GrantChanged& grant,
                                  MonotonicTime now) {
+  if (hosts_.find(id) == nullptr) return;
   log::info("event=grant_changed executor={} cores={} draining={}", id.value(), grant.cores.size(),
             grant.draining);
   hosts_.change_grant(id, grant, now);
@@ -187,6 +199,7 @@ void WorkerBroker::grant_changed(const ExecutorId& id, const GrantChanged& grant
       others.push_back(std::move(loss));
   }
   displace(others, now);
+  plan(now);
 }
 
 void WorkerBroker::clusters_changed(const TouchedNodes& nodes, MonotonicTime now) {

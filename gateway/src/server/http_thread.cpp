@@ -27,7 +27,6 @@ HttpThread::HttpThread(Parts parts, Options options)
       host_{.router = parts_.router,
             .tokens = parts_.tokens,
             .limits = options.limits,
-            .take_connection = parts_.take_connection,
             .ended = [this](std::uint64_t session) { sessions_.erase(session); },
             .metrics = metrics_,
             .body_memory = options.body_memory},

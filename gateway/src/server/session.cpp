@@ -6,6 +6,7 @@
 #include <cstring>
 #include <variant>
 
+#include "foundation/log.h"
 #include "foundation/random.h"
 
 namespace orchid::gateway {
@@ -138,7 +139,9 @@ void Session::judge_header() {
     refused = find_route();
     if (!refused) refused = admit_body();
   }
-  if (!refused && route_->options.takes_connection) return hand_over_connection();
+  if (!refused && route_->websocket &&
+      equals_ignoring_case(request_.header(Header::upgrade), "websocket"))
+    return hand_over_connection();
   take_body(std::move(refused));
 }
 
@@ -303,30 +306,21 @@ void Session::dispatch() {
 }
 
 void Session::hand_over_connection() {
-  if (!equals_ignoring_case(request_.header(Header::upgrade), "websocket")) {
-    Problem problem = problem_of(
-        Failure{ErrorCode::bad_request, "executors connect here, with 'Upgrade: websocket'"});
-    problem.status = 426;
-    return take_body(std::move(to_response(problem).with("Upgrade", "websocket")));
-  }
   if (begin_ != end_ || read_pending_ || !parser_->is_done()) {
     keep_alive_ = false;
     return answer(refusal(
         Failure{ErrorCode::bad_request, "nothing may come behind the request before its answer"}));
   }
-  http::request<http::string_body> upgrade;
-  upgrade.method(http::verb::get);
-  upgrade.target({request_.target.data(), request_.target.size()});
-  upgrade.version(10U + request_.minor_version);
-  for (std::size_t i = 0; i < request_.headers.size(); ++i) {
-    const HeaderFields::Field field = request_.headers.at(i);
-    upgrade.insert(boost::beast::string_view(field.name.data(), field.name.size()),
-                   boost::beast::string_view(field.value.data(), field.value.size()));
+  boost::system::error_code error;
+  UniqueFd socket(socket_.release(error));
+  if (error) {
+    log::warn("event=connection_not_handed_over reason=\"{}\"", error.message());
+    return close();
   }
   state_ = State::closed;
   host_.metrics.observe_response(101);
   host_.metrics.connections_closed.add();
-  host_.take_connection(std::move(socket_), std::move(upgrade), request_.identity);
+  route_->websocket(std::move(socket), request_);
   host_.ended(id_);
 }
 

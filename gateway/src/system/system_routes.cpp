@@ -40,7 +40,6 @@ void SystemRoutes::add_to(Router& router) {
   router.add(Method::get, "/metrics", {}, [this](Request&, const Reply& reply) { metrics(reply); });
   router.add(Method::get, "/v1/limits", {},
              [this](Request&, const Reply& reply) { limits(reply); });
-  router.add(Method::get, "/v1/executors/connect", {.takes_connection = true}, nullptr);
 }
 
 void SystemRoutes::ready(const Reply& reply) {

@@ -13,6 +13,7 @@
 #include <set>
 #include <tuple>
 
+#include "deliver.h"
 #include "foundation/log.h"
 #include "leases/client_leases.h"
 #include "leases/lease_table.h"
@@ -361,7 +362,7 @@ class ClientsHistory {
     if (!executor.connected || executor.to_gateway.empty()) return;
     const ControlMessage message = executor.to_gateway.front();
     executor.to_gateway.pop_front();
-    broker_->executor_said(executor.description.id, message, now_);
+    deliver(*broker_, executor.description.id, message, now_);
     perform();
   }
   void tick() {

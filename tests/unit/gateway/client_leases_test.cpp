@@ -4,6 +4,8 @@
 
 #include <chrono>
 
+#include "deliver.h"
+
 namespace orchid::gateway {
 namespace {
 
@@ -52,7 +54,7 @@ struct ClientsWorld {
       broker.executor_said(send.executor, LeaseClosed{close->lease, LeaseEnd::revoked}, now);
   }
   void say(const std::string& executor, const ControlMessage& message) {
-    broker.executor_said(ExecutorId(executor), message, now);
+    deliver(broker, ExecutorId(executor), message, now);
     perform();
   }
   void open(ClientLeaseRequest request) {

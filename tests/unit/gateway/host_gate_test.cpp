@@ -45,7 +45,7 @@ void run_until(asio::io_context& io, const std::function<bool()>& condition) {
 template <typename Protocol>
 class Door {
  public:
-  using Handler = std::function<void(asio::generic::stream_protocol::socket, UpgradeRequest)>;
+  using Handler = std::function<void(UniqueFd, UpgradeRequest)>;
   Door(asio::io_context& io, const typename Protocol::endpoint& endpoint, Handler handler)
       : acceptor_(io, endpoint), handler_(std::move(handler)) {
     next();
@@ -78,7 +78,7 @@ class Door {
             if (failure) return;
             authorization = std::string(session->request["Authorization"]);
             CHECK(session->request.target() == "/v1/executors/connect");
-            handler_(std::move(session->socket), std::move(session->request));
+            handler_(UniqueFd(session->socket.release()), std::move(session->request));
           });
       next();
     });
@@ -96,10 +96,6 @@ struct RecordedEvents final : ExecutorEvents {
   }
   void executor_resumed(const ExecutorId&) override { ++resumed; }
   void executor_lost(const ExecutorId&) override { ++lost; }
-  void executor_said(const ExecutorId&, const ControlMessage& message) override {
-    if (const auto* opened = std::get_if<LeaseOpened>(&message))
-      heard.push_back(opened->lease.number);
-  }
   std::function<void(const ExecutorId&)> when_joined;
   int joined = 0;
   int resumed = 0;
@@ -120,7 +116,8 @@ struct GateWorld {
   std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("orchid-gate-" + random_hex(8));
   RecordedEvents events;
-  std::unique_ptr<ExecutorGate> gate = std::make_unique<ExecutorGate>(io, "f00d", 1, events);
+  ExecutorMessages said;
+  std::unique_ptr<ExecutorGate> gate = std::make_unique<ExecutorGate>(io, "f00d", 1, events, said);
   std::uint32_t uid = 7;
   Door<asio::local::stream_protocol> door{io, asio::local::stream_protocol::endpoint(path.string()),
                                           [this](auto socket, UpgradeRequest request) {
@@ -137,6 +134,11 @@ struct GateWorld {
   int messages = 0;
   std::vector<std::uint64_t> commands;
 
+  GateWorld() {
+    said.on<LeaseOpened>([this](const ExecutorId&, const LeaseOpened& opened) {
+      events.heard.push_back(opened.lease.number);
+    });
+  }
   ~GateWorld() { std::filesystem::remove(path); }
   std::unique_ptr<ControlClient> client(const std::string& id, GatewayAddress address) {
     return std::make_unique<ControlClient>(
@@ -236,7 +238,7 @@ TEST_CASE("after a restart of the gateway the stream begins afresh") {
   world.gate = nullptr;
   world.door.break_all();  // the test's own copies of the sockets
   run_until(world.io, [&] { return world.losses == 1; });
-  world.gate = std::make_unique<ExecutorGate>(world.io, "f00d", 2, world.events);
+  world.gate = std::make_unique<ExecutorGate>(world.io, "f00d", 2, world.events, world.said);
   run_until(world.io, [&] { return world.welcomes == 2; });
   CHECK(world.epoch == 2);
   CHECK(world.resumes == 0);
@@ -357,7 +359,9 @@ TEST_CASE(
   BrokerLoop loop(world.io, clock, broker);
   LeaseService leases(loop, broker, 0);
   BrokerSupply supply(world.io, loop, {.boot_id = "here"});
-  ExecutorService executors({world.io, loop, leases, [](const Executor&) {}}, {.epoch = 3});
+  ExecutorMessages messages;
+  ExecutorService executors({world.io, loop, messages, leases, [](const Executor&) {}},
+                            {.epoch = 3});
   const Clusters clusters(world.io, clock, {}, [](const TouchedNodes&) {});
   HostReports reports(loop, clusters, std::nullopt);
   Door<asio::local::stream_protocol> door(

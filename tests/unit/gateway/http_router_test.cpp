@@ -30,6 +30,21 @@ TEST_CASE("a HEAD request is answered by the GET route") {
   CHECK(std::holds_alternative<RouteMatch>(found));
 }
 
+TEST_CASE("a route for WebSockets is one for GET, and has both handlers") {
+  Router router;
+  bool accepted = false;
+  router.add_websocket(
+      "/v1/executors/connect", [&](UniqueFd, const Request&) { accepted = true; },
+      [](Request&, const Reply&) {});
+  const auto found = router.find(Method::get, "/v1/executors/connect");
+  const auto* match = std::get_if<RouteMatch>(&found);
+  REQUIRE(match != nullptr);
+  CHECK(match->route->handler);
+  match->route->websocket(UniqueFd(), {});
+  CHECK(accepted);
+  CHECK(std::holds_alternative<MethodNotAllowed>(router.find(Method::post, match->route->pattern)));
+}
+
 TEST_CASE("a known path with another method names the methods that it takes") {
   const Router router = make_router();
   const auto found = router.find(Method::delete_, "/v1/functions/x");

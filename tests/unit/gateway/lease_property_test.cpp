@@ -11,6 +11,7 @@
 #include <set>
 #include <vector>
 
+#include "deliver.h"
 #include "foundation/log.h"
 #include "leases/worker_broker.h"
 #include "one_job.h"
@@ -250,7 +251,7 @@ class World {
     if (!executor.connected || executor.to_gateway.empty()) return;
     const ControlMessage message = executor.to_gateway.front();
     executor.to_gateway.pop_front();
-    broker_->executor_said(executor.description.id, message, now_);
+    deliver(*broker_, executor.description.id, message, now_);
     perform();
   }
 

@@ -3,12 +3,12 @@
 #include "foundation/task.h"
 #include "functions/function_service.h"
 #include "functions/published.h"
-#include "http/router.h"
+#include "http/routes.h"
 
 namespace orchid::gateway {
 
 /// Owned by its HTTP thread; outlives its router.
-class FunctionRoutes {
+class FunctionRoutes final : public Routes {
  public:
   struct Parts {
     FunctionService& functions;  // on the control thread
@@ -18,7 +18,7 @@ class FunctionRoutes {
     Poster control;
   };
   explicit FunctionRoutes(Parts parts);
-  void add_to(Router& router);
+  void add_to(Router& router) override;
 
  private:
   void put(Request& request, const Reply& reply);

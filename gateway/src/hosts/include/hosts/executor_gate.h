@@ -1,7 +1,6 @@
 // hosts/executor_gate.h: where executors come in: hello and welcome, streams that survive broken
 // connections, heartbeats (docs/PROTOCOL.md §2).
 #pragma once
-#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
@@ -11,7 +10,9 @@
 #include <string_view>
 
 #include "foundation/owner_thread.h"
+#include "foundation/unique_fd.h"
 #include "hosts/executor_connection.h"
+#include "hosts/executor_messages.h"
 #include "hosts/host_book.h"
 #include "protocol/control_messages.h"
 #include "protocol/reliable_stream.h"
@@ -19,7 +20,7 @@
 
 namespace orchid::gateway {
 
-/// What the gate reports; called on the control thread.
+/// Who comes and goes; called on the control thread.
 class ExecutorEvents {
  public:
   virtual ~ExecutorEvents() = default;
@@ -28,24 +29,22 @@ class ExecutorEvents {
   /// It is there again, and no message was lost.
   virtual void executor_resumed(const ExecutorId& id) = 0;
   virtual void executor_lost(const ExecutorId& id) = 0;
-  virtual void executor_said(const ExecutorId& id, const ControlMessage& message) = 0;
 };
 
-/// Owned by the control thread, whose io_context it is given. `events` outlives it.
+/// Owned by the control thread, whose io_context it is given. `events`, and `messages` to which it
+/// delivers, outlive it.
 class ExecutorGate {
  public:
   /// `gateway`: which one this is, also when it starts anew.
   ExecutorGate(boost::asio::io_context& control, std::string gateway, std::uint64_t epoch,
-               ExecutorEvents& events);
+               ExecutorEvents& events, const ExecutorMessages& messages);
   ~ExecutorGate();
   ExecutorGate(const ExecutorGate&) = delete;
   ExecutorGate& operator=(const ExecutorGate&) = delete;
 
   /// Any thread: takes over a connection whose HTTP request asks for `GET /v1/executors/connect`
-  /// and is authenticated. The socket leaves the event loop that it belonged to; nothing may be
-  /// pending on it.
-  void accept(boost::asio::generic::stream_protocol::socket socket, UpgradeRequest request,
-              PeerIdentity identity);
+  /// and is authenticated. The socket belongs to no event loop.
+  void accept(UniqueFd socket, UpgradeRequest request, PeerIdentity identity);
 
   /// Sent now or after the next reconnect; dropped when the executor is unknown.
   void send(const ExecutorId& id, ControlMessage message);
@@ -64,7 +63,7 @@ class ExecutorGate {
   using ConnectionPtr =
       std::shared_ptr<ExecutorConnection>;  // shared with its asynchronous operations
 
-  void take_over(int native_socket, UpgradeRequest request, PeerIdentity identity);
+  void take_over(UniqueFd descriptor, UpgradeRequest request, PeerIdentity identity);
   void first_frame(const ConnectionPtr& connection, const PeerIdentity& identity,
                    std::string_view text);
   void refuse(const ConnectionPtr& connection, ErrorCode code, std::string message);
@@ -79,6 +78,7 @@ class ExecutorGate {
   std::string gateway_;
   std::uint64_t epoch_;
   ExecutorEvents& events_;
+  const ExecutorMessages& messages_;
   OwnerThread owner_;
   boost::asio::steady_timer timer_;
   std::map<ExecutorId, Session> sessions_;

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "foundation/unique_fd.h"
 #include "foundation/units.h"
 #include "http/reply.h"
 #include "http/request.h"
@@ -14,12 +15,13 @@
 namespace orchid::gateway {
 
 using Handler = std::function<void(Request& request, const Reply& reply)>;
+/// Takes a connection that leaves HTTP with this request: nobody reads or writes it any more.
+using ConnectionHandler = std::function<void(UniqueFd socket, const Request& request)>;
 
 struct RouteOptions {
-  bool is_public = false;         // no authentication
-  bool is_invocation = false;     // its answers name an outcome
-  bool takes_connection = false;  // the connection leaves HTTP; no handler
-  ByteCount body{0};              // the largest
+  bool is_public = false;      // no authentication
+  bool is_invocation = false;  // its answers name an outcome
+  ByteCount body{0};           // the largest
 };
 
 struct Route {
@@ -27,6 +29,8 @@ struct Route {
   std::string pattern;
   RouteOptions options;
   Handler handler;
+  /// With `Upgrade: websocket`, instead of the handler; empty: such a field is nothing special.
+  ConnectionHandler websocket;
 };
 
 struct NoSuchPath {};
@@ -44,6 +48,9 @@ class Router {
   /// `pattern`: segments, of which at most two are "{}": any text without '/', not empty. A GET
   /// route answers HEAD too.
   void add(Method method, std::string pattern, RouteOptions options, Handler handler);
+  /// A GET route without a body, whose connections become WebSockets. `otherwise` answers requests
+  /// that do not ask for that.
+  void add_websocket(std::string pattern, ConnectionHandler accept, Handler otherwise);
   [[nodiscard]] std::variant<RouteMatch, NoSuchPath, MethodNotAllowed> find(
       Method method, std::string_view path) const;
 

@@ -6,7 +6,7 @@
 #include "functions/function_table.h"
 #include "functions/published.h"
 #include "http/metrics.h"
-#include "http/router.h"
+#include "http/routes.h"
 #include "invocations/async_invocations.h"
 #include "invocations/invocation_options.h"
 #include "invocations/sync_calls.h"
@@ -14,7 +14,7 @@
 namespace orchid::gateway {
 
 /// Owned by its HTTP thread; outlives its router and its connections.
-class InvocationRoutes final : public ClientWatcher {
+class InvocationRoutes final : public Routes, private ClientWatcher {
  public:
   struct Parts {
     SyncCalls& calls;         // of this thread
@@ -27,7 +27,7 @@ class InvocationRoutes final : public ClientWatcher {
     InvocationDefaults defaults;
   };
   explicit InvocationRoutes(Parts parts);
-  void add_to(Router& router);
+  void add_to(Router& router) override;
   void client_gone(std::uint64_t call) override { parts_.calls.caller_gone(call); }
 
  private:

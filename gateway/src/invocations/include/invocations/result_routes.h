@@ -6,7 +6,7 @@
 
 #include "foundation/clock.h"
 #include "foundation/task.h"
-#include "http/router.h"
+#include "http/routes.h"
 #include "invocations/async_invocations.h"
 #include "invocations/sync_calls.h"
 
@@ -19,17 +19,17 @@ struct CallsPort {
 };
 
 /// Owned by its HTTP thread; outlives its router.
-class ResultRoutes {
+class ResultRoutes final : public Routes {
  public:
   struct Parts {
     AsyncInvocations& async;                // on the control thread
     const std::vector<CallsPort>& threads;  // the n-th is home n + 1; constant once threads run
     const Clock& clock;
-    Poster here;
     Poster control;
+    Poster here;
   };
   explicit ResultRoutes(Parts parts) : parts_(std::move(parts)) {}
-  void add_to(Router& router);
+  void add_to(Router& router) override;
 
  private:
   void list(Request& request, const Reply& reply);

@@ -18,6 +18,7 @@ class ExecutorService final : private ExecutorEvents, private ActionPerformer {
   struct Parts {
     boost::asio::io_context& control;
     BrokerLoop& loop;
+    ExecutorMessages& messages;
     LeaseService& leases;                         // of clients
     std::function<void(const Executor&)> joined;  // called before the broker learns of it
   };
@@ -37,7 +38,8 @@ class ExecutorService final : private ExecutorEvents, private ActionPerformer {
   void executor_joined(const ControlHello& hello, const PeerIdentity& identity) override;
   void executor_resumed(const ExecutorId& id) override;
   void executor_lost(const ExecutorId& id) override;
-  void executor_said(const ExecutorId& id, const ControlMessage& message) override;
+  template <typename... Messages>
+  void pass_on();
   [[nodiscard]] bool perform(const BrokerAction& action) override;
 
   Parts parts_;

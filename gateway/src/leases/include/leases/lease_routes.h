@@ -4,20 +4,20 @@
 #include <utility>
 
 #include "foundation/task.h"
-#include "http/router.h"
+#include "http/routes.h"
 #include "leases/lease_service.h"
 
 namespace orchid::gateway {
 
 /// Owned by its HTTP thread; outlives its router.
-class LeaseRoutes {
+class LeaseRoutes final : public Routes {
  public:
   struct Parts {
     LeaseService& leases;
     Poster here;
   };
   explicit LeaseRoutes(Parts parts) : parts_(std::move(parts)) {}
-  void add_to(Router& router);
+  void add_to(Router& router) override;
 
  private:
   void open(Request& request, const Reply& reply);

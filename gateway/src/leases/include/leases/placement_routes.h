@@ -4,20 +4,20 @@
 #include <utility>
 
 #include "foundation/task.h"
-#include "http/router.h"
+#include "http/routes.h"
 #include "leases/broker_loop.h"
 
 namespace orchid::gateway {
 
 /// Owned by its HTTP thread; outlives its router.
-class PlacementRoutes {
+class PlacementRoutes final : public Routes {
  public:
   struct Parts {
     BrokerLoop& loop;
     Poster here;
   };
   explicit PlacementRoutes(Parts parts) : parts_(std::move(parts)) {}
-  void add_to(Router& router);
+  void add_to(Router& router) override;
 
  private:
   void explain(Request& request, const Reply& reply);

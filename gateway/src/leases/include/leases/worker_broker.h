@@ -121,7 +121,12 @@ class WorkerBroker {
   void executor_joined(Executor executor, const std::vector<Held>& held, MonotonicTime now);
   void executor_resumed(const ExecutorId& id, MonotonicTime now);
   void executor_lost(const ExecutorId& id, MonotonicTime now);
-  void executor_said(const ExecutorId& id, const ControlMessage& message, MonotonicTime now);
+  // What executors say. Of one that is not known it is nothing.
+  void executor_said(const ExecutorId& id, const LeaseOpened& message, MonotonicTime now);
+  void executor_said(const ExecutorId& id, const LeaseRefused& message, MonotonicTime now);
+  void executor_said(const ExecutorId& id, const LeaseClosed& message, MonotonicTime now);
+  void executor_said(const ExecutorId& id, const CapacityReport& message, MonotonicTime now);
+  void executor_said(const ExecutorId& id, const GrantChanged& message, MonotonicTime now);
   /// What is known of hosts from elsewhere has changed.
   void clusters_changed(const TouchedNodes& nodes, MonotonicTime now);
   void tick(MonotonicTime now);
@@ -220,7 +225,6 @@ class WorkerBroker {
                                                 const placement::CoreSet& gpus,
                                                 const placement::WorkerShape& shape) const;
   [[nodiscard]] WorkerTerms dispatcher_terms(LeaseTenant tenant) const;
-  void grant_changed(const ExecutorId& id, const GrantChanged& grant, MonotonicTime now);
   void refresh_host(const std::string& boot_id, MonotonicTime now);
   void displace(const Capacity::Losses& losses, MonotonicTime now);
   void drop_executor(const ExecutorId& id, MonotonicTime now);

@@ -3,20 +3,20 @@
 #include <utility>
 
 #include "foundation/task.h"
-#include "http/router.h"
+#include "http/routes.h"
 #include "reports/host_reports.h"
 
 namespace orchid::gateway {
 
 /// Owned by its HTTP thread; outlives its router.
-class HostRoutes {
+class HostRoutes final : public Routes {
  public:
   struct Parts {
     HostReports& reports;
     Poster here;
   };
   explicit HostRoutes(Parts parts) : parts_(std::move(parts)) {}
-  void add_to(Router& router);
+  void add_to(Router& router) override;
 
  private:
   void hosts(const Request& request, const Reply& reply);

@@ -32,7 +32,6 @@ class HttpThread {
     const TokenBook& tokens;
     CallRunner& runner;
     const Clock& clock;
-    SessionHost::TakeConnection take_connection;
     std::function<void()> sweep;    // several times a second
     std::function<bool()> is_idle;  // no call is under way; asked when draining
   };

@@ -37,12 +37,9 @@ struct SessionLimits {
 
 /// What all sessions of an HTTP thread share. Belongs to that thread.
 struct SessionHost {
-  using TakeConnection = std::function<void(
-      StreamSocket, boost::beast::http::request<boost::beast::http::string_body>, PeerIdentity)>;
   const Router& router;
   const TokenBook& tokens;
   SessionLimits limits;
-  TakeConnection take_connection;
   std::function<void(std::uint64_t session)> ended;
   ThreadMetrics& metrics;
   ByteCount body_memory{1ULL << 30};  // of all large bodies together

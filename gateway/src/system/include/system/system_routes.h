@@ -11,7 +11,7 @@
 #include "functions/function_table.h"
 #include "functions/published.h"
 #include "http/metrics.h"
-#include "http/router.h"
+#include "http/routes.h"
 #include "invocations/invocation_options.h"
 
 namespace orchid::gateway {
@@ -27,7 +27,7 @@ struct ControlStatus {
 };
 
 /// Owned by its HTTP thread; outlives its router.
-class SystemRoutes {
+class SystemRoutes final : public Routes {
  public:
   struct Parts {
     std::function<ControlStatus()> control_status;  // on the control thread
@@ -43,7 +43,7 @@ class SystemRoutes {
     ByteCount worker_memory;
   };
   explicit SystemRoutes(Parts parts) : parts_(std::move(parts)) {}
-  void add_to(Router& router);
+  void add_to(Router& router) override;
 
  private:
   void ready(const Reply& reply);

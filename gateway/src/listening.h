@@ -1,0 +1,25 @@
+// listening.h: where the gateway is reached, as the configuration says.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "config.h"
+#include "foundation/result.h"
+#include "foundation/tcp.h"
+#include "server/listening_socket.h"
+
+namespace orchid::gateway {
+
+struct ListeningSockets {
+  std::vector<ListeningSocket> http;
+  std::optional<TcpListener> door;  // where orchid-door accepts clients; nothing: there is no door
+};
+
+/// The Unix socket at which the door speaks HTTP for its clients.
+[[nodiscard]] std::filesystem::path door_socket(const Config& config);
+
+/// Errors: an address that cannot be had, with its name.
+[[nodiscard]] Result<ListeningSockets> listen_all(const Config& config);
+
+}  // namespace orchid::gateway
