@@ -155,44 +155,45 @@ class Cluster {
   }
 
   Request request() {
-    Request wanted{.tenant = TenantId(1000 + static_cast<std::uint32_t>(random_() % 50)),
-                   .alternatives = {{.cores = 1, .memory = {1ULL << 30}}},
-                   .lifetime = std::chrono::milliseconds(random_() % 4 == 0 ? 300'000 : 10'000),
-                   .near = {}};
+    Request wanted{
+        .tenant = TenantId(1000 + static_cast<std::uint32_t>(random_() % 50)),
+        .worker = {.alternatives = {{.cores = 1, .memory = {1ULL << 30}}},
+                   .lifetime = std::chrono::milliseconds(random_() % 4 == 0 ? 300'000 : 10'000)}};
     switch (random_() % 10) {
       case 0:
-        wanted.alternatives[0].cores = 4;
+        wanted.worker.alternatives[0].cores = 4;
         break;
       case 1:
-        wanted.alternatives[0].cores = 8;
+        wanted.worker.alternatives[0].cores = 8;
         break;
       case 2:  // one GPU, or else four cores
-        wanted.alternatives = {{.cores = 1, .memory = {1ULL << 30}, .gpus = 1}, {.cores = 4}};
+        wanted.worker.alternatives = {{.cores = 1, .memory = {1ULL << 30}, .gpus = 1},
+                                      {.cores = 4}};
         break;
       case 3:
-        wanted.constraints.architecture = "aarch64";
+        wanted.worker.architecture = "aarch64";
         break;
       case 4:
-        wanted.constraints.features = {"avx512", "ib"};
+        wanted.worker.features = {"avx512", "ib"};
         break;
       case 5:
-        wanted.alternatives[0].memory = {3'333'333'333};
+        wanted.worker.alternatives[0].memory = {3'333'333'333};
         break;
       case 6:
-        wanted.watts_at_most = 600;
+        wanted.worker.watts_at_most = 600;
         break;
       default:
         break;
     }
     for (int i = 0; i < 4; ++i)
-      wanted.near.push_back(host_id(static_cast<std::uint32_t>(random_() % host_count)));
+      wanted.worker.near.push_back(host_id(static_cast<std::uint32_t>(random_() % host_count)));
     return wanted;
   }
   /// More cores than any grant has free, of hosts that are there.
   Request impossible() {
     Request wanted = request();
-    wanted.alternatives = {{.cores = 1, .memory = {1ULL << 30}, .gpus = 5},
-                           {.cores = 60, .memory = {1ULL << 30}}};
+    wanted.worker.alternatives = {{.cores = 1, .memory = {1ULL << 30}, .gpus = 5},
+                                  {.cores = 60, .memory = {1ULL << 30}}};
     return wanted;
   }
   void close(DecisionId id) {

@@ -96,10 +96,8 @@ std::uint32_t FunctionLoad::cores_used(PilotId pilot) const {
 /// Whoever waits asks again when there may be room.
 void FunctionLoad::fill(SimTime now) {
   const Request request{.tenant = TenantId(1000),
-                        .alternatives = {{.cores = 1, .memory = {bytes_per_core}}},
-                        .constraints = {},
-                        .lifetime = function_length,
-                        .near = {}};
+                        .worker = {.alternatives = {{.cores = 1, .memory = {bytes_per_core}}},
+                                   .lifetime = function_length}};
   for (;;) {
     const Decision decision = placement_.open(request, at(now));
     if (!decision.placed()) {

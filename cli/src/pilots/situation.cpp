@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "placement/worker_request.h"
 #include "terminal/duration.h"
 
 namespace orchid::cli {
@@ -126,7 +128,7 @@ pilot::Node node_of(const json& node) {
   pilot::Node known{.name = node.value("name", ""),
                     .cores = processors_of(node, "cores", node),
                     .architecture = node.value("architecture", ""),
-                    .kind = node.value("kind", "cpu"),
+                    .kind = placement::parse_host_kind(node.value("kind", "cpu")),
                     .features = node.value("features", std::vector<std::string>{})};
   if (const ByteCount memory = bytes_of(node, "memory_bytes"); memory.value != 0)
     known.memory = memory;
@@ -135,25 +137,45 @@ pilot::Node node_of(const json& node) {
   return known;
 }
 
-pilot::WorkerDemand row_of(const json& row) {
-  pilot::WorkerDemand demand{.workers = row.value("workers", 0U), .alternatives = {}};
+/// Of one row of the demand. What an older gateway does not say constrains nothing.
+class ConstraintReader {
+ public:
+  explicit ConstraintReader(const json& row)
+      : row_(row), constraints_(row.value("constraints", json::object())) {}
+  void operator()(const char* name, std::string& text) const {
+    text = constraints_.value(name, "");
+  }
+  void operator()(const char* name, std::vector<std::string>& names) const {
+    names = constraints_.value(name, std::vector<std::string>{});
+  }
+  void operator()(const char* name, std::optional<placement::HostKind>& kind) const {
+    kind = placement::parse_host_kind(constraints_.value(name, ""));
+  }
+  void operator()(const char* name, milliseconds& time) const {
+    time = milliseconds(row_.value(name, 0L));
+  }
+  void operator()(const char*, std::optional<double>&) const {}  // no gateway tells it
+
+ private:
+  const json& row_;
+  json constraints_;
+};
+
+placement::WorkerDemand row_of(const json& row) {
+  placement::WorkerDemand demand{.workers = row.value("workers", 0U),
+                                 .worker = {.alternatives = {}}};
   const json& alternatives = row.at("alternatives");
-  for (const json& size : alternatives)
-    demand.alternatives.push_back({.cores = std::max(size.value("cores", 1U), 1U),
-                                   .memory = bytes_of(size, "memory_bytes"),
-                                   .gpus = size.value("gpus", 0U),
-                                   .gpu_model = size.value("gpu_model", "")});
-  const json wish = row.value("constraints", json::object());
-  demand.host = {.host = wish.value("host", ""),
-                 .architecture = wish.value("architecture", ""),
-                 .kind = wish.value("kind", ""),
-                 .features = wish.value("features", std::vector<std::string>{})};
-  demand.lifetime = std::chrono::ceil<seconds>(milliseconds(row.value("lifetime_ms", 0L)));
+  for (const json& shape : alternatives)
+    demand.worker.alternatives.push_back({.cores = std::max(shape.value("cores", 1U), 1U),
+                                          .memory = bytes_of(shape, "memory_bytes"),
+                                          .gpus = shape.value("gpus", 0U),
+                                          .gpu_model = shape.value("gpu_model", "")});
+  placement::visit_constraints(demand.worker, ConstraintReader(row));
   return demand;
 }
 
-std::vector<pilot::WorkerDemand> demand_of(const json& told) {
-  std::vector<pilot::WorkerDemand> demand;
+std::vector<placement::WorkerDemand> demand_of(const json& told) {
+  std::vector<placement::WorkerDemand> demand;
   if (told.contains("wanted")) {
     for (const json& row : told["wanted"])
       if (!row.at("alternatives").empty()) demand.push_back(row_of(row));

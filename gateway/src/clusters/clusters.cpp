@@ -5,10 +5,11 @@
 namespace orchid::gateway {
 
 HostFacts facts_of_node(const SourceNode& node, placement::HostAllocation allocation) {
-  HostFacts facts{.kind = parse_host_kind(to_string(node.kind)).value_or(placement::HostKind::cpu),
-                  .features = node.features,
-                  .gpus = {},
-                  .allocation = std::move(allocation)};
+  HostFacts facts{
+      .kind = placement::parse_host_kind(to_string(node.kind)).value_or(placement::HostKind::cpu),
+      .features = node.features,
+      .gpus = {},
+      .allocation = std::move(allocation)};
   for (const SourceGpu& gpu : node.gpus)
     if (gpu.index < placement::CoreSet::limit)
       facts.gpus.push_back({.index = gpu.index, .model = gpu.type});

@@ -16,8 +16,6 @@ using placement::GrantId;
 using placement::HostId;
 using placement::TenantId;
 
-TenantId tenant_of(const LeaseTenant& tenant) { return TenantId(tenant.uid); }
-
 std::unique_ptr<placement::Policy> policy_or_default(std::unique_ptr<placement::Policy> policy) {
   return policy ? std::move(policy) : placement::make_spread_policy();
 }
@@ -56,6 +54,8 @@ GrantUsers users_of(const Executor& executor) {
 
 }  // namespace
 
+TenantId tenant_of(const LeaseTenant& tenant) { return TenantId(tenant.uid); }
+
 uid_t owner_of(const Executor& executor) {
   return executor.grant.owner.value_or(executor.owner.tenant.uid);
 }
@@ -79,13 +79,6 @@ placement::CoreSet gpu_set(const HostDescription& host) {
   for (const OfferedGpu& gpu : host.gpus)
     if (gpu.index < placement::CoreSet::limit) set.insert(gpu.index);
   return set;
-}
-
-std::optional<placement::HostKind> parse_host_kind(std::string_view name) {
-  for (const auto kind :
-       {placement::HostKind::cpu, placement::HostKind::gpu, placement::HostKind::dpu})
-    if (to_string(kind) == name) return kind;
-  return std::nullopt;
 }
 
 Capacity::Capacity(const HostBook& hosts, Options options)
@@ -120,7 +113,8 @@ HostFacts Capacity::facts_of(const std::vector<const Executor*>& executors) cons
   HostFacts facts;
   for (const Executor* executor : executors)  // one that offers a GPU says so
     if (facts.kind == placement::HostKind::cpu)
-      facts.kind = parse_host_kind(executor->host.kind).value_or(placement::HostKind::cpu);
+      facts.kind =
+          placement::parse_host_kind(executor->host.kind).value_or(placement::HostKind::cpu);
   facts.allocation.host = HostId(host.boot_id);
   return facts;
 }
@@ -224,30 +218,12 @@ void Capacity::report_power(const std::string& boot_id, std::uint64_t milliwatts
 
 Capacity::Losses Capacity::expire(MonotonicTime now) { return placement_.expire(now); }
 
-placement::Request Capacity::request_of(const WorkerNeeds& needs, Where where) {
-  placement::Request request{.tenant = tenant_of(needs.tenant),
-                             .client = HostId(needs.boot_id),
-                             .alternatives = needs.alternatives,
-                             .constraints = needs.constraints,
-                             .lifetime = needs.lifetime,
-                             .watts_at_most = needs.watts_at_most,
-                             .near = {HostId(needs.boot_id)},
-                             .has = needs.has};
-  request.constraints.client_host = where == Where::client_host;
-  return request;
+placement::Decision Capacity::place(const placement::Request& request, MonotonicTime now) {
+  power_counts_ = power_counts_ || request.worker.watts_at_most;
+  return placement_.open(request, now);
 }
 
-placement::Decision Capacity::place(const WorkerNeeds& needs, Where where, MonotonicTime now) {
-  welcome(needs.tenant);
-  power_counts_ = power_counts_ || needs.watts_at_most;
-  return placement_.open(request_of(needs, where), now);
-}
-
-placement::Decision Capacity::try_out(const WorkerNeeds& needs, Where where, std::uint32_t workers,
-                                      MonotonicTime now) {
-  welcome(needs.tenant);
-  placement::Request request = request_of(needs, where);
-  request.workers = workers;
+placement::Decision Capacity::try_out(const placement::Request& request, MonotonicTime now) {
   placement::Decision decision = placement_.open(request, now);
   if (decision.placed()) (void)placement_.close(decision.id, now);
   return decision;
@@ -320,13 +296,14 @@ void Capacity::welcome(const LeaseTenant& tenant) {
   if (const auto terms = terms_of(tenant)) placement_.set_terms(tenant_of(tenant), *terms);
 }
 
-std::optional<std::string> Capacity::beyond_quota(const WorkerNeeds& needs,
+std::optional<std::string> Capacity::beyond_quota(const LeaseTenant& tenant,
+                                                  const placement::WorkerRequest& worker,
                                                   std::uint32_t workers) const {
-  const auto terms = terms_of(needs.tenant);
+  const auto terms = terms_of(tenant);
   if (!terms) return std::nullopt;
   std::uint64_t cores = std::numeric_limits<std::uint32_t>::max();
   std::uint64_t gpus = cores;
-  for (const placement::WorkerShape& shape : needs.alternatives) {
+  for (const placement::WorkerShape& shape : worker.alternatives) {
     cores = std::min<std::uint64_t>(cores, shape.cores);
     gpus = std::min<std::uint64_t>(gpus, shape.gpus);
   }

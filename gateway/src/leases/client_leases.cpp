@@ -38,7 +38,7 @@ Result<void> check_duration(milliseconds duration) {
 }  // namespace
 
 Result<void> ClientLeases::check(const ClientLeaseRequest& request) const {
-  const auto& alternatives = request.terms.alternatives;
+  const auto& alternatives = request.worker.alternatives;
   if (request.workers == 0 || alternatives.empty() ||
       std::ranges::any_of(alternatives, [](const auto& shape) { return shape.cores == 0; }))
     return fail(ErrorCode::bad_request, "a lease needs at least one worker with one core");
@@ -47,7 +47,7 @@ Result<void> ClientLeases::check(const ClientLeaseRequest& request) const {
   if (auto good = check_duration(request.duration); !good) return good;
   std::size_t held = 0;
   for (const auto& [id, lease] : leases_)
-    if (lease.request.terms.tenant.uid == request.terms.tenant.uid) held += lease.request.workers;
+    if (lease.request.tenant.uid == request.tenant.uid) held += lease.request.workers;
   if (workers_per_tenant_ != 0 && held + request.workers > workers_per_tenant_)
     return fail(ErrorCode::quota,
                 fmt::format("your leases hold {} of the {} workers that a user may have: {}", held,
@@ -56,7 +56,8 @@ Result<void> ClientLeases::check(const ClientLeaseRequest& request) const {
                                 ? fmt::format("ask for at most {}, or release a lease",
                                               workers_per_tenant_ - held)
                                 : "release a lease first"));
-  if (const auto beyond = broker_.beyond_quota(request.terms, request.at_least))
+  if (const auto beyond =
+          broker_.capacity().beyond_quota(request.tenant, request.worker, request.at_least))
     return fail(ErrorCode::quota, "the tenant's quota: " + *beyond);
   return {};
 }
@@ -65,9 +66,9 @@ Result<void> ClientLeases::check(const ClientLeaseRequest& request) const {
 Result<void> ClientLeases::check_room(LeaseId id, const ClientLeaseRequest& request,
                                       MonotonicTime now) {
   if (broker_.grows()) return {};
-  const std::size_t largest = broker_.largest(request.terms);
+  const std::size_t largest = broker_.largest(request.worker);
   if (request.at_least <= largest) return {};
-  const std::string why = broker_.note_refusal(id, request.terms, request.at_least, now);
+  const std::string why = broker_.note_refusal(id, request, now);
   return fail(ErrorCode::no_capacity,
               largest == 0
                   ? fmt::format("no executor is there that has such workers ({}): see 'orchid "
@@ -80,7 +81,7 @@ Result<void> ClientLeases::check_room(LeaseId id, const ClientLeaseRequest& requ
 
 void ClientLeases::open(ClientLeaseRequest request, MonotonicTime now, Opened done) {
   if (auto good = check(request); !good) return done(fail(std::move(good.error())));
-  for (placement::WorkerShape& shape : request.terms.alternatives)
+  for (placement::WorkerShape& shape : request.worker.alternatives)
     if (shape.memory.value == 0) shape.memory = broker_.worker_memory();
   const LeaseId id = broker_.next_lease_id();
   if (auto room = check_room(id, request, now); !room) return done(fail(std::move(room.error())));
@@ -97,8 +98,7 @@ void ClientLeases::open(ClientLeaseRequest request, MonotonicTime now, Opened do
 }
 
 void ClientLeases::add(LeaseId id, ClientLease lease) {
-  broker_.add_client(lease.holder, lease.request.terms,
-                     {.client_lease = id, .wait = lease.request.wait}, lease.expires);
+  broker_.add_client(lease.holder, lease.request, id, lease.expires);
   by_holder_[lease.holder] = id;
   leases_.emplace(id, std::move(lease));
 }
@@ -139,7 +139,7 @@ void ClientLeases::remove(Leases::iterator lease, MonotonicTime now) {
 Result<ClientLeases::Leases::const_iterator> ClientLeases::find_own(uid_t tenant,
                                                                     LeaseId id) const {
   const auto found = leases_.find(id);
-  if (found == leases_.end() || found->second.request.terms.tenant.uid != tenant)
+  if (found == leases_.end() || found->second.request.tenant.uid != tenant)
     return fail(ErrorCode::not_found,
                 "there is no lease " + to_string(id) + ": it was released or has expired");
   return found;
@@ -178,13 +178,13 @@ Result<ClientLeaseView> ClientLeases::find(uid_t tenant, LeaseId id, MonotonicTi
 std::vector<ClientLeaseView> ClientLeases::list(uid_t tenant, MonotonicTime now) const {
   std::vector<ClientLeaseView> views;
   for (const auto& [id, lease] : leases_)
-    if (lease.request.terms.tenant.uid == tenant) views.push_back(view_of(id, lease, now));
+    if (lease.request.tenant.uid == tenant) views.push_back(view_of(id, lease, now));
   return views;
 }
 
 ClientLeaseView ClientLeases::view_of(LeaseId id, const ClientLease& lease, MonotonicTime now) {
   ClientLeaseView view{.id = id,
-                       .terms = lease.request.terms,
+                       .worker = lease.request.worker,
                        .workers_wanted = lease.request.workers,
                        .wait = lease.request.wait,
                        .open = !lease.waiting,
@@ -208,9 +208,10 @@ std::vector<WorkerBroker::Held> ClientLeases::adopt(const std::vector<LeaseHeld>
     if (known == leases_.end()) {
       // What the client asked for is not known here; it keeps what it has, and who replaces a
       // worker is like the first that was told.
-      ClientLeaseRequest request{.terms = {.tenant = lease.tenant,
-                                           .alternatives = {shape_of(lease, executor)},
-                                           .boot_id = executor.host.boot_id},
+      ClientLeaseRequest request{.tenant = lease.tenant,
+                                 .worker = {.alternatives = {shape_of(lease, executor)},
+                                            .client_host = placement::HostId(executor.host.boot_id),
+                                            .client_host_only = true},
                                  .workers = 0,
                                  .wait = lease.client.wait};
       add(id, {.request = std::move(request),

@@ -7,12 +7,25 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json constraints_json(const placement::Constraints& constraints) {
-  return {{"host", constraints.host},
-          {"architecture", constraints.architecture},
-          {"kind", constraints.kind ? to_string(*constraints.kind) : ""},
-          {"features", constraints.features}};
-}
+/// Of one row. Its constraints are written also where anything will do, but for how long its
+/// workers have to last, which is told beside them, and a bound on power, which demand does not
+/// have.
+class ConstraintWriter {
+ public:
+  explicit ConstraintWriter(Json& row) : row_(row) {}
+  void operator()(const char* name, const std::string& text) { row_["constraints"][name] = text; }
+  void operator()(const char* name, const std::vector<std::string>& names) {
+    row_["constraints"][name] = names;
+  }
+  void operator()(const char* name, std::optional<placement::HostKind> kind) {
+    row_["constraints"][name] = kind ? to_string(*kind) : "";
+  }
+  void operator()(const char* name, std::chrono::milliseconds time) { row_[name] = time.count(); }
+  void operator()(const char*, std::optional<double>) {}
+
+ private:
+  Json& row_;
+};
 
 }  // namespace
 
@@ -26,15 +39,15 @@ nlohmann::ordered_json shapes_json(const std::vector<placement::WorkerShape>& sh
   return list;
 }
 
-Json demand_json(const std::vector<WorkerDemand>& demand) {
+Json demand_json(const std::vector<placement::WorkerDemand>& demand) {
   std::uint64_t cores = 0;
   Json wanted = Json::array();
-  for (const WorkerDemand& one : demand) {
-    cores += std::uint64_t{one.workers} * one.alternatives.front().cores;
-    wanted.push_back({{"workers", one.workers},
-                      {"alternatives", Json(shapes_json(one.alternatives))},
-                      {"constraints", constraints_json(one.constraints)},
-                      {"lifetime_ms", one.lifetime.count()}});
+  for (const placement::WorkerDemand& one : demand) {
+    cores += std::uint64_t{one.workers} * one.worker.alternatives.front().cores;
+    Json row{{"workers", one.workers},
+             {"alternatives", Json(shapes_json(one.worker.alternatives))}};
+    placement::visit_constraints(one.worker, ConstraintWriter(row));
+    wanted.push_back(std::move(row));
   }
   return {{"cores_wanted", cores}, {"wanted", std::move(wanted)}};
 }

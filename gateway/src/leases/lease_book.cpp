@@ -24,23 +24,24 @@ OpenLease Lease::open_message() const {
           .gpus = gpus};
 }
 
-LeaseBook::Opening LeaseBook::open(const Request& request, MonotonicTime now) {
-  assert(!request.needs.alternatives.empty());
-  const placement::Decision decision = capacity_.place(request.needs, request.where, now);
+LeaseBook::Opening LeaseBook::open(const Owner& owner, const placement::Request& request,
+                                   MonotonicTime now) {
+  assert(request.workers == 1 && !request.worker.alternatives.empty());
+  const placement::Decision decision = capacity_.place(request, now);
   if (decision.refusal)
     return {decision.id, fail(decision.refusal->code, decision.refusal->message)};
   const placement::Place& place = decision.places.front();
-  const placement::WorkerShape& shape = request.needs.alternatives[place.alternative];
+  const placement::WorkerShape& shape = request.worker.alternatives[place.alternative];
   const Executor* executor = hosts_.find(ExecutorId(place.grant.value()));
   assert(executor != nullptr && executor->state == ExecutorState::connected);
   Lease lease{.id = next_id(),
               .executor = executor->id,
-              .holder = request.holder,
-              .tenant = request.needs.tenant,
+              .holder = owner.holder,
+              .tenant = owner.tenant,
               .cores_per_worker = shape.cores,
               .core_ids = place.cores.numbers(),
               .memory = shape.memory,
-              .client = request.client,
+              .client = owner.client,
               .secret = random_hex(secret_bytes),
               .changed = now,
               .unanswered_opens = 1,

@@ -21,6 +21,8 @@ constexpr std::uint32_t most_gpus = 1'024;
 constexpr std::size_t most_alternatives = 8;
 constexpr double most_watts = 1e6;
 constexpr milliseconds longest_wait{600'000};
+constexpr std::uint64_t longest_lifetime = milliseconds(ClientLeases::longest).count();
+constexpr std::size_t most_names = 64;
 
 /// Reads the fields of a client's document one after the other; the first fault is kept, and a
 /// field that nobody asked for is one.
@@ -186,9 +188,9 @@ Json view(const ClientLeaseView& lease, Secrets secrets) {
   return {{"id", to_string(lease.id)},
           {"state", lease.open ? "open" : "opening"},
           {"wait", to_string(lease.wait)},
-          {"cores_per_worker", lease.terms.alternatives.front().cores},
-          {"memory_bytes", lease.terms.alternatives.front().memory.value},
-          {"alternatives", shapes_json(lease.terms.alternatives)},
+          {"cores_per_worker", lease.worker.alternatives.front().cores},
+          {"memory_bytes", lease.worker.alternatives.front().memory.value},
+          {"alternatives", shapes_json(lease.worker.alternatives)},
           {"workers_wanted", lease.workers_wanted},
           {"expires_in_ms", lease.expires_in.count()},
           {"workers", std::move(workers)}};
@@ -198,31 +200,77 @@ std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-void read_constraints(Document& document, WorkerTerms& terms) {
-  constexpr std::size_t most_features = 64;
-  terms.constraints.host = document.text("host");
-  terms.constraints.architecture = document.text("architecture");
-  terms.constraints.features = document.texts("features", most_features);
-  const std::string kind = document.text("kind");
-  terms.constraints.kind = parse_host_kind(kind);
-  if (!kind.empty() && !terms.constraints.kind)
-    document.note("'constraints.kind' must be cpu, gpu or dpu");
-  if (const double watts = document.positive("watts_at_most", most_watts); watts > 0)
-    terms.watts_at_most = watts;
-  terms.lifetime = milliseconds(document.number<std::uint64_t>(
-      "lifetime_ms", 0, 0, static_cast<std::uint64_t>(ClientLeases::longest.count())));
-}
-
-/// "ib,ssd".
-std::vector<std::string> names_in(std::string_view list) {
-  std::vector<std::string> names;
-  while (!list.empty()) {
-    const std::size_t end = std::min(list.find(','), list.size());
-    if (end > 0) names.emplace_back(list.substr(0, end));
-    list.remove_prefix(std::min(end + 1, list.size()));
+/// The first fault in it is kept in the document.
+class ConstraintReader {
+ public:
+  explicit ConstraintReader(Document& document) : document_(document) {}
+  void operator()(const char* name, std::string& text) { text = document_.text(name); }
+  void operator()(const char* name, std::vector<std::string>& names) {
+    names = document_.texts(name, most_names);
   }
-  return names;
-}
+  void operator()(const char* name, std::optional<placement::HostKind>& kind) {
+    const std::string text = document_.text(name);
+    kind = placement::parse_host_kind(text);
+    if (!text.empty() && !kind)
+      document_.note(std::string("'constraints.") + name + "' must be cpu, gpu or dpu");
+  }
+  void operator()(const char* name, milliseconds& time) {
+    time = milliseconds(document_.number<std::uint64_t>(name, 0, 0, longest_lifetime));
+  }
+  void operator()(const char* name, std::optional<double>& bound) {
+    if (const double number = document_.positive(name, most_watts); number > 0) bound = number;
+  }
+
+ private:
+  Document& document_;
+};
+
+/// The same of a query, where lists have commas: "ib,ssd". The first fault is kept.
+class ConstraintQuery {
+ public:
+  ConstraintQuery(std::string_view query, Result<void>& read) : query_(query), read_(read) {}
+  void operator()(const char* name, std::string& text) { text = query_parameter(query_, name); }
+  void operator()(const char* name, std::vector<std::string>& names) {
+    const std::string text = query_parameter(query_, name);
+    for (std::string_view list = text; !list.empty();)
+      if (const std::string_view item = take_item(list, ','); !item.empty())
+        names.emplace_back(item);
+  }
+  void operator()(const char* name, std::optional<placement::HostKind>& kind) {
+    const std::string text = query_parameter(query_, name);
+    kind = placement::parse_host_kind(text);
+    if (!text.empty() && !kind) note(std::string("'") + name + "' must be cpu, gpu or dpu");
+  }
+  void operator()(const char* name, milliseconds& time) {
+    if (const auto number = whole(name, {.least = 0, .most = longest_lifetime}))
+      time = milliseconds(*number);
+  }
+  void operator()(const char* name, std::optional<double>& bound) {
+    if (const auto number =
+            whole(name, {.least = 1, .most = static_cast<std::uint64_t>(most_watts)}))
+      bound = static_cast<double>(*number);
+  }
+
+ private:
+  struct Range {
+    std::uint64_t least = 0;
+    std::uint64_t most = 0;
+  };
+  std::optional<std::uint64_t> whole(const char* name, Range range) {
+    const std::string text = query_parameter(query_, name);
+    if (text.empty()) return std::nullopt;
+    auto number = parse_number(text, {name, range.least, range.most});
+    if (number) return *number;
+    note(std::move(number.error().message));
+    return std::nullopt;
+  }
+  void note(std::string fault) {
+    if (read_) read_ = fail(ErrorCode::bad_request, std::move(fault));
+  }
+
+  std::string_view query_;
+  Result<void>& read_;
+};
 
 }  // namespace
 
@@ -232,7 +280,7 @@ Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body) 
   request.workers = document.number<std::uint32_t>("workers", 1, 1, most_workers);
   request.at_least =
       document.number<std::uint32_t>("at_least", request.workers, 1, request.workers);
-  request.terms.alternatives = read_alternatives(document);
+  request.worker.alternatives = read_alternatives(document);
   const std::string wait = document.text("wait");
   if (const auto mode = parse_wait_mode(wait))
     request.wait = *mode;
@@ -241,17 +289,17 @@ Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body) 
   request.duration = read_duration(document);
   request.within = milliseconds(document.number<std::uint64_t>(
       "within_ms", 10'000, 0, static_cast<std::uint64_t>(longest_wait.count())));
-  request.terms.boot_id = document.text("boot_id");
-  request.terms.remote = document.flag("remote", true);
+  request.worker.client_host = placement::HostId(document.text("boot_id"));
+  request.worker.client_host_only = !document.flag("remote", true);
   Document constraints = document.object("constraints");
-  read_constraints(constraints, request.terms);
+  placement::visit_constraints(request.worker, ConstraintReader(constraints));
   document.include(constraints);
   if (auto good = document.finish(); !good) return fail(std::move(good.error()));
   return request;
 }
 
-Result<WorkerTerms> parse_placement_query(std::string_view query) {
-  WorkerTerms terms{.remote = true};
+Result<placement::WorkerRequest> parse_placement_query(std::string_view query) {
+  placement::WorkerRequest worker;
   const auto number = [query](const char* name, std::uint64_t otherwise,
                               std::uint64_t least) -> Result<std::uint64_t> {
     const std::string text = query_parameter(query, name);
@@ -264,19 +312,15 @@ Result<WorkerTerms> parse_placement_query(std::string_view query) {
   if (!memory) return fail(memory.error());
   const auto gpus = number("gpus", 0, 0);
   if (!gpus) return fail(gpus.error());
-  terms.alternatives = {
+  worker.alternatives = {
       {.cores = static_cast<std::uint32_t>(std::min<std::uint64_t>(*cores, most_cores)),
        .memory = ByteCount{*memory},
        .gpus = static_cast<std::uint32_t>(std::min<std::uint64_t>(*gpus, most_gpus)),
        .gpu_model = query_parameter(query, "gpu_model")}};
-  terms.constraints.host = query_parameter(query, "host");
-  terms.constraints.architecture = query_parameter(query, "architecture");
-  const std::string kind = query_parameter(query, "kind");
-  terms.constraints.kind = parse_host_kind(kind);
-  if (!kind.empty() && !terms.constraints.kind)
-    return fail(ErrorCode::bad_request, "'kind' must be cpu, gpu or dpu");
-  terms.constraints.features = names_in(query_parameter(query, "features"));
-  return terms;
+  Result<void> read;
+  placement::visit_constraints(worker, ConstraintQuery(query, read));
+  if (!read) return fail(std::move(read.error()));
+  return worker;
 }
 
 Result<ClientLeaseRenewal> parse_lease_renewal(std::span<const std::byte> body) {

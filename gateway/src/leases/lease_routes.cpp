@@ -39,8 +39,8 @@ void LeaseRoutes::add_to(Router& router) {
 void LeaseRoutes::open(Request& request, const Reply& reply) {
   auto wanted = parse_lease_request(request.body);
   if (!wanted) return reply.send(refuse(wanted.error()));
-  wanted->terms.tenant = {static_cast<std::uint32_t>(request.identity.tenant.uid),
-                          request.identity.tenant.name};
+  wanted->tenant = {static_cast<std::uint32_t>(request.identity.tenant.uid),
+                    request.identity.tenant.name};
   parts_.leases.open(std::move(*wanted), parts_.here,
                      [reply](const Result<ClientLeaseView>& lease) {
                        Response response = answer(201, lease, Secrets::shown);

@@ -31,15 +31,15 @@ Json explanation_json(const placement::Explanation& explanation, MonotonicTime n
             {"policy", explanation.policy},
             {"placed", !explanation.refusal.has_value()},
             {"workers", explanation.request.workers}};
-  if (!explanation.request.alternatives.empty()) {
-    json["cores_per_worker"] = explanation.request.alternatives.front().cores;
-    json["memory_bytes"] = explanation.request.alternatives.front().memory.value;
+  if (!explanation.request.worker.alternatives.empty()) {
+    json["cores_per_worker"] = explanation.request.worker.alternatives.front().cores;
+    json["memory_bytes"] = explanation.request.worker.alternatives.front().memory.value;
   }
   if (explanation.refusal) json["refusal"] = explanation.refusal->message;
   json["chosen"] = texts_of(explanation.chosen);
   json["alternatives"] = Json::array();
   for (const placement::Tally& tally : explanation.tallies)
-    json["alternatives"].push_back(tally_json(tally, explanation.request.alternatives));
+    json["alternatives"].push_back(tally_json(tally, explanation.request.worker.alternatives));
   return json;
 }
 

@@ -41,16 +41,16 @@ void PlacementRoutes::explain(Request& request, const Reply& reply) {
 }
 
 void PlacementRoutes::consider(Request& request, const Reply& reply) {
-  auto terms = parse_placement_query(request.query);
-  if (!terms) return reply.send(refuse(terms.error()));
-  terms->tenant = {static_cast<std::uint32_t>(request.identity.tenant.uid),
-                   request.identity.tenant.name};
+  auto wanted = parse_placement_query(request.query);
+  if (!wanted) return reply.send(refuse(wanted.error()));
+  const placement::TenantId tenant(static_cast<std::uint32_t>(request.identity.tenant.uid));
   parts_.loop.ask(
-      [terms = std::move(*terms)](WorkerBroker& broker, MonotonicTime now) mutable {
-        for (placement::WorkerShape& shape : terms.alternatives)
+      [tenant, worker = std::move(*wanted)](WorkerBroker& broker, MonotonicTime now) mutable {
+        for (placement::WorkerShape& shape : worker.alternatives)
           if (shape.memory.value == 0) shape.memory = broker.worker_memory();
-        if (terms.boot_id.empty()) terms.boot_id = broker.boot_id();
-        return findings_json(broker.consider(terms, now));
+        if (worker.client_host.value().empty())
+          worker.client_host = placement::HostId(broker.boot_id());
+        return findings_json(broker.consider({.tenant = tenant, .worker = std::move(worker)}, now));
       },
       parts_.here, [reply](std::string text) { reply.send(json_response(200, std::move(text))); });
 }

@@ -13,21 +13,25 @@ WorkerBroker::WorkerBroker(Options options, Capacity::Options capacity)
       leases_(options_.epoch, hosts_, capacity_),
       supply_told_(options_.grows) {}
 
-WorkerTerms WorkerBroker::dispatcher_terms(LeaseTenant tenant) const {
-  return {.tenant = std::move(tenant),
-          .alternatives = {{.memory = options_.worker_memory}},
-          .boot_id = options_.boot_id,
-          .remote = options_.remote_dispatch};
+placement::WorkerRequest WorkerBroker::dispatcher_worker() const {
+  return {.alternatives = {{.memory = options_.worker_memory}},
+          .client_host = placement::HostId(options_.boot_id),
+          .client_host_only = !options_.remote_dispatch};
 }
 
 void WorkerBroker::add_dispatcher(HolderId id, LeaseTenant tenant) {
-  holders_[id] = Holder{.terms = dispatcher_terms(std::move(tenant))};
+  capacity_.welcome(tenant);
+  holders_[id] = Holder{.tenant = std::move(tenant), .worker = dispatcher_worker()};
   actions_.emplace_back(TellSupply{id, supply_told_});
 }
 
-void WorkerBroker::add_client(HolderId id, WorkerTerms terms, ClientTerms client,
+void WorkerBroker::add_client(HolderId id, const ClientLeaseRequest& request, LeaseId client_lease,
                               MonotonicTime expires) {
-  holders_[id] = Holder{.terms = std::move(terms), .client = client, .expires = expires};
+  capacity_.welcome(request.tenant);
+  holders_[id] = Holder{.tenant = request.tenant,
+                        .worker = request.worker,
+                        .client = ClientTerms{.client_lease = client_lease, .wait = request.wait},
+                        .expires = expires};
 }
 
 void WorkerBroker::renew_client(HolderId id, MonotonicTime expires, MonotonicTime now) {
@@ -324,10 +328,10 @@ void WorkerBroker::release_holder(const Lease& lease) {
 }
 
 void WorkerBroker::tell_supply() {
-  const WorkerTerms terms = dispatcher_terms({});
+  const placement::WorkerRequest worker = dispatcher_worker();
   const bool exists =
       options_.grows || std::ranges::any_of(hosts_.executors(), [&](const auto& entry) {
-        return entry.second.state == ExecutorState::connected && fits(entry.second, terms);
+        return entry.second.state == ExecutorState::connected && fits(entry.second, worker);
       });
   if (exists == supply_told_) return;
   supply_told_ = exists;

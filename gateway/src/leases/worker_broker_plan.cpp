@@ -11,6 +11,17 @@
 #include "leases/worker_broker.h"
 
 namespace orchid::gateway {
+namespace {
+
+/// Cores of the alternative with the fewest GPUs: cores alone can be asked back of others.
+std::uint32_t cores_without_gpus(const placement::WorkerRequest& worker) {
+  return std::ranges::min(
+             worker.alternatives, {},
+             [](const placement::WorkerShape& shape) { return std::pair(shape.gpus, shape.cores); })
+      .cores;
+}
+
+}  // namespace
 
 void WorkerBroker::plan(MonotonicTime now) {
   while (open_one(now)) {
@@ -24,8 +35,8 @@ bool WorkerBroker::open_one(MonotonicTime now) {
   std::vector<std::tuple<double, unsigned, bool, HolderId>> wanting;
   for (const auto& [id, holder] : holders_)
     if (holder.unmet() > 0 && holder.refused_at != capacity_.version())
-      wanting.emplace_back(capacity_.share(holder.terms.tenant, now), holder.held,
-                           id <= last_served_, id);
+      wanting.emplace_back(capacity_.share(holder.tenant, now), holder.held, id <= last_served_,
+                           id);
   std::ranges::sort(wanting);
   return std::ranges::any_of(wanting, [&](const auto& entry) {
     const HolderId id = std::get<HolderId>(entry);
@@ -53,36 +64,17 @@ void WorkerBroker::Holder::has_one_less(const ExecutorId& executor) {
   if (here != held_at.end() && --here->second == 0) held_at.erase(here);
 }
 
-std::uint32_t WorkerTerms::cores_without_gpus() const {
-  return std::ranges::min(
-             alternatives, {},
-             [](const placement::WorkerShape& shape) { return std::pair(shape.gpus, shape.cores); })
-      .cores;
-}
-
-WorkerNeeds WorkerBroker::needs_of(const WorkerTerms& terms) {
-  return {.tenant = terms.tenant,
-          .alternatives = terms.alternatives,
-          .boot_id = terms.boot_id,
-          .constraints = terms.constraints,
-          .lifetime = terms.lifetime,
-          .watts_at_most = terms.watts_at_most};
-}
-
 /// A lease of one worker: on the holder's own host, or else anywhere that it can reach.
 const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime now) {
-  const WorkerTerms& terms = holder.terms;
-  LeaseBook::Request request{.holder = id,
-                             .needs = needs_of(terms),
-                             .where = Capacity::Where::client_host,
-                             .client = holder.client};
-  if (terms.remote) request.needs.has = hosts_of(holder);
-  if (request.client)
-    request.client->expires_in =
+  LeaseBook::Owner owner{.holder = id, .tenant = holder.tenant, .client = holder.client};
+  if (owner.client)
+    owner.client->expires_in =
         std::max(std::chrono::milliseconds(0),
                  std::chrono::duration_cast<std::chrono::milliseconds>(holder.expires - now));
+  placement::Request request{.tenant = tenant_of(holder.tenant), .worker = holder.worker};
+  if (!request.worker.client_host_only) request.has = hosts_of(holder);
   Decisions refusals;
-  const LeaseBook::Opening opening = open_first(std::move(request), holder, refusals, now);
+  const LeaseBook::Opening opening = open_first(owner, std::move(request), refusals, now);
   holder.decision = opening.decision;
   holder.over_quota = !opening.lease && opening.lease.error().code == ErrorCode::quota;
   if (holder.client) note(holder.client->client_lease, opening.decision);
@@ -118,26 +110,28 @@ void WorkerBroker::remember_refusals(HolderId id, Holder& holder, const Decision
 
 /// A better alternative elsewhere comes before a lesser one on the holder's own host. The last
 /// refusal speaks of all of them. All of them come into `refusals`.
-LeaseBook::Opening WorkerBroker::open_first(LeaseBook::Request request, const Holder& holder,
-                                            Decisions& refusals, MonotonicTime now) {
+LeaseBook::Opening WorkerBroker::open_first(const LeaseBook::Owner& owner,
+                                            placement::Request request, Decisions& refusals,
+                                            MonotonicTime now) {
   const auto open = [&] {
-    LeaseBook::Opening opening = leases_.open(request, now);
+    LeaseBook::Opening opening = leases_.open(owner, request, now);
     if (!opening.lease) refusals.push_back(opening.decision);
     return opening;
   };
-  if (!holder.terms.remote) return open();
-  const std::vector<placement::WorkerShape> all = request.needs.alternatives;
+  placement::WorkerRequest& worker = request.worker;
+  if (worker.client_host_only) return open();
+  const std::vector<placement::WorkerShape> all = worker.alternatives;
   for (std::size_t i = 0;; ++i) {
-    request.needs.alternatives = {all[i]};
-    request.where = Capacity::Where::client_host;
+    worker.alternatives = {all[i]};
+    worker.client_host_only = true;
     LeaseBook::Opening opening = open();
     if (opening.lease) return opening;
     const bool last = i + 1 == all.size();
-    if (last) request.needs.alternatives = all;
-    request.where = Capacity::Where::anywhere;
+    if (last) worker.alternatives = all;
+    worker.client_host_only = false;
     opening = open();
     if (opening.lease || last) return opening;
-    if (holder.client) note(holder.client->client_lease, opening.decision);
+    if (owner.client) note(owner.client->client_lease, opening.decision);
   }
 }
 
@@ -145,44 +139,40 @@ void WorkerBroker::note(LeaseId lease, placement::DecisionId decision) {
   decisions_.note(lease, decision, capacity_.placement());
 }
 
-bool WorkerBroker::fits(const Executor& executor, const WorkerTerms& terms) const {
-  const placement::Constraints& wanted = terms.constraints;
-  const bool reachable =
-      executor.host.boot_id == terms.boot_id || (terms.remote && !executor.lane_address.empty());
+bool WorkerBroker::fits(const Executor& executor, const placement::WorkerRequest& worker) const {
+  const bool reachable = executor.host.boot_id == worker.client_host.value() ||
+                         (!worker.client_host_only && !executor.lane_address.empty());
   if (!reachable) return false;
-  const auto host = capacity_.placement().host(placement::HostId(executor.host.boot_id));
-  if (!host) return false;
-  return (wanted.host.empty() || wanted.host == host->host.name) &&
-         (wanted.architecture.empty() || wanted.architecture == host->host.architecture) &&
-         (!wanted.kind || *wanted.kind == host->host.kind) &&
-         std::ranges::all_of(wanted.features, [&](const std::string& feature) {
-           return std::ranges::find(host->host.features, feature) != host->host.features.end();
-         });
+  const placement::Host* host =
+      capacity_.placement().description(placement::HostId(executor.host.boot_id));
+  return host != nullptr &&
+         placement::misfit_of({host->name, host->architecture, host->kind, host->features},
+                              worker) == placement::Reason::fits;
 }
 
 /// Nothing: it wants nothing, or new capacity would not help it.
-std::optional<WorkerDemand> WorkerBroker::demand_of(const Holder& holder) const {
+std::optional<placement::WorkerDemand> WorkerBroker::demand_of(const Holder& holder) const {
   if (holder.unmet() == 0 || holder.over_quota) return std::nullopt;
-  WorkerDemand demand{.workers = holder.unmet(),
-                      .alternatives = holder.terms.alternatives,
-                      .constraints = holder.terms.constraints,
-                      .lifetime = holder.terms.lifetime};
-  if (holder.terms.remote) return demand;
-  const auto own = capacity_.placement().host(placement::HostId(holder.terms.boot_id));
-  if (!own) return std::nullopt;  // nobody knows what its host is called
-  if (demand.constraints.host.empty()) demand.constraints.host = own->host.name;
+  placement::WorkerDemand demand{.workers = holder.unmet(), .worker = holder.worker};
+  placement::WorkerRequest& worker = demand.worker;
+  if (worker.client_host_only) {
+    const placement::Host* own = capacity_.placement().description(worker.client_host);
+    if (own == nullptr) return std::nullopt;  // nobody knows what its host is called
+    if (worker.host.empty()) worker.host = own->name;
+  }
+  // What a new host's executor can do nothing about makes no demand another one.
+  worker.client_host = {};
+  worker.client_host_only = false;
+  worker.watts_at_most.reset();
   return demand;
 }
 
-std::vector<WorkerDemand> WorkerBroker::demand() const {
-  std::vector<WorkerDemand> all;
+std::vector<placement::WorkerDemand> WorkerBroker::demand() const {
+  std::vector<placement::WorkerDemand> all;
   for (const auto& [id, holder] : holders_) {
     auto one = demand_of(holder);
     if (!one) continue;
-    const auto alike = std::ranges::find_if(all, [&](const WorkerDemand& known) {
-      return known.alternatives == one->alternatives && known.constraints == one->constraints &&
-             known.lifetime == one->lifetime;
-    });
+    const auto alike = std::ranges::find(all, one->worker, &placement::WorkerDemand::worker);
     if (alike == all.end())
       all.push_back(std::move(*one));
     else
@@ -191,17 +181,17 @@ std::vector<WorkerDemand> WorkerBroker::demand() const {
   return all;
 }
 
-std::size_t WorkerBroker::largest(const WorkerTerms& terms) const {
+std::size_t WorkerBroker::largest(const placement::WorkerRequest& worker) const {
   struct Counted {
     placement::CoreSet cores;
     placement::CoreSet gpus;
     std::vector<std::uint32_t> by_shape;  // workers, if all were so
     std::uint32_t most = 0;               // whatever GPUs there are
   };
-  const auto& shapes = terms.alternatives;
+  const auto& shapes = worker.alternatives;
   std::map<std::string, Counted> counted;  // by host: its executors may offer the same
   for (const auto& [id, executor] : hosts_.executors()) {
-    if (!fits(executor, terms)) continue;
+    if (!fits(executor, worker)) continue;
     Counted& host = counted[executor.host.boot_id];
     host.by_shape.resize(shapes.size());
     const placement::CoreSet cores = core_set(executor.host.cores);
@@ -249,16 +239,22 @@ std::optional<placement::Refusal> WorkerBroker::refusal_of(HolderId id) const {
   return explanation ? explanation->refusal : std::nullopt;
 }
 
-std::string WorkerBroker::note_refusal(LeaseId client_lease, const WorkerTerms& terms,
-                                       std::uint32_t workers, MonotonicTime now) {
-  const WorkerNeeds needs = needs_of(terms);
-  for (const auto where : {Capacity::Where::client_host, Capacity::Where::anywhere}) {
-    if (where == Capacity::Where::anywhere ? !terms.remote : terms.boot_id.empty()) continue;
-    note(client_lease, capacity_.try_out(needs, where, workers, now).id);
+std::string WorkerBroker::note_refusal(LeaseId client_lease, const ClientLeaseRequest& asked,
+                                       MonotonicTime now) {
+  capacity_.welcome(asked.tenant);
+  placement::Request request{
+      .tenant = tenant_of(asked.tenant), .workers = asked.at_least, .worker = asked.worker};
+  for (const bool client_host_only : {true, false}) {
+    request.worker.client_host_only = client_host_only;
+    if (client_host_only ? asked.worker.client_host.value().empty() : asked.worker.client_host_only)
+      continue;
+    note(client_lease, capacity_.try_out(request, now).id);
   }
+  request.worker = asked.worker;
   std::map<placement::Reason, std::size_t> counted;
-  const auto last = static_cast<std::uint32_t>(terms.alternatives.size() - 1);
-  for (const placement::HostReason& finding : consider(terms, now, last)) ++counted[finding.reason];
+  const auto last = static_cast<std::uint32_t>(asked.worker.alternatives.size() - 1);
+  for (const placement::HostReason& finding : consider(std::move(request), now, last))
+    ++counted[finding.reason];
   placement::Tally tally;
   for (const auto& [reason, grants] : counted) tally.counts.push_back({reason, grants});
   return placement::summary_of(tally);
@@ -280,18 +276,16 @@ Result<std::vector<placement::Explanation>> WorkerBroker::explain(uid_t tenant,
 }
 
 /// Of the holder's own host what holds for workers there, of others what holds anywhere.
-std::vector<placement::HostReason> WorkerBroker::consider(const WorkerTerms& terms,
+std::vector<placement::HostReason> WorkerBroker::consider(placement::Request request,
                                                           MonotonicTime now,
                                                           std::uint32_t alternative) const {
-  const auto findings = [&](Capacity::Where where) {
-    return capacity_.placement().consider(Capacity::request_of(needs_of(terms), where), alternative,
-                                          now);
-  };
-  auto near = findings(Capacity::Where::client_host);
-  if (!terms.remote) return near;
-  auto far = findings(Capacity::Where::anywhere);
+  const bool elsewhere_too = !std::exchange(request.worker.client_host_only, true);
+  auto near = capacity_.placement().consider(request, alternative, now);
+  if (!elsewhere_too) return near;
+  request.worker.client_host_only = false;
+  auto far = capacity_.placement().consider(request, alternative, now);
   for (std::size_t i = 0; i < far.size(); ++i)  // of the same grants, in the same order
-    if (far[i].host.value() == terms.boot_id) far[i] = std::move(near[i]);
+    if (far[i].host == request.worker.client_host) far[i] = std::move(near[i]);
   return far;
 }
 
@@ -302,14 +296,15 @@ unsigned WorkerBroker::held_by(HolderId id) const {
 
 /// Nothing is asked back that would not help: what is its owner's alone, or on another host than
 /// the only one that will do.
-WorkerBroker::Useful WorkerBroker::useful_workers(const WorkerTerms& terms, HolderId donor) const {
+WorkerBroker::Useful WorkerBroker::useful_workers(const Holder& poor, HolderId donor) const {
   Useful useful;
   std::set<ExecutorId> seen;
   for (const LeaseId id : leases_.of_holder(donor)) {
     const ExecutorId& where = leases_.find(id)->executor;
     if (!seen.insert(where).second) continue;
     const Executor* executor = hosts_.find(where);
-    if (executor != nullptr && fits(*executor, terms) && Capacity::serves(*executor, terms.tenant))
+    if (executor != nullptr && fits(*executor, poor.worker) &&
+        Capacity::serves(*executor, poor.tenant))
       useful.executors.push_back(where);
     else
       useful.all = false;
@@ -329,11 +324,10 @@ void WorkerBroker::ask_back(MonotonicTime now) {
     std::map<HolderId, Useful> useful;  // for this one; the same for each core that it misses
     const auto useful_of = [&](HolderId id) -> const Useful& {
       const auto known = useful.find(id);
-      return known != useful.end()
-                 ? known->second
-                 : useful.emplace(id, useful_workers(poor.terms, id)).first->second;
+      return known != useful.end() ? known->second
+                                   : useful.emplace(id, useful_workers(poor, id)).first->second;
     };
-    for (unsigned missing = poor.unmet() * poor.terms.cores_without_gpus(); missing > 0;
+    for (unsigned missing = poor.unmet() * cores_without_gpus(poor.worker); missing > 0;
          --missing) {
       if (incoming > 0) {  // cores that come free without our asking
         --incoming;

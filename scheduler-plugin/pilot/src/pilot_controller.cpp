@@ -28,9 +28,9 @@ void subtract(std::vector<WorkerDemand>& demand, std::vector<PilotRoom>& rooms,
   for (WorkerDemand& row : demand)
     for (PilotRoom& one : rooms) {
       const std::optional<MonotonicTime>& ends = one.pilot->ends;
-      if (row.lifetime.count() > 0 && ends && *ends - now < row.lifetime) continue;
-      if (!suits(row.host, *one.pilot, situation)) continue;
-      for (const WorkerSize& size : row.alternatives) {
+      if (row.worker.lifetime.count() > 0 && ends && *ends - now < row.worker.lifetime) continue;
+      if (!suits(row.worker, *one.pilot, situation)) continue;
+      for (const WorkerShape& size : row.worker.alternatives) {
         const std::uint32_t workers = std::min(row.workers, workers_in(one.room, size));
         take(one.room, size, workers);
         row.workers -= workers;
@@ -41,8 +41,8 @@ void subtract(std::vector<WorkerDemand>& demand, std::vector<PilotRoom>& rooms,
 /// The widest first: what is left holds narrow ones still.
 void sort_by_width(std::vector<WorkerDemand>& demand) {
   std::ranges::stable_sort(demand, [](const WorkerDemand& a, const WorkerDemand& b) {
-    const WorkerSize& left = a.alternatives.front();
-    const WorkerSize& right = b.alternatives.front();
+    const WorkerShape& left = a.worker.alternatives.front();
+    const WorkerShape& right = b.worker.alternatives.front();
     return std::tuple(left.gpus, left.cores, left.memory) >
            std::tuple(right.gpus, right.cores, right.memory);
   });
@@ -53,10 +53,10 @@ WorkerDemand workers_of(const Pilot& pilot) {
   const std::uint32_t width = std::clamp(pilot.widest_worker, 1U, pilot.cores_used);
   const std::uint32_t workers = (pilot.cores_used + width - 1) / width;
   return {.workers = workers,
-          .alternatives = {{.cores = width,
-                            .memory = {pilot.memory_used.value / workers},
-                            .gpus = (pilot.gpus_used + workers - 1) / workers,
-                            .gpu_model = pilot.gpu_model}}};
+          .worker = {.alternatives = {{.cores = width,
+                                       .memory = {pilot.memory_used.value / workers},
+                                       .gpus = (pilot.gpus_used + workers - 1) / workers,
+                                       .gpu_model = pilot.gpu_model}}}};
 }
 
 std::uint32_t count_workers(const std::vector<WorkerDemand>& demand) {
@@ -98,7 +98,7 @@ PilotController::PilotController(PilotOptions options)
 }
 
 /// Lengths in turn, so that whatever hole opens, one that waits may fit.
-seconds PilotController::next_length(seconds lifetime) {
+seconds PilotController::next_length(std::chrono::milliseconds lifetime) {
   for (std::size_t tried = 0; tried < lengths_.size(); ++tried) {
     const seconds length = lengths_[next_length_++ % lengths_.size()];
     if (lifetime.count() == 0 || lifetime + worker_margin <= length) return length;
@@ -118,14 +118,14 @@ bool PilotController::is_ending(MonotonicTime now, const Pilot& pilot) const {
 
 /// Nothing, or why no pilot would ever hold such a worker.
 std::optional<std::string> PilotController::why_never(const WorkerDemand& row,
-                                                      const WorkerSize& size,
+                                                      const WorkerShape& size,
                                                       const Situation& situation) const {
   if (size.cores > options_.most_cores)
     return fmt::format("a pilot has {} cores at most", options_.most_cores);
-  if (row.lifetime.count() > 0 && row.lifetime + worker_margin > options_.longest)
+  if (row.worker.lifetime.count() > 0 && row.worker.lifetime + worker_margin > options_.longest)
     return fmt::format("a pilot lasts {} s at most", options_.longest.count());
-  if (situation.nodes) return why_on_no_node(row.host, size, *situation.nodes);
-  if (!row.host.architecture.empty() || row.host.kind == "dpu")
+  if (situation.nodes) return why_on_no_node(row.worker, size, *situation.nodes);
+  if (!row.worker.architecture.empty() || row.worker.kind == HostKind::dpu)
     return "nobody tells what the nodes are like";
   return std::nullopt;
 }
@@ -137,13 +137,13 @@ std::vector<WorkerDemand> PilotController::servable(const Situation& situation) 
   for (const WorkerDemand& wanted : situation.demand) {
     WorkerDemand row = wanted;
     std::string why;
-    std::erase_if(row.alternatives, [&](const WorkerSize& size) {
+    std::erase_if(row.worker.alternatives, [&](const WorkerShape& size) {
       const auto reason = why_never(row, size, situation);
       if (reason) why = *reason;
       return reason.has_value();
     });
-    if (row.alternatives.empty())
-      hopeless_.push_back(to_string(wanted) + ": " + why);
+    if (row.worker.alternatives.empty())
+      hopeless_.push_back("workers of " + to_string(wanted.worker) + ": " + why);
     else
       servable.push_back(std::move(row));
   }
@@ -222,8 +222,8 @@ void PilotController::cancel_idle(MonotonicTime now, const Situation& situation,
   const auto is_needed = [&](const Pilot& pilot) {
     return !pilot.joined && gives_room(pilot) &&
            std::ranges::any_of(demand, [&](const WorkerDemand& row) {
-             return suits(row.host, pilot, situation) &&
-                    std::ranges::any_of(row.alternatives, [&](const WorkerSize& size) {
+             return suits(row.worker, pilot, situation) &&
+                    std::ranges::any_of(row.worker.alternatives, [&](const WorkerShape& size) {
                       return workers_in(whole_room(pilot), size) > 0;
                     });
            });
@@ -311,7 +311,7 @@ void PilotController::submit_to_holes(const Situation& situation, std::vector<Wo
   std::vector<Place> places = places_in_holes(situation, options_);
   std::size_t alternatives = 0;
   for (const WorkerDemand& row : left)
-    alternatives = std::max(alternatives, row.alternatives.size());
+    alternatives = std::max(alternatives, row.worker.alternatives.size());
   for (Place& place : places) {
     place.room.cores = std::min(place.room.cores, options_.most_cores);
     place.pilot.time = longest_mixed(place.lasts);
@@ -336,9 +336,9 @@ void PilotController::submit_to_wait(const Situation& situation, std::vector<Wor
     auto place =
         left[first].workers == 0 ? std::nullopt : place_to_wait(left[first], situation, options_);
     if (place) {
-      place->pilot.time = next_length(left[first].lifetime);
+      place->pilot.time = next_length(left[first].worker.lifetime);
       const std::uint32_t before = left[first].workers;
-      for (std::size_t number = 0; number < left[first].alternatives.size(); ++number)
+      for (std::size_t number = 0; number < left[first].worker.alternatives.size(); ++number)
         fill(*place, left, number);
       if (left[first].workers == before) place.reset();
     }

@@ -40,9 +40,13 @@ void reduce(Room& room, const Room& by) {
   room.gpus.resize(room.gpus.size() - std::min(room.gpus.size(), by.gpus.size()));
 }
 
+HostKind kind_with(std::uint32_t gpus) { return gpus > 0 ? HostKind::gpu : HostKind::cpu; }
+
 /// Who waits without a hole says what its node must be like, or which one it is.
-bool only_features(const HostWish& wish) {
-  return wish.host.empty() && wish.kind.empty() && wish.architecture.empty();
+bool only_features(const WorkerRequest& worker) {
+  return worker == WorkerRequest{.alternatives = worker.alternatives,
+                                 .features = worker.features,
+                                 .lifetime = worker.lifetime};
 }
 
 }  // namespace
@@ -67,11 +71,10 @@ Room free_room(const Pilot& pilot) {
   return room;
 }
 
-bool suits(const HostWish& wish, const Pilot& pilot, const Situation& situation) {
-  if (const Node* node = node_of(situation, pilot.node)) return suits(wish, *node);
-  return suits(
-      wish,
-      Node{.name = pilot.node, .kind = pilot.gpus > 0 ? "gpu" : "cpu", .features = pilot.features});
+bool suits(const WorkerRequest& worker, const Pilot& pilot, const Situation& situation) {
+  if (const Node* node = node_of(situation, pilot.node)) return suits(worker, *node);
+  return suits(worker,
+               Node{.name = pilot.node, .kind = kind_with(pilot.gpus), .features = pilot.features});
 }
 
 bool any_left(const std::vector<WorkerDemand>& demand) {
@@ -107,26 +110,27 @@ std::vector<Place> places_in_holes(const Situation& situation, const PilotOption
 
 std::optional<Place> place_to_wait(const WorkerDemand& demand, const Situation& situation,
                                    const PilotOptions& options) {
-  Place place{.pilot = {.features = demand.host.features, .for_hole = false}};
+  Place place{.pilot = {.features = demand.worker.features, .for_hole = false}};
   if (!situation.nodes) {
-    place.node = {.name = demand.host.host, .kind = "cpu", .features = demand.host.features};
+    place.node = {
+        .name = demand.worker.host, .kind = HostKind::cpu, .features = demand.worker.features};
     place.room = {.cores = options.most_cores};
-    for (const WorkerSize& size : demand.alternatives)
+    for (const WorkerShape& size : demand.worker.alternatives)
       if (size.gpus > 0) {
         place.room.gpus.assign(size.gpus, size.gpu_model);
-        place.node.kind = "gpu";
+        place.node.kind = HostKind::gpu;
         break;
       }
-    place.pilot.node = demand.host.host;
+    place.pilot.node = demand.worker.host;
     return place;
   }
   // As large as the largest of the nodes that will do.
   std::uint32_t most = 0;
-  for (const WorkerSize& size : demand.alternatives) {
+  for (const WorkerShape& size : demand.worker.alternatives) {
     for (const Node& node : *situation.nodes) {
       Room room = room_of(node);
       room.cores = std::min(room.cores, options.most_cores);
-      const std::uint32_t workers = suits(demand.host, node) ? workers_in(room, size) : 0;
+      const std::uint32_t workers = suits(demand.worker, node) ? workers_in(room, size) : 0;
       if (workers <= most) continue;
       most = workers;
       place.node = node;
@@ -135,8 +139,8 @@ std::optional<Place> place_to_wait(const WorkerDemand& demand, const Situation& 
     if (most > 0) break;
   }
   if (most == 0) return std::nullopt;
-  if (only_features(demand.host)) {
-    place.node = {.name = {}, .features = demand.host.features};  // nobody knows which it will be
+  if (only_features(demand.worker)) {
+    place.node = {.name = {}, .features = demand.worker.features};  // nobody knows which it will be
   } else {
     place.pilot.node = place.node.name;
   }
@@ -146,10 +150,11 @@ std::optional<Place> place_to_wait(const WorkerDemand& demand, const Situation& 
 void fill(Place& place, std::vector<WorkerDemand>& demand, std::size_t number) {
   SubmitPilot& pilot = place.pilot;
   for (WorkerDemand& row : demand) {
-    if (row.workers == 0 || number >= row.alternatives.size()) continue;
-    if (!suits(row.host, place.node)) continue;
-    if (row.lifetime.count() > 0 && row.lifetime + worker_margin > pilot.time) continue;
-    const WorkerSize& size = row.alternatives[number];
+    if (row.workers == 0 || number >= row.worker.alternatives.size()) continue;
+    if (!suits(row.worker, place.node)) continue;
+    if (row.worker.lifetime.count() > 0 && row.worker.lifetime + worker_margin > pilot.time)
+      continue;
+    const WorkerShape& size = row.worker.alternatives[number];
     if (pilot.gpus > 0 && size.gpus > 0 && size.gpu_model != pilot.gpu_model) continue;
     const std::uint32_t workers = std::min(row.workers, workers_in(place.room, size));
     if (workers == 0) continue;

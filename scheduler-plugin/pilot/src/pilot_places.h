@@ -41,7 +41,8 @@ void round_up(Place& place, const PilotOptions& options);
 [[nodiscard]] Room whole_room(const Pilot& pilot);
 [[nodiscard]] Room free_room(const Pilot& pilot);
 /// Whether workers that want such a host could be in the pilot, as far as is known.
-[[nodiscard]] bool suits(const HostWish& wish, const Pilot& pilot, const Situation& situation);
+[[nodiscard]] bool suits(const WorkerRequest& worker, const Pilot& pilot,
+                         const Situation& situation);
 [[nodiscard]] bool any_left(const std::vector<WorkerDemand>& demand);
 
 }  // namespace orchid::pilot

@@ -4,68 +4,6 @@
 
 namespace orchid::placement {
 
-std::string_view to_string(HostKind kind) {
-  switch (kind) {
-    case HostKind::cpu:
-      return "cpu";
-    case HostKind::gpu:
-      return "gpu";
-    case HostKind::dpu:
-      return "dpu";
-  }
-  return "cpu";
-}
-
-std::string_view to_string(Reason reason) {
-  switch (reason) {
-    case Reason::fits:
-      return "fits";
-    case Reason::no_grant:
-      return "nothing granted";
-    case Reason::host_lost:
-      return "host does not answer";
-    case Reason::drained:
-      return "drained";
-    case Reason::job_not_running:
-      return "its job is not running";
-    case Reason::grant_draining:
-      return "ends soon";
-    case Reason::grant_silent:
-      return "its executor does not answer";
-    case Reason::unreachable:
-      return "reached from its own host only";
-    case Reason::other_host:
-      return "another host";
-    case Reason::owner_only:
-      return "owner only";
-    case Reason::wrong_architecture:
-      return "wrong architecture";
-    case Reason::wrong_kind:
-      return "wrong kind of host";
-    case Reason::lacks_feature:
-      return "lacks a feature";
-    case Reason::wrong_gpu_model:
-      return "wrong GPU model";
-    case Reason::too_few_cores:
-      return "too few cores free";
-    case Reason::too_few_gpus:
-      return "too few GPUs free";
-    case Reason::ends_too_soon:
-      return "grant ends too soon";
-    case Reason::too_little_memory:
-      return "too little memory free";
-    case Reason::too_much_power:
-      return "draws too much power";
-    case Reason::power_unknown:
-      return "power unknown";
-    case Reason::declined_by_policy:
-      return "declined by the policy";
-    case Reason::not_examined:
-      return "not looked at one by one";
-  }
-  return "unknown";
-}
-
 namespace {
 
 std::string seconds_text(std::uint64_t milliseconds) {
@@ -95,15 +33,6 @@ std::string detail_of(const HostReason& finding) {
 
 }  // namespace
 
-std::string to_string(const WorkerShape& shape) {
-  std::string text = fmt::format("{} core{}", shape.cores, shape.cores == 1 ? "" : "s");
-  if (shape.gpus > 0)
-    text += fmt::format(", {} GPU{}{}{}", shape.gpus, shape.gpus == 1 ? "" : "s",
-                        shape.gpu_model.empty() ? "" : " ", shape.gpu_model);
-  if (shape.memory.value > 0) text += ", " + to_string(shape.memory);
-  return text;
-}
-
 std::string to_string(const HostReason& finding) {
   const std::string detail = detail_of(finding);
   std::string text = finding.host_name + ": ";
@@ -130,11 +59,12 @@ std::string to_string(const Explanation& explanation) {
   if (explanation.refusal) text += "refused: " + explanation.refusal->message + "\n";
   for (const HostReason& chosen : explanation.chosen) text += "  on " + to_string(chosen) + "\n";
   for (const Tally& tally : explanation.tallies) {
-    const bool known = tally.alternative < explanation.request.alternatives.size();
-    text += fmt::format(
-        "  alternative {} ({}): {}\n", tally.alternative + 1,
-        known ? to_string(explanation.request.alternatives[tally.alternative]) : std::string(),
-        summary_of(tally));
+    const bool known = tally.alternative < explanation.request.worker.alternatives.size();
+    text +=
+        fmt::format("  alternative {} ({}): {}\n", tally.alternative + 1,
+                    known ? to_string(explanation.request.worker.alternatives[tally.alternative])
+                          : std::string(),
+                    summary_of(tally));
     for (const HostReason& example : tally.examples) text += "    not " + to_string(example) + "\n";
   }
   return text;

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "placement/explanation.h"
 #include "placement/grant.h"
+#include "placement/reason.h"
 
 namespace orchid::placement {
 

@@ -8,18 +8,19 @@ namespace orchid::placement {
 
 Needs needs_of(const Book& book, const Request& request, const WorkerShape& shape,
                MonotonicTime now) {
-  const Constraints& wanted = request.constraints;
+  const WorkerRequest& wanted = request.worker;
   Needs needs{.tenant = request.tenant,
               .cores = shape.cores,
               .memory = shape.memory,
               .gpus = shape.gpus,
               .kind = wanted.kind,
               .now = now,
-              .watts_at_most = request.watts_at_most,
-              .one_host = !wanted.host.empty() || wanted.client_host};
+              .watts_at_most = wanted.watts_at_most,
+              .one_host = !wanted.host.empty() || wanted.client_host_only,
+              .request = &wanted};
   // A grant whose end is now has ended, also for a request that does not say how long it needs.
   const auto lifetime =
-      std::max<std::chrono::nanoseconds>(request.lifetime, std::chrono::nanoseconds(1));
+      std::max<std::chrono::nanoseconds>(wanted.lifetime, std::chrono::nanoseconds(1));
   needs.until = no_end - now <= lifetime ? no_end : now + lifetime;
   if (!shape.gpu_model.empty() && shape.gpus > 0) needs.model = book.models().find(shape.gpu_model);
   if (!wanted.architecture.empty())
@@ -32,11 +33,11 @@ Needs needs_of(const Book& book, const Request& request, const WorkerShape& shap
       needs.features.insert(number);
   }
   if (!wanted.host.empty()) needs.host = book.host_named(wanted.host).value_or(Names::unknown);
-  if (wanted.client_host) {
-    const HostNumber client = book.find_host(request.client).value_or(Names::unknown);
+  if (wanted.client_host_only) {
+    const HostNumber client = book.find_host(wanted.client_host).value_or(Names::unknown);
     needs.host = wanted.host.empty() || needs.host == client ? client : Names::unknown;
   }
-  needs.on_client_host = needs.one_host && book.find_host(request.client) == needs.host;
+  needs.on_client_host = needs.one_host && book.find_host(wanted.client_host) == needs.host;
   return needs;
 }
 
@@ -63,9 +64,13 @@ Reason room_misfit(const Book& book, const Slot& slot, const Needs& needs) {
     if (needs.model && book.gpus_of_model(slot, *needs.model).size() < needs.gpus)
       return Reason::wrong_gpu_model;
   }
+  const HostEntry& host = book.host(slot.host);
+  if (const Reason reason = name_misfit(host.description.name, *needs.request);
+      reason != Reason::fits)
+    return reason;
   if (slot.grant.until < needs.until) return Reason::ends_too_soon;
   if (slot.memory_free < needs.memory) return Reason::too_little_memory;
-  return power_misfit(book.host(slot.host), needs);
+  return power_misfit(host, needs);
 }
 
 Reason misfit(const Book& book, const Slot& slot, const Needs& needs) {

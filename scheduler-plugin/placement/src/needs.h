@@ -26,8 +26,9 @@ struct Needs {
   MonotonicTime until;  // the grant must last so long
   std::optional<double> watts_at_most;
   bool one_host = false;
-  HostNumber host = ~HostNumber{0};  // if `one_host`: that one; Names::unknown: there is none
-  bool on_client_host = false;       // `host` is the client's
+  HostNumber host = ~HostNumber{0};        // if `one_host`: that one; Names::unknown: there is none
+  bool on_client_host = false;             // `host` is the client's
+  const WorkerRequest* request = nullptr;  // borrowed: what is looked at host by host
 };
 
 class Book;

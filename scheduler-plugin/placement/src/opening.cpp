@@ -17,7 +17,7 @@ constexpr std::size_t examples_before_another = 1;  // alternative, which may we
 }  // namespace
 
 Opening::Opening(const Options& options)
-    : options_(options), exhausted_(options.request.alternatives.size()) {
+    : options_(options), exhausted_(options.request.worker.alternatives.size()) {
   explanation_.id = options.id;
   explanation_.decided = options.now;
   explanation_.request = options.request;
@@ -35,8 +35,8 @@ std::optional<Refusal> Opening::fault() const {
   if (request.at_least > request.workers)
     return wrong(
         fmt::format("at least {} of {} workers cannot be", request.at_least, request.workers));
-  if (request.alternatives.empty()) return wrong("say what a worker needs");
-  for (const WorkerShape& shape : request.alternatives)
+  if (request.worker.alternatives.empty()) return wrong("say what a worker needs");
+  for (const WorkerShape& shape : request.worker.alternatives)
     if (shape.cores == 0) return wrong("a worker has at least one core");
   return std::nullopt;
 }
@@ -46,7 +46,7 @@ Decision Opening::decide() {
   if (auto wrong = fault()) return refuse(std::move(*wrong));
   if (auto over = options_.tenants.over_quota(request.tenant, {.leases = 1}))
     return refuse({.code = ErrorCode::quota, .message = "the tenant's quota: " + *over});
-  for (const WorkerShape& shape : request.alternatives)
+  for (const WorkerShape& shape : request.worker.alternatives)
     needs_.push_back(needs_of(options_.book, request, shape, options_.now));
   std::uint32_t placed = 0;
   while (placed < request.workers && place_worker()) ++placed;
@@ -81,7 +81,7 @@ bool Opening::try_alternative(std::uint32_t number) {
   Search search({.book = options_.book,
                  .policy = options_.policy,
                  .request = request,
-                 .shape = request.alternatives[number],
+                 .shape = request.worker.alternatives[number],
                  .needs = needs,
                  .placed = by_host_});
   const auto slot = search.run();

@@ -246,9 +246,9 @@ bool Placement::remembers(DecisionId id) const { return state_->log.find(id) != 
 
 std::vector<HostReason> Placement::consider(const Request& request, std::uint32_t alternative,
                                             MonotonicTime now) const {
-  if (alternative >= request.alternatives.size()) return {};
+  if (alternative >= request.worker.alternatives.size()) return {};
   const Book& book = state_->book;
-  return all_findings(book, needs_of(book, request, request.alternatives[alternative], now));
+  return all_findings(book, needs_of(book, request, request.worker.alternatives[alternative], now));
 }
 
 std::optional<Placement::HostView> Placement::host(const HostId& id) const {

@@ -26,7 +26,7 @@ class LibraryPolicy final : public Policy {
         .cores = shape.cores,
         .gpus = shape.gpus,
         .memory = shape.memory.value,
-        .lifetime_ms = static_cast<std::uint64_t>(request.lifetime.count())};
+        .lifetime_ms = static_cast<std::uint64_t>(request.worker.lifetime.count())};
     const orchid_placement_candidate offered{
         .host = candidate.host.name.c_str(),
         .architecture = candidate.host.architecture.c_str(),

@@ -102,13 +102,16 @@ bool Search::offer_host(HostNumber number, std::optional<std::uint32_t> near_ran
 
 /// True: they are enough. Otherwise the best of them still takes part.
 bool Search::offer_near_hosts() {
+  const WorkerRequest& wanted = options_.request.worker;
   std::uint32_t rank = 0;
-  for (const HostId& id : options_.request.near) {
+  const auto offer_next = [&](const HostId& id) {
     const auto host = options_.book.find_host(id);
-    if (host && offer_host(*host, rank)) return true;
+    const bool is_enough = host && offer_host(*host, rank);
     ++rank;
-  }
-  return false;
+    return is_enough;
+  };
+  if (!wanted.client_host.value().empty() && offer_next(wanted.client_host)) return true;
+  return std::ranges::any_of(wanted.near, offer_next);
 }
 
 Candidate Search::candidate_of(const Slot& slot, std::optional<std::uint32_t> near_rank) const {

@@ -20,14 +20,15 @@ MAY_INCLUDE = {
     "gateway/door": ["libs/foundation", "libs/protocol", "libs/transport", "libs/sandbox"],
     "executor": ["libs/foundation", "libs/processes", "libs/protocol", "libs/transport", "libs/module", "libs/function_abi", "libs/sandbox"],
     "scheduler-plugin/slurm": ["libs/foundation", "libs/protocol"],
-    "scheduler-plugin/pilot": ["libs/foundation", "libs/processes", "libs/protocol"],
+    "scheduler-plugin/pilot": ["libs/foundation", "libs/processes", "libs/protocol", "scheduler-plugin/placement"],
     "scheduler-plugin/share": ["libs/foundation", "libs/processes", "libs/protocol", "scheduler-plugin/pilot"],
     # Slurm's numbers of cores become the machine's by the machine's topology.
     "scheduler-plugin/site": ["libs/foundation", "libs/processes", "libs/protocol", "scheduler-plugin/pilot", "scheduler-plugin/share", "executor/topology"],
     "executor/topology": ["libs/foundation"],
     "scheduler-plugin/spank": ["scheduler-plugin/share"],
     "sdk": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module", "libs/function_abi"],
-    "cli": ["libs/foundation", "libs/processes", "libs/protocol", "libs/module", "sdk", "scheduler-plugin/pilot", "scheduler-plugin/share", "executor/topology"],
+    "cli": ["libs/foundation", "libs/processes", "libs/protocol", "libs/module", "sdk", "scheduler-plugin/pilot", "scheduler-plugin/placement",
+            "scheduler-plugin/share", "executor/topology"],
     "functions": ["libs/function_abi"],
     # A program that calls a function stands beside it, and is a user of the SDK like any other. What becomes bitcode is not in there.
     "functions/blackscholes/offload": ["libs/function_abi", "sdk"],

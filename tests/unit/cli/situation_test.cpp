@@ -9,6 +9,7 @@ namespace orchid::cli {
 namespace {
 
 using nlohmann::json;
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr MonotonicTime now{seconds(1'000)};
@@ -43,7 +44,8 @@ TEST_CASE("a pilot has joined when an executor of its job is there, and is used 
       {}, now);
   REQUIRE(situation.demand.size() == 1);  // an older gateway tells only the cores
   CHECK(situation.demand[0].workers == 5);
-  CHECK(situation.demand[0].alternatives == std::vector<pilot::WorkerSize>{{.cores = 1}});
+  CHECK(situation.demand[0].worker.alternatives ==
+        std::vector<placement::WorkerShape>{{.cores = 1}});
   REQUIRE(situation.pilots.size() == 3);
   const auto& joined = situation.pilots[0];
   CHECK(joined.joined);
@@ -142,14 +144,17 @@ TEST_CASE("what is wanted is told with what it needs") {
                     {"lifetime_ms", 1'500}}});
   const auto situation = situation_of(hosts, {}, {}, now);
   REQUIRE(situation.demand.size() == 1);
-  const pilot::WorkerDemand& row = situation.demand[0];
+  const placement::WorkerDemand& row = situation.demand[0];
   CHECK(row.workers == 2);
-  REQUIRE(row.alternatives.size() == 2);
-  CHECK(row.alternatives[0] ==
-        pilot::WorkerSize{.cores = 1, .memory = 1_GiB, .gpus = 1, .gpu_model = "a100"});
-  CHECK(row.alternatives[1].cores == 4);
-  CHECK(row.host == pilot::HostWish{.kind = "gpu", .features = {"fast"}});
-  CHECK(row.lifetime == seconds(2));
+  REQUIRE(row.worker.alternatives.size() == 2);
+  CHECK(row.worker.alternatives[0] ==
+        placement::WorkerShape{.cores = 1, .memory = 1_GiB, .gpus = 1, .gpu_model = "a100"});
+  CHECK(row.worker.alternatives[1].cores == 4);
+  CHECK(row.worker.kind == placement::HostKind::gpu);
+  CHECK(row.worker.features == std::vector<std::string>{"fast"});
+  CHECK(row.worker.host.empty());
+  CHECK(row.worker.architecture.empty());
+  CHECK(row.worker.lifetime == milliseconds(1'500));
 }
 
 TEST_CASE("nodes and holes have memory and GPUs, and a pilot what its executor says") {

@@ -291,10 +291,10 @@ class ClientsHistory {
   }
   void open() {
     const std::uint32_t workers = 1 + random_() % 3;
-    ClientLeaseRequest request{.terms = {.tenant = {tenant, "u"},
-                                         .alternatives = alternatives(),
-                                         .boot_id = "host-0",
-                                         .remote = random_() % 2 == 0},
+    ClientLeaseRequest request{.tenant = {tenant, "u"},
+                               .worker = {.alternatives = alternatives(),
+                                          .client_host = placement::HostId("host-0"),
+                                          .client_host_only = random_() % 2 != 0},
                                .workers = workers,
                                .at_least = 1 + static_cast<std::uint32_t>(random_()) % workers,
                                .duration = seconds(1 + random_() % 30),

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "deliver.h"
+#include "worker_requests.h"
 
 namespace orchid::gateway {
 namespace {
@@ -22,6 +23,7 @@ struct ClientsWorld {
   std::vector<ControlMessage> sent;
   std::vector<Result<ClientLeaseView>> answers;
   bool answering = true;
+  bool elsewhere_too = false;  // else its clients want workers of this host alone
 
   void join(const std::string& name, std::uint32_t cores, std::vector<LeaseHeld> held = {},
             const std::string& boot_id = "here") {
@@ -57,9 +59,11 @@ struct ClientsWorld {
     deliver(broker, ExecutorId(executor), message, now);
     perform();
   }
+  /// For a client of this host.
   void open(ClientLeaseRequest request) {
-    request.terms.tenant = {ada, "ada"};
-    if (request.terms.boot_id.empty()) request.terms.boot_id = "here";
+    request.tenant = {ada, "ada"};
+    request.worker.client_host = placement::HostId("here");
+    request.worker.client_host_only = !elsewhere_too;
     clients.open(std::move(request), now,
                  [this](Result<ClientLeaseView> view) { answers.push_back(std::move(view)); });
     perform();
@@ -106,9 +110,9 @@ TEST_CASE("what can never be met is refused at once, and says how much there is"
   CHECK(world.answers.at(0).error().code == ErrorCode::no_capacity);
   CHECK(world.answers[0].error().message.find("no executor") != std::string::npos);
   world.join("e1", 4);
-  world.open({.terms = {.alternatives = {{.cores = 3}}}, .workers = 2, .at_least = 2});
+  world.open({.worker = {.alternatives = {{.cores = 3}}}, .workers = 2, .at_least = 2});
   CHECK(world.answers.at(1).error().message.find("room for 1 such workers") != std::string::npos);
-  world.open({.terms = {.constraints = {.host = "other"}}, .workers = 1});
+  world.open({.worker = {.host = "other"}, .workers = 1});
   CHECK(world.answers.at(2).error().code == ErrorCode::no_capacity);
   world.open({.workers = 2, .at_least = 3});
   CHECK(world.answers.at(3).error().code == ErrorCode::bad_request);
@@ -152,7 +156,8 @@ TEST_CASE("a lease may span hosts that have an address") {
   ClientsWorld world;
   world.join("e1", 2);
   world.join("e2", 4, {}, "far");
-  const auto lease = world.opened({.terms = {.remote = true}, .workers = 6, .at_least = 6});
+  world.elsewhere_too = true;
+  const auto lease = world.opened({.workers = 6, .at_least = 6});
   unsigned far = 0;
   for (const WorkerGrant& grant : lease.workers)
     if (grant.boot_id == "far") {
@@ -168,8 +173,7 @@ TEST_CASE("a user's quota counts the workers of all his leases") {
   ClientLeases limited(world.broker, 3);
   std::vector<Result<ClientLeaseView>> answers;
   const auto open = [&](std::uint32_t workers) {
-    limited.open({.terms = {.tenant = {ada, "ada"}, .boot_id = "here"}, .workers = workers},
-                 world.now,
+    limited.open({.tenant = {ada, "ada"}, .worker = on_host("here"), .workers = workers}, world.now,
                  [&](Result<ClientLeaseView> view) { answers.push_back(std::move(view)); });
   };
   open(2);
@@ -238,13 +242,13 @@ TEST_CASE("what could be leased at most counts each core of a host once") {
   ClientsWorld world;
   world.join("e1", 2);
   world.join("e2", 3);  // 0, 1 and another
-  CHECK(world.broker.largest({.boot_id = "here"}) == 3);
+  CHECK(world.broker.largest(on_host("here")) == 3);
   Executor apart{.id = ExecutorId("e3"), .owner = {}, .host = {.boot_id = "here"}};
   apart.host.cores = {7};
   apart.lane_socket = "/run/e3";
   world.broker.executor_joined(apart, {}, world.now);
-  CHECK(world.broker.largest({.boot_id = "here"}) == 4);
-  CHECK(world.broker.largest({.alternatives = {{.cores = 2}}, .boot_id = "here"}) == 1);
+  CHECK(world.broker.largest(on_host("here")) == 4);
+  CHECK(world.broker.largest(on_host("here", {{.cores = 2}})) == 1);
 }
 
 TEST_CASE("a worker gets the best alternative that there is, wherever that is") {
@@ -258,8 +262,9 @@ TEST_CASE("a worker gets the best alternative that there is, wherever that is") 
   far.host.cores = {0, 1};
   far.host.gpus = {{.index = 3, .model = "a100"}};
   world.broker.executor_joined(far, {}, world.now);
+  world.elsewhere_too = true;
   const ClientLeaseRequest either{
-      .terms = {.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 4}}, .remote = true}};
+      .worker = {.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 4}}}};
   const auto first = world.opened(either);
   REQUIRE(first.workers.size() == 1);
   CHECK(first.workers[0].boot_id == "far");
@@ -278,12 +283,12 @@ TEST_CASE("a worker gets the best alternative that there is, wherever that is") 
   CHECK(world.opened(either).workers.at(0).gpus == CoreList{3});
 
   world.answers.clear();
-  world.open({.terms = {.alternatives = {{.gpus = 2}}, .remote = true}});
+  world.open({.worker = {.alternatives = {{.gpus = 2}}}});
   REQUIRE(world.answers.size() == 1);
   CHECK(world.answers[0].error().code == ErrorCode::no_capacity);
   CHECK(world.answers[0].error().message.find("2 too few GPUs free") != std::string::npos);
   world.answers.clear();
-  world.open({.terms = {.alternatives = {{.gpus = 1, .gpu_model = "h100"}}, .remote = true}});
+  world.open({.worker = {.alternatives = {{.gpus = 1, .gpu_model = "h100"}}}});
   REQUIRE(world.answers.size() == 1);
   CHECK_FALSE(world.answers[0].has_value());
   CHECK_FALSE(world.broker.capacity().placement().audit().has_value());
@@ -306,19 +311,18 @@ TEST_CASE("a GPU of an executor that has gone is there when the next one offers 
   world.say("e1", GrantChanged{.cores = {}, .draining = true});
   world.broker.executor_lost(ExecutorId("e1"), world.now);
   join("e2", 2);
-  const WorkerTerms either{.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 2}},
-                           .boot_id = "here"};
-  CHECK(world.broker.largest({.alternatives = {{.gpus = 1}}, .boot_id = "here"}) == 1);
-  CHECK(world.broker.largest({.alternatives = {{.gpus = 2}}, .boot_id = "here"}) == 0);
+  const auto either = on_host("here", {{.cores = 1, .gpus = 1}, {.cores = 2}});
+  CHECK(world.broker.largest(on_host("here", {{.gpus = 1}})) == 1);
+  CHECK(world.broker.largest(on_host("here", {{.gpus = 2}})) == 0);
   CHECK(world.broker.largest(either) == 2);  // at most: it is no promise
-  CHECK(world.opened({.terms = {.alternatives = {{.gpus = 1}}}}).workers.at(0).executor ==
+  CHECK(world.opened({.worker = {.alternatives = {{.gpus = 1}}}}).workers.at(0).executor ==
         ExecutorId("e2"));
 }
 
 TEST_CASE("a lease that is refused at once can be explained") {
   ClientsWorld world;
   world.join("e1", 4);
-  world.open({.terms = {.alternatives = {{.cores = 5}}}});
+  world.open({.worker = {.alternatives = {{.cores = 5}}}});
   REQUIRE(world.answers.size() == 1);
   const std::string& message = world.answers[0].error().message;
   const auto id = message.find("l-2-");
@@ -344,9 +348,8 @@ TEST_CASE("a tenant's quota speaks at once when it can never be kept, and else a
   broker.executor_joined(executor, {}, now);
   std::vector<Result<ClientLeaseView>> answers;
   const auto open = [&](std::string name, std::uint32_t uid, std::uint32_t cores) {
-    clients.open({.terms = {.tenant = {uid, std::move(name)},
-                            .alternatives = {{.cores = cores}},
-                            .boot_id = "here"},
+    clients.open({.tenant = {uid, std::move(name)},
+                  .worker = on_host("here", {{.cores = cores}}),
                   .within = seconds(1)},
                  now, [&](Result<ClientLeaseView> view) { answers.push_back(std::move(view)); });
   };
@@ -384,9 +387,10 @@ TEST_CASE("a gateway that starts anew learns which GPUs are leased") {
   REQUIRE(adopted.has_value());
   CHECK(adopted->workers.at(0).gpus == CoreList{1});
   CHECK(adopted->workers[0].gpu_model == "a100");
-  CHECK(world.opened({.terms = {.alternatives = {{.gpus = 1}}}}).workers.at(0).gpus == CoreList{0});
+  CHECK(world.opened({.worker = {.alternatives = {{.gpus = 1}}}}).workers.at(0).gpus ==
+        CoreList{0});
   world.answers.clear();
-  world.open({.terms = {.alternatives = {{.gpus = 1}}}, .within = seconds(0)});
+  world.open({.worker = {.alternatives = {{.gpus = 1}}}, .within = seconds(0)});
   world.pass(seconds(1));
   REQUIRE(world.answers.size() == 1);
   CHECK(world.answers[0].error().message.find("GPUs") != std::string::npos);

@@ -11,6 +11,7 @@
 #include "clusters/clusters.h"
 #include "clusters/configured_sources.h"
 #include "clusters/source_conversation.h"
+#include "worker_requests.h"
 
 namespace orchid::gateway {
 namespace {
@@ -239,12 +240,11 @@ TEST_CASE("a share has a place for its owner's functions, and for nobody else's"
   hosts.join(share);
   Capacity capacity(hosts, {});
   CHECK(capacity.refresh("boot", start).empty());
-  WorkerNeeds needs{.tenant = {.uid = 1001, .name = "eve"},
-                    .alternatives = {{.memory = 1_GiB}},
-                    .boot_id = "boot"};
-  CHECK_FALSE(capacity.place(needs, Capacity::Where::client_host, start).placed());
-  needs.tenant = {.uid = 1000, .name = "ada"};
-  CHECK(capacity.place(needs, Capacity::Where::client_host, start).placed());
+  placement::Request request{.tenant = placement::TenantId(1001),
+                             .worker = on_host("boot", {{.memory = 1_GiB}})};
+  CHECK_FALSE(capacity.place(request, start).placed());
+  request.tenant = placement::TenantId(1000);
+  CHECK(capacity.place(request, start).placed());
 }
 
 TEST_CASE("an exclusive job has all of its node, with all threads of its cores") {
@@ -292,8 +292,8 @@ TEST_CASE("what a batch system gives to a job is taken from the local source, an
   hosts.join(local);
   Capacity capacity(hosts, {.knowledge = &knowledge});
   CHECK(capacity.refresh("boot", start).empty());
-  const WorkerNeeds needs{.alternatives = {{.cores = 4, .memory = 1_GiB}}, .boot_id = "boot"};
-  const auto placed = capacity.place(needs, Capacity::Where::client_host, start);
+  const placement::Request request{.worker = on_host("boot", {{.cores = 4, .memory = 1_GiB}})};
+  const auto placed = capacity.place(request, start);
   REQUIRE(placed.placed());
   SourceNode gpu_node = node("n1", 4);
   gpu_node.kind = SourceNodeKind::gpu;
@@ -308,10 +308,10 @@ TEST_CASE("what a batch system gives to a job is taken from the local source, an
   CHECK(host->host.kind == placement::HostKind::gpu);
   CHECK(host->host.features == std::vector<std::string>{"fast"});
   CHECK(host->host.gpus.at(0).index == 1);
-  CHECK_FALSE(capacity.place(needs, Capacity::Where::client_host, start).placed());
+  CHECK_FALSE(capacity.place(request, start).placed());
   knowledge.cluster = KnownCluster({gpu_node}, {});
   CHECK(capacity.refresh_facts({"boot"}, start).empty());
-  CHECK(capacity.place(needs, Capacity::Where::client_host, start).placed());
+  CHECK(capacity.place(request, start).placed());
   CHECK_FALSE(capacity.placement().audit().has_value());
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/host_report.h"
+#include "worker_requests.h"
 
 namespace orchid::gateway {
 namespace {
@@ -124,11 +125,7 @@ TEST_CASE("the hosts report names hosts, their executors and what is leased") {
   Capacity capacity(book, {});
   CHECK(capacity.refresh("boot1", MonotonicTime{}).empty());
   LeaseBook leases(1, book, capacity);
-  REQUIRE(leases
-              .open({.holder = HolderId(1),
-                     .needs = {.boot_id = "boot1"},
-                     .where = Capacity::Where::client_host},
-                    MonotonicTime{})
+  REQUIRE(leases.open({.holder = HolderId(1)}, {.worker = on_host("boot1")}, MonotonicTime{})
               .lease.has_value());
   const auto json = hosts_json(book, leases, capacity, {}, std::nullopt, MonotonicTime{});
   REQUIRE(json.size() == 1);
@@ -160,7 +157,7 @@ TEST_CASE("a grant that is for its owner takes nobody else's workers") {
   Capacity capacity(book, {});
   CHECK(capacity.refresh("boot1", MonotonicTime{}).empty());
   const auto place = [&](std::uint32_t uid) {
-    return capacity.place({.tenant = {uid, ""}, .boot_id = "boot1"}, Capacity::Where::client_host,
+    return capacity.place({.tenant = placement::TenantId(uid), .worker = on_host("boot1")},
                           MonotonicTime{});
   };
   CHECK(place(1001).refusal.has_value());

@@ -24,15 +24,16 @@ TEST_CASE("an empty request asks for one worker for a minute") {
   REQUIRE(request.has_value());
   CHECK(request->workers == 1);
   CHECK(request->at_least == 1);
-  CHECK(request->terms.alternatives == std::vector<placement::WorkerShape>{{.cores = 1}});
+  CHECK(request->worker.alternatives == std::vector<placement::WorkerShape>{{.cores = 1}});
   CHECK(request->wait == WaitMode::adaptive);
   CHECK(request->duration == seconds(60));
   CHECK(request->within == seconds(10));
-  CHECK(request->terms.remote);
+  CHECK_FALSE(request->worker.client_host_only);
 }
 
 TEST_CASE("a client may ask for workers of its own host alone") {
-  CHECK_FALSE(parse_lease_request(as_bytes(R"({"boot_id":"b","remote":false})"))->terms.remote);
+  CHECK(
+      parse_lease_request(as_bytes(R"({"boot_id":"b","remote":false})"))->worker.client_host_only);
   CHECK(fault_of(R"({"remote":"no"})") == "'remote' must be true or false");
 }
 
@@ -45,18 +46,18 @@ TEST_CASE("every field of a request is taken over") {
   REQUIRE_MESSAGE(request.has_value(), (request ? "" : request.error().message));
   CHECK(request->workers == 4);
   CHECK(request->at_least == 2);
-  CHECK(request->terms.alternatives ==
+  CHECK(request->worker.alternatives ==
         std::vector<placement::WorkerShape>{{.cores = 3, .memory = 1_MiB}});
   CHECK(request->wait == WaitMode::hot);
   CHECK(request->duration == seconds(5));
   CHECK(request->within == milliseconds(0));
-  CHECK(request->terms.boot_id == "b");
-  CHECK(request->terms.constraints.host == "n1");
-  CHECK(request->terms.constraints.architecture == "aarch64");
-  CHECK(request->terms.constraints.kind == placement::HostKind::dpu);
-  CHECK(request->terms.constraints.features == std::vector<std::string>{"fast", "near"});
-  CHECK(request->terms.lifetime == seconds(90));
-  CHECK(request->terms.watts_at_most == 350.5);
+  CHECK(request->worker.client_host == placement::HostId("b"));
+  CHECK(request->worker.host == "n1");
+  CHECK(request->worker.architecture == "aarch64");
+  CHECK(request->worker.kind == placement::HostKind::dpu);
+  CHECK(request->worker.features == std::vector<std::string>{"fast", "near"});
+  CHECK(request->worker.lifetime == seconds(90));
+  CHECK(request->worker.watts_at_most == 350.5);
 }
 
 TEST_CASE("all workers are asked for unless fewer will do") {
@@ -86,12 +87,12 @@ TEST_CASE("alternatives are taken over in their order, and nothing beside them")
       parse_lease_request(as_bytes(R"({"alternatives":[{"gpus":1,"gpu_model":"a100"},)"
                                    R"({"cores":4,"memory_bytes":1048576}]})"));
   REQUIRE_MESSAGE(request.has_value(), (request ? "" : request.error().message));
-  CHECK(request->terms.alternatives ==
+  CHECK(request->worker.alternatives ==
         std::vector<placement::WorkerShape>{{.cores = 1, .gpus = 1, .gpu_model = "a100"},
                                             {.cores = 4, .memory = 1_MiB}});
   const auto simple = parse_lease_request(as_bytes(R"({"gpus":2,"gpu_model":"a100"})"));
   REQUIRE(simple.has_value());
-  CHECK(simple->terms.alternatives ==
+  CHECK(simple->worker.alternatives ==
         std::vector<placement::WorkerShape>{{.cores = 1, .gpus = 2, .gpu_model = "a100"}});
 
   CHECK(fault_of(R"({"alternatives":[]})") == "'alternatives' must be a list of 1 to 8 objects");
@@ -112,7 +113,7 @@ TEST_CASE("alternatives are taken over in their order, and nothing beside them")
 
 TEST_CASE("each worker says what it has") {
   ClientLeaseView lease{.id = {3, 17}, .open = true};
-  lease.terms.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 4, .memory = 1_MiB}};
+  lease.worker.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 4, .memory = 1_MiB}};
   lease.workers.push_back({.lease = {3, 18},
                            .node = "n1",
                            .cores = 1,
@@ -147,17 +148,17 @@ TEST_CASE("secrets are shown only to whoever opens or renews a lease") {
 }
 
 TEST_CASE("what a worker's host must be like can be asked for in a query") {
-  const auto terms = parse_placement_query(
+  const auto worker = parse_placement_query(
       "cores=2&memory_bytes=1024&gpus=1&gpu_model=a100&host=n1&kind=gpu&architecture=x86_64"
       "&features=ib%2Cssd,");
-  REQUIRE(terms.has_value());
-  CHECK(terms->alternatives.at(0).cores == 2);
-  CHECK(terms->alternatives.at(0).memory.value == 1024);
-  CHECK(terms->alternatives.at(0).gpu_model == "a100");
-  CHECK(terms->constraints.host == "n1");
-  CHECK(terms->constraints.kind == placement::HostKind::gpu);
-  CHECK(terms->constraints.architecture == "x86_64");
-  CHECK(terms->constraints.features == std::vector<std::string>{"ib", "ssd"});
+  REQUIRE(worker.has_value());
+  CHECK(worker->alternatives.at(0).cores == 2);
+  CHECK(worker->alternatives.at(0).memory.value == 1024);
+  CHECK(worker->alternatives.at(0).gpu_model == "a100");
+  CHECK(worker->host == "n1");
+  CHECK(worker->kind == placement::HostKind::gpu);
+  CHECK(worker->architecture == "x86_64");
+  CHECK(worker->features == std::vector<std::string>{"ib", "ssd"});
   CHECK(parse_placement_query("kind=tpu").error().code == ErrorCode::bad_request);
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "broker_world.h"
+#include "worker_requests.h"
 
 namespace orchid::gateway {
 namespace {
@@ -84,21 +85,20 @@ TEST_CASE("where pilots come by demand, wishes wait for them and are told by wha
   broker.want_workers(a, 3, MonotonicTime{});
   broker.add_dispatcher(b, {.uid = 7, .name = "eve"});
   broker.want_workers(b, 1, MonotonicTime{});
-  const WorkerTerms wide{.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 4}},
-                         .boot_id = "here",
-                         .remote = true,
-                         .constraints = {.kind = placement::HostKind::gpu, .features = {"fast"}},
-                         .lifetime = seconds(60)};
-  broker.add_client(HolderId(3), wide, {}, MonotonicTime{} + seconds(60));
+  const placement::WorkerRequest wide{.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 4}},
+                                      .kind = placement::HostKind::gpu,
+                                      .features = {"fast"},
+                                      .lifetime = seconds(60)};
+  ClientLeaseRequest of_client{.worker = wide};
+  of_client.worker.client_host = placement::HostId("here");
+  broker.add_client(HolderId(3), of_client, {}, MonotonicTime{} + seconds(60));
   broker.want_workers(HolderId(3), 2, MonotonicTime{});
   const auto demand = broker.demand();
   REQUIRE(demand.size() == 2);
   CHECK(demand[0].workers == 4);  // of both dispatchers
-  CHECK(demand[0].alternatives.front().cores == 1);
+  CHECK(demand[0].worker.alternatives.front().cores == 1);
   CHECK(demand[1].workers == 2);
-  CHECK(demand[1].alternatives == wide.alternatives);
-  CHECK(demand[1].constraints == wide.constraints);
-  CHECK(demand[1].lifetime == seconds(60));
+  CHECK(demand[1].worker == wide);
   for (const HolderId id : {a, b, HolderId(3)}) broker.remove_holder(id, MonotonicTime{});
   CHECK(broker.demand().empty());
 }
@@ -110,7 +110,7 @@ TEST_CASE("the workers of one lease are spread over hosts, or packed, as the pol
                 {.policy = placement::make_policy(policy).value()});
     world.join(e1, 8, "one", std::nullopt, "10.0.0.1:1");
     world.join(ExecutorId("e2"), 4, "two", std::nullopt, "10.0.0.2:1");
-    world.broker.add_client(a, {.boot_id = "elsewhere", .remote = true}, {},
+    world.broker.add_client(a, {.worker = {.client_host = placement::HostId("elsewhere")}}, {},
                             world.now + seconds(60));
     world.want(a, 4);
     std::map<std::string, unsigned> workers;
@@ -145,11 +145,11 @@ TEST_CASE("a bound on a host's power counts what was leased since the host told 
 TEST_CASE("nobody grows for a tenant that has all that he may have, or for an unknown host") {
   WorkerBroker broker({.epoch = 1, .boot_id = "here", .remote_dispatch = true, .grows = true},
                       {.cores_per_user = 1});
-  broker.add_client(a, {.alternatives = {{.cores = 2}}, .boot_id = "here", .remote = true}, {},
+  broker.add_client(a, {.worker = {.alternatives = {{.cores = 2}}}}, {},
                     MonotonicTime{} + seconds(60));
   broker.want_workers(a, 1, MonotonicTime{});
   CHECK(broker.demand().empty());
-  broker.add_client(b, {.boot_id = "elsewhere"}, {}, MonotonicTime{} + seconds(60));
+  broker.add_client(b, {.worker = on_host("elsewhere")}, {}, MonotonicTime{} + seconds(60));
   broker.want_workers(b, 1, MonotonicTime{});
   CHECK(broker.demand().empty());
 }
@@ -174,8 +174,7 @@ TEST_CASE("a lease that is open is explained after any number of refusals") {
   const LeaseId lasting = world.given[a].at(0);
   for (int i = 0; i < 10'000; ++i)
     (void)world.broker.note_refusal(LeaseId{2, static_cast<std::uint64_t>(i)},
-                                    {.alternatives = {{.cores = 8}}, .boot_id = "here"}, 1,
-                                    world.now);
+                                    {.worker = on_host("here", {{.cores = 8}})}, world.now);
   const auto why = world.broker.explain(0, lasting);
   REQUIRE(why.has_value());
   CHECK(why->front().places.size() == 1);

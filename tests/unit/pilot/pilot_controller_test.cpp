@@ -16,7 +16,7 @@ using std::chrono::seconds;
 constexpr MonotonicTime start{1h};
 
 WorkerDemand of_cores(std::uint32_t workers, std::uint32_t cores) {
-  return {.workers = workers, .alternatives = {{.cores = cores}}};
+  return {.workers = workers, .worker = {.alternatives = {{.cores = cores}}}};
 }
 
 /// After demand has lasted.
@@ -209,7 +209,8 @@ TEST_CASE("what is free in several pilots does not add up, and brings no more of
 
 TEST_CASE("a pilot has the memory that its workers want, and a hole has no more than is free") {
   PilotController controller({.most_queued = 8, .most_cores = 8, .memory_per_core = 1_GiB});
-  const WorkerDemand large{.workers = 4, .alternatives = {{.cores = 1, .memory = 2_GiB}}};
+  const WorkerDemand large{.workers = 4,
+                           .worker = {.alternatives = {{.cores = 1, .memory = 2_GiB}}}};
   const auto submitted =
       grown(controller, {.demand = {large},
                          .pilots = {},
@@ -225,9 +226,11 @@ TEST_CASE("a pilot has the memory that its workers want, and a hole has no more 
 }
 
 TEST_CASE("a GPU is asked for where one is free, and cores elsewhere when that will do") {
-  const std::vector<Node> nodes{{.name = "n1", .cores = 8},
-                                {.name = "n2", .cores = 8, .gpus = {"a100"}, .kind = "gpu"}};
-  const WorkerDemand either{.workers = 2, .alternatives = {{.cores = 1, .gpus = 1}, {.cores = 4}}};
+  const std::vector<Node> nodes{
+      {.name = "n1", .cores = 8},
+      {.name = "n2", .cores = 8, .gpus = {"a100"}, .kind = HostKind::gpu}};
+  const WorkerDemand either{.workers = 2,
+                            .worker = {.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 4}}}};
   PilotController controller({.most_queued = 8, .most_cores = 8});
   const auto submitted =
       grown(controller, {.demand = {either},
@@ -242,7 +245,7 @@ TEST_CASE("a GPU is asked for where one is free, and cores elsewhere when that w
 
 TEST_CASE("demand that no pilot could serve starts none, and is told with the reason") {
   std::vector<Node> nodes{
-      {.name = "n1", .cores = 8, .memory = 16_GiB, .kind = "cpu", .features = {"slow"}}};
+      {.name = "n1", .cores = 8, .memory = 16_GiB, .kind = HostKind::cpu, .features = {"slow"}}};
   const auto why = [&](WorkerDemand demand) -> std::string {
     PilotController controller({.most_cores = 8, .longest = 1h, .grow_after = 0s});
     const Situation situation{.demand = {std::move(demand)},
@@ -253,38 +256,41 @@ TEST_CASE("demand that no pilot could serve starts none, and is told with the re
     REQUIRE(controller.hopeless().size() == 1);
     return controller.hopeless()[0];
   };
-  CHECK(why({.host = {.features = {"fast"}}}) ==
+  CHECK(why({.worker = {.features = {"fast"}}}) ==
         "workers of 1 core, on a host with the feature fast: no node has the feature fast");
-  CHECK(why({.host = {.kind = "dpu"}}).ends_with("no node is of the kind dpu"));
-  CHECK(why({.host = {.host = "n9"}}).ends_with("no node that pilots could get is called n9"));
-  CHECK(why({.alternatives = {{.cores = 9}}}).ends_with("a pilot has 8 cores at most"));
-  CHECK(why({.alternatives = {{.cores = 1, .memory = 17_GiB}}}).ends_with("no node is so large"));
-  CHECK(why({.alternatives = {{.cores = 1, .gpus = 1}}}).ends_with("no node is so large"));
-  CHECK(why({.lifetime = 2h}).ends_with("a pilot lasts 3600 s at most"));
-  CHECK(why({.host = {.features = {"slow"}}}) == "submitted");
-  CHECK(why({.lifetime = 10min}) == "submitted");
+  CHECK(why({.worker = {.kind = HostKind::dpu}}).ends_with("no node is of the kind dpu"));
+  CHECK(why({.worker = {.host = "n9"}}).ends_with("no node that pilots could get is called n9"));
+  CHECK(why({.worker = {.alternatives = {{.cores = 9}}}}).ends_with("a pilot has 8 cores at most"));
+  CHECK(why({.worker = {.alternatives = {{.cores = 1, .memory = 17_GiB}}}})
+            .ends_with("no node is so large"));
+  CHECK(why({.worker = {.alternatives = {{.cores = 1, .gpus = 1}}}})
+            .ends_with("no node is so large"));
+  CHECK(why({.worker = {.lifetime = 2h}}).ends_with("a pilot lasts 3600 s at most"));
+  CHECK(why({.worker = {.features = {"slow"}}}) == "submitted");
+  CHECK(why({.worker = {.lifetime = 10min}}) == "submitted");
   nodes.clear();
-  CHECK(why({.host = {.kind = "cpu"}}).find("in a partition for pilots that starts jobs now") !=
-        std::string::npos);
+  CHECK(why({.worker = {.kind = HostKind::cpu}})
+            .find("in a partition for pilots that starts jobs now") != std::string::npos);
 }
 
 TEST_CASE("workers that want a certain node get a pilot there, or for its features") {
-  const std::vector<Node> nodes{{.name = "n1", .cores = 8, .kind = "cpu"},
-                                {.name = "n2", .cores = 8, .kind = "dpu", .features = {"dpu"}}};
-  const auto submitted = [&](HostWish wish, std::optional<std::vector<Hole>> holes) {
+  const std::vector<Node> nodes{
+      {.name = "n1", .cores = 8, .kind = HostKind::cpu},
+      {.name = "n2", .cores = 8, .kind = HostKind::dpu, .features = {"dpu"}}};
+  const auto submitted = [&](WorkerRequest worker, std::optional<std::vector<Hole>> holes) {
     PilotController controller({.most_cores = 2, .grow_after = 0s});
     return submissions(controller.decide(
         start,
-        {.demand = {{.host = std::move(wish)}}, .pilots = {}, .holes = holes, .nodes = nodes}));
+        {.demand = {{.worker = std::move(worker)}}, .pilots = {}, .holes = holes, .nodes = nodes}));
   };
   const std::vector<Hole> free{{.node = "n1", .cores = 2}, {.node = "n2", .cores = 2}};
-  REQUIRE(submitted({.kind = "dpu"}, free).size() == 1);
-  CHECK(submitted({.kind = "dpu"}, free)[0].node == "n2");
+  REQUIRE(submitted({.kind = HostKind::dpu}, free).size() == 1);
+  CHECK(submitted({.kind = HostKind::dpu}, free)[0].node == "n2");
   const auto waits = submitted({.features = {"dpu"}}, std::vector<Hole>{});
   REQUIRE(waits.size() == 1);
   CHECK(waits[0].node.empty());
   CHECK(waits[0].features == std::vector<std::string>{"dpu"});
-  CHECK(submitted({.kind = "dpu"}, std::vector<Hole>{})[0].node == "n2");
+  CHECK(submitted({.kind = HostKind::dpu}, std::vector<Hole>{})[0].node == "n2");
 }
 
 TEST_CASE("a pilot that waits for no hole has missed none, and keeps others from waiting") {
@@ -299,7 +305,7 @@ TEST_CASE("a pilot that waits for no hole has missed none, and keeps others from
 TEST_CASE("workers that have to last get a pilot that does") {
   PilotController controller({.most_queued = 4, .most_cores = 1, .shortest = 2min, .longest = 1h});
   const auto submitted =
-      grown(controller, {.demand = {{.workers = 3, .lifetime = 20min}},
+      grown(controller, {.demand = {{.workers = 3, .worker = {.lifetime = 20min}}},
                          .pilots = {},
                          .holes = std::vector<Hole>{{.node = "n1", .cores = 1, .lasts = 17min},
                                                     {.node = "n2", .cores = 1, .lasts = 35min}}});
@@ -363,7 +369,7 @@ TEST_CASE(
   CHECK(time() == 225s);
   CHECK_FALSE(controller.time_is_too_long(2min));
   WorkerDemand lasting = of_cores(1, 1);
-  lasting.lifetime = 10min;
+  lasting.worker.lifetime = 10min;
   CHECK(submissions(controller.decide(start, {.demand = {lasting}})).empty());
   REQUIRE(controller.hopeless().size() == 1);
   CHECK(controller.hopeless()[0].find("a pilot lasts 225 s at most") != std::string::npos);

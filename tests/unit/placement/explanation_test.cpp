@@ -45,11 +45,11 @@ TEST_CASE("each host's reason is told with its numbers") {
   REQUIRE(cluster.placement.lose_host(HostId("boot-away")).has_value());
   REQUIRE(cluster.placement.put_host(host_named("empty", 8), start).has_value());
 
-  const Request request{
-      .tenant = alice,
-      .alternatives = {{.cores = 4, .memory = 2_GiB}},
-      .constraints = {.host = {}, .architecture = "x86_64", .kind = {}, .features = {"avx512"}},
-      .lifetime = seconds(60)};
+  const Request request{.tenant = alice,
+                        .worker = {.alternatives = {{.cores = 4, .memory = 2_GiB}},
+                                   .architecture = "x86_64",
+                                   .features = {"avx512"},
+                                   .lifetime = seconds(60)}};
   CHECK(said(cluster.placement.consider(request, 0, start)) ==
         std::vector<std::string>{
             "arm: wrong architecture: aarch64 (grant g-arm)",
@@ -93,7 +93,7 @@ TEST_CASE("of few hosts each one's reason is kept, of many one for each reason")
     std::vector<Host> small;
     for (int i = 0; i < hosts; ++i) small.push_back(host_named("n" + std::to_string(i), 2));
     SmallCluster cluster(std::move(small));
-    CHECK(cluster.place({.tenant = alice, .alternatives = {{.cores = 4}}}).empty());
+    CHECK(cluster.place({.tenant = alice, .worker = {.alternatives = {{.cores = 4}}}}).empty());
     return cluster.placement.explain(cluster.last.id)->tallies.at(0).examples;
   };
   const auto all = examples_with(32);
@@ -151,11 +151,10 @@ TEST_CASE("of more leases than it has room for, the newest count as over") {
 
 TEST_CASE("with a named host, only that one is explained") {
   SmallCluster cluster({host_named("n1", 2), host_named("n2", 8)});
-  const Request request{
-      .tenant = alice, .alternatives = {{.cores = 4}}, .constraints = {.host = "n1"}};
+  const Request request{.tenant = alice, .worker = {.alternatives = {{.cores = 4}}, .host = "n1"}};
   CHECK(cluster.place(request).empty());
   CHECK(cluster.last.refusal->message == "no host has room: 1 another host, 1 too few cores free");
-  CHECK(cluster.place({.tenant = alice, .constraints = {.host = "n3"}}).empty());
+  CHECK(cluster.place({.tenant = alice, .worker = {.host = "n3"}}).empty());
   CHECK(cluster.last.refusal->message == "no host has room: 2 another host");
 }
 

@@ -137,11 +137,12 @@ class Model {
     if (host.lost || host.allocation.drained) return false;
     for (const JobAllocation& job : host.allocation.jobs)
       if (grant.job == job.job && job.state != JobState::running) return false;
-    const Constraints& wanted = request.constraints;
+    const WorkerRequest& wanted = request.worker;
     if (!wanted.host.empty() && wanted.host != host.host.name) return false;
     if (!wanted.architecture.empty() && wanted.architecture != host.host.architecture) return false;
     if (grant.users == GrantUsers::owner_only && grant.owner != request.tenant) return false;
-    return grant.until == no_end || (grant.until > now && grant.until - now >= request.lifetime);
+    return grant.until == no_end ||
+           (grant.until > now && grant.until - now >= request.worker.lifetime);
   }
   [[nodiscard]] bool fits(const Grant& grant, const Request& request, const WorkerShape& shape,
                           MonotonicTime now) const {
@@ -348,16 +349,14 @@ class World {
   Request any_request() {
     Request request{.tenant = below(2) == 0 ? alice : bob,
                     .workers = below(3) == 0 ? 2U : 1U,
-                    .alternatives = {},
-                    .constraints = {},
-                    .lifetime = milliseconds(below(20'000) * (below(4) == 0 ? 1 : 0)),
-                    .near = {}};
-    if (below(12) == 0) request.constraints.host = "n" + std::to_string(below(4));
-    if (below(6) == 0) request.constraints.architecture = "x86_64";
+                    .worker = {.alternatives = {},
+                               .lifetime = milliseconds(below(20'000) * (below(4) == 0 ? 1 : 0))}};
+    if (below(12) == 0) request.worker.host = "n" + std::to_string(below(4));
+    if (below(6) == 0) request.worker.architecture = "x86_64";
     for (std::uint32_t i = 0; i < 1 + below(2); ++i)
-      request.alternatives.push_back({.cores = 1 + below(2) * below(4),
-                                      .memory = {(below(6) << 29) * below(2)},
-                                      .gpus = below(8) == 0 ? 1 + below(2) : 0});
+      request.worker.alternatives.push_back({.cores = 1 + below(2) * below(4),
+                                             .memory = {(below(6) << 29) * below(2)},
+                                             .gpus = below(8) == 0 ? 1 + below(2) : 0});
     return request;
   }
   void open() {
@@ -367,7 +366,7 @@ class World {
       REQUIRE(decision.refusal->code == ErrorCode::no_capacity);
       ++happened_.refused;
       if (request.workers == 1)
-        for (const WorkerShape& shape : request.alternatives)
+        for (const WorkerShape& shape : request.worker.alternatives)
           for (const auto& [id, grant] : model_.grants)
             REQUIRE_FALSE(model_.fits(grant, request, shape, now_));
       return;
@@ -384,7 +383,7 @@ class World {
   }
   /// Before it is in the model.
   void check_choice(const Place& place, const Request& request) const {
-    const WorkerShape& shape = request.alternatives[place.alternative];
+    const WorkerShape& shape = request.worker.alternatives[place.alternative];
     const Grant& chosen = model_.grants.at(place.grant);
     REQUIRE(model_.fits(chosen, request, shape, now_));
     REQUIRE(place.cores.size() == shape.cores);
@@ -394,7 +393,7 @@ class World {
       REQUIRE(model_.free_cores(chosen).contains(core));
     for (const auto& [id, grant] : model_.grants) {
       for (std::uint32_t better = 0; better < place.alternative; ++better)
-        REQUIRE_FALSE(model_.fits(grant, request, request.alternatives[better], now_));
+        REQUIRE_FALSE(model_.fits(grant, request, request.worker.alternatives[better], now_));
       if (!packs_ || !model_.fits(grant, request, shape, now_)) continue;
       REQUIRE(std::pair(model_.free_gpus(chosen), model_.free_cores(chosen).size()) <=
               std::pair(model_.free_gpus(grant), model_.free_cores(grant).size()));

@@ -111,7 +111,7 @@ TEST_CASE("what only clients of a host can reach is placed for them, and for nob
   Grant grant = whole(near, "g-n1");
   grant.own_host_only = true;
   REQUIRE(cluster.placement.put_grant(grant, start).has_value());
-  Request request{.tenant = alice, .client = near.id};
+  Request request{.tenant = alice, .worker = {.client_host = near.id}};
   for (int i = 0; i < 2; ++i) {
     const Decision anywhere = cluster.placement.open(request, start);
     REQUIRE(anywhere.placed());
@@ -120,14 +120,14 @@ TEST_CASE("what only clients of a host can reach is placed for them, and for nob
   const Decision none = cluster.placement.open(request, start);
   REQUIRE(none.refusal.has_value());
   CHECK(none.refusal->message.find("reached from its own host only") != std::string::npos);
-  request.constraints.client_host = true;
+  request.worker.client_host_only = true;
   CHECK(cluster.placement.open(request, start).places.at(0).host == near.id);
-  request.constraints.host = "n2";
+  request.worker.host = "n2";
   CHECK_FALSE(cluster.placement.open(request, start).placed());
-  request.constraints.host = "n1";
+  request.worker.host = "n1";
   CHECK(cluster.placement.open(request, start).placed());
-  request = {.tenant = alice, .client = HostId("elsewhere")};
-  request.constraints.client_host = true;
+  request = {.tenant = alice, .worker = {.client_host = HostId("elsewhere")}};
+  request.worker.client_host_only = true;
   CHECK_FALSE(cluster.placement.open(request, start).placed());
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("workers on cores that Slurm gives away lose their place, the others k
   const Host host = host_named("n1", 4);
   SmallCluster cluster({host});
   const Decision lease = cluster.placement.open(
-      {.tenant = alice, .workers = 2, .alternatives = {{.cores = 2}}}, start);
+      {.tenant = alice, .workers = 2, .worker = {.alternatives = {{.cores = 2}}}}, start);
   REQUIRE(lease.placed());
   auto lost = apply(cluster.placement, allocation(host, {{.job = JobId(1), .cores = {3}}}));
   REQUIRE(lost.size() == 1);
@@ -208,11 +208,11 @@ TEST_CASE("a grant must last as long as the request says") {
   Grant grant = pilot(host, "pilot", {0, 1, 2, 3}, JobId(1));
   grant.until = start + seconds(40);
   REQUIRE(cluster.placement.put_grant(grant, start).has_value());
-  CHECK(cluster.place({.tenant = alice, .lifetime = seconds(41)}).empty());
-  CHECK(cluster.place({.tenant = alice, .lifetime = seconds(40)}) == "n1");
+  CHECK(cluster.place({.tenant = alice, .worker = {.lifetime = seconds(41)}}).empty());
+  CHECK(cluster.place({.tenant = alice, .worker = {.lifetime = seconds(40)}}) == "n1");
   grant.until = start + seconds(90);  // renewed
   REQUIRE(cluster.placement.put_grant(grant, start)->empty());
-  CHECK(cluster.place({.tenant = alice, .lifetime = seconds(41)}) == "n1");
+  CHECK(cluster.place({.tenant = alice, .worker = {.lifetime = seconds(41)}}) == "n1");
   CHECK(cluster.placement.expire(start + seconds(89)).empty());
   CHECK_FALSE(cluster.placement.open({.tenant = alice}, start + seconds(90)).placed());
   CHECK(cluster.placement.expire(start + seconds(90)).size() == 2);
@@ -237,7 +237,7 @@ TEST_CASE("memory is the grant's, and what jobs leave of the host's") {
   CHECK(apply(cluster.placement,
               allocation(host, {{.job = JobId(1), .cores = {0}, .memory = 60_GiB}}))
             .empty());
-  const Request two{.tenant = alice, .alternatives = {{.cores = 1, .memory = 2_GiB}}};
+  const Request two{.tenant = alice, .worker = {.alternatives = {{.cores = 1, .memory = 2_GiB}}}};
   CHECK(cluster.place(two) == "n1");
   CHECK(cluster.place(two) == "n1");
   const DecisionId newest = cluster.last.id;
@@ -259,8 +259,11 @@ TEST_CASE("a pilot's memory is what Slurm gave to its job, beside that of other 
               allocation(host, {{.job = JobId(1), .cores = {0, 1, 2, 3}, .memory = 3_GiB},
                                 {.job = JobId(2), .cores = {4}, .memory = 61_GiB}}))
             .empty());
-  CHECK(cluster.place({.tenant = alice, .alternatives = {{.cores = 1, .memory = 3_GiB}}}) == "n1");
-  CHECK(cluster.place({.tenant = alice, .alternatives = {{.cores = 1, .memory = 1_GiB}}}).empty());
+  CHECK(cluster.place({.tenant = alice,
+                       .worker = {.alternatives = {{.cores = 1, .memory = 3_GiB}}}}) == "n1");
+  CHECK(
+      cluster.place({.tenant = alice, .worker = {.alternatives = {{.cores = 1, .memory = 1_GiB}}}})
+          .empty());
 }
 
 TEST_CASE(
@@ -274,8 +277,11 @@ TEST_CASE(
   Grant young = pilot(host, "pilot", {1, 2}, JobId(2));
   young.memory = 2_GiB;
   REQUIRE(cluster.placement.put_grant(young, start).has_value());
-  CHECK(cluster.place({.tenant = alice, .alternatives = {{.cores = 1, .memory = 2_GiB}}}) == "n1");
-  CHECK(cluster.place({.tenant = alice, .alternatives = {{.cores = 1, .memory = 1_GiB}}}).empty());
+  CHECK(cluster.place({.tenant = alice,
+                       .worker = {.alternatives = {{.cores = 1, .memory = 2_GiB}}}}) == "n1");
+  CHECK(
+      cluster.place({.tenant = alice, .worker = {.alternatives = {{.cores = 1, .memory = 1_GiB}}}})
+          .empty());
   // The job before it has gone, and this one is known: nothing changes.
   CHECK(apply(cluster.placement,
               allocation(host, {{.job = JobId(2), .cores = {1, 2}, .memory = 2_GiB}}))
@@ -335,8 +341,8 @@ TEST_CASE("constraints on host, architecture, kind and features hold") {
   Host fast = host_named("fast", 4);
   fast.features = {"avx512", "ib"};
   SmallCluster cluster({arm, dpu, fast});
-  const auto with = [&](Constraints constraints) {
-    return cluster.place({.tenant = alice, .constraints = std::move(constraints)});
+  const auto with = [&](WorkerRequest worker) {
+    return cluster.place({.tenant = alice, .worker = std::move(worker)});
   };
   CHECK(with({.architecture = "x86_64"}) == "fast");
   CHECK(with({.architecture = "aarch64", .kind = HostKind::cpu}) == "arm");
@@ -355,8 +361,8 @@ TEST_CASE("a host described anew loses what it no longer has") {
   host.cores.pop_back();
   host.architecture = "aarch64";
   CHECK(cluster.placement.put_host(host, start)->size() == 1);
-  CHECK(cluster.place({.tenant = alice, .constraints = {.architecture = "x86_64"}}).empty());
-  CHECK(cluster.place({.tenant = alice, .alternatives = {{.cores = 3}}}) == "n1");
+  CHECK(cluster.place({.tenant = alice, .worker = {.architecture = "x86_64"}}).empty());
+  CHECK(cluster.place({.tenant = alice, .worker = {.alternatives = {{.cores = 3}}}}) == "n1");
   Host other = host_named("n1", 4);
   other.id = HostId("boot-other");
   CHECK(cluster.placement.put_host(other, start).error().code == ErrorCode::bad_request);
@@ -367,10 +373,11 @@ TEST_CASE("a host described anew loses what it no longer has") {
 
 TEST_CASE("requests that make no sense are refused as such") {
   SmallCluster cluster({host_named("n1", 4)});
-  for (const Request& request : {Request{.tenant = alice, .workers = 0},
-                                 Request{.tenant = alice, .workers = 1, .at_least = 2},
-                                 Request{.tenant = alice, .alternatives = {}},
-                                 Request{.tenant = alice, .alternatives = {{.cores = 0}}}}) {
+  for (const Request& request :
+       {Request{.tenant = alice, .workers = 0},
+        Request{.tenant = alice, .workers = 1, .at_least = 2},
+        Request{.tenant = alice, .worker = {.alternatives = {}}},
+        Request{.tenant = alice, .worker = {.alternatives = {{.cores = 0}}}}}) {
     CHECK(cluster.place(request).empty());
     CHECK(cluster.last.refusal->code == ErrorCode::bad_request);
   }

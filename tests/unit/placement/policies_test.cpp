@@ -34,14 +34,15 @@ TEST_CASE("spread takes the host with the most free cores for a single worker") 
 TEST_CASE("near takes the preferred hosts in their order, then any") {
   SmallCluster cluster({host_named("a", 2), host_named("b", 4), host_named("c", 8)},
                        make_near_policy());
-  const Request request{.tenant = alice,
-                        .alternatives = {{.cores = 4}},
-                        .near = {HostId("boot-c"), HostId("boot-gone"), HostId("boot-b")}};
+  const Request request{
+      .tenant = alice,
+      .worker = {.alternatives = {{.cores = 4}},
+                 .near = {HostId("boot-c"), HostId("boot-gone"), HostId("boot-b")}}};
   CHECK(cluster.place(request) == "c");
   CHECK(cluster.place(request) == "c");
   CHECK(cluster.place(request) == "b");
   CHECK(cluster.place(request).empty());
-  CHECK(cluster.place({.tenant = alice, .near = {HostId("boot-b")}}) == "a");
+  CHECK(cluster.place({.tenant = alice, .worker = {.near = {HostId("boot-b")}}}) == "a");
 }
 
 TEST_CASE("energy takes the host that draws least, and those that tell nothing last") {
@@ -58,7 +59,8 @@ TEST_CASE("a bound on a host's power counts the cores that came since its last r
   Host host = host_named("n1", 16);
   host.watts_per_core = 10;
   SmallCluster cluster({host}, make_energy_policy());
-  const Request request{.tenant = alice, .alternatives = {{.cores = 2}}, .watts_at_most = 150};
+  const Request request{.tenant = alice,
+                        .worker = {.alternatives = {{.cores = 2}}, .watts_at_most = 150}};
   CHECK(cluster.place(request).empty());
   CHECK(cluster.last.refusal->message == "no host has room: 1 power unknown");
   REQUIRE(cluster.placement.report_watts(HostId("boot-n1"), 100).has_value());
@@ -85,15 +87,18 @@ TEST_CASE("a host's own power cap holds under every policy") {
 TEST_CASE("hosts with free GPUs are kept for those that want GPUs") {
   SmallCluster cluster({with_gpus(host_named("gpu", 4), 1, "h100"), host_named("plain", 8)});
   CHECK(cluster.place(1) == "plain");
-  CHECK(cluster.place({.tenant = alice, .alternatives = {{.cores = 1, .gpus = 1}}}) == "gpu");
+  CHECK(cluster.place({.tenant = alice, .worker = {.alternatives = {{.cores = 1, .gpus = 1}}}}) ==
+        "gpu");
   CHECK(cluster.place(1) == "gpu");  // nothing is lost there any more
 }
 
 TEST_CASE("one GPU, or else four cores: each worker gets the first that there is") {
   SmallCluster cluster({with_gpus(host_named("gpu", 2), 2, "h100"), host_named("plain", 8)});
-  const Decision decision = cluster.placement.open(
-      {.tenant = alice, .workers = 4, .alternatives = {{.cores = 1, .gpus = 1}, {.cores = 4}}},
-      start);
+  const Decision decision =
+      cluster.placement.open({.tenant = alice,
+                              .workers = 4,
+                              .worker = {.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 4}}}},
+                             start);
   REQUIRE(decision.placed());
   REQUIRE(decision.places.size() == 4);
   CHECK(decision.places[0].gpus == CoreSet{0});
@@ -109,7 +114,7 @@ TEST_CASE("a GPU's model can be asked for") {
   SmallCluster cluster({with_gpus(host_named("old", 4), 2, "a100"),
                         with_gpus(host_named("new", 4), 2, "h100"), host_named("none", 4)});
   const Request request{.tenant = alice,
-                        .alternatives = {{.cores = 1, .gpus = 2, .gpu_model = "h100"}}};
+                        .worker = {.alternatives = {{.cores = 1, .gpus = 2, .gpu_model = "h100"}}}};
   CHECK(cluster.place(request) == "new");
   CHECK(cluster.place(request).empty());
   CHECK(cluster.last.refusal->message ==
@@ -120,7 +125,8 @@ TEST_CASE("a worker's cores are of one NUMA node where they can be, its GPU's if
   Host host = host_named("n1", 8, 2);  // 0-3 and 4-7
   host.gpus = {{.index = 0, .model = "h100", .numa_node = 1}};
   SmallCluster cluster({host});
-  CHECK(cluster.place({.tenant = alice, .alternatives = {{.cores = 2, .gpus = 1}}}) == "n1");
+  CHECK(cluster.place({.tenant = alice, .worker = {.alternatives = {{.cores = 2, .gpus = 1}}}}) ==
+        "n1");
   CHECK(cluster.last.places[0].cores == CoreSet{4, 5});
   CHECK(cluster.place(3) == "n1");
   CHECK(cluster.last.places[0].cores == CoreSet{0, 1, 2});
@@ -137,7 +143,8 @@ TEST_CASE("a GPU of which nobody knows where it is makes no cores better than ot
   const DecisionId first_node = cluster.last.id;
   CHECK(cluster.place(3) == "n1");
   REQUIRE(cluster.placement.close(first_node, start).has_value());
-  CHECK(cluster.place({.tenant = alice, .alternatives = {{.cores = 1, .gpus = 1}}}) == "n1");
+  CHECK(cluster.place({.tenant = alice, .worker = {.alternatives = {{.cores = 1, .gpus = 1}}}}) ==
+        "n1");
   CHECK(cluster.last.places[0].cores == CoreSet{7});  // of the node with the fewest that do
 }
 
@@ -148,8 +155,9 @@ TEST_CASE("a place is found behind any number of others that have nearly enough"
     host.memory = ByteCount{(40_GiB).value + (i == 123 ? 100 : 0)};  // no index tells these apart
     cluster.add(host);
   }
-  const Request request{.tenant = alice,
-                        .alternatives = {{.cores = 2, .memory = ByteCount{(40_GiB).value + 100}}}};
+  const Request request{
+      .tenant = alice,
+      .worker = {.alternatives = {{.cores = 2, .memory = ByteCount{(40_GiB).value + 100}}}}};
   CHECK(cluster.place(request) == "n123");
   CHECK(cluster.place(request).empty());
   const Explanation why = cluster.placement.explain(cluster.last.id).value();

@@ -67,7 +67,7 @@ class SmallCluster {
   }
   /// The name of the host on which a worker of so many cores is placed; empty: refused.
   std::string place(std::uint32_t cores, TenantId tenant = alice) {
-    return place({.tenant = tenant, .alternatives = {{.cores = cores}}});
+    return place({.tenant = tenant, .worker = {.alternatives = {{.cores = cores}}}});
   }
   std::string place(const Request& request) {
     last = placement.open(request, start);

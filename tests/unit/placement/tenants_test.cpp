@@ -14,7 +14,8 @@ TEST_CASE("a quota of cores, GPUs or leases holds, and the message counts") {
   CHECK(cluster.place(2).empty());
   CHECK(cluster.last.refusal->code == ErrorCode::quota);
   CHECK(cluster.last.refusal->message == "the tenant's quota: cores: 3 of 4 used, wanted 2");
-  CHECK(cluster.place({.tenant = alice, .alternatives = {{.cores = 1, .gpus = 2}}}).empty());
+  CHECK(cluster.place({.tenant = alice, .worker = {.alternatives = {{.cores = 1, .gpus = 2}}}})
+            .empty());
   CHECK(cluster.last.refusal->message == "the tenant's quota: GPUs: 0 of 1 used, wanted 2");
   CHECK(cluster.place(16, bob).empty());  // no quota, but no room
   CHECK(cluster.last.refusal->code == ErrorCode::no_capacity);
@@ -43,7 +44,7 @@ TEST_CASE("a quota may leave an alternative, and a part of the workers") {
       cluster.placement.open({.tenant = alice,
                               .workers = 4,
                               .at_least = 1,
-                              .alternatives = {{.cores = 1, .gpus = 1}, {.cores = 2}}},
+                              .worker = {.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 2}}}},
                              start);
   REQUIRE(decision.placed());
   REQUIRE(decision.places.size() == 3);

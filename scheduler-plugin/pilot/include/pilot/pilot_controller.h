@@ -17,7 +17,7 @@
 #include "foundation/result.h"
 #include "foundation/units.h"
 #include "pilot/hole_watch.h"
-#include "pilot/worker_demand.h"
+#include "pilot/room.h"
 
 namespace orchid::pilot {
 
@@ -134,7 +134,7 @@ class PilotController {
  private:
   [[nodiscard]] std::vector<WorkerDemand> servable(const Situation& situation);
   [[nodiscard]] std::optional<std::string> why_never(const WorkerDemand& row,
-                                                     const WorkerSize& size,
+                                                     const WorkerShape& size,
                                                      const Situation& situation) const;
   [[nodiscard]] std::vector<WorkerDemand> missing(MonotonicTime now, const Situation& situation,
                                                   const std::vector<WorkerDemand>& demand);
@@ -148,7 +148,7 @@ class PilotController {
                        std::uint64_t& may_submit, std::vector<PilotAction>& actions) const;
   void submit_to_wait(const Situation& situation, std::vector<WorkerDemand>& left,
                       std::uint64_t may_submit, std::vector<PilotAction>& actions);
-  [[nodiscard]] std::chrono::seconds next_length(std::chrono::seconds lifetime);
+  [[nodiscard]] std::chrono::seconds next_length(std::chrono::milliseconds lifetime);
   [[nodiscard]] std::chrono::seconds longest_mixed(std::chrono::seconds room) const;
 
   struct Arrival {

@@ -2,41 +2,12 @@
 #pragma once
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "placement/reason.h"
 #include "placement/request.h"
 
 namespace orchid::placement {
-
-/// What was found for a grant, in the order in which it is looked at; the first that applies
-/// counts.
-enum class Reason : std::uint8_t {
-  fits,
-  no_grant,  // of the host: nobody hands over anything of it
-  host_lost,
-  drained,
-  job_not_running,  // the grant's own, a suspended pilot for example
-  grant_draining,
-  grant_silent,
-  other_host,
-  unreachable,  // for a client of another host
-  owner_only,
-  wrong_architecture,
-  wrong_kind,
-  lacks_feature,
-  wrong_gpu_model,
-  too_few_cores,
-  too_few_gpus,
-  ends_too_soon,
-  too_little_memory,
-  too_much_power,
-  power_unknown,
-  declined_by_policy,
-  not_examined,  // it was counted and not looked at one by one
-};
-constexpr std::size_t reason_count = static_cast<std::size_t>(Reason::not_examined) + 1;
-[[nodiscard]] std::string_view to_string(Reason reason);
 
 /// One grant (or, with `no_grant`, one host) and what is with it. The numbers are cores, GPUs,
 /// bytes, milliseconds or watts, whatever the reason is about.
@@ -78,8 +49,6 @@ struct Explanation {
   std::vector<Tally> tallies;  // of the alternatives that were tried in vain
 };
 
-/// "4 cores, 1 GPU a100, 2 GiB".
-[[nodiscard]] std::string to_string(const WorkerShape& shape);
 /// For people, some lines.
 [[nodiscard]] std::string to_string(const Explanation& explanation);
 /// "no host has room: 7 too few cores free, 3 owner only".

@@ -16,6 +16,7 @@ using HostId = StrongId<struct HostIdTag, std::string>;
 
 enum class HostKind : std::uint8_t { cpu, gpu, dpu };
 [[nodiscard]] std::string_view to_string(HostKind kind);
+[[nodiscard]] std::optional<HostKind> parse_host_kind(std::string_view name);
 
 struct Core {
   std::uint32_t number = 0;  // of the operating system; below CoreSet::limit

@@ -30,7 +30,7 @@ struct Candidate {
   std::optional<double> watts;  // expected of the host now, this worker not included
   std::optional<std::chrono::milliseconds> remaining;  // none: it has no end
   std::uint32_t workers_here = 0;                      // of the same request, on this host
-  std::optional<std::uint32_t> near_rank;              // in Request::near
+  std::optional<std::uint32_t> near_rank;              // among the hosts that are near
 };
 
 /// Called by the thread that owns the Placement. An implementation keeps no state that its answer

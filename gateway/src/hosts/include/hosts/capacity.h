@@ -33,19 +33,6 @@ class HostKnowledge {
       const std::vector<const Executor*>& executors) const = 0;
 };
 
-/// What a worker needs, and who wants it.
-struct WorkerNeeds {
-  LeaseTenant tenant;
-  std::vector<placement::WorkerShape> alternatives{
-      placement::WorkerShape{}};          // the best first; one at least
-  std::string boot_id;                    // its client's host
-  placement::Constraints constraints{};   // beside where it can be reached from
-  std::chrono::milliseconds lifetime{0};  // its grant lasts so much longer, at least
-  std::optional<double> watts_at_most{};  // that its host draws with it
-  /// On which hosts its holder has how many workers.
-  std::vector<std::pair<placement::HostId, std::uint32_t>> has{};
-};
-
 /// Owned by the control thread. `hosts`, and the knowledge in its options, outlive it.
 class Capacity {
  public:
@@ -72,15 +59,14 @@ class Capacity {
   /// Takes back the grants whose end has come.
   [[nodiscard]] Losses expire(MonotonicTime now);
 
-  /// On the client's own host, or anywhere that it can be reached.
-  enum class Where : std::uint8_t { client_host, anywhere };
-  [[nodiscard]] static placement::Request request_of(const WorkerNeeds& needs, Where where);
-  [[nodiscard]] placement::Decision place(const WorkerNeeds& needs, Where where, MonotonicTime now);
-  /// Whether so many workers could be placed now; nothing is taken, and the decision is remembered.
-  [[nodiscard]] placement::Decision try_out(const WorkerNeeds& needs, Where where,
-                                            std::uint32_t workers, MonotonicTime now);
+  /// From now on the tenant's quota and weight hold: to be called before it asks for anything.
+  void welcome(const LeaseTenant& tenant);
+  [[nodiscard]] placement::Decision place(const placement::Request& request, MonotonicTime now);
+  /// Whether the request could be placed now; nothing is taken, and the decision is remembered.
+  [[nodiscard]] placement::Decision try_out(const placement::Request& request, MonotonicTime now);
   /// Nothing, or why the tenant's quota never allows so many workers, whatever else he gives back.
-  [[nodiscard]] std::optional<std::string> beyond_quota(const WorkerNeeds& needs,
+  [[nodiscard]] std::optional<std::string> beyond_quota(const LeaseTenant& tenant,
+                                                        const placement::WorkerRequest& worker,
                                                         std::uint32_t workers) const;
   /// A lease that an executor holds already. Errors: `no_capacity`: its cores are promised to
   /// somebody else, or are not the executor's.
@@ -116,7 +102,6 @@ class Capacity {
   [[nodiscard]] static placement::Grant grant_of(const Executor& executor);
   [[nodiscard]] std::string free_name(const std::string& name, const std::string& boot_id) const;
   [[nodiscard]] std::optional<placement::TenantTerms> terms_of(const LeaseTenant& tenant) const;
-  void welcome(const LeaseTenant& tenant);
 
   const HostBook& hosts_;
   const HostKnowledge* knowledge_;
@@ -129,6 +114,7 @@ class Capacity {
   std::uint64_t version_ = 1;
 };
 
+[[nodiscard]] placement::TenantId tenant_of(const LeaseTenant& tenant);
 /// Of its cores.
 [[nodiscard]] uid_t owner_of(const Executor& executor);
 /// What an executor tells of its grant, as far as it may: one with the token of the gateway's own
@@ -140,6 +126,5 @@ class Capacity {
 [[nodiscard]] placement::CoreSet core_set(const CoreList& list);
 /// The indices of the GPUs that the executor offers.
 [[nodiscard]] placement::CoreSet gpu_set(const HostDescription& host);
-[[nodiscard]] std::optional<placement::HostKind> parse_host_kind(std::string_view name);
 
 }  // namespace orchid::gateway

@@ -16,19 +16,10 @@
 
 namespace orchid::gateway {
 
-struct ClientLeaseRequest {
-  WorkerTerms terms;
-  std::uint32_t workers = 1;
-  std::uint32_t at_least = 1;  // fewer than `workers`: what there is now is enough
-  WaitMode wait = WaitMode::adaptive;
-  std::chrono::milliseconds duration{60'000};
-  std::chrono::milliseconds within{10'000};  // for the workers to be there
-};
-
 /// A lease as its owner sees it. A value. A grant without a secret was made by an earlier gateway.
 struct ClientLeaseView {
   LeaseId id;
-  WorkerTerms terms;
+  placement::WorkerRequest worker{};
   std::uint32_t workers_wanted = 1;
   WaitMode wait = WaitMode::adaptive;
   bool open = false;  // false: its workers are still being looked for

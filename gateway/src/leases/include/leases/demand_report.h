@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "leases/worker_broker.h"
+#include "placement/worker_request.h"
 
 namespace orchid::gateway {
 
@@ -13,6 +13,6 @@ namespace orchid::gateway {
 /// {"cores_wanted", "wanted": [{"workers", "alternatives" [{"cores", "memory_bytes", "gpus",
 /// "gpu_model"}], "constraints" {"host", "architecture", "kind", "features"}, "lifetime_ms"}]};
 /// empty texts mean any. `cores_wanted` counts the first alternatives.
-[[nodiscard]] nlohmann::json demand_json(const std::vector<WorkerDemand>& demand);
+[[nodiscard]] nlohmann::json demand_json(const std::vector<placement::WorkerDemand>& demand);
 
 }  // namespace orchid::gateway

@@ -59,11 +59,11 @@ class LeaseBook {
   LeaseBook(std::uint64_t epoch, const HostBook& hosts, Capacity& capacity)
       : epoch_(epoch), hosts_(hosts), capacity_(capacity) {}
 
-  struct Request {
+  /// Whose a lease is to be.
+  struct Owner {
     HolderId holder;
-    WorkerNeeds needs;
-    Capacity::Where where = Capacity::Where::anywhere;
-    std::optional<ClientTerms> client;
+    LeaseTenant tenant{};
+    std::optional<ClientTerms> client{};
   };
   struct Opening {
     placement::DecisionId decision;  // says why
@@ -73,7 +73,8 @@ class LeaseBook {
   [[nodiscard]] LeaseId next_id() { return {.epoch = epoch_, .number = next_number_++}; }
   /// Enters a lease of one worker that is to be asked for with its `open_message`. Errors:
   /// `no_capacity`, `quota`.
-  [[nodiscard]] Opening open(const Request& request, MonotonicTime now);
+  [[nodiscard]] Opening open(const Owner& owner, const placement::Request& request,
+                             MonotonicTime now);
 
   // What executors say. Repetitions change nothing.
   enum class Opened : std::uint8_t { now, before, unwanted };

@@ -8,12 +8,12 @@
 
 namespace orchid::gateway {
 
-/// What POST /v1/leases asks for; `terms.tenant` is left empty. An empty body asks for one worker.
+/// What POST /v1/leases asks for; `tenant` is left empty. An empty body asks for one worker.
 /// Errors: `bad_request`, naming the field.
 [[nodiscard]] Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body);
-/// Of GET /v1/placement: `cores`, `memory_bytes`, `gpus`, `gpu_model`, `host`, `kind`,
-/// `architecture`; each may be left out. Errors: `bad_request`.
-[[nodiscard]] Result<WorkerTerms> parse_placement_query(std::string_view query);
+/// Of GET /v1/placement: `cores`, `memory_bytes`, `gpus`, `gpu_model`, and the constraints by their
+/// names; each may be left out. Errors: `bad_request`.
+[[nodiscard]] Result<placement::WorkerRequest> parse_placement_query(std::string_view query);
 /// The duration that PATCH /v1/leases/ID asks for. Errors: `bad_request`.
 [[nodiscard]] Result<ClientLeaseRenewal> parse_lease_renewal(std::span<const std::byte> body);
 

@@ -59,26 +59,15 @@ struct TellSupply {
 using BrokerAction = std::variant<SendToExecutor, ForgetExecutor, GiveWorker, TellRefused, AskBack,
                                   TellLeaseEnded, TellExecutorAnswers, TellSupply>;
 
-/// What a holder's workers are like, and where they may be.
-struct WorkerTerms {
-  LeaseTenant tenant;
-  /// What each worker has, for each worker by itself; the best first, one at least.
-  std::vector<placement::WorkerShape> alternatives{placement::WorkerShape{}};
-  std::string boot_id;  // the holder's own host: its workers there are reached by the local lane
-  bool remote = false;  // workers of other hosts too, where executors have an address
-  placement::Constraints constraints{};
-  std::chrono::milliseconds lifetime{0};  // the worker's place lasts so much longer, at least
-  std::optional<double> watts_at_most{};  // that its host draws with it
-  /// Cores of the alternative with the fewest GPUs: cores alone can be asked back of others.
-  [[nodiscard]] std::uint32_t cores_without_gpus() const;
-};
-
-/// Workers that are wanted alike, and have found no place.
-struct WorkerDemand {
-  std::uint32_t workers = 0;
-  std::vector<placement::WorkerShape> alternatives;  // any of them will do; the best first
-  placement::Constraints constraints;
-  std::chrono::milliseconds lifetime{0};
+/// What a client asks for.
+struct ClientLeaseRequest {
+  LeaseTenant tenant{};
+  placement::WorkerRequest worker{};  // each of them
+  std::uint32_t workers = 1;
+  std::uint32_t at_least = 1;  // fewer than `workers`: what there is now is enough
+  WaitMode wait = WaitMode::adaptive;
+  std::chrono::milliseconds duration{60'000};
+  std::chrono::milliseconds within{10'000};  // for the workers to be there
 };
 
 /// Owned by the control thread.
@@ -101,8 +90,9 @@ class WorkerBroker {
 
   // Holders.
   void add_dispatcher(HolderId id, LeaseTenant tenant);
-  /// `expires`: when the leases of its workers end by themselves.
-  void add_client(HolderId id, WorkerTerms terms, ClientTerms client, MonotonicTime expires);
+  /// `expires`: when the leases of its workers end by themselves. It wants none yet.
+  void add_client(HolderId id, const ClientLeaseRequest& request, LeaseId client_lease,
+                  MonotonicTime expires);
   /// Its leases, those to come as well, last until then.
   void renew_client(HolderId id, MonotonicTime expires, MonotonicTime now);
   /// Gives back all that it has.
@@ -138,9 +128,9 @@ class WorkerBroker {
   [[nodiscard]] LeaseId next_lease_id() { return leases_.next_id(); }
   /// Workers that are wanted and have found no place, though more capacity could give them one: a
   /// tenant's that has all that its quota allows are not among them.
-  [[nodiscard]] std::vector<WorkerDemand> demand() const;
-  /// How many workers of such terms there could be at most, if nobody else had any.
-  [[nodiscard]] std::size_t largest(const WorkerTerms& terms) const;
+  [[nodiscard]] std::vector<placement::WorkerDemand> demand() const;
+  /// How many such workers there could be at most, if nobody else had any.
+  [[nodiscard]] std::size_t largest(const placement::WorkerRequest& worker) const;
   /// Leases that the holder has or that are on their way to it.
   [[nodiscard]] unsigned held_by(HolderId id) const;
   /// The last decision for the holder; nothing before the first one.
@@ -149,19 +139,14 @@ class WorkerBroker {
   [[nodiscard]] std::optional<placement::Refusal> refusal_of(HolderId id) const;
   /// For a client's lease that there is not, since it cannot be: what is said of each grant becomes
   /// its decision, for `explain`. The summary of it, for people.
-  [[nodiscard]] std::string note_refusal(LeaseId client_lease, const WorkerTerms& terms,
-                                         std::uint32_t workers, MonotonicTime now);
-  /// Nothing, or why the tenant's quota never allows so many such workers.
-  [[nodiscard]] std::optional<std::string> beyond_quota(const WorkerTerms& terms,
-                                                        std::uint32_t workers) const {
-    return capacity_.beyond_quota(needs_of(terms), workers);
-  }
+  [[nodiscard]] std::string note_refusal(LeaseId client_lease, const ClientLeaseRequest& request,
+                                         MonotonicTime now);
   /// Of a lease of one worker, or all those of a client's lease; the oldest first. Of this tenant
   /// only. Errors: `not_found`: there is none, or it is forgotten.
   [[nodiscard]] Result<std::vector<placement::Explanation>> explain(uid_t tenant,
                                                                     LeaseId lease) const;
-  /// What would be said of each host now, of a worker with this alternative of the terms.
-  [[nodiscard]] std::vector<placement::HostReason> consider(const WorkerTerms& terms,
+  /// What would be said of each host now, of a worker with this alternative of the request.
+  [[nodiscard]] std::vector<placement::HostReason> consider(placement::Request request,
                                                             MonotonicTime now,
                                                             std::uint32_t alternative = 0) const;
 
@@ -176,7 +161,8 @@ class WorkerBroker {
 
  private:
   struct Holder {
-    WorkerTerms terms;
+    LeaseTenant tenant;
+    placement::WorkerRequest worker;    // each of them
     std::optional<ClientTerms> client;  // it keeps what it has
     MonotonicTime expires;              // of a client's leases
     unsigned wanted = 0;
@@ -204,10 +190,10 @@ class WorkerBroker {
   using Decisions = std::vector<placement::DecisionId>;
   void note(LeaseId lease, placement::DecisionId decision);
   void remember_refusals(HolderId id, Holder& holder, const Decisions& refusals);
-  [[nodiscard]] LeaseBook::Opening open_first(LeaseBook::Request request, const Holder& holder,
-                                              Decisions& refusals, MonotonicTime now);
-  [[nodiscard]] std::optional<WorkerDemand> demand_of(const Holder& holder) const;
-  [[nodiscard]] static WorkerNeeds needs_of(const WorkerTerms& terms);
+  [[nodiscard]] LeaseBook::Opening open_first(const LeaseBook::Owner& owner,
+                                              placement::Request request, Decisions& refusals,
+                                              MonotonicTime now);
+  [[nodiscard]] std::optional<placement::WorkerDemand> demand_of(const Holder& holder) const;
   [[nodiscard]] std::vector<std::pair<placement::HostId, std::uint32_t>> hosts_of(
       const Holder& holder) const;
   void ask_back(MonotonicTime now);
@@ -216,15 +202,15 @@ class WorkerBroker {
     std::vector<ExecutorId> executors;
     bool all = true;
   };
-  [[nodiscard]] Useful useful_workers(const WorkerTerms& terms, HolderId donor) const;
+  [[nodiscard]] Useful useful_workers(const Holder& poor, HolderId donor) const;
   void opened(const ExecutorId& id, LeaseId lease, MonotonicTime now);
   void take_over(const ExecutorId& id, const std::vector<Held>& held, MonotonicTime now);
   [[nodiscard]] WorkerGrant grant_of(const Lease& lease) const;
-  [[nodiscard]] bool fits(const Executor& executor, const WorkerTerms& terms) const;
+  [[nodiscard]] bool fits(const Executor& executor, const placement::WorkerRequest& worker) const;
   [[nodiscard]] std::uint32_t workers_with_gpus(const HostDescription& host,
                                                 const placement::CoreSet& gpus,
                                                 const placement::WorkerShape& shape) const;
-  [[nodiscard]] WorkerTerms dispatcher_terms(LeaseTenant tenant) const;
+  [[nodiscard]] placement::WorkerRequest dispatcher_worker() const;
   void refresh_host(const std::string& boot_id, MonotonicTime now);
   void displace(const Capacity::Losses& losses, MonotonicTime now);
   void drop_executor(const ExecutorId& id, MonotonicTime now);

@@ -1,0 +1,51 @@
+#include "placement/worker_request.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace orchid::placement {
+
+Reason name_misfit(const std::string& host, const WorkerRequest& request) {
+  if (!request.host.empty() && request.host != host) return Reason::other_host;
+  return Reason::fits;
+}
+
+Reason misfit_of(const HostTraits& host, const WorkerRequest& request) {
+  if (const Reason reason = name_misfit(host.name, request); reason != Reason::fits) return reason;
+  if (!request.architecture.empty() && request.architecture != host.architecture)
+    return Reason::wrong_architecture;
+  if (request.kind && request.kind != host.kind) return Reason::wrong_kind;
+  const bool has_all = std::ranges::all_of(request.features, [&](const std::string& feature) {
+    return std::ranges::find(host.features, feature) != host.features.end();
+  });
+  return has_all ? Reason::fits : Reason::lacks_feature;
+}
+
+std::string to_string(const WorkerShape& shape) {
+  std::string text = fmt::format("{} core{}", shape.cores, shape.cores == 1 ? "" : "s");
+  if (shape.gpus > 0)
+    text += fmt::format(", {} GPU{}{}{}", shape.gpus, shape.gpus == 1 ? "" : "s",
+                        shape.gpu_model.empty() ? "" : " ", shape.gpu_model);
+  if (shape.memory.value > 0) text += ", " + to_string(shape.memory);
+  return text;
+}
+
+std::string to_string(const WorkerRequest& request) {
+  std::vector<std::string> shapes;
+  for (const WorkerShape& shape : request.alternatives) shapes.push_back(to_string(shape));
+  std::string text = fmt::format("{}", fmt::join(shapes, ", or of "));
+  if (!request.host.empty()) text += ", on the host " + request.host;
+  if (request.kind) text += fmt::format(", on a host of the kind {}", to_string(*request.kind));
+  if (!request.architecture.empty()) text += ", on " + request.architecture;
+  if (!request.features.empty())
+    text += fmt::format(", on a host with the feature{} {}",
+                        request.features.size() == 1 ? "" : "s", fmt::join(request.features, ", "));
+  if (request.lifetime.count() > 0)
+    text += fmt::format(", for {} s",
+                        std::chrono::ceil<std::chrono::seconds>(request.lifetime).count());
+  return text;
+}
+
+}  // namespace orchid::placement
