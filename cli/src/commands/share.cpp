@@ -172,8 +172,7 @@ std::vector<NodeShare> shares_of(Client& client, std::optional<std::uint64_t> jo
 
 /// Until the executor of each node has joined. Errors: `system`, `timed_out`.
 Result<std::vector<NodeShare>> wait_until_joined(Client& client, const BatchJob& job,
-                                                 const DetachedStep& step,
-                                                 std::chrono::seconds within) {
+                                                 DetachedStep& step, std::chrono::seconds within) {
   const auto give_up = std::chrono::steady_clock::now() + within;
   while (true) {
     auto shares = shares_of(client, job.id);
@@ -246,8 +245,8 @@ ExitStatus run_start(Shell& shell, const StartArguments& arguments) {
     return shell.report(done.error());
   Client client = shell.client();
   warn_of_little_memory(shell, client, *request);
-  const auto step = DetachedStep::start(share::step_command(*request),
-                                        share::step_environment(own_environment()), *log);
+  auto step = DetachedStep::start(share::step_command(*request),
+                                  share::step_environment(own_environment()), *log);
   if (!step) return shell.report(step.error());
   const auto shares = wait_until_joined(client, request->job, *step, *within);
   if (!shares) {

@@ -135,16 +135,15 @@ ExitStatus keep(Shell& shell, ShareKeeper::Options options, NodeFolder* folder) 
   const std::string program = options.executor;
   auto keeper = ShareKeeper::start(std::move(options));
   if (!keeper) return shell.report(keeper.error());
-  int status = keeper->run();
+  auto end = keeper->run();
   if (keeper->was_told_to_end()) {
     // First of all: a step that is slow to end may be killed.
     if (folder != nullptr) folder->remove();
-    status = keeper->wait_for_end();
+    end = keeper->wait_for_end();
   }
-  if (status == 0) return ExitStatus::ok;
+  if (end.ok()) return ExitStatus::ok;
   return shell.report(Failure{
-      ErrorCode::system,
-      program + " ended with " + describe_wait_status(status) + "; its last lines say why"});
+      ErrorCode::system, program + " ended with " + describe(end) + "; its last lines say why"});
 }
 
 ExitStatus run_keep(Shell& shell, const KeepArguments& arguments) {

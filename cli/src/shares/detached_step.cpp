@@ -1,11 +1,8 @@
 #include "shares/detached_step.h"
 
 #include <fcntl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "foundation/child_setup.h"
 #include "foundation/files.h"
 #include "foundation/unique_fd.h"
 
@@ -13,19 +10,6 @@ namespace orchid::cli {
 namespace {
 
 constexpr std::size_t longest_said = 2000;
-
-/// Between fork and exec: system calls only.
-[[noreturn]] void become(char* const* words, char* const* environment, int log) {
-  ::setsid();
-  default_signals();
-  unblock_signals();
-  read_nothing();
-  ::dup2(log, STDOUT_FILENO);
-  ::dup2(log, STDERR_FILENO);
-  ::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
-  ::execve(words[0], words, environment);
-  ::_exit(127);
-}
 
 }  // namespace
 
@@ -35,21 +19,19 @@ Result<DetachedStep> DetachedStep::start(const std::vector<std::string>& words,
   const UniqueFd file(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (!file) return fail_errno("opening " + log.string());
   const off_t begin = ::lseek(file.get(), 0, SEEK_END);
-  std::vector<std::string> arguments = words;
-  std::vector<std::string> variables = environment;
-  const std::vector<char*> argument_pointers = pointers_to(arguments);
-  const std::vector<char*> variable_pointers = pointers_to(variables);
-  const pid_t pid = ::fork();
-  if (pid < 0) return fail_errno("fork");
-  if (pid == 0) become(argument_pointers.data(), variable_pointers.data(), file.get());
-  return DetachedStep(pid, log, begin < 0 ? 0 : static_cast<std::uintmax_t>(begin));
+  auto process =
+      processes::ChildProcess::start({.program = words.at(0),
+                                      .arguments = {words.begin() + 1, words.end()},
+                                      .environment = environment,
+                                      .descriptors = {{.from = file.get(), .as = STDOUT_FILENO},
+                                                      {.from = file.get(), .as = STDERR_FILENO}},
+                                      .group = processes::ProcessGroup::own_session,
+                                      .default_signals = true});
+  if (!process) return fail(std::move(process.error()));
+  return DetachedStep(std::move(*process), log, begin < 0 ? 0 : static_cast<std::uintmax_t>(begin));
 }
 
-std::optional<int> DetachedStep::ended() const {
-  int status = 0;
-  if (::waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
-  return status;
-}
+bool DetachedStep::ended() { return process_.pid() < 0 || process_.reap().has_value(); }
 
 std::string DetachedStep::said() const {
   const auto content = read_file(log_, 16_MiB);

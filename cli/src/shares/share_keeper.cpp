@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
-#include <thread>
 #include <utility>
 
 #include "foundation/pipe.h"
@@ -14,7 +13,6 @@ namespace orchid::cli {
 namespace {
 
 constexpr std::chrono::seconds longest_end{3};
-constexpr std::chrono::milliseconds end_interval{2};
 
 /// The next of `signals`; 0: none within `time`.
 int wait_for_signal(const sigset_t& signals, std::chrono::milliseconds time) {
@@ -38,7 +36,7 @@ sigset_t keeper_signals() {
   return signals;
 }
 
-ShareKeeper::ShareKeeper(Options options, ChildProcess executor, UniqueFd feed)
+ShareKeeper::ShareKeeper(Options options, processes::ChildProcess executor, UniqueFd feed)
     : executor_(std::move(executor)),
       feed_(std::move(feed)),
       processes_(options.processes),
@@ -50,15 +48,17 @@ Result<ShareKeeper> ShareKeeper::start(Options options) {
   if (!feed) return fail(std::move(feed.error()));
   std::vector<std::string> arguments = options.arguments;
   arguments.insert(arguments.end(), {"--core-feed", std::to_string(feed->reader.get())});
-  auto executor = ChildProcess::start({.path = options.executor,
-                                       .arguments = std::move(arguments),
-                                       .environment = {},
-                                       .inherited_descriptor = feed->reader.get()});
+  const int reader = feed->reader.get();
+  auto executor = processes::ChildProcess::start({.program = options.executor,
+                                                  .arguments = std::move(arguments),
+                                                  .descriptors = {{.from = reader, .as = reader}},
+                                                  .group = processes::ProcessGroup::own,
+                                                  .dies_with_us = true});
   if (!executor) return fail(std::move(executor.error()));
   return ShareKeeper(std::move(options), std::move(*executor), std::move(feed->writer));
 }
 
-int ShareKeeper::run() {
+processes::ProcessEnd ShareKeeper::run() {
   const sigset_t signals = keeper_signals();
   while (true) {
     const auto now = std::chrono::steady_clock::now();
@@ -68,19 +68,15 @@ int ShareKeeper::run() {
     if (signal == SIGTERM || signal == SIGINT) {
       told_to_end_ = true;
       executor_.send_signal(SIGTERM);  // it may have had it already, and ends then, too
-      return 0;
+      return {};
     }
-    if (const auto status = executor_.reap()) return *status;
+    if (const auto end = executor_.reap()) return *end;
   }
 }
 
-int ShareKeeper::wait_for_end() {
-  const auto give_up = std::chrono::steady_clock::now() + longest_end;
-  while (std::chrono::steady_clock::now() < give_up) {
-    if (const auto status = executor_.reap()) return *status;
-    std::this_thread::sleep_for(end_interval);
-  }
-  return 0;  // it is killed when we end
+/// One that takes longer is killed when we end.
+processes::ProcessEnd ShareKeeper::wait_for_end() {
+  return executor_.wait(longest_end).value_or(processes::ProcessEnd{});
 }
 
 void ShareKeeper::look(MonotonicTime now) {

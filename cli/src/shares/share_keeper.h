@@ -12,10 +12,10 @@
 #include "foundation/clock.h"
 #include "foundation/result.h"
 #include "foundation/unique_fd.h"
+#include "processes/child_process.h"
 #include "share/core_usage.h"
 #include "share/job_processes.h"
 #include "share/share_offer.h"
-#include "supervisor/child_process.h"
 
 namespace orchid::cli {
 
@@ -38,18 +38,18 @@ class ShareKeeper {
 
   /// Starts the executor. SIGTERM, SIGINT and SIGCHLD are blocked. Errors: `system`.
   [[nodiscard]] static Result<ShareKeeper> start(Options options);
-  /// Until a signal ends it, which is passed on, or the executor ends. Its wait status.
-  [[nodiscard]] int run();
+  /// Until a signal ends it, which is passed on, or the executor ends, and how.
+  [[nodiscard]] processes::ProcessEnd run();
   [[nodiscard]] bool was_told_to_end() const { return told_to_end_; }
   /// The executor is leaving its cores; waits until it has.
-  [[nodiscard]] int wait_for_end();
+  [[nodiscard]] processes::ProcessEnd wait_for_end();
 
  private:
-  ShareKeeper(Options options, ChildProcess executor, UniqueFd feed);
+  ShareKeeper(Options options, processes::ChildProcess executor, UniqueFd feed);
   void look(MonotonicTime now);
   void tell(const CoreList& cores);
 
-  ChildProcess executor_;
+  processes::ChildProcess executor_;
   UniqueFd feed_;
   share::JobProcesses processes_;
   share::CoreUsage usage_;

@@ -42,6 +42,13 @@ Result<UniqueFd> open_signals() {
   return fd;
 }
 
+/// The first restart is at once; what goes on ending will not get better.
+constexpr processes::RestartPolicy restart_policy{.at_once = 1,
+                                                  .first_pause = milliseconds(100),
+                                                  .longest_pause = milliseconds(2000),
+                                                  .window = std::chrono::seconds(10),
+                                                  .enough = 5};
+
 Failure with_advice(const std::string& name, const std::string& what) {
   return {
       ErrorCode::internal,
@@ -97,11 +104,11 @@ Supervisor::Supervisor(SupervisorOptions options, SupervisorEvents events, Notif
       last_round_(steady_clock::now()),
       gateway_{.name = "orchid-gateway",
                .process = {},
-               .policy = RestartPolicy(),
+               .restarts = processes::Restarts(restart_policy),
                .liveness = Liveness(options_.longest_silence)},
       executor_{.name = "orchid-executor",
                 .process = {},
-                .policy = RestartPolicy(),
+                .restarts = processes::Restarts(restart_policy),
                 .liveness = Liveness(options_.longest_silence)} {}
 
 Result<void> Supervisor::run() {
@@ -144,20 +151,21 @@ void Supervisor::excuse_silence(MonotonicTime now) {
   last_round_ = now;
 }
 
-Result<ProgramStart> Supervisor::gateway_start() {
+Result<processes::ProgramStart> Supervisor::gateway_start() {
   auto ready = make_pipe();
   if (!ready) return fail(std::move(ready.error()));
   ready_pipe_ = std::move(ready->reader);
   ::fcntl(ready_pipe_.get(), F_SETFL, O_NONBLOCK);
-  const int writer = ready->writer.release();  // closed once it has been inherited
+  ready_writer_ = std::move(ready->writer);
+  const int writer = ready_writer_.get();
   ready_text_.clear();
   gateway_ready_ = {};
-  ProgramStart program{
-      .path = options_.programs / "orchid-gateway",
+  processes::ProgramStart program{
+      .program = options_.programs / "orchid-gateway",
       .arguments = {"--state", options_.state / "gateway", "--drain-time",
                     std::to_string(drain_time(options_.gateway_grace).count()) + "ms", "--socket",
                     options_.runtime / "gateway.sock", "--ready-fd", std::to_string(writer)},
-      .inherited_descriptor = writer};
+      .descriptors = {{.from = writer, .as = writer}}};
   if (!listen_.empty())
     program.arguments.insert(program.arguments.end(),
                              {"--listen", fmt::format("{}", fmt::join(listen_, ","))});
@@ -167,9 +175,9 @@ Result<ProgramStart> Supervisor::gateway_start() {
   return program;
 }
 
-ProgramStart Supervisor::executor_start() const {
-  ProgramStart program{
-      .path = options_.programs / "orchid-executor",
+processes::ProgramStart Supervisor::executor_start() const {
+  processes::ProgramStart program{
+      .program = options_.programs / "orchid-executor",
       .arguments = {"--gateway", "unix:" + (options_.runtime / "gateway.sock").string(),
                     "--runtime", options_.runtime, "--state", options_.state / "executor"}};
   if (!options_.lane_listen.empty())
@@ -187,17 +195,24 @@ Result<void> Supervisor::start(Child& child) {
   child.liveness = Liveness(options_.longest_silence);
   child.started = steady_clock::now();
   const bool is_gateway = &child == &gateway_;
-  auto program = is_gateway ? gateway_start() : Result<ProgramStart>(executor_start());
+  auto program = is_gateway ? gateway_start() : Result<processes::ProgramStart>(executor_start());
   if (!program) return fail(std::move(program.error()));
-  const UniqueFd written_by_child(program->inherited_descriptor);
-  program->environment = {
-      {"NOTIFY_SOCKET", notify_.address()},
-      {"WATCHDOG_USEC",
-       std::to_string(std::chrono::microseconds(options_.longest_silence).count())}};
-  auto process = ChildProcess::start(*program);
-  if (!process) return fail(std::move(process.error()).while_doing("starting " + child.name));
-  child.process.emplace(std::move(*process));
-  return {};
+  program->environment = processes::environment_with(
+      {"NOTIFY_SOCKET=" + notify_.address(),
+       fmt::format("WATCHDOG_USEC={}",
+                   std::chrono::microseconds(options_.longest_silence).count())});
+  program->group = processes::ProcessGroup::own;  // the terminal's Ctrl-C reaches only us
+  program->dies_with_us = true;
+  auto process = processes::ChildProcess::start(*program);
+  ready_writer_.reset();
+  if (process) {
+    child.process.emplace(std::move(*process));
+    return {};
+  }
+  if (child.was_ever_ready)
+    return lost(child, "could not be started", process.error().message, child.started);
+  return fail(ErrorCode::internal, child.name + " could not start (" + process.error().message +
+                                       "); 'orchid doctor' looks for causes");
 }
 
 int Supervisor::poll_timeout(MonotonicTime now) const {
@@ -274,13 +289,17 @@ void Supervisor::note_gateway_ready() {
 
 Result<void> Supervisor::reap(Child& child, MonotonicTime now) {
   if (!child.process) return {};
-  const auto wait_status = child.process->reap();
-  if (!wait_status) return {};
+  const auto end = child.process->reap();
+  if (!end) return {};
   child.process.reset();
-  const std::string how = describe_wait_status(*wait_status);
   // What cannot start at all will not start the fifth time either.
-  if (WIFEXITED(*wait_status) && !child.was_ever_ready)
-    return fail(with_advice(child.name, "could not start (" + how + ")"));
+  if (end->signal == 0 && !child.was_ever_ready)
+    return fail(with_advice(child.name, "could not start (" + describe(*end) + ")"));
+  return lost(child, "ended", describe(*end), now);
+}
+
+Result<void> Supervisor::lost(Child& child, std::string_view what, const std::string& how,
+                              MonotonicTime now) {
   // A gateway that fails before it is ready may have found its old port taken.
   if (&child == &gateway_ && !child.ready) {
     listen_ = options_.listen;
@@ -289,10 +308,10 @@ Result<void> Supervisor::reap(Child& child, MonotonicTime now) {
   child.ready = false;
   child.stopped_since.reset();
   child.liveness = Liveness(options_.longest_silence);
-  const auto again = child.policy.on_death(now);
-  if (!again) return fail(with_advice(child.name, "ended 5 times within 10 s (last: " + how + ")"));
-  child.start_at = again;
-  events_.trouble(fmt::format("{} ended ({}); starting it again", child.name, how));
+  const auto pause = child.restarts.ended(now);
+  if (!pause) return fail(with_advice(child.name, "ended 5 times within 10 s (last: " + how + ")"));
+  child.start_at = now + *pause;
+  events_.trouble(fmt::format("{} {} ({}); starting it again", child.name, what, how));
   return {};
 }
 

@@ -11,11 +11,12 @@
 #include "foundation/owner_thread.h"
 #include "foundation/result.h"
 #include "foundation/unique_fd.h"
-#include "supervisor/child_process.h"
+#include "processes/child_process.h"
+#include "processes/restart_policy.h"
 #include "supervisor/gateway_file.h"
 #include "supervisor/health_probe.h"
+#include "supervisor/liveness.h"
 #include "supervisor/notify_socket.h"
-#include "supervisor/restart_policy.h"
 
 namespace orchid::cli {
 
@@ -64,8 +65,8 @@ class Supervisor {
   /// One of the two programs, running or between two runs.
   struct Child {
     std::string name;
-    std::optional<ChildProcess> process;
-    RestartPolicy policy;
+    std::optional<processes::ChildProcess> process;
+    processes::Restarts restarts;
     Liveness liveness;
     MonotonicTime started;
     std::optional<MonotonicTime> start_at;
@@ -78,8 +79,8 @@ class Supervisor {
              UniqueFd signals);
   [[nodiscard]] Result<void> supervise();
   [[nodiscard]] Result<void> start(Child& child);
-  [[nodiscard]] Result<ProgramStart> gateway_start();
-  [[nodiscard]] ProgramStart executor_start() const;
+  [[nodiscard]] Result<processes::ProgramStart> gateway_start();
+  [[nodiscard]] processes::ProgramStart executor_start() const;
   [[nodiscard]] int poll_timeout(MonotonicTime now) const;
   void wait_for_events();
   void take_notifications(MonotonicTime now);
@@ -87,6 +88,8 @@ class Supervisor {
   [[nodiscard]] Result<void> take_addresses();
   void note_gateway_ready();
   [[nodiscard]] Result<void> reap(Child& child, MonotonicTime now);
+  [[nodiscard]] Result<void> lost(Child& child, std::string_view what, const std::string& how,
+                                  MonotonicTime now);
   [[nodiscard]] Result<void> look_after(Child& child, MonotonicTime now);
   void end_if_useless(Child& child, MonotonicTime now);
   void take_health(MonotonicTime now);
@@ -98,8 +101,9 @@ class Supervisor {
   SupervisorOptions options_;
   SupervisorEvents events_;
   NotifySocket notify_;
-  UniqueFd signals_;     // signalfd
-  UniqueFd ready_pipe_;  // the gateway writes its addresses there
+  UniqueFd signals_;       // signalfd
+  UniqueFd ready_pipe_;    // the gateway writes its addresses there
+  UniqueFd ready_writer_;  // its end, until it has that
   std::string ready_text_;
   GatewayReady gateway_ready_;          // of the running gateway; no URLs: not ready yet
   std::vector<std::string> listen_;     // what the next gateway is told

@@ -1,24 +1,17 @@
 // terminal/programs.h: finds and runs other programs.
 #pragma once
 #include <chrono>
-#include <filesystem>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "foundation/result.h"
+#include "processes/program_path.h"
 
 namespace orchid::cli {
 
-/// The folder of the running program: Orchid's other programs lie there too. Errors: `system`.
-[[nodiscard]] Result<std::filesystem::path> own_program_directory();
-/// In `first`, then in PATH; nothing when it is not there.
-[[nodiscard]] std::optional<std::filesystem::path> find_program(
-    std::string_view name, const std::filesystem::path& first = {});
-
-/// Of a program in PATH; empty when it is not there.
-[[nodiscard]] std::filesystem::path folder_of_program(std::string_view name);
+using processes::find_program;
+using processes::folder_of_program;
+using processes::own_program_directory;
 
 struct ProgramResult {
   int status = 0;      // exit status; 128 + number after a signal

@@ -1,14 +1,10 @@
 #include <doctest/doctest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <thread>
 
 #include "fake_gateway.h"
+#include "processes/child_process.h"
 #include "scratch.h"
-#include "supervisor/child_process.h"
 #include "supervisor/health_probe.h"
 #include "supervisor/notify_socket.h"
 
@@ -26,55 +22,13 @@ bool eventually(Condition condition) {
   return true;
 }
 
-ChildProcess start_shell(const std::string& script) {
-  auto child = ChildProcess::start(
-      {.path = "/bin/sh", .arguments = {"-c", script}, .environment = {{"GREETING", "hello"}}});
+processes::ChildProcess start_shell(const std::string& script) {
+  auto child = processes::ChildProcess::start({.program = "/bin/sh", .arguments = {"-c", script}});
   REQUIRE(child.has_value());
   return std::move(*child);
 }
 
-int end_of(ChildProcess& child) {
-  std::optional<int> status;
-  REQUIRE(eventually([&] { return (status = child.reap()).has_value(); }));
-  return *status;
-}
-
 }  // namespace
-
-TEST_CASE("a child's environment is ours with what was added, and how it ended is told") {
-  ChildProcess child = start_shell("test \"$GREETING\" = hello && test -n \"$PATH\" && exit 5");
-  const int status = end_of(child);
-  CHECK(describe_wait_status(status) == "exit status 5");
-  CHECK_FALSE(child.reap().has_value());
-}
-
-TEST_CASE("a child that a signal stops is seen as stopped until it goes on") {
-  ChildProcess child = start_shell("exec tail -f /dev/null");
-  CHECK_FALSE(child.is_stopped());
-  child.send_signal(SIGSTOP);
-  CHECK(eventually([&] { return child.is_stopped(); }));
-  CHECK(child.is_stopped());
-  child.send_signal(SIGCONT);
-  CHECK(eventually([&] { return !child.is_stopped(); }));
-  CHECK_FALSE(child.reap().has_value());
-  child.send_signal(SIGKILL);
-  CHECK(describe_wait_status(end_of(child)).starts_with("signal 9"));
-}
-
-TEST_CASE("the end of the object is the end of the child") {
-  pid_t pid = 0;
-  {
-    const ChildProcess child = start_shell("exec tail -f /dev/null");
-    pid = child.pid();
-  }
-  CHECK(::kill(pid, 0) != 0);
-}
-
-TEST_CASE("a program that is not there ends at once") {
-  auto child = ChildProcess::start({.path = "/nonexistent"});
-  REQUIRE(child.has_value());
-  CHECK(describe_wait_status(end_of(*child)) == "exit status 127");
-}
 
 TEST_CASE("signs of life are read line by line") {
   const Notification both = parse_notification("READY=1\nSTATUS=serving\nUNKNOWN=x");
@@ -97,7 +51,7 @@ TEST_CASE(
     auto socket = NotifySocket::open(directory);
     REQUIRE(socket.has_value());
     CHECK_FALSE(socket->receive().has_value());
-    ChildProcess child = start_shell(
+    const processes::ChildProcess child = start_shell(
         "exec /usr/bin/python3 -c \"import os, socket; s = socket.socket(socket.AF_UNIX, "
         "socket.SOCK_DGRAM); "
         "a = '" +

@@ -212,7 +212,8 @@ TEST_CASE("a program that cannot start is not started again") {
   Stage without;
   without.remove("orchid-gateway");
   CHECK(without.run() == 1);
-  CHECK(contains(without.told, "could not start (exit status 127)"));
+  CHECK(contains(without.told, "orchid-gateway could not start (start "));
+  CHECK(contains(without.told, "orchid-gateway: No such file or directory)"));
 }
 
 TEST_CASE("when the supervisor is killed its programs are killed with it") {
