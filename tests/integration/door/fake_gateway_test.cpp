@@ -1,9 +1,5 @@
 // The real orchid-door in front of a gateway that answers as a test says.
 #include <doctest/doctest.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -15,6 +11,7 @@
 #include "fake_gateway.h"
 #include "foundation/tcp.h"
 #include "orchid/client.h"
+#include "processes/child_process.h"
 
 namespace orchid::tests {
 namespace {
@@ -35,21 +32,15 @@ class Door {
     REQUIRE(listener.has_value());
     url_ = "ucx://" + listener->address;
     const std::string socket = (directory_ / "door.sock").string();
-    pid_ = ::fork();
-    REQUIRE(pid_ >= 0);
-    if (pid_ == 0) {
-      if (listener->socket.get() == 3)
-        ::fcntl(3, F_SETFD, 0);
-      else
-        ::dup2(listener->socket.get(), 3);
-      ::execl(PROGRAMS "/orchid-door", "orchid-door", "--listen", "3", "--gateway", socket.c_str(),
-              "--clients", "4", nullptr);
-      ::_exit(127);
-    }
+    auto started = processes::ChildProcess::start(
+        {.program = PROGRAMS "/orchid-door",
+         .arguments = {"--listen", "3", "--gateway", socket, "--clients", "4"},
+         .descriptors = {{.from = listener->socket.get(), .as = 3}}});
+    REQUIRE(started.has_value());
+    process_.emplace(std::move(*started));
   }
   ~Door() {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
+    process_.reset();
     gateway.reset();
     std::filesystem::remove_all(directory_);
   }
@@ -64,7 +55,7 @@ class Door {
  private:
   std::filesystem::path directory_;
   std::string url_;
-  pid_t pid_ = -1;
+  std::optional<processes::ChildProcess> process_;
 };
 
 }  // namespace

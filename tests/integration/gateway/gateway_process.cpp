@@ -1,10 +1,7 @@
 #include "gateway_process.h"
 
 #include <doctest/doctest.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -12,9 +9,9 @@
 #include <csignal>
 
 #include "foundation/files.h"
+#include "foundation/pipe.h"
 #include "foundation/random.h"
-
-extern char** environ;
+#include "processes/run_to_end.h"
 
 namespace orchid::test {
 namespace {
@@ -22,19 +19,8 @@ namespace {
 constexpr int ready_fd = 5;
 constexpr std::chrono::seconds patience{30};
 
-pid_t spawn(const std::vector<std::string>& command, int from, int to) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, from, to);
-  std::vector<char*> arguments;
-  for (const std::string& argument : command)
-    arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
-  pid_t pid = -1;
-  const int error = ::posix_spawn(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  REQUIRE(error == 0);
-  return pid;
+processes::ProgramStart program_of(const std::vector<std::string>& command) {
+  return {.program = command.at(0), .arguments = {command.begin() + 1, command.end()}};
 }
 
 /// Reads until the other side closes.
@@ -54,19 +40,6 @@ std::string read_all(int fd) {
   }
 }
 
-std::pair<UniqueFd, UniqueFd> make_pipe() {
-  std::array<int, 2> ends{};
-  REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
-  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
-int wait_for_end(pid_t pid) {
-  // Also called after the last test: it asserts nothing.
-  int status = 0;
-  if (::waitpid(pid, &status, 0) != pid) return -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 }  // namespace
 
 GatewayProcess::GatewayProcess(std::vector<std::string> flags)
@@ -76,22 +49,27 @@ GatewayProcess::GatewayProcess(std::vector<std::string> flags)
 }
 
 GatewayProcess::~GatewayProcess() {
-  if (pid_ > 0) kill();
+  if (process_) kill();
   std::error_code ignored;
   std::filesystem::remove_all(state_, ignored);
 }
 
 void GatewayProcess::start() {
-  auto [read_end, write_end] = make_pipe();
+  auto ready = make_pipe();
+  REQUIRE(ready.has_value());
   std::vector<std::string> command{
       ORCHID_GATEWAY,  "--state",    state_.string(),          "--compiler",
       ORCHID_COMPILER, "--ready-fd", std::to_string(ready_fd), "--log-level",
       "warn"};
   command.insert(command.end(), flags_.begin(), flags_.end());
-  pid_ = spawn(command, write_end.get(), ready_fd);
-  write_end.reset();
+  auto program = program_of(command);
+  program.descriptors = {{.from = ready->writer.get(), .as = ready_fd}};
+  auto started = processes::ChildProcess::start(program);
+  REQUIRE(started.has_value());
+  process_.emplace(std::move(*started));
+  ready->writer.reset();
   try {
-    const std::string line = read_all(read_end.get());
+    const std::string line = read_all(ready->reader.get());
     REQUIRE_MESSAGE(!line.empty(), "orchid-gateway ended before it was ready");
     ready_ = nlohmann::json::parse(line);
   } catch (...) {
@@ -101,14 +79,13 @@ void GatewayProcess::start() {
 }
 
 int GatewayProcess::stop() {
-  ::kill(pid_, SIGTERM);
-  return wait_for_end(std::exchange(pid_, -1));
+  process_->send_signal(SIGTERM);
+  const auto end = process_->wait(patience);
+  process_.reset();
+  return end ? end->shell_status() : -1;
 }
 
-void GatewayProcess::kill() {
-  ::kill(pid_, SIGKILL);
-  wait_for_end(std::exchange(pid_, -1));
-}
+void GatewayProcess::kill() { process_.reset(); }
 
 std::string GatewayProcess::token() const {
   const auto content = read_file(state_ / "token", 4_KiB);
@@ -126,11 +103,11 @@ Answer GatewayProcess::ask(Ask ask) const {
 }
 
 Ended run_to_end(const std::vector<std::string>& command) {
-  auto [read_end, write_end] = make_pipe();
-  const pid_t pid = spawn(command, write_end.get(), STDERR_FILENO);
-  write_end.reset();
-  std::string errors = read_all(read_end.get());
-  return {wait_for_end(pid), std::move(errors)};
+  auto result = processes::run_to_end(program_of(command),
+                                      {.longest = patience, .output = processes::Output::ours});
+  REQUIRE_MESSAGE(result.has_value(), result.error().message);
+  REQUIRE_MESSAGE(result->end.has_value(), "a process did not end in time");
+  return {result->end->shell_status(), std::move(result->errors)};
 }
 
 std::string compile_bitcode(const std::string& source) {

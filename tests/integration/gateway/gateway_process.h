@@ -4,10 +4,12 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "http_client.h"
+#include "processes/child_process.h"
 
 namespace orchid::test {
 
@@ -30,7 +32,7 @@ class GatewayProcess {
   [[nodiscard]] std::string door() const { return ready_["door"]; }
   [[nodiscard]] const std::filesystem::path& state() const { return state_; }
   [[nodiscard]] std::string token() const;
-  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] pid_t pid() const { return process_->pid(); }
   /// One request on a connection of its own, with the token.
   [[nodiscard]] Answer ask(Ask ask) const;
 
@@ -38,7 +40,7 @@ class GatewayProcess {
   std::vector<std::string> flags_;
   std::filesystem::path state_;
   nlohmann::json ready_;
-  pid_t pid_ = -1;
+  std::optional<processes::ChildProcess> process_;
 };
 
 /// Bitcode of a C source, made by clang.

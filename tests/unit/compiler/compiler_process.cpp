@@ -1,14 +1,10 @@
 #include "compiler_process.h"
 
 #include <doctest/doctest.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -53,25 +49,13 @@ Bytes read_shared_data(const std::string& name) {
 CompilerProcess::CompilerProcess(const std::string& mode) {
   auto pair = make_packet_pair();
   REQUIRE(pair.has_value());
-  pid_ = ::fork();
-  REQUIRE(pid_ >= 0);
-  if (pid_ == 0) {
-    constexpr int number = 3;
-    // dup2 onto itself would keep close-on-exec.
-    if (pair->second.get() == number)
-      ::fcntl(number, F_SETFD, 0);
-    else
-      ::dup2(pair->second.get(), number);
-    ::execl(COMPILER, COMPILER, mode.c_str(), "3", nullptr);
-    ::_exit(127);
-  }
+  auto started =
+      processes::ChildProcess::start({.program = COMPILER,
+                                      .arguments = {mode, "3"},
+                                      .descriptors = {{.from = pair->second.get(), .as = 3}}});
+  REQUIRE_MESSAGE(started.has_value(), started.error().message);
+  process_.emplace(std::move(*started));
   socket_ = std::move(pair->first);
-}
-
-CompilerProcess::~CompilerProcess() {
-  if (pid_ == 0) return;
-  ::kill(pid_, SIGKILL);
-  ::waitpid(pid_, nullptr, 0);
 }
 
 void CompilerProcess::send(const CompilerMessage& message, std::span<const std::byte> module) {
@@ -104,16 +88,15 @@ Reply CompilerProcess::receive() {
 }
 
 std::optional<int> CompilerProcess::wait_for_end() {
-  int status = 0;
-  REQUIRE(wait_until([&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; }));
-  pid_ = 0;
-  if (!WIFEXITED(status)) return std::nullopt;
-  return WEXITSTATUS(status);
+  const auto end = process_->wait(patience);
+  REQUIRE(end.has_value());
+  if (end->signal != 0) return std::nullopt;
+  return end->status;
 }
 
 std::vector<pid_t> CompilerProcess::children(std::size_t count) const {
-  const std::string path =
-      "/proc/" + std::to_string(pid_) + "/task/" + std::to_string(pid_) + "/children";
+  const std::string id = std::to_string(pid());
+  const std::string path = "/proc/" + id + "/task/" + id + "/children";
   std::vector<pid_t> pids;
   REQUIRE(wait_until([&] {
     pids.clear();

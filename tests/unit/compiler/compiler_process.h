@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "foundation/unique_fd.h"
+#include "processes/child_process.h"
 #include "protocol/compiler_messages.h"
 
 namespace orchid::test {
@@ -32,7 +33,6 @@ class CompilerProcess {
   explicit CompilerProcess(const std::string& mode);
   CompilerProcess(const CompilerProcess&) = delete;
   CompilerProcess& operator=(const CompilerProcess&) = delete;
-  ~CompilerProcess();
 
   /// Sends `module` as a sealed memory file.
   void send(const CompilerMessage& message, std::span<const std::byte> module);
@@ -46,12 +46,12 @@ class CompilerProcess {
   void close_socket() { socket_.reset(); }
   /// Its exit status; nothing when a signal ended it. Fails the test when it does not end in time.
   [[nodiscard]] std::optional<int> wait_for_end();
-  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] pid_t pid() const { return process_->pid(); }
   /// Its children now; waits until there are `count`.
   [[nodiscard]] std::vector<pid_t> children(std::size_t count) const;
 
  private:
-  pid_t pid_ = 0;
+  std::optional<processes::ChildProcess> process_;
   UniqueFd socket_;
 };
 
