@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
+#include "companions/kept_process.h"
 #include "config.h"
 #include "foundation/tcp.h"
-#include "processes/kept_process.h"
 
 namespace orchid::gateway {
 

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
@@ -10,6 +9,7 @@
 
 #include "foundation/log.h"
 #include "foundation/pipe.h"
+#include "processes/child_process.h"
 
 namespace orchid::gateway {
 
@@ -18,7 +18,7 @@ using boost::system::error_code;
 
 /// Its operations keep it alive after it is over; they end with its descriptors.
 struct CapacitySource::Run {
-  Run(boost::asio::io_context& io, ClusterState& state, ServerProcess started)
+  Run(boost::asio::io_context& io, ClusterState& state, processes::ChildProcess started)
       : process(std::move(started)), to(io), from(io), silence(io), conversation(state) {}
   void close() {
     error_code ignored;
@@ -27,7 +27,7 @@ struct CapacitySource::Run {
     silence.cancel();
     process.reset();
   }
-  std::optional<ServerProcess> process;
+  std::optional<processes::ChildProcess> process;
   stream_descriptor to;
   stream_descriptor from;
   boost::asio::steady_timer silence;
@@ -63,16 +63,19 @@ void CapacitySource::stop() {
 void CapacitySource::launch() {
   auto commands = make_pipe();
   auto lines = make_pipe();
-  Result<ServerProcess> started = fail(ErrorCode::system, "no pipe can be made");
+  Result<processes::ChildProcess> started = fail(ErrorCode::system, "no pipe can be made");
   if (commands && lines) {
-    const std::array<PassedDescriptor, 2> passed{
-        {{commands->reader.get(), STDIN_FILENO}, {lines->writer.get(), STDOUT_FILENO}}};
-    started = ServerProcess::start(options_.program, options_.arguments, passed);
+    started = processes::ChildProcess::start(
+        {.program = options_.program,
+         .arguments = options_.arguments,
+         .descriptors = {{.from = commands->reader.get(), .as = STDIN_FILENO},
+                         {.from = lines->writer.get(), .as = STDOUT_FILENO}},
+         .group = processes::ProcessGroup::own});
   }
   if (!started) {
     state_.trouble = started.error().message;
     log::error("event=source_not_started source={} reason=\"{}\"", options_.name, state_.trouble);
-    return launch_later();
+    return launch_after(restarts_.ended(clock_.now()).value());
   }
   log::info("event=source_started source={} process={}", options_.name, started->pid());
   ++state_.starts;
@@ -103,7 +106,7 @@ void CapacitySource::read_line(const std::shared_ptr<Run>& run) {
 void CapacitySource::take_line(const std::shared_ptr<Run>& run, std::string_view line) {
   auto heard = run->conversation.line(line, clock_.now());
   if (!heard) return ended(run, heard.error().message);
-  if (state_.report.is_current) pause_ = std::chrono::seconds(1);
+  if (state_.report.is_current) restarts_.runs_well();
   if (heard->answer) answer(run, *heard->answer);
   if (heard->inventory_changed) changed_(state_.inventory.touched());
   if (run->process) read_line(run);
@@ -133,14 +136,14 @@ void CapacitySource::ended(const std::shared_ptr<Run>& run, const std::string& w
   // Its last words are better than that it ended.
   if (why != "it ended" || state_.trouble.empty()) state_.trouble = why;
   state_.report.is_current = false;
+  const auto pause = restarts_.ended(clock_.now()).value();
   log::warn("event=source_lost source={} again_in_s={} reason=\"{}\"", options_.name,
-            pause_.count(), state_.trouble);
-  launch_later();
+            std::chrono::duration_cast<std::chrono::seconds>(pause).count(), state_.trouble);
+  launch_after(pause);
 }
 
-void CapacitySource::launch_later() {
-  timer_.expires_after(pause_);
-  pause_ = std::min(pause_ * 2, longest_pause);
+void CapacitySource::launch_after(std::chrono::milliseconds pause) {
+  timer_.expires_after(pause);
   timer_.async_wait([this](error_code error) {
     if (!error && wanted_) launch();
   });

@@ -14,9 +14,7 @@ namespace {
 
 constexpr unsigned most_attempts = 2;
 constexpr std::chrono::milliseconds tick_interval{200};
-constexpr std::chrono::seconds start_again_after{1};
-// Without any server: a missing program does not come back by waiting longer.
-constexpr std::chrono::seconds server_within{3};
+constexpr int socket_number = 3;  // in the server
 
 }  // namespace
 
@@ -42,9 +40,11 @@ void Inspector::stop() {
 Result<void> Inspector::start_server() {
   auto ends = make_packet_pair();
   if (!ends) return fail(std::move(ends.error()));
-  auto process = ServerProcess::start(options_.compiler,
-                                      {"--inspect-server", std::to_string(server_socket_number)},
-                                      ends->second.get());
+  auto process = processes::ChildProcess::start(
+      {.program = options_.compiler,
+       .arguments = {"--inspect-server", std::to_string(socket_number)},
+       .descriptors = {{.from = ends->second.get(), .as = socket_number}},
+       .group = processes::ProcessGroup::own});
   if (!process) return fail(std::move(process.error()));
   boost::asio::posix::stream_descriptor end(control_, ::dup(process->descriptor()));
   server_.emplace(Server{std::move(*process),
@@ -57,13 +57,13 @@ Result<void> Inspector::start_server() {
 void Inspector::launch() {
   auto started = start_server();
   if (!started) {
-    ++failures_in_a_row_;
-    start_again_ = clock_.now() + start_again_after;
+    start_again_ = clock_.now() + ends_.ended(clock_.now()).value();
     // Tried for as long as it takes, but said once a minute only.
-    if (failures_in_a_row_ % 60 == 1)
+    if (failed_starts_++ % 60 == 0)
       log::error("event=inspector_not_started reason=\"{}\"", started.error().message);
     return;
   }
+  failed_starts_ = 0;
   log::info("event=inspector_started process={}", server_->process.pid());
   watch_socket();
   watch_process();
@@ -76,7 +76,6 @@ void Inspector::server_lost(const std::string& why) {
   log::warn("event=inspector_lost reason=\"{}\" requests={}", why, sent_.size());
   end_server();
   ++restarts_;
-  ++failures_in_a_row_;
   // Those that were sent go first again, in their order.
   std::vector<Request> given_up;
   for (auto& [id, where] : std::views::reverse(sent_)) {
@@ -87,8 +86,7 @@ void Inspector::server_lost(const std::string& why) {
     }
   }
   sent_.clear();
-  // One that always dies at once is not started in a tight loop.
-  const auto pause = failures_in_a_row_ > 3 ? start_again_after : std::chrono::seconds(0);
+  const auto pause = ends_.ended(clock_.now()).value();
   start_again_ = clock_.now() + pause;
   if (pause.count() == 0) launch();
   for (const Request& request : given_up)
@@ -132,7 +130,7 @@ void Inspector::receive() {
 void Inspector::answered(std::uint64_t id, Result<module::Manifest> result) {
   const auto found = sent_.find(id);
   if (found == sent_.end()) return;
-  failures_in_a_row_ = 0;
+  ends_.runs_well();
   Done done = std::move(found->second.done);
   sent_.erase(found);
   if (!result && result.error().code == ErrorCode::bad_request)
@@ -175,7 +173,7 @@ void Inspector::tick() {
   if (!server_ && now >= start_again_) launch();
   const bool late = std::ranges::any_of(sent_, [&](const auto& s) { return s.second.due <= now; });
   if (late) server_lost("no answer in time");
-  while (!server_ && failures_in_a_row_ > 0 && !waiting_.empty() && waiting_.front().due <= now) {
+  while (!server_ && ends_.ends() > 0 && !waiting_.empty() && waiting_.front().due <= now) {
     const Done done = std::move(waiting_.front().done);
     waiting_.pop_front();
     done(fail(ErrorCode::unreachable,

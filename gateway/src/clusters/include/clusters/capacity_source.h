@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "clusters/source_conversation.h"
-#include "processes/server_process.h"
+#include "processes/restart_policy.h"
 
 namespace orchid::gateway {
 
@@ -47,7 +47,7 @@ class CapacitySource {
   void answer(const std::shared_ptr<Run>& run, const SourceCommand& command);
   void watch(const std::shared_ptr<Run>& run);
   void ended(const std::shared_ptr<Run>& run, const std::string& why);
-  void launch_later();
+  void launch_after(std::chrono::milliseconds pause);
 
   boost::asio::io_context& control_;
   const Clock& clock_;
@@ -57,7 +57,9 @@ class CapacitySource {
   std::shared_ptr<Run>
       run_;  // shared with its asynchronous operations, which check that it is this
   boost::asio::steady_timer timer_;
-  std::chrono::seconds pause_{1};
+  processes::Restarts restarts_{{.first_pause = std::chrono::seconds(1),
+                                 .longest_pause = longest_pause,
+                                 .window = 10 * longest_pause}};
   bool wanted_ = false;
 };
 

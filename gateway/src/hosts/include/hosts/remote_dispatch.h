@@ -2,11 +2,9 @@
 // other hosts.
 #pragma once
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <filesystem>
-#include <memory>
 
-#include "processes/kept_process.h"
+#include "companions/kept_process.h"
 
 namespace orchid::gateway {
 
@@ -31,10 +29,6 @@ class RemoteDispatch {
  private:
   Options options_;
   KeptProcess process_;
-  boost::asio::steady_timer timer_;  // until the socket is tried again
-  bool wanted_ = false;
-  std::shared_ptr<char> alive_ =
-      std::make_shared<char>();  // its weak pointers tell callbacks whether we are still here
 };
 
 }  // namespace orchid::gateway

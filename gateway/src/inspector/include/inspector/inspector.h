@@ -14,7 +14,8 @@
 #include "foundation/owner_thread.h"
 #include "foundation/unique_fd.h"
 #include "functions/module_inspector.h"
-#include "processes/server_process.h"
+#include "processes/child_process.h"
+#include "processes/restart_policy.h"
 #include "protocol/compiler_messages.h"
 
 namespace orchid::gateway {
@@ -39,9 +40,7 @@ class Inspector final : public ModuleInspector {
   /// Ends the server; requests that wait are dropped.
   void stop();
   void inspect(std::shared_ptr<const UniqueFd> module, Done done) override;
-  [[nodiscard]] bool is_up() const override {
-    return server_.has_value() && failures_in_a_row_ == 0;
-  }
+  [[nodiscard]] bool is_up() const override { return server_.has_value() && ends_.ends() == 0; }
   [[nodiscard]] std::uint64_t restarts() const { return restarts_; }
 
  private:
@@ -52,7 +51,7 @@ class Inspector final : public ModuleInspector {
     MonotonicTime due;
   };
   struct Server {
-    ServerProcess process;
+    processes::ChildProcess process;
     boost::asio::posix::stream_descriptor socket;
     boost::asio::posix::stream_descriptor end;  // of the process: its pidfd
   };
@@ -78,7 +77,10 @@ class Inspector final : public ModuleInspector {
   std::deque<Request> waiting_;
   std::uint64_t next_id_ = 1;
   std::uint64_t restarts_ = 0;
-  unsigned failures_in_a_row_ = 0;  // servers that ended before they answered anything
+  /// Of servers, since one has last answered. One that always dies at once is not started in a
+  /// tight loop.
+  processes::Restarts ends_{{.at_once = 3}};
+  std::uint64_t failed_starts_ = 0;  // in a row
   MonotonicTime start_again_{};
   bool stopped_ = false;
 };

@@ -4,9 +4,9 @@
 #include <boost/asio/io_context.hpp>
 #include <filesystem>
 
+#include "companions/kept_process.h"
 #include "foundation/clock.h"
 #include "pilots/pilot_settings.h"
-#include "processes/kept_process.h"
 
 namespace orchid::gateway {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "companions/kept_process.h"
 #include "foundation/result.h"
 #include "foundation/units.h"
-#include "processes/kept_process.h"
 #include "protocol/limits.h"
 
 namespace orchid::gateway {

@@ -1,19 +1,25 @@
-// processes/kept_process.h: a program beside the gateway that is started again when it ends, or
+// companions/kept_process.h: a program beside the gateway that is started again when it ends, or
 // when somebody stops it.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "foundation/result.h"
 #include "foundation/unique_fd.h"
-#include "processes/server_process.h"
+#include "processes/child_process.h"
+#include "processes/restart_policy.h"
 
 namespace orchid::gateway {
+
+/// The number under which such a program finds the socket that it is given.
+constexpr int server_socket_number = 3;
 
 /// Owned by the thread of the io_context that it is given.
 class KeptProcess {
@@ -22,6 +28,9 @@ class KeptProcess {
     std::string name;  // for the log
     std::filesystem::path program;
     std::vector<std::string> arguments;
+    /// Makes the socket that the program is given, if `start` is not told one. Tried as often as
+    /// the program is.
+    std::function<Result<UniqueFd>()> listen = {};
     /// It goes on when we end, and knows by the end of its standard input that it is alone.
     bool outlives = false;
   };
@@ -29,14 +38,14 @@ class KeptProcess {
   KeptProcess(const KeptProcess&) = delete;
   KeptProcess& operator=(const KeptProcess&) = delete;
 
-  /// `socket` is kept over the process's end: who connects meanwhile waits for the next one. It may
-  /// be empty: the process gets none, but a standard input that ends with us.
+  /// The socket is kept over the process's end: who connects meanwhile waits for the next one. A
+  /// process without one has a standard input that ends with us.
   void start(UniqueFd socket = {});
   void stop();
   [[nodiscard]] bool is_wanted() const { return wanted_; }
 
  private:
-  [[nodiscard]] Result<ServerProcess> start_process();
+  [[nodiscard]] Result<processes::ChildProcess> start_process();
   void launch();
   void watch();
   void look_later();
@@ -46,11 +55,12 @@ class KeptProcess {
   Options options_;
   UniqueFd socket_;
   UniqueFd input_;  // our end of the process's, if it has no socket
-  std::optional<ServerProcess> process_;
-  boost::asio::posix::stream_descriptor end_;  // of the process
-  boost::asio::steady_timer timer_;            // until it is started again
-  boost::asio::steady_timer look_;             // until the next look whether it has been stopped
-  bool was_stopped_ = false;                   // at the last look
+  std::optional<processes::ChildProcess> process_;
+  processes::Restarts restarts_{processes::RestartPolicy{}};  // a second each time
+  boost::asio::posix::stream_descriptor end_;                 // of the process
+  boost::asio::steady_timer timer_;                           // until it is started again
+  boost::asio::steady_timer look_;  // until the next look whether it has been stopped
+  bool was_stopped_ = false;        // at the last look
   bool wanted_ = false;
   std::shared_ptr<char> alive_ =
       std::make_shared<char>();  // its weak pointers tell callbacks whether we are still here

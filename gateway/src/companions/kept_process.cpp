@@ -1,4 +1,4 @@
-#include "processes/kept_process.h"
+#include "companions/kept_process.h"
 
 #include <unistd.h>
 
@@ -9,7 +9,6 @@
 
 namespace orchid::gateway {
 namespace {
-constexpr std::chrono::seconds start_again_after{1};
 /// Stopped at two looks in a row it is lost: whoever looks at it with a debugger has that long.
 constexpr std::chrono::milliseconds look_every{500};
 }  // namespace
@@ -29,21 +28,32 @@ void KeptProcess::stop() {
   timer_.cancel();
   look_.cancel();
   end_.close(ignored);
-  if (process_ && options_.outlives) process_->leave();
+  if (process_ && options_.outlives) (void)process_->release();
   process_.reset();
   socket_.reset();
   input_.reset();
 }
 
 /// A process without a socket knows by the end of its standard input that we are gone, however that
-/// came.
-Result<ServerProcess> KeptProcess::start_process() {
-  if (socket_) return ServerProcess::start(options_.program, options_.arguments, socket_.get());
+/// came. A group of its own: Ctrl-C is for the gateway, which then ends its child in order.
+Result<processes::ChildProcess> KeptProcess::start_process() {
+  if (!socket_ && options_.listen) {
+    auto socket = options_.listen();
+    if (!socket) return fail(std::move(socket.error()));
+    socket_ = std::move(*socket);
+  }
+  processes::ProgramStart program{.program = options_.program,
+                                  .arguments = options_.arguments,
+                                  .group = processes::ProcessGroup::own};
+  if (socket_) {
+    program.descriptors = {{.from = socket_.get(), .as = server_socket_number}};
+    return processes::ChildProcess::start(program);
+  }
   auto input = make_pipe();
   if (!input) return fail(std::move(input.error()));
   input_ = std::move(input->writer);
-  const PassedDescriptor one{.from = input->reader.get(), .as = STDIN_FILENO};
-  return ServerProcess::start(options_.program, options_.arguments, std::span(&one, 1));
+  program.descriptors = {{.from = input->reader.get(), .as = STDIN_FILENO}};
+  return processes::ChildProcess::start(program);
 }
 
 void KeptProcess::launch() {
@@ -91,7 +101,7 @@ void KeptProcess::lose(const char* why) {
 }
 
 void KeptProcess::launch_later() {
-  timer_.expires_after(start_again_after);
+  timer_.expires_after(restarts_.ended(std::chrono::steady_clock::now()).value());
   timer_.async_wait([this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
     if (!error && !alive.expired() && wanted_) launch();
   });
