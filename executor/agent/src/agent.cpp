@@ -4,10 +4,10 @@
 #include <thread>
 #include <utility>
 
+#include "children/core_binding.h"
+#include "children/scheduling.h"
 #include "foundation/log.h"
 #include "foundation/random.h"
-#include "processes/core_binding.h"
-#include "processes/scheduling.h"
 
 namespace orchid::executor {
 namespace {

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "bandwidth/bandwidth_governor.h"
+#include "children/child_watch.h"
 #include "code/code_service.h"
 #include "code/code_store.h"
 #include "code/compiler_process.h"
@@ -20,7 +21,6 @@
 #include "lanes/lane_server.h"
 #include "leases/host_claims.h"
 #include "leases/lease_table.h"
-#include "processes/child_watch.h"
 #include "supervisor_notice.h"
 #include "topology/host.h"
 #include "topology/power_meter.h"

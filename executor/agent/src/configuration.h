@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "children/scheduling.h"
 #include "foundation/result.h"
 #include "foundation/units.h"
-#include "processes/scheduling.h"
 #include "protocol/control_messages.h"
 #include "protocol/core_list.h"
 #include "protocol/limits.h"

@@ -1,40 +1,22 @@
 #include "fabric_probe.h"
 
 #include <poll.h>
-#include <sys/wait.h>
 
 #include <chrono>
-#include <csignal>
 
+#include "children/own_program.h"
 #include "foundation/sockets.h"
-#include "processes/child_process.h"
 
 namespace orchid::executor {
 namespace {
 
 constexpr std::chrono::milliseconds longest{10'000};
 
-/// Ends the process, whatever it does, and takes its end.
-class Ended {
- public:
-  explicit Ended(pid_t pid) : pid_(pid) {}
-  ~Ended() {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  Ended(const Ended&) = delete;
-  Ended& operator=(const Ended&) = delete;
-
- private:
-  pid_t pid_;
-};
-
 }  // namespace
 
 Result<FabricFound> probe_fabric(const std::filesystem::path& worker_program) {
   auto child = start_child(worker_program, {"--probe-fabric", "3"});
   if (!child) return fail(std::move(child.error()));
-  const Ended ended(child->pid);
   pollfd wait{.fd = child->control.get(), .events = POLLIN, .revents = 0};
   if (::poll(&wait, 1, static_cast<int>(longest.count())) != 1)
     return fail(ErrorCode::timed_out, "looking for network devices did not end");

@@ -15,8 +15,8 @@
 #include <mutex>
 #include <utility>
 
+#include "child_setup.h"
 #include "foundation/pipe.h"
-#include "processes/child_setup.h"
 
 namespace orchid::processes {
 namespace {

@@ -1,4 +1,4 @@
-#include "processes/child_setup.h"
+#include "child_setup.h"
 
 #include <fcntl.h>
 #include <signal.h>

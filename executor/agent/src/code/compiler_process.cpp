@@ -3,14 +3,12 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "foundation/log.h"
 
 namespace orchid::executor {
 namespace {
-constexpr std::chrono::milliseconds longest_retry{5000};
 constexpr unsigned attempt_limit = 2;
 /// A sixth of the share that a process of ours has which wants the same core.
 constexpr int improver_nice = 8;
@@ -46,7 +44,7 @@ void CompilerProcess::start() {
     log::error("event=compiler_start_failed reason=\"{}\"", started.error().message);
     return ended({});
   }
-  pid_ = started->pid;
+  pid_ = started->process.release();  // reaped by the watch
   if (options_.nice != 0)
     ::setpriority(PRIO_PROCESS, static_cast<id_t>(pid_),
                   ::getpriority(PRIO_PROCESS, 0) + options_.nice);
@@ -116,8 +114,7 @@ void CompilerProcess::ended(const ChildEvent& event) {
   }
   busy_ = false;
   timed_out_ = false;
-  retry_timer_.expires_after(retry_);
-  retry_ = std::min(retry_ * 2, longest_retry);
+  retry_timer_.expires_after(ends_.ended(std::chrono::steady_clock::now()).value());
   retry_timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) start();
   });
@@ -162,7 +159,7 @@ void CompilerProcess::from_compiler(Packet& packet) {
     on_ready_(*target);
   } else if (const auto* compiled = std::get_if<CompiledCode>(&*message);
              compiled != nullptr && busy_ && packet.descriptors.size() == 1) {
-    retry_ = std::chrono::milliseconds(50);
+    ends_.runs_well();
     finish(Compiled{std::move(packet.descriptors.front()), compiled->tier, compiled->compile_us});
   } else if (const auto* failed = std::get_if<CompileFailed>(&*message);
              failed != nullptr && busy_) {

@@ -11,8 +11,8 @@
 #include <optional>
 
 #include "channels/packet_channel.h"
-#include "processes/child_process.h"
-#include "processes/child_watch.h"
+#include "children/child_watch.h"
+#include "children/own_program.h"
 #include "protocol/compiler_messages.h"
 
 namespace orchid::executor {
@@ -84,7 +84,7 @@ class CompilerProcess {
   std::deque<Job> jobs_;  // the first is being worked on when busy_
   std::uint64_t next_id_ = 1;
   std::uint64_t restarts_ = 0;
-  std::chrono::milliseconds retry_{50};
+  processes::Restarts ends_{child_restarts};
   boost::asio::steady_timer timer_;
   boost::asio::steady_timer retry_timer_;
 };

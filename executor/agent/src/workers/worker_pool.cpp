@@ -11,7 +11,6 @@
 
 namespace orchid::executor {
 namespace {
-constexpr std::chrono::milliseconds longest_retry{5000};
 /// On top of a worker's memory, for a lane over UCX: 11 MiB were seen, its thread's stack among
 /// them.
 constexpr ByteCount ucx_data = 16_MiB;
@@ -65,7 +64,7 @@ void WorkerPool::start_zygote() {
     log::error("event=zygote_start_failed reason=\"{}\"", started.error().message);
     return retry_later();
   }
-  zygote_pid_ = started->pid;
+  zygote_pid_ = started->process.release();  // reaped by the watch
   children_.watch(zygote_pid_, [this](const ChildEvent& event) { zygote_ended(event); });
   zygote_ = std::make_unique<PacketChannel>(
       io_, std::move(started->control),
@@ -92,8 +91,7 @@ void WorkerPool::zygote_ended(const ChildEvent& event) {
 
 void WorkerPool::retry_later() {
   if (stopped_) return;
-  retry_timer_.expires_after(retry_);
-  retry_ = std::min(retry_ * 2, longest_retry);
+  retry_timer_.expires_after(failures_.ended(std::chrono::steady_clock::now()).value());
   retry_timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     if (zygote_pid_ < 0)
@@ -239,7 +237,7 @@ void WorkerPool::from_worker(std::uint64_t id, Packet& packet) {
 }
 
 void WorkerPool::ready(Kind& kind, const std::shared_ptr<WorkerProcess>& worker) {
-  retry_ = std::chrono::milliseconds(50);
+  failures_.runs_well();
   if (kind.waiting.empty()) {
     kind.ready.push_back(worker);
     return;

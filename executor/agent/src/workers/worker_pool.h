@@ -11,9 +11,9 @@
 #include <unordered_map>
 
 #include "channels/packet_channel.h"
+#include "children/child_watch.h"
+#include "children/own_program.h"
 #include "foundation/units.h"
-#include "processes/child_process.h"
-#include "processes/child_watch.h"
 #include "workers/worker_process.h"
 
 namespace orchid::executor {
@@ -109,7 +109,7 @@ class WorkerPool {
   bool zygote_ready_ = false;
   bool stopped_ = false;
   bool paused_ = false;
-  std::chrono::milliseconds retry_{50};
+  processes::Restarts failures_{child_restarts};  // of the zygote and of births
   boost::asio::steady_timer retry_timer_;
   boost::asio::steady_timer fill_timer_;
   bool fills_later_ = false;

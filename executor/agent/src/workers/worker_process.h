@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "channels/packet_channel.h"
+#include "children/child_watch.h"
 #include "foundation/tick_clock.h"
 #include "foundation/unique_fd.h"
-#include "processes/child_watch.h"
 #include "protocol/compiler_messages.h"
 #include "protocol/lane_messages.h"
 #include "transport/local_lane.h"

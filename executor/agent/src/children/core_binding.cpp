@@ -1,4 +1,4 @@
-#include "processes/core_binding.h"
+#include "children/core_binding.h"
 
 #include <sched.h>
 

@@ -1,4 +1,4 @@
-// processes/scheduling.h: how an executor's processes stand behind all others that want their
+// children/scheduling.h: how an executor's processes stand behind all others that want their
 // cores.
 #pragma once
 #include "foundation/result.h"

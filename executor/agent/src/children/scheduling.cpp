@@ -1,4 +1,4 @@
-#include "processes/scheduling.h"
+#include "children/scheduling.h"
 
 #include <fcntl.h>
 #include <sched.h>

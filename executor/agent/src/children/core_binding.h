@@ -1,4 +1,4 @@
-// processes/core_binding.h: which cores processes may run on.
+// children/core_binding.h: which cores processes may run on.
 #pragma once
 #include <sys/types.h>
 

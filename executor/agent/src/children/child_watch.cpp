@@ -1,4 +1,4 @@
-#include "processes/child_watch.h"
+#include "children/child_watch.h"
 
 #include <fmt/format.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-// processes/child_watch.h: what happened to our child processes: ended, or stopped by somebody's
+// children/child_watch.h: what happened to our child processes: ended, or stopped by somebody's
 // signal.
 #pragma once
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// processes/child_setup.h: what a forked process does before it becomes another program. Between
+// child_setup.h: what a forked process does before it becomes another program. Between
 // fork and exec: system calls only.
 #pragma once
 
