@@ -12,11 +12,12 @@ MAY_INCLUDE = {
     "libs/protocol": ["libs/foundation"],
     "libs/module": ["libs/foundation", "libs/protocol"],
     "libs/transport": ["libs/foundation", "libs/protocol"],
+    "libs/lane_client": ["libs/foundation", "libs/protocol", "libs/transport"],
     "libs/sandbox": ["libs/foundation"],
     "libs/function_abi": [],
     "scheduler-plugin/placement": ["libs/foundation"],
-    "gateway": ["libs/foundation", "libs/processes", "libs/protocol", "libs/transport", "libs/module", "scheduler-plugin/placement"],
-    "gateway/dispatch": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module", "libs/sandbox", "sdk"],
+    "gateway": ["libs/foundation", "libs/processes", "libs/protocol", "libs/transport", "libs/lane_client", "libs/module", "scheduler-plugin/placement"],
+    "gateway/dispatch": ["libs/foundation", "libs/protocol", "libs/transport", "libs/lane_client", "libs/module", "libs/sandbox", "sdk"],
     "gateway/door": ["libs/foundation", "libs/protocol", "libs/transport", "libs/sandbox"],
     "executor": ["libs/foundation", "libs/processes", "libs/protocol", "libs/transport", "libs/module", "libs/function_abi", "libs/sandbox"],
     "scheduler-plugin/slurm": ["libs/foundation", "libs/protocol"],
@@ -26,7 +27,7 @@ MAY_INCLUDE = {
     "scheduler-plugin/site": ["libs/foundation", "libs/processes", "libs/protocol", "scheduler-plugin/pilot", "scheduler-plugin/share", "executor/topology"],
     "executor/topology": ["libs/foundation"],
     "scheduler-plugin/spank": ["scheduler-plugin/share"],
-    "sdk": ["libs/foundation", "libs/protocol", "libs/transport", "libs/module", "libs/function_abi"],
+    "sdk": ["libs/foundation", "libs/protocol", "libs/transport", "libs/lane_client", "libs/module", "libs/function_abi"],
     "cli": ["libs/foundation", "libs/processes", "libs/protocol", "libs/module", "sdk", "scheduler-plugin/pilot", "scheduler-plugin/placement",
             "scheduler-plugin/share", "executor/topology"],
     "functions": ["libs/function_abi"],
@@ -36,7 +37,7 @@ MAY_INCLUDE = {
 }
 # Where the project's own header folders stand: the first folder of an #include, and the part it belongs to.
 HEADER_ROOTS = {
-    "foundation": "libs/foundation", "processes": "libs/processes", "protocol": "libs/protocol", "module": "libs/module", "transport": "libs/transport",
+    "foundation": "libs/foundation", "processes": "libs/processes", "protocol": "libs/protocol", "module": "libs/module", "transport": "libs/transport", "lane_client": "libs/lane_client",
     "sandbox": "libs/sandbox", "placement": "scheduler-plugin/placement",
     "pilot": "scheduler-plugin/pilot", "share": "scheduler-plugin/share", "site": "scheduler-plugin/site",
     "orchid": None,  # function_abi and the SDK share it; the file decides
