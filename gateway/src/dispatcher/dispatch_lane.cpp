@@ -1,20 +1,20 @@
 #include "dispatcher/dispatch_lane.h"
 
-#include <algorithm>
+#include <utility>
+#include <variant>
 
 #include "foundation/log.h"
+#include "lane_client/executor_message.h"
+#include "lane_client/open_lane.h"
 
 namespace orchid::gateway {
-namespace {
-
-constexpr std::size_t lane_descriptor_count = 3;
-
-}  // namespace
 
 Result<std::unique_ptr<DispatchLane>> DispatchLane::open(boost::asio::io_context& io,
                                                          const Clock& clock, WorkerGrant grant,
                                                          LaneEvents& events) {
-  auto socket = connect_packets_at_once(grant.lane_socket);
+  auto socket = lane_client::claim_here(
+      grant.lane_socket,
+      {.lease = grant.lease, .secret = grant.secret, .address = grant.lane_address});
   if (!socket) return fail(std::move(socket.error()));
   std::unique_ptr<DispatchLane> lane(new DispatchLane(io, clock, std::move(grant), events));
   lane->socket_ = std::move(*socket);
@@ -23,45 +23,37 @@ Result<std::unique_ptr<DispatchLane>> DispatchLane::open(boost::asio::io_context
   if (!watch) return fail(std::move(watch.error()));
   lane->socket_watch_ = std::move(*watch);
   lane->socket_watch_->arm();
-  const std::string claim = encode(LaneClaim{.lease = lane->grant_.lease,
-                                             .secret = lane->grant_.secret,
-                                             .address = lane->grant_.lane_address});
-  if (auto sent = send_packet(lane->socket_.get(), claim); !sent)
-    return fail(std::move(sent.error()));
   return lane;
 }
 
 void DispatchLane::announce(std::uint64_t function,
                             std::shared_ptr<const FunctionVersion> version) {
-  if (phase_ != LanePhase::ready || slot_of(function) != nullptr || is_loading(function)) return;
-  send(LaneAnnounce{version->digest});
-  loading_.push_back({function, std::move(version)});
+  if (conversation_.is_ready() && codes_.announce(function, version))
+    send(LaneAnnounce{version->digest});
 }
 
-void DispatchLane::cancel(std::uint64_t request) { send(LaneCancel{request}); }
+void DispatchLane::cancel_unwanted() {
+  if (const std::uint64_t request = flights.take_cancel()) send(LaneCancel{request});
+}
 
 void DispatchLane::replace(const std::string& reason) {
-  detach(LanePhase::replacing);
+  if (conversation_.give_up(reason, clock_.now()) != lane_client::Step::replace) return;
+  detach();
   send(LaneReplace{reason});
 }
 
-void DispatchLane::detach(LanePhase next) {
+std::shared_ptr<LaneEnd> DispatchLane::detach() {
   wake_watch_.reset();
-  end_.reset();
-  slots_.clear();
-  loading_.clear();
-  phase_ = next;
+  codes_.clear();
   since_ = clock_.now();
+  return std::exchange(end_, nullptr);
 }
 
 void DispatchLane::close() {
-  detach(LanePhase::dead);
+  conversation_.die();
+  detach();
   socket_watch_.reset();
   socket_.reset();
-}
-
-bool DispatchLane::is_loading(std::uint64_t function) const {
-  return std::ranges::find(loading_, function, &Loading::function) != loading_.end();
 }
 
 void DispatchLane::send(const LaneMessage& message, const std::vector<int>& descriptors) {
@@ -74,80 +66,62 @@ void DispatchLane::send(const LaneMessage& message, const std::vector<int>& desc
 
 void DispatchLane::read_socket() {
   hear();
-  if (phase_ != LanePhase::dead) socket_watch_->arm();
+  if (phase() != LanePhase::dead) socket_watch_->arm();
 }
 
 void DispatchLane::hear() {
-  while (phase_ != LanePhase::dead) {
+  while (phase() != LanePhase::dead) {
     auto packet = receive_packet(socket_.get(), /*wait=*/false);
     if (!packet) return broken(packet.error());
     if (!*packet) break;
-    handle(std::move(**packet));
+    auto message = lane_client::parse_executor_message((*packet)->text);
+    if (!message) return broken(message.error());
+    std::visit([&](const auto& said) { hear(said, (*packet)->descriptors); }, *message);
   }
 }
 
-void DispatchLane::handle(Packet packet) {
-  auto message = parse_lane_message(packet.text);
-  if (!message) return broken(message.error());
-  if (const auto* m = std::get_if<LaneClaimed>(&*message)) return claimed(*m, std::move(packet));
-  if (const auto* m = std::get_if<LaneNeedCode>(&*message)) return need_code(*m);
-  if (const auto* m = std::get_if<LaneEnded>(&*message))
-    return events_.lane_worker_ended(*this, *m);
-  if (const auto* m = std::get_if<LaneRefused>(&*message))
-    return broken({m->code, "refused: " + m->message});
-  if (const auto* m = std::get_if<LaneSlot>(&*message)) {
-    const auto loading = take_loading(m->digest);
-    if (!loading || phase_ != LanePhase::ready) return;
-    slots_[loading->function] = {m->slot, m->generation};
-    return events_.lane_loaded(*this, loading->function, *m);
-  }
-  if (const auto* m = std::get_if<LaneRejected>(&*message)) {
-    if (const auto loading = take_loading(m->digest))
-      events_.lane_rejected(*this, loading->function, *m);
-    return;
-  }
-  broken({ErrorCode::bad_request, "the executor sent a message that only clients send"});
-}
-
-void DispatchLane::claimed(const LaneClaimed& message, Packet packet) {
-  if (packet.descriptors.size() != lane_descriptor_count)
-    return broken({ErrorCode::bad_request, "the executor sent a lane without its descriptors"});
-  auto client = transport::LocalLaneClient::attach(
-      {.memory = std::move(packet.descriptors[0]),
-       .wake_worker = std::move(packet.descriptors[1]),
-       .wake_client = std::move(packet.descriptors[2]),
-       .geometry = {message.request_bytes, message.response_bytes}});
+void DispatchLane::hear(const LaneClaimed& message, Files& files) {
+  auto client = lane_client::attach(message, std::move(files));
   if (!client) return broken(client.error());
   auto end = std::make_shared<LaneEnd>(std::move(*client));
   // The callback has nothing to do: the thread looks into its lanes after each round of the event
   // loop.
   auto watch = ReadableWatch::create(io_, end->client.wake_descriptor(), [] {});
   if (!watch) return broken(watch.error());
-  detach(LanePhase::ready);
+  detach();
   end_ = std::move(end);
   wake_watch_ = std::move(*watch);
+  conversation_.opened();
   events_.lane_claimed(*this);
 }
 
-void DispatchLane::need_code(const LaneNeedCode& message) {
-  const auto found =
-      std::ranges::find(loading_, message.digest,
-                        [](const Loading& l) -> const std::string& { return l.version->digest; });
-  if (found == loading_.end()) return;
-  send(LaneCode{message.digest}, {found->version->module.get()});
+void DispatchLane::hear(const LaneRefused& message, Files& /*files*/) {
+  broken({message.code, "refused: " + message.message});
 }
 
-std::optional<DispatchLane::Loading> DispatchLane::take_loading(const std::string& digest) {
-  const auto found = std::ranges::find(
-      loading_, digest, [](const Loading& l) -> const std::string& { return l.version->digest; });
-  if (found == loading_.end()) return std::nullopt;
-  Loading taken = std::move(*found);
-  loading_.erase(found);
-  return taken;
+void DispatchLane::hear(const LaneNeedCode& message, Files& /*files*/) {
+  if (const auto* code = codes_.needs(message.digest))
+    send(LaneCode{message.digest}, {code->module->module.get()});
+}
+
+void DispatchLane::hear(const LaneSlot& message, Files& /*files*/) {
+  if (const auto loaded = codes_.loaded(message))
+    events_.lane_loaded(*this, loaded->number, message);
+}
+
+void DispatchLane::hear(const LaneRejected& message, Files& /*files*/) {
+  if (const auto rejected = codes_.rejected(message.digest))
+    events_.lane_rejected(*this, rejected->number, message);
+}
+
+void DispatchLane::hear(const LaneEnded& message, Files& /*files*/) {
+  if (!end_) return;  // we had given it up before
+  conversation_.ended(clock_.now(), message.replaced_in);
+  events_.lane_worker_ended(*this, detach(), message);
 }
 
 void DispatchLane::broken(const Failure& why) {
-  if (phase_ != LanePhase::dead) events_.lane_broken(*this, why);
+  if (phase() != LanePhase::dead) events_.lane_broken(*this, why);
 }
 
 }  // namespace orchid::gateway

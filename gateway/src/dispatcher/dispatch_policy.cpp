@@ -1,13 +1,10 @@
 #include "dispatcher/dispatch_policy.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 namespace orchid::gateway {
 namespace {
-
-constexpr int mean_weight = 8;  // a new observation counts one eighth
 
 template <typename Better>
 std::optional<std::size_t> best(std::span<const LaneView> lanes, Better better) {
@@ -52,14 +49,6 @@ std::optional<std::size_t> place_to_load(std::span<const LaneView> lanes, const 
 
 }  // namespace
 
-void RunTimeEstimate::observe(std::chrono::nanoseconds run_time) {
-  // The worker says it, and it may say anything.
-  run_time = std::clamp<std::chrono::nanoseconds>(run_time, std::chrono::nanoseconds{0},
-                                                  std::chrono::hours{24});
-  mean_ = observations_ == 0 ? run_time : mean_ + (run_time - mean_) / mean_weight;
-  if (observations_ < needed_observations) ++observations_;
-}
-
 Choice choose_lane(std::span<const LaneView> lanes, const CallView& call) {
   if (const auto lane = idle_and_loaded(lanes, call)) return {Choice::Kind::send, *lane};
   const auto behind = flowing(lanes, call);
@@ -79,13 +68,6 @@ unsigned workers_wanted(const Demand& demand, unsigned limit) {
   const std::size_t wanted = demand.long_calls + for_short;
   if (wanted == 0) return 0;
   return static_cast<unsigned>(std::min<std::size_t>(wanted + demand.useless_workers, limit));
-}
-
-bool runs_again(const LostCall& call) {
-  if (call.cancelled || call.deadline_passed) return false;
-  if (!call.started) return true;
-  if (!is_retryable(call.outcome) || call.at_most_once) return false;
-  return call.outcome == Outcome::evicted || call.attempt - call.evictions < most_attempts;
 }
 
 }  // namespace orchid::gateway

@@ -47,8 +47,8 @@ void Dispatcher::start(Call call, CallDone done) {
 void Dispatcher::expect(uid_t /*tenant*/, const std::shared_ptr<const FunctionVersion>& version) {
   if (stopped_) return;
   for (const auto& lane : lanes_) {
-    if (lane->phase() != LanePhase::ready || !lane->running.empty() || lane->loads_anything() ||
-        lane->suspect || lane->leaving)
+    if (lane->phase() != LanePhase::ready || !lane->flights.empty() ||
+        lane->codes().loads_anything() || lane->suspect || lane->leaving)
       continue;
     return lane->announce(function_of(version).number, version);
   }
@@ -58,13 +58,12 @@ void Dispatcher::cancel(const std::string& invocation) {
   const auto found = by_invocation_.find(invocation);
   if (found == by_invocation_.end()) return;
   DispatchCall& call = *found->second;
-  call.cancelled = true;
-  if (call.is_waiting())
-    return finish_failed(call, Outcome::cancelled, "cancelled while it waited");
-  if (&call.lane->running.front() == &call && !std::exchange(call.cancel_sent, true))
-    call.lane->cancel(call.request);
+  call.history.cancelled = true;
+  if (call.is_waiting() || call.lane->flights.front() != &call)
+    return finish_behind(call, Outcome::cancelled, "cancelled while it waited");
+  call.lane->cancel_unwanted();
   const MonotonicTime now = clock_.now();
-  deadlines_.move(call, std::min(call.due, now + options_.overdue_after + limits::cancel_grace));
+  deadlines_.move(call, std::min(call.due, now + lane_client::answer_grace + limits::cancel_grace));
   arm_timer(now);
 }
 
@@ -81,7 +80,7 @@ bool Dispatcher::poll() {
   // By index: an answer's `done` may start a call, and a broken lane leaves the list.
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     DispatchLane& lane = *lanes_[i];
-    if (lane.running.empty() || !lane.end()) continue;
+    if (lane.flights.empty() || !lane.end()) continue;
     if (drain(lane, std::shared_ptr(lane.end()))) any = true;
   }
   if (any && waiting_count_ > 0) pump();
@@ -95,7 +94,7 @@ bool Dispatcher::expects_answer_soon() const {
 bool Dispatcher::prepare_to_sleep() {
   if (*room_came_back_ && waiting_count_ > 0) return false;
   for (const auto& lane : lanes_) {
-    if (lane->running.empty() || !lane->end()) continue;
+    if (lane->flights.empty() || !lane->end()) continue;
     if (!lane->end()->client.prepare_to_sleep()) {
       finish_sleep();
       return false;

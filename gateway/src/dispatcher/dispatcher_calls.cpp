@@ -74,8 +74,8 @@ void Dispatcher::classify(DispatchCall& call) {
     }
   };
   take_out(call);
-  const RunTimeEstimate& estimate = call.function->estimate(call.call.entry);
-  call.is_short = estimate.is_short();
+  const auto& estimate = call.function->estimate(call.call.entry);
+  call.is_short = is_short(estimate);
   call.expected = estimate.mean();
   if (call.is_short) {
     ++demand_.short_calls;
@@ -160,17 +160,17 @@ void Dispatcher::view_lanes(const DispatchFunction& function, MonotonicTime now)
     view.usable = lane->phase() == LanePhase::ready && end != nullptr && !lane->leaving &&
                   !lane->full && !end->clogged();
     if (view.usable) {
-      view.loaded = lane->slot_of(function.number) != nullptr;
+      view.loaded = lane->codes().ready(function.number) != nullptr;
       view.clear = end->held == 0;
       view.may_load = !lane->suspect;
-      view.in_flight = static_cast<unsigned>(lane->running.size());
+      view.in_flight = static_cast<unsigned>(lane->flights.size());
       view.flows = lane->long_calls == 0 &&
                    (view.in_flight == 0 || now - lane->front_since < overdue_short_call);
       view.backlog = lane->backlog;
     }
-    view.awaited = waits != nullptr && !lane->is_loading(waits->number);
-    view.loading = lane->is_loading(function.number);
-    view.loading_other = lane->loads_any([&](std::uint64_t number) {
+    view.awaited = waits != nullptr && !lane->codes().is_loading(waits->number);
+    view.loading = lane->codes().is_loading(function.number);
+    view.loading_other = lane->codes().loads_any([&](std::uint64_t number) {
       const DispatchFunction* other = number == function.number ? nullptr : find_function(number);
       return other != nullptr && !other->waiting.empty();
     });
@@ -180,7 +180,7 @@ void Dispatcher::view_lanes(const DispatchFunction& function, MonotonicTime now)
 
 /// False: the lane has no room for it now.
 bool Dispatcher::send(DispatchLane& lane, DispatchCall& call, MonotonicTime now) {
-  const DispatchLane::Slot* slot = lane.slot_of(call.function->number);
+  const auto* slot = lane.codes().ready(call.function->number);
   assert(slot != nullptr && lane.end());
   const auto left =
       std::max<std::chrono::nanoseconds>(call.call.deadline - now, std::chrono::nanoseconds{1});
@@ -190,7 +190,7 @@ bool Dispatcher::send(DispatchLane& lane, DispatchCall& call, MonotonicTime now)
                                                 .deadline = left,
                                                 .input = call.call.input.bytes});
   if (!request) {
-    if (request.error().code == ErrorCode::no_capacity && !lane.running.empty()) {
+    if (request.error().code == ErrorCode::no_capacity && !lane.flights.empty()) {
       lane.full = true;
       return false;
     }
@@ -198,7 +198,7 @@ bool Dispatcher::send(DispatchLane& lane, DispatchCall& call, MonotonicTime now)
     return true;
   }
   // Not before it has been published: then the worker is busy already.
-  if (call.attempt++ == 0) {
+  if (call.history.attempt == 0) {
     const auto waited = whole_microseconds(now - call.call.accepted);
     CallTimings& t = call.timings;
     t.place = ready_since_ > call.call.accepted
@@ -208,9 +208,10 @@ bool Dispatcher::send(DispatchLane& lane, DispatchCall& call, MonotonicTime now)
     t.link = std::min(t.link, waited - t.place - t.compile);
     t.queue = waited - t.place - t.compile - t.link;
   }
-  if (lane.running.empty()) lane.front_since = now;
-  lane.running.splice(lane.running.end(), *call.home, call.self);
-  call.home = &lane.running;
+  if (lane.flights.empty()) lane.front_since = now;
+  lane.flights.push(call, *request);
+  sent_.splice(sent_.end(), *call.home, call.self);
+  call.home = &sent_;
   call.lane = &lane;
   call.request = *request;
   lane.backlog += call.expected;
@@ -219,7 +220,7 @@ bool Dispatcher::send(DispatchLane& lane, DispatchCall& call, MonotonicTime now)
   lane.trimmed = false;
   --waiting_count_;
   reindex(*call.function);
-  deadlines_.move(call, call.call.deadline + options_.overdue_after);
+  deadlines_.move(call, call.call.deadline + lane_client::answer_grace);
   if (call.is_short) spin_until_ = now + spin_time;
   return true;
 }
@@ -232,9 +233,8 @@ void Dispatcher::leave_lane(DispatchCall& call) {
 }
 
 /// Back to where it came from, before all that came later.
-void Dispatcher::requeue(DispatchCall& call, bool may_have_started) {
+void Dispatcher::requeue(DispatchCall& call) {
   leave_lane(call);
-  if (!may_have_started) --call.attempt;
   DispatchFunction& function = *call.function;
   auto before = function.waiting.begin();
   while (before != function.waiting.end() && before->number < call.number) ++before;
@@ -245,19 +245,6 @@ void Dispatcher::requeue(DispatchCall& call, bool may_have_started) {
   ++waiting_count_;
   reindex(function);
   deadlines_.move(call, call.call.deadline);
-}
-
-/// Tells its caller. The node stays where it is.
-void Dispatcher::report(DispatchCall& call, CallResult result) {
-  call.answered = true;
-  deadlines_.remove(call);
-  if (const auto found = by_invocation_.find(call.call.invocation);
-      found != by_invocation_.end() && found->second == &call)
-    by_invocation_.erase(found);
-  call.call.version->calls.add(result.outcome);
-  if (result.outcome == Outcome::ok) call.call.version->calls.ran(result.timings.quick_code);
-  const CallDone done = std::move(call.done);
-  done(std::move(result));
 }
 
 /// Takes the call out of its list and tells its caller.
@@ -275,60 +262,61 @@ void Dispatcher::finish(DispatchCall& call, CallResult result) {
   if (--call.function->live == 0) call.function->version.reset();  // it holds a descriptor
   CallList own;
   own.splice(own.begin(), *call.home, call.self);
-  call.home = &own;
   reindex(*call.function);
-  if (!call.answered) report(call, std::move(result));
+  deadlines_.remove(call);
+  if (const auto found = by_invocation_.find(call.call.invocation);
+      found != by_invocation_.end() && found->second == &call)
+    by_invocation_.erase(found);
+  call.call.version->calls.add(result.outcome);
+  if (result.outcome == Outcome::ok) call.call.version->calls.ran(result.timings.quick_code);
+  const CallDone done = std::move(call.done);
+  done(std::move(result));
 }
 
-void Dispatcher::finish_failed(DispatchCall& call, Outcome outcome, std::string message) {
+/// One that has not begun. Out of a lane it cannot be taken: its place there stays until the worker
+/// comes to it.
+void Dispatcher::finish_behind(DispatchCall& call, Outcome outcome, std::string message) {
+  if (call.lane != nullptr) call.lane->flights.drop(call);
+  finish_failed(call, outcome, std::move(message));
+}
+
+CallResult Dispatcher::result_of(const DispatchCall& call, Outcome outcome, std::string message) {
   CallResult result;
   result.outcome = outcome;
   result.message = std::move(message);
-  result.attempt = call.attempt;
+  result.attempt = call.history.attempt;
   result.timings = call.timings;
   if (call.lane != nullptr) {
     result.node = call.lane->grant().node;
     result.lease = call.lane->grant().lease;
-  } else if (outcome == Outcome::no_capacity) {
-    result.lease = refused_;
   }
+  return result;
+}
+
+void Dispatcher::finish_failed(DispatchCall& call, Outcome outcome, std::string message) {
+  CallResult result = result_of(call, outcome, std::move(message));
+  if (call.is_waiting() && outcome == Outcome::no_capacity) result.lease = refused_;
   finish(call, std::move(result));
 }
 
 void Dispatcher::expire_call(DispatchCall& call, MonotonicTime now) {
   if (call.is_waiting()) return expire_waiting(call);
   DispatchLane& lane = *call.lane;
-  const Outcome outcome =
-      call.cancelled && now < call.call.deadline ? Outcome::cancelled : Outcome::deadline_exceeded;
-  std::string message = outcome == Outcome::cancelled
-                            ? "cancelled; its worker did not answer"
-                            : "the deadline passed, and its worker did not answer";
-  if (&lane.running.front() == &call) {
-    const auto end = lane.end();
-    empty_lane(lane, end,
-               {.request = call.request, .outcome = outcome, .message = std::move(message)});
-    give_up_worker(lane, "a call did not end in time");
-    if (waiting_count_ > 0) pump();
-    return;
-  }
-  // It never ran, but it cannot be taken out of the lane: its place stays until the worker comes to
-  // it.
-  CallResult result;
-  result.outcome = outcome;
-  result.message = outcome == Outcome::cancelled ? "cancelled while it waited"
-                                                 : "the deadline passed while it waited";
-  result.node = lane.grant().node;
-  result.lease = lane.grant().lease;
-  result.attempt = call.attempt;
-  result.timings = call.timings;
-  report(call, std::move(result));
+  if (lane.flights.front() != &call)
+    return finish_behind(call, Outcome::deadline_exceeded, "the deadline passed while it waited");
+  if (call.history.cancelled && now < call.call.deadline)
+    give_up_worker(lane, Outcome::cancelled, "cancelled; its worker did not answer");
+  else
+    give_up_worker(lane, Outcome::deadline_exceeded,
+                   "the deadline passed, and its worker did not answer");
+  if (waiting_count_ > 0) pump();
 }
 
 void Dispatcher::expire_waiting(DispatchCall& call) {
   const bool had_worker = has_ready_lane() || last_ready_ >= call.call.accepted;
-  if (call.attempt > 0 || had_worker)
+  if (call.history.attempt > 0 || had_worker)
     return finish_failed(call, Outcome::deadline_exceeded,
-                         call.attempt > 0
+                         call.history.attempt > 0
                              ? "the deadline passed while it waited to run again"
                              : "the deadline passed while it waited for a free worker");
   finish_failed(

@@ -16,12 +16,10 @@ constexpr std::chrono::milliseconds shortest_hold{
     20};  // else two starving threads would pass a worker to and fro all the time
 constexpr std::chrono::milliseconds longest_clog{20};
 constexpr std::chrono::seconds trim_after{1};
-constexpr unsigned most_failed_loads = 3;
 
-bool is_transient(ErrorCode code) {
-  return code == ErrorCode::internal || code == ErrorCode::unreachable ||
-         code == ErrorCode::timed_out || code == ErrorCode::system ||
-         code == ErrorCode::no_capacity;
+/// A worker that cannot be claimed is not asked for again at once.
+std::chrono::milliseconds penalty_of(const DispatchLane& lane) {
+  return lane.phase() == LanePhase::claiming ? failed_claim_penalty : std::chrono::milliseconds{0};
 }
 
 }  // namespace
@@ -95,7 +93,7 @@ void Dispatcher::lane_loaded(DispatchLane&, std::uint64_t number, const LaneSlot
   DispatchFunction* function = find_function(number);
   if (function == nullptr) return;
   for (DispatchCall& call : function->waiting) {
-    if (call.attempt > 0 || call.timings.link.count() > 0) continue;
+    if (call.history.attempt > 0 || call.timings.link.count() > 0) continue;
     call.timings.compile = slot.compile_us;
     call.timings.link = slot.link_us;
   }
@@ -108,10 +106,10 @@ void Dispatcher::lane_rejected(DispatchLane& lane, std::uint64_t number,
   if (function == nullptr) return;
   // A worker that dies fails its loads too, and then it may have been the running call that killed
   // it.
-  const bool transient = is_transient(rejected.code) || !lane.running.empty();
+  const bool transient = lane_client::is_transient(rejected.code) || !lane.flights.empty();
   std::vector<std::string> failed;  // ids: ending one may bring changes for the others
   for (DispatchCall& call : function->waiting)
-    if (!transient || ++call.failed_loads >= most_failed_loads)
+    if (!transient || ++call.failed_loads >= lane_client::most_failed_loads)
       failed.push_back(call.call.invocation);
   log::warn("event=load_failed digest={} code={} message=\"{}\"", rejected.digest,
             to_string(rejected.code), rejected.message);
@@ -125,9 +123,8 @@ void Dispatcher::lane_rejected(DispatchLane& lane, std::uint64_t number,
 }
 
 void Dispatcher::lane_broken(DispatchLane& lane, const Failure& why) {
-  const bool was_claimed = lane.phase() != LanePhase::claiming;
   lose_worker(lane, {.why = "the executor's end of the lane is gone: " + why.message,
-                     .penalty = was_claimed ? std::chrono::milliseconds{0} : failed_claim_penalty});
+                     .penalty = penalty_of(lane)});
 }
 
 /// The lane is gone for good, with whatever runs in it.
@@ -139,8 +136,11 @@ void Dispatcher::lose_worker(DispatchLane& lane, const Loss& loss) {
   const MonotonicTime now = clock_.now();
   if (end && !has_ready_lane()) last_ready_ = now;
   if (end) drain(lane, end);
-  const std::uint64_t front = lane.running.empty() ? 0 : lane.running.front().request;
-  empty_lane(lane, end, {.request = front, .outcome = loss.outcome, .message = loss.why});
+  end_calls(lane, end,
+            {.request = lane.flights.front_request(),
+             .outcome = loss.outcome,
+             .message = loss.why,
+             .started = true});
   bury(lane);
   if (loss.returns_lease) delayed_returns_.emplace_back(now + loss.penalty, lease);
   return_delayed(now);
@@ -149,11 +149,16 @@ void Dispatcher::lose_worker(DispatchLane& lane, const Loss& loss) {
   arm_timer(now);
 }
 
-/// Its worker takes no calls or answers nonsense; its calls have been taken out. The executor puts
-/// another one in its place.
-void Dispatcher::give_up_worker(DispatchLane& lane, const std::string& why) {
+/// Its worker takes no calls or answers nonsense. The executor puts another one in its place.
+void Dispatcher::give_up_worker(DispatchLane& lane, Outcome outcome, const std::string& why) {
   log::warn("event=worker_given_up lease={} reason=\"{}\"", to_string(lane.grant().lease), why);
-  if (lane.phase() == LanePhase::ready) lane.replace(why);
+  const EndPtr end = lane.end();
+  lane.replace(why);
+  end_calls(lane, end,
+            {.request = lane.flights.front_request(),
+             .outcome = outcome,
+             .message = why,
+             .started = true});
   const MonotonicTime now = clock_.now();
   if (!has_ready_lane()) last_ready_ = now;
   next_look_ = std::min(next_look_, now + busy_look);
@@ -194,8 +199,8 @@ void Dispatcher::settle_debts(MonotonicTime now) {
     return debts_where_.contains(lane->grant().executor);
   };
   std::ranges::sort(candidates, {}, [&](const DispatchLane* lane) {
-    return std::tuple(!is_asked(lane), !lane->running.empty(), !lane->leaving,
-                      lane->running.size());
+    return std::tuple(!is_asked(lane), !lane->flights.empty(), !lane->leaving,
+                      lane->flights.size());
   });
   unsigned marked = 0;
   for (DispatchLane* lane : candidates) {
@@ -203,12 +208,12 @@ void Dispatcher::settle_debts(MonotonicTime now) {
       lane->leaving = false;
       continue;
     }
-    const bool wanted = waiting_count_ > 0 || !lane->running.empty();
+    const bool wanted = waiting_count_ > 0 || !lane->flights.empty();
     if (wanted && now - lane->since() < shortest_hold) {
       if (is_asked(lane)) ++marked;  // no other one in its place
       continue;                      // looked at again at the next tick
     }
-    if (lane->running.empty()) {
+    if (lane->flights.empty()) {
       --debts_;
       give_back(*lane);
     } else {
@@ -241,14 +246,11 @@ void Dispatcher::look_after_lanes(MonotonicTime now) {
 }
 
 void Dispatcher::look_after(DispatchLane& lane, MonotonicTime now) {
-  if (lane.phase() == LanePhase::claiming && now - lane.since() >= options_.claim_within)
-    return lose_worker(
-        lane, {.why = "the executor does not answer a claim", .penalty = failed_claim_penalty});
-  if (lane.phase() == LanePhase::replacing && now - lane.since() >= options_.replacement_within)
-    return lose_worker(lane, {.why = "no replacement came"});
-  if (lane.phase() != LanePhase::ready || !lane.running.empty()) return;
+  if (lane.is_overdue(now))
+    return lose_worker(lane, {.why = lane.trouble(), .penalty = penalty_of(lane)});
+  if (lane.phase() != LanePhase::ready || !lane.flights.empty()) return;
   if (lane.end()->clogged() && waiting_count_ > 0 && now - lane.idle_since >= longest_clog)
-    return give_up_worker(lane, "a slow client holds an answer");
+    return give_up_worker(lane, Outcome::worker_lost, "a slow client holds an answer");
   if (now - lane.idle_since >= options_.give_back_after) return give_back(lane);
   if (!lane.trimmed && lane.end()->held == 0 && now - lane.idle_since >= trim_after) {
     lane.end()->client.trim();

@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "calls/call.h"
-#include "dispatcher/dispatch_policy.h"
+#include "lane_client/policy.h"
 
 namespace orchid::gateway {
 
 struct DispatchFunction;
 struct DispatchCall;
 class DispatchLane;
-/// Nodes move between lists without being copied: from a function's waiting calls to a lane's
-/// running ones and back.
+/// Nodes move between lists without being copied: from a function's waiting calls to the
+/// dispatcher's sent ones and back.
 using CallList = std::list<DispatchCall>;
 
 struct DispatchCall {
@@ -27,17 +27,12 @@ struct DispatchCall {
   CallList::iterator self;
   std::uint64_t number = 0;   // order of arrival
   std::uint64_t request = 0;  // in its lane
-  unsigned attempt = 0;       // times it was sent and may have started
-  unsigned evictions = 0;     // attempts that ended since the worker's place was taken back
-  bool is_short = false;      // as it was counted in the demand
+  lane_client::CallHistory history;
+  bool is_short = false;  // as it was counted in the demand
   std::chrono::nanoseconds expected{0};
-  bool cancelled = false;
-  bool cancel_sent = false;
   bool needs_clear_lane = false;
-  bool answered = false;      // reported already; only its place in the lane is left
-  unsigned failed_loads = 0;  // of its module, by no fault of the module
-  unsigned lost_workers = 0;  // that ended when it was their next call, and said they had not begun
-  MonotonicTime due;          // when something must be done about it
+  unsigned failed_loads = 0;   // of its module, by no fault of the module
+  MonotonicTime due;           // when something must be done about it
   std::size_t heap_place = 0;  // of DispatchDeadlines
   CallTimings timings;
 
@@ -46,14 +41,14 @@ struct DispatchCall {
 
 /// One module, by its digest. Owned by the dispatcher.
 struct DispatchFunction {
-  std::uint64_t number = 0;                        // never used again
-  std::shared_ptr<const FunctionVersion> version;  // null when no call is live
-  std::vector<RunTimeEstimate> estimates;          // by entry
-  CallList waiting;                                // oldest first
-  std::uint64_t waiting_key = 0;                   // in the dispatcher's index; 0: none waits
-  std::size_t live = 0;                            // waiting and running
+  std::uint64_t number = 0;                             // never used again
+  std::shared_ptr<const FunctionVersion> version;       // null when no call is live
+  std::vector<lane_client::RunTimeEstimate> estimates;  // by entry
+  CallList waiting;                                     // oldest first
+  std::uint64_t waiting_key = 0;                        // in the dispatcher's index; 0: none waits
+  std::size_t live = 0;                                 // waiting and running
 
-  [[nodiscard]] RunTimeEstimate& estimate(std::uint16_t entry) {
+  [[nodiscard]] lane_client::RunTimeEstimate& estimate(std::uint16_t entry) {
     if (entry >= estimates.size()) estimates.resize(std::size_t{entry} + 1);
     return estimates[entry];
   }

@@ -1,33 +1,19 @@
 // dispatcher/dispatch_policy.h: a dispatcher's decisions: which worker gets a call, when a module
-// is loaded where, how many workers are wanted, and whether a lost call runs again. Plain functions
-// over plain data.
+// is loaded where, and how many workers are wanted. Plain functions over plain data.
 #pragma once
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "protocol/outcome.h"
+#include "lane_client/policy.h"
 
 namespace orchid::gateway {
 
-/// How long an entry runs: an exponentially weighted mean. A value.
-class RunTimeEstimate {
- public:
-  static constexpr unsigned needed_observations = 3;
-  static constexpr std::chrono::nanoseconds short_below{100'000};
-
-  void observe(std::chrono::nanoseconds run_time);
-  [[nodiscard]] std::chrono::nanoseconds mean() const { return mean_; }
-  /// Known to be so short that waiting behind others in a lane costs less than another worker does.
-  [[nodiscard]] bool is_short() const {
-    return observations_ >= needed_observations && mean_ < short_below;
-  }
-
- private:
-  std::chrono::nanoseconds mean_{0};
-  unsigned observations_ = 0;
-};
+/// Waiting behind others in a lane costs such a call less than another worker does.
+[[nodiscard]] inline bool is_short(const lane_client::RunTimeEstimate& run) {
+  return run.is_known() && run.mean() < lane_client::short_run_in_gateway;
+}
 
 /// A worker as the choice sees it.
 struct LaneView {
@@ -74,19 +60,5 @@ struct Demand {
 /// One for each long call; as many for the short ones as get through them within the comfortable
 /// backlog.
 [[nodiscard]] unsigned workers_wanted(const Demand& demand, unsigned limit);
-
-struct LostCall {
-  Outcome outcome = Outcome::worker_lost;
-  bool started = true;
-  bool at_most_once = false;
-  bool cancelled = false;
-  bool deadline_passed = false;
-  unsigned attempt = 1;
-  unsigned evictions = 0;  // of the attempts before this one
-};
-constexpr unsigned most_attempts = 3;
-/// A call that did not start always runs again; else only what the platform did to it, and not
-/// without end: evictions do not count, since whoever takes a place back may do so often.
-[[nodiscard]] bool runs_again(const LostCall& call);
 
 }  // namespace orchid::gateway

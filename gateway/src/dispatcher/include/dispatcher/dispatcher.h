@@ -2,9 +2,9 @@
 // has been granted.
 //
 // A call waits in its module's queue until a worker has the module and takes it, then lies in that
-// worker's lane until its answer is there, its worker has ended, or its time is over. Which worker,
-// how many workers and whether it runs again is decided in dispatch_policy.h; this file keeps the
-// books and does the I/O.
+// worker's lane until its answer is there, its worker has ended, or its time is over. Which worker
+// it gets, and how many are wanted, is decided in dispatch_policy.h; how a lane fares, and whether
+// a call runs again, in libs/lane_client. This file keeps the books and does the I/O.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -20,6 +20,7 @@
 #include "dispatcher/dispatch_call.h"
 #include "dispatcher/dispatch_deadlines.h"
 #include "dispatcher/dispatch_lane.h"
+#include "dispatcher/dispatch_policy.h"
 #include "foundation/clock.h"
 #include "leases/worker_supply.h"
 
@@ -35,10 +36,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
     unsigned most_workers = 1024;
     std::size_t most_waiting = 20'000;  // calls beyond that end with no_capacity at once
     std::chrono::milliseconds give_back_after{60'000};  // of idleness
-    std::chrono::milliseconds claim_within{2'000};
-    std::chrono::milliseconds replacement_within{10'000};
-    std::chrono::milliseconds executor_within{2'000};  // else calls end with no_capacity
-    std::chrono::milliseconds overdue_after{500};  // past its deadline, a call's worker is given up
+    std::chrono::milliseconds executor_within{2'000};   // else calls end with no_capacity
   };
   /// `supply` and `clock` outlive it.
   Dispatcher(boost::asio::io_context& io, const Clock& clock, WorkerSupply& supply,
@@ -78,7 +76,8 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   void lane_loaded(DispatchLane& lane, std::uint64_t function, const LaneSlot& slot) override;
   void lane_rejected(DispatchLane& lane, std::uint64_t function,
                      const LaneRejected& rejected) override;
-  void lane_worker_ended(DispatchLane& lane, const LaneEnded& ended) override;
+  void lane_worker_ended(DispatchLane& lane, const std::shared_ptr<LaneEnd>& end,
+                         const LaneEnded& ended) override;
   void lane_broken(DispatchLane& lane, const Failure& why) override;
 
   // Calls: dispatcher_calls.cpp.
@@ -95,10 +94,12 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   [[nodiscard]] const DispatchFunction* kept_waiting(const DispatchFunction& by,
                                                      MonotonicTime now) const;
   bool send(DispatchLane& lane, DispatchCall& call, MonotonicTime now);
-  void requeue(DispatchCall& call, bool may_have_started);
-  void leave_lane(DispatchCall& call);
-  void report(DispatchCall& call, CallResult result);
+  void requeue(DispatchCall& call);
+  static void leave_lane(DispatchCall& call);
+  [[nodiscard]] static CallResult result_of(const DispatchCall& call, Outcome outcome,
+                                            std::string message);
   void finish(DispatchCall& call, CallResult result);
+  void finish_behind(DispatchCall& call, Outcome outcome, std::string message);
   void finish_failed(DispatchCall& call, Outcome outcome, std::string message);
   void expire_call(DispatchCall& call, MonotonicTime now);
   void expire_waiting(DispatchCall& call);
@@ -112,14 +113,8 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   [[nodiscard]] CallResult make_result(const DispatchCall& call, const EndPtr& end,
                                        const transport::LaneResponse& response);
   [[nodiscard]] Payload take_payload(const EndPtr& end, const transport::LaneResponse& response);
-  struct WorkerEnd {
-    std::uint64_t request = 0;  // the call that was running; 0: none
-    bool started = true;
-    Outcome outcome = Outcome::worker_lost;
-    std::string message;
-  };
-  void empty_lane(DispatchLane& lane, const EndPtr& end, const WorkerEnd& what);
-  void end_call(DispatchCall& call, const EndPtr& end, const WorkerEnd& what);
+  void end_calls(DispatchLane& lane, const EndPtr& end, const LaneEnded& ended);
+  void end_call(DispatchCall& call, const EndPtr& end, bool named, const LaneEnded& ended);
 
   // Workers: dispatcher_workers.cpp.
   void update_want();
@@ -134,7 +129,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
     bool returns_lease = true;
   };
   void lose_worker(DispatchLane& lane, const Loss& loss);
-  void give_up_worker(DispatchLane& lane, const std::string& why);
+  void give_up_worker(DispatchLane& lane, Outcome outcome, const std::string& why);
   void became_idle(DispatchLane& lane, MonotonicTime now);
   void settle_debts(MonotonicTime now);
   void look_after_lanes(MonotonicTime now);
@@ -159,6 +154,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   std::uint64_t next_call_ = 1;
   DispatchDeadlines deadlines_;
   std::size_t waiting_count_ = 0;
+  CallList sent_;  // in no order
 
   std::vector<std::unique_ptr<DispatchLane>> lanes_;
   std::vector<std::unique_ptr<DispatchLane>>
