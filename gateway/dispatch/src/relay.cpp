@@ -9,6 +9,9 @@
 #include <utility>
 
 #include "foundation/log.h"
+#include "lane_client/executor_message.h"
+#include "lane_client/open_lane.h"
+#include "lane_client/policy.h"
 
 namespace orchid::dispatch {
 
@@ -16,8 +19,8 @@ using transport::LaneResponse;
 
 namespace {
 
-Failure nonsense(std::string_view who) {
-  return {ErrorCode::bad_request, std::string(who) + " sent a message that does not belong here"};
+lane_client::Deadline lane_deadline() {
+  return lane_client::Deadline::clock::now() + lane_client::connect_within;
 }
 
 }  // namespace
@@ -37,7 +40,7 @@ Result<void> Relay::tell_gateway(const LaneMessage& message, const std::vector<i
 
 Result<void> Relay::claim() {
   pollfd wait{gateway_.get(), POLLIN, 0};
-  if (::poll(&wait, 1, 1000 * static_cast<int>(connect_within.count())) != 1)
+  if (::poll(&wait, 1, 1000 * static_cast<int>(lane_client::connect_within.count())) != 1)
     return fail(ErrorCode::timed_out, "no claim came");
   auto packet = receive_packet(gateway_.get(), false);
   if (!packet) return fail(std::move(packet.error()));
@@ -45,15 +48,13 @@ Result<void> Relay::claim() {
   auto message = parse_lane_message((*packet)->text);
   if (!message) return fail(std::move(message.error()));
   auto* wanted = std::get_if<LaneClaim>(&*message);
-  if (wanted == nullptr || wanted->address.empty()) return fail(nonsense("the gateway"));
-  const std::string address = std::exchange(wanted->address, {});
-  host_ = address.substr(0, address.rfind(':') + 1);
-  auto executor = transport::SecureChannel::connect(
-      {.address = address, .identity = to_string(wanted->lease), .secret = wanted->secret},
-      Clock::now() + connect_within);
+  if (wanted == nullptr || wanted->address.empty())
+    return fail(ErrorCode::bad_request, "the gateway sent something else than a claim");
+  executor_address_ = std::exchange(wanted->address, {});
+  auto executor = lane_client::claim_there(executor_address_, *wanted, lane_deadline());
   if (!executor) return fail(std::move(executor.error()));
   executor_ = std::move(*executor);
-  return executor_->send(encode(*wanted));
+  return {};
 }
 
 /// One look at everything that can bring something, or a sleep.
@@ -111,31 +112,27 @@ Result<bool> Relay::pass_to_gateway() {
   auto packet = executor_->receive();
   if (!packet) return fail(std::move(packet.error()));
   if (!*packet) return false;
-  auto message = parse_lane_message((*packet)->text);
+  auto message = lane_client::parse_executor_message((*packet)->text);
   if (!message) return fail(std::move(message.error()));
-  Result<void> passed;
-  if (const auto* claimed = std::get_if<LaneClaimed>(&*message))
-    passed = open_lanes(*claimed);
-  else if (auto* ended = std::get_if<LaneEnded>(&*message))
-    passed = pass_end(std::move(*ended));
-  else
-    passed = tell_gateway(*message);
+  auto passed = std::visit([&](auto& said) { return pass(said); }, *message);
   if (!passed) return fail(std::move(passed.error()));
   return true;
 }
 
-Result<void> Relay::open_lanes(const LaneClaimed& claimed) {
-  executor_due_.reset();
-  auto key = transport::parse_connection_key(claimed.key);
-  if (!key || claimed.port == 0) return fail(nonsense("the executor"));
-  const auto context =
-      ucx_.of(claimed.trusted_fabric ? transport::Fabric::trusted : transport::Fabric::tcp);
+/// The worker that was announced may have died meanwhile: then the next one comes.
+Result<void> Relay::pass(const LaneClaimed& claimed) {
+  conversation_.announced();
+  const auto there = lane_client::lane_address_of(claimed, executor_address_, lane_deadline());
+  if (!there) return fail(there.error());
+  const auto context = ucx_.of(lane_client::fabric_of(claimed));
   if (!context) return fail(context.error());
-  auto remote =
-      transport::UcxLaneClient::connect(**context, {.address = host_ + std::to_string(claimed.port),
-                                                    .key = *key,
-                                                    .deadline = Clock::now() + connect_within});
-  if (!remote) return opening_failed(std::move(remote.error()));
+  auto remote = transport::UcxLaneClient::connect(**context, *there);
+  if (!remote) {
+    log::info("event=worker_out_of_reach reason=\"{}\"", remote.error().message);
+    const auto step = conversation_.opening_failed(remote.error(), Clock::now());
+    if (step == lane_client::Step::end) return fail(std::move(remote.error()));
+    return {};
+  }
   auto theirs = transport::make_lane({claimed.request_bytes, claimed.response_bytes});
   if (!theirs) return fail(std::move(theirs.error()));
   auto ours = transport::duplicate(*theirs);
@@ -145,7 +142,7 @@ Result<void> Relay::open_lanes(const LaneClaimed& claimed) {
   remote_.emplace(std::move(*remote));
   local_.emplace(std::move(*local));
   in_remote_ = false;
-  failed_openings_ = 0;
+  conversation_.opened();
   LaneClaimed local_claim = claimed;
   local_claim.port = 0;
   local_claim.key.clear();
@@ -154,7 +151,7 @@ Result<void> Relay::open_lanes(const LaneClaimed& claimed) {
 }
 
 /// What the call had logged goes where a client of this host looks for it.
-Result<void> Relay::pass_end(LaneEnded ended) {
+Result<void> Relay::pass(LaneEnded& ended) {
   while (remote_ && in_remote_) {  // answers that came before the end count
     const auto passed = pass_answer();
     if (!passed || !*passed) break;
@@ -169,8 +166,8 @@ Result<void> Relay::pass_end(LaneEnded ended) {
   ended.log = {};
   remote_.reset();
   local_.reset();
-  executor_due_.reset();
   in_remote_ = false;
+  conversation_.ended(Clock::now(), ended.replaced_in);
   return tell_gateway(ended);
 }
 
@@ -203,35 +200,23 @@ Result<bool> Relay::pass_call() {
 Result<bool> Relay::lose_remote(Failure why) {
   if (why.code != ErrorCode::unreachable) return fail(std::move(why));
   remote_.reset();
-  await_executor(std::move(why));
+  (void)conversation_.broken(why, Clock::now());
   return false;
-}
-
-/// The worker that was announced may have died meanwhile: then the next one comes.
-Result<void> Relay::opening_failed(Failure why) {
-  const bool futile =
-      why.code == ErrorCode::unsupported || why.code == ErrorCode::bad_configuration;
-  if (futile || ++failed_openings_ == most_failed_openings) return fail(std::move(why));
-  log::info("event=worker_out_of_reach reason=\"{}\"", why.message);
-  await_executor(std::move(why));
-  return {};
-}
-
-void Relay::await_executor(Failure why) {
-  trouble_ = std::move(why.message);
-  executor_due_ = Clock::now() + explain_within;
-  replacement_asked_ = false;
 }
 
 /// An executor that says nothing takes the worker for a sound one: it is to put another in its
 /// place. Errors: `unreachable`: it does not.
 Result<void> Relay::check_time() {
-  if (!executor_due_ || Clock::now() < *executor_due_) return {};
-  if (replacement_asked_)
-    return fail(ErrorCode::unreachable, "the executor sends no other worker (" + trouble_ + ")");
-  executor_due_ = Clock::now() + replace_within;
-  replacement_asked_ = true;
-  return executor_->send(encode(LaneReplace{trouble_}));
+  switch (conversation_.expire(Clock::now())) {
+    case lane_client::Step::none:
+      return {};
+    case lane_client::Step::ask:
+    case lane_client::Step::replace:
+      return executor_->send(encode(LaneReplace{conversation_.trouble()}));
+    case lane_client::Step::end:
+      break;
+  }
+  return fail(ErrorCode::unreachable, conversation_.trouble());
 }
 
 Result<bool> Relay::pass_answer() {

@@ -13,6 +13,7 @@
 #include "foundation/result.h"
 #include "foundation/sockets.h"
 #include "foundation/tick_clock.h"
+#include "lane_client/conversation.h"
 #include "protocol/lane_messages.h"
 #include "transport/local_lane.h"
 #include "transport/secure_channel.h"
@@ -32,12 +33,6 @@ class Relay {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::seconds connect_within{5};
-  /// For the executor's word on a worker whose lane has broken, or does not come to be: a worker
-  /// that has died is told of within milliseconds. One of which nothing is heard is replaced.
-  static constexpr std::chrono::seconds explain_within{2};
-  static constexpr std::chrono::seconds replace_within{5};
-  static constexpr unsigned most_failed_openings = 3;
   static constexpr std::chrono::microseconds spin{50};
 
   [[nodiscard]] Result<void> claim();
@@ -45,13 +40,12 @@ class Relay {
   void wait();
   [[nodiscard]] Result<bool> pass_to_executor();
   [[nodiscard]] Result<bool> pass_to_gateway();
-  [[nodiscard]] Result<void> open_lanes(const LaneClaimed& claimed);
-  [[nodiscard]] Result<void> pass_end(LaneEnded ended);
+  [[nodiscard]] Result<void> pass(const LaneClaimed& claimed);
+  [[nodiscard]] Result<void> pass(LaneEnded& ended);
+  [[nodiscard]] Result<void> pass(const auto& other) { return tell_gateway(other); }
   [[nodiscard]] Result<bool> pass_call();
   [[nodiscard]] Result<bool> pass_answer();
   [[nodiscard]] Result<bool> lose_remote(Failure why);
-  [[nodiscard]] Result<void> opening_failed(Failure why);
-  void await_executor(Failure why);
   [[nodiscard]] Result<void> check_time();
   [[nodiscard]] Result<void> answer(const transport::LaneResponse& response);
   [[nodiscard]] Result<void> tell_gateway(const LaneMessage& message,
@@ -60,16 +54,12 @@ class Relay {
   UniqueFd gateway_;
   UcxContexts& ucx_;
   const TickRate& rate_;
-  std::string host_;  // of the executor's address, with its colon
+  std::string executor_address_;
   std::optional<transport::SecureChannel> executor_;
   std::optional<transport::LocalLaneWorker> local_;
   std::optional<transport::UcxLaneClient> remote_;
-  bool in_remote_ = false;        // a call has been passed on and is not answered
-  unsigned failed_openings_ = 0;  // one after the other
-  // While there is no lane to a worker that the executor has announced:
-  std::string trouble_;
-  std::optional<Clock::time_point> executor_due_;
-  bool replacement_asked_ = false;
+  bool in_remote_ = false;  // a call has been passed on and is not answered
+  lane_client::Conversation conversation_;
 };
 
 }  // namespace orchid::dispatch
