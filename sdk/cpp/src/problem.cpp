@@ -1,6 +1,7 @@
 #include "problem.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -64,6 +65,31 @@ std::string foreign_message(const HttpResponse& response) {
 }
 
 }  // namespace
+
+ErrorKind kind_of(Outcome outcome) {
+  using enum ErrorKind;
+  static constexpr std::array<ErrorKind, outcome_count> kinds{
+      internal,       function_error,    function_crashed, function_exited,
+      limit_exceeded, deadline_exceeded, cancelled,        evicted,
+      worker_lost,    no_capacity,       bad_request,      denied};
+  return kinds[static_cast<std::size_t>(outcome)];
+}
+
+ErrorKind kind_of(ErrorCode code) {
+  using enum ErrorKind;
+  static constexpr std::array kinds{
+      internal,  bad_request, bad_configuration, unauthenticated, denied,      not_found,
+      conflict,  too_large,   module_rejected,   no_capacity,     quota,       unreachable,
+      timed_out, cancelled,   lease_ended,       disk_full,       unsupported, system};
+  static_assert(kinds.size() == static_cast<std::size_t>(ErrorCode::system) + 1);
+  return kinds[static_cast<std::size_t>(code)];
+}
+
+bool is_outcome(ErrorKind kind) {
+  for (std::uint8_t i = 1; i < outcome_count; ++i)
+    if (kind_of(static_cast<Outcome>(i)) == kind) return true;
+  return false;
+}
 
 bool is_retryable(ErrorKind kind) {
   return kind == ErrorKind::evicted || kind == ErrorKind::worker_lost ||

@@ -4,15 +4,22 @@
 #include <string>
 #include <string_view>
 
+#include "foundation/error_code.h"
 #include "http/http_exchange.h"
 #include "orchid/error.h"
 #include "orchid/invocation.h"
+#include "protocol/outcome.h"
 
 namespace orchid::sdk {
 
 /// The kind with this name on the wire: an outcome, an error code, or the last part of a problem's
 /// type.
 [[nodiscard]] std::optional<ErrorKind> parse_error_kind(std::string_view name);
+
+/// The kinds of the same name. Of `ok`, which is no error: `internal`.
+[[nodiscard]] ErrorKind kind_of(Outcome outcome);
+[[nodiscard]] ErrorKind kind_of(ErrorCode code);
+[[nodiscard]] bool is_outcome(ErrorKind kind);
 
 /// Whether the same call may be sent again, and has a chance.
 [[nodiscard]] bool is_retryable(ErrorKind kind);

@@ -55,10 +55,10 @@ TEST_CASE_FIXTURE(LeaseFixture, "at most once means that a lost call is not star
   CHECK(error.node() == "here");
 }
 
-TEST_CASE_FIXTURE(LeaseFixture, "a call that loses four workers is given up") {
+TEST_CASE_FIXTURE(LeaseFixture, "a call that loses three workers is given up") {
   const ReplyFuture running = load("sleeps").async("10000");
   pid_t victim = 0;
-  for (int death = 0; death < 4; ++death) {
+  for (int death = 0; death < 3; ++death) {
     REQUIRE(eventually([&] {
       const auto pids = sdk::LeaseAccess::core_of(lease).worker_pids();
       if (pids.size() != 1 || pids[0] == victim) return false;
@@ -71,7 +71,7 @@ TEST_CASE_FIXTURE(LeaseFixture, "a call that loses four workers is given up") {
   }
   const Error error = error_of([&] { (void)running.get(); });
   check_clear(error, ErrorKind::worker_lost);
-  CHECK(error.attempt() == 4);
+  CHECK(error.attempt() == 3);
 }
 
 TEST_CASE_FIXTURE(LeaseFixture, "a worker that dies idle is replaced before anybody notices") {

@@ -23,6 +23,20 @@ TEST_CASE("each kind of error is found again by its name") {
   CHECK_FALSE(parse_error_kind("something_new").has_value());
 }
 
+TEST_CASE("outcomes and error codes have kinds of the same names") {
+  for (std::uint8_t i = 1; i < outcome_count; ++i) {
+    const auto outcome = static_cast<Outcome>(i);
+    CHECK(to_string(kind_of(outcome)) == to_string(outcome));
+    CHECK(is_outcome(kind_of(outcome)));
+  }
+  for (int i = 0; i <= static_cast<int>(ErrorCode::system); ++i) {
+    const auto code = static_cast<ErrorCode>(i);
+    CHECK(to_string(kind_of(code)) == to_string(code));
+  }
+  CHECK_FALSE(is_outcome(ErrorKind::internal));
+  CHECK_FALSE(is_outcome(ErrorKind::lease_ended));
+}
+
 TEST_CASE("a problem document becomes an error with everything that it says") {
   HttpResponse response = answer(502, R"({"type":"urn:orchid:problem:function_crashed",
       "title":"The function crashed","status":502,"detail":"signal 11 at 0x0","function":"f",

@@ -58,7 +58,7 @@ int milliseconds_to(Deadline deadline) {
   if (failure.code == ErrorCode::unreachable) throw_unreachable(endpoint, failure.message);
   if (failure.code == ErrorCode::timed_out) throw_late(endpoint);
   throw Error(
-      {.kind = parse_error_kind(to_string(failure.code)).value_or(ErrorKind::internal),
+      {.kind = kind_of(failure.code),
        .message = "no way through the door at " + endpoint.base_url + ": " + failure.message});
 }
 

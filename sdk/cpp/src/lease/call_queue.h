@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <deque>
 
+#include "lane_client/policy.h"
+
 namespace orchid::sdk {
 
 /// Whether a worker takes a call.
@@ -59,7 +61,7 @@ class CallQueue {
 };
 
 /// Calls that are expected to last longer wait in the queue, where any worker takes them.
-constexpr std::chrono::microseconds short_run{20};
+using lane_client::short_run_in_program;
 constexpr std::chrono::microseconds longest_backlog{200};
 constexpr unsigned most_in_lane = 64;  // more gain nothing, and what they touch fills a cache
 
@@ -73,7 +75,7 @@ struct UsualRuns {
   if (in_lane == 0) return Turn::now;
   if (at_most_once) return Turn::when_idle;  // it could not be taken out again
   const auto longer = std::max(usual.of_call, usual.of_last);
-  if (std::min(usual.of_call, usual.of_last).count() < 0 || longer > short_run)
+  if (std::min(usual.of_call, usual.of_last).count() < 0 || longer > short_run_in_program)
     return Turn::when_idle;
   const auto fits =
       std::chrono::nanoseconds(longest_backlog) / std::max(longer, std::chrono::nanoseconds(500));

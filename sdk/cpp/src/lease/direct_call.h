@@ -15,6 +15,7 @@
 
 #include "foundation/clock.h"
 #include "foundation/unique_fd.h"
+#include "lane_client/policy.h"
 #include "lease/lane_end.h"
 #include "orchid/error.h"
 
@@ -60,10 +61,7 @@ struct DirectCall {
   LaneStream* stream = nullptr;              // it is one, and brings its input later
 
   // Its way.
-  unsigned attempt = 0;    // started so often, as far as we know
-  unsigned evictions = 0;  // of these ended since the worker's place was taken back
-  bool cancelled = false;
-  unsigned stale_answers = 0;              // "need code" instead of an answer
+  lane_client::CallHistory history;
   std::atomic<WorkerLane*> lane{nullptr};  // that it is in; null: it waits in the queue
   std::atomic<bool> cancel_wanted{false};
   std::atomic<bool> given_up{false};  // its deadline and the grace have passed
@@ -86,8 +84,7 @@ struct DirectCall {
   /// As new, but for the question.
   void begin_again() {
     due = MonotonicTime::min();
-    attempt = evictions = stale_answers = 0;
-    cancelled = false;
+    history = {};
     lane.store(nullptr, std::memory_order_relaxed);
     cancel_wanted.store(false, std::memory_order_relaxed);
     given_up.store(false, std::memory_order_relaxed);

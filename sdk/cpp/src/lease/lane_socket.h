@@ -1,8 +1,6 @@
 // lease/lane_socket.h: the conversation with an executor about one worker (docs/PROTOCOL.md §3):
 // packets over a Unix socket within a host, over TLS between hosts.
 #pragma once
-#include <chrono>
-#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -11,23 +9,25 @@
 
 #include "foundation/result.h"
 #include "foundation/sockets.h"
+#include "lane_client/open_lane.h"
+#include "lease/lease_grant.h"
 #include "transport/secure_channel.h"
 
 namespace orchid::sdk {
 
-/// Owned by who drives the lane. Never blocks, but for `connect_remote`.
+/// Owned by who drives the lane. Never blocks, but for `claim_remote`.
 class LaneSocket {
  public:
-  /// Errors: `unreachable`.
-  [[nodiscard]] static Result<LaneSocket> connect_local(const std::filesystem::path& path) {
-    auto socket = connect_packets_at_once(path);
+  /// With the claim sent. Errors: `unreachable`.
+  [[nodiscard]] static Result<LaneSocket> claim_local(const GrantedWorker& worker) {
+    auto socket = lane_client::claim_here(worker.lane_socket, claim_of(worker));
     if (!socket) return fail(std::move(socket.error()));
     return LaneSocket(std::move(*socket));
   }
-  /// Errors: `unreachable`, `timed_out`, `bad_request`.
-  [[nodiscard]] static Result<LaneSocket> connect_remote(
-      const transport::SecureChannel::Peer& peer, std::chrono::steady_clock::time_point deadline) {
-    auto channel = transport::SecureChannel::connect(peer, deadline);
+  /// Blocks until then. Errors: `unreachable`, `timed_out`, `bad_request`.
+  [[nodiscard]] static Result<LaneSocket> claim_remote(const GrantedWorker& worker,
+                                                       lane_client::Deadline deadline) {
+    auto channel = lane_client::claim_there(worker.lane_address, claim_of(worker), deadline);
     if (!channel) return fail(std::move(channel.error()));
     return LaneSocket(std::move(*channel));
   }
@@ -57,6 +57,9 @@ class LaneSocket {
   }
 
  private:
+  static LaneClaim claim_of(const GrantedWorker& worker) {
+    return {.lease = worker.lease, .secret = worker.secret};
+  }
   explicit LaneSocket(UniqueFd socket) : way_(std::move(socket)) {}
   explicit LaneSocket(transport::SecureChannel channel) : way_(std::move(channel)) {}
   std::variant<UniqueFd, transport::SecureChannel> way_;

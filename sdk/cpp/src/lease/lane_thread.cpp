@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t own_event = 0;
 /// So long it spins for further answers before it arms a lane and sleeps.
-constexpr std::chrono::microseconds linger{20};
+constexpr std::chrono::microseconds linger_time{20};
 
 }  // namespace
 
@@ -42,13 +42,13 @@ LaneThread::~LaneThread() {
     thread_.join();
 }
 
-std::uint64_t LaneThread::watch(int descriptor, std::weak_ptr<LeaseCore> core, WorkerLane& lane,
+std::uint64_t LaneThread::watch(int descriptor, std::weak_ptr<const void> lease, WorkerLane& lane,
                                 Events events) {
   std::uint64_t watch = 0;
   {
     const std::lock_guard lock(shared_->mutex);
     watch = shared_->next_watch++;
-    shared_->watched.emplace(watch, Watched{std::move(core), &lane});
+    shared_->watched.emplace(watch, Watched{std::move(lease), &lane});
   }
   // Edges: while another thread drives the lane, the descriptor may stay readable for long, and a
   // socket is writable nearly always: that comes only after it was full.
@@ -117,18 +117,18 @@ void LaneThread::run(const std::shared_ptr<Shared>& shared) {
 }
 
 void LaneThread::drive(Shared& shared, std::uint64_t watch) {
-  std::shared_ptr<LeaseCore> core;
+  std::shared_ptr<const void> lease;
   WorkerLane* lane = nullptr;
   {
     const std::lock_guard lock(shared.mutex);
     const auto found = shared.watched.find(watch);
     if (found == shared.watched.end()) return;
-    core = found->second.core.lock();
+    lease = found->second.lease.lock();
     lane = found->second.lane;
   }
-  if (core == nullptr) return;
+  if (lease == nullptr) return;
   if (!lane->try_drive()) return lane->poke();
-  lane->look_around_for(linger);
+  lane->linger(linger_time);
   lane->leave();
 }
 

@@ -31,8 +31,8 @@ class LaneThread {
     when_armed,  // readable, once after each `arm`
   };
   /// The lane gets driven whenever `descriptor` becomes so. Returns the watch's name.
-  [[nodiscard]] std::uint64_t watch(int descriptor, std::weak_ptr<LeaseCore> core, WorkerLane& lane,
-                                    Events events = Events::readable);
+  [[nodiscard]] std::uint64_t watch(int descriptor, std::weak_ptr<const void> lease,
+                                    WorkerLane& lane, Events events = Events::readable);
   /// Of a watch made so. UCX's descriptor tells of each answer, whoever drives the lane: nobody is
   /// to be woken unless all have left it.
   void arm(int descriptor, std::uint64_t watch);
@@ -46,7 +46,7 @@ class LaneThread {
 
  private:
   struct Watched {
-    std::weak_ptr<LeaseCore> core;  // keeps the lane
+    std::weak_ptr<const void> lease;  // keeps the lane
     WorkerLane* lane = nullptr;
   };
   /// Shared with the thread, which may be the one that drops the last reference to its owner.

@@ -14,7 +14,7 @@ std::chrono::nanoseconds deadline_of(const CallOptions& options) {
   return std::min<std::chrono::nanoseconds>(options.deadline, limits::longest_deadline);
 }
 
-/// Runs a call that its caller waits for.
+/// Runs a call that its caller waits for. Throws why there is no answer.
 void run_call(LeaseCore& core, DirectCall& call, const CallOptions& options,
               const std::string& function) {
   call.at_most_once = options.at_most_once;

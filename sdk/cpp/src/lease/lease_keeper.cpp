@@ -11,7 +11,7 @@ namespace {
 constexpr std::chrono::milliseconds longest_retry{1000};
 constexpr std::chrono::milliseconds search_interval{200};
 
-bool same(const std::weak_ptr<LeaseCore>& a, const std::weak_ptr<LeaseCore>& b) {
+bool same(const std::weak_ptr<LeaseCore>& a, const std::weak_ptr<const void>& b) {
   return !a.owner_before(b) && !b.owner_before(a);
 }
 
@@ -59,16 +59,17 @@ void LeaseKeeper::keep(std::weak_ptr<LeaseCore> core) {
   shared_->changed.notify_all();
 }
 
-void LeaseKeeper::renew_soon(const std::weak_ptr<LeaseCore>& core) {
+void LeaseKeeper::renew_soon(const std::weak_ptr<const void>& lease) {
   const std::lock_guard lock(shared_->mutex);
   for (Kept& kept : shared_->kept)
-    if (same(kept.core, core)) kept.next = std::chrono::steady_clock::now();
+    if (same(kept.core, lease)) kept.next = std::chrono::steady_clock::now();
   shared_->changed.notify_all();
 }
 
-void LeaseKeeper::fetch(std::weak_ptr<LeaseCore> core, std::shared_ptr<LeaseCode> code) {
+void LeaseKeeper::fetch(const std::weak_ptr<const void>& lease, std::shared_ptr<LeaseCode> code) {
   const std::lock_guard lock(shared_->mutex);
-  shared_->fetches.push_back({std::move(core), std::move(code)});
+  for (const Kept& kept : shared_->kept)
+    if (same(kept.core, lease)) shared_->fetches.push_back({kept.core, code});
   shared_->changed.notify_all();
 }
 

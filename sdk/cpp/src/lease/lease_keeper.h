@@ -24,8 +24,8 @@ class LeaseKeeper {
 
   void keep(std::weak_ptr<LeaseCore> core);
   /// Workers are gone: the gateway may have others.
-  void renew_soon(const std::weak_ptr<LeaseCore>& core);
-  void fetch(std::weak_ptr<LeaseCore> core, std::shared_ptr<LeaseCode> code);
+  void renew_soon(const std::weak_ptr<const void>& lease);
+  void fetch(const std::weak_ptr<const void>& lease, std::shared_ptr<LeaseCode> code);
 
  private:
   struct Kept {

@@ -112,7 +112,7 @@ class Mapping {
         return false;
       held_[index] = true;
     }
-    bool moved = lane.look_for(batch_.get());
+    bool moved = lane.receive_answers(batch_.get());
     // Who waits in the queue is not overtaken.
     while (core_.waiting() == 0 && next_call() != nullptr) {
       BatchCall* const call = prepared_;
@@ -196,8 +196,9 @@ class Mapping {
     if (ticks - looked_ < look_ticks_) return;
     looked_ = ticks;
     const MonotonicTime now = std::chrono::steady_clock::now();
+    const bool others_idle = core_.idle_workers() > 0;
     for (std::size_t i = 0; i < held_.size(); ++i)
-      if (held_[i]) core_.lane_at(i).look_after(now);
+      if (held_[i]) core_.lane_at(i).supervise(now, others_idle);
     fill_queue();
     for (BatchCall* call : batch_->open_calls()) {
       if (call->since == MonotonicTime::min()) call->since = now;

@@ -3,20 +3,13 @@
 #include "lease/lease_core.h"
 
 namespace orchid::sdk {
-namespace {
-
-/// A stream that waits is offered to the lanes so often, beside whenever one of them has room.
-constexpr std::chrono::milliseconds offer_interval{10};
-
-}  // namespace
-
 void LeaseCore::begin(LaneStream& stream) {
   DirectCall& call = stream.call;
   call.fix_due(std::chrono::steady_clock::now());
-  if (WorkerLane* lane = waiting_.load() == 0 ? take_idle_lane(call) : nullptr) {
+  if (WorkerLane* lane = waiting() == 0 ? take_idle_lane(call) : nullptr) {
     lane->begin(stream);
     // Who cancelled before the stream was in the lane did not know whom to tell.
-    if (call.cancel_wanted.load()) lane->look_around();
+    if (call.cancel_wanted.load()) lane->handle_events();
     return lane->leave();
   }
   enqueue(call);

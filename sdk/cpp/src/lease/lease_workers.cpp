@@ -8,36 +8,14 @@
 #include "problem.h"
 
 namespace orchid::sdk {
-namespace {
-
-constexpr std::chrono::microseconds spin_alone{2};
-constexpr std::chrono::microseconds adaptive_spin{30};
-constexpr std::chrono::milliseconds socket_interval{1};
-constexpr unsigned most_failed_loads = 3;
-constexpr std::chrono::seconds longest_load{60};
-/// So long after a worker was lost the gateway is asked often whether there is another. It knows a
-/// host to be lost after half a minute or so.
-constexpr std::chrono::seconds longest_search{90};
-
-bool is_transient(ErrorCode code) {
-  return code == ErrorCode::internal || code == ErrorCode::unreachable ||
-         code == ErrorCode::timed_out || code == ErrorCode::system;
-}
-
-}  // namespace
 
 LeaseCore::LeaseCore(Terms terms)
-    : options_(std::move(terms.options)),
+    : LeaseBoard(std::move(terms.options), std::move(terms.threads), TickRate::since(terms.began)),
       id_(std::move(terms.grant.id)),
       cores_per_worker_(terms.grant.cores_per_worker),
       memory_(terms.grant.memory),
       source_(std::move(terms.source)),
-      rate_(TickRate::since(terms.began)),
-      ticks_{.alone = rate_.ticks(spin_alone),
-             .spin = options_.wait == Wait::blocking ? 0 : rate_.ticks(adaptive_spin),
-             .socket = rate_.ticks(socket_interval)},
-      renewed_at_(std::chrono::steady_clock::now().time_since_epoch().count()),
-      threads_(std::move(terms.threads)) {}
+      renewed_at_(std::chrono::steady_clock::now().time_since_epoch().count()) {}
 
 LeaseCore::~LeaseCore() { release(); }
 
@@ -64,7 +42,7 @@ void LeaseCore::add_workers(LeaseGrant grant) {
     (void)lane->try_drive();  // before anybody else knows it
     lanes_[owned_lanes_.size() - 1].store(lane);
     lane_count_.store(owned_lanes_.size(), std::memory_order_release);
-    lane->open(options_.lane);
+    lane->open();
     lane->leave();
   }
 }
@@ -72,15 +50,11 @@ void LeaseCore::add_workers(LeaseGrant grant) {
 /// A worker may be lost before its lane is there, or its executor taken back: the keeper asks the
 /// gateway for another one meanwhile, and ends the lease when there will be none.
 void LeaseCore::wait_for_workers() {
-  const unsigned wanted = options_.at_least > 0 ? options_.at_least : options_.workers;
-  const MonotonicTime until = std::chrono::steady_clock::now() + options_.within;
-  std::optional<Error::Details> why;
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait_until(lock, until, [&] { return ready_workers() >= wanted || end_; });
-    if (!end_ && ready_workers() >= wanted) return;
-    why = end_ ? end_ : refusal_;
-  }
+  const unsigned wanted = options().at_least > 0 ? options().at_least : options().workers;
+  if (wait_for_lanes(std::chrono::steady_clock::now() + options().within,
+                     [&] { return ready_workers() >= wanted; }))
+    return;
+  const auto why = trouble();
   const unsigned got = ready_workers();
   release();
   if (why) throw Error(*why);
@@ -93,197 +67,72 @@ void LeaseCore::wait_for_workers() {
 
 std::shared_ptr<LeaseCode> LeaseCore::load(std::string digest, std::string function,
                                            UniqueFd module) {
-  std::shared_ptr<LeaseCode> code;
-  {
-    const std::lock_guard lock(mutex_);
-    if (end_) throw Error(*end_);
-    const auto found = std::ranges::find(codes_, digest, &LeaseCode::digest);
-    if (found != codes_.end()) {
-      code = *found;
-      if (!code->module) code->module = std::move(module);
-    } else {
-      code = std::make_shared<LeaseCode>();
-      code->number = static_cast<unsigned>(codes_.size());
-      code->digest = std::move(digest);
-      code->function = std::move(function);
-      code->module = std::move(module);
-      codes_.push_back(code);
-      codes_version_.fetch_add(1);
-    }
-  }
+  auto code = add_code(std::move(digest), std::move(function), std::move(module));
   poke_lanes();
-  std::unique_lock lock(mutex_);
-  changed_.wait_until(lock, std::chrono::steady_clock::now() + longest_load,
-                      [&] { return code->loaded || code->rejected || end_; });
-  if (code->loaded) return code;
-  if (code->rejected) throw Error(*code->rejected);
-  if (end_) throw Error(*end_);
-  throw Error({.kind = ErrorKind::timed_out,
-               .message = "no worker has loaded the module within a minute",
-               .hint = "try again, or look at the executor's log",
-               .function = code->function});
-}
-
-std::vector<std::shared_ptr<LeaseCode>> LeaseCore::codes() const {
-  const std::lock_guard lock(mutex_);
-  return codes_;
-}
-
-void LeaseCore::code_loaded(LeaseCode& code, const std::vector<std::string>& entries) {
-  const std::lock_guard lock(mutex_);
-  if (!std::exchange(code.loaded, true)) code.entries = entries;
-  code.failed_loads = 0;
-  changed_.notify_all();
-}
-
-bool LeaseCore::code_rejected(LeaseCode& code, const LaneRejected& why) {
-  std::vector<DirectCall*> refused;
-  Error::Details details{
-      .kind = parse_error_kind(to_string(why.code)).value_or(ErrorKind::internal),
-      .message = "cannot be loaded: " + why.message,
-      .function = code.function};
-  {
-    const std::lock_guard lock(mutex_);
-    if (why.code == ErrorCode::no_capacity) return true;
-    if (is_transient(why.code) && ++code.failed_loads < most_failed_loads) return true;
-    code.rejected = details;
-    const auto of_code = [&](const DirectCall& call) {
-      return call.code == &code ? Turn::now : Turn::never;
-    };
-    while (DirectCall* call = queue_.take(of_code)) {
-      refused.push_back(call);
-      waiting_.fetch_sub(1);
-    }
-    changed_.notify_all();
-  }
-  for (DirectCall* call : refused) finish_with(*call, details);
-  return false;
-}
-
-int LeaseCore::module_of(LeaseCode& code) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (code.module) return code.module.get();
-    if (std::exchange(code.fetching, true)) return -1;
-  }
-  for (const auto& known : codes())
-    if (const auto lease_threads = threads(); lease_threads && known.get() == &code)
-      lease_threads->keeper.fetch(weak_from_this(), known);
-  return -1;
+  await_code(*code);
+  return code;
 }
 
 void LeaseCore::module_fetched(LeaseCode& code, Result<UniqueFd> module) {
-  const bool failed = !module;
-  {
-    const std::lock_guard lock(mutex_);
-    code.fetching = false;
-    if (!failed && !code.module) code.module = std::move(*module);
-    codes_version_.fetch_add(1);
-  }
-  if (failed && !code_rejected(code, {code.digest, module.error().code, module.error().message}))
-    return;
-  poke_lanes();
-}
-
-void LeaseCore::lane_changed() {
-  {
-    const std::lock_guard lock(mutex_);
-    changed_.notify_all();
-  }
-  if (waiting_.load() != 0) offer();
-}
-
-void LeaseCore::lane_died() {
-  search_ends_.store(
-      (std::chrono::steady_clock::now() + longest_search).time_since_epoch().count());
-  lane_changed();
-  if (ended()) return;
-  if (const auto lease_threads = threads()) lease_threads->keeper.renew_soon(weak_from_this());
+  if (LeaseBoard::module_fetched(code, std::move(module))) poke_lanes();
 }
 
 std::vector<LeaseId> LeaseCore::lost_workers() const {
   std::vector<LeaseId> lost;
-  const std::lock_guard lock(mutex_);
-  for (std::size_t i = 0; i < lane_count(); ++i) {
-    const WorkerLane& lane = *lanes_[i].load(std::memory_order_relaxed);
+  for_each_lane([&](const WorkerLane& lane) {
     if (lane.phase() == LanePhase::dead && !told_lost_.contains(lane.worker().lease))
       lost.push_back(lane.worker().lease);
-  }
+  });
   return lost;
 }
 
 void LeaseCore::renewed(const std::vector<LeaseId>& told, LeaseGrant grant) {
   renewed_at_.store(std::chrono::steady_clock::now().time_since_epoch().count());
-  {
-    const std::lock_guard lock(mutex_);
-    told_lost_.insert(told.begin(), told.end());
-  }
+  told_lost_.insert(told.begin(), told.end());
   add_workers(std::move(grant));
 }
 
 bool LeaseCore::is_overdue() const {
   const MonotonicTime renewed_at{MonotonicTime::duration(renewed_at_.load())};
-  return std::chrono::steady_clock::now() - renewed_at > options_.duration;
+  return std::chrono::steady_clock::now() - renewed_at > options().duration;
 }
 
 bool LeaseCore::misses_workers() const {
-  const MonotonicTime search_ends{MonotonicTime::duration(search_ends_.load())};
-  if (std::chrono::steady_clock::now() >= search_ends) return false;
-  unsigned alive = 0;
-  for (std::size_t i = 0; i < lane_count(); ++i)
-    if (lanes_[i].load(std::memory_order_relaxed)->phase() != LanePhase::dead) ++alive;
-  return alive < options_.workers;
-}
-
-void LeaseCore::lane_refused(const LaneRefused& why) {
-  const std::lock_guard lock(mutex_);
-  const auto said = parse_error_kind(to_string(why.code)).value_or(ErrorKind::internal);
-  // What a lease that has run ends with.
-  const bool over = said == ErrorKind::cancelled || said == ErrorKind::lease_ended;
-  refusal_ = Error::Details{.kind = over ? ErrorKind::lease_ended : said,
-                            .message = why.message,
-                            .hint = hint_for(over ? ErrorKind::lease_ended : said)};
+  return is_searching() && count_lanes([](const WorkerLane& lane) {
+                             return lane.phase() != LanePhase::dead;
+                           }) < options().workers;
 }
 
 void LeaseCore::poke_lanes() {
-  for (std::size_t i = 0; i < lane_count(); ++i) lanes_[i].load(std::memory_order_relaxed)->poke();
+  for_each_lane([](WorkerLane& lane) { lane.poke(); });
 }
 
 unsigned LeaseCore::ready_workers() const {
-  unsigned ready = 0;
-  for (std::size_t i = 0; i < lane_count(); ++i)
-    if (lanes_[i].load(std::memory_order_relaxed)->phase() == LanePhase::ready) ++ready;
-  return ready;
+  return count_lanes([](const WorkerLane& lane) { return lane.phase() == LanePhase::ready; });
 }
 
 unsigned LeaseCore::idle_workers() const {
-  unsigned idle = 0;
-  for (std::size_t i = 0; i < lane_count(); ++i)
-    if (lanes_[i].load(std::memory_order_relaxed)->looks_idle()) ++idle;
-  return idle;
+  return count_lanes([](const WorkerLane& lane) { return lane.seems_idle(); });
 }
 
 std::vector<std::int64_t> LeaseCore::worker_pids() const {
   std::vector<std::int64_t> pids;
-  for (std::size_t i = 0; i < lane_count(); ++i)
-    if (const auto pid = lanes_[i].load(std::memory_order_relaxed)->pid(); pid != 0)
-      pids.push_back(pid);
+  for_each_lane([&](const WorkerLane& lane) {
+    if (const auto pid = lane.pid(); pid != 0) pids.push_back(pid);
+  });
   return pids;
 }
 
 bool LeaseCore::has_live_lane() const {
-  for (std::size_t i = 0; i < lane_count(); ++i)
-    if (lanes_[i].load(std::memory_order_relaxed)->phase() != LanePhase::dead) return true;
-  return false;
+  return count_lanes([](const WorkerLane& lane) { return lane.phase() != LanePhase::dead; }) > 0;
 }
 
 LeaseCapacity LeaseCore::capacity() const {
   LeaseCapacity capacity{.cores_per_worker = cores_per_worker_, .memory_per_worker = memory_};
-  for (std::size_t i = 0; i < lane_count(); ++i) {
-    const WorkerLane& lane = *lanes_[i].load(std::memory_order_relaxed);
-    if (lane.phase() == LanePhase::dead) continue;
+  for_each_lane([&](const WorkerLane& lane) {
+    if (lane.phase() == LanePhase::dead) return;
     ++capacity.promised;
-    if (lane.phase() != LanePhase::ready) continue;
+    if (lane.phase() != LanePhase::ready) return;
     ++capacity.workers;
     capacity.largest_input = std::max(capacity.largest_input, lane.largest_input());
     capacity.largest_output = std::max(capacity.largest_output, lane.largest_output());
@@ -295,36 +144,12 @@ LeaseCapacity LeaseCore::capacity() const {
                                 .gpu_model = worker.gpu_model});
     if (std::ranges::find(capacity.nodes, worker.node) == capacity.nodes.end())
       capacity.nodes.push_back(worker.node);
-  }
+  });
   return capacity;
 }
 
-std::shared_ptr<LeaseThreads> LeaseCore::threads() const {
-  const std::lock_guard lock(mutex_);
-  return threads_;
-}
-
-bool LeaseCore::ended() const {
-  const std::lock_guard lock(mutex_);
-  return end_.has_value();
-}
-
-std::optional<Error::Details> LeaseCore::refusal() const {
-  const std::lock_guard lock(mutex_);
-  return refusal_;
-}
-
-void LeaseCore::end(Error::Details why) {
-  std::deque<DirectCall*> waiting;
-  {
-    const std::lock_guard lock(mutex_);
-    if (end_) return;
-    end_ = why;
-    waiting = queue_.take_all();
-    waiting_.store(0);
-    changed_.notify_all();
-  }
-  for (DirectCall* call : waiting) finish_with(*call, why);
+void LeaseCore::end(const Error::Details& why) {
+  if (!close(why)) return;
   const std::lock_guard lock(lanes_mutex_);
   for (const auto& lane : owned_lanes_) lane->want_closed();
   poke_lanes();
@@ -334,11 +159,7 @@ void LeaseCore::release() {
   end({.kind = ErrorKind::lease_ended,
        .message = "the lease was released",
        .hint = hint_for(ErrorKind::lease_ended)});
-  std::shared_ptr<LeaseThreads> threads;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!threads_) return;
-  }
+  if (threads() == nullptr) return;
   {
     const std::lock_guard lock(lanes_mutex_);
     for (const auto& lane : owned_lanes_) {
@@ -351,8 +172,7 @@ void LeaseCore::release() {
   } catch (const Error&) {
     // The executor has its workers back already; the gateway's copy expires.
   }
-  const std::lock_guard lock(mutex_);
-  threads.swap(threads_);
+  drop_threads();
 }
 
 }  // namespace orchid::sdk

@@ -10,8 +10,6 @@
 namespace orchid::sdk {
 namespace {
 
-constexpr std::size_t lane_descriptor_count = 3;
-
 OpenedLane with_limits(std::unique_ptr<transport::LaneClient> client, const LaneClaimed& claimed) {
   return {.client = std::move(client),
           .largest_input = std::min(claimed.request_bytes, limits::direct_size).value,
@@ -41,22 +39,8 @@ Result<LaneKind> choose_lane(const GrantedWorker& worker, std::string_view wante
   return LaneKind::ucx;
 }
 
-Result<LaneSocket> connect_remote_socket(const GrantedWorker& worker,
-                                         std::chrono::steady_clock::time_point deadline) {
-  return LaneSocket::connect_remote({.address = worker.lane_address,
-                                     .identity = to_string(worker.lease),
-                                     .secret = worker.secret},
-                                    deadline);
-}
-
 Result<OpenedLane> open_local_lane(const LaneClaimed& claimed, std::vector<UniqueFd> descriptors) {
-  if (descriptors.size() != lane_descriptor_count)
-    return fail(ErrorCode::bad_request, "the executor sent a lane without its descriptors");
-  auto attached = transport::LocalLaneClient::attach(
-      {.memory = std::move(descriptors[0]),
-       .wake_worker = std::move(descriptors[1]),
-       .wake_client = std::move(descriptors[2]),
-       .geometry = {claimed.request_bytes, claimed.response_bytes}});
+  auto attached = lane_client::attach(claimed, std::move(descriptors));
   if (!attached) return fail(std::move(attached.error()));
   auto client = std::make_unique<transport::LocalLaneClient>(std::move(*attached));
   const transport::LocalLaneClient* local = client.get();
@@ -66,19 +50,12 @@ Result<OpenedLane> open_local_lane(const LaneClaimed& claimed, std::vector<Uniqu
 }
 
 Result<OpenedLane> open_remote_lane(const GrantedWorker& worker, const LaneClaimed& claimed,
-                                    transport::Fabric fabric,
-                                    std::chrono::steady_clock::time_point deadline) {
-  const auto colon = worker.lane_address.rfind(':');
-  if (claimed.port == 0 || colon == std::string::npos)
-    return fail(ErrorCode::bad_request, "the executor sent a lane without its address");
-  const auto key = transport::parse_connection_key(claimed.key);
-  if (!key) return fail(key.error());
-  const std::string address =
-      worker.lane_address.substr(0, colon + 1) + std::to_string(claimed.port);
-  auto context = shared_ucx_context(fabric, local_host_towards(address));
+                                    transport::Fabric fabric, lane_client::Deadline deadline) {
+  const auto there = lane_client::lane_address_of(claimed, worker.lane_address, deadline);
+  if (!there) return fail(there.error());
+  auto context = shared_ucx_context(fabric, local_host_towards(there->address));
   if (!context) return fail(std::move(context.error()));
-  auto client = transport::UcxLaneClient::connect(
-      **context, {.address = address, .key = *key, .deadline = deadline});
+  auto client = transport::UcxLaneClient::connect(**context, *there);
   if (!client)
     return fail(std::move(client.error()).while_doing("opening the lane to host " + worker.node));
   return with_limits(std::make_unique<transport::UcxLaneClient>(std::move(*client)), claimed);

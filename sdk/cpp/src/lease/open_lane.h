@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "foundation/result.h"
-#include "lease/lane_socket.h"
+#include "lane_client/open_lane.h"
+#include "lane_client/policy.h"
 #include "lease/lease_grant.h"
 #include "protocol/lane_messages.h"
 #include "transport/lane.h"
@@ -23,9 +24,10 @@ enum class LaneKind : std::uint8_t { local, ucx };
 [[nodiscard]] Result<LaneKind> choose_lane(const GrantedWorker& worker, std::string_view wanted,
                                            std::string_view own_boot_id);
 
-/// The conversation in which a worker of another host is claimed. Blocks until then.
-[[nodiscard]] Result<LaneSocket> connect_remote_socket(
-    const GrantedWorker& worker, std::chrono::steady_clock::time_point deadline);
+/// When a connection that is begun now is given up.
+[[nodiscard]] inline lane_client::Deadline lane_deadline() {
+  return std::chrono::steady_clock::now() + lane_client::connect_within;
+}
 
 /// The client's end of the lane that an executor has announced.
 struct OpenedLane {
@@ -43,6 +45,6 @@ struct OpenedLane {
 [[nodiscard]] Result<OpenedLane> open_remote_lane(const GrantedWorker& worker,
                                                   const LaneClaimed& claimed,
                                                   transport::Fabric fabric,
-                                                  std::chrono::steady_clock::time_point deadline);
+                                                  lane_client::Deadline deadline);
 
 }  // namespace orchid::sdk

@@ -90,7 +90,7 @@ StreamOwner::~StreamOwner() {
     stream_->abandoned = true;
     if (!done()) {
       stream_->call.cancel_wanted.store(true);
-      lane().look_around();
+      lane().handle_events();
     }
   }
   for (const transport::LaneResponse& response : stream_->unread) stream_->end->give_back(response);
@@ -117,7 +117,7 @@ void StreamOwner::check_error() const {
 
 /// While the lane is driven.
 StreamOwner::Next StreamOwner::try_send(const StreamEntry& entry) {
-  lane().look_at(*stream_);
+  lane().receive_chunks(*stream_);
   if (done()) return Next::over;
   if (stream_->first_entry) return Next::wait;
   const bool is_chunk = entry.kind == RequestKind::more && !entry.last;
@@ -182,7 +182,7 @@ void StreamOwner::ask_for_output() {
 /// While the lane is driven: until there is something to read, or nothing is to come.
 void StreamOwner::await_output(bool waits) {
   while (true) {
-    lane().look_at(*stream_);
+    lane().receive_chunks(*stream_);
     ask_for_output();
     if (done() || !stream_->unread.empty() || !waits) return;
     if (stream_->in_flight == 0 && !stream_->input_ended && !stream_->first_entry) return;
@@ -217,8 +217,8 @@ std::unique_ptr<LaneRoom> StreamOwner::allocate(std::size_t size) {
   if (stream_->end->gone()) refuse(ErrorKind::worker_lost, "the stream's worker has gone", "");
   auto room = lane().allocate(size);
   if (!room)
-    refuse(parse_error_kind(to_string(room.error().code)).value_or(ErrorKind::internal),
-           room.error().message, "write a chunk of your own, which is copied");
+    refuse(kind_of(room.error().code), room.error().message,
+           "write a chunk of your own, which is copied");
   return std::move(*room);
 }
 

@@ -10,22 +10,20 @@
 #include "foundation/files.h"
 #include "lease/call_batch.h"
 #include "lease/lane_stream.h"
-#include "lease/lease_core.h"
 #include "lease/lease_threads.h"
 #include "problem.h"
 
 namespace orchid::sdk {
 namespace {
 
-constexpr unsigned looks_per_clock = 64;
 /// Who sleeps in a lane gives back so often what other threads have read: the worker may wait for
 /// that room.
 constexpr std::chrono::milliseconds longest_sleep{100};
 
 }  // namespace
 
-WorkerLane::WorkerLane(LeaseCore& core, GrantedWorker worker)
-    : core_(core),
+WorkerLane::WorkerLane(LeaseBoard& board, GrantedWorker worker)
+    : board_(board),
       worker_(std::move(worker)),
       attention_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
@@ -48,41 +46,38 @@ void WorkerLane::disarm() {
 
 void WorkerLane::leave() {
   while (true) {
-    if (attention_.load() != attention_seen_) look_around();
-    if (core_.waiting() != 0) pump();
-    const std::uint32_t queue_seen = core_.queue_version();
+    if (attention_.load() != attention_seen_) handle_events();
+    if (board_.waiting() != 0) pump();
+    const std::uint32_t queue_seen = board_.queue_version();
     const std::uint32_t attention_seen = attention_seen_;  // the next driver's from the store on
-    if (head_ != tail_ && phase_.load(std::memory_order_relaxed) == LanePhase::ready &&
-        !has_attentive_owner()) {
+    if (!flights_.empty() && conversation_.is_ready() && !has_attentive_owner()) {
       if (!end_->client->prepare_to_sleep()) {
         (void)take_answers();
         continue;
       }
       armed_ = true;
       if (end_->local == nullptr)
-        if (const auto threads = core_.threads(); threads && wake_watch_ != 0)
+        if (const auto threads = board_.threads(); threads && wake_watch_ != 0)
           threads->lanes.arm(end_->client->wake_descriptor(), wake_watch_);
     }
     driven_.store(false);
-    if (core_.is_room_wanted()) core_.tell_room_waiters();
+    board_.lane_left();
     // What came between the last look and that store found the lane taken.
     if (attention_.load() == attention_seen &&
-        (core_.waiting() == 0 || core_.queue_version() == queue_seen))
+        (board_.waiting() == 0 || board_.queue_version() == queue_seen))
       return;
     if (!try_drive()) return;
   }
 }
 
 Turn WorkerLane::turn_of(const DirectCall& call) const {
-  if (phase_.load(std::memory_order_relaxed) != LanePhase::ready || stream_ != nullptr)
-    return Turn::never;
+  if (!conversation_.is_ready() || stream_ != nullptr) return Turn::never;
   const unsigned number = call.code->number;
-  if (number >= slots_.size() || slots_[number].state != SlotState::ready) return Turn::never;
+  if (codes_.ready(number) == nullptr) return Turn::never;
   if (call.home != nullptr && call.home->end != end_ && !call.home->end->gone()) return Turn::never;
-  if (call.follows && tail_ - head_ == 1) return Turn::now;
-  return turn_behind(
-      tail_ - head_, call.at_most_once,
-      {.of_call = slots_[number].usual_run, .of_last = slots_[last_code_].usual_run});
+  if (call.follows && flights_.size() == 1) return Turn::now;
+  return turn_behind(flights_.size(), call.at_most_once,
+                     {.of_call = usual_run(number), .of_last = usual_run(last_code_)});
 }
 
 bool WorkerLane::send(DirectCall& call) {
@@ -91,7 +86,7 @@ bool WorkerLane::send(DirectCall& call) {
     return true;
   }
   end_->collect();
-  const Slot& slot = slots_[call.code->number];
+  const auto& slot = *codes_.ready(call.code->number);
   std::chrono::nanoseconds left = call.deadline;
   if (call.due != MonotonicTime::min())
     left = std::max(call.due - std::chrono::steady_clock::now(), std::chrono::nanoseconds(1));
@@ -111,55 +106,23 @@ bool WorkerLane::send(DirectCall& call) {
       lane_failed(sent.error());
       return false;
     }
-    call.error = std::make_unique<Error::Details>(
-        failure_of(call, ErrorKind::too_large, sent.error().message));
-    finish(call);
+    finish_with(call, ErrorKind::too_large, sent.error().message);
     return true;
   }
   if (call.home != nullptr && call.home->end == end_) call.home->used = true;
-  ++call.attempt;
   last_code_ = call.code->number;
-  flights_[tail_ % flight_limit] = {&call, *sent, false};
-  ++tail_;
-  const auto load = static_cast<unsigned>(tail_ - head_);
-  load_.store(load, std::memory_order_relaxed);
+  flights_.push(call, *sent);
+  count_load();
   call.lane.store(this, std::memory_order_release);
-  if (load > 1) core_.lane_is_deep();
+  if (flights_.size() > 1) board_.watch_closely();
   return true;
 }
 
 void WorkerLane::drive_for(DirectCall& call, MonotonicTime until) {
-  const Wait wait = core_.options().wait;
-  const LeaseCore::Ticks& ticks = core_.ticks();
-  std::uint64_t start = 0;
-  std::uint64_t socket_looked = 0;
   if (call.async == nullptr) own_ = call.owner();
-  while (call.lane.load(std::memory_order_relaxed) == this && !call.done()) {
-    bool progress = false;
-    for (unsigned look = 0; look < looks_per_clock && !progress; ++look)
-      progress = take_answers() || attention_.load(std::memory_order_relaxed) != attention_seen_;
-    if (progress) {
-      if (call.done()) break;
-      if (attention_.load(std::memory_order_relaxed) != attention_seen_) look_around();
-      if (core_.waiting() != 0) pump();
-      start = 0;
-      continue;
-    }
-    const std::uint64_t now = ticks_now();
-    if (start == 0) start = socket_looked = now;
-    if (wait != Wait::hot && now - start >= ticks.spin) {
-      if (check_due(call, until)) break;
-      sleep(std::min(until, call.due + LeaseCore::last_words));
-      start = 0;
-    } else if (now - start > ticks.alone) {
-      ::sched_yield();
-      if (now - socket_looked < ticks.socket) continue;
-      socket_looked = now;
-      read_socket();
-      if (end_) end_->collect();
-      if (check_due(call, until)) break;
-    }
-  }
+  drive([&] { return call.lane.load(std::memory_order_relaxed) != this || call.done(); },
+        [&] { return check_due(call, until); },
+        [&] { return std::min(until, call.due + lane_client::answer_grace); });
   own_ = nullptr;
 }
 
@@ -167,7 +130,7 @@ void WorkerLane::drive_for(DirectCall& call, MonotonicTime until) {
 bool WorkerLane::check_due(DirectCall& call, MonotonicTime until) {
   const MonotonicTime now = std::chrono::steady_clock::now();
   call.fix_due(now);
-  if (now >= call.due + LeaseCore::last_words) {
+  if (now >= call.due + lane_client::answer_grace) {
     call.given_up.store(true, std::memory_order_relaxed);
     obey_callers();
     return call.done();
@@ -178,8 +141,7 @@ bool WorkerLane::check_due(DirectCall& call, MonotonicTime until) {
 void WorkerLane::sleep(MonotonicTime until) {
   if (end_) end_->collect();
   asleep_.store(true);
-  transport::LaneClient* client =
-      phase_.load(std::memory_order_relaxed) == LanePhase::ready ? end_->client.get() : nullptr;
+  transport::LaneClient* client = conversation_.is_ready() ? end_->client.get() : nullptr;
   if (attention_.load() == attention_seen_ && (client == nullptr || client->prepare_to_sleep())) {
     const auto of_socket =
         static_cast<short>(POLLIN | (socket_ && socket_->wants_to_write() ? POLLOUT : 0));
@@ -201,19 +163,19 @@ void WorkerLane::sleep(MonotonicTime until) {
   asleep_.store(false);
 }
 
-bool WorkerLane::look_for(const void* owner) {
+bool WorkerLane::receive_answers(const void* owner) {
   own_ = owner;
   bool any = take_answers();
   own_ = nullptr;
   if (attention_.load(std::memory_order_relaxed) != attention_seen_) {
-    look_around();
+    handle_events();
     any = true;
   }
-  if (core_.waiting() != 0) pump();
+  if (board_.waiting() != 0) pump();
   return any;
 }
 
-void WorkerLane::look_around() {
+void WorkerLane::handle_events() {
   attention_seen_ = attention_.load();
   if (arrived_.load(std::memory_order_acquire)) take_arrivals();
   if (close_wanted_.load(std::memory_order_acquire))
@@ -223,33 +185,33 @@ void WorkerLane::look_around() {
     (void)take_answers();
   }
   read_socket();
-  if (core_.codes_version() != codes_seen_) announce();
+  if (board_.codes_version() != codes_seen_) announce();
   obey_callers();
   if (stream_ != nullptr) obey_stream();
   pump();
 }
 
-void WorkerLane::look_around_for(std::chrono::nanoseconds time) {
-  look_around();
-  if (core_.options().wait == Wait::blocking) return;
-  const std::uint64_t limit = core_.rate().ticks(time);
+void WorkerLane::linger(std::chrono::nanoseconds time) {
+  handle_events();
+  if (board_.options().wait == Wait::blocking) return;
+  const std::uint64_t limit = board_.rate().ticks(time);
   std::uint64_t start = ticks_now();
-  while (head_ != tail_) {
+  while (!flights_.empty()) {
     if (take_answers()) {
-      if (core_.waiting() != 0) pump();
+      if (board_.waiting() != 0) pump();
       start = ticks_now();
       continue;
     }
     const std::uint64_t waited = ticks_now() - start;
     if (attention_.load(std::memory_order_relaxed) != attention_seen_ || waited > limit) return;
-    if (waited > core_.ticks().alone) ::sched_yield();
+    if (waited > board_.ticks().alone) ::sched_yield();
   }
 }
 
 bool WorkerLane::take_answers() {
-  if (phase_.load(std::memory_order_relaxed) != LanePhase::ready) return false;
+  if (!conversation_.is_ready()) return false;
   bool any = false;
-  while (head_ != tail_) {
+  while (!flights_.empty()) {
     auto response = end_->client->receive();
     if (!response) {
       lane_failed(response.error());
@@ -264,41 +226,35 @@ bool WorkerLane::take_answers() {
 
 void WorkerLane::take_answer(const transport::LaneResponse& response) {
   if (stream_ != nullptr) return take_of_stream(response);
-  Flight& flight = flights_[head_ % flight_limit];
-  DirectCall* call = flight.call;
-  ++head_;
-  load_.store(static_cast<unsigned>(tail_ - head_), std::memory_order_relaxed);
+  DirectCall* const call = flights_.pop();
+  count_load();
   if (call == nullptr) {
     end_->client->release(response);
   } else if (response.kind == ResponseKind::need_code) {
-    if (call->home != nullptr) {  // the release frees the room that the input lies in
-      call->output.assign(call->input.begin(), call->input.end());
-      call->input = call->output;
-      call->home = nullptr;
-    }
-    end_->client->release(response);
-    slots_[call->code->number] = {};
-    codes_seen_ = core_.codes_version() - 1;
-    announce();
-    --call->attempt;
-    if (++call->stale_answers > most_stale_answers) {
-      call->error = std::make_unique<Error::Details>(failure_of(
-          *call, ErrorKind::internal, "the worker loses the function's code again and again"));
-      finish(*call);
-    } else {
-      core_.put_back(*call);
-    }
+    code_lost(*call, response);
   } else {
     if (!fill(*call, response)) end_->client->release(response);
     finish(*call);
   }
-  // A call that nobody wants any more holds up those behind it.
-  if (head_ != tail_)
-    if (Flight& front = flights_[head_ % flight_limit];
-        front.call == nullptr && !front.cancel_sent) {
-      front.cancel_sent = true;
-      tell(LaneCancel{front.request});
-    }
+  cancel_unwanted();
+}
+
+/// The worker has dropped the call's code for another module's.
+void WorkerLane::code_lost(DirectCall& call, const transport::LaneResponse& response) {
+  if (call.home != nullptr) {  // the release frees the room that the input lies in
+    call.output.assign(call.input.begin(), call.input.end());
+    call.input = call.output;
+    call.home = nullptr;
+  }
+  end_->client->release(response);
+  codes_.forget(call.code->number);
+  announce();
+  if (lane_client::runs_again_without_code(call.history)) return board_.put_back(call);
+  finish_with(call, ErrorKind::internal, "the worker loses the function's code again and again");
+}
+
+void WorkerLane::cancel_unwanted() {
+  if (const std::uint64_t request = flights_.take_cancel()) tell(LaneCancel{request});
 }
 
 bool WorkerLane::fill(DirectCall& call, const transport::LaneResponse& response) {
@@ -307,8 +263,7 @@ bool WorkerLane::fill(DirectCall& call, const transport::LaneResponse& response)
     set_error(call, response);
     return false;
   }
-  auto& usual = slots_[call.code->number].usual_run;
-  usual = usual.count() < 0 ? response.run_time : (usual * 7 + response.run_time) / 8;
+  usual_runs_[call.code->number].observe(response.run_time);
   call.output_size = response.payload.size();
   switch (call.destination) {
     case Destination::own_memory:
@@ -336,11 +291,15 @@ bool WorkerLane::fill(DirectCall& call, const transport::LaneResponse& response)
 
 /// What the worker says of a call that was not ok.
 void WorkerLane::set_error(DirectCall& call, const transport::LaneResponse& response) const {
-  const auto kind = parse_error_kind(to_string(response.outcome)).value_or(ErrorKind::internal);
   call.error = std::make_unique<Error::Details>(
-      failure_of(call, kind,
+      failure_of(call, kind_of(response.outcome),
                  response.payload_is_message ? std::string(as_text(response.payload))
                                              : std::string(to_string(response.outcome))));
+}
+
+void WorkerLane::finish_with(DirectCall& call, ErrorKind kind, std::string message) {
+  call.error = std::make_unique<Error::Details>(failure_of(call, kind, std::move(message)));
+  finish(call);
 }
 
 void WorkerLane::finish(DirectCall& call) {
@@ -348,15 +307,16 @@ void WorkerLane::finish(DirectCall& call) {
     call.state.store(DirectCall::State::done, std::memory_order_relaxed);
     if (call.batch != nullptr) call.batch->finished_here(call);
   } else {
-    core_.finish(call);
+    board_.finish(call);
   }
 }
 
 void WorkerLane::pump() {
-  while (phase_.load(std::memory_order_relaxed) == LanePhase::ready && core_.waiting() != 0) {
-    DirectCall* call = core_.take_waiting(*this);
+  while (conversation_.is_ready() && board_.waiting() != 0) {
+    DirectCall* call =
+        board_.take_waiting(*this, [&](const DirectCall& each) { return turn_of(each); });
     if (call == nullptr) return;
-    if (!send(*call)) return core_.put_back(*call);
+    if (!send(*call)) return board_.put_back(*call);
   }
 }
 
@@ -365,9 +325,9 @@ Error::Details WorkerLane::failure_of(const DirectCall& call, ErrorKind kind,
   return {.kind = kind,
           .message = std::move(message),
           .hint = hint_for(kind),
-          .outcome = parse_outcome(to_string(kind)) ? std::string(to_string(kind)) : std::string{},
+          .outcome = is_outcome(kind) ? std::string(to_string(kind)) : std::string{},
           .node = worker_.node,
-          .attempt = call.attempt,
+          .attempt = call.history.attempt,
           .retryable = is_retryable(kind)};
 }
 

@@ -7,7 +7,8 @@
 // that finds an idle lane sends, waits and receives by itself. A lane that is left with calls in it
 // is armed: its wake descriptor brings the lane thread, which then drives.
 #pragma once
-#include <array>
+#include <sched.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -19,9 +20,13 @@
 #include "foundation/clock.h"
 #include "foundation/result.h"
 #include "foundation/sockets.h"
+#include "lane_client/code_slots.h"
+#include "lane_client/conversation.h"
+#include "lane_client/flights.h"
 #include "lease/call_queue.h"
 #include "lease/direct_call.h"
 #include "lease/lane_socket.h"
+#include "lease/lease_board.h"
 #include "lease/lease_grant.h"
 #include "lease/open_lane.h"
 #include "protocol/lane_messages.h"
@@ -31,17 +36,12 @@ namespace orchid::sdk {
 struct LaneStream;
 struct StreamEntry;
 
-enum class LanePhase : std::uint8_t {
-  claiming,
-  ready,
-  losing,     // the lane is of no use; the executor's word on what became of the worker is to come
-  replacing,  // another worker is to come
-  dead,
-};
+using lane_client::LanePhase;
 
+/// Knows the lease's board, not the lease.
 class WorkerLane {
  public:
-  WorkerLane(LeaseCore& core, GrantedWorker worker);
+  WorkerLane(LeaseBoard& board, GrantedWorker worker);
   WorkerLane(const WorkerLane&) = delete;
   WorkerLane& operator=(const WorkerLane&) = delete;
   ~WorkerLane();
@@ -56,8 +56,9 @@ class WorkerLane {
   }
   /// Sees to it that the driver, this thread if there is none, looks at everything once.
   void poke();
-  [[nodiscard]] LanePhase phase() const { return phase_.load(std::memory_order_acquire); }
-  [[nodiscard]] bool looks_idle() const {
+  [[nodiscard]] LanePhase phase() const { return conversation_.phase(); }
+  /// At this moment; only its driver knows.
+  [[nodiscard]] bool seems_idle() const {
     return phase() == LanePhase::ready && load_.load(std::memory_order_relaxed) == 0 &&
            !driven_.load(std::memory_order_relaxed);
   }
@@ -66,13 +67,11 @@ class WorkerLane {
   [[nodiscard]] unsigned load() const { return load_.load(std::memory_order_relaxed); }
   [[nodiscard]] const GrantedWorker& worker() const { return worker_; }
   /// Somebody has to look at it every few milliseconds: calls wait behind others, or time runs out.
-  [[nodiscard]] bool wants_watching() const {
-    return load() >= 2 || is_timed_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] bool wants_supervision() const { return load() >= 2 || conversation_.is_timed(); }
   /// What the connector brings; the driver takes it.
   void arrive(Result<LaneSocket> socket);
   void arrive(std::uint64_t opening, Result<OpenedLane> opened);
-  /// Ends it at the driver's next look.
+  /// Its driver ends it.
   void want_closed() { close_wanted_.store(true, std::memory_order_release); }
   [[nodiscard]] std::size_t largest_input() const { return largest_input_.load(); }
   [[nodiscard]] std::size_t largest_output() const { return largest_output_.load(); }
@@ -80,7 +79,7 @@ class WorkerLane {
   // The driver.
   void leave();
   /// Connects and claims; to another host by and by.
-  void open(std::string_view lane);
+  void open();
   /// Whether a call of this code could be sent now.
   [[nodiscard]] bool accepts(const DirectCall& call) const { return turn_of(call) == Turn::now; }
   /// The same, and whether it helps to wait until the lane is empty.
@@ -89,26 +88,20 @@ class WorkerLane {
   [[nodiscard]] bool send(DirectCall& call);
   /// Until the call is done, has left this lane, or `until`.
   void drive_for(DirectCall& call, MonotonicTime until = MonotonicTime::max());
-  /// Takes what answers there are and calls that wait. True: there were some. Calls of `owner` are
+  /// Takes what answers there are, and calls that wait. True: there were some. Calls of `owner` are
   /// this thread's.
-  [[nodiscard]] bool look_for(const void* owner);
+  [[nodiscard]] bool receive_answers(const void* owner);
   /// Until there may be an answer, or `until`.
   void sleep(MonotonicTime until);
-  /// One look at everything, without waiting.
-  void look_around();
-  /// The same, and whether all gets on.
-  void look_after(MonotonicTime now) {
-    look_around();
-    relieve(now);
-    check_time(now);
-  }
+  /// Takes all that has come, from the worker, the executor, the connectors and callers, without
+  /// waiting.
+  void handle_events();
+  /// The same, and whether all gets on: what is overdue is given up, and calls behind one that
+  /// lasts unexpectedly long wait again in the queue, if others are idle.
+  void supervise(MonotonicTime now, bool others_idle);
   /// What an eventful lane gets before it is armed again.
-  void look_around_for(std::chrono::nanoseconds time);
-  /// Calls behind one that lasts unexpectedly long wait again in the queue, if others are idle.
-  void relieve(MonotonicTime now);
-  /// Gives up waiting for the executor's next word once that is overdue.
-  void check_time(MonotonicTime now);
-  [[nodiscard]] bool is_empty() const { return head_ == tail_; }
+  void linger(std::chrono::nanoseconds time);
+  [[nodiscard]] bool is_empty() const { return flights_.empty(); }
   [[nodiscard]] Result<std::unique_ptr<LaneRoom>> allocate(std::size_t size);
 
   // The driver, for a stream (worker_lane_stream.cpp).
@@ -116,26 +109,11 @@ class WorkerLane {
   /// Errors: `no_capacity`, `too_large`; `unreachable`: what became of the worker is to come.
   [[nodiscard]] Result<void> send_entry(LaneStream& stream, const StreamEntry& entry);
   /// Takes what has come, without waiting.
-  void look_at(const LaneStream& stream);
+  void receive_chunks(const LaneStream& stream);
   /// Until there is an answer for it, or it is done.
   void drive_for(const LaneStream& stream);
 
  private:
-  enum class SlotState : std::uint8_t { unknown, announced, needs_code, ready, rejected };
-  struct Slot {
-    SlotState state = SlotState::unknown;
-    std::uint32_t slot = 0;
-    std::uint32_t generation = 0;
-    std::chrono::nanoseconds usual_run{-1};  // of its calls; negative: not known
-  };
-  struct Flight {
-    DirectCall* call = nullptr;  // null: nobody wants the answer
-    std::uint64_t request = 0;
-    bool cancel_sent = false;
-  };
-  static constexpr std::size_t flight_limit = 256;
-  static constexpr unsigned most_stale_answers = 3;  // to one call
-
   void disarm();
   [[nodiscard]] bool take_answers();
   void take_answer(const transport::LaneResponse& response);
@@ -143,9 +121,25 @@ class WorkerLane {
   [[nodiscard]] bool fill(DirectCall& call, const transport::LaneResponse& response);
   void set_error(DirectCall& call, const transport::LaneResponse& response) const;
   void finish(DirectCall& call);
+  void finish_with(DirectCall& call, ErrorKind kind, std::string message);
+  void code_lost(DirectCall& call, const transport::LaneResponse& response);
+  void count_load() {
+    load_.store(static_cast<unsigned>(flights_.size()), std::memory_order_relaxed);
+  }
+  void cancel_unwanted();
   void pump();
   void obey_callers();
+  void relieve(MonotonicTime now, bool others_idle);
+  /// Negative: not known.
+  [[nodiscard]] std::chrono::nanoseconds usual_run(unsigned code) const {
+    const auto& usual = usual_runs_[code];
+    return usual.is_known() ? usual.mean() : std::chrono::nanoseconds{-1};
+  }
   [[nodiscard]] bool check_due(DirectCall& call, MonotonicTime until);
+  /// The lane is driven, spinning at first and asleep then, until `over()`, or `is_late()` says
+  /// that there is nothing more to wait for. `until()`: when that is to be asked at the latest.
+  template <typename Over, typename IsLate, typename Until>
+  void drive(Over over, IsLate is_late, Until until);
   void announce();
   [[nodiscard]] Error::Details failure_of(const DirectCall& call, ErrorKind kind,
                                           std::string message) const;
@@ -157,9 +151,8 @@ class WorkerLane {
   void begin_again(LaneStream& stream);
   void end_stream(const transport::LaneResponse& response);
   void forget_stream();
-  void lose_stream(const LaneEnded& how);
   void obey_stream();
-  void check_due(const LaneStream& stream);
+  [[nodiscard]] bool check_due(const LaneStream& stream);
   /// Its answers wait until that one looks, and need nobody else.
   [[nodiscard]] bool has_attentive_owner() const;
 
@@ -168,37 +161,35 @@ class WorkerLane {
   void use_socket(LaneSocket socket);
   void connect_remote();
   void read_socket();
-  void handle(Packet packet);
-  void claimed(const LaneClaimed& message, std::vector<UniqueFd> descriptors);
+  using Files = std::vector<UniqueFd>;
+  void hear(const LaneClaimed& message, Files& files);
+  void hear(const LaneRefused& message, Files& files);
+  void hear(const LaneNeedCode& message, Files& files);
+  void hear(const LaneSlot& message, Files& files);
+  void hear(const LaneRejected& message, Files& files);
+  void hear(const LaneEnded& message, Files& files);
   void open_remote(const LaneClaimed& message);
   void use_lane(OpenedLane opened, std::int64_t pid);
   void take_arrivals();
-  void loaded(const LaneSlot& message);
-  void rejected(const LaneRejected& message);
 
   // worker_lane_end.cpp
-  void worker_ended(LaneEnded ended);
   void lane_failed(const Failure& why);
-  void opening_failed(const Failure& why);
-  void replace(const std::string& reason);
-  void await_executor(MonotonicTime::duration patience);
-  void stop_waiting();
-  void detach(LanePhase next);
-  void empty(const LaneEnded& how);
-  void lost(DirectCall& call, const LaneEnded& how);
+  void obey(lane_client::Step step);
+  void detach();
+  void end_calls(const LaneEnded& ended);
+  void end_call(DirectCall& call, bool named, const LaneEnded& ended);
   void die(const Failure& why);
 
-  LeaseCore& core_;
+  LeaseBoard& board_;
   const GrantedWorker worker_;
   alignas(64) std::atomic<bool> driven_{false};
-  std::atomic<LanePhase> phase_{LanePhase::claiming};  // the driver writes
-  std::atomic<unsigned> load_{0};                      // the driver writes
-  std::atomic<bool> asleep_{false};                    // the driver writes
-  std::atomic<std::int64_t> pid_{0};                   // the driver writes
+  std::atomic<unsigned> load_{0};     // the driver writes
+  std::atomic<bool> asleep_{false};   // the driver writes
+  std::atomic<std::int64_t> pid_{0};  // the driver writes
   std::atomic<bool> close_wanted_{false};
-  std::atomic<bool> is_timed_{false};  // the driver writes
   std::atomic<std::size_t> largest_input_{0};
   std::atomic<std::size_t> largest_output_{0};
+  lane_client::Conversation conversation_;  // the driver writes
   alignas(64) std::atomic<std::uint32_t> attention_{0};
 
   // The driver's.
@@ -207,27 +198,22 @@ class WorkerLane {
   bool armed_ = false;
   const void* own_ = nullptr;  // the owner of calls that the thread that drives waits for
   unsigned last_code_ = 0;     // that was called
-  std::uint64_t head_ = 0;
-  std::uint64_t tail_ = 0;
-  std::uint64_t front_looked_ = 0;      // head_ when `relieve` looked first
+  lane_client::Flights<DirectCall> flights_;
+  std::uint64_t front_looked_ = 0;      // their head when `relieve` looked first
   MonotonicTime front_since_;           // then
   std::shared_ptr<LaneEnd> end_;        // shared with what is lent from it
   std::shared_ptr<LaneStream> stream_;  // shared with its owner; has the lane for itself
-  std::vector<Slot> slots_;             // by the code's number
+  lane_client::CodeSlots<std::shared_ptr<LeaseCode>> codes_;
+  std::vector<lane_client::RunTimeEstimate> usual_runs_;  // by the code's number
   std::optional<LaneSocket> socket_;
   std::uint64_t socket_watch_ = 0;  // the lane thread's names for what it watches; 0: nothing
   std::uint64_t wake_watch_ = 0;
   UniqueFd attention_event_;  // wakes a driver that sleeps
   std::uint64_t socket_look_ticks_ = 0;
-  std::array<Flight, flight_limit> flights_{};
   LaneKind kind_ = LaneKind::local;
   bool tcp_only_ = false;      // no RDMA, whatever the executor says of the network
   std::uint64_t opening_ = 0;  // counts the lanes of other hosts that were announced
   std::int64_t opening_pid_ = 0;
-  unsigned failed_openings_ = 0;   // one after the other
-  MonotonicTime patience_ends_{};  // while `is_timed_`
-  bool replacement_asked_ = false;
-  std::string trouble_;  // why the executor's word is waited for
 
   std::mutex arrivals_mutex_;
   std::atomic<bool> arrived_{false};
@@ -235,5 +221,40 @@ class WorkerLane {
   std::optional<Result<OpenedLane>> arrived_lane_;    // guarded by arrivals_mutex_
   std::uint64_t arrived_opening_ = 0;                 // guarded by arrivals_mutex_
 };
+
+template <typename Over, typename IsLate, typename Until>
+void WorkerLane::drive(Over over, IsLate is_late, Until until) {
+  constexpr unsigned looks_per_clock = 64;
+  const bool sleeps = board_.options().wait != Wait::hot;
+  const LeaseBoard::Ticks& ticks = board_.ticks();
+  std::uint64_t start = 0;
+  std::uint64_t socket_read = 0;
+  while (!over()) {
+    bool progress = false;
+    for (unsigned look = 0; look < looks_per_clock && !progress; ++look)
+      progress = take_answers() || attention_.load(std::memory_order_relaxed) != attention_seen_;
+    if (progress) {
+      if (over()) break;
+      if (attention_.load(std::memory_order_relaxed) != attention_seen_) handle_events();
+      if (board_.waiting() != 0) pump();
+      start = 0;
+      continue;
+    }
+    const std::uint64_t now = ticks_now();
+    if (start == 0) start = socket_read = now;
+    if (sleeps && now - start >= ticks.spin) {
+      if (is_late()) break;
+      sleep(until());
+      start = 0;
+    } else if (now - start > ticks.alone) {
+      ::sched_yield();
+      if (now - socket_read < ticks.socket) continue;
+      socket_read = now;
+      read_socket();
+      if (end_) end_->collect();
+      if (is_late()) break;
+    }
+  }
+}
 
 }  // namespace orchid::sdk
