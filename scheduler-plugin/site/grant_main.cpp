@@ -33,29 +33,30 @@ struct Texts {
 
 void declare_options(CLI::App& app, site::PlaceholderOptions& options, Texts& texts) {
   app.set_version_flag("--version", "orchid-grant " ORCHID_VERSION);
-  app.add_option("--host-socket", options.socket, "of orchid-host on this node")
+  app.add_option("--host-socket", options.socket, "socket of orchid-host on this node")
       ->capture_default_str();
   app.add_option("--grant", texts.source, "pilot or share")
       ->check(CLI::IsMember({"pilot", "share"}));
   app.add_option("--for", texts.users, "owner, or everybody if the site allows it")
       ->check(CLI::IsMember({"owner", "everybody"}));
-  app.add_option("--job", options.offer.job, "number of the job that this is")->required();
+  app.add_option("--job", options.offer.job, "number of this job")->required();
   app.add_option("--core-list", texts.cores,
                  "grant these of the job's cores only, by the operating system's numbers");
   app.add_option("--core-feed", texts.core_feed,
-                 "number of a pipe that says which of the cores may be used now")
+                 "descriptor of a pipe that says which of the cores may be used now")
       ->check(CLI::Range(3, 1 << 20));
-  app.add_option("--memory", texts.memory, "of all workers, at most, such as 8GiB");
+  app.add_option("--memory", texts.memory, "the most memory of all workers together, such as 8GiB");
   app.add_option("--ends-in-s", texts.ends_in_s, "seconds until the cores have to be free")
       ->check(CLI::Range(0, 366 * 86'400));
   app.add_option("--gateway-grace-s", texts.gateway_grace_s,
-                 "end when no gateway has answered for so many seconds")
+                 "how many seconds to stay without an answer from a gateway")
       ->check(CLI::Range(1, 86'400));
   app.add_option("--scheduling", texts.scheduling,
-                 "idle: what runs there runs only where nobody else wants to; normal")
+                 "idle: functions run only when no other process wants the core; normal")
       ->check(CLI::IsMember({"idle", "normal"}));
   app.add_option("--bandwidth-cap", texts.bandwidth_cap,
-                 "bytes that functions may move in a second, such as 2GiB; 0: no cap");
+                 "bytes that functions may move between memory and cores in a second, such as "
+                 "2GiB; 0: no cap");
 }
 
 Result<ByteCount> amount(const std::string& text, const char* option) {

@@ -23,11 +23,11 @@ int serve(int argc, char** argv) {
   if (!parsed) return give_up(parsed.error(), 2);
   if (parsed->exit_status >= 0) return parsed->exit_status;
   if (::geteuid() != 0)
-    return give_up({ErrorCode::denied,
-                    "orchid-host needs root: it starts executors as other users, in jobs' control "
-                    "groups. Without root there are pilots and shares of your own: see "
-                    "docs/guide/slurm.md"},
-                   2);
+    return give_up(
+        {ErrorCode::denied,
+         "orchid-host needs root: it starts executors as other users, in jobs' control groups. "
+         "Without root use pilots and shares of your own: see docs/guide/slurm.md"},
+        2);
   auto service = site::GrantService::create(std::move(parsed->configuration));
   if (!service) return give_up(service.error(), 3);
   (*service)->run();

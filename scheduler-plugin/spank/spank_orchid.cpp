@@ -164,8 +164,9 @@ int slurm_spank_init(spank_t spank, int count, char** words) {
   for (int i = 0; i < count; ++i)
     // Of sbatch: whoever tries the new configuration out sees it.
     if (!read_setting(words[i], settings) && where == S_CTX_ALLOCATOR)
-      slurm_error("orchid: plugstack.conf says '%s'; there are orchid=PATH, site and site=SOCKET",
-                  words[i]);
+      slurm_error(
+          "orchid: unknown word '%s' in plugstack.conf; use orchid=PATH, site or site=SOCKET",
+          words[i]);
   if (where == S_CTX_LOCAL || where == S_CTX_ALLOCATOR || where == S_CTX_REMOTE)
     if (spank_option_register(spank, &option_of_jobs) != ESPANK_SUCCESS)
       slurm_error("orchid: the option --orchid-share cannot be registered");

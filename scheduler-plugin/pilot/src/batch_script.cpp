@@ -29,7 +29,7 @@ if end=$(when EndTime) && start=$(when StartTime); then
   passed=$(($(date +%s) - start))
   least=$(ps -o etimes= -p "$PPID") || least=0
   if [ $((passed + 2)) -lt "$least" ] || [ "$passed" -gt $((least + longest_launch)) ]; then
-    echo "orchid pilot: by this node's clock the job runs for $passed s, by its process for $((least)) s" >&2
+    echo "orchid pilot: by this node's clock the job has run for $passed s, by its process for $((least)) s" >&2
     passed=$least
   fi
   left=$((end - start - passed - end_margin))
@@ -94,7 +94,7 @@ if [ "$lane_listen" = auto ]; then
     case $own in *:*) own="[$own]" ;; esac
     set -- "$@" --lane-listen "$own:0"
   else
-    echo "orchid pilot: no address of this node leads to $gateway; only its own clients reach its workers" >&2
+    echo "orchid pilot: this node has no address by which it reaches $gateway; only clients on this node can reach its workers" >&2
   fi
 elif [ -n "$lane_listen" ]; then
   set -- "$@" --lane-listen "$lane_listen"
@@ -132,8 +132,8 @@ Result<void> check_plain(std::string_view what, std::string_view value) {
       !value.starts_with('-'))
     return {};
   return fail(ErrorCode::bad_request,
-              fmt::format("{} '{}' is no name that a batch script can carry: letters, digits and "
-                          "_-.,:+/@%=[] are, and a '-' is not the first of them",
+              fmt::format("{} '{}' cannot be written into a batch script: use letters, digits and "
+                          "_-.,:+/@%=[], and no '-' at the beginning",
                           what, std::string(value.substr(0, 80))));
 }
 
@@ -148,15 +148,17 @@ Result<void> check_text(std::string_view what, std::string_view value) {
 
 Result<void> check_path(std::string_view what, const std::filesystem::path& path) {
   if (!path.is_absolute())
-    return fail(ErrorCode::bad_request,
-                fmt::format("{} '{}' must begin with '/': nodes do not know where you are", what,
-                            path.string()));
+    return fail(
+        ErrorCode::bad_request,
+        fmt::format(
+            "{} '{}' must be an absolute path, since nodes do not know your working directory",
+            what, path.string()));
   return check_text(what, path.string());
 }
 
 Result<void> check_amounts(const PilotRequest& r) {
   if (r.time < shortest_time || r.time > longest_time)
-    return fail(ErrorCode::bad_request, "a pilot's time must be 1 minute to 366 days");
+    return fail(ErrorCode::bad_request, "a pilot's time must be between 1 minute and 366 days");
   if (r.nodes == 0 || r.nodes > most_nodes)
     return fail(ErrorCode::bad_request, fmt::format("a pilot has 1 to {} nodes", most_nodes));
   if (r.gpus > most_gpus || (r.gpus == 0 && !r.gpu_model.empty()))
@@ -170,11 +172,11 @@ Result<void> check_amounts(const PilotRequest& r) {
     return fail(ErrorCode::bad_request, "a pilot has at least 64MiB on each node");
   if (r.bandwidth_cap.value != 0 && r.bandwidth_cap < 64_MiB)
     return fail(ErrorCode::bad_request,
-                "a pilot's cap of memory bandwidth is at least 64MiB in a second");
+                "a pilot's memory bandwidth cap must be at least 64MiB per second");
   if (r.longest_wait.count() < 0 || r.longest_wait > longest_time)
     return fail(ErrorCode::bad_request, "a pilot waits for at most 366 days");
   if (r.gateway_grace < seconds(1) || r.gateway_grace > seconds(86'400))
-    return fail(ErrorCode::bad_request, "the gateway's grace must be 1 s to 1 day");
+    return fail(ErrorCode::bad_request, "the gateway's grace must be between 1 s and 1 day");
   return {};
 }
 

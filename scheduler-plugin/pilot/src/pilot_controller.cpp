@@ -69,19 +69,20 @@ std::uint32_t count_workers(const std::vector<WorkerDemand>& demand) {
 
 Result<void> check(const PilotOptions& o) {
   if (o.shortest < seconds(60) || o.longest < o.shortest)
-    return fail(ErrorCode::bad_configuration,
-                "the shortest time of a pilot must be 1 minute or more, and not over the longest");
+    return fail(
+        ErrorCode::bad_configuration,
+        "the shortest time of a pilot must be at least 1 minute, and not more than the longest");
   if (o.most_cores == 0 || o.least_cores == 0 || o.least_cores > o.most_cores)
     return fail(ErrorCode::bad_configuration,
-                "a pilot has at least 1 core, and its least cores are not over its most");
+                "a pilot has at least 1 core, and its fewest cores must not be more than its most");
   if (o.grow_after.count() < 0 || o.shrink_after.count() < 1 || o.renew_before.count() < 0 ||
       o.missed_after.count() < 0 || o.no_room_after.count() < 0 || o.no_start_after.count() < 0 ||
       o.join_within.count() < 1 || o.first_pause.count() < 1 || o.longest_pause < o.first_pause)
     return fail(ErrorCode::bad_configuration, "the pilots' times must be positive, in seconds");
   if (o.renew_before >= o.shortest)
     return fail(ErrorCode::bad_configuration,
-                "pilots are renewed before they have begun: the time before their end must be less "
-                "than the shortest time");
+                "pilots would be renewed before they begin: the time between renewal and end must "
+                "be less than the shortest time");
   return {};
 }
 
@@ -121,12 +122,12 @@ std::optional<std::string> PilotController::why_never(const WorkerDemand& row,
                                                       const WorkerShape& size,
                                                       const Situation& situation) const {
   if (size.cores > options_.most_cores)
-    return fmt::format("a pilot has {} cores at most", options_.most_cores);
+    return fmt::format("a pilot has at most {} cores", options_.most_cores);
   if (row.worker.lifetime.count() > 0 && row.worker.lifetime + worker_margin > options_.longest)
-    return fmt::format("a pilot lasts {} s at most", options_.longest.count());
+    return fmt::format("a pilot lasts at most {} s", options_.longest.count());
   if (situation.nodes) return why_on_no_node(row.worker, size, *situation.nodes);
   if (!row.worker.architecture.empty() || row.worker.kind == HostKind::dpu)
-    return "nobody tells what the nodes are like";
+    return "no capacity source reports what the nodes are like";
   return std::nullopt;
 }
 

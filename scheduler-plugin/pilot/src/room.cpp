@@ -62,11 +62,12 @@ std::optional<std::string> why_on_no_node(const WorkerRequest& worker, const Wor
   for (const std::string& feature : worker.features)
     if (none([&](const Node& node) { return has_all(node.features, {feature}); }))
       return "no node has the feature " + feature;
-  if (none([&](const Node& node) { return suits(worker, node); })) return "no node has all of that";
+  if (none([&](const Node& node) { return suits(worker, node); }))
+    return "no node has all of these properties";
   if (none([&](const Node& node) {
         return suits(worker, node) && workers_in(room_of(node), shape) > 0;
       }))
-    return "no node is so large";
+    return "no node is large enough";
   return std::nullopt;
 }
 

@@ -12,18 +12,17 @@ namespace orchid::pilot {
 Result<std::string> SlurmCommands::run(const std::vector<std::string>& words,
                                        const std::string& input, Inherited inherited) const {
   if (options_.folder.empty())
-    return fail(
-        ErrorCode::unsupported,
-        "there is no Slurm here: sbatch is not in PATH; pilots are started on a login host of a "
-        "cluster, and 'orchid up' works without one");
+    return fail(ErrorCode::unsupported,
+                "there is no Slurm here: sbatch is not in PATH; start pilots on a login host of a "
+                "cluster; 'orchid up' works without Slurm");
   std::vector<std::string> command = words;
   command[0] = (options_.folder / words[0]).string();
   auto done = run_command(command, input, options_.deadline, inherited);
   if (!done && done.error().code == ErrorCode::timed_out)
     return fail(
         ErrorCode::timed_out,
-        fmt::format("{} has not ended within {} s: slurmctld does not answer, or slurm.conf "
-                    "cannot be read; 'scontrol ping' tells, try again later",
+        fmt::format("{} has not ended within {} s: slurmctld does not answer, or slurm.conf cannot "
+                    "be read; check with 'scontrol ping', and try again later",
                     words[0], options_.deadline.count() / 1000));
   if (!done) return fail(std::move(done.error()));
   if (done->status != 0) return fail(explain(words[0], done->status, done->errors));

@@ -87,7 +87,8 @@ constexpr std::array explanations{
     Explanation{"unge", ErrorCode::unauthenticated, another_munge},
     Explanation{"Zero Bytes were transmitted", ErrorCode::unauthenticated, another_munge},
     Explanation{"Unable to contact slurm controller", ErrorCode::unreachable,
-                "slurmctld does not answer; what runs goes on, try again later ('scontrol ping')"},
+                "slurmctld does not answer; what runs continues; check with 'scontrol ping', and "
+                "try again later"},
     Explanation{"slurm.conf", ErrorCode::unreachable,
                 "this host has no usable slurm.conf; is it a login or submit host?"},
     Explanation{"process configuration", ErrorCode::unreachable,
@@ -102,23 +103,23 @@ constexpr std::array words_about_node{std::string_view("nodes not in this partit
                                       std::string_view("BadConstraints")};
 
 constexpr std::string_view smaller =
-    "ask for fewer cores, less memory or fewer nodes: a limit for each job of yours is lower";
+    "ask for fewer cores, less memory or fewer nodes: the limit for each of your jobs is lower";
 constexpr std::array reasons_for_ever{
     Explanation{"PartitionTimeLimit", ErrorCode::quota, shorter},
     Explanation{"MaxWallDurationPerJob", ErrorCode::quota,
                 "ask for less with --time; your account or QOS allows no more for a job"},
     Explanation{"PartitionNodeLimit", ErrorCode::quota, fewer_nodes},
     Explanation{"AccountNotAllowed", ErrorCode::denied,
-                "the partition is not for your account; name another one of the two"},
+                "your account may not use the partition; choose another partition or account"},
     Explanation{"QOSNotAllowed", ErrorCode::denied,
-                "the partition is not for this QOS; name another one of the two"},
+                "the partition does not allow this QOS; choose another partition or QOS"},
     Explanation{"InvalidAccount", ErrorCode::bad_request, "name another one with --account"},
     Explanation{"InvalidQOS", ErrorCode::bad_request, "name another one with --qos"},
     Explanation{"BadConstraints", ErrorCode::bad_request,
-                "no node has all that is asked for; ask for less"},
+                "no node has everything that you ask for; ask for less"},
     Explanation{"PerJob", ErrorCode::quota, smaller},
     Explanation{"PerNode", ErrorCode::quota, smaller},
-    Explanation{"QOSMin", ErrorCode::quota, "the QOS wants larger jobs; name another one"},
+    Explanation{"QOSMin", ErrorCode::quota, "the QOS requires larger jobs; choose another one"},
 };
 
 /// The first row whose words `said` has; null: none.
@@ -162,8 +163,8 @@ Result<std::vector<PilotJob>> parse_queue(std::string_view text) {
     std::uint64_t cpus = 0;
     if (!read_number(cells[0], job.job) || !read_number(cells[3], nodes) ||
         !read_number(cells[4], cpus))
-      return fail(ErrorCode::internal,
-                  "squeue printed what is no job: " + std::string(cells[0].substr(0, 80)));
+      return fail(ErrorCode::internal, "squeue printed a line that is not a job: " +
+                                           std::string(cells[0].substr(0, 80)));
     job.nodes = static_cast<std::uint32_t>(nodes);
     job.cpus = static_cast<std::uint32_t>(cpus);
     jobs.push_back(std::move(job));
@@ -215,7 +216,7 @@ Result<std::uint64_t> parse_job_number(std::string_view text) {
   std::uint64_t number = 0;
   if (read_number(first, number) && number != 0) return number;
   return fail(ErrorCode::internal,
-              "sbatch printed no job's number: " + std::string(text.substr(0, 80)));
+              "sbatch printed no job number: " + std::string(text.substr(0, 80)));
 }
 
 std::optional<Failure> never_starts(const PilotJob& job) {

@@ -140,7 +140,7 @@ Result<CoreSet> parse_core_set(std::string_view text) {
   const auto wrong = [&] {
     return fail(
         ErrorCode::bad_request,
-        fmt::format("'{}' is no list of cores below {} such as 0-3,8", text, CoreSet::limit));
+        fmt::format("'{}' is not a list of cores below {} such as 0-3,8", text, CoreSet::limit));
   };
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view part = rest.substr(0, rest.find(','));

@@ -34,7 +34,7 @@ std::optional<Refusal> Opening::fault() const {
   if (request.workers == 0) return wrong("a lease has at least one worker");
   if (request.at_least > request.workers)
     return wrong(
-        fmt::format("at least {} of {} workers cannot be", request.at_least, request.workers));
+        fmt::format("at_least is {}, more than the {} workers", request.at_least, request.workers));
   if (request.worker.alternatives.empty()) return wrong("say what a worker needs");
   for (const WorkerShape& shape : request.worker.alternatives)
     if (shape.cores == 0) return wrong("a worker has at least one core");

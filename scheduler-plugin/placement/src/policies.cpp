@@ -54,7 +54,7 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view name) {
   if (name == "energy") return make_energy_policy();
   return fail(
       ErrorCode::not_found,
-      fmt::format("no placement policy '{}'; there are pack, spread, near and energy", name));
+      fmt::format("there is no placement policy '{}'; choose pack, spread, near or energy", name));
 }
 
 }  // namespace orchid::placement

@@ -60,7 +60,7 @@ std::string fault_of(const orchid_placement_policy_table* policy) {
   if (policy->order < 0 || policy->order >= static_cast<int>(std::size(orders)))
     return fmt::format("order {} is not known", policy->order);
   if (policy->candidates < 1 || policy->candidates > Policy::most_candidates)
-    return fmt::format("it wants {} candidates; 1 to {} can be had", policy->candidates,
+    return fmt::format("it asks for {} candidates; 1 to {} are allowed", policy->candidates,
                        Policy::most_candidates);
   return {};
 }

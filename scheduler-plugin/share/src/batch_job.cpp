@@ -63,9 +63,9 @@ Result<BatchJob> read_batch_job(const Variables& variable) {
   const auto id = number_of(variable, "SLURM_JOB_ID");
   if (!id || *id == 0)
     return fail(ErrorCode::bad_request,
-                "this is not a Slurm job (SLURM_JOB_ID is not set): a share is started inside the job "
-                "whose idle cores it uses, in its script or in a shell of salloc; outside of jobs "
-                "there is 'orchid pilot start'");
+                "this is not a Slurm job (SLURM_JOB_ID is not set): start a share inside the job "
+                "whose idle cores it is to use, in its script or in a shell of salloc; outside of "
+                "jobs use 'orchid pilot start'");
   job.id = *id;
   job.cluster = variable("SLURM_CLUSTER_NAME").value_or("");
   auto cpus = parse_cpus_per_node(variable("SLURM_JOB_CPUS_PER_NODE").value_or(""));
@@ -81,7 +81,7 @@ Result<void> check(const ShareOption& option, const BatchJob& job) {
   if (option.cores > most)
     return fail(ErrorCode::bad_request,
                 fmt::format("cores:{} is more than job {} has on any node: {}; cores:auto shares "
-                            "what the job does not use",
+                            "the cores that the job does not use",
                             option.cores, job.id, most));
   std::optional<ByteCount> memory = job.per_node;
   if (job.per_cpu) memory = ByteCount{job.per_cpu->value * most};

@@ -39,16 +39,17 @@ std::string_view value_in(std::string_view line, std::string_view name) {
 Result<std::string> SlurmSteps::run(std::vector<std::string> words,
                                     const std::string& variable) const {
   if (options_.folder.empty())
-    return fail(ErrorCode::unsupported,
-                "there are no commands of Slurm in PATH: a share is a step of a Slurm job");
+    return fail(
+        ErrorCode::unsupported,
+        "Slurm's commands are not in PATH: a share needs them, since it is a step of a Slurm job");
   const std::string name = words[0];
   words[0] = options_.folder / name;
   if (!variable.empty()) words.insert(words.begin(), {"/usr/bin/env", variable});
   auto done = pilot::run_command(words, {}, options_.deadline);
   if (!done && done.error().code == ErrorCode::timed_out)
     return fail(ErrorCode::timed_out,
-                fmt::format("{} has not ended within {} s: slurmctld does not answer; 'scontrol "
-                            "ping' tells, try again later",
+                fmt::format("{} has not ended within {} s: slurmctld does not answer; check with "
+                            "'scontrol ping', and try again later",
                             name, options_.deadline.count() / 1000));
   if (!done) return fail(std::move(done.error()));
   if (done->status != 0) return fail(pilot::explain(name, done->status, done->errors));
@@ -132,7 +133,7 @@ Result<JobTimes> parse_times(std::string_view text) {
   const auto bar = text.find('|');
   const auto starts = read(text.substr(0, bar));
   if (bar == std::string_view::npos || !starts)
-    return fail(ErrorCode::internal, "squeue printed what are no times of a job that runs: " +
+    return fail(ErrorCode::internal, "squeue did not print the times of a running job: " +
                                          std::string(text.substr(0, 80)));
   JobTimes times{.starts = *starts, .ends = read(text.substr(bar + 1))};
   // So long a job without a limit may run, in Slurm's books.

@@ -63,7 +63,8 @@ void GrantConnection::message_came(MonotonicTime now) {
     socket_.reset();
     inquiry_.reset();
   }
-  leave(asked ? "its placeholder was asked to end" : "its placeholder talks nonsense", now);
+  leave(asked ? "its placeholder was asked to end" : "its placeholder sent an invalid message",
+        now);
 }
 
 Result<void> GrantConnection::take_offer(Packet packet, MonotonicTime now) {

@@ -12,7 +12,7 @@ Result<CoreList> cores_of_job(const Evidence& evidence) {
   if (evidence.step.held_to_cores) return evidence.step.allowed;
   if (!evidence.slurm) return fail(ErrorCode::internal, "nobody has said which cores the job has");
   if (evidence.slurm->uid != evidence.uid)
-    return fail(ErrorCode::denied, fmt::format("job {} is user {}'s, by Slurm's word",
+    return fail(ErrorCode::denied, fmt::format("according to Slurm, job {} belongs to user {}",
                                                evidence.step.job, evidence.slurm->uid));
   const CoreList& cores = evidence.slurm->cores;
   // Slurm may be told that a machine has other cores than it has: then there is no order.
@@ -39,7 +39,7 @@ Result<GrantUsers> allowed_users(const GrantOffer& offer, uid_t uid, const SiteP
   }
   if (policy.shares == SharePolicy::none)
     return fail(ErrorCode::denied,
-                "this site wants no shares (--shares of orchid-host); leave out --site for one of "
+                "this site allows no shares (--shares of orchid-host); leave out --site for one of "
                 "your own");
   if (offer.users == GrantUsers::everybody && policy.shares != SharePolicy::everybody)
     return fail(ErrorCode::denied,
@@ -68,10 +68,10 @@ Result<CoreList> allowed_cores(const GrantOffer& offer, const Evidence& evidence
     if (both.empty()) continue;
     if (other.job == offer.job)
       return fail(ErrorCode::conflict,
-                  fmt::format("core {} of this job is granted already", to_core_text(both)));
+                  fmt::format("core {} of this job is already granted", to_core_text(both)));
     return fail(ErrorCode::conflict,
-                fmt::format("core {} is granted by job {} already; Slurm gives cores to several "
-                            "jobs here, which is not for site mode",
+                fmt::format("core {} is already granted by job {}; Slurm gives one core to several "
+                            "jobs here, which site mode does not support",
                             to_core_text(both), other.job));
   }
   return cores;

@@ -109,8 +109,8 @@ std::string lanes_of(const HostConfiguration& c) {
   const std::string address = address_towards(c.gateway);
   if (address.empty())
     log::warn(
-        "event=no_lane_address reason=\"no address of this host leads to {}; only clients of "
-        "its own reach its workers\"",
+        "event=no_lane_address reason=\"this host has no address by which it reaches {}; only "
+        "clients on this host can reach its workers\"",
         c.gateway);
   return address;
 }

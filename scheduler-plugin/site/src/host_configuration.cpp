@@ -47,43 +47,47 @@ Result<uid_t> uid_of(const std::string& user) {
 
 void declare_options(CLI::App& app, HostConfiguration& c, Texts& texts) {
   app.set_version_flag("--version", "orchid-host " ORCHID_VERSION);
-  app.add_option("--gateway", c.gateway, "the site's: HOST:PORT, or unix:PATH on this host")
+  app.add_option("--gateway", c.gateway, "the site's gateway: HOST:PORT, or unix:PATH on this host")
       ->required();
   app.add_option("--token-file", c.token_file, "file with the token of the gateway's own user");
-  app.add_option("--socket", c.socket, "where placeholders come")->capture_default_str();
-  app.add_option("--state", c.state, "folder for compiled code, root's alone")
+  app.add_option("--socket", c.socket, "socket at which placeholders connect")
       ->capture_default_str();
-  app.add_option("--runtime", c.runtime, "folder for sockets, root's alone")->capture_default_str();
-  app.add_option("--executor", c.executor, "orchid-executor (otherwise beside this program)");
-  app.add_option(
-         "--uids", texts.uids,
-         "user ids that belong to nobody, such as 2000000000-2000000255: one for each grant at a "
-         "time")
+  app.add_option("--state", c.state, "folder for compiled code, accessible to root only")
+      ->capture_default_str();
+  app.add_option("--runtime", c.runtime, "folder for sockets, accessible to root only")
+      ->capture_default_str();
+  app.add_option("--executor", c.executor,
+                 "path of orchid-executor (default: beside this program)");
+  app.add_option("--uids", texts.uids,
+                 "range of user ids that belong to nobody, such as 2000000000-2000000255; each "
+                 "grant uses one")
       ->required();
   app.add_option("--pilots-from", texts.pilots_from,
-                 "users whose jobs may be pilots for everybody (otherwise root)")
+                 "users whose jobs may be pilots for everybody (default: root)")
       ->delimiter(',');
   app.add_option("--shares", texts.shares,
-                 "whose functions may run in a share: owner; everybody, where the owner says so; "
-                 "none: there are no shares")
+                 "whose functions may run in a share: owner; everybody, if the owner says so; "
+                 "none: shares are not allowed")
       ->check(CLI::IsMember({"owner", "everybody", "none"}))
       ->capture_default_str();
   app.add_option("--lane-listen", c.lane_listen,
-                 "IP:PORT where clients of other hosts reach workers; auto: by which this host "
-                 "reaches the gateway; none")
+                 "IP:PORT at which clients on other hosts reach workers; auto: the address by "
+                 "which this host reaches the gateway; none")
       ->capture_default_str();
-  app.add_option("--host-identity", texts.host_identity,
-                 "boot, or node: several nodes of the cluster are one machine")
+  app.add_option(
+         "--host-identity", texts.host_identity,
+         "what tells nodes apart: boot, or node if several nodes of the cluster are one machine")
       ->check(CLI::IsMember({"boot", "node"}))
       ->capture_default_str();
-  app.add_option("--node", c.node, "as Slurm calls this host (otherwise its name up to a dot)");
+  app.add_option("--node", c.node,
+                 "Slurm's name of this host (default: the host's name up to the first dot)");
   app.add_option("--cluster", c.cluster, "ClusterName of slurm.conf");
   app.add_option("--slurm-commands", c.slurm_commands, "folder of scontrol")->capture_default_str();
-  app.add_option("--slurmstepd", c.proof.slurmstepd, "the program that Slurm starts steps with")
+  app.add_option("--slurmstepd", c.proof.slurmstepd, "path of Slurm's slurmstepd")
       ->capture_default_str();
   app.add_option("--executor-option", c.executor_options,
-                 "a further word for each executor, such as --executor-option=--lane-fabric=auto; "
-                 "can be repeated")
+                 "a further option for each executor, such as "
+                 "--executor-option=--lane-fabric=auto; can be repeated")
       ->allow_extra_args(false);
 }
 
@@ -136,8 +140,8 @@ Result<ParsedHostConfiguration> parse_host_configuration(int argc, char** argv) 
   ParsedHostConfiguration parsed;
   Texts texts;
   CLI::App app{
-      "Root's service on a host of a site: takes cores that batch jobs grant, and runs an executor "
-      "on them. See docs/guide/slurm.md.",
+      "The service of site mode, which runs as root on each node: it takes cores that batch jobs "
+      "grant, and runs an executor on them. See docs/guide/slurm.md.",
       "orchid-host"};
   declare_options(app, parsed.configuration, texts);
   try {

@@ -136,8 +136,8 @@ Result<void> hold_place(PlaceholderOptions options) {
   auto socket = connect_packets(options.socket);
   if (!socket)
     return fail(ErrorCode::unreachable,
-                fmt::format("no orchid-host answers on this node ({}); the site's administrator "
-                            "starts it, or leave out --site",
+                fmt::format("no orchid-host answers on this node ({}); ask the site's "
+                            "administrator to start it, or leave out --site",
                             socket.error().message));
   options.offer.feed = static_cast<bool>(options.feed);
   if (auto sent = send_packet(socket->get(), encode(options.offer)); !sent) return sent;

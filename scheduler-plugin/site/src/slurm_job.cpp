@@ -55,7 +55,7 @@ Failure other_cores() {
   return {ErrorCode::denied,
           "Slurm's text names more or fewer cores than the job has: its name, comment or paths "
           "hold words such as 'CPU_IDs=', or Slurm counts in another way here; with "
-          "ConstrainCores=yes in cgroup.conf nobody has to ask"};
+          "ConstrainCores=yes in cgroup.conf orchid-host does not have to ask Slurm"};
 }
 
 Result<std::string> scontrol(const SlurmQuestion& question, std::vector<std::string> words) {
@@ -93,8 +93,8 @@ Result<CoreList> cores_on(const std::string& node, const SlurmJob& job,
   }
   if (counted != job.cpus) return fail(other_cores());
   if (here == nullptr)
-    return fail(ErrorCode::not_found,
-                "the job has nothing on " + node + ", as which Slurm knows this host (--node)");
+    return fail(ErrorCode::not_found, "the job has no cores on " + node +
+                                          ", which is Slurm's name of this host (--node)");
   return *here;
 }
 

@@ -72,12 +72,11 @@ Result<ProvenStep> prove_step(pid_t process, uid_t uid, const ProofOptions& opti
                   "processes of this step end while they are looked at; try again");
   }
   if (proven.job == 0)
-    return fail(
-        ErrorCode::denied,
-        fmt::format("process {} is in no step of a Slurm job of user {}: none of those that "
-                    "it comes from is {}, or another user's are between; only what Slurm "
-                    "has started may grant a job's cores",
-                    process, uid, options.slurmstepd.string()));
+    return fail(ErrorCode::denied,
+                fmt::format("process {} is in no step of a Slurm job of user {}: none of its "
+                            "ancestors is {}, or a process of another user is between; only what "
+                            "Slurm has started may grant a job's cores",
+                            process, uid, options.slurmstepd.string()));
   const std::string membership = text_of(options.proc / std::to_string(process) / "cgroup");
   auto groups = find_job_groups({.membership = membership,
                                  .job = proven.job,

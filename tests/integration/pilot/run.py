@@ -139,7 +139,7 @@ def a_script_can_be_read_before(site):
     refused = site.orchid("pilot", "start", "--dry-run", "--partition", "idle", check=False)
     expect(refused.returncode == 2 and "--listen IP:PORT" in refused.stderr, f"nodes do not reach a loopback address: {refused.stderr}")
     refused = site.orchid("pilot", "start", "--dry-run", "--address", site.address, "--partition", "idle;id", check=False)
-    expect(refused.returncode == 2 and "no name that a batch script can carry" in refused.stderr, f"nor a command: {refused.stderr}")
+    expect(refused.returncode == 2 and "cannot be written into a batch script" in refused.stderr, f"nor a command: {refused.stderr}")
 
 
 def refusal(site, *options, environment=None):

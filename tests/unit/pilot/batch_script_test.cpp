@@ -145,7 +145,7 @@ TEST_CASE("paths may have any printable sign, and stay one word") {
   r.token_file = "token";
   const auto refused = batch_script(r);
   REQUIRE_FALSE(refused.has_value());
-  CHECK(has(refused.error().message, "must begin with '/'"));
+  CHECK(has(refused.error().message, "must be an absolute path"));
 }
 
 TEST_CASE("amounts that no pilot can have are refused") {

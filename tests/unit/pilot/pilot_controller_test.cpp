@@ -260,12 +260,12 @@ TEST_CASE("demand that no pilot could serve starts none, and is told with the re
         "workers of 1 core, on a host with the feature fast: no node has the feature fast");
   CHECK(why({.worker = {.kind = HostKind::dpu}}).ends_with("no node is of the kind dpu"));
   CHECK(why({.worker = {.host = "n9"}}).ends_with("no node that pilots could get is called n9"));
-  CHECK(why({.worker = {.alternatives = {{.cores = 9}}}}).ends_with("a pilot has 8 cores at most"));
+  CHECK(why({.worker = {.alternatives = {{.cores = 9}}}}).ends_with("a pilot has at most 8 cores"));
   CHECK(why({.worker = {.alternatives = {{.cores = 1, .memory = 17_GiB}}}})
-            .ends_with("no node is so large"));
+            .ends_with("no node is large enough"));
   CHECK(why({.worker = {.alternatives = {{.cores = 1, .gpus = 1}}}})
-            .ends_with("no node is so large"));
-  CHECK(why({.worker = {.lifetime = 2h}}).ends_with("a pilot lasts 3600 s at most"));
+            .ends_with("no node is large enough"));
+  CHECK(why({.worker = {.lifetime = 2h}}).ends_with("a pilot lasts at most 3600 s"));
   CHECK(why({.worker = {.features = {"slow"}}}) == "submitted");
   CHECK(why({.worker = {.lifetime = 10min}}) == "submitted");
   nodes.clear();
@@ -372,7 +372,7 @@ TEST_CASE(
   lasting.worker.lifetime = 10min;
   CHECK(submissions(controller.decide(start, {.demand = {lasting}})).empty());
   REQUIRE(controller.hopeless().size() == 1);
-  CHECK(controller.hopeless()[0].find("a pilot lasts 225 s at most") != std::string::npos);
+  CHECK(controller.hopeless()[0].find("a pilot lasts at most 225 s") != std::string::npos);
 }
 
 TEST_CASE("options that cannot be are refused") {

@@ -41,7 +41,7 @@ TEST_CASE("what cannot be understood is told") {
     CHECK_MESSAGE(parse_share_option(text).fault != nullptr, text);
   CHECK(std::string(parse_share_option("cores:0").fault).find("cores:") != std::string::npos);
   CHECK(std::string(parse_share_option("cores:1,mem:x").fault).find("mem:") != std::string::npos);
-  CHECK(std::string(parse_share_option("bandwidth:x").fault).starts_with("bandwidth:"));
+  CHECK(std::string(parse_share_option("bandwidth:x").fault).starts_with("write bandwidth:"));
 }
 
 }  // namespace orchid::share

@@ -43,7 +43,7 @@ inline const char* read_cores(std::string_view text, ShareOption& option) {
   option.cores = 0;
   if (text == "auto") return nullptr;
   if (!read_whole(text, number) || number == 0 || number > most)
-    return "cores: is followed by 'auto' or by how many of each node's cores may be shared";
+    return "write cores:auto, or cores:N with how many of each node's cores may be shared";
   option.cores = static_cast<std::uint32_t>(number);
   return nullptr;
 }
@@ -82,15 +82,14 @@ inline ParsedShareOption parse_share_option(std::string_view text) {
     if (part == "auto" || detail::takes_off(part, "cores:"))
       parsed.fault = detail::read_cores(part, parsed.option);
     else if (detail::takes_off(part, "mem:"))
-      parsed.fault = detail::read_bytes(part, "mem: is followed by 64M or more, such as 512M or 8G",
-                                        parsed.option.memory_bytes);
+      parsed.fault = detail::read_bytes(
+          part, "write mem:SIZE with at least 64M, such as 512M or 8G", parsed.option.memory_bytes);
     else if (detail::takes_off(part, "bandwidth:"))
       parsed.fault = detail::read_bytes(
-          part, "bandwidth: is followed by 64M or more, for a second, such as 512M or 2G",
+          part, "write bandwidth:SIZE with at least 64M per second, such as 512M or 2G",
           parsed.option.bandwidth_bytes);
     else
-      parsed.fault =
-          "write cores:N, cores:auto, mem:SIZE or bandwidth:SIZE, with a comma between two of them";
+      parsed.fault = "write cores:N, cores:auto, mem:SIZE or bandwidth:SIZE, separated by commas";
     if (comma == std::string_view::npos) return parsed;
     text.remove_prefix(comma + 1);
   }

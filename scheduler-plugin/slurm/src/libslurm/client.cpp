@@ -59,9 +59,9 @@ class Client final : public SlurmClient {
       auto nothing = none<NodeRow>(status);
       if (nothing || nothing.error().code != ErrorCode::denied) return nothing;
       return fail(ErrorCode::denied,
-                  "the site shows its nodes to its operators only (PrivateData=nodes), so nothing "
-                  "is known of idle ones; pilots and shares work without. To see them the user "
-                  "must be one: sacctmgr modify user NAME set AdminLevel=Operator");
+                  "the site shows its nodes to its operators only (PrivateData=nodes), so idle "
+                  "nodes are unknown; pilots and shares work anyway. To let this user see them: "
+                  "sacctmgr modify user NAME set AdminLevel=Operator");
     }
     Table<NodeRow> table{.time = message->last_update, .rows = {}};
     for (std::uint32_t i = 0; i < message->record_count; ++i)

@@ -104,7 +104,7 @@ Result<Library> load_library(const std::filesystem::path& path) {
   }
   Library library;
   if (!find(handle, "slurm_api_version", library.api_version))
-    return not_loaded(path, "it is no libslurm");
+    return not_loaded(path, "it is not libslurm");
   // It answers with the number in its name, and not with Slurm's release.
   const long number = SLURM_VERSION_MAJOR(library.api_version());
   if (number != soname_of_headers())

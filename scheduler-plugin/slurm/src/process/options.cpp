@@ -8,22 +8,23 @@ namespace orchid::slurm {
 
 std::optional<Options> parse_options(int argc, char** argv, int& status) {
   CLI::App app{
-      "orchid-slurm tells what Slurm has handed to nobody: JSON lines on standard output, commands "
-      "on standard input (docs/PROTOCOL.md). orchid-gateway starts it; --once shows what it would "
-      "tell."};
+      "orchid-slurm reports what Slurm has given to no job: JSON lines on standard output, "
+      "commands on standard input (docs/PROTOCOL.md). orchid-gateway starts it; --once prints the "
+      "report once."};
   Options options;
   std::int64_t interval_ms = options.polls.interval.count();
   std::int64_t deadline_ms = options.call_deadline.count();
   app.add_option("--configuration", options.libslurm.configuration,
-                 "slurm.conf; usually found by Slurm's own rules")
+                 "path of slurm.conf (default: found as Slurm finds it)")
       ->envname("SLURM_CONF");  // Slurm's, not ours
-  app.add_option("--library", options.libslurm.library,
-                 "libslurm; usually the one of the release that this program is for");
-  app.add_option("--interval-ms", interval_ms, "between two looks at the cluster")
+  app.add_option(
+      "--library", options.libslurm.library,
+      "path of libslurm (default: that of the release for which this program was built)");
+  app.add_option("--interval-ms", interval_ms, "time time between two looks at the cluster")
       ->check(CLI::Range(100, 3'600'000))
       ->capture_default_str();
   app.add_option("--requests-per-minute", options.polls.requests_per_minute,
-                 "slurmctld is never asked more often")
+                 "the most requests to slurmctld in a minute")
       ->check(CLI::Range(most_requests_per_poll, 100'000U))
       ->capture_default_str();
   app.add_option("--deadline-ms", deadline_ms,
@@ -34,8 +35,8 @@ std::optional<Options> parse_options(int argc, char** argv, int& status) {
                  "nodes with one of these features are DPUs")
       ->capture_default_str();
   app.add_option("--record", options.recording,
-                 "a file to which all that slurmctld answers is added, to find errors");
-  app.add_flag("--once", options.once, "tell everything once, and end");
+                 "file to which all answers of slurmctld are appended, to find errors");
+  app.add_flag("--once", options.once, "report everything once and exit");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

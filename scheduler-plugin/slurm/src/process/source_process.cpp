@@ -234,9 +234,9 @@ Result<void> SourceProcess::report(MonotonicTime now) {
 Result<void> SourceProcess::check_deadline(MonotonicTime now) const {
   const auto since = asker_.busy_since();
   if (!since || now - *since < options_.call_deadline) return {};
-  return fail(ErrorCode::timed_out, "libslurm has not come back for " +
+  return fail(ErrorCode::timed_out, "libslurm has not returned for " +
                                         std::to_string(options_.call_deadline.count()) +
-                                        " ms: slurmctld, or the way to it, does not answer");
+                                        " ms: slurmctld, or the network to it, does not answer");
 }
 
 int SourceProcess::wait_ms(MonotonicTime now) const {
