@@ -29,45 +29,45 @@ void add_grant_options(CLI::App& app, Configuration& c, GrantTexts& texts) {
   app.add_option("--core-list", texts.cores,
                  "offer these cores only, such as 0-3,8, of those that this process may use");
   app.add_option("--core-feed", c.core_feed,
-                 "number of a descriptor from which to read which of these cores to offer, a line "
-                 "such as 0-3,8 for each change; at its end the cores are given back")
+                 "descriptor from which to read which of these cores to offer: a line such as "
+                 "0-3,8 for each change; at end of file the cores are given back")
       ->check(CLI::Range(3, 1 << 20));
-  app.add_option("--core-list-counts", c.core_list_counts,
-                 "the numbers of --core-list are a batch system's, which counts so many processors "
-                 "here, core by core and socket by socket; 0: the operating system's");
+  app.add_option(
+      "--core-list-counts", c.core_list_counts,
+      "how many processors the batch system counts here, if --core-list has its numbers (core by "
+      "core, socket by socket); 0: --core-list has the operating system's numbers");
   app.add_option(
          "--gpus", texts.gpus,
          "offer these GPUs of the machine, by index: 0-1, or with their model a100:0-1; can "
-         "be repeated. They are counted and handed out; functions cannot open them yet")
+         "be repeated. They are placed and accounted for, but functions cannot open them yet")
       ->allow_extra_args(false);
   app.add_option("--memory", texts.memory,
-                 "offer at most so much memory, such as 8GiB; a worker gets no more either");
+                 "offer at most this much memory, such as 8GiB, also to a single worker");
   app.add_option("--grant", texts.source,
-                 "whose the cores are: local (yours), pilot or share (a batch job's: at SIGTERM "
-                 "they are free within milliseconds)");
+                 "where the cores come from: local (yours), pilot or share (a batch job, which "
+                 "gets them back within milliseconds of SIGTERM)");
   app.add_option("--job", c.grant.job, "number of that batch job");
   app.add_option("--cluster", c.grant.cluster, "name of the job's cluster");
   app.add_option("--node", c.grant.node, "what the batch system calls this host");
   app.add_option("--owner-uid", texts.owner_uid,
-                 "of whoever granted the cores, where a site's service has started this: the "
-                 "gateway believes it of its own user's executors, and other users may connect to "
-                 "lanes");
+                 "uid of whoever granted the cores, set by a site's service; the gateway believes "
+                 "it from executors of its own user only, and other users may connect to lanes");
   app.add_option("--users", texts.users, "with --owner-uid: whose functions run here")
       ->check(CLI::IsMember({"owner", "everybody"}));
   app.add_option("--ends-in-s", texts.ends_in_s,
                  "seconds until the cores have to be free; 0: not known");
   app.add_option("--gateway-grace-s", texts.gateway_grace_s,
-                 fmt::format("with pilot and share: end when no gateway has answered for so many "
-                             "seconds; default {}",
+                 fmt::format("with pilot and share: how many seconds to stay without an answer "
+                             "from a gateway; default {}",
                              limits::gateway_grace.count()));
   app.add_option("--scheduling", texts.scheduling,
-                 "idle: what the executor starts runs only where nobody else wants to; normal; "
-                 "auto: idle with pilot and share")
+                 "idle: functions run only when no other process wants the core; normal; auto: "
+                 "idle with pilot and share")
       ->check(CLI::IsMember({"auto", "idle", "normal"}));
   app.add_option("--bandwidth-cap", texts.bandwidth_cap,
                  "bytes that all functions together may move between memory and cores in a second, "
-                 "such as 2GiB: those that move much are held for a part of the time; 0, the "
-                 "default: no cap, and nothing is measured");
+                 "such as 2GiB: functions that move much are paused for a part of the time; 0 "
+                 "(default): no cap and no measurement");
 }
 
 bool is_name(std::string_view text) {
@@ -164,28 +164,27 @@ void declare_options(CLI::App& app, Configuration& c, Sizes& sizes, GrantTexts& 
   app.add_option("--programs", c.program_directory,
                  "directory of orchid-worker and orchid-compiler");
   app.add_option("--cores", c.cores,
-                 "offer at most so many cores; 0: all that this process may use");
+                 "offer at most this many cores; 0: all that this process may use");
   app.add_option("--worker-memory", sizes.worker_memory, "memory of one worker, such as 4GiB");
   app.add_option("--object-store", sizes.code_store, "space for compiled code, such as 1GiB");
-  app.add_option(
-      "--lane-listen", c.lane_listen,
-      "IP:port of this host where clients of other hosts reach workers; port 0: any free "
-      "one; otherwise only clients of this host do");
+  app.add_option("--lane-listen", c.lane_listen,
+                 "IP:port of this host at which clients on other hosts reach workers; port 0: any "
+                 "free one (default: only clients on this host reach them)");
   app.add_option_function<std::string>(
          "--lane-fabric", [&c](const std::string& name) { c.lane_fabric = fabrics.at(name); },
-         "auto and verbs let workers and their clients use RDMA, and say that nobody on that "
-         "network means ill")
+         "tcp (default), auto or verbs; auto and verbs let workers and their clients use RDMA, "
+         "only in a network that you trust")
       ->check(CLI::IsMember({"tcp", "auto", "verbs"}));
   app.add_option("--host-id", c.host_id,
-                 "counts as a machine of that name instead of the one it runs on: for a container "
-                 "with cores and a network of its own");
+                 "be a machine of this name instead of the one that it runs on, for a container "
+                 "with its own cores and network");
   app.add_option("--readable", c.readable_paths,
                  "a directory that functions may read; can be repeated");
   add_grant_options(app, c, grant);
   app.add_flag("--probe-sandbox", c.probe_sandbox,
-               "print as JSON what this kernel can enforce, and end");
+               "print as JSON what this kernel can enforce, and exit");
   app.add_flag("--probe-fabric", c.probe_fabric,
-               "print as JSON what --lane-fabric auto would use on this host, and end");
+               "print as JSON what --lane-fabric auto would use on this host, and exit");
 }
 
 }  // namespace
@@ -235,7 +234,7 @@ Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
                 "whole Orchid");
   if (c.lane_fabric != LaneFabric::tcp && c.lane_listen.empty())
     return fail(ErrorCode::bad_configuration,
-                "--lane-fabric is about clients of other hosts: give --lane-listen too");
+                "--lane-fabric is for clients on other hosts: give --lane-listen, too");
   return parsed;
 }
 

@@ -15,7 +15,7 @@ Result<Scratch> Scratch::take(std::filesystem::path directory) {
       return fail(ErrorCode::bad_configuration,
                   "--scratch " + directory.string() + " has " + entry.path().filename().string() +
                       " in it, and is removed when the executor ends: name an empty directory, or "
-                      "one that is not there yet");
+                      "one that does not exist yet");
   if (error)
     return std::unexpected(
         system_failure(ErrorCode::system, "read " + directory.string(), error.value()));

@@ -233,7 +233,7 @@ CallLoop::Verdict CallLoop::run_entry(EntryFunction entry, orchid_call& call,
   } catch (const std::bad_alloc&) {
     parts_.page.refused.fetch_or(refused_memory, std::memory_order_relaxed);
     return {Outcome::limit_exceeded,
-            "the function ran out of memory: it may use less, or its memory limit be raised"};
+            "the function ran out of memory: let it use less, or raise its memory limit"};
   } catch (...) {
     fallback_message_ = describe_current_exception();
     return {Outcome::function_error, fallback_message_};

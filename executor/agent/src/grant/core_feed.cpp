@@ -11,15 +11,15 @@ CoreFeed::CoreFeed(boost::asio::io_context& io, UniqueFd source, Handlers handle
 }
 
 void CoreFeed::read() {
-  source_.async_read_some(
-      boost::asio::buffer(buffer_),
-      [this](const boost::system::error_code& error, std::size_t count) {
-        if (error == boost::asio::error::operation_aborted) return;
-        if (error)
-          return end({ErrorCode::lease_ended, "nobody says any more which cores are free"});
-        waiting_.append(buffer_.data(), count);
-        if (take_lines()) read();
-      });
+  source_.async_read_some(boost::asio::buffer(buffer_),
+                          [this](const boost::system::error_code& error, std::size_t count) {
+                            if (error == boost::asio::error::operation_aborted) return;
+                            if (error)
+                              return end({ErrorCode::lease_ended,
+                                          "the program that says which cores are free has ended"});
+                            waiting_.append(buffer_.data(), count);
+                            if (take_lines()) read();
+                          });
 }
 
 /// Of several lines that have come together only the last one counts.

@@ -14,8 +14,8 @@ constexpr std::uint64_t spin_for_ever = 1ULL << 32;
 constexpr std::uint64_t spin_adaptively = 50;
 constexpr std::uint64_t no_call = ~std::uint64_t{0};
 constexpr const char* memory_message =
-    "the memory of the executor's grant, for all its processes together, was used up, and the "
-    "kernel chose this worker to end";
+    "all its processes together have used up the memory of the executor's grant, and the kernel "
+    "killed this worker";
 constexpr std::size_t most_cancellations = 256;  // more than calls fit into a lane
 
 std::uint64_t spin_of(WaitMode wait) {

@@ -51,7 +51,8 @@ void LeaseTable::leave_all(HostPart part, const CoreList& numbers) {
 
 Result<void> LeaseTable::claim_parts(const CoreList& cores, const CoreList& gpus) {
   constexpr const char* why =
-      "another executor of this host has {} {}: a lease from before the gateway lost sight of it";
+      "another executor of this host still has {} {}, in a lease from before the gateway lost "
+      "contact with it";
   if (const CoreList others = claim_all(HostPart::core, cores); !others.empty()) {
     others_ = united(others_, others);
     return fail(ErrorCode::no_capacity, fmt::format(why, "cores", to_core_text(others)));
@@ -223,11 +224,11 @@ std::vector<LeaseClosed> LeaseTable::end_overdue(MonotonicTime now) {
 
 Result<std::vector<LeaseId>> LeaseTable::begin_epoch(std::uint64_t epoch, MonotonicTime now) {
   if (epoch < epoch_)
-    return fail(ErrorCode::denied,
-                fmt::format("its epoch is {}, and a gateway of epoch {} has commanded here: two "
-                            "gateways must not share executors; restart the executor to change "
-                            "over",
-                            epoch, epoch_));
+    return fail(
+        ErrorCode::denied,
+        fmt::format("its epoch is {}, but this executor belongs to a gateway of epoch {}: two "
+                    "gateways must not share an executor; restart the executor to change gateways",
+                    epoch, epoch_));
   if (gateway_lost_at_.has_value()) {
     // Who could not renew is given the time to do so; whoever had more keeps it.
     for (auto& [id, lease] : leases_)

@@ -62,7 +62,8 @@ TEST_CASE("the feed's end, and what is no core list, end it") {
     feeding.writer.reset();
     feeding.io.run_one();
     REQUIRE(feeding.failures.size() == 1);
-    CHECK(feeding.failures[0].message.find("nobody says") != std::string::npos);
+    CHECK(feeding.failures[0].message.find("says which cores are free has ended") !=
+          std::string::npos);
   }
   SUBCASE("nonsense") {
     feeding.write("all of them\n");
