@@ -122,29 +122,35 @@ Apply socket_users(SocketUsers& field) {
 std::vector<Setting> pilot_settings(PilotSettings& p) {
   constexpr std::chrono::hours longest{24 * 31};
   return {
-      {"pilots_automatic", "true: submit and cancel pilots by demand", truth(p.automatic)},
-      {"pilots_partition", "of the batch system, for pilots", text(p.partition)},
-      {"pilots_qos", "for pilots", text(p.qos)},
-      {"pilots_account", "for pilots", text(p.account)},
-      {"pilots_site", "true: nodes have the site's service, orchid-host", truth(p.site)},
-      {"pilots_host_socket", "of that service, if not in the usual place", text(p.host_socket)},
+      {"pilots_automatic", "true: submit and cancel pilots on demand", truth(p.automatic)},
+      {"pilots_partition", "partition of pilots; this or qos is required", text(p.partition)},
+      {"pilots_qos", "QOS of pilots", text(p.qos)},
+      {"pilots_account", "account of pilots", text(p.account)},
+      {"pilots_site",
+       "true: pilots grant their cores to orchid-host, the site's service on each node",
+       truth(p.site)},
+      {"pilots_host_socket", "socket of orchid-host, if it is not the default one",
+       text(p.host_socket)},
       {"pilots_address", "HOST:PORT by which nodes reach this gateway", text(p.address)},
-      {"pilots_host_identity", "boot or node", text(p.host_identity)},
-      {"pilots_scheduling", "idle or normal", text(p.scheduling)},
-      {"pilots_bandwidth_cap", "what functions on a node may move in a second; 0: all",
+      {"pilots_host_identity", "what tells nodes apart: boot or node", text(p.host_identity)},
+      {"pilots_scheduling", "scheduling of functions on pilots: idle or normal",
+       text(p.scheduling)},
+      {"pilots_bandwidth_cap", "bytes that functions on a node may move in a second; 0: no cap",
        size(p.bandwidth_cap, 0_B)},
-      {"pilots_most_queued", "pilots that wait, at most", number(p.most_queued, 1U, 1'000U)},
-      {"pilots_most_running", "pilots in all, at most", number(p.most_running, 1U, 100'000U)},
-      {"pilots_most_cores", "cores of one pilot, at most", number(p.most_cores, 1U, 4'096U)},
-      {"pilots_shortest", "time of a pilot, at least", duration(p.shortest, longest)},
-      {"pilots_idle_time", "of a pilot, until it is cancelled", duration(p.idle_time, longest)},
-      {"pilots_start_within", "on a node that seems to be free; then another one is tried",
+      {"pilots_most_queued", "the most pilots that wait", number(p.most_queued, 1U, 1'000U)},
+      {"pilots_most_running", "the most pilots in all", number(p.most_running, 1U, 100'000U)},
+      {"pilots_most_cores", "the most cores of one pilot", number(p.most_cores, 1U, 4'096U)},
+      {"pilots_shortest", "the shortest time of a pilot", duration(p.shortest, longest)},
+      {"pilots_idle_time", "how long a pilot may be unused before it is cancelled",
+       duration(p.idle_time, longest)},
+      {"pilots_start_within",
+       "how long Slurm may find no room on a free node, until another one is tried",
        duration(p.start_within, longest)},
-      {"pilots_join_within", "of a pilot that runs; then it has failed",
+      {"pilots_join_within", "how long a pilot may run without joining before it is cancelled",
        duration(p.join_within, longest)},
-      {"pilots_gateway_grace", "pilots end after so long without a gateway",
+      {"pilots_gateway_grace", "how long pilots stay without the gateway",
        duration(p.gateway_grace, std::chrono::hours(24))},
-      {"pilots_longest", "time of a pilot, at most", duration(p.longest, longest)},
+      {"pilots_longest", "the longest time of a pilot", duration(p.longest, longest)},
   };
 }
 
@@ -152,63 +158,66 @@ std::vector<Setting> own_settings(Config& c) {
   constexpr std::chrono::hours day{24};
   return {
       {"state", "directory for functions, results, tokens", path(c.state)},
-      {"listen", "TCP addresses, with commas; port 0: any free one", list(c.listen)},
+      {"listen", "TCP addresses, separated by commas; port 0: any free one", list(c.listen)},
       {"socket", "path of the Unix socket", path(c.socket)},
-      {"socket_users", "owner, or everybody: other users are tenants of their own",
+      {"socket_users", "who may use the socket: owner, or everybody, each as a tenant of his own",
        socket_users(c.socket_users)},
-      {"token_users", "other users, with commas, for whom tokens are made", list(c.token_users)},
+      {"token_users", "other users who get a token each, separated by commas", list(c.token_users)},
       {"compiler", "path of orchid-compiler", path(c.compiler)},
       {"dispatch", "path of orchid-dispatch", path(c.dispatch)},
-      {"door_listen", "IP:port where clients come in over UCX (a network that you trust)",
+      {"door_listen", "IP:port at which clients connect over UCX; only in a network that you trust",
        text(c.door_listen)},
       {"door_program", "path of orchid-door", path(c.door_program)},
-      {"door_clients", "connections through the door",
+      {"door_clients", "the most connections through the door",
        number<std::size_t>(c.door_clients, 1, 4'096)},
-      {"inspect_time", "for the inspection of a module", duration(c.inspect_time)},
+      {"inspect_time", "time limit for the inspection of a module", duration(c.inspect_time)},
       {"http_threads", "threads that serve HTTP", number(c.http_threads, 1U, 64U)},
       {"log_level", "debug, info, warn or error", log_level(c.log_level)},
-      {"ready_fd", "descriptor that gets one line of JSON when requests are taken",
+      {"ready_fd", "descriptor that gets one line of JSON when the gateway is ready",
        number(c.ready_fd, 0, 1'000'000)},
       {"header_bytes", "largest request header", number(c.header_bytes, 1024U, 1024U * 1024U)},
-      {"header_time", "for a whole request header", duration(c.header_time)},
-      {"body_time", "for each 64 KiB of a request body", duration(c.body_time)},
-      {"idle_time", "of a connection between requests", duration(c.idle_time)},
-      {"write_time", "without progress of an answer", duration(c.write_time)},
-      {"drain_time", "for running calls at the end", duration(c.drain_time)},
-      {"connections", "open connections", number<std::size_t>(c.connections, 1, 100'000)},
-      {"in_flight", "synchronous calls at a time", number<std::size_t>(c.in_flight, 1, 1'000'000)},
-      {"queued", "asynchronous calls that may wait", number<std::size_t>(c.queued, 1, 10'000'000)},
+      {"header_time", "time limit for a whole request header", duration(c.header_time)},
+      {"body_time", "time limit for each 64 KiB of a request body", duration(c.body_time)},
+      {"idle_time", "time limit for a connection between requests", duration(c.idle_time)},
+      {"write_time", "time limit for an answer without progress", duration(c.write_time)},
+      {"drain_time", "time limit for running calls when the gateway stops", duration(c.drain_time)},
+      {"connections", "the most open connections", number<std::size_t>(c.connections, 1, 100'000)},
+      {"in_flight", "the most synchronous calls at a time",
+       number<std::size_t>(c.in_flight, 1, 1'000'000)},
+      {"queued", "the most asynchronous calls that wait",
+       number<std::size_t>(c.queued, 1, 10'000'000)},
       {"body_memory", "memory for large request bodies", size(c.body_memory, 64_MiB)},
       {"worker_memory", "memory of each worker", size(c.worker_memory, 16_MiB)},
-      {"worker_idle_time", "of a worker that no call uses, until it is given back",
+      {"worker_idle_time", "how long a worker may be unused before it is given back",
        duration(c.worker_idle_time, day)},
-      {"leased_workers", "in a user's own leases together; 0: all there are",
+      {"leased_workers", "the most workers in one user's leases; 0: no limit",
        number<std::size_t>(c.leased_workers, 0, 1'000'000)},
       {"versions_per_function", "versions kept of a function",
        number<std::size_t>(c.versions_per_function, 1, 1'000)},
       {"placement_policy", "pack, spread, near, energy, or the path of a site's library",
        text(c.placement_policy)},
-      {"placement_cores_per_user", "leased at a time; 0: no limit",
+      {"placement_cores_per_user", "the most cores of one user's workers; 0: no limit",
        number(c.placement_cores_per_user, 0U, 1'000'000U)},
-      {"placement_watts_per_host", "no worker comes to a host that would draw more; 0: no limit",
+      {"placement_watts_per_host",
+       "no worker is placed on a host that would draw more; 0: no limit",
        number(c.placement_watts_per_host, 0U, 1'000'000U)},
-      {"placement_watts_per_core", "what a core that begins to compute draws more",
+      {"placement_watts_per_core", "watts that a newly leased core is assumed to draw",
        number(c.placement_watts_per_core, 0U, 10'000U)},
-      {"placement_fair_share_half_life", "for how long use in the past counts for who is next",
+      {"placement_fair_share_half_life", "time after which past use counts half as much",
        duration(c.placement_fair_share_half_life, 31 * day)},
-      {"sources", "what tells of clusters: slurm, programs ('/path argument'); auto; none",
+      {"sources", "what reports clusters: slurm, programs ('/path argument'), auto, or none",
        list(c.sources)},
-      {"orchid_program", "path of orchid, which keeps automatic pilots", path(c.orchid_program)},
+      {"orchid_program", "path of orchid, which submits pilots on demand", path(c.orchid_program)},
       {"slurm_program", "path of orchid-slurm", path(c.slurm_program)},
-      {"slurm_requests_per_minute", "to slurmctld at most; 0: as orchid-slurm says",
+      {"slurm_requests_per_minute", "the most requests to slurmctld; 0: orchid-slurm's default",
        number(c.slurm_requests_per_minute, 0U, 100'000U)},
-      {"slurm_interval", "between two looks at the cluster", duration(c.slurm_interval)},
+      {"slurm_interval", "time between two looks at the cluster", duration(c.slurm_interval)},
       {"slurm_dpu_features", "nodes with one of these features are DPUs",
        list(c.slurm_dpu_features)},
       {"keep_finished", "how long outcomes of asynchronous calls are kept",
        duration(c.keep_finished, day)},
-      {"deadline", "of a synchronous call that names none", duration(c.deadline, day)},
-      {"async_deadline", "of an asynchronous call that names none",
+      {"deadline", "deadline of a synchronous call that names none", duration(c.deadline, day)},
+      {"async_deadline", "deadline of an asynchronous call that names none",
        duration(c.async_deadline, day)},
       {"wait", "how long a synchronous caller waits", duration(c.wait, day)},
   };
@@ -226,11 +235,11 @@ Result<std::string> to_text(const toml::value& value) {
   if (value.is_floating()) return fmt::format("{}", value.as_floating());
   if (value.is_boolean()) return value.as_boolean() ? std::string("true") : std::string("false");
   if (!value.is_array())
-    return fail(ErrorCode::bad_configuration, "neither text, number, truth nor list");
+    return fail(ErrorCode::bad_configuration, "expected a string, a number, a boolean or a list");
   std::string joined;
   for (const toml::value& item : value.as_array()) {
     if (!item.is_string())
-      return fail(ErrorCode::bad_configuration, "a list of something else than text");
+      return fail(ErrorCode::bad_configuration, "a list must hold strings only");
     if (!joined.empty()) joined += ',';
     joined += item.as_string().str;
   }
@@ -275,7 +284,7 @@ Result<void> apply_tenants(Config& config, const toml::value& tenants, const std
     const std::string where = file + ": [tenants." + name + "]";
     if (!table.is_table())
       return fail(ErrorCode::bad_configuration,
-                  file + ": 'tenants' has a table for each user: [tenants.NAME]");
+                  file + ": 'tenants' must have a table for each user: [tenants.NAME]");
     TenantSettings& tenant = config.tenants[name];
     const std::vector<Setting> settings{{"weight", "", weight(tenant.weight)},
                                         {"cores", "", limit(tenant.cores)},
@@ -357,7 +366,7 @@ Result<std::variant<Config, PrintAndExit>> read_config(int argc, const char* con
   app.set_version_flag("--version", "orchid-gateway " ORCHID_VERSION);
   app.footer("example: orchid-gateway --state /var/tmp/me/orchid --listen 127.0.0.1:8080");
   std::string file;
-  app.add_option("--config", file, "TOML file with the same settings, '_' for '-'");
+  app.add_option("--config", file, "TOML file with these settings, with '_' instead of '-'");
   std::map<std::string, std::string> flags;
   for (const Setting& setting : settings) {
     std::string flag = "--" + setting.name;

@@ -136,9 +136,10 @@ bool Guest::check_token() {
   if (!read_all(client_.get(), std::as_writable_bytes(std::span(token)), now + token_time))
     return false;
   if (!is_clean_token(token)) {
-    turn_away(401, problem_document({.status = 401,
-                                     .code = ErrorCode::unauthenticated,
-                                     .detail = "the token has characters that no token has"}));
+    turn_away(401,
+              problem_document({.status = 401,
+                                .code = ErrorCode::unauthenticated,
+                                .detail = "the token has characters that a token cannot have"}));
     return false;
   }
   const std::string request =

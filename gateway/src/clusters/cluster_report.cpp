@@ -159,10 +159,10 @@ std::string clusters_metrics(const std::vector<const ClusterState*>& clusters, M
          "1 while the batch system answers the capacity source.",
          [](const ClusterState& s) { return s.running && s.report.is_current ? 1 : 0; });
   render(out, clusters, "orchid_source_age_seconds", "gauge",
-         "Since the batch system last answered.",
+         "Time since the batch system last answered.",
          [now](const ClusterState& s) { return static_cast<double>(age_ms(s, now)) / 1000; });
   render(out, clusters, "orchid_source_starts_total", "counter",
-         "Times that the source's process was started.",
+         "How often the source's process was started.",
          [](const ClusterState& s) { return static_cast<double>(s.starts); });
   render(out, clusters, "orchid_source_requests_total", "counter",
          "Requests to the batch system since the source's process started.",
@@ -171,9 +171,9 @@ std::string clusters_metrics(const std::vector<const ClusterState*>& clusters, M
          "Requests to the batch system in the last minute.",
          [](const ClusterState& s) { return counter_of(s, "requests_last_minute"); });
   render(out, clusters, "orchid_source_requests_per_minute_limit", "gauge",
-         "What the source keeps its requests within.",
+         "The most requests to the batch system in a minute.",
          [](const ClusterState& s) { return static_cast<double>(s.hello.requests_per_minute); });
-  render(out, clusters, "orchid_source_nodes", "gauge", "Nodes that the source has told of.",
+  render(out, clusters, "orchid_source_nodes", "gauge", "Nodes that the source has reported.",
          [](const ClusterState& s) { return static_cast<double>(s.inventory.nodes().size()); });
   render(out, clusters, "orchid_source_cores_free", "gauge", "Cores that no batch job has.",
          [](const ClusterState& s) {

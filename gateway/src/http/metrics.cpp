@@ -34,7 +34,7 @@ void render_invocations(std::string& out, std::span<const ThreadMetrics* const> 
                    to_string(static_cast<Outcome>(i)), count);
   }
   constexpr std::string_view name = "orchid_invocation_duration_seconds";
-  describe(out, name, "histogram", "From the complete request to its answer.");
+  describe(out, name, "histogram", "Time from the complete request to its answer.");
   std::uint64_t cumulative = 0;
   for (std::size_t i = 0; i <= ThreadMetrics::bounds_us.size(); ++i) {
     cumulative +=
@@ -68,7 +68,7 @@ std::string prometheus_text(std::span<const ThreadMetrics* const> threads,
   describe(out, "orchid_build_info", "gauge", "The version that runs.");
   fmt::format_to(std::back_inserter(out), "orchid_build_info{{version=\"{}\"}} 1\n",
                  ORCHID_VERSION);
-  render_single(out, "orchid_uptime_seconds", "gauge", "Since the gateway started.",
+  render_single(out, "orchid_uptime_seconds", "gauge", "Time since the gateway started.",
                 static_cast<std::uint64_t>(gauges.uptime.count()));
   describe(out, "orchid_http_requests_total", "counter", "Answered requests by status.");
   for (std::size_t code = 100; code < 600; ++code) {
@@ -102,7 +102,7 @@ std::string prometheus_text(std::span<const ThreadMetrics* const> threads,
                 "Asynchronous invocations under way.", gauges.async_running);
   render_single(out, "orchid_functions", "gauge", "Deployed functions.", gauges.functions);
   render_single(out, "orchid_inspector_restarts_total", "counter",
-                "Times that the module inspector was started again.", gauges.inspector_restarts);
+                "How often the module inspector was restarted.", gauges.inspector_restarts);
   return out;
 }
 

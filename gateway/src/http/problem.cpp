@@ -19,7 +19,7 @@ Kind kind_of(ErrorCode code) {
     case ErrorCode::bad_request:
       return {400, "The request is malformed", {}, false};
     case ErrorCode::bad_configuration:
-      return {500, "The gateway is not set up well", {}, false};
+      return {500, "The gateway's configuration is wrong", {}, false};
     case ErrorCode::unauthenticated:
       return {401, "Not authenticated", {}, false};
     case ErrorCode::denied:
@@ -27,7 +27,7 @@ Kind kind_of(ErrorCode code) {
     case ErrorCode::not_found:
       return {404, "Not found", {}, false};
     case ErrorCode::conflict:
-      return {409, "In conflict with what is there", {}, false};
+      return {409, "Conflict with the current state", {}, false};
     case ErrorCode::too_large:
       return {413, "Over a limit", {}, false};
     case ErrorCode::module_rejected:
@@ -57,7 +57,7 @@ Kind kind_of(ErrorCode code) {
 Kind kind_of(Outcome outcome) {
   switch (outcome) {
     case Outcome::ok:
-      return {200, "It went well", {}, false};
+      return {200, "Success", {}, false};
     case Outcome::function_error:
       return {502, "The function returned an error", {}, false};
     case Outcome::function_crashed:
@@ -71,7 +71,7 @@ Kind kind_of(Outcome outcome) {
     case Outcome::cancelled:
       return {409, "The call was cancelled", {}, false};
     case Outcome::evicted:
-      return {503, "The function's place was taken back", 1, true};
+      return {503, "The function's cores were taken back", 1, true};
     case Outcome::worker_lost:
       return {503, "The function's worker was lost", 1, true};
     case Outcome::no_capacity:

@@ -71,7 +71,7 @@ Result<void> ClientLeases::check_room(LeaseId id, const ClientLeaseRequest& requ
   const std::string why = broker_.note_refusal(id, request, now);
   return fail(ErrorCode::no_capacity,
               largest == 0
-                  ? fmt::format("no executor is there that has such workers ({}): see 'orchid "
+                  ? fmt::format("no executor can provide such workers ({}): see 'orchid "
                                 "hosts' and 'orchid explain {}'",
                                 why, to_string(id))
                   : fmt::format("all executors together have room for {} such workers; ask for "

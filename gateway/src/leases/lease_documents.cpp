@@ -161,7 +161,7 @@ std::vector<placement::WorkerShape> read_alternatives(Document& document) {
   if (document.has("alternatives"))
     for (const char* key : {"cores_per_worker", "memory_bytes", "gpus", "gpu_model"})
       if (document.has(key))
-        document.note(std::string("'") + key + "' belongs into each of the 'alternatives'");
+        document.note(std::string("'") + key + "' belongs in each of the 'alternatives'");
   for (Document& one : document.objects("alternatives", most_alternatives)) {
     shapes.push_back(read_shape(one, "cores"));
     document.include(one);

@@ -20,7 +20,7 @@ Response answer(unsigned status, const Result<ClientLeaseView>& lease, Secrets s
 std::optional<LeaseId> find_lease_id(const Request& request, const Reply& reply) {
   auto id = parse_lease_id(request.parameters[0]);
   if (!id)
-    reply.send(refuse({ErrorCode::not_found, "no lease has such an id: they are like l-3-17"}));
+    reply.send(refuse({ErrorCode::not_found, "this is not a lease's id: ids look like l-3-17"}));
   return id;
 }
 

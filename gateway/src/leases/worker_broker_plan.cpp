@@ -268,11 +268,9 @@ Result<std::vector<placement::Explanation>> WorkerBroker::explain(uid_t tenant,
         one && one->request.tenant == placement::TenantId(tenant))
       explanations.push_back(std::move(*one));
   if (!explanations.empty()) return explanations;
-  return fail(
-      ErrorCode::not_found,
-      "no decision about lease " + to_string(lease) +
-          " is remembered: of leases that are over, only the newest are, and none from before "
-          "the gateway's start");
+  return fail(ErrorCode::not_found, "the decisions about lease " + to_string(lease) +
+                                        " are not kept: the gateway keeps those of the newest "
+                                        "leases that have ended, and none from before its start");
 }
 
 /// Of the holder's own host what holds for workers there, of others what holds anywhere.

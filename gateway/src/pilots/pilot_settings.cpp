@@ -17,19 +17,18 @@ Result<void> check(const PilotSettings& settings, const std::vector<std::string>
   if (!settings.automatic) return {};
   if (settings.partition.empty() && settings.qos.empty())
     return fail(ErrorCode::bad_configuration,
-                "[pilots] automatic needs partition or qos: one whose jobs give way to others; if "
-                "that is the cluster's default, name it all the same");
+                "[pilots] automatic needs partition or qos: name one whose jobs are preempted by "
+                "others, even if it is the cluster's default");
   if (settings.shortest < std::chrono::minutes(1) || settings.longest < settings.shortest)
     return fail(ErrorCode::bad_configuration,
-                "[pilots] shortest must be 1m or more, and not over longest: Slurm counts a job's "
-                "time in minutes");
+                "[pilots] shortest must be at least 1m, and not more than longest: Slurm counts a "
+                "job's time in minutes");
   // In site mode it is the site's service on each node that reaches the gateway.
   if (!settings.site && settings.address.empty() && std::ranges::all_of(listen, is_loopback))
-    return fail(
-        ErrorCode::bad_configuration,
-        "[pilots] automatic needs a gateway that nodes reach, and this one listens for its "
-        "own host only: start it with 'orchid up --listen IP:PORT', or say in [pilots] with "
-        "address = \"HOST:PORT\" how nodes reach it");
+    return fail(ErrorCode::bad_configuration,
+                "[pilots] automatic needs a gateway that nodes reach, and this one listens on "
+                "loopback addresses only: start it with 'orchid up --listen IP:PORT', or set "
+                "address = \"HOST:PORT\" in [pilots]");
   return {};
 }
 

@@ -118,9 +118,9 @@ bool Session::parse_header() {
     problem.status = 431;
   } else {
     const bool repeated = parser_->defect() == RequestDefect::repeated_field;
-    problem = problem_of(
-        Failure{ErrorCode::bad_request, repeated ? "a header field that may come once came twice"
-                                                 : "this is not HTTP/1.1: " + error.message()});
+    problem = problem_of(Failure{ErrorCode::bad_request,
+                                 repeated ? "a header field that may occur only once occurred twice"
+                                          : "this is not HTTP/1.1: " + error.message()});
     if (error == http::error::bad_version) problem.status = 505;
   }
   answer(to_response(problem));
@@ -308,8 +308,8 @@ void Session::dispatch() {
 void Session::hand_over_connection() {
   if (begin_ != end_ || read_pending_ || !parser_->is_done()) {
     keep_alive_ = false;
-    return answer(refusal(
-        Failure{ErrorCode::bad_request, "nothing may come behind the request before its answer"}));
+    return answer(
+        refusal(Failure{ErrorCode::bad_request, "nothing may follow a request before its answer"}));
   }
   boost::system::error_code error;
   UniqueFd socket(socket_.release(error));

@@ -32,7 +32,7 @@ Result<CoreList> parse_core_list(std::string_view text) {
     // Overlapping ranges could ask for any amount of memory otherwise.
     if (!good || list.size() + (last - first) > 2UL * highest_core)
       return fail(ErrorCode::bad_request,
-                  "'" + std::string(whole.substr(0, 80)) + "' is no list of numbers like 0-3,8");
+                  "'" + std::string(whole.substr(0, 80)) + "' is not a list of numbers like 0-3,8");
     for (std::uint32_t number = first; number <= last; ++number) list.push_back(number);
     if (comma == std::string_view::npos) break;
     text.remove_prefix(comma + 1);

@@ -45,7 +45,7 @@ bool is_clean_token(std::string_view token) {
 Result<DoorWelcome> parse_door_welcome(std::span<const std::byte, sizeof(DoorWelcome)> in) {
   const auto welcome = copied<DoorWelcome>(in);
   if (welcome.magic != DoorWelcome{}.magic)
-    return fail(ErrorCode::bad_request, "the other end is no orchid-door");
+    return fail(ErrorCode::bad_request, "the other end is not orchid-door");
   if (welcome.version != door_version) return other_version("the door", welcome.version);
   const bool opens = welcome.status == 200 && welcome.port != 0 && welcome.text_bytes == 0;
   const bool refuses =

@@ -40,7 +40,7 @@ Result<void> take_length(HttpHead& head, std::string_view value) {
   std::uint64_t length = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), length);
   if (value.empty() || error != std::errc{} || end != value.data() + value.size())
-    return malformed("its Content-Length is no number");
+    return malformed("its Content-Length is not a number");
   if (head.states_length) return malformed("it has two lengths");
   head.content_length = length;
   head.states_length = true;

@@ -213,7 +213,7 @@ orchid_status orchid_future_wait(orchid_future* future, uint64_t timeout_ns) {
     if (future->future.wait_for(std::chrono::nanoseconds(std::min(timeout_ns, longest))))
       return ORCHID_STATUS_OK;
     throw orchid::Error({.kind = orchid::ErrorKind::timed_out,
-                         .message = "the call is still going",
+                         .message = "the call is still running",
                          .hint = "wait again, or cancel it"});
   });
 }

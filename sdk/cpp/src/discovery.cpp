@@ -51,7 +51,7 @@ void check_owner(const std::filesystem::path& path, uid_t uid) {
   if (::lstat(path.c_str(), &status) != 0) return;
   if (S_ISREG(status.st_mode) && (status.st_uid == uid || status.st_uid == 0)) return;
   throw Error({.kind = ErrorKind::denied,
-               .message = path.string() + " is no file of yours and is not used",
+               .message = path.string() + " is not your file and is not used",
                .hint = "set ORCHID_GATEWAY to the gateway that you trust"});
 }
 
@@ -129,7 +129,7 @@ Endpoint parse_address(std::string address, const Endpoint& base) {
     return endpoint;
   }
   throw Error({.kind = ErrorKind::bad_configuration,
-               .message = "'" + address + "' is no address of a gateway",
+               .message = "'" + address + "' is not an address of a gateway",
                .hint = "write http://host:port, https://host:port, ucx://host:port or "
                        "unix:/absolute/path"});
 }
@@ -144,12 +144,12 @@ Error nothing_found(const Surroundings& surroundings) {
 }
 
 Error not_reachable_from_here(const GatewayFile& file) {
-  return Error({.kind = ErrorKind::unreachable,
-                .message = "the gateway of " + file.path.string() + " runs on " + file.host +
-                           " and takes clients of that host only",
-                .hint =
-                    "start it with 'orchid up --listen IP:PORT', an address of it that other hosts "
-                    "reach"});
+  return Error(
+      {.kind = ErrorKind::unreachable,
+       .message = "the gateway of " + file.path.string() + " runs on " + file.host +
+                  " and takes clients of that host only",
+       .hint =
+           "start it with 'orchid up --listen IP:PORT', with an address that other hosts reach"});
 }
 
 std::string home_directory() {

@@ -108,9 +108,9 @@ std::string hint_for(ErrorKind kind) {
     case ErrorKind::unauthenticated:
       return "set ORCHID_TOKEN to what 'orchid token' prints";
     case ErrorKind::denied:
-      return "ask whoever runs this Orchid for the right to it";
+      return "ask whoever runs this Orchid for permission";
     case ErrorKind::not_found:
-      return "'orchid list' names the functions, 'orchid leases' the leases that there are";
+      return "'orchid list' shows the functions, 'orchid leases' shows the leases";
     case ErrorKind::conflict:
       return "look at what is there now, and decide again";
     case ErrorKind::too_large:
@@ -132,7 +132,7 @@ std::string hint_for(ErrorKind kind) {
     case ErrorKind::cancelled:
       return "somebody cancelled it on purpose; call again if the result is wanted";
     case ErrorKind::evicted:
-      return "call again: its place was taken back, and another one will do";
+      return "call again: its cores were taken back, and others will do";
     case ErrorKind::worker_lost:
       return "call again; without at_most_once that happens by itself";
     case ErrorKind::no_capacity:
@@ -140,9 +140,9 @@ std::string hint_for(ErrorKind kind) {
     case ErrorKind::lease_ended:
       return "take a new lease";
     case ErrorKind::unreachable:
-      return "is it running, and is this its address? 'orchid doctor' looks";
+      return "is it running, and is this its address? 'orchid doctor' looks for the cause";
     case ErrorKind::timed_out:
-      return "wait longer; look whether it has happened before you ask again";
+      return "wait longer; check whether it has happened before you try again";
     case ErrorKind::disk_full:
       return "make room on the disk that is named";
     case ErrorKind::unsupported:
@@ -181,7 +181,7 @@ Error error_from_response(const HttpResponse& response) {
       details.attempt = attempt->get<unsigned>();
   } else {
     details.message = foreign_message(response);
-    details.hint = "is this address an Orchid gateway? 'orchid doctor' looks";
+    details.hint = "is this address an Orchid gateway? 'orchid doctor' looks for the cause";
   }
   details.retryable = is_retryable(details.kind);
   if (document.is_object()) {

@@ -76,7 +76,7 @@ TEST_CASE("a lease over what all hosts have says how much there is") {
   check_clear(error_of([&] { (void)client.lease({.workers = 4'000}); }), ErrorKind::no_capacity);
   const Error error = error_of([&] { (void)client.lease({.cores_per_worker = 4'000}); });
   check_clear(error, ErrorKind::no_capacity);
-  CHECK(error.message().find("no executor is there that has such workers") != std::string::npos);
+  CHECK(error.message().find("no executor can provide such workers") != std::string::npos);
 }
 
 TEST_CASE("clocks of two hosts an hour apart change nothing: what travels is durations") {

@@ -105,7 +105,7 @@ TEST_CASE("alternatives are taken over in their order, and nothing beside them")
   CHECK(fault_of(R"({"alternatives":[{"gpu_model":"a100"}]})") ==
         "'gpu_model' needs a number of 'gpus'");
   CHECK(fault_of(R"({"cores_per_worker":2,"alternatives":[{}]})") ==
-        "'cores_per_worker' belongs into each of the 'alternatives'");
+        "'cores_per_worker' belongs in each of the 'alternatives'");
   CHECK(fault_of(R"({"gpus":-1})").find("'gpus'") != std::string::npos);
   CHECK(fault_of(R"({"constraints":{"watts_at_most":0}})") ==
         "'constraints.watts_at_most' must be a number above 0");

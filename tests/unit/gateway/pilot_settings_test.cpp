@@ -34,7 +34,8 @@ TEST_CASE("pilots by demand last whole minutes, and the shortest is not over the
   settings.shortest = 59s;
   CHECK(check(settings, reached).error().code == ErrorCode::bad_configuration);
   settings.shortest = 2min;
-  CHECK(check(settings, reached).error().message.find("not over longest") != std::string::npos);
+  CHECK(check(settings, reached).error().message.find("not more than longest") !=
+        std::string::npos);
 }
 
 TEST_CASE("pilots by demand need a gateway that nodes reach") {

@@ -14,7 +14,7 @@ Result<Welcome> read_welcome(Door& door, const LaneGeometry& largest) {
   Welcome welcome;
   if (auto got = door.read(writable_bytes_of(welcome)); !got) return fail(std::move(got.error()));
   if (welcome.magic != hello_magic)
-    return fail(ErrorCode::bad_request, "the other end is no Orchid worker");
+    return fail(ErrorCode::bad_request, "the other end is not an Orchid worker");
   if (welcome.version != lane_version)
     return fail(ErrorCode::unsupported,
                 "the worker speaks version " + std::to_string(welcome.version) +

@@ -42,7 +42,7 @@ int milliseconds_to(Deadline deadline) {
   throw Error(
       {.kind = ErrorKind::unreachable,
        .message = "the door at " + endpoint.base_url + " cannot be reached (" + why + ")",
-       .hint = "it is there when the gateway runs with --door-listen; 'orchid doctor' looks",
+       .hint = "the gateway must run with --door-listen; 'orchid doctor' looks for the cause",
        .retryable = true});
 }
 
@@ -59,7 +59,7 @@ int milliseconds_to(Deadline deadline) {
   if (failure.code == ErrorCode::timed_out) throw_late(endpoint);
   throw Error(
       {.kind = kind_of(failure.code),
-       .message = "no way through the door at " + endpoint.base_url + ": " + failure.message});
+       .message = "connecting through the door at " + endpoint.base_url + ": " + failure.message});
 }
 
 void read_all(int socket, std::span<std::byte> bytes, Deadline deadline, const Endpoint& endpoint) {
@@ -176,7 +176,7 @@ HttpResponse DoorConnection::take(const transport::LaneResponse& response) {
   const auto head = parse_http_head(text);
   const auto status = head && *head ? http_status_of(**head) : Result<int>(0);
   if (!status || *status == 0)
-    throw Error({.kind = ErrorKind::internal, .message = "the door's answer is no HTTP/1.1"});
+    throw Error({.kind = ErrorKind::internal, .message = "the door's answer is not HTTP/1.1"});
   HttpResponse answer{.status = *status};
   for (const auto& [name, value] : (*head)->fields) {
     std::string lower(name);

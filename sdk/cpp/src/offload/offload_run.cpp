@@ -201,7 +201,8 @@ std::shared_ptr<AsyncCall> OffloadRun::send(Assignment& assignment, Lease& lease
                                             const LeasedFunction& function) {
   auto input = prepare(assignment, lease);
   if (!input)
-    throw Error({.kind = ErrorKind::too_large, .message = "the input of one item fits no lane"});
+    throw Error({.kind = ErrorKind::too_large,
+                 .message = "the input of one item does not fit into any lane"});
   return LeaseAccess::start(function, input->bytes,
                             input->buffer ? LeaseAccess::room_of(*input->buffer) : nullptr,
                             call_options_, AsyncUse::piece);
