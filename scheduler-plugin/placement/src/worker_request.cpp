@@ -9,6 +9,8 @@ namespace orchid::placement {
 
 Reason name_misfit(const std::string& host, const WorkerRequest& request) {
   if (!request.host.empty() && request.host != host) return Reason::other_host;
+  if (std::ranges::find(request.avoid_host, host) != request.avoid_host.end())
+    return Reason::avoided_host;
   return Reason::fits;
 }
 
@@ -37,6 +39,8 @@ std::string to_string(const WorkerRequest& request) {
   for (const WorkerShape& shape : request.alternatives) shapes.push_back(to_string(shape));
   std::string text = fmt::format("{}", fmt::join(shapes, ", or of "));
   if (!request.host.empty()) text += ", on the host " + request.host;
+  if (!request.avoid_host.empty())
+    text += fmt::format(", not on {}", fmt::join(request.avoid_host, ", "));
   if (request.kind) text += fmt::format(", on a host of the kind {}", to_string(*request.kind));
   if (!request.architecture.empty()) text += ", on " + request.architecture;
   if (!request.features.empty())

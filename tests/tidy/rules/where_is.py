@@ -13,7 +13,8 @@ SHORTEST, LONGEST = 5, 15  # lines of a part's README
 CONTENT = f"what it is, what it must not know, where to start reading, in {SHORTEST} to {LONGEST} lines"
 
 CONTRIBUTING = "CONTRIBUTING.md"
-SECTION = "## Where is"  # of CONTRIBUTING: each item names files, and names that are found in them
+# Of CONTRIBUTING: each item of these names files, and names that are found in them.
+SECTIONS = ("## Where is", "## A new constraint of a worker")
 QUOTED = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"[\w.-]+(/[\w.-]+)*/?")
 FILE = re.compile(r"[\w.-]+\.(cpp|h|hpp|c|py|md|txt|cmake|yaml|toml|json)")
@@ -72,7 +73,7 @@ def is_missing(text, page, places):
 
 
 def names_not_found(page, tree):
-    """What an item of the section names must be in a file that the same item names."""
+    """What an item of these sections names must be in a file that the same item names."""
     texts = {file.path: file.text for file in tree.files}
     findings = []
     for number, item in items(page):
@@ -89,11 +90,11 @@ def names_not_found(page, tree):
 
 
 def items(page):
-    """(line number, text) of each list item of the section, its lines as one."""
+    """(line number, text) of each list item of these sections, its lines as one."""
     found, inside = [], False
     for number, line in enumerate(page.lines, 1):
         if line.startswith("## "):
-            inside = line.startswith(SECTION)
+            inside = line.startswith(SECTIONS)
         elif inside and line.startswith("- "):
             found.append((number, line))
         elif inside and found and line.startswith("  "):
@@ -110,6 +111,7 @@ BAD = [
     {"libs/clock/clock.h": "", "libs/clock/README.md": README, "docs/ARCHITECTURE.md": "In `libs/clocks`.\n"},
     {CONTRIBUTING: "## Where is …\n\n- a lease's end: `Leases::expire`\n"},
     {CONTRIBUTING: "## Where is …\n\n- a lease's end: `Leases::expire`\n  in `cli/leases.cpp`\n", "cli/leases.cpp": "void end();\n"},
+    {CONTRIBUTING: "## A new constraint of a worker\n\n- the field: `Wish` in `cli/wish.h`\n", "cli/wish.h": "struct Want;\n"},
 ]
 GOOD = [
     {"libs/clock/clock.h": "", "libs/clock/README.md": README,

@@ -140,7 +140,11 @@ TEST_CASE("what is wanted is told with what it needs") {
                      {{{"cores", 1}, {"memory_bytes", 1 << 30}, {"gpus", 1}, {"gpu_model", "a100"}},
                       {{"cores", 4}, {"memory_bytes", 1 << 30}, {"gpus", 0}, {"gpu_model", ""}}}},
                     {"constraints",
-                     {{"host", ""}, {"architecture", ""}, {"kind", "gpu"}, {"features", {"fast"}}}},
+                     {{"host", ""},
+                      {"avoid_host", {"n3"}},
+                      {"architecture", ""},
+                      {"kind", "gpu"},
+                      {"features", {"fast"}}}},
                     {"lifetime_ms", 1'500}}});
   const auto situation = situation_of(hosts, {}, {}, now);
   REQUIRE(situation.demand.size() == 1);
@@ -153,6 +157,7 @@ TEST_CASE("what is wanted is told with what it needs") {
   CHECK(row.worker.kind == placement::HostKind::gpu);
   CHECK(row.worker.features == std::vector<std::string>{"fast"});
   CHECK(row.worker.host.empty());
+  CHECK(row.worker.avoid_host == std::vector<std::string>{"n3"});
   CHECK(row.worker.architecture.empty());
   CHECK(row.worker.lifetime == milliseconds(1'500));
 }

@@ -114,10 +114,12 @@ TEST_CASE("what can never be met is refused at once, and says how much there is"
   CHECK(world.answers.at(1).error().message.find("room for 1 such workers") != std::string::npos);
   world.open({.worker = {.host = "other"}, .workers = 1});
   CHECK(world.answers.at(2).error().code == ErrorCode::no_capacity);
+  world.open({.worker = {.avoid_host = {"node-here"}}, .workers = 1});
+  CHECK(world.answers.at(3).error().message.find("1 avoided by the request") != std::string::npos);
   world.open({.workers = 2, .at_least = 3});
-  CHECK(world.answers.at(3).error().code == ErrorCode::bad_request);
-  world.open({.workers = 1, .duration = milliseconds(10)});
   CHECK(world.answers.at(4).error().code == ErrorCode::bad_request);
+  world.open({.workers = 1, .duration = milliseconds(10)});
+  CHECK(world.answers.at(5).error().code == ErrorCode::bad_request);
   CHECK(world.cores_taken() == 0);
 }
 

@@ -38,11 +38,11 @@ TEST_CASE("a client may ask for workers of its own host alone") {
 }
 
 TEST_CASE("every field of a request is taken over") {
-  const auto request = parse_lease_request(
-      as_bytes(R"({"workers":4,"at_least":2,"cores_per_worker":3,"memory_bytes":1048576,)"
-               R"("wait":"hot","duration_ms":5000,"within_ms":0,"boot_id":"b",)"
-               R"("constraints":{"host":"n1","architecture":"aarch64","kind":"dpu",)"
-               R"("features":["fast","near"],"lifetime_ms":90000,"watts_at_most":350.5}})"));
+  const auto request = parse_lease_request(as_bytes(
+      R"({"workers":4,"at_least":2,"cores_per_worker":3,"memory_bytes":1048576,)"
+      R"("wait":"hot","duration_ms":5000,"within_ms":0,"boot_id":"b",)"
+      R"("constraints":{"host":"n1","avoid_host":["n2","n3"],"architecture":"aarch64","kind":"dpu",)"
+      R"("features":["fast","near"],"lifetime_ms":90000,"watts_at_most":350.5}})"));
   REQUIRE_MESSAGE(request.has_value(), (request ? "" : request.error().message));
   CHECK(request->workers == 4);
   CHECK(request->at_least == 2);
@@ -53,6 +53,7 @@ TEST_CASE("every field of a request is taken over") {
   CHECK(request->within == milliseconds(0));
   CHECK(request->worker.client_host == placement::HostId("b"));
   CHECK(request->worker.host == "n1");
+  CHECK(request->worker.avoid_host == std::vector<std::string>{"n2", "n3"});
   CHECK(request->worker.architecture == "aarch64");
   CHECK(request->worker.kind == placement::HostKind::dpu);
   CHECK(request->worker.features == std::vector<std::string>{"fast", "near"});
@@ -75,6 +76,8 @@ TEST_CASE("what is wrong in a request is named, and what is not known is wrong")
   CHECK(fault_of(R"({"wait":1})").find("'wait' must be a text") != std::string::npos);
   CHECK(fault_of(R"({"duration_ms":10})").find("'duration_ms'") != std::string::npos);
   CHECK(fault_of(R"({"wrkers":1})").find("'wrkers' is not known here") != std::string::npos);
+  CHECK(fault_of(R"({"constraints":{"avoid_host":"n1"}})") ==
+        "'constraints.avoid_host' must be a list of at most 64 texts");
   CHECK(fault_of(R"({"constraints":{"rack":1}})").find("'constraints.rack'") != std::string::npos);
   CHECK(fault_of(R"({"constraints":{"kind":"tpu"}})") ==
         "'constraints.kind' must be cpu, gpu or dpu");
@@ -150,7 +153,7 @@ TEST_CASE("secrets are shown only to whoever opens or renews a lease") {
 TEST_CASE("what a worker's host must be like can be asked for in a query") {
   const auto worker = parse_placement_query(
       "cores=2&memory_bytes=1024&gpus=1&gpu_model=a100&host=n1&kind=gpu&architecture=x86_64"
-      "&features=ib%2Cssd,");
+      "&features=ib%2Cssd,&avoid_host=n2,n3&lifetime_ms=5000&watts_at_most=300");
   REQUIRE(worker.has_value());
   CHECK(worker->alternatives.at(0).cores == 2);
   CHECK(worker->alternatives.at(0).memory.value == 1024);
@@ -159,6 +162,10 @@ TEST_CASE("what a worker's host must be like can be asked for in a query") {
   CHECK(worker->kind == placement::HostKind::gpu);
   CHECK(worker->architecture == "x86_64");
   CHECK(worker->features == std::vector<std::string>{"ib", "ssd"});
+  CHECK(worker->avoid_host == std::vector<std::string>{"n2", "n3"});
+  CHECK(worker->lifetime == seconds(5));
+  CHECK(worker->watts_at_most == 300);
+  CHECK(parse_placement_query("lifetime_ms=long").error().code == ErrorCode::bad_request);
   CHECK(parse_placement_query("kind=tpu").error().code == ErrorCode::bad_request);
 }
 

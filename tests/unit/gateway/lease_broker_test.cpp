@@ -86,6 +86,7 @@ TEST_CASE("where pilots come by demand, wishes wait for them and are told by wha
   broker.add_dispatcher(b, {.uid = 7, .name = "eve"});
   broker.want_workers(b, 1, MonotonicTime{});
   const placement::WorkerRequest wide{.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 4}},
+                                      .avoid_host = {"n3"},
                                       .kind = placement::HostKind::gpu,
                                       .features = {"fast"},
                                       .lifetime = seconds(60)};

@@ -268,6 +268,8 @@ TEST_CASE("demand that no pilot could serve starts none, and is told with the re
   CHECK(why({.worker = {.lifetime = 2h}}).ends_with("a pilot lasts at most 3600 s"));
   CHECK(why({.worker = {.features = {"slow"}}}) == "submitted");
   CHECK(why({.worker = {.lifetime = 10min}}) == "submitted");
+  CHECK(why({.worker = {.avoid_host = {"n1"}}}) ==
+        "workers of 1 core, not on n1: no node has all of that");
   nodes.clear();
   CHECK(why({.worker = {.kind = HostKind::cpu}})
             .find("in a partition for pilots that starts jobs now") != std::string::npos);
@@ -291,6 +293,9 @@ TEST_CASE("workers that want a certain node get a pilot there, or for its featur
   CHECK(waits[0].node.empty());
   CHECK(waits[0].features == std::vector<std::string>{"dpu"});
   CHECK(submitted({.kind = HostKind::dpu}, std::vector<Hole>{})[0].node == "n2");
+  REQUIRE(submitted({.avoid_host = {"n1"}}, free).size() == 1);
+  CHECK(submitted({.avoid_host = {"n1"}}, free)[0].node == "n2");
+  CHECK(submitted({.avoid_host = {"n1"}}, std::vector<Hole>{})[0].node == "n2");  // and no other
 }
 
 TEST_CASE("a pilot that waits for no hole has missed none, and keeps others from waiting") {

@@ -149,6 +149,16 @@ TEST_CASE("of more leases than it has room for, the newest count as over") {
   CHECK(placement.remembers(third));
 }
 
+TEST_CASE("of a host that is to be avoided and has room that is said") {
+  SmallCluster cluster({host_named("n1", 2), host_named("n2", 8)});
+  const Request request{.worker = {.alternatives = {{.cores = 4}}, .avoid_host = {"n1", "n2"}}};
+  CHECK(said(cluster.placement.consider(request, 0, start)) ==
+        std::vector<std::string>{
+            "n1: too few cores free: 2 of 2 cores free, wanted 4 (grant g-n1)",
+            "n2: avoided by the request (grant g-n2)",
+        });
+}
+
 TEST_CASE("with a named host, only that one is explained") {
   SmallCluster cluster({host_named("n1", 2), host_named("n2", 8)});
   const Request request{.tenant = alice, .worker = {.alternatives = {{.cores = 4}}, .host = "n1"}};

@@ -139,6 +139,7 @@ class Model {
       if (grant.job == job.job && job.state != JobState::running) return false;
     const WorkerRequest& wanted = request.worker;
     if (!wanted.host.empty() && wanted.host != host.host.name) return false;
+    if (std::ranges::count(wanted.avoid_host, host.host.name) > 0) return false;
     if (!wanted.architecture.empty() && wanted.architecture != host.host.architecture) return false;
     if (grant.users == GrantUsers::owner_only && grant.owner != request.tenant) return false;
     return grant.until == no_end ||
@@ -352,6 +353,7 @@ class World {
                     .worker = {.alternatives = {},
                                .lifetime = milliseconds(below(20'000) * (below(4) == 0 ? 1 : 0))}};
     if (below(12) == 0) request.worker.host = "n" + std::to_string(below(4));
+    if (below(8) == 0) request.worker.avoid_host.push_back("n" + std::to_string(below(4)));
     if (below(6) == 0) request.worker.architecture = "x86_64";
     for (std::uint32_t i = 0; i < 1 + below(2); ++i)
       request.worker.alternatives.push_back({.cores = 1 + below(2) * below(4),

@@ -354,6 +354,39 @@ TEST_CASE("constraints on host, architecture, kind and features hold") {
   CHECK(with({.host = "arm", .features = {"ib"}}).empty());
 }
 
+TEST_CASE("a host that is to be avoided gets no worker, whatever the order in which it comes") {
+  for (const char* policy : {"pack", "spread", "near", "energy"}) {
+    CAPTURE(policy);
+    SmallCluster cluster({host_named("n1", 4), host_named("n2", 4), host_named("n3", 4)},
+                         make_policy(policy).value());
+    const WorkerRequest worker{.alternatives = {{.cores = 2}},
+                               .avoid_host = {"n1", "n3", "unknown"},
+                               .near = {HostId("boot-n1"), HostId("boot-n3")}};
+    const Request request{.tenant = alice, .worker = worker};
+    CHECK(cluster.place(request) == "n2");
+    CHECK(cluster.place(request) == "n2");
+    CHECK(cluster.place(request).empty());
+    CHECK(cluster.last.refusal->message ==
+          "no host has room: 2 avoided by the request, 1 too few cores free");
+    Request named = request;
+    named.worker.host = "n3";
+    CHECK(cluster.place(named).empty());
+    CHECK(cluster.last.refusal->message ==
+          "no host has room: 2 another host, 1 avoided by the request");
+    CHECK_FALSE(cluster.place(2).empty());  // others may be there
+  }
+}
+
+TEST_CASE("a place is found behind any number of hosts that are to be avoided") {
+  SmallCluster cluster({});
+  WorkerRequest worker{.alternatives = {{.cores = 2}}};
+  for (int i = 0; i < 60; ++i) {
+    cluster.add(host_named("n" + std::to_string(i), 4));
+    if (i != 31) worker.avoid_host.push_back("n" + std::to_string(i));
+  }
+  CHECK(cluster.place({.tenant = alice, .worker = worker}) == "n31");
+}
+
 TEST_CASE("a host described anew loses what it no longer has") {
   Host host = host_named("n1", 4);
   SmallCluster cluster({host});

@@ -44,15 +44,16 @@ TEST_CASE("what is no lease is told so") {
 }
 
 TEST_CASE("a request states what is wanted, and leaves out what is not") {
-  json request = json::parse(lease_request({.workers = 4,
-                                            .at_least = 2,
-                                            .cores_per_worker = 3,
-                                            .memory = 1 << 20,
-                                            .wait = Wait::hot,
-                                            .duration = std::chrono::seconds(5),
-                                            .within = std::chrono::seconds(1),
-                                            .constraints = {.host = "n1"}},
-                                           "boot"));
+  json request =
+      json::parse(lease_request({.workers = 4,
+                                 .at_least = 2,
+                                 .cores_per_worker = 3,
+                                 .memory = 1 << 20,
+                                 .wait = Wait::hot,
+                                 .duration = std::chrono::seconds(5),
+                                 .within = std::chrono::seconds(1),
+                                 .constraints = {.host = "n1", .avoid_host = {"n2", "n3"}}},
+                                "boot"));
   CHECK(request == json{{"workers", 4},
                         {"at_least", 2},
                         {"cores_per_worker", 3},
@@ -61,7 +62,7 @@ TEST_CASE("a request states what is wanted, and leaves out what is not") {
                         {"duration_ms", 5000},
                         {"within_ms", 1000},
                         {"boot_id", "boot"},
-                        {"constraints", {{"host", "n1"}}}});
+                        {"constraints", {{"host", "n1"}, {"avoid_host", {"n2", "n3"}}}}});
   request = json::parse(lease_request({}, "boot"));
   CHECK_FALSE(request.contains("at_least"));
   CHECK_FALSE(request.contains("constraints"));

@@ -25,6 +25,7 @@ enum class Reason : std::uint8_t {
   wrong_gpu_model,
   too_few_cores,
   too_few_gpus,
+  avoided_host,
   ends_too_soon,
   too_little_memory,
   too_much_power,
@@ -69,6 +70,8 @@ constexpr std::size_t reason_count = static_cast<std::size_t>(Reason::not_examin
       return "too few cores free";
     case Reason::too_few_gpus:
       return "too few GPUs free";
+    case Reason::avoided_host:
+      return "avoided by the request";
     case Reason::ends_too_soon:
       return "grant ends too soon";
     case Reason::too_little_memory:

@@ -27,8 +27,9 @@ struct WorkerRequest {
   std::vector<WorkerShape> alternatives{WorkerShape{}};
 
   // Constraints on its host. Empty: any will do. Each is named in `visit_constraints`.
-  std::string host{};          // name
-  std::string architecture{};  // "x86_64"
+  std::string host{};                     // name
+  std::vector<std::string> avoid_host{};  // names: on none of these
+  std::string architecture{};             // "x86_64"
   std::optional<HostKind> kind{};
   std::vector<std::string> features{};    // all of them
   std::chrono::milliseconds lifetime{0};  // its grant lasts so much longer, at least
@@ -49,6 +50,7 @@ struct WorkerRequest {
 template <typename Request, typename Visitor>
 void visit_constraints(Request& request, Visitor&& visit) {
   visit("host", request.host);
+  visit("avoid_host", request.avoid_host);
   visit("architecture", request.architecture);
   visit("kind", request.kind);
   visit("features", request.features);

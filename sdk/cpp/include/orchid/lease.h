@@ -49,6 +49,7 @@ enum class Wait : std::uint8_t {
 /// Empty: any.
 struct LeaseConstraints {
   std::string host{};                     // name
+  std::vector<std::string> avoid_host{};  // names of hosts on which no worker is placed; at most 64
   std::string architecture{};             // as uname says it: "x86_64"
   std::string kind{};                     // "cpu", "gpu" or "dpu"
   std::vector<std::string> features{};    // all of them, as the batch system names them
