@@ -6,7 +6,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -15,13 +14,16 @@
 
 #include "foundation/files.h"
 #include "foundation/log.h"
+#include "foundation/numbers.h"
 #include "src/reception.h"
 
 namespace {
 
-bool read_number(std::string_view text, auto& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size();
+template <typename Number>
+bool read_number(std::string_view text, Number& number) {
+  const auto read = orchid::parse_number<Number>(text);
+  number = read.value_or(number);
+  return read.has_value();
 }
 
 }  // namespace

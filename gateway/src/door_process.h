@@ -5,7 +5,7 @@
 #include <string>
 
 #include "companions/kept_process.h"
-#include "config.h"
+#include "config/config.h"
 #include "foundation/tcp.h"
 
 namespace orchid::gateway {

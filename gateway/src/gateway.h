@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "config.h"
+#include "config/config.h"
 #include "foundation/result.h"
 
 namespace orchid::gateway {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "config.h"
+#include "config/config.h"
 #include "dispatcher/dispatchers_by_tenant.h"
 #include "http/routes.h"
 #include "invocations/limited_runner.h"

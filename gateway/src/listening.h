@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "config.h"
+#include "config/config.h"
 #include "foundation/result.h"
 #include "foundation/tcp.h"
 #include "server/listening_socket.h"

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <variant>
 
-#include "config.h"
+#include "config/config.h"
 #include "foundation/files.h"
 #include "gateway.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <memory>
 
-#include "config.h"
+#include "config/config.h"
 #include "foundation/result.h"
 #include "hosts/capacity.h"
 

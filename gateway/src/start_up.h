@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "clusters/capacity_source.h"
-#include "config.h"
+#include "config/config.h"
 #include "foundation/result.h"
 #include "listening.h"
 #include "placement/placement.h"

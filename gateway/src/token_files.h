@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "config.h"
+#include "config/config.h"
 #include "foundation/result.h"
 #include "store/store.h"
 #include "tenants/token_book.h"

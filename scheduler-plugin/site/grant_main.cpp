@@ -8,6 +8,7 @@
 #include <exception>
 #include <string>
 
+#include "foundation/amounts.h"
 #include "foundation/files.h"
 #include "foundation/log.h"
 #include "foundation/units.h"
@@ -61,9 +62,11 @@ void declare_options(CLI::App& app, site::PlaceholderOptions& options, Texts& te
 
 Result<ByteCount> amount(const std::string& text, const char* option) {
   if (text.empty() || text == "0") return ByteCount{};
-  auto amount = parse_byte_count(text);
-  if (!amount || *amount < 64_MiB)
-    return fail(ErrorCode::bad_configuration, std::string(option) + " must be 64MiB or more");
+  auto amount = parse_byte_count(text, {.least = 64_MiB});
+  if (!amount)
+    return fail(
+        Failure{ErrorCode::bad_configuration, std::move(amount.error().message)}.while_doing(
+            option));
   return amount;
 }
 

@@ -9,10 +9,11 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
+
+#include "foundation/numbers.h"
 
 namespace orchid::tests {
 namespace {
@@ -33,9 +34,7 @@ std::optional<FakeRequest> cut_request(std::string& text) {
     std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
     request.headers[name] = line.substr(line.find_first_not_of(' ', colon + 1));
   }
-  std::size_t length = 0;
-  const std::string stated = request.header("content-length");
-  std::from_chars(stated.data(), stated.data() + stated.size(), length);
+  const auto length = parse_number<std::size_t>(request.header("content-length")).value_or(0);
   if (text.size() < end + 4 + length) return std::nullopt;
   request.body = text.substr(end + 4, length);
   text.erase(0, end + 4 + length);

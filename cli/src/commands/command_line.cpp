@@ -18,7 +18,8 @@ constexpr auto statuses =
     "Exit status: 0 ok, 1 the function failed, 2 wrong usage, 3 Orchid failed, 4 deadline, "
     "5 evicted, 6 denied.\n"
     "The gateway is found through ORCHID_GATEWAY, or where 'orchid up' runs; a token through "
-    "ORCHID_TOKEN.";
+    "ORCHID_TOKEN.\n"
+    "Durations are written like 500ms, 30s or '1h 30m', sizes like 64MiB.";
 
 ExitStatus explain_parse_error(const CLI::App& app, const CLI::ParseError& error,
                                const std::vector<std::string>& arguments, Shell& shell) {

@@ -6,8 +6,8 @@
 
 #include "commands/commands.h"
 #include "doctor/examination.h"
+#include "foundation/amounts.h"
 #include "terminal/documents.h"
-#include "terminal/duration.h"
 
 namespace orchid::cli {
 namespace {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "commands/commands.h"
+#include "foundation/amounts.h"
 #include "foundation/units.h"
 #include "pilots/pilot_logs.h"
 #include "pilots/pilot_place.h"

@@ -8,8 +8,8 @@
 #include "calls/reply_delivery.h"
 #include "calls/typed_call.h"
 #include "commands/commands.h"
+#include "foundation/amounts.h"
 #include "terminal/documents.h"
-#include "terminal/duration.h"
 
 namespace orchid::cli {
 namespace {

@@ -4,13 +4,14 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <memory>
 #include <set>
 #include <thread>
 
 #include "commands/commands.h"
+#include "foundation/amounts.h"
+#include "foundation/numbers.h"
 #include "foundation/units.h"
 #include "pilot/batch_script.h"
 #include "pilot/slurm_commands.h"
@@ -303,9 +304,8 @@ void read_gpus(const std::string& text, PilotRequest& request) {
   const std::size_t colon = text.rfind(':');
   const std::string number = colon == std::string::npos ? text : text.substr(colon + 1);
   request.gpu_model = colon == std::string::npos ? "" : text.substr(0, colon);
-  const char* const end = number.data() + number.size();
-  const auto read = std::from_chars(number.data(), end, request.gpus);
-  if (read.ec != std::errc{} || read.ptr != end || request.gpus == 0)
+  request.gpus = parse_number<std::uint32_t>(number).value_or(0);
+  if (request.gpus == 0)
     throw CLI::ValidationError("--gpus", "write a number of GPUs, or MODEL:NUMBER");
 }
 

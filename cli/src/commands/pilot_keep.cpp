@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "commands/commands.h"
+#include "foundation/amounts.h"
 #include "foundation/units.h"
 #include "orchid/error.h"
 #include "pilots/ending.h"

@@ -4,7 +4,7 @@
 
 #include "calls/reply_delivery.h"
 #include "commands/commands.h"
-#include "terminal/duration.h"
+#include "foundation/amounts.h"
 
 namespace orchid::cli {
 namespace {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "commands/commands.h"
+#include "foundation/amounts.h"
 #include "foundation/files.h"
 #include "foundation/host_addresses.h"
 #include "foundation/units.h"

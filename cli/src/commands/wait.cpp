@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "commands/commands.h"
+#include "foundation/amounts.h"
 #include "terminal/documents.h"
-#include "terminal/duration.h"
 
 namespace orchid::cli {
 namespace {

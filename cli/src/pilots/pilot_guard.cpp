@@ -3,8 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "foundation/amounts.h"
 #include "foundation/unique_fd.h"
-#include "terminal/duration.h"
 
 namespace orchid::cli {
 namespace {
@@ -16,7 +16,7 @@ constexpr std::chrono::seconds settled_after{10};
 
 bool has_gateway(const std::filesystem::path& state) {
   const UniqueFd file(::open((state / "lock").c_str(), O_RDONLY | O_CLOEXEC));
-  struct flock lock{};
+  struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
   return file && ::fcntl(file.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;

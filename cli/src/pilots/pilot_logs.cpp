@@ -1,12 +1,12 @@
 #include "pilots/pilot_logs.h"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <optional>
 #include <sstream>
 
 #include "foundation/files.h"
+#include "foundation/numbers.h"
 #include "foundation/units.h"
 
 namespace orchid::cli {
@@ -17,11 +17,7 @@ constexpr const char* trouble_file = "trouble";
 
 std::optional<std::uint64_t> job_of(const std::filesystem::path& log) {
   if (log.extension() != ending) return std::nullopt;
-  const std::string name = log.stem().string();
-  std::uint64_t job = 0;
-  const auto read = std::from_chars(name.data(), name.data() + name.size(), job);
-  if (read.ec != std::errc{} || read.ptr != name.data() + name.size()) return std::nullopt;
-  return job;
+  return parse_number<std::uint64_t>(log.stem().native());
 }
 
 }  // namespace

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "foundation/amounts.h"
 #include "pilots/pilot_logs.h"
 #include "protocol/limits.h"
-#include "terminal/duration.h"
 #include "terminal/programs.h"
 
 namespace orchid::cli {

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "foundation/amounts.h"
 #include "placement/worker_request.h"
-#include "terminal/duration.h"
 
 namespace orchid::cli {
 namespace {

@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdlib>
 #include <ctime>
 #include <string_view>
 
+#include "foundation/numbers.h"
 #include "topology/host.h"
 
 namespace orchid::cli {
@@ -28,10 +28,7 @@ std::string variable(const char* name) {
 
 template <typename Number>
 Number number_of(const char* name) {
-  const std::string text = variable(name);
-  Number number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
+  return leading_number<Number>(variable(name)).value_or(0);
 }
 
 CoreList allowed_cores() {
@@ -46,7 +43,7 @@ CoreList allowed_cores() {
 /// One of ours that nobody has locked any more.
 void remove_if_abandoned(const std::filesystem::path& folder) {
   const std::filesystem::path lock = folder / "lock";
-  struct stat status{};
+  struct stat status {};
   if (::lstat(lock.c_str(), &status) != 0 || status.st_uid != ::geteuid() ||
       !S_ISREG(status.st_mode) || std::time(nullptr) - status.st_mtime < settled_s)
     return;

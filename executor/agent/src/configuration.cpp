@@ -8,6 +8,8 @@
 #include <optional>
 #include <string_view>
 
+#include "foundation/amounts.h"
+
 namespace orchid::executor {
 namespace {
 
@@ -96,6 +98,15 @@ Result<std::vector<OfferedGpu>> read_gpus(const std::vector<std::string>& texts)
   return gpus;
 }
 
+/// Less than 64 MiB would hold no worker.
+Result<ByteCount> size_of(const char* option, const std::string& text, ByteCount least = 64_MiB) {
+  auto size = parse_byte_count(text, {.least = least});
+  if (!size)
+    return fail(
+        Failure{ErrorCode::bad_configuration, std::move(size.error().message)}.while_doing(option));
+  return size;
+}
+
 Result<void> read_grant(const GrantTexts& texts, Configuration& c) {
   constexpr std::uint64_t longest_end = 366UL * 86'400;
   constexpr std::uint64_t longest_grace = 86'400;
@@ -116,17 +127,14 @@ Result<void> read_grant(const GrantTexts& texts, Configuration& c) {
   if (!gpus) return fail(std::move(gpus.error()));
   c.gpus = std::move(*gpus);
   if (!texts.memory.empty()) {
-    const auto memory = parse_byte_count(texts.memory);
-    if (!memory || *memory < 64_MiB)
-      return fail(ErrorCode::bad_configuration, "--memory must be 64MiB or more, such as 8GiB");
+    const auto memory = size_of("--memory", texts.memory);
+    if (!memory) return fail(memory.error());
     c.memory = *memory;
     c.worker_memory = std::min(c.worker_memory, c.memory);
   }
   if (!texts.bandwidth_cap.empty() && texts.bandwidth_cap != "0") {
-    const auto cap = parse_byte_count(texts.bandwidth_cap);
-    if (!cap || *cap < 64_MiB)
-      return fail(ErrorCode::bad_configuration,
-                  "--bandwidth-cap must be 64MiB or more in a second, such as 2GiB, or 0");
+    const auto cap = size_of("--bandwidth-cap", texts.bandwidth_cap);
+    if (!cap) return fail(cap.error());
     c.bandwidth_cap = *cap;
   }
   const bool idle =
@@ -206,14 +214,12 @@ Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return fail(ErrorCode::bad_configuration, error.what());
   }
-  auto memory = parse_byte_count(sizes.worker_memory);
-  if (!memory) return fail(std::move(memory.error()).while_doing("--worker-memory"));
-  auto store = parse_byte_count(sizes.code_store);
-  if (!store) return fail(std::move(store.error()).while_doing("--object-store"));
+  const auto memory = size_of("--worker-memory", sizes.worker_memory);
+  if (!memory) return fail(memory.error());
+  const auto store = size_of("--object-store", sizes.code_store, 0_B);
+  if (!store) return fail(store.error());
   c.worker_memory = *memory;
   c.code_store = *store;
-  if (c.worker_memory < 64_MiB)
-    return fail(ErrorCode::bad_configuration, "--worker-memory must be at least 64MiB");
   if (c.host_id.size() > 128)
     return fail(ErrorCode::bad_configuration, "--host-id must have at most 128 bytes");
   if (auto read = read_grant(grant, c); !read) return fail(std::move(read.error()));

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "foundation/log.h"
+#include "foundation/numbers.h"
 #include "foundation/sockets.h"
 #include "foundation/tcp.h"
 #include "protocol/control_heartbeat.h"
@@ -237,7 +238,7 @@ void ControlClient::dial() {
   error_code no_address;
   const auto address = asio::ip::make_address(host, no_address);
   if (!no_address)
-    return dial({asio::ip::tcp::endpoint(address, static_cast<std::uint16_t>(std::stoul(port)))});
+    return dial({asio::ip::tcp::endpoint(address, parse_number<std::uint16_t>(port).value_or(0))});
   resolver_.async_resolve(
       host, port,
       [this, alive = std::weak_ptr(alive_)](error_code error,

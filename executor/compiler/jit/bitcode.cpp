@@ -8,10 +8,10 @@
 #include <llvm/Support/MemoryBufferRef.h>
 #include <llvm/Support/raw_ostream.h>
 
-#include <charconv>
 #include <optional>
 
 #include "foundation/files.h"
+#include "foundation/numbers.h"
 #include "jit/diagnostics.h"
 
 namespace orchid::executor {
@@ -44,7 +44,7 @@ std::optional<Producer> producer_of(const Image& image) {
   if (!whole.starts_with(prefix)) return Producer{.name = std::string(whole)};
   const std::string_view rest = whole.substr(prefix.size());
   Producer producer;
-  std::from_chars(rest.data(), rest.data() + rest.size(), producer.major);
+  producer.major = leading_number<unsigned>(rest).value_or(0);
   const std::size_t dash = rest.find('-');
   producer.name = "LLVM " + std::string(rest.substr(0, dash));
   if (dash != std::string_view::npos)

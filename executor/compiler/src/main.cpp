@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -11,6 +10,7 @@
 
 #include "compile_server.h"
 #include "foundation/log.h"
+#include "foundation/numbers.h"
 #include "inspect_server.h"
 
 namespace {
@@ -23,10 +23,9 @@ constexpr std::string_view usage =
     "example: orchid-compiler --inspect saxpy.orc\n";
 
 std::optional<int> parse_descriptor(std::string_view text) {
-  int fd = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fd);
+  const auto fd = orchid::parse_number<int>(text);
   // 0 to 2 are taken; a wrong number would confine the process to nothing.
-  if (error != std::errc{} || end != text.data() + text.size() || fd < 3) return std::nullopt;
+  if (!fd || *fd < 3) return std::nullopt;
   return fd;
 }
 

@@ -1,12 +1,12 @@
 #include "topology/cgroup_limits.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "foundation/files.h"
+#include "foundation/numbers.h"
 
 namespace orchid::executor {
 namespace {
@@ -21,10 +21,7 @@ std::vector<std::optional<double>> read_numbers(const std::filesystem::path& pat
   while (!line.empty()) {
     const std::string_view word = line.substr(0, line.find(' '));
     line.remove_prefix(std::min(word.size() + 1, line.size()));
-    double number = 0;
-    const bool good =
-        std::from_chars(word.data(), word.data() + word.size(), number).ec == std::errc{};
-    numbers.push_back(good ? std::optional(number) : std::nullopt);
+    numbers.push_back(leading_number<double>(word));
   }
   return numbers;
 }

@@ -1,10 +1,10 @@
 #include "topology/gpu_place.h"
 
-#include <charconv>
 #include <string_view>
 #include <system_error>
 
 #include "foundation/files.h"
+#include "foundation/numbers.h"
 
 namespace orchid::executor {
 namespace {
@@ -15,9 +15,7 @@ std::optional<std::int64_t> number_after(std::string_view text, std::string_view
   if (at == std::string_view::npos) return std::nullopt;
   const std::size_t begin = text.find_first_not_of(" \t", at + label.size());
   if (begin == std::string_view::npos) return std::nullopt;
-  std::int64_t number = 0;
-  const auto read = std::from_chars(text.data() + begin, text.data() + text.size(), number);
-  return read.ec == std::errc{} ? std::optional(number) : std::nullopt;
+  return leading_number<std::int64_t>(text.substr(begin));
 }
 
 std::optional<std::int64_t> number_in(const std::filesystem::path& path, std::string_view label) {

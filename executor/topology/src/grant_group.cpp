@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <iterator>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "foundation/files.h"
+#include "foundation/numbers.h"
 #include "foundation/unique_fd.h"
 
 namespace orchid::executor {
@@ -50,12 +50,10 @@ void remove_stale(const std::filesystem::path& parent) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
     const std::string name = entry.path().filename();
-    pid_t pid = -1;
     if (!name.starts_with(name_prefix)) continue;
-    const char* end = name.data() + name.size();
-    if (std::from_chars(name.data() + name_prefix.size(), end, pid).ptr != end || pid <= 0)
-      continue;
-    if (::kill(pid, 0) != 0 && errno == ESRCH) ::rmdir(entry.path().c_str());
+    const auto pid = parse_number<pid_t>(std::string_view(name).substr(name_prefix.size()));
+    if (!pid || *pid <= 0) continue;
+    if (::kill(*pid, 0) != 0 && errno == ESRCH) ::rmdir(entry.path().c_str());
   }
 }
 
@@ -267,11 +265,8 @@ std::uint64_t GrantGroup::memory_kills() const {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
-    std::uint64_t kills = 0;
-    if (line.starts_with(key) &&
-        std::from_chars(line.data() + key.size(), line.data() + line.size(), kills).ec ==
-            std::errc{})
-      return kills;
+    if (!line.starts_with(key)) continue;
+    if (const auto kills = leading_number<std::uint64_t>(line.substr(key.size()))) return *kills;
   }
   return 0;
 }

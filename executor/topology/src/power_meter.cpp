@@ -1,10 +1,10 @@
 #include "topology/power_meter.h"
 
-#include <charconv>
 #include <string>
 #include <system_error>
 
 #include "foundation/files.h"
+#include "foundation/numbers.h"
 
 namespace orchid::executor {
 namespace {
@@ -12,11 +12,7 @@ namespace {
 std::optional<std::uint64_t> read_number(const std::filesystem::path& path) {
   const auto content = read_file(path, 4_KiB);
   if (!content) return std::nullopt;
-  const std::string_view text = as_text(*content);
-  std::uint64_t number = 0;
-  if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc{})
-    return std::nullopt;
-  return number;
+  return leading_number<std::uint64_t>(as_text(*content));
 }
 
 /// "intel-rapl:0", which AMD's processors have as well, and no part of one ("intel-rapl:0:1").

@@ -12,6 +12,8 @@
 #include <map>
 #include <optional>
 
+#include "foundation/numbers.h"
+
 // libgcc's unwinder: takes a whole .eh_frame section that ends with a zero length.
 extern "C" void __register_frame(void* section);
 extern "C" void __deregister_frame(void* section);
@@ -80,7 +82,7 @@ class JitLinkedModule final : public LinkedModule {
   static int priority(std::string_view section) {
     const std::size_t dot = section.rfind('.');
     if (dot == 0 || dot == std::string_view::npos) return 65536;
-    return std::atoi(section.data() + dot + 1);
+    return leading_number<int>(section.substr(dot + 1)).value_or(0);
   }
   LinkedParts parts_;
   std::vector<Entry> entries_;

@@ -1,5 +1,4 @@
 // orchid-worker: the zygote, and each worker forked from it. Started by orchid-executor only.
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -8,6 +7,7 @@
 
 #include "fabric_report.h"
 #include "foundation/log.h"
+#include "foundation/numbers.h"
 #include "zygote.h"
 
 namespace {
@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
   orchid::executor::ZygoteOptions options;
   const std::string_view task = argc >= 3 ? argv[1] : "";
   if (task == "--zygote" || task == "--probe-fabric")
-    std::from_chars(argv[2], argv[2] + std::strlen(argv[2]), options.control);
+    options.control = orchid::parse_number<int>(argv[2]).value_or(-1);
   if (options.control < 0) {
     std::fputs("orchid-worker is started by orchid-executor, with --zygote and a socket's number\n",
                stderr);

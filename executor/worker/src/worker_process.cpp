@@ -9,13 +9,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 
 #include "call_log.h"
 #include "call_loop.h"
+#include "foundation/numbers.h"
 #include "foundation/sockets.h"
 #include "hygiene.h"
 #include "remote_client.h"
@@ -80,10 +80,7 @@ std::vector<int> open_descriptors() {
   std::vector<int> open;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
-    int fd = -1;
-    const std::string name = entry.path().filename();
-    std::from_chars(name.data(), name.data() + name.size(), fd);
-    open.push_back(fd);
+    open.push_back(parse_number<int>(entry.path().filename().native()).value_or(-1));
   }
   std::ranges::sort(open);
   return open;

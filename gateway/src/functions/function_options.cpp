@@ -31,7 +31,7 @@ Result<Precondition> parse_precondition(const Request& request) {
 Result<std::optional<unsigned>> parse_concurrency(const Request& request) {
   const std::string text = query_parameter(request.query, "concurrency");
   if (text.empty()) return std::optional<unsigned>{};
-  auto number = parse_number(text, {"concurrency", 0, ConcurrencyGate::most});
+  auto number = parse_number_field("concurrency", text, {.most = ConcurrencyGate::most});
   if (!number) return fail(std::move(number.error()));
   return std::optional(static_cast<unsigned>(*number));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "foundation/numbers.h"
 #include "http/request_options.h"
 #include "protocol/limits.h"
 
@@ -23,7 +24,7 @@ Preferences parse_prefer(std::string_view value) {
     const std::string_view preference = take_item(item, ';');
     if (preference == "respond-async") preferences.respond_async = true;
     if (!preference.starts_with("wait=")) continue;
-    const auto wait = parse_digits(trim_blanks(preference.substr(5)));
+    const auto wait = parse_number<std::uint64_t>(trim_blanks(preference.substr(5)));
     if (wait && *wait <= longest_deadline_ms / 1000) preferences.wait = seconds(*wait);
   }
   return preferences;
@@ -38,8 +39,8 @@ Result<InvocationOptions> parse_invocation_options(const Request& request,
   options.deadline =
       options.respond_async ? defaults.async_deadline : std::max(defaults.deadline, options.wait);
   if (request.headers.has(Header::orchid_deadline_ms)) {
-    auto deadline = parse_number(request.header(Header::orchid_deadline_ms),
-                                 {"Orchid-Deadline-Ms", 1, longest_deadline_ms});
+    auto deadline = parse_number_field(
+        "Orchid-Deadline-Ms", request.header(Header::orchid_deadline_ms), {1, longest_deadline_ms});
     if (!deadline) return fail(std::move(deadline.error()));
     options.deadline = milliseconds(*deadline);
   }

@@ -113,7 +113,7 @@ void ResultRoutes::get(Request& request, const Reply& reply) {
   const std::string id(request.parameters[0]);
   MonotonicTime until{};
   if (const std::string wait = query_parameter(request.query, "wait"); !wait.empty()) {
-    auto duration = parse_duration(wait);
+    auto duration = parse_wait(wait);
     if (!duration) return reply.send(refuse(duration.error(), id));
     until = parts_.clock.now() + std::min<std::chrono::milliseconds>(*duration, longest_wait);
   }
@@ -228,7 +228,7 @@ void ResultRoutes::list(Request& request, const Reply& reply) {
   gathering->limit = 100;
   gathering->missing = parts_.threads.size() + 1;
   if (const std::string text = query_parameter(request.query, "limit"); !text.empty()) {
-    auto limit = parse_number(text, {"limit", 1, longest_list});
+    auto limit = parse_number_field("limit", text, {1, longest_list});
     if (!limit) return reply.send(refuse(limit.error(), ""));
     gathering->limit = *limit;
   }

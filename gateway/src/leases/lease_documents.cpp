@@ -304,7 +304,7 @@ Result<placement::WorkerRequest> parse_placement_query(std::string_view query) {
                               std::uint64_t least) -> Result<std::uint64_t> {
     const std::string text = query_parameter(query, name);
     if (text.empty()) return otherwise;
-    return parse_number(text, {name, least, std::uint64_t{1} << 50});
+    return parse_number_field(name, text, {least, std::uint64_t{1} << 50});
   };
   const auto cores = number("cores", 1, 1);
   if (!cores) return fail(cores.error());

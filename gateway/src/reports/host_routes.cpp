@@ -1,7 +1,8 @@
 #include "reports/host_routes.h"
 
+#include "foundation/numbers.h"
 #include "http/problem.h"
-#include "http/request_options.h"
+#include "http/request.h"
 
 namespace orchid::gateway {
 
@@ -13,7 +14,7 @@ void HostRoutes::add_to(Router& router) {
 void HostRoutes::hosts(const Request& request, const Reply& reply) {
   HostsAsked asked{.viewer = request.identity.tenant.uid, .job = std::nullopt};
   if (const std::string text = query_parameter(request.query, "job"); !text.empty()) {
-    asked.job = parse_digits(text);
+    asked.job = parse_number<std::uint64_t>(text);
     if (!asked.job)
       return reply.send(to_response(problem_of(
           {ErrorCode::bad_request, "'job' in the query must be the number of a batch job"})));

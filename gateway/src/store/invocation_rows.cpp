@@ -1,9 +1,9 @@
 #include "store/invocation_rows.h"
 
 #include <array>
-#include <charconv>
 
 #include "foundation/files.h"
+#include "foundation/numbers.h"
 #include "protocol/digest.h"
 #include "protocol/limits.h"
 
@@ -30,11 +30,10 @@ std::string pack_timings(const CallTimings& t) {
 
 CallTimings unpack_timings(const std::string& text) {
   std::array<std::int64_t, 6> parts{};
-  const char* at = text.data();
-  const char* const end = at + text.size();
+  std::string_view rest = text;
   for (std::int64_t& part : parts) {
-    at = std::from_chars(at, end, part).ptr;
-    if (at < end) ++at;
+    part = take_number<std::int64_t>(rest).value_or(0);
+    rest.remove_prefix(std::min<std::size_t>(1, rest.size()));
   }
   using std::chrono::microseconds;
   return {microseconds(parts[0]),

@@ -3,8 +3,9 @@
 #include <pwd.h>
 
 #include <array>
-#include <charconv>
 #include <unordered_map>
+
+#include "foundation/numbers.h"
 
 namespace orchid::gateway {
 
@@ -18,10 +19,7 @@ std::string user_name(uid_t uid) {
 }
 
 Result<Tenant> find_user(const std::string& name) {
-  uid_t uid = 0;
-  const auto read = std::from_chars(name.data(), name.data() + name.size(), uid);
-  if (!name.empty() && read.ec == std::errc{} && read.ptr == name.data() + name.size())
-    return Tenant{uid, user_name(uid)};
+  if (const auto uid = parse_number<uid_t>(name)) return Tenant{*uid, user_name(*uid)};
   std::array<char, 16'384> space{};
   passwd entry{};
   passwd* found = nullptr;

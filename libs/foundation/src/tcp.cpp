@@ -10,8 +10,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <memory>
+
+#include "foundation/numbers.h"
 
 namespace orchid {
 namespace {
@@ -88,11 +89,7 @@ Result<UniqueFd> connect_to(const addrinfo& target, Time deadline) {
 
 }  // namespace
 
-bool is_port(std::string_view text) {
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  return error == std::errc{} && end == text.data() + text.size();
-}
+bool is_port(std::string_view text) { return parse_number<std::uint16_t>(text).has_value(); }
 
 Result<TcpListener> listen_tcp(const std::string& address) {
   const Endpoint parts = split(address);

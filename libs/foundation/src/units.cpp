@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
-#include <limits>
+#include <string_view>
 
 namespace orchid {
 namespace {
@@ -25,22 +24,6 @@ std::string to_string(ByteCount count) {
                  : fmt::format("{:.1f} {}", amount, unit.name);
   }
   return "0 B";
-}
-
-Result<ByteCount> parse_byte_count(std::string_view text) {
-  std::uint64_t amount = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), amount);
-  std::string_view suffix = text.substr(static_cast<std::size_t>(end - text.data()));
-  while (suffix.starts_with(' ')) suffix.remove_prefix(1);
-  if (suffix.empty()) suffix = "B";
-  for (const Unit& unit : units) {
-    if (error != std::errc{} || suffix != unit.name) continue;
-    if (amount > std::numeric_limits<std::uint64_t>::max() >> unit.shift) break;
-    return ByteCount{amount << unit.shift};
-  }
-  return fail(
-      ErrorCode::bad_request,
-      fmt::format("'{}' is not a size; write a number and B, KiB, MiB or GiB, as in 64MiB", text));
 }
 
 }  // namespace orchid

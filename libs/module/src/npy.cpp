@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 
 #include "byte_reader.h"
 #include "foundation/files.h"
+#include "foundation/numbers.h"
 
 namespace orchid::module {
 namespace {
@@ -89,12 +89,11 @@ class HeadParser {
     if (!take('(')) return false;
     while (!take(')')) {
       skip_space();
-      std::uint64_t length = 0;
-      const char* begin = text_.data() + at_;
-      const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), length);
-      if (error != std::errc{} || shape.size() == most_dimensions) return false;
-      at_ += static_cast<std::size_t>(end - begin);
-      shape.push_back(length);
+      std::string_view rest = text_.substr(at_);
+      const auto length = take_number<std::uint64_t>(rest);
+      if (!length || shape.size() == most_dimensions) return false;
+      at_ = text_.size() - rest.size();
+      shape.push_back(*length);
       if (peek() != ')' && !take(',')) return false;
     }
     return true;

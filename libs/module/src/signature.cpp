@@ -4,9 +4,10 @@
 
 #include <array>
 #include <bit>
-#include <charconv>
 #include <optional>
 #include <utility>
+
+#include "foundation/numbers.h"
 
 namespace orchid::module {
 namespace {
@@ -66,13 +67,11 @@ class Parser {
                             text_.substr(0, 200), at_ + 1, what));
   }
 
-  std::optional<std::uint32_t> take_number() {
-    std::uint32_t value = 0;
-    const char* begin = text_.data() + at_;
-    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
-    if (error != std::errc{}) return std::nullopt;
-    at_ += static_cast<std::size_t>(end - begin);
-    return value;
+  std::optional<std::uint32_t> take_count() {
+    std::string_view rest = text_.substr(at_);
+    const auto count = take_number<std::uint32_t>(rest);
+    at_ = text_.size() - rest.size();
+    return count;
   }
 
   std::optional<Scalar> take_scalar() {
@@ -106,11 +105,11 @@ class Parser {
 
   Result<Structure> parse_structure() {
     Structure structure;
-    const auto size = take_number();
+    const auto size = take_count();
     if (!size || *size == 0 || *size > largest_structure)
       return expected("the structure's size in bytes");
     if (!take(",")) return expected("','");
-    const auto alignment = take_number();
+    const auto alignment = take_count();
     if (!alignment || !std::has_single_bit(*alignment) || *alignment > strictest_alignment ||
         *size % *alignment != 0)
       return expected("an alignment of 1, 2, 4 or 8 that divides the size");
@@ -122,7 +121,7 @@ class Parser {
       const auto type = take_scalar();
       if (!type) return expected("a scalar");
       if (!take("@")) return expected("'@'");
-      const auto offset = take_number();
+      const auto offset = take_count();
       if (!offset || *offset < end || *offset > *size || *size - *offset < size_of(*type))
         return expected("an offset behind the field before it and inside the structure");
       structure.fields.push_back({*type, *offset});

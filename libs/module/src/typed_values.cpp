@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -12,6 +11,7 @@
 
 #include "byte_reader.h"
 #include "foundation/files.h"
+#include "foundation/numbers.h"
 
 namespace orchid::module {
 namespace {
@@ -188,9 +188,7 @@ Json float_to_json(double value, std::string_view shortest) {
   if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
   // The shortest text of a float, read as a double, prints as that text: 0.1, not
   // 0.10000000149011612.
-  double printed = value;
-  std::from_chars(shortest.data(), shortest.data() + shortest.size(), printed);
-  return printed;
+  return parse_number<double>(shortest).value_or(value);
 }
 
 Json scalar_to_json(Scalar type, const std::byte* bytes) {

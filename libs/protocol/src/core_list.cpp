@@ -1,19 +1,12 @@
 #include "protocol/core_list.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <numeric>
 
+#include "foundation/numbers.h"
+
 namespace orchid {
-namespace {
-
-bool read_number(std::string_view text, std::uint32_t& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() && number <= highest_core;
-}
-
-}  // namespace
 
 Result<CoreList> parse_core_list(std::string_view text) {
   CoreList list;
@@ -23,17 +16,16 @@ Result<CoreList> parse_core_list(std::string_view text) {
     const std::size_t comma = text.find(',');
     const std::string_view range = text.substr(0, comma);
     const std::size_t dash = range.find('-');
-    std::uint32_t first = 0;
-    std::uint32_t last = 0;
-    const bool good =
-        read_number(range.substr(0, dash), first) &&
-        read_number(dash == std::string_view::npos ? range : range.substr(dash + 1), last) &&
-        first <= last;
+    const auto first = parse_number<std::uint32_t>(range.substr(0, dash));
+    const auto last = dash == std::string_view::npos
+                          ? first
+                          : parse_number<std::uint32_t>(range.substr(dash + 1));
     // Overlapping ranges could ask for any amount of memory otherwise.
-    if (!good || list.size() + (last - first) > 2UL * highest_core)
+    if (!first || !last || *first > *last || *last > highest_core ||
+        list.size() + (*last - *first) > 2UL * highest_core)
       return fail(ErrorCode::bad_request,
                   "'" + std::string(whole.substr(0, 80)) + "' is not a list of numbers like 0-3,8");
-    for (std::uint32_t number = first; number <= last; ++number) list.push_back(number);
+    for (std::uint32_t number = *first; number <= *last; ++number) list.push_back(number);
     if (comma == std::string_view::npos) break;
     text.remove_prefix(comma + 1);
   }

@@ -1,7 +1,8 @@
 #include "protocol/http_head.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "foundation/numbers.h"
 
 namespace orchid {
 namespace {
@@ -37,12 +38,10 @@ std::unexpected<Failure> malformed(const char* what) {
 }
 
 Result<void> take_length(HttpHead& head, std::string_view value) {
-  std::uint64_t length = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), length);
-  if (value.empty() || error != std::errc{} || end != value.data() + value.size())
-    return malformed("its Content-Length is not a number");
+  const auto length = parse_number<std::uint64_t>(value);
+  if (!length) return malformed("its Content-Length is not a number");
   if (head.states_length) return malformed("it has two lengths");
-  head.content_length = length;
+  head.content_length = *length;
   head.states_length = true;
   return {};
 }
@@ -91,14 +90,12 @@ Result<std::optional<HttpHead>> parse_http_head(std::string_view text) {
 
 Result<int> http_status_of(const HttpHead& head) {
   const std::string_view line = head.start_line;
-  int status = 0;
   const bool shaped = line.size() >= 12 && line.starts_with("HTTP/1.") && line[8] == ' ' &&
                       (line.size() == 12 || line[12] == ' ');
   if (!shaped) return malformed("its first line");
-  const auto [end, error] = std::from_chars(line.data() + 9, line.data() + 12, status);
-  if (error != std::errc{} || end != line.data() + 12 || status < 100)
-    return malformed("its status");
-  return status;
+  const auto status = parse_number<int>(line.substr(9, 3));
+  if (!status || *status < 100) return malformed("its status");
+  return *status;
 }
 
 }  // namespace orchid

@@ -1,16 +1,14 @@
 #include "protocol/lease_id.h"
 
-#include <charconv>
+#include "foundation/numbers.h"
 
 namespace orchid {
 namespace {
 
-std::optional<std::uint64_t> take_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool canonical = !text.empty() && (text.size() == 1 || text.front() != '0');
-  if (error != std::errc{} || end != text.data() + text.size() || !canonical) return std::nullopt;
-  return number;
+/// Written as `to_string` writes it, so that each lease has one id.
+std::optional<std::uint64_t> canonical_number(std::string_view text) {
+  if (text.size() > 1 && text.front() == '0') return std::nullopt;
+  return parse_number<std::uint64_t>(text);
 }
 
 }  // namespace
@@ -24,8 +22,8 @@ std::optional<LeaseId> parse_lease_id(std::string_view text) {
   text.remove_prefix(2);
   const auto dash = text.find('-');
   if (dash == std::string_view::npos) return std::nullopt;
-  const auto epoch = take_number(text.substr(0, dash));
-  const auto number = take_number(text.substr(dash + 1));
+  const auto epoch = canonical_number(text.substr(0, dash));
+  const auto number = canonical_number(text.substr(dash + 1));
   if (!epoch || !number) return std::nullopt;
   return LeaseId{.epoch = *epoch, .number = *number};
 }

@@ -4,18 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <span>
+
+#include "foundation/numbers.h"
 
 namespace orchid::pilot {
 namespace {
 
 constexpr std::size_t columns = 8;
-
-bool read_number(std::string_view text, std::uint64_t& number) {
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  return read.ec == std::errc{} && read.ptr == text.data() + text.size();
-}
 
 /// Its words, without the names that each line begins with.
 std::string tidy(std::string_view errors) {
@@ -159,14 +155,15 @@ Result<std::vector<PilotJob>> parse_queue(std::string_view text) {
                  .elapsed = std::string(cells[5]),
                  .left = std::string(cells[6]),
                  .reason = std::string(cells[7])};
-    std::uint64_t nodes = 0;
-    std::uint64_t cpus = 0;
-    if (!read_number(cells[0], job.job) || !read_number(cells[3], nodes) ||
-        !read_number(cells[4], cpus))
+    const auto number = parse_number<std::uint64_t>(cells[0]);
+    const auto nodes = parse_number<std::uint32_t>(cells[3]);
+    const auto cpus = parse_number<std::uint32_t>(cells[4]);
+    if (!number || !nodes || !cpus)
       return fail(ErrorCode::internal, "squeue printed a line that is not a job: " +
                                            std::string(cells[0].substr(0, 80)));
-    job.nodes = static_cast<std::uint32_t>(nodes);
-    job.cpus = static_cast<std::uint32_t>(cpus);
+    job.job = *number;
+    job.nodes = *nodes;
+    job.cpus = *cpus;
     jobs.push_back(std::move(job));
   }
   std::ranges::sort(jobs, {}, &PilotJob::job);
@@ -213,8 +210,8 @@ bool has_failed(std::string_view state) {
 Result<std::uint64_t> parse_job_number(std::string_view text) {
   // "17", or "17;cluster"
   const std::string_view first = text.substr(0, text.find_first_of(";\n"));
-  std::uint64_t number = 0;
-  if (read_number(first, number) && number != 0) return number;
+  const auto number = parse_number<std::uint64_t>(first);
+  if (number && *number != 0) return *number;
   return fail(ErrorCode::internal,
               "sbatch printed no job number: " + std::string(text.substr(0, 80)));
 }

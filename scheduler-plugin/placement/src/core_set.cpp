@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
+
+#include "foundation/numbers.h"
 
 namespace orchid::placement {
 
@@ -123,18 +124,6 @@ std::string to_string(const CoreSet& set) {
   return text;
 }
 
-namespace {
-
-std::optional<std::uint32_t> read_number(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number >= CoreSet::limit)
-    return std::nullopt;
-  return number;
-}
-
-}  // namespace
-
 Result<CoreSet> parse_core_set(std::string_view text) {
   CoreSet set;
   const auto wrong = [&] {
@@ -147,9 +136,10 @@ Result<CoreSet> parse_core_set(std::string_view text) {
     if (part.size() + 1 == rest.size()) return wrong();  // a comma at the end
     rest.remove_prefix(std::min(rest.size(), part.size() + 1));
     const std::size_t dash = part.find('-');
-    const auto first = read_number(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : read_number(part.substr(dash + 1));
-    if (!first || !last || *last < *first) return wrong();
+    const auto first = parse_number<std::uint32_t>(part.substr(0, dash));
+    const auto last =
+        dash == std::string_view::npos ? first : parse_number<std::uint32_t>(part.substr(dash + 1));
+    if (!first || !last || *last < *first || *last >= CoreSet::limit) return wrong();
     for (std::uint32_t number = *first; number <= *last; ++number) set.insert(number);
   }
   return set;

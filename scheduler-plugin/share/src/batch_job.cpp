@@ -3,24 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
+
+#include "foundation/numbers.h"
 
 namespace orchid::share {
 namespace {
 
 constexpr std::uint64_t most_nodes = 1'000'000;
 
-std::optional<std::uint64_t> read_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (read.ec != std::errc{} || read.ptr != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 std::optional<std::uint64_t> number_of(const Variables& variable, const std::string& name) {
   const auto text = variable(name);
-  return text ? read_number(*text) : std::nullopt;
+  return text ? parse_number<std::uint64_t>(*text) : std::nullopt;
 }
 
 /// Slurm says it in MiB; 0 is "all there is", which is another amount on each node.
@@ -44,12 +38,13 @@ Result<std::vector<std::uint32_t>> parse_cpus_per_node(std::string_view text) {
     text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
     std::uint64_t nodes = 1;
     if (const auto bracket = part.find("(x"); bracket != std::string_view::npos) {
-      const auto times = read_number(part.substr(bracket + 2, part.size() - bracket - 3));
+      const auto times =
+          parse_number<std::uint64_t>(part.substr(bracket + 2, part.size() - bracket - 3));
       if (!times || !part.ends_with(')')) return fail(fault);
       nodes = *times;
       part = part.substr(0, bracket);
     }
-    const auto count = read_number(part);
+    const auto count = parse_number<std::uint64_t>(part);
     if (!count || *count == 0 || *count > 65'536 || nodes + cpus.size() > most_nodes)
       return fail(fault);
     cpus.insert(cpus.end(), nodes, static_cast<std::uint32_t>(*count));

@@ -9,11 +9,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <ctime>
 #include <memory>
 #include <utility>
 
+#include "foundation/numbers.h"
 #include "foundation/unique_fd.h"
 
 namespace orchid::share {
@@ -23,14 +23,6 @@ constexpr std::chrono::milliseconds first_question{50};
 constexpr std::chrono::seconds last_question{10};
 constexpr std::chrono::seconds new_for{1};
 constexpr unsigned most_ancestors = 64;
-
-template <typename Number>
-std::optional<Number> read_number(std::string_view text) {
-  Number number = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (read.ec != std::errc{} || read.ptr == text.data()) return std::nullopt;
-  return number;
-}
 
 /// Nothing: it has ended, or is not for us to see.
 std::optional<std::string> read_all(const std::string& path) {
@@ -56,7 +48,7 @@ std::optional<std::string> file_of(pid_t pid, const char* name) {
 std::optional<std::uint64_t> newest_number() {
   const auto text = read_all("/proc/loadavg");
   if (!text) return std::nullopt;
-  return read_number<std::uint64_t>(std::string_view(*text).substr(text->rfind(' ') + 1));
+  return leading_number<std::uint64_t>(std::string_view(*text).substr(text->rfind(' ') + 1));
 }
 
 struct DirectoryCloser {
@@ -69,7 +61,7 @@ void visit_numbers(const std::string& path, Visit visit) {
   const std::unique_ptr<DIR, DirectoryCloser> directory(::opendir(path.c_str()));
   if (!directory) return;
   while (const dirent* entry = ::readdir(directory.get()))
-    if (const auto number = read_number<pid_t>(entry->d_name)) visit(*number);
+    if (const auto number = leading_number<pid_t>(entry->d_name)) visit(*number);
 }
 
 /// Of /proc/PID/stat.
@@ -96,10 +88,10 @@ std::optional<Stat> read_stat(pid_t pid) {
   }
   static const std::int64_t tick_ns = 1'000'000'000 / ::sysconf(_SC_CLK_TCK);
   const auto ticks = [&fields](std::size_t number) {
-    return std::chrono::nanoseconds(read_number<std::int64_t>(fields.at(number)).value_or(0) *
+    return std::chrono::nanoseconds(leading_number<std::int64_t>(fields.at(number)).value_or(0) *
                                     tick_ns);
   };
-  return Stat{.parent = read_number<pid_t>(fields[1]).value_or(0),
+  return Stat{.parent = leading_number<pid_t>(fields[1]).value_or(0),
               .ended = fields[0] == "Z" || fields[0] == "X",
               .began = ticks(19),
               .own = ticks(11) + ticks(12),
@@ -108,7 +100,7 @@ std::optional<Stat> read_stat(pid_t pid) {
 
 /// Only such a process is believed what its title says: on a real node root's, in a test ours.
 bool is_trusted(pid_t pid) {
-  struct stat status{};
+  struct stat status {};
   return ::stat(fmt::format("/proc/{}", pid).c_str(), &status) == 0 &&
          (status.st_uid == 0 || status.st_uid == ::geteuid());
 }
@@ -140,13 +132,13 @@ StepEnvironment parse_step_environment(std::string_view text) {
       return variable.substr(name.size());
     };
     if (const auto job = value_of("SLURM_JOB_ID="))
-      found.job = read_number<std::uint64_t>(*job).value_or(0);
+      found.job = leading_number<std::uint64_t>(*job).value_or(0);
     else if (const auto step = value_of("SLURM_STEP_ID="))
       found.step = *step;
     else if (const auto node = value_of("SLURMD_NODENAME="))
       found.node = *node;
     else if (const auto cpus = value_of("SLURM_CPUS_ON_NODE="))
-      found.cpus = read_number<std::uint32_t>(*cpus);
+      found.cpus = leading_number<std::uint32_t>(*cpus);
   }
   return found;
 }
@@ -158,9 +150,9 @@ std::optional<StepEnvironment> parse_step_title(std::string_view command_line) {
   const auto dot = id.rfind('.');
   if (dot == std::string_view::npos) return std::nullopt;
   StepEnvironment found;
-  found.job = read_number<std::uint64_t>(id).value_or(0);
+  found.job = leading_number<std::uint64_t>(id).value_or(0);
   const std::string_view step = id.substr(dot + 1);
-  if (read_number<std::uint32_t>(step)) found.step = step;
+  if (leading_number<std::uint32_t>(step)) found.step = step;
   return found;
 }
 

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <utility>
 
+#include "foundation/numbers.h"
 #include "pilot/command_runner.h"
 #include "pilot/slurm_words.h"
 
@@ -124,11 +124,9 @@ std::vector<std::string> parse_shares(std::string_view text) {
 Result<JobTimes> parse_times(std::string_view text) {
   text = text.substr(0, text.find('\n'));
   const auto read = [](std::string_view number) -> std::optional<std::chrono::seconds> {
-    std::int64_t seconds = 0;
-    const auto done = std::from_chars(number.data(), number.data() + number.size(), seconds);
-    if (done.ec != std::errc{} || done.ptr != number.data() + number.size() || seconds <= 0)
-      return std::nullopt;
-    return std::chrono::seconds(seconds);
+    const auto seconds = parse_number<std::int64_t>(number);
+    if (!seconds || *seconds <= 0) return std::nullopt;
+    return std::chrono::seconds(*seconds);
   };
   const auto bar = text.find('|');
   const auto starts = read(text.substr(0, bar));
@@ -159,9 +157,7 @@ std::vector<NodePart> parse_node_parts(std::string_view text) {
     const std::string_view nodes = value_in(line, " Nodes=");
     auto cores = parse_core_list(value_in(line, " CPU_IDs="));
     if (nodes.empty() || !cores || cores->empty()) return;
-    const std::string_view digits = value_in(line, " Mem=");
-    std::uint64_t mib = 0;
-    std::from_chars(digits.data(), digits.data() + digits.size(), mib);
+    const auto mib = leading_number<std::uint64_t>(value_in(line, " Mem=")).value_or(0);
     found.push_back({std::string(nodes), std::move(*cores), ByteCount{mib << 20}});
   });
   return found;
@@ -170,8 +166,7 @@ std::vector<NodePart> parse_node_parts(std::string_view text) {
 Result<std::uint32_t> parse_processors(std::string_view text) {
   std::uint32_t number = 0;
   visit_lines(text, [&number](std::string_view line) {
-    const std::string_view digits = value_in(line, " CPUTot=");
-    if (!digits.empty()) std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    number = leading_number<std::uint32_t>(value_in(line, " CPUTot=")).value_or(number);
   });
   if (number > 0) return number;
   return fail(ErrorCode::internal, "scontrol printed no number of processors");

@@ -22,6 +22,7 @@
 
 #include "foundation/host_addresses.h"
 #include "foundation/log.h"
+#include "foundation/numbers.h"
 #include "grant_connection.h"
 #include "topology/host.h"
 
@@ -53,8 +54,9 @@ Result<void> check_subordinate(const HostConfiguration& c, const char* file) {
     const auto first_colon = line.find(':');
     const auto second_colon = line.find(':', first_colon + 1);
     if (second_colon == std::string::npos) continue;
-    const std::uint64_t first = std::strtoull(line.c_str() + first_colon + 1, nullptr, 10);
-    const std::uint64_t count = std::strtoull(line.c_str() + second_colon + 1, nullptr, 10);
+    const std::string_view ids = line;
+    const auto first = leading_number<std::uint64_t>(ids.substr(first_colon + 1)).value_or(0);
+    const auto count = leading_number<std::uint64_t>(ids.substr(second_colon + 1)).value_or(0);
     if (first < std::uint64_t{c.first_uid} + c.slots && c.first_uid < first + count)
       return fail(
           ErrorCode::denied,

@@ -5,10 +5,10 @@
 #include <CLI/CLI.hpp>
 
 #include <array>
-#include <charconv>
 #include <optional>
 
 #include "foundation/host_addresses.h"
+#include "foundation/numbers.h"
 
 namespace orchid::site {
 namespace {
@@ -25,17 +25,8 @@ struct Texts {
   std::string host_identity = "boot";
 };
 
-template <typename Number>
-std::optional<Number> whole_number(std::string_view text) {
-  Number number = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || read.ec != std::errc{} || read.ptr != text.data() + text.size())
-    return std::nullopt;
-  return number;
-}
-
 Result<uid_t> uid_of(const std::string& user) {
-  if (const auto number = whole_number<uid_t>(user)) return *number;
+  if (const auto number = parse_number<uid_t>(user)) return *number;
   std::array<char, 16'384> space{};
   passwd entry{};
   passwd* found = nullptr;
@@ -124,9 +115,9 @@ Result<void> complete(HostConfiguration& c, const Texts& texts) {
 
 Result<UidRange> parse_uid_range(std::string_view text) {
   const auto dash = text.find('-');
-  const auto first = whole_number<uid_t>(text.substr(0, dash));
+  const auto first = parse_number<uid_t>(text.substr(0, dash));
   const auto last =
-      dash == std::string_view::npos ? first : whole_number<uid_t>(text.substr(dash + 1));
+      dash == std::string_view::npos ? first : parse_number<uid_t>(text.substr(dash + 1));
   if (!first || !last || *last < *first || *first < lowest_uid || *last > highest_uid ||
       *last - *first >= most_slots)
     return fail(ErrorCode::bad_configuration,

@@ -4,11 +4,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string>
 
 #include "foundation/files.h"
+#include "foundation/numbers.h"
 #include "foundation/units.h"
 
 namespace orchid::site {
@@ -20,10 +20,7 @@ using std::filesystem::path;
 std::optional<std::uint64_t> number_in(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return std::nullopt;
   name.remove_prefix(prefix.size());
-  std::uint64_t number = 0;
-  const auto read = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (read.ec != std::errc{} || read.ptr != name.data() + name.size()) return std::nullopt;
-  return number;
+  return parse_number<std::uint64_t>(name);
 }
 
 /// What a group's path names.
@@ -78,7 +75,7 @@ bool is_set(const path& file) {
 }
 
 bool is_made_by(const path& group, uid_t maker) {
-  struct stat status{};
+  struct stat status {};
   return ::lstat(group.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
          status.st_uid == maker && (status.st_mode & 022) == 0;
 }

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 #include <string>
 
 #include "foundation/files.h"
+#include "foundation/numbers.h"
 #include "foundation/units.h"
 
 namespace orchid::site {
@@ -27,13 +27,9 @@ std::optional<std::string_view> value_of(std::string_view text, std::string_view
 
 /// The next of several, which it loses.
 template <typename Number>
-std::optional<Number> take_number(std::string_view& text) {
+std::optional<Number> take_word(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-  Number number = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (read.ec != std::errc{}) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
-  return number;
+  return take_number<Number>(text);
 }
 
 }  // namespace
@@ -44,14 +40,14 @@ Result<ProcessStatus> parse_process_status(std::string_view text) {
   };
   ProcessStatus status;
   auto parent = value_of(text, "PPid");
-  const auto number = parent ? take_number<pid_t>(*parent) : std::nullopt;
+  const auto number = parent ? take_word<pid_t>(*parent) : std::nullopt;
   if (!number) return incomplete("PPid");
   status.parent = *number;
   auto users = value_of(text, "Uid");  // real, effective, saved, of the file system
   if (!users) return incomplete("Uid");
   std::array<uid_t, 3> uids{};
   for (uid_t& uid : uids) {
-    const auto each = take_number<uid_t>(*users);
+    const auto each = take_word<uid_t>(*users);
     if (!each) return incomplete("Uid");
     uid = *each;
   }

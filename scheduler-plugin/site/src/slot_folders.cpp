@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <string>
 
 #include "foundation/files.h"
+#include "foundation/numbers.h"
 #include "foundation/units.h"
 
 namespace orchid::site {
@@ -29,10 +29,9 @@ std::optional<SlotUse> read_use(const path& file) {
   std::string_view text = as_text(*content);
   text = text.substr(0, text.find('\n'));
   if (text == "everybody") return SlotUse{.users = GrantUsers::everybody};
-  uid_t uid = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), uid);
-  if (read.ec != std::errc{} || read.ptr != text.data() + text.size()) return std::nullopt;
-  return SlotUse{.owner = uid};
+  const auto uid = parse_number<uid_t>(text);
+  if (!uid) return std::nullopt;
+  return SlotUse{.owner = *uid};
 }
 
 /// Others may look for a name in it that they know (`mode` 0711), or not.

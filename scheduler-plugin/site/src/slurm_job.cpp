@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 
+#include "foundation/numbers.h"
 #include "pilot/command_runner.h"
 #include "pilot/slurm_words.h"
 
@@ -26,11 +26,7 @@ std::optional<std::string_view> only_value(std::string_view text, std::string_vi
 
 template <typename Number>
 std::optional<Number> number_of(std::optional<std::string_view> text) {
-  Number number = 0;
-  if (!text) return std::nullopt;
-  const auto read = std::from_chars(text->data(), text->data() + text->size(), number);
-  if (read.ec != std::errc{} || read.ptr != text->data() + text->size()) return std::nullopt;
-  return number;
+  return text ? parse_number<Number>(*text) : std::nullopt;
 }
 
 /// Of "alice(1000)": 1000.

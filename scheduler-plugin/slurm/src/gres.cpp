@@ -1,8 +1,9 @@
 #include "gres.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
+
+#include "foundation/numbers.h"
 
 namespace orchid::slurm {
 namespace {
@@ -24,10 +25,9 @@ std::string_view cut_resource(std::string_view& text) {
 }
 
 std::optional<std::uint32_t> read_count(std::string_view text) {
-  std::uint32_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return std::min(count, most_gpus);
+  const auto count = parse_number<std::uint32_t>(text);
+  if (!count) return std::nullopt;
+  return std::min(*count, most_gpus);
 }
 
 CoreList read_indices(std::string_view details) {

@@ -1,8 +1,9 @@
 #include "documents.h"
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "foundation/numbers.h"
 
 namespace orchid::sdk {
 namespace {
@@ -128,11 +129,11 @@ Reply make_reply(HttpResponse response, std::string invocation) {
 InvocationLog make_log(const HttpResponse& response) {
   InvocationLog log{.text = std::string(response.text())};
   const std::string_view dropped = response.header("orchid-log-dropped");
-  const auto parsed = std::from_chars(dropped.data(), dropped.data() + dropped.size(), log.dropped);
+  if (dropped.empty()) return log;
+  const auto count = parse_number<std::uint64_t>(dropped);
   // A count that cannot be read must not look like a log that is whole.
-  if (!dropped.empty() &&
-      (parsed.ec != std::errc{} || parsed.ptr != dropped.data() + dropped.size()))
-    throw unintelligible("a log with the size of what is missing");
+  if (!count) throw unintelligible("a log with the size of what is missing");
+  log.dropped = *count;
   return log;
 }
 
@@ -150,14 +151,11 @@ CallTiming parse_server_timing(std::string_view header) {
     while (!metric.empty()) {
       std::string_view parameter = cut(metric, ';');
       if (!parameter.starts_with("dur=")) continue;
-      double milliseconds = 0;
-      parameter.remove_prefix(4);
-      if (std::from_chars(parameter.data(), parameter.data() + parameter.size(), milliseconds).ec !=
-          std::errc{})
-        continue;
+      const auto milliseconds = leading_number<double>(parameter.substr(4));
+      if (!milliseconds) continue;
       for (const auto& [known, duration] : parts)
         if (known == name)
-          *duration = std::chrono::nanoseconds(static_cast<std::int64_t>(milliseconds * 1e6));
+          *duration = std::chrono::nanoseconds(static_cast<std::int64_t>(*milliseconds * 1e6));
     }
   }
   return timing;

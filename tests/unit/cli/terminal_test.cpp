@@ -12,33 +12,10 @@
 
 namespace orchid::cli {
 
-using std::chrono::hours;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
-using std::chrono::minutes;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
-
-TEST_CASE("durations are read as people write them") {
-  CHECK(parse_duration("250us").value() == microseconds(250));
-  CHECK(parse_duration("30s").value() == seconds(30));
-  CHECK(parse_duration(" 1h 5m").value() == hours(1) + minutes(5));
-  CHECK(parse_duration("1.5 s").value() == milliseconds(1500));
-  CHECK(parse_duration("90").value() == seconds(90));
-  CHECK(parse_duration("01:30:00").value() == hours(1) + minutes(30));
-  CHECK(parse_duration("02:30").value() == seconds(150));
-  CHECK(parse_duration("0").value().count() == 0);
-}
-
-TEST_CASE("what is no duration is refused with examples of what is") {
-  for (const char* text :
-       {"", "  ", "soon", "-1s", "1x", "1e400s", "1:2:3:4", "1:", "nan", "999999d", "5 s s"}) {
-    CAPTURE(text);
-    const auto parsed = parse_duration(text);
-    REQUIRE_FALSE(parsed.has_value());
-    CHECK(parsed.error().message.find("30s") != std::string::npos);
-  }
-}
 
 TEST_CASE("durations are shown with four digits and a fitting unit") {
   CHECK(format_duration(nanoseconds(850)) == "850 ns");

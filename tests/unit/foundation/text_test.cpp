@@ -9,17 +9,11 @@
 
 namespace orchid {
 
-TEST_CASE("sizes are written as people write them, and read back") {
+TEST_CASE("sizes are written as people write them") {
   CHECK(to_string(0_B) == "0 B");
   CHECK(to_string(17_B) == "17 B");
   CHECK(to_string(64_MiB) == "64 MiB");
   CHECK(to_string(1536_B) == "1.5 KiB");
-  CHECK(parse_byte_count("64MiB").value() == 64_MiB);
-  CHECK(parse_byte_count("1 GiB").value() == 1_GiB);
-  CHECK(parse_byte_count("4096").value() == 4096_B);
-  for (const char* wrong :
-       {"", "x", "-1", "1MB", "1.5GiB", "99999999999999999999", "99999999999GiB"})
-    CHECK(parse_byte_count(wrong).error().code == ErrorCode::bad_request);
 }
 
 TEST_CASE("error codes have stable names") {

@@ -56,14 +56,15 @@ TEST_CASE("preferences are read, and unknown ones ignored") {
   CHECK_FALSE(parse_prefer("").respond_async);
 }
 
-TEST_CASE("durations have units, and a bound") {
-  CHECK(parse_duration("30s").value() == milliseconds(30'000));
-  CHECK(parse_duration("30").value() == milliseconds(30'000));
-  CHECK(parse_duration("250ms").value() == milliseconds(250));
-  CHECK(parse_duration("2m").value() == milliseconds(120'000));
-  for (const char* text : {"", "s", "-1s", "1.5s", "25h", "99999999999999999999s", "1 s"}) {
+TEST_CASE("a wait has a unit, and a bound") {
+  CHECK(parse_wait("30s").value() == milliseconds(30'000));
+  CHECK(parse_wait("30").value() == milliseconds(30'000));
+  CHECK(parse_wait("250ms").value() == milliseconds(250));
+  CHECK(parse_wait("2m").value() == milliseconds(120'000));
+  CHECK(parse_wait("24h").value() == std::chrono::hours(24));
+  for (const char* text : {"", "s", "-1s", "1 x", "25h", "99999999999999999999s"}) {
     CAPTURE(text);
-    CHECK_FALSE(parse_duration(text).has_value());
+    CHECK_FALSE(parse_wait(text).has_value());
   }
 }
 

@@ -7,9 +7,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string>
 #include <string_view>
+
+#include "foundation/numbers.h"
 
 namespace orchid::executor {
 
@@ -38,11 +39,9 @@ Result<ByteCount> AccessedMemory::touched() const {
   if (at == std::string_view::npos)
     return fail(ErrorCode::system, "this kernel's smaps_rollup has no line Referenced");
   at = text.find_first_not_of(' ', at + key.size());
-  std::uint64_t kilobytes = 0;
-  if (at == std::string_view::npos ||
-      std::from_chars(text.data() + at, text.data() + text.size(), kilobytes).ec != std::errc{})
-    return fail(ErrorCode::system, "smaps_rollup: Referenced is no number");
-  return ByteCount{kilobytes * 1024};
+  const auto kilobytes = leading_number<std::uint64_t>(text.substr(std::min(at, text.size())));
+  if (!kilobytes) return fail(ErrorCode::system, "smaps_rollup: Referenced is no number");
+  return ByteCount{*kilobytes * 1024};
 }
 
 Result<void> check_accessed_memory() {

@@ -3,9 +3,10 @@
 #include <sched.h>
 
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <string>
+
+#include "foundation/numbers.h"
 
 namespace orchid::executor {
 namespace {
@@ -33,9 +34,7 @@ Result<void> bind_processes(const std::vector<pid_t>& pids, const CoreList& core
     const std::filesystem::path threads = "/proc/" + std::to_string(pid) + "/task";
     for (std::filesystem::directory_iterator at(threads, gone), end; !gone && at != end;
          at.increment(gone)) {
-      const std::string name = at->path().filename();
-      pid_t thread = 0;
-      std::from_chars(name.data(), name.data() + name.size(), thread);
+      const auto thread = parse_number<pid_t>(at->path().filename().native()).value_or(0);
       if (::sched_setaffinity(thread, sizeof(mask), &mask) != 0 && errno != ESRCH)
         return fail_errno("sched_setaffinity of process " + std::to_string(pid));
     }

@@ -1,11 +1,9 @@
-// foundation/units.h: amounts that carry their unit. Times are std::chrono.
+// foundation/units.h: amounts that carry their unit. Times are std::chrono; what people write
+// is read by foundation/amounts.h.
 #pragma once
 #include <compare>
 #include <cstdint>
 #include <string>
-#include <string_view>
-
-#include "foundation/result.h"
 
 namespace orchid {
 
@@ -21,7 +19,5 @@ constexpr ByteCount operator""_GiB(unsigned long long n) { return {n << 30}; }
 
 /// "64 MiB", "1.5 KiB", "17 B".
 [[nodiscard]] std::string to_string(ByteCount count);
-/// Reads "64MiB", "1 GiB", "4096"; units B, KiB, MiB, GiB. Errors: `bad_request`.
-[[nodiscard]] Result<ByteCount> parse_byte_count(std::string_view text);
 
 }  // namespace orchid

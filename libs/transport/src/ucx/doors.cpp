@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -23,6 +22,7 @@
 #include <string>
 #include <string_view>
 
+#include "foundation/numbers.h"
 #include "foundation/tcp.h"
 #include "foundation/unique_fd.h"
 
@@ -30,7 +30,7 @@ namespace orchid::transport {
 namespace {
 
 std::optional<TcpSocket> inspect(int fd) {
-  struct stat status{};
+  struct stat status {};
   if (::fstat(fd, &status) != 0 || !S_ISSOCK(status.st_mode)) return std::nullopt;
   int type = 0;
   socklen_t length = sizeof(type);
@@ -77,7 +77,7 @@ Watches all_watches() {
       unsigned long long data = 0;
       if (std::sscanf(line.c_str(), "tfd: %d events: %x data: %llx", &target, &events, &data) ==
           3) {
-        Watch watch{.epoll = std::atoi(entry->d_name), .event = {}};
+        Watch watch{.epoll = leading_number<int>(entry->d_name).value_or(-1), .event = {}};
         watch.event.events = events;
         watch.event.data.u64 = data;
         watches.emplace(target, watch);
@@ -158,11 +158,9 @@ Result<std::vector<TcpSocket>> tcp_sockets() {
   if (!directory) return fail_errno("open /proc/self/fd");
   std::vector<TcpSocket> sockets;
   while (const dirent* entry = ::readdir(directory.get())) {
-    const std::string_view name = entry->d_name;
-    int fd = -1;
-    std::from_chars(name.data(), name.data() + name.size(), fd);
-    if (fd < 0) continue;
-    if (const auto socket = inspect(fd)) sockets.push_back(*socket);
+    const auto fd = parse_number<int>(entry->d_name);
+    if (!fd) continue;
+    if (const auto socket = inspect(*fd)) sockets.push_back(*socket);
   }
   return sockets;
 }

@@ -1,11 +1,12 @@
 // share/share_option.h: what of a job is shared, as people write it: "cores:4,mem:8G,bandwidth:2G".
-// Nothing but this header is needed, no memory is allocated and nothing is thrown: the plugin in
-// Slurm's programs reads it too.
+// Nothing but this header and foundation/numbers.h is needed, no memory is allocated and nothing is
+// thrown: the plugin in Slurm's programs reads it too.
 #pragma once
-#include <charconv>
 #include <cstdint>
 #include <limits>
 #include <string_view>
+
+#include "foundation/numbers.h"
 
 namespace orchid::share {
 
@@ -24,12 +25,6 @@ struct ParsedShareOption {
 
 namespace detail {
 
-/// Nothing of the text is left over.
-inline bool read_whole(std::string_view text, std::uint64_t& number) {
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  return read.ec == std::errc{} && read.ptr == text.data() + text.size();
-}
-
 /// True: it began with `name`, and has lost it.
 inline bool takes_off(std::string_view& part, std::string_view name) {
   if (!part.starts_with(name)) return false;
@@ -39,12 +34,12 @@ inline bool takes_off(std::string_view& part, std::string_view name) {
 
 inline const char* read_cores(std::string_view text, ShareOption& option) {
   constexpr std::uint64_t most = 65'536;
-  std::uint64_t number = 0;
   option.cores = 0;
   if (text == "auto") return nullptr;
-  if (!read_whole(text, number) || number == 0 || number > most)
+  const auto number = parse_number<std::uint64_t>(text);
+  if (!number || *number == 0 || *number > most)
     return "write cores:auto, or cores:N with how many of each node's cores may be shared";
-  option.cores = static_cast<std::uint32_t>(number);
+  option.cores = static_cast<std::uint32_t>(*number);
   return nullptr;
 }
 
@@ -61,11 +56,11 @@ inline const char* read_bytes(std::string_view text, const char* fault, std::uin
       text.remove_suffix(1);
     }
   }
-  std::uint64_t amount = 0;
-  if (!read_whole(text, amount) || amount > std::numeric_limits<std::uint64_t>::max() >> shift ||
-      amount << shift < least)
+  const auto amount = parse_number<std::uint64_t>(text);
+  if (!amount || *amount > std::numeric_limits<std::uint64_t>::max() >> shift ||
+      *amount << shift < least)
     return fault;
-  bytes = amount << shift;
+  bytes = *amount << shift;
   return nullptr;
 }
 

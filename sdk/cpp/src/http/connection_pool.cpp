@@ -9,10 +9,10 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <memory>
 
+#include "foundation/numbers.h"
 #include "orchid/error.h"
 
 namespace orchid::sdk {
@@ -50,9 +50,8 @@ std::size_t take_body(char* data, std::size_t, std::size_t size, void* user) noe
 
 void note_length(HttpResponse& response, std::string_view value) {
   constexpr std::size_t believable = std::size_t{1} << 30;
-  std::size_t length = 0;
-  const auto parsed = std::from_chars(value.data(), value.data() + value.size(), length);
-  if (parsed.ec == std::errc{} && length <= believable) response.body.reserve(length);
+  const auto length = leading_number<std::size_t>(value);
+  if (length && *length <= believable) response.body.reserve(*length);
 }
 
 std::size_t take_header(char* data, std::size_t, std::size_t size, void* user) noexcept {

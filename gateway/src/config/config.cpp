@@ -1,4 +1,4 @@
-#include "config.h"
+#include "config/config.h"
 
 #include <pwd.h>
 #include <sched.h>
@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <map>
 #include <toml.hpp>
 
-#include "http/request_options.h"
+#include "foundation/amounts.h"
+#include "foundation/numbers.h"
 
 namespace orchid::gateway {
 namespace {
@@ -29,14 +29,16 @@ struct Setting {
 std::unexpected<Failure> wrong(const std::string& value, const std::string& expected) {
   return fail(ErrorCode::bad_configuration, "'" + value + "' is not " + expected);
 }
+std::unexpected<Failure> wrong(Failure read) {
+  return fail(ErrorCode::bad_configuration, std::move(read.message));
+}
 
 template <typename Number>
 Apply number(Number& field, Number least, Number most) {
   return [&field, least, most](const std::string& value) -> Result<void> {
-    auto parsed = parse_number(
-        value, {"it", static_cast<std::uint64_t>(least), static_cast<std::uint64_t>(most)});
-    if (!parsed)
-      return wrong(value, "a number from " + std::to_string(least) + " to " + std::to_string(most));
+    auto parsed = parse_whole_number(
+        value, {static_cast<std::uint64_t>(least), static_cast<std::uint64_t>(most)});
+    if (!parsed) return wrong(std::move(parsed.error()));
     field = static_cast<Number>(*parsed);
     return {};
   };
@@ -44,19 +46,17 @@ Apply number(Number& field, Number least, Number most) {
 
 Apply duration(milliseconds& field, milliseconds most = std::chrono::hours(1)) {
   return [&field, most](const std::string& value) -> Result<void> {
-    auto parsed = parse_duration(value);
-    if (!parsed || *parsed < milliseconds(10) || *parsed > most)
-      return wrong(value, "a duration from 10ms to " + std::to_string(most.count() / 1000) + "s");
-    field = *parsed;
+    auto parsed = parse_duration(value, {milliseconds(10), most});
+    if (!parsed) return wrong(std::move(parsed.error()));
+    field = std::chrono::ceil<milliseconds>(*parsed);
     return {};
   };
 }
 
 Apply size(ByteCount& field, ByteCount least) {
   return [&field, least](const std::string& value) -> Result<void> {
-    auto parsed = parse_byte_count(value);
-    if (!parsed || *parsed < least || *parsed > ByteCount{1ULL << 40U})
-      return wrong(value, "a size from " + to_string(least) + " to 1024 GiB");
+    auto parsed = parse_byte_count(value, {least, 1024_GiB});
+    if (!parsed) return wrong(std::move(parsed.error()));
     field = *parsed;
     return {};
   };
@@ -259,12 +259,10 @@ Result<void> apply(const std::vector<Setting>& settings, const std::string& key,
 
 Apply weight(double& field) {
   return [&field](const std::string& value) -> Result<void> {
-    double parsed = 0;
-    const auto read = std::from_chars(value.data(), value.data() + value.size(), parsed);
-    if (read.ec != std::errc{} || read.ptr != value.data() + value.size() || !(parsed > 0) ||
-        parsed > 1e6)
+    const auto parsed = parse_number<double>(value);
+    if (!parsed || !(*parsed > 0) || *parsed > 1e6)
       return wrong(value, "a number above 0, up to 1000000");
-    field = parsed;
+    field = *parsed;
     return {};
   };
 }
@@ -364,7 +362,9 @@ Result<std::variant<Config, PrintAndExit>> read_config(int argc, const char* con
   const std::vector<Setting> settings = settings_of(config);
   CLI::App app{"Orchid's gateway: the HTTP API, functions, invocations, leases.", "orchid-gateway"};
   app.set_version_flag("--version", "orchid-gateway " ORCHID_VERSION);
-  app.footer("example: orchid-gateway --state /var/tmp/me/orchid --listen 127.0.0.1:8080");
+  app.footer(
+      "Durations are written like 500ms, 30s or '1h 30m', sizes like 64MiB.\n"
+      "example: orchid-gateway --state /var/tmp/me/orchid --listen 127.0.0.1:8080");
   std::string file;
   app.add_option("--config", file, "TOML file with these settings, with '_' instead of '-'");
   std::map<std::string, std::string> flags;

@@ -1,4 +1,4 @@
-// config.h: what a site or a user may set: read once, from a TOML file and then from flags.
+// config/config.h: what a site or a user may set: read once, from a TOML file and then from flags.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -27,8 +27,8 @@ struct TenantSettings {
 };
 
 /// Each field is a key of the file and, with '-' for '_', a flag: `http_threads = 2`,
-/// `--http-threads 2`. Durations are written like 30s or 500ms, sizes like 64MiB; lists are arrays
-/// in the file and have commas in a flag.
+/// `--http-threads 2`. Numbers, sizes and durations are written as foundation/amounts.h
+/// says; lists are arrays in the file and have commas in a flag.
 struct Config {
   std::filesystem::path state;  // directory; default: ~/.local/state/orchid/gateway
   std::vector<std::string> listen{"127.0.0.1:0", "[::1]:0"};  // TCP; port 0: any free one
