@@ -3,13 +3,27 @@
 #include <utility>
 
 namespace orchid::gateway {
+namespace {
+
+placement::HostKind host_kind_of(SourceNodeKind kind) {
+  switch (kind) {
+    case SourceNodeKind::cpu:
+      return placement::HostKind::cpu;
+    case SourceNodeKind::gpu:
+      return placement::HostKind::gpu;
+    case SourceNodeKind::dpu:
+      return placement::HostKind::dpu;
+  }
+  return placement::HostKind::cpu;
+}
+
+}  // namespace
 
 HostFacts facts_of_node(const SourceNode& node, placement::HostAllocation allocation) {
-  HostFacts facts{
-      .kind = placement::parse_host_kind(to_string(node.kind)).value_or(placement::HostKind::cpu),
-      .features = node.features,
-      .gpus = {},
-      .allocation = std::move(allocation)};
+  HostFacts facts{.kind = host_kind_of(node.kind),
+                  .features = node.features,
+                  .gpus = {},
+                  .allocation = std::move(allocation)};
   for (const SourceGpu& gpu : node.gpus)
     if (gpu.index < placement::CoreSet::limit)
       facts.gpus.push_back({.index = gpu.index, .model = gpu.type});

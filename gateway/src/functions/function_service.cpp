@@ -64,7 +64,14 @@ std::map<std::string, std::shared_ptr<const FunctionVersion>> FunctionService::r
 void FunctionService::in_turn(const Name& name, Task change) {
   auto& waiting = changes_[name];
   waiting.push_back(std::move(change));
-  if (waiting.size() == 1) waiting.front()();
+  if (waiting.size() == 1) begin_first(waiting);
+}
+
+/// The first keeps its place until it is over. It may be over before it returns, so it is run where
+/// its end does not destroy it.
+void FunctionService::begin_first(std::deque<Task>& waiting) {
+  Task change = std::exchange(waiting.front(), nullptr);
+  change();
 }
 
 void FunctionService::next_change(const Name& name) {
@@ -74,7 +81,7 @@ void FunctionService::next_change(const Name& name) {
     changes_.erase(found);
     return;
   }
-  found->second.front()();
+  begin_first(found->second);
 }
 
 void FunctionService::deploy(DeployRequest request, Deployed done) {

@@ -68,6 +68,7 @@ class FunctionService {
   struct Deploying;
   using Name = std::pair<uid_t, std::string>;
   void in_turn(const Name& name, Task change);
+  static void begin_first(std::deque<Task>& waiting);
   void next_change(const Name& name);
   void begin(const std::shared_ptr<Deploying>& deploy);
   void same_bytes(const std::shared_ptr<Deploying>& deploy, const DeployedVersion& version);
