@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "terminal/duration.h"
 #include "terminal/table.h"
@@ -13,16 +11,8 @@
 namespace orchid::cli {
 namespace {
 
-using Part = std::pair<const char*, Quantiles CallStatistics::*>;
-constexpr std::array<Part, 6> parts{{{"total", &CallStatistics::total},
-                                     {"queue", &CallStatistics::queue},
-                                     {"place", &CallStatistics::place},
-                                     {"compile", &CallStatistics::compile},
-                                     {"link", &CallStatistics::link},
-                                     {"run", &CallStatistics::run}}};
-
 Quantiles quantiles_of_part(const std::vector<CallTiming>& timings,
-                            std::chrono::nanoseconds CallTiming::* part) {
+                            std::chrono::nanoseconds CallTiming::*part) {
   std::vector<std::chrono::nanoseconds> durations;
   durations.reserve(timings.size());
   for (const CallTiming& timing : timings) durations.push_back(timing.*part);
@@ -48,24 +38,31 @@ double CallStatistics::calls_per_second() const {
 
 CallStatistics summarise(const std::vector<CallTiming>& timings, std::size_t failed,
                          std::chrono::nanoseconds elapsed) {
-  return {.succeeded = timings.size(),
-          .failed = failed,
-          .elapsed = elapsed,
-          .total = quantiles_of_part(timings, &CallTiming::total),
-          .queue = quantiles_of_part(timings, &CallTiming::queue),
-          .place = quantiles_of_part(timings, &CallTiming::place),
-          .compile = quantiles_of_part(timings, &CallTiming::compile),
-          .link = quantiles_of_part(timings, &CallTiming::link),
-          .run = quantiles_of_part(timings, &CallTiming::run)};
+  CallStatistics statistics{.succeeded = timings.size(),
+                            .failed = failed,
+                            .elapsed = elapsed,
+                            .total = quantiles_of_part(timings, &CallTiming::total),
+                            .parts = {}};
+  std::ranges::transform(call_parts, statistics.parts.begin(), [&timings](const CallPart& part) {
+    return quantiles_of_part(timings, part.duration);
+  });
+  return statistics;
+}
+
+/// The total first.
+template <typename Visit>
+void visit_parts(const CallStatistics& statistics, Visit visit) {
+  visit("total", statistics.total);
+  for (std::size_t i = 0; i < call_parts.size(); ++i)
+    visit(call_parts[i].name, statistics.parts[i]);
 }
 
 std::string to_table(const CallStatistics& statistics) {
   Table table({"part", "p50", "p99", "max"});
-  for (const auto& [name, part] : parts) {
-    const Quantiles& quantiles = statistics.*part;
+  visit_parts(statistics, [&table](const char* name, const Quantiles& quantiles) {
     table.add({name, format_duration(quantiles.p50), format_duration(quantiles.p99),
                format_duration(quantiles.max)});
-  }
+  });
   return table.text() + fmt::format("{} calls in {}, {:.0f} calls/s, {} failed\n",
                                     statistics.succeeded + statistics.failed,
                                     format_duration(statistics.elapsed),
@@ -78,22 +75,22 @@ std::string to_json(const CallStatistics& statistics) {
       {"failed", statistics.failed},
       {"elapsed_s", static_cast<double>(statistics.elapsed.count()) / 1e9},
       {"calls_per_s", statistics.calls_per_second()}};
-  for (const auto& [name, part] : parts) {
-    const Quantiles& quantiles = statistics.*part;
+  visit_parts(statistics, [&document](const char* name, const Quantiles& quantiles) {
     const auto us = [](std::chrono::nanoseconds duration) {
       return static_cast<double>(duration.count()) / 1e3;
     };
     document[std::string(name) + "_us"] = {
         {"p50", us(quantiles.p50)}, {"p99", us(quantiles.p99)}, {"max", us(quantiles.max)}};
-  }
+  });
   return document.dump();
 }
 
 std::string describe_timing(const CallTiming& timing) {
-  return fmt::format("total {} (queue {}, place {}, compile {}, link {}, run {})",
-                     format_duration(timing.total), format_duration(timing.queue),
-                     format_duration(timing.place), format_duration(timing.compile),
-                     format_duration(timing.link), format_duration(timing.run));
+  std::string text = "total " + format_duration(timing.total);
+  for (const CallPart& part : call_parts)
+    text += fmt::format("{}{} {}", &part == call_parts.begin() ? " (" : ", ", part.name,
+                        format_duration(timing.*part.duration));
+  return text + ")";
 }
 
 }  // namespace orchid::cli

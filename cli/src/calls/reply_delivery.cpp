@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "calls/call_statistics.h"
 #include "calls/typed_call.h"
 #include "foundation/files.h"
 #include "terminal/documents.h"
@@ -14,14 +15,14 @@ double milliseconds(std::chrono::nanoseconds duration) {
   return static_cast<double>(duration.count()) / 1e6;
 }
 
-/// As the gateway describes an invocation; `total` only where this process saw the whole call.
+/// As the gateway describes an invocation; what only this process can see, and the total, where it
+/// saw the whole call.
 Document timings_of(const CallTiming& timing) {
-  Document timings{{"queue", milliseconds(timing.queue)},
-                   {"place", milliseconds(timing.place)},
-                   {"compile", milliseconds(timing.compile)},
-                   {"link", milliseconds(timing.link)},
-                   {"run", milliseconds(timing.run)}};
-  if (timing.total.count() > 0) timings["total"] = milliseconds(timing.total);
+  const bool whole = timing.total.count() > 0;
+  Document timings = Document::object();
+  for (const CallPart& part : call_parts)
+    if (whole || part.told_by_gateway) timings[part.name] = milliseconds(timing.*part.duration);
+  if (whole) timings["total"] = milliseconds(timing.total);
   return timings;
 }
 

@@ -110,6 +110,7 @@ Reply Client::invoke(std::string_view function, std::span<const std::byte> input
                      const InvokeOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   sdk::HttpResponse response = session_->request(invocation_request(function, input, options));
+  const sdk::ExchangeTimes seen = response.times;
   Reply reply;
   if (response.status == 202) {  // it outlived the gateway's patience and goes on
     const milliseconds longest =
@@ -121,7 +122,7 @@ Reply Client::invoke(std::string_view function, std::span<const std::byte> input
     std::string id(response.header("orchid-invocation"));
     reply = sdk::make_reply(std::move(response), std::move(id));
   }
-  reply.timing.total = std::chrono::steady_clock::now() - start;
+  reply.timing = sdk::whole_timing(reply.timing, seen, std::chrono::steady_clock::now() - start);
   return reply;
 }
 

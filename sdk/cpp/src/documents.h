@@ -19,6 +19,10 @@ namespace orchid::sdk {
 
 /// Takes the body as the output.
 [[nodiscard]] Reply make_reply(HttpResponse response, std::string invocation);
+/// The timing of a call that took `total` in one exchange: what this side saw of it, and what the
+/// gateway told of what it did in between. The rest is `wait`, so that the parts add up.
+[[nodiscard]] CallTiming whole_timing(CallTiming told, const ExchangeTimes& seen,
+                                      std::chrono::nanoseconds total);
 
 [[nodiscard]] InvocationLog make_log(const HttpResponse& response);
 

@@ -34,6 +34,21 @@ TEST_CASE("quantiles are by nearest rank") {
   CHECK(quantiles.max == nanoseconds(100));
 }
 
+TEST_CASE("a call's cost is told with all of its parts, which add up to the total") {
+  CallTiming timing;
+  nanoseconds next(1'000);
+  for (const CallPart& part : call_parts) {
+    timing.*part.duration = next;
+    timing.total += next;
+    next *= 2;
+  }
+  CHECK(describe_timing(timing) ==
+        "total 511 µs (connect 1 µs, send 2 µs, queue 4 µs, place 8 µs, compile 16 µs, link 32 µs, "
+        "run 64 µs, wait 128 µs, receive 256 µs)");
+  const std::string table = to_table(summarise({timing}, 0, std::chrono::seconds(1)));
+  for (const CallPart& part : call_parts) CHECK(table.find(part.name) != std::string::npos);
+}
+
 TEST_CASE("statistics count what failed, and the rate is of what went well") {
   CallTiming timing;
   timing.total = milliseconds(2);

@@ -196,6 +196,8 @@ TEST_CASE("a call's document has its output as text, as base64, as a value, or t
   CHECK(text.at("timings_ms").at("queue") == 0.5);
   CHECK(text.at("timings_ms").at("run") == 2);
   CHECK(text.at("timings_ms").at("total") > 0);
+  for (const char* part : {"connect", "send", "wait", "receive"})
+    CHECK(text.at("timings_ms").at(part) >= 0);
   const json bytes = place.document({"invoke", "f", "--in", place.scratch / "bytes"});
   CHECK(bytes.at("output_base64") == "/wA=");
   CHECK_FALSE(bytes.contains("output"));
@@ -216,7 +218,8 @@ TEST_CASE("a kept result's document is that of a call") {
   CHECK(result.at("id") == "i-1");
   CHECK(result.at("output") == "kept");
   CHECK(result.at("timings_ms").at("run") == 2);
-  CHECK_FALSE(result.at("timings_ms").contains("total"));
+  for (const char* part : {"total", "connect", "send", "wait", "receive"})
+    CHECK_FALSE(result.at("timings_ms").contains(part));
   const std::string file = place.scratch / "out";
   CHECK(place.document({"result", "i-1", "--out", file}).at("output_file") == file);
   CHECK(place.read("out") == "kept");

@@ -11,6 +11,7 @@
 namespace orchid {
 namespace {
 
+using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using tests::error_of;
 using tests::FakeAnswer;
@@ -29,6 +30,30 @@ std::string text_of(const std::vector<std::byte>& bytes) {
 }
 
 }  // namespace
+
+TEST_CASE("the parts of a call add up to its total, what its caller alone sees included") {
+  FakeGateway gateway([](const FakeRequest& request) {
+    return FakeAnswer{.body = request.body,
+                      .headers = {"Server-Timing: queue;dur=0.001, run;dur=0.002"}};
+  });
+  Client client({.gateway = gateway.address()});
+  const std::string large(std::size_t{8} << 20, 'x');
+  const auto is_whole = [](const CallTiming& t) {
+    CHECK(t.connect + t.send + t.queue + t.place + t.compile + t.link + t.run + t.wait +
+              t.receive ==
+          t.total);
+  };
+  const CallTiming first = client.invoke("f", large).timing;
+  is_whole(first);
+  CHECK(first.connect.count() > 0);
+  CHECK(first.send.count() > 0);
+  CHECK(first.queue == microseconds(1));
+  CHECK(first.run == microseconds(2));
+  CHECK(first.wait.count() > 0);
+  CHECK(first.receive.count() > 0);
+  is_whole(client.invoke("f", large).timing);  // over the same connection
+  is_whole(client.invoke("f", "").timing);
+}
 
 TEST_CASE("a call sends bytes, options and the token, and brings back bytes, id and timing") {
   FakeGateway gateway([](const FakeRequest& request) {

@@ -65,4 +65,17 @@ TEST_CASE("Server-Timing is read in milliseconds, and what is unknown or damaged
   CHECK(parse_server_timing(";;,,=;dur").run.count() == 0);
 }
 
+TEST_CASE("what neither side names of a call's time was spent waiting for the answer") {
+  const CallTiming told{.queue = microseconds(3), .run = microseconds(40)};
+  const ExchangeTimes seen{
+      .connect = microseconds(5), .send = microseconds(20), .receive = microseconds(10)};
+  const CallTiming timing = whole_timing(told, seen, microseconds(100));
+  CHECK(timing.connect == microseconds(5));
+  CHECK(timing.send == microseconds(20));
+  CHECK(timing.receive == microseconds(10));
+  CHECK(timing.wait == microseconds(22));
+  CHECK(timing.total == microseconds(100));
+  CHECK(whole_timing(told, seen, microseconds(70)).wait.count() == 0);
+}
+
 }  // namespace orchid::sdk

@@ -14,14 +14,19 @@ namespace sdk {
 class Session;
 }
 
-/// Where the time of a call went. A part that did not happen is zero.
+/// Where the time of a call went, in the order in which it passes. A part that did not happen is
+/// zero. The parts of a call through the gateway add up to its total.
 struct CallTiming {
-  std::chrono::nanoseconds queue{0};  // waiting for a free worker
-  std::chrono::nanoseconds place{0};  // getting a lease and a lane
+  std::chrono::nanoseconds connect{0};  // to the gateway; a kept connection costs nothing
+  std::chrono::nanoseconds send{0};     // the request, until its last byte has left
+  std::chrono::nanoseconds queue{0};    // waiting for a free worker
+  std::chrono::nanoseconds place{0};    // getting a lease and a lane
   std::chrono::nanoseconds compile{0};
   std::chrono::nanoseconds link{0};
-  std::chrono::nanoseconds run{0};    // inside the function
-  std::chrono::nanoseconds total{0};  // as this process saw it, the network included
+  std::chrono::nanoseconds run{0};      // inside the function
+  std::chrono::nanoseconds wait{0};     // for the answer's first byte, beside all of these
+  std::chrono::nanoseconds receive{0};  // the answer, from its first byte to its last
+  std::chrono::nanoseconds total{0};    // as this process saw it, the network included
 };
 
 /// The result of a call that went well.

@@ -206,13 +206,21 @@ std::variant<HttpResponse, DoorConnection::Ended> DoorConnection::perform(
   if (has_ended(0)) return Ended{.why = "the door ended the connection"};
   largest_ = 0;
   ++sent_;
+  const auto began = steady_clock::now();
   if (!send(head, body)) return end();
-  auto give_up_spinning = steady_clock::now() + spin;
+  const auto sent = steady_clock::now();
+  auto give_up_spinning = sent + spin;
   bool goes_on = true;
   while (true) {
     const auto response = lane_.receive();
     if (!response) return end();
-    if (*response) return take(**response);
+    if (*response) {
+      const auto answered = steady_clock::now();
+      HttpResponse answer = take(**response);
+      answer.times.send = sent - began;
+      answer.times.receive = steady_clock::now() - answered;
+      return answer;
+    }
     if (!goes_on) break;
     if (steady_clock::now() < give_up_spinning)
       ::sched_yield();

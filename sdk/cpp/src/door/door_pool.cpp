@@ -112,6 +112,7 @@ void DoorPool::forget_idle() {
 HttpResponse DoorPool::perform(const HttpRequest& request) {
   const std::string head = head_of(request, endpoint_);
   const Deadline deadline = std::chrono::steady_clock::now() + request.timeout;
+  const auto began = std::chrono::steady_clock::now();
   Place place(*this, deadline);
   for (int opened = 0;;) {
     std::unique_ptr<DoorConnection> connection = std::move(place.connection);
@@ -119,9 +120,11 @@ HttpResponse DoorPool::perform(const HttpRequest& request) {
       connection = open(deadline);
       ++opened;
     }
+    const auto connected = std::chrono::steady_clock::now();
     auto outcome = connection->perform(head, request.body, deadline);
     if (auto* response = std::get_if<HttpResponse>(&outcome)) {
       place.connection = std::move(connection);
+      response->times.connect = connected - began;
       throw_if_gateway_is_gone(*response);
       return std::move(*response);
     }

@@ -9,6 +9,7 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <memory>
 
@@ -36,9 +37,19 @@ void append(HeaderList& list, const std::string& line) {
   list.reset(longer);
 }
 
+using Time = std::chrono::steady_clock::time_point;
+
+/// What curl's callbacks learn of one exchange.
+struct Exchange {
+  HttpResponse response;
+  curl_off_t body_size = 0;  // of the request
+  Time sent{};               // its last byte; the epoch: not yet
+  Time answered{};           // the first line of the answer
+};
+
 // NOLINTNEXTLINE(readability-non-const-parameter): the signature is curl's
 std::size_t take_body(char* data, std::size_t, std::size_t size, void* user) noexcept {
-  auto& response = *static_cast<HttpResponse*>(user);
+  auto& response = static_cast<Exchange*>(user)->response;
   try {
     const auto* bytes = reinterpret_cast<const std::byte*>(data);
     response.body.insert(response.body.end(), bytes, bytes + size);
@@ -55,11 +66,13 @@ void note_length(HttpResponse& response, std::string_view value) {
 }
 
 std::size_t take_header(char* data, std::size_t, std::size_t size, void* user) noexcept {
-  auto& response = *static_cast<HttpResponse*>(user);
+  auto& exchange = *static_cast<Exchange*>(user);
+  auto& response = exchange.response;
   const std::string_view line(data, size);
   const auto colon = line.find(':');
   if (line.starts_with("HTTP/")) {
     response.headers.clear();  // those before belonged to a 1xx answer
+    exchange.answered = std::chrono::steady_clock::now();
   } else if (colon != std::string_view::npos) {
     try {
       std::string name(line.substr(0, colon));
@@ -76,6 +89,27 @@ std::size_t take_header(char* data, std::size_t, std::size_t size, void* user) n
     }
   }
   return size;
+}
+
+/// Called after whatever curl has sent or received.
+int note_progress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t sent) noexcept {
+  auto& exchange = *static_cast<Exchange*>(user);
+  if (exchange.sent == Time{} && sent >= exchange.body_size)
+    exchange.sent = std::chrono::steady_clock::now();
+  return 0;
+}
+
+/// Of an exchange that began at `began` and is over.
+ExchangeTimes times_of(CURL* curl, const Exchange& exchange, Time began) {
+  curl_off_t before_transfer_us = 0;
+  curl_easy_getinfo(curl, CURLINFO_PRETRANSFER_TIME_T, &before_transfer_us);
+  const Time connected = began + std::chrono::microseconds(before_transfer_us);
+  // Of a request without a body curl does not say when it was sent, and an answer may come before
+  // all of a body was.
+  const Time sent = std::clamp(exchange.sent, connected, std::max(connected, exchange.answered));
+  return {.connect = connected - began,
+          .send = sent - connected,
+          .receive = std::chrono::steady_clock::now() - exchange.answered};
 }
 
 [[noreturn]] void throw_transfer_error(CURLcode code, const char* detail,
@@ -159,7 +193,7 @@ HttpResponse ConnectionPool::perform(const HttpRequest& request) {
   if (!endpoint_.token.empty()) append(headers, "Authorization: Bearer " + endpoint_.token);
   for (const std::string& line : request.headers) append(headers, line);
 
-  HttpResponse response;
+  Exchange exchange{.body_size = static_cast<curl_off_t>(request.body.size())};
   std::array<char, CURL_ERROR_SIZE> detail{};
   const std::string url =
       (socket_path_.empty() ? endpoint_.base_url : "http://orchid") + request.target;
@@ -182,26 +216,30 @@ HttpResponse ConnectionPool::perform(const HttpRequest& request) {
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, detail.data());
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &take_body);
-  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &response);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &exchange);
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, &take_header);
-  curl_easy_setopt(curl, CURLOPT_HEADERDATA, &response);
+  curl_easy_setopt(curl, CURLOPT_HEADERDATA, &exchange);
+  curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &note_progress);
+  curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &exchange);
   if (request.method == "POST" || request.method == "PUT" || request.method == "PATCH") {
     curl_easy_setopt(curl, CURLOPT_POST, 1L);
     curl_easy_setopt(
         curl, CURLOPT_POSTFIELDS,
         request.body.empty() ? "" : reinterpret_cast<const char*>(request.body.data()));
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE,
-                     static_cast<curl_off_t>(request.body.size()));
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, exchange.body_size);
   }
   if (request.method != "GET")
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
 
+  const Time began = std::chrono::steady_clock::now();
   const CURLcode code = curl_easy_perform(curl);
   if (code != CURLE_OK) throw_transfer_error(code, detail.data(), endpoint_);
   long status = 0;
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-  response.status = static_cast<int>(status);
-  return response;
+  exchange.response.status = static_cast<int>(status);
+  exchange.response.times = times_of(curl, exchange, began);
+  return std::move(exchange.response);
 }
 
 }  // namespace orchid::sdk

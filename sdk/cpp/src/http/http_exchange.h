@@ -31,10 +31,18 @@ struct HttpRequest {
   std::chrono::milliseconds timeout{60'000};  // for the whole exchange
 };
 
+/// What of an exchange this side sees; the rest of it was waiting for the answer.
+struct ExchangeTimes {
+  std::chrono::nanoseconds connect{0};
+  std::chrono::nanoseconds send{0};
+  std::chrono::nanoseconds receive{0};
+};
+
 struct HttpResponse {
   int status = 0;
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
   std::vector<std::byte> body;
+  ExchangeTimes times;
   /// Empty when there is no such header. `name` in lower case.
   [[nodiscard]] std::string_view header(std::string_view name) const;
   [[nodiscard]] std::string_view text() const {
