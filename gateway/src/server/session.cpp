@@ -6,6 +6,7 @@
 #include <cstring>
 #include <variant>
 
+#include "foundation/huge_pages.h"
 #include "foundation/log.h"
 #include "foundation/random.h"
 
@@ -240,7 +241,7 @@ void Session::take_body(std::optional<Response> refused) {
     parser_->discard_body(*length);
   } else {
     parser_->accept_body(route_->options.body.value);
-    if (length) request_.body.reserve(*length);
+    if (length) reserve_in_huge_pages(request_.body, *length);
   }
   state_ = State::reading_body;
   arrived_bytes_ = 0;

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <memory>
 
+#include "foundation/huge_pages.h"
 #include "foundation/numbers.h"
 #include "orchid/error.h"
 
@@ -62,7 +63,7 @@ std::size_t take_body(char* data, std::size_t, std::size_t size, void* user) noe
 void note_length(HttpResponse& response, std::string_view value) {
   constexpr std::size_t believable = std::size_t{1} << 30;
   const auto length = leading_number<std::size_t>(value);
-  if (length && *length <= believable) response.body.reserve(*length);
+  if (length && *length <= believable) reserve_in_huge_pages(response.body, *length);
 }
 
 std::size_t take_header(char* data, std::size_t, std::size_t size, void* user) noexcept {
