@@ -2,6 +2,7 @@
 // looks at every core: no core is in two leases, none is leased that is not granted or is another
 // job's, what is taken away had to be, and a request is refused only when there is no room. After
 // each step the library counts itself again.
+#include <algorithm>
 #include <map>
 #include <random>
 #include <set>
