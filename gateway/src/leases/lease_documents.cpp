@@ -252,14 +252,10 @@ class ConstraintQuery {
   }
 
  private:
-  struct Range {
-    std::uint64_t least = 0;
-    std::uint64_t most = 0;
-  };
-  std::optional<std::uint64_t> whole(const char* name, Range range) {
+  std::optional<std::uint64_t> whole(const char* name, NumberRange range) {
     const std::string text = query_parameter(query_, name);
     if (text.empty()) return std::nullopt;
-    auto number = parse_number(text, {name, range.least, range.most});
+    auto number = parse_number_field(name, text, range);
     if (number) return *number;
     note(std::move(number.error().message));
     return std::nullopt;
