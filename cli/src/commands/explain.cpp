@@ -10,8 +10,8 @@
 #include "commands/commands.h"
 #include "foundation/amounts.h"
 #include "foundation/units.h"
-#include "pilots/pilot_logs.h"
-#include "pilots/pilot_place.h"
+#include "pilot/pilot_logs.h"
+#include "supervisor/pilot_owner.h"
 #include "terminal/documents.h"
 #include "terminal/duration.h"
 #include "terminal/table.h"
@@ -59,9 +59,9 @@ std::string decision_text(const json& decision) {
 
 /// Where the gateway is one of this host, and keeps pilots by demand.
 void say_why_no_pilot_comes(Shell& shell) {
-  const auto place = find_pilot_place(shell.gateway);
-  if (!place) return;  // elsewhere: whoever runs it can ask
-  for (const std::string& line : noted_trouble(place->log_folder())) shell.note(line);
+  const auto owner = find_pilot_owner(shell.gateway);
+  if (!owner) return;  // elsewhere: whoever runs it can ask
+  for (const std::string& line : pilot::noted_trouble(owner->log_folder())) shell.note(line);
 }
 
 ExitStatus print_decisions(Shell& shell, const std::string& text) {

@@ -3,39 +3,27 @@
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
-#include <chrono>
 #include <memory>
-#include <set>
-#include <thread>
 
 #include "commands/commands.h"
+#include "commands/pilot_terms.h"
 #include "foundation/amounts.h"
 #include "foundation/numbers.h"
-#include "foundation/units.h"
 #include "pilot/batch_script.h"
-#include "pilot/slurm_commands.h"
-#include "pilot/slurm_words.h"
-#include "pilots/pilot_logs.h"
-#include "pilots/pilot_place.h"
-#include "pilots/pilot_terms.h"
-#include "pilots/submission_gate.h"
+#include "pilot/pilot_logs.h"
+#include "pilot/removal.h"
+#include "pilot/submission.h"
+#include "supervisor/pilot_owner.h"
 #include "terminal/documents.h"
 #include "terminal/duration.h"
-#include "terminal/programs.h"
 #include "terminal/table.h"
 
 namespace orchid::cli {
 namespace {
 
 using pilot::PilotJob;
+using pilot::PilotOwner;
 using pilot::PilotRequest;
-using pilot::SlurmCommands;
-
-constexpr std::chrono::milliseconds look_again{250};
-constexpr std::chrono::seconds others_submit_within{30};
-/// slurmctld looks at new batch jobs every 3 s (batch_sched_delay).
-constexpr std::chrono::seconds until_reasons_are_known{10};
 
 struct StartArguments {
   PilotTerms terms;
@@ -61,8 +49,8 @@ ByteCount memory_of_workers(Shell& shell, std::uint32_t cores) {
   return {limits.value("worker_memory_bytes", std::uint64_t{0}) * cores};
 }
 
-Result<PilotRequest> request_of(const StartArguments& arguments, const PilotPlace& place) {
-  auto request = complete(arguments.terms, place);
+Result<PilotRequest> request_of(const StartArguments& arguments, const PilotOwner& owner) {
+  auto request = complete(arguments.terms, owner);
   if (!request) return request;
   auto time = seconds_of(arguments.time, "--time");
   if (!time) return fail(std::move(time.error()));
@@ -97,84 +85,37 @@ void warn_of_no_priority(Shell& shell, const PilotRequest& request) {
         "a partition or QOS whose jobs are preempted by others, name it");
 }
 
-/// How many more there may be. Errors: `quota`.
-Result<unsigned> room_for_more(const SlurmCommands& slurm, const std::string& job_name,
-                               unsigned most) {
-  const auto jobs = slurm.list(job_name);
-  if (!jobs) return fail(jobs.error());
-  if (jobs->size() < most) return most - static_cast<unsigned>(jobs->size());
-  return fail(ErrorCode::quota,
-              fmt::format("{} pilots of this gateway wait or run, and --max allows {}: stop some "
-                          "with 'orchid pilot stop', or raise --max",
-                          jobs->size(), most));
-}
-
-/// Slurm accepts what it will never start. What it says of one goes for all, which are alike. Where
-/// it does not answer, they wait. Errors: those of `never_starts`, or why they cannot be cancelled.
-Result<void> cancel_what_never_starts(const SlurmCommands& slurm, const std::string& job_name,
-                                      const std::vector<std::uint64_t>& submitted) {
-  const auto give_up = std::chrono::steady_clock::now() + until_reasons_are_known;
-  while (true) {
-    auto jobs = slurm.list(job_name);
-    if (!jobs) return {};
-    std::erase_if(*jobs, [&](const PilotJob& job) {
-      return std::ranges::find(submitted, job.job) == submitted.end();
-    });
-    for (const PilotJob& job : *jobs)
-      if (auto refusal = pilot::never_starts(job)) {
-        if (auto cancelled = slurm.cancel(job_name, submitted); !cancelled) return cancelled;
-        return fail(std::move(*refusal));
-      }
-    if (std::ranges::none_of(*jobs, pilot::reason_is_to_come) ||
-        std::chrono::steady_clock::now() >= give_up)
-      return {};
-    std::this_thread::sleep_for(look_again);
-  }
-}
-
 ExitStatus submit(Shell& shell, const StartArguments& arguments, const PilotRequest& request,
-                  const std::string& script, const SubmissionGate& gate) {
-  const SlurmCommands slurm = slurm_commands();
-  const auto alone = gate.enter(others_submit_within);  // or two could exceed --max together
-  if (!alone) return shell.report(alone.error());
-  const auto room = room_for_more(slurm, request.job_name, arguments.most);
-  if (!room) return shell.report(room.error());
-  if (*room < arguments.count)
-    shell.note(fmt::format("--max {} leaves room for {} more", arguments.most, *room));
-  std::vector<std::uint64_t> submitted;
-  Result<void> trouble;
-  while (trouble && submitted.size() < std::min(*room, arguments.count)) {
-    const auto job = slurm.submit(script);
-    if (job)
-      submitted.push_back(*job);
-    else
-      trouble = fail(job.error());
-  }
-  if (!submitted.empty())
-    if (auto never = cancel_what_never_starts(slurm, request.job_name, submitted); !never)
-      return shell.report(never.error());
+                  std::string script, const PilotOwner& owner) {
+  const auto submitted =
+      pilot::submit_pilots(slurm_commands(), pilot::SubmissionGate(owner.state),
+                           {.job_name = request.job_name,
+                            .script = std::move(script),
+                            .count = arguments.count,
+                            .most = arguments.most,
+                            .say = [&shell](const std::string& line) { shell.note(line); }});
+  if (!submitted) return shell.report(submitted.error());
   Document pilots = Document::array();
-  for (const std::uint64_t job : submitted) {
+  for (const std::uint64_t job : submitted->jobs) {
     pilots.push_back({{"job", job}});
     if (!shell.json) shell.print_line(fmt::format("pilot {}: {}", job, describe(request)));
   }
   if (shell.json && !pilots.empty())
     print_document(shell, {{"pilots", pilots}, {"name", request.job_name}});
-  return trouble ? ExitStatus::ok : shell.report(trouble.error());
+  return submitted->trouble ? ExitStatus::ok : shell.report(submitted->trouble.error());
 }
 
 ExitStatus run_start(Shell& shell, const StartArguments& arguments) {
-  const auto place = place_for_pilots(shell.gateway, arguments.terms.state);
-  if (!place) return shell.report(place.error());
-  auto request = request_of(arguments, *place);
+  const auto owner = owner_for_pilots(shell.gateway, arguments.terms.state);
+  if (!owner) return shell.report(owner.error());
+  auto request = request_of(arguments, *owner);
   if (!request) return shell.report(request.error());
   if (const auto good = pilot::batch_script(*request); !good) return shell.report(good.error());
   if (arguments.memory.empty()) request->memory = memory_of_workers(shell, request->cores);
   const auto script = pilot::batch_script(*request);
   if (!script) return shell.report(script.error());
   warn_of_no_priority(shell, *request);
-  if (!arguments.dry_run)
-    return submit(shell, arguments, *request, *script, SubmissionGate(place->state));
+  if (!arguments.dry_run) return submit(shell, arguments, *request, *script, *owner);
   if (shell.json)
     print_document(shell, {{"script", *script}});
   else
@@ -188,24 +129,18 @@ Document document_of(const PilotJob& job) {
           {"left", job.left},   {"where_or_why", job.reason}};
 }
 
-/// Nothing was ever started here when there is no mark.
-Result<std::vector<PilotJob>> own_pilots(const PilotPlace& place) {
-  if (place.mark.empty()) return std::vector<PilotJob>();
-  return slurm_commands().list(pilot::pilot_job_name(place.mark));
-}
-
-std::string none_of(const PilotPlace& place) {
-  return place.mark.empty() ? "the gateway with its state in " + place.state.string() +
+std::string none_of(const PilotOwner& owner) {
+  return owner.mark.empty() ? "the gateway with its state in " + owner.state.string() +
                                   " has never had a pilot (--state names another one)"
                             : "no pilot of this gateway waits or runs";
 }
 
 ExitStatus run_list(Shell& shell, const std::string& state) {
-  const auto place = find_pilot_place(shell.gateway, state);
-  if (!place) return shell.report(place.error());
-  const auto jobs = own_pilots(*place);
+  const auto owner = find_pilot_owner(shell.gateway, state);
+  if (!owner) return shell.report(owner.error());
+  const auto jobs = pilot::pilots_of(*owner, slurm_commands());
   if (!jobs) return shell.report(jobs.error());
-  const auto trouble = noted_trouble(place->log_folder());
+  const auto trouble = pilot::noted_trouble(owner->log_folder());
   if (shell.json) {
     Document pilots = Document::array();
     for (const PilotJob& job : *jobs) pilots.push_back(document_of(job));
@@ -220,58 +155,11 @@ ExitStatus run_list(Shell& shell, const std::string& state) {
     table.add({std::to_string(job.job), job.state, job.partition, std::to_string(job.nodes),
                std::to_string(job.cpus), job.elapsed, job.left, job.reason});
   if (table.empty())
-    shell.note(none_of(*place) + "; 'orchid pilot start' submits one");
+    shell.note(none_of(*owner) + "; 'orchid pilot start' submits one");
   else
     shell.print(table.text());
   for (const std::string& line : trouble) shell.note(line);
   return ExitStatus::ok;
-}
-
-/// What of `jobs` to stop. Errors: `not_found`: a job that is to be there and is none of this
-/// gateway's pilots.
-Result<std::vector<std::uint64_t>> choose(const std::vector<PilotJob>& jobs,
-                                          const StopArguments& arguments, bool all_are_there) {
-  std::vector<std::uint64_t> own;
-  for (const PilotJob& job : jobs) own.push_back(job.job);
-  if (arguments.all) return own;
-  std::vector<std::uint64_t> chosen = arguments.jobs;
-  const auto is_missing = [&](const std::uint64_t job) {
-    return std::ranges::find(own, job) == own.end();
-  };
-  if (const auto missing = std::ranges::find_if(chosen, is_missing);
-      all_are_there && missing != chosen.end())
-    return fail(ErrorCode::not_found,
-                fmt::format("job {} is not a pilot of this gateway; 'orchid pilot list' shows them",
-                            *missing));
-  std::erase_if(chosen, is_missing);
-  return chosen;
-}
-
-/// Cancels what `arguments` choose until none of it is in the queue; with --all others may have
-/// come meanwhile. Errors: `not_found`, `timed_out`, those of `SlurmCommands`.
-Result<std::set<std::uint64_t>> stop_until_gone(const PilotPlace& place,
-                                                const StopArguments& arguments,
-                                                std::chrono::seconds within) {
-  const std::string name = pilot::pilot_job_name(place.mark);
-  const auto give_up = std::chrono::steady_clock::now() + within;
-  std::set<std::uint64_t> told;
-  for (bool first = true;; first = false) {
-    const auto jobs = own_pilots(place);
-    if (!jobs) return fail(jobs.error());
-    auto left = choose(*jobs, arguments, /*all_are_there=*/first);
-    if (!left) return fail(std::move(left.error()));
-    if (left->empty()) return told;
-    std::vector<std::uint64_t> fresh = *left;
-    std::erase_if(fresh, [&](const std::uint64_t job) { return told.contains(job); });
-    if (const auto cancelled = slurm_commands().cancel(name, fresh); !cancelled)
-      return fail(cancelled.error());
-    told.insert(fresh.begin(), fresh.end());
-    if (std::chrono::steady_clock::now() >= give_up)
-      return fail(ErrorCode::timed_out,
-                  "the pilots have been told to end, and some are still there; 'orchid pilot list' "
-                  "shows them");
-    std::this_thread::sleep_for(look_again);
-  }
 }
 
 ExitStatus run_stop(Shell& shell, const StopArguments& arguments) {
@@ -281,19 +169,16 @@ ExitStatus run_stop(Shell& shell, const StopArguments& arguments) {
   if (!within) return shell.report(within.error());
   const auto pause = seconds_of(arguments.pause, "--pause");
   if (!pause) return shell.report(pause.error());
-  const auto place = find_pilot_place(shell.gateway, arguments.state);
-  if (!place) return shell.report(place.error());
-  if (arguments.all && !place->mark.empty()) {
-    const auto now = std::chrono::system_clock::now();
-    if (const auto begun = SubmissionGate(place->state).pause(now, now + *pause, *within); !begun)
-      return shell.report(begun.error());
-  }
-  const auto stopped = stop_until_gone(*place, arguments, *within);
+  const auto owner = find_pilot_owner(shell.gateway, arguments.state);
+  if (!owner) return shell.report(owner.error());
+  const auto stopped = pilot::remove_pilots(
+      slurm_commands(), *owner,
+      {.jobs = arguments.jobs, .all = arguments.all, .within = *within, .pause = *pause});
   if (!stopped) return shell.report(stopped.error());
   if (shell.json)
     print_document(shell, {{"stopped", *stopped}});
   else if (stopped->empty())
-    shell.note(none_of(*place));
+    shell.note(none_of(*owner));
   else
     shell.print_line(fmt::format("stopped {}", fmt::join(*stopped, ", ")));
   return ExitStatus::ok;

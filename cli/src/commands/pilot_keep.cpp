@@ -1,21 +1,21 @@
 // commands/pilot_keep.cpp: orchid pilot keep: pilots by demand, until it is stopped. A gateway
 // whose configuration says so keeps one running.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 
 #include "commands/commands.h"
+#include "commands/pilot_terms.h"
 #include "foundation/amounts.h"
-#include "foundation/units.h"
-#include "orchid/error.h"
-#include "pilots/ending.h"
-#include "pilots/pilot_keeper.h"
-#include "pilots/pilot_terms.h"
+#include "pilot/ending.h"
+#include "pilot/pilot_keeper.h"
 
 namespace orchid::cli {
 namespace {
 
-constexpr std::chrono::seconds gateway_gone_after{30};
+using pilot::PilotKeeper;
+using pilot::SubmissionGate;
 
 struct KeepArguments {
   PilotTerms terms;
@@ -30,8 +30,9 @@ struct KeepArguments {
   std::int64_t wanted_since = 0;
 };
 
-Result<PilotKeeper::Options> options_of(const KeepArguments& arguments, const PilotPlace& place) {
-  auto request = complete(arguments.terms, place);
+Result<PilotKeeper::Options> options_of(const KeepArguments& arguments,
+                                        const pilot::PilotOwner& owner) {
+  auto request = complete(arguments.terms, owner);
   if (!request) return fail(std::move(request.error()));
   if (request->partition.empty() && request->qos.empty())
     return fail(ErrorCode::bad_request,
@@ -65,18 +66,18 @@ Result<PilotKeeper::Options> options_of(const KeepArguments& arguments, const Pi
 }
 
 ExitStatus run_keep(Shell& shell, const KeepArguments& arguments) {
-  const auto place = place_for_pilots(shell.gateway, arguments.terms.state);
-  if (!place) return shell.report(place.error());
-  auto options = options_of(arguments, *place);
+  const auto owner = owner_for_pilots(shell.gateway, arguments.terms.state);
+  if (!owner) return shell.report(owner.error());
+  auto options = options_of(arguments, *owner);
   if (!options) return shell.report(options.error());
   if (const auto script = pilot::batch_script(options->request); !script)
     return shell.report(script.error());
-  const Ending ending(arguments.while_input_is_open);
+  const pilot::Ending ending(arguments.while_input_is_open);
   Client client = shell.client();
   const pilot::SlurmCommands slurm = slurm_commands();
   // Whoever starts pilots by demand wants some, whatever was wanted before.
   const SubmissionGate gate(
-      place->state,
+      owner->state,
       arguments.wanted_since != 0
           ? SubmissionGate::SystemTime(std::chrono::milliseconds(arguments.wanted_since))
           : std::chrono::system_clock::now());
@@ -87,16 +88,7 @@ ExitStatus run_keep(Shell& shell, const KeepArguments& arguments) {
                       .gate = gate,
                       .clock = clock,
                       .say = [&shell](const std::string& line) { shell.note(line); }});
-  MonotonicTime answered = clock.now();
-  do {
-    try {
-      keeper.look();
-      answered = clock.now();
-    } catch (const Error& error) {
-      // Pilots end by themselves when their gateway is gone.
-      if (clock.now() - answered > gateway_gone_after) throw;
-    }
-  } while (!ending.comes_within(PilotKeeper::look_every));
+  pilot::keep_pilots(keeper, clock, ending);
   return ExitStatus::ok;
 }
 

@@ -1,26 +1,20 @@
 // commands/share.cpp: orchid share: what a Slurm job does not use of its cores, for its owner's
 // functions.
 #include <fmt/format.h>
-#include <unistd.h>
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
-#include <thread>
 
 #include "commands/commands.h"
-#include "pilots/pilot_place.h"
-#include "pilots/pilot_terms.h"
+#include "commands/pilot_terms.h"
 #include "share/batch_job.h"
-#include "share/job_processes.h"
+#include "share/share_report.h"
+#include "share/share_start.h"
 #include "share/slurm_steps.h"
-#include "share/step_command.h"
-#include "shares/detached_step.h"
-#include "shares/share_report.h"
 #include "supervisor/directories.h"
-#include "supervisor/file_lock.h"
+#include "supervisor/pilot_owner.h"
 #include "terminal/documents.h"
 #include "terminal/duration.h"
 #include "terminal/programs.h"
@@ -29,11 +23,10 @@
 namespace orchid::cli {
 namespace {
 
-using share::BatchJob;
+using pilot::PilotOwner;
+using share::NodeShare;
 using share::ShareRequest;
 using share::SlurmSteps;
-
-constexpr std::chrono::milliseconds look_again{100};
 
 struct StartArguments {
   std::string what;
@@ -57,38 +50,24 @@ std::optional<std::string> variable(const std::string& name) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-std::vector<std::string> own_environment() {
-  std::vector<std::string> variables;
-  for (char** each = environ; *each != nullptr; ++each) variables.emplace_back(*each);
-  return variables;
-}
-
-Result<PilotPlace> running_gateway(const std::string& gateway) {
-  auto place = find_pilot_place(gateway);
-  if (!place) return place;
-  if (!place->gateway)
+Result<PilotOwner> running_gateway(const std::string& gateway) {
+  auto owner = find_pilot_owner(gateway);
+  if (!owner) return owner;
+  if (!owner->gateway)
     return fail(ErrorCode::unreachable,
                 "no running Orchid found; start one with 'orchid up --listen IP:PORT' where this "
                 "job's nodes reach it, or in the job itself");
-  return place;
+  return owner;
 }
 
 /// A site's gateway is somebody else's: what this user keeps of it is in a folder of his own.
-Result<PilotPlace> place_of_share(const Shell& shell, bool site) {
+Result<PilotOwner> owner_of_share(const Shell& shell, bool site) {
   if (!site) return running_gateway(shell.gateway);
   auto state = state_directory(real_user_surroundings());
   if (!state) return fail(std::move(state.error()));
-  PilotPlace place;
-  place.state = std::move(*state);
-  return place;
-}
-
-Result<std::filesystem::path> log_of_share(const PilotPlace& place, std::uint64_t job) {
-  const std::filesystem::path folder = place.state / "shares";
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return fail(ErrorCode::system, "making " + folder.string() + ": " + error.message());
-  return folder / fmt::format("{}.log", job);
+  PilotOwner owner;
+  owner.state = std::move(*state);
+  return owner;
 }
 
 /// What is to be shared of which job, checked before anything is asked of anybody.
@@ -106,6 +85,8 @@ Result<ShareRequest> read_request(const StartArguments& arguments) {
     return fail(std::move(possible.error()));
   const auto grace = seconds_of(arguments.gateway_grace, "--gateway-grace");
   if (!grace) return fail(grace.error());
+  auto programs = own_program_directory();
+  if (!programs) return fail(std::move(programs.error()));
   return ShareRequest{.job = std::move(*job),
                       .option = parsed.option,
                       .site = arguments.site,
@@ -113,91 +94,12 @@ Result<ShareRequest> read_request(const StartArguments& arguments) {
                       .for_everybody = arguments.users == "everybody",
                       .gateway = {},
                       .token_file = {},
-                      .programs = {},
-                      .srun = {},
+                      .programs = std::move(*programs),
+                      .srun = folder_of_program("srun") / "srun",
                       .lane_listen = arguments.lane_listen,
                       .host_is_node = arguments.host_identity == "node",
                       .gateway_grace = *grace,
                       .ends_in = std::nullopt};
-}
-
-/// A gateway that only its own host reaches will do for a job that has only this host.
-Result<std::string> address_for(const BatchJob& job, const std::string& wanted,
-                                const PilotPlace& place) {
-  auto address = place.address_for_nodes(wanted);
-  const bool is_here = job.nodes() == 1 && variable("SLURMD_NODENAME").has_value() &&
-                       !place.gateway->socket.empty() && !place.gateway->addresses.empty();
-  if (address || !is_here) return address;
-  return std::string(host_and_port(place.gateway->addresses.front()));
-}
-
-std::chrono::seconds seconds_since_epoch() {
-  return std::chrono::floor<std::chrono::seconds>(
-      std::chrono::system_clock::now().time_since_epoch());
-}
-
-Result<void> complete(ShareRequest& request, const StartArguments& arguments,
-                      const PilotPlace& place, const SlurmSteps& slurm) {
-  if (!request.site) {
-    auto gateway = address_for(request.job, arguments.address, place);
-    if (!gateway) return fail(std::move(gateway.error()));
-    request.gateway = std::move(*gateway);
-    request.token_file = place.gateway->token_file;
-  }
-  auto programs = own_program_directory();
-  if (!programs) return fail(std::move(programs.error()));
-  const auto shares = slurm.shares(request.job.id);
-  if (!shares) return fail(shares.error());
-  if (!shares->empty())
-    return fail(ErrorCode::conflict,
-                fmt::format("job {} is already shared, by its step {}; 'orchid share stop' ends it",
-                            request.job.id, shares->front()));
-  const auto times = slurm.times(request.job.id);
-  if (!times) return fail(times.error());
-  const auto left =
-      share::time_left(*times, seconds_since_epoch(), share::age_of_job(request.job.id));
-  if (left && *left <= 2 * share::end_margin)
-    return fail(ErrorCode::lease_ended,
-                fmt::format("job {} ends in {} s", request.job.id, left->count()));
-  request.programs = std::move(*programs);
-  request.srun = folder_of_program("srun") / "srun";
-  request.ends_in = left;
-  return {};
-}
-
-std::vector<NodeShare> shares_of(Client& client, std::optional<std::uint64_t> job) {
-  const std::string path = job ? fmt::format("/v1/hosts?job={}", *job) : "/v1/hosts";
-  return shares_in(nlohmann::json::parse(client.get(path)), job);
-}
-
-/// Until the executor of each node has joined. Errors: `system`, `timed_out`.
-Result<std::vector<NodeShare>> wait_until_joined(Client& client, const BatchJob& job,
-                                                 DetachedStep& step, std::chrono::seconds within) {
-  const auto give_up = std::chrono::steady_clock::now() + within;
-  while (true) {
-    auto shares = shares_of(client, job.id);
-    std::erase_if(shares, [](const NodeShare& one) { return one.state != "connected"; });
-    if (shares.size() >= job.nodes()) return shares;
-    if (step.ended())
-      return fail(ErrorCode::system, "the share's step ended at once; it said: " + step.said());
-    if (std::chrono::steady_clock::now() >= give_up)
-      return fail(ErrorCode::timed_out,
-                  fmt::format("{} of {} nodes have joined within {} s; the share's step said: {}",
-                              shares.size(), job.nodes(), within.count(), step.said()));
-    std::this_thread::sleep_for(look_again);
-  }
-}
-
-/// A worker that gets no memory is no help; it would be a riddle why nothing is placed there.
-void warn_of_little_memory(Shell& shell, Client& client, const ShareRequest& request) {
-  const auto memory = share::memory_of(request.option, request.job, request.job.most_cpus());
-  const auto limits = Document::parse(client.get("/v1/limits"));
-  const ByteCount worker{limits.value("worker_memory_bytes", std::uint64_t{0})};
-  if (memory && *memory < worker)
-    shell.note(fmt::format(
-        "no function fits into this share: a worker needs {}, and the share has {} of the job's "
-        "memory; give more with mem:SIZE, or start the gateway with a smaller worker_memory",
-        to_string(worker), to_string(*memory)));
 }
 
 Document document_of(const NodeShare& share) {
@@ -231,28 +133,20 @@ ExitStatus run_start(Shell& shell, const StartArguments& arguments) {
   if (!within) return shell.report(within.error());
   auto request = read_request(arguments);
   if (!request) return shell.report(request.error());
-  const auto place = place_of_share(shell, arguments.site);
-  if (!place) return shell.report(place.error());
+  const auto owner = owner_of_share(shell, arguments.site);
+  if (!owner) return shell.report(owner.error());
   const SlurmSteps slurm({.folder = folder_of_program("srun")});
-  const auto log = log_of_share(*place, request->job.id);
-  if (!log) return shell.report(log.error());
-  // The site's plugin and the job's own script may both want it.
-  const auto alone = lock_file(
-      *log, *within,
-      fmt::format("another 'orchid share start' of job {} has not ended", request->job.id));
-  if (!alone) return shell.report(alone.error());
-  if (auto done = complete(*request, arguments, *place, slurm); !done)
-    return shell.report(done.error());
   Client client = shell.client();
-  warn_of_little_memory(shell, client, *request);
-  auto step = DetachedStep::start(share::step_command(*request),
-                                  share::step_environment(own_environment()), *log);
-  if (!step) return shell.report(step.error());
-  const auto shares = wait_until_joined(client, request->job, *step, *within);
-  if (!shares) {
-    if (const auto left = slurm.shares(request->job.id); left) (void)slurm.end(*left);
-    return shell.report(shares.error());
-  }
+  const auto shares =
+      share::start_share({.request = std::move(*request),
+                          .gateway = owner->gateway,
+                          .address = arguments.address,
+                          .state = owner->state,
+                          .within = *within},
+                         {.slurm = slurm,
+                          .get = [&client](const std::string& path) { return client.get(path); },
+                          .say = [&shell](const std::string& line) { shell.note(line); }});
+  if (!shares) return shell.report(shares.error());
   print_shares(shell, *shares);
   return ExitStatus::ok;
 }
@@ -264,7 +158,8 @@ ExitStatus run_status(Shell& shell, std::uint64_t job) {
   else if (const auto own = share::read_batch_job(variable); own)
     wanted = own->id;
   Client client = shell.client();
-  const auto shares = shares_of(client, wanted);
+  const auto shares =
+      share::shares_of([&client](const std::string& path) { return client.get(path); }, wanted);
   if (shares.empty() && !shell.json)
     shell.note(wanted ? fmt::format("job {} is not shared; 'orchid share start' inside it shares "
                                     "the cores that it does not use",
@@ -273,24 +168,6 @@ ExitStatus run_status(Shell& shell, std::uint64_t job) {
   else
     print_shares(shell, shares);
   return ExitStatus::ok;
-}
-
-/// Errors: `timed_out`, those of `SlurmSteps`.
-Result<void> end_steps(const SlurmSteps& slurm, std::uint64_t job,
-                       const std::vector<std::string>& steps, std::chrono::seconds within) {
-  const auto give_up = std::chrono::steady_clock::now() + within;
-  if (auto told = slurm.end(steps); !told) return told;
-  while (true) {
-    const auto left = slurm.shares(job);
-    if (!left) return fail(left.error());
-    if (left->empty()) return {};
-    if (std::chrono::steady_clock::now() >= give_up)
-      return fail(ErrorCode::timed_out,
-                  fmt::format("step {} has been told to end, and is still there; 'scancel {}' ends "
-                              "it by force",
-                              left->front(), left->front()));
-    std::this_thread::sleep_for(look_again);
-  }
 }
 
 ExitStatus run_stop(Shell& shell, const StopArguments& arguments) {
@@ -306,10 +183,8 @@ ExitStatus run_stop(Shell& shell, const StopArguments& arguments) {
     job = own->id;
   }
   const SlurmSteps slurm({.folder = folder_of_program("srun")});
-  const auto steps = slurm.shares(job);
+  const auto steps = share::end_share(slurm, job, *within);
   if (!steps) return shell.report(steps.error());
-  if (const auto ended = end_steps(slurm, job, *steps, *within); !ended)
-    return shell.report(ended.error());
   if (shell.json)
     print_document(shell, {{"stopped", *steps}});
   else if (steps->empty())

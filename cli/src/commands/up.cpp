@@ -7,7 +7,7 @@
 #include "foundation/tcp.h"
 #include "share/batch_job.h"
 #include "share/step_command.h"
-#include "shares/step_surroundings.h"
+#include "share/step_surroundings.h"
 #include "supervisor/directories.h"
 #include "supervisor/supervisor.h"
 #include "supervisor/up_lock.h"
@@ -74,7 +74,7 @@ std::string finding_advice(const fs::path& runtime, const GatewayFile& file) {
 Result<std::vector<std::string>> terms_of_own_job(Shell& shell,
                                                   const UserSurroundings& surroundings) {
   std::vector<std::string> words;
-  const auto own = find_own_job();
+  const auto own = share::find_own_job();
   if (!own) return words;
   const share::SlurmSteps slurm({.folder = folder_of_program("srun")});
   const auto cores = cores_of_job(*own, slurm);
@@ -95,9 +95,9 @@ Result<std::vector<std::string>> terms_of_own_job(Shell& shell,
                " is not known: " + here.error().message);
     return words;
   }
-  const auto memory = share::memory_of({}, *here, cpus_of_job(*own, *cores));
+  const auto memory = share::memory_of({}, *here, share::cpus_of_job(*own, *cores));
   if (!memory) return words;
-  const auto more = memory_arguments(*own, *memory);
+  const auto more = share::memory_arguments(*own, *memory);
   if (!more) return fail(more.error());
   words.insert(words.end(), more->begin(), more->end());
   return words;

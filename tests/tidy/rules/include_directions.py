@@ -22,8 +22,8 @@ MAY_INCLUDE = {
     "executor": ["libs/foundation", "libs/processes", "libs/protocol", "libs/transport", "libs/module", "libs/function_abi", "libs/sandbox"],
     "scheduler-plugin/slurm": ["libs/foundation", "libs/protocol"],
     "scheduler-plugin/pilot": ["libs/foundation", "libs/processes", "libs/protocol", "scheduler-plugin/placement"],
-    "scheduler-plugin/share": ["libs/foundation", "libs/processes", "libs/protocol", "scheduler-plugin/pilot"],
     # Slurm's numbers of cores become the machine's by the machine's topology.
+    "scheduler-plugin/share": ["libs/foundation", "libs/processes", "libs/protocol", "scheduler-plugin/pilot", "executor/topology"],
     "scheduler-plugin/site": ["libs/foundation", "libs/processes", "libs/protocol", "scheduler-plugin/pilot", "scheduler-plugin/share", "executor/topology"],
     "executor/topology": ["libs/foundation"],
     "scheduler-plugin/spank": ["scheduler-plugin/share"],

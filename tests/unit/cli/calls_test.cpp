@@ -7,7 +7,7 @@
 #include "calls/typed_call.h"
 #include "fake_gateway.h"
 #include "foundation/files.h"
-#include "scratch.h"
+#include "scratch_folder.h"
 
 namespace orchid::cli {
 namespace {
@@ -112,7 +112,7 @@ TEST_CASE("arguments go from JSON or .npy to bytes, and the result comes back as
   CHECK(decode_output("f64()", values::encode_all(2.5)).value() == "2.5");
   CHECK_FALSE(decode_output("f64()", {}).has_value());
 
-  const Scratch scratch;
+  const tests::Scratch scratch;
   const std::string file = scratch / "a.npy";
   std::string head = "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }";
   head.append(128 - 10 - 1 - head.size(), ' ').push_back('\n');

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "run_orchid.h"
-#include "scratch.h"
+#include "scratch_folder.h"
 
 namespace orchid::cli {
 namespace {
@@ -82,7 +82,7 @@ TEST_CASE("one function is described, with how its calls ended") {
 TEST_CASE("deploying takes the file's name unless another one is given") {
   FakeGateway gateway(
       [](const FakeRequest&) { return FakeAnswer{.status = 201, .body = function_document}; });
-  const Scratch scratch;
+  const tests::Scratch scratch;
   std::ofstream(scratch / "dot.orc") << "module";
   const Ran deployed = orchid(gateway, {"deploy", scratch / "dot.orc"});
   CHECK(deployed.status == 0);
@@ -101,7 +101,7 @@ TEST_CASE("a call's output goes to the file as it is, and its cost to standard e
     return FakeAnswer{.body = request.body + std::string("\0out", 4),
                       .headers = {"Orchid-Invocation: i-1", "Server-Timing: run;dur=2"}};
   });
-  const Scratch scratch;
+  const tests::Scratch scratch;
   std::ofstream(scratch / "in") << "in ";
   const Ran called = orchid(gateway, {"invoke", "f", "--in", scratch / "in", "--out",
                                       scratch / "out", "--time", "--deadline", "1.5s"});
@@ -198,7 +198,7 @@ TEST_CASE("a followed log is printed once, and what is missing at its end") {
 }
 
 TEST_CASE("the token is that of the gateway which was asked for") {
-  const Scratch scratch;
+  const tests::Scratch scratch;
   std::ofstream(scratch / "token") << "orc_secret\n";
   std::ofstream(scratch / "gateway.json") << json{{"addresses", {"http://127.0.0.1:1"}},
                                                   {"token_file", (scratch / "token").string()},

@@ -11,7 +11,7 @@
 
 #include "foundation/host_addresses.h"
 #include "foundation/unique_fd.h"
-#include "scratch.h"
+#include "scratch_folder.h"
 #include "supervisor/gateway_file.h"
 #include "supervisor/up_lock.h"
 
@@ -54,7 +54,7 @@ TEST_CASE(
 }
 
 TEST_CASE("gateway.json comes back as it was written, readable by its owner only") {
-  const Scratch scratch;
+  const tests::Scratch scratch;
   const GatewayFile file{.addresses = {"http://127.0.0.1:1", "http://[::1]:2"},
                          .door = "ucx://127.0.0.1:3",
                          .socket = "/run/s",
@@ -80,9 +80,9 @@ TEST_CASE("gateway.json comes back as it was written, readable by its owner only
 }
 
 TEST_CASE("what a killed gateway has left does not hide one that runs") {
-  const Scratch killed;
-  const Scratch running;
-  const auto write = [](const Scratch& scratch) {
+  const tests::Scratch killed;
+  const tests::Scratch running;
+  const auto write = [](const tests::Scratch& scratch) {
     REQUIRE(write_gateway_file(scratch.path(), {.addresses = {},
                                                 .socket = scratch / "gateway.sock",
                                                 .token_file = scratch / "token",
@@ -103,7 +103,7 @@ TEST_CASE("what a killed gateway has left does not hide one that runs") {
 }
 
 TEST_CASE("the gateway.json of a gateway lies beside its socket, or names its address") {
-  const Scratch scratch;
+  const tests::Scratch scratch;
   std::filesystem::create_directory(scratch / "orchid");
   const auto write = [](const std::filesystem::path& runtime, const std::string& address) {
     const GatewayFile file{.addresses = {address},
@@ -135,7 +135,7 @@ TEST_CASE("the gateway.json of a gateway lies beside its socket, or names its ad
 TEST_CASE(
     "what a gateway on another host has left in the state directory is found, without what "
     "only that host can use") {
-  const Scratch scratch;
+  const tests::Scratch scratch;
   std::filesystem::create_directories(scratch / "orchid" / "gateway");
   const auto write = [&](const std::string& boot_id) {
     std::ofstream(scratch / "orchid" / "gateway" / "gateway.json")
@@ -164,7 +164,7 @@ TEST_CASE(
 
 TEST_CASE("a gateway.json that another user has written is refused") {
   if (::geteuid() != 0) return;  // only root can be another user
-  const Scratch scratch;
+  const tests::Scratch scratch;
   REQUIRE(write_gateway_file(scratch.path(), {.addresses = {"http://127.0.0.1:1"}}).has_value());
   REQUIRE(::chown((scratch / "gateway.json").c_str(), 12345, 12345) == 0);
   const auto file = find_gateway_file({scratch.path()});
@@ -173,7 +173,7 @@ TEST_CASE("a gateway.json that another user has written is refused") {
 }
 
 TEST_CASE("a damaged gateway.json is told, not passed over") {
-  const Scratch scratch;
+  const tests::Scratch scratch;
   for (const char* text : {"", "{", "[]", R"({"addresses":7})"}) {
     CAPTURE(text);
     std::ofstream(scratch / "gateway.json") << text;
@@ -184,7 +184,7 @@ TEST_CASE("a damaged gateway.json is told, not passed over") {
 }
 
 TEST_CASE("one runtime directory has one owner at a time") {
-  const Scratch scratch;
+  const tests::Scratch scratch;
   auto first = try_lock_runtime(scratch.path());
   REQUIRE(first.has_value());
   REQUIRE(first->has_value());

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "doctor/examination.h"
-#include "scratch.h"
+#include "scratch_folder.h"
 #include "supervisor/gateway_file.h"
 
 namespace orchid::cli {
@@ -197,7 +197,7 @@ TEST_CASE("of an Orchid that runs its own folders are examined, wherever they ar
 }
 
 TEST_CASE("the folders of the gateway that clients reach are those that its gateway.json names") {
-  const Scratch scratch;
+  const tests::Scratch scratch;
   const GatewayFile file{.addresses = {"http://127.0.0.1:1"},
                          .socket = scratch / "gateway.sock",
                          .token_file = scratch / "token",

@@ -10,7 +10,7 @@
 #include "commands/commands.h"
 #include "orchid/values.h"
 #include "run_orchid.h"
-#include "scratch.h"
+#include "scratch_folder.h"
 
 namespace orchid::cli {
 namespace {
@@ -96,7 +96,7 @@ struct Place {
     CHECK(ran.err.empty());
     return json::parse(ran.out);
   }
-  Scratch scratch;
+  tests::Scratch scratch;
   FakeGateway gateway;
 };
 

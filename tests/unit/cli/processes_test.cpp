@@ -4,7 +4,7 @@
 
 #include "fake_gateway.h"
 #include "processes/child_process.h"
-#include "scratch.h"
+#include "scratch_folder.h"
 #include "supervisor/health_probe.h"
 #include "supervisor/notify_socket.h"
 
@@ -44,7 +44,7 @@ TEST_CASE("signs of life are read line by line") {
 TEST_CASE(
     "a notification comes with its sender as the kernel knows it, also where the path is too "
     "long") {
-  const Scratch scratch;
+  const tests::Scratch scratch;
   const auto deep = scratch / std::string(120, 'd');
   std::filesystem::create_directory(deep);
   for (const auto& directory : {scratch.path(), deep}) {
@@ -65,7 +65,7 @@ TEST_CASE(
 }
 
 TEST_CASE("the probe hears a gateway that answers, asks again, and hears nothing from others") {
-  const Scratch scratch;
+  const tests::Scratch scratch;
   MonotonicTime now{};
   HealthProbe probe(scratch / "gateway.sock");
   CHECK_FALSE(probe.turn(now));  // nobody is there

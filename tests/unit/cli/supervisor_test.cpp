@@ -10,7 +10,7 @@
 #include <iterator>
 #include <thread>
 
-#include "scratch.h"
+#include "scratch_folder.h"
 
 namespace orchid::cli {
 namespace {
@@ -97,7 +97,7 @@ class Stage {
     if (!ended) tell(ended.error().message);
     return ended ? 0 : 1;
   }
-  Scratch scratch_;
+  tests::Scratch scratch_;
 };
 
 bool contains(const std::string& text, const std::string& part) {

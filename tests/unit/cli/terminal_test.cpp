@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "foundation/files.h"
-#include "scratch.h"
+#include "scratch_folder.h"
 #include "terminal/duration.h"
 #include "terminal/programs.h"
 #include "terminal/shell.h"
@@ -49,7 +49,7 @@ TEST_CASE("failures are one line for people, or one JSON object") {
 }
 
 TEST_CASE("an output file is replaced as a whole, and a device is written to") {
-  const Scratch scratch;
+  const tests::Scratch scratch;
   const std::string file = scratch / "out";
   std::ofstream(file) << "a much longer old content";
   REQUIRE(write_output_file(file, as_bytes("new")).has_value());
