@@ -82,6 +82,7 @@ class Gateway::Objects {
   void build_units();
   [[nodiscard]] std::vector<MakeRoutes> all_routes();
   [[nodiscard]] ControlStatus control_status();
+  void add_metrics(MetricsText& text);
   void build_listeners(std::vector<ListeningSocket> sockets);
   void restore_invocations(std::vector<InvocationRecord> unfinished, const KeptVersions& kept);
   void run_control();
@@ -199,12 +200,14 @@ void Gateway::Objects::build_units() {
 }
 
 ControlStatus Gateway::Objects::control_status() {
-  return {.inspector_up = inspector_.is_up(),
-          .executors_connected = broker_.hosts().connected(),
-          .inspector_restarts = inspector_.restarts(),
-          .async_queued = async_->queued_count(),
-          .async_running = async_->running_count(),
-          .more_metrics = clusters_metrics(clusters_.states(), clock_.now())};
+  return {.inspector_up = inspector_.is_up(), .executors_connected = broker_.hosts().connected()};
+}
+
+/// What each folder's object on the control thread has.
+void Gateway::Objects::add_metrics(MetricsText& text) {
+  inspector_.add_metrics(text);
+  async_->add_metrics(text);
+  orchid::gateway::add_metrics(text, clusters_.states(), clock_.now());
 }
 
 /// What each folder answers. The busiest first: routes are looked at in order.
@@ -227,17 +230,18 @@ std::vector<MakeRoutes> Gateway::Objects::all_routes() {
       make_routes<PlacementRoutes>(broker_loop_),
       make_routes<HostRoutes>(host_reports_),
       [this, defaults](const HttpThreadPort& thread) {
-        return std::make_unique<SystemRoutes>(
-            SystemRoutes::Parts{.control_status = [this] { return control_status(); },
-                                .table = table_,
-                                .metrics = metrics_,
-                                .clock = clock_,
-                                .started = started_,
-                                .here = thread.here,
-                                .control = control_,
-                                .defaults = defaults,
-                                .queued_limit = config_.queued,
-                                .worker_memory = config_.worker_memory});
+        return std::make_unique<SystemRoutes>(SystemRoutes::Parts{
+            .control_status = [this] { return control_status(); },
+            .add_control_metrics = [this](MetricsText& text) { add_metrics(text); },
+            .table = table_,
+            .metrics = metrics_,
+            .clock = clock_,
+            .started = started_,
+            .here = thread.here,
+            .control = control_,
+            .defaults = defaults,
+            .queued_limit = config_.queued,
+            .worker_memory = config_.worker_memory});
       },
       make_routes<ExecutorRoutes>(executors_.gate()),
   };

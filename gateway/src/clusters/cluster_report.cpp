@@ -1,10 +1,7 @@
 #include "clusters/cluster_report.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -94,22 +91,7 @@ Json node_json_with_forecast(const ClusterState& state, const SourceNode& node, 
 
 constexpr std::size_t nodes_in_a_part = 250;
 
-/// A label's value: no quotes, backslashes or ends of lines.
-std::string label(std::string text) {
-  std::erase_if(text, [](char c) { return c == '"' || c == '\\' || c == '\n'; });
-  return text;
-}
-
 using ValueOf = std::function<double(const ClusterState&)>;
-
-void render(std::string& out, const std::vector<const ClusterState*>& clusters,
-            std::string_view name, std::string_view type, std::string_view help,
-            const ValueOf& value) {
-  fmt::format_to(std::back_inserter(out), "# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
-  for (const ClusterState* cluster : clusters)
-    fmt::format_to(std::back_inserter(out), "{}{{source=\"{}\",cluster=\"{}\"}} {:g}\n", name,
-                   label(cluster->source), label(cluster->hello.cluster), value(*cluster));
-}
 
 double counter_of(const ClusterState& state, const char* name) {
   const auto found = state.report.counters.find(name);
@@ -152,36 +134,41 @@ bool ClustersReport::go_on(MonotonicTime now) {
 
 Json ClustersReport::take() { return std::move(made_->list); }
 
-std::string clusters_metrics(const std::vector<const ClusterState*>& clusters, MonotonicTime now) {
-  std::string out;
-  if (clusters.empty()) return out;
-  render(out, clusters, "orchid_source_current", "gauge",
-         "1 while the batch system answers the capacity source.",
-         [](const ClusterState& s) { return s.running && s.report.is_current ? 1 : 0; });
-  render(out, clusters, "orchid_source_age_seconds", "gauge",
-         "Time since the batch system last answered.",
-         [now](const ClusterState& s) { return static_cast<double>(age_ms(s, now)) / 1000; });
-  render(out, clusters, "orchid_source_starts_total", "counter",
-         "How often the source's process was started.",
-         [](const ClusterState& s) { return static_cast<double>(s.starts); });
-  render(out, clusters, "orchid_source_requests_total", "counter",
-         "Requests to the batch system since the source's process started.",
-         [](const ClusterState& s) { return counter_of(s, "requests"); });
-  render(out, clusters, "orchid_source_requests_last_minute", "gauge",
-         "Requests to the batch system in the last minute.",
-         [](const ClusterState& s) { return counter_of(s, "requests_last_minute"); });
-  render(out, clusters, "orchid_source_requests_per_minute_limit", "gauge",
-         "The most requests to the batch system in a minute.",
-         [](const ClusterState& s) { return static_cast<double>(s.hello.requests_per_minute); });
-  render(out, clusters, "orchid_source_nodes", "gauge", "Nodes that the source has reported.",
-         [](const ClusterState& s) { return static_cast<double>(s.inventory.nodes().size()); });
-  render(out, clusters, "orchid_source_cores_free", "gauge", "Cores that no batch job has.",
-         [](const ClusterState& s) {
-           double cores = 0;
-           for (const auto& [name, node] : s.inventory.nodes()) cores += node.cores_free;
-           return cores;
-         });
-  return out;
+void add_metrics(MetricsText& text, const std::vector<const ClusterState*>& clusters,
+                 MonotonicTime now) {
+  if (clusters.empty()) return;
+  const auto add = [&](MetricKind kind, std::string_view name, std::string_view help,
+                       const ValueOf& value) {
+    text.describe(kind, name, help);
+    for (const ClusterState* cluster : clusters)
+      text.sample(value(*cluster),
+                  {{"source", cluster->source}, {"cluster", cluster->hello.cluster}});
+  };
+  add(MetricKind::gauge, "orchid_source_current",
+      "1 while the batch system answers the capacity source.",
+      [](const ClusterState& s) { return s.running && s.report.is_current ? 1 : 0; });
+  add(MetricKind::gauge, "orchid_source_age_seconds", "Time since the batch system last answered.",
+      [now](const ClusterState& s) { return static_cast<double>(age_ms(s, now)) / 1000; });
+  add(MetricKind::counter, "orchid_source_starts_total",
+      "How often the source's process was started.",
+      [](const ClusterState& s) { return static_cast<double>(s.starts); });
+  add(MetricKind::counter, "orchid_source_requests_total",
+      "Requests to the batch system since the source's process started.",
+      [](const ClusterState& s) { return counter_of(s, "requests"); });
+  add(MetricKind::gauge, "orchid_source_requests_last_minute",
+      "Requests to the batch system in the last minute.",
+      [](const ClusterState& s) { return counter_of(s, "requests_last_minute"); });
+  add(MetricKind::gauge, "orchid_source_requests_per_minute_limit",
+      "The most requests to the batch system in a minute.",
+      [](const ClusterState& s) { return static_cast<double>(s.hello.requests_per_minute); });
+  add(MetricKind::gauge, "orchid_source_nodes", "Nodes that the source has reported.",
+      [](const ClusterState& s) { return static_cast<double>(s.inventory.nodes().size()); });
+  add(MetricKind::gauge, "orchid_source_cores_free", "Cores that no batch job has.",
+      [](const ClusterState& s) {
+        double cores = 0;
+        for (const auto& [name, node] : s.inventory.nodes()) cores += node.cores_free;
+        return cores;
+      });
 }
 
 }  // namespace orchid::gateway

@@ -29,6 +29,11 @@ void Inspector::start() {
   tick();
 }
 
+void Inspector::add_metrics(MetricsText& text) const {
+  text.counter("orchid_inspector_restarts_total", "How often the module inspector was restarted.",
+               restarts_);
+}
+
 void Inspector::stop() {
   stopped_ = true;
   timer_.cancel();

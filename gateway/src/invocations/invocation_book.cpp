@@ -149,4 +149,11 @@ const BookedInvocation* InvocationBook::find(uid_t tenant, const std::string& id
   return &found->second;
 }
 
+void InvocationBook::add_metrics(MetricsText& text) const {
+  text.gauge("orchid_async_invocations_queued", "Asynchronous invocations that wait for a worker.",
+             queued_count());
+  text.gauge("orchid_async_invocations_running", "Asynchronous invocations under way.",
+             running_count());
+}
+
 }  // namespace orchid::gateway

@@ -63,16 +63,25 @@ void SystemRoutes::ready(const Reply& reply) {
 }
 
 void SystemRoutes::metrics(const Reply& reply) {
-  ask_control([this, reply](const ControlStatus& status) {
-    const GaugeValues gauges{.functions = parts_.table.current()->function_count(),
-                             .async_queued = status.async_queued,
-                             .async_running = status.async_running,
-                             .inspector_restarts = status.inspector_restarts,
-                             .uptime = std::chrono::duration_cast<std::chrono::seconds>(
-                                 parts_.clock.now() - parts_.started)};
-    reply.send(plain("text/plain; version=0.0.4; charset=utf-8",
-                     prometheus_text(parts_.metrics, gauges) + status.more_metrics));
+  parts_.control([this, reply, add = parts_.add_control_metrics, here = parts_.here] {
+    MetricsText control;
+    add(control);
+    here([this, reply, text = std::move(control)]() mutable {
+      add_own_metrics(text);
+      add_metrics(text, parts_.metrics);
+      reply.send(plain("text/plain; version=0.0.4; charset=utf-8", text.take()));
+    });
   });
+}
+
+void SystemRoutes::add_own_metrics(MetricsText& text) const {
+  text.describe(MetricKind::gauge, "orchid_build_info", "The version that runs.");
+  text.sample(std::uint64_t{1}, {{"version", ORCHID_VERSION}});
+  const auto uptime =
+      std::chrono::duration_cast<std::chrono::seconds>(parts_.clock.now() - parts_.started);
+  text.gauge("orchid_uptime_seconds", "Time since the gateway started.",
+             static_cast<std::uint64_t>(uptime.count()));
+  text.gauge("orchid_functions", "Deployed functions.", parts_.table.current()->function_count());
 }
 
 void SystemRoutes::limits(const Reply& reply) {

@@ -439,7 +439,9 @@ TEST_CASE("the report counts a forecast from now, and leaves out what is past") 
   CHECK(json[0]["nodes"][0]["free_cores"] == "0-3");
   state.running = false;
   CHECK(clusters_json({&state}, later)[0]["state"] == "down");
-  const std::string metrics = clusters_metrics({&state}, later);
+  MetricsText text;
+  add_metrics(text, {&state}, later);
+  const std::string metrics = text.take();
   CHECK(metrics.find("orchid_source_requests_total{source=\"slurm\",cluster=\"fern\"} 12\n") !=
         std::string::npos);
   CHECK(metrics.find("orchid_source_current{source=\"slurm\",cluster=\"fern\"} 0\n") !=
@@ -448,7 +450,9 @@ TEST_CASE("the report counts a forecast from now, and leaves out what is past") 
         std::string::npos);
   CHECK(metrics.find("orchid_source_cores_free{source=\"slurm\",cluster=\"fern\"} 6\n") !=
         std::string::npos);
-  CHECK(clusters_metrics({}, later).empty());
+  MetricsText none;
+  add_metrics(none, {}, later);
+  CHECK(none.take().empty());
 }
 
 TEST_CASE("a forecast goes on while reports say that nothing has changed") {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "clusters/source_conversation.h"
+#include "foundation/metrics_text.h"
 
 namespace orchid::gateway {
 
@@ -34,8 +35,8 @@ class ClustersReport {
   std::unique_ptr<Made> made_;
 };
 
-/// Prometheus text; empty without sources.
-[[nodiscard]] std::string clusters_metrics(const std::vector<const ClusterState*>& clusters,
-                                           MonotonicTime now);
+/// What /metrics says of the sources; nothing without any.
+void add_metrics(MetricsText& text, const std::vector<const ClusterState*>& clusters,
+                 MonotonicTime now);
 
 }  // namespace orchid::gateway

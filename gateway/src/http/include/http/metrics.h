@@ -1,12 +1,12 @@
-// http/metrics.h: counters of the HTTP threads, and their Prometheus text.
+// http/metrics.h: counters of the HTTP threads, and what /metrics says of them.
 #pragma once
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <span>
-#include <string>
 
+#include "foundation/metrics_text.h"
 #include "protocol/outcome.h"
 
 namespace orchid::gateway {
@@ -45,16 +45,7 @@ struct ThreadMetrics {
   void observe_response(unsigned status) { responses[status < 600 ? status : 500].add(); }
 };
 
-/// What other threads know at the moment.
-struct GaugeValues {
-  std::size_t functions = 0;
-  std::size_t async_queued = 0;
-  std::size_t async_running = 0;
-  std::uint64_t inspector_restarts = 0;
-  std::chrono::seconds uptime{0};
-};
-
-[[nodiscard]] std::string prometheus_text(std::span<const ThreadMetrics* const> threads,
-                                          const GaugeValues& gauges);
+/// Of all HTTP threads together.
+void add_metrics(MetricsText& text, std::span<const ThreadMetrics* const> threads);
 
 }  // namespace orchid::gateway

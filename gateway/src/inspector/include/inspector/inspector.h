@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "foundation/clock.h"
+#include "foundation/metrics_text.h"
 #include "foundation/owner_thread.h"
 #include "foundation/unique_fd.h"
 #include "functions/module_inspector.h"
@@ -41,7 +42,7 @@ class Inspector final : public ModuleInspector {
   void stop();
   void inspect(std::shared_ptr<const UniqueFd> module, Done done) override;
   [[nodiscard]] bool is_up() const override { return server_.has_value() && ends_.ends() == 0; }
-  [[nodiscard]] std::uint64_t restarts() const { return restarts_; }
+  void add_metrics(MetricsText& text) const;
 
  private:
   struct Request {

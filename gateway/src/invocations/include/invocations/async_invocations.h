@@ -90,6 +90,7 @@ class AsyncInvocations {
   void stop() { stopped_ = true; }
   [[nodiscard]] std::size_t queued_count() const { return book_.queued_count(); }
   [[nodiscard]] std::size_t running_count() const { return book_.running_count(); }
+  void add_metrics(MetricsText& text) const { book_.add_metrics(text); }
 
  private:
   struct Waiter {

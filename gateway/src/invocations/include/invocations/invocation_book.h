@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "calls/call.h"
+#include "foundation/metrics_text.h"
 #include "store/records.h"
 
 namespace orchid::gateway {
@@ -83,6 +84,7 @@ class InvocationBook {
   [[nodiscard]] const BookedInvocation* find(uid_t tenant, const std::string& id) const;
   [[nodiscard]] std::size_t queued_count() const { return queue_.size() + held_.size(); }
   [[nodiscard]] std::size_t running_count() const { return invocations_.size() - queued_count(); }
+  void add_metrics(MetricsText& text) const;
 
  private:
   void enter_queue(BookedInvocation& invocation);

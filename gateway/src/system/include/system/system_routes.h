@@ -16,21 +16,18 @@
 
 namespace orchid::gateway {
 
-/// Of the control thread, for /readyz and /metrics.
+/// Of the control thread, for /readyz.
 struct ControlStatus {
   bool inspector_up = false;
   std::size_t executors_connected = 0;
-  std::uint64_t inspector_restarts = 0;
-  std::size_t async_queued = 0;
-  std::size_t async_running = 0;
-  std::string more_metrics;  // Prometheus text of the control thread's own
 };
 
 /// Owned by its HTTP thread; outlives its router.
 class SystemRoutes final : public Routes {
  public:
   struct Parts {
-    std::function<ControlStatus()> control_status;  // on the control thread
+    std::function<ControlStatus()> control_status;          // on the control thread
+    std::function<void(MetricsText&)> add_control_metrics;  // on the control thread, of its objects
     Published<FunctionTable>& table;
     const std::vector<const ThreadMetrics*>&
         metrics;  // of all HTTP threads; constant once they run
@@ -48,6 +45,7 @@ class SystemRoutes final : public Routes {
  private:
   void ready(const Reply& reply);
   void metrics(const Reply& reply);
+  void add_own_metrics(MetricsText& text) const;
   void limits(const Reply& reply);
   void ask_control(std::function<void(ControlStatus)> done);
 
