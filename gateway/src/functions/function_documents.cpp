@@ -3,16 +3,13 @@
 #include <nlohmann/json.hpp>
 #include <ranges>
 
+#include "http/json_text.h"
 #include "http/timestamp.h"
 
 namespace orchid::gateway {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string to_text(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
 
 /// Null: no call has given an output yet.
 Json describe_tier(CallCounts::Tier tier) {
@@ -77,25 +74,25 @@ Json describe_function(const Function& function, const DeployedVersion& version)
 }  // namespace
 
 std::string version_json(const DeployedVersion& version) {
-  return to_text(describe_version(version));
+  return json_text(describe_version(version));
 }
 
 std::string function_json(const Function& function, const DeployedVersion& version) {
-  return to_text(describe_function(function, version));
+  return json_text(describe_function(function, version));
 }
 
 std::string function_list_json(const std::vector<const Function*>& functions) {
   Json list = Json::array();
   for (const Function* function : functions)
     list.push_back(describe_function(*function, function->newest()));
-  return to_text({{"functions", list}});
+  return json_text({{"functions", list}});
 }
 
 std::string version_list_json(const Function& function) {
   Json list = Json::array();
   for (const auto& version : std::views::reverse(function.versions))
     list.push_back(describe_version(version));
-  return to_text({{"versions", list}});
+  return json_text({{"versions", list}});
 }
 
 }  // namespace orchid::gateway

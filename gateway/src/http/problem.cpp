@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "http/json_text.h"
+
 namespace orchid::gateway {
 namespace {
 
@@ -149,8 +151,7 @@ std::string to_json(const Problem& problem) {
   if (!problem.node.empty()) json["node"] = problem.node;
   if (problem.attempt) json["attempt"] = *problem.attempt;
   if (problem.retryable) json["retryable"] = *problem.retryable;
-  // A function's message may be anything; what is not UTF-8 is replaced.
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 Response to_response(const Problem& problem) {

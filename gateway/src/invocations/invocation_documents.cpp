@@ -5,16 +5,13 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "http/json_text.h"
 #include "http/timestamp.h"
 
 namespace orchid::gateway {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string to_text(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
 
 double in_milliseconds(std::chrono::nanoseconds time) {
   return static_cast<double>(time.count()) / 1e6;
@@ -66,13 +63,13 @@ std::string_view state_name(StoredState state) {
 }
 
 std::string invocation_json(const InvocationView& view) {
-  return to_text(describe_invocation(view));
+  return json_text(describe_invocation(view));
 }
 
 std::string invocation_list_json(const std::vector<InvocationView>& views) {
   Json list = Json::array();
   for (const InvocationView& view : views) list.push_back(describe_invocation(view));
-  return to_text({{"invocations", list}});
+  return json_text({{"invocations", list}});
 }
 
 std::string server_timing(const CallTimings& t) {

@@ -5,14 +5,12 @@
 namespace orchid::gateway {
 namespace {
 
-using Json = nlohmann::json;
-
 /// Of one row. Its constraints are written also where anything will do, but for how long its
 /// workers have to last, which is told beside them, and a bound on power, which demand does not
 /// have.
 class ConstraintWriter {
  public:
-  explicit ConstraintWriter(Json& row) : row_(row) {}
+  explicit ConstraintWriter(nlohmann::json& row) : row_(row) {}
   void operator()(const char* name, const std::string& text) { row_["constraints"][name] = text; }
   void operator()(const char* name, const std::vector<std::string>& names) {
     row_["constraints"][name] = names;
@@ -24,7 +22,7 @@ class ConstraintWriter {
   void operator()(const char*, std::optional<double>) {}
 
  private:
-  Json& row_;
+  nlohmann::json& row_;
 };
 
 }  // namespace
@@ -39,13 +37,13 @@ nlohmann::ordered_json shapes_json(const std::vector<placement::WorkerShape>& sh
   return list;
 }
 
-Json demand_json(const std::vector<placement::WorkerDemand>& demand) {
+nlohmann::json demand_json(const std::vector<placement::WorkerDemand>& demand) {
   std::uint64_t cores = 0;
-  Json wanted = Json::array();
+  nlohmann::json wanted = nlohmann::json::array();
   for (const placement::WorkerDemand& one : demand) {
     cores += std::uint64_t{one.workers} * one.worker.alternatives.front().cores;
-    Json row{{"workers", one.workers},
-             {"alternatives", Json(shapes_json(one.worker.alternatives))}};
+    nlohmann::json row{{"workers", one.workers},
+                       {"alternatives", nlohmann::json(shapes_json(one.worker.alternatives))}};
     placement::visit_constraints(one.worker, ConstraintWriter(row));
     wanted.push_back(std::move(row));
   }

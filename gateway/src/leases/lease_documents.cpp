@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "http/json_text.h"
 #include "http/request.h"
 #include "http/request_options.h"
 #include "leases/demand_report.h"
@@ -196,10 +197,6 @@ Json view(const ClientLeaseView& lease, Secrets secrets) {
           {"workers", std::move(workers)}};
 }
 
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 /// The first fault in it is kept in the document.
 class ConstraintReader {
  public:
@@ -252,10 +249,14 @@ class ConstraintQuery {
   }
 
  private:
-  std::optional<std::uint64_t> whole(const char* name, NumberRange range) {
+  struct Range {
+    std::uint64_t least = 0;
+    std::uint64_t most = 0;
+  };
+  std::optional<std::uint64_t> whole(const char* name, Range range) {
     const std::string text = query_parameter(query_, name);
     if (text.empty()) return std::nullopt;
-    auto number = parse_number_field(name, text, range);
+    auto number = parse_number_field(name, text, {.least = range.least, .most = range.most});
     if (number) return *number;
     note(std::move(number.error().message));
     return std::nullopt;
@@ -332,13 +333,13 @@ Result<ClientLeaseRenewal> parse_lease_renewal(std::span<const std::byte> body) 
 }
 
 std::string lease_json(const ClientLeaseView& lease, Secrets secrets) {
-  return dump(view(lease, secrets));
+  return json_text(view(lease, secrets));
 }
 
 std::string lease_list_json(const std::vector<ClientLeaseView>& leases) {
   Json list = Json::array();
   for (const ClientLeaseView& lease : leases) list.push_back(view(lease, Secrets::hidden));
-  return dump({{"leases", std::move(list)}});
+  return json_text({{"leases", std::move(list)}});
 }
 
 }  // namespace orchid::gateway

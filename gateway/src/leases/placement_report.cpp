@@ -1,5 +1,7 @@
 #include "leases/placement_report.h"
 
+#include "http/json_text.h"
+
 #include <nlohmann/json.hpp>
 
 namespace orchid::gateway {
@@ -43,17 +45,13 @@ Json explanation_json(const placement::Explanation& explanation, MonotonicTime n
   return json;
 }
 
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 }  // namespace
 
 std::string explanations_json(const std::vector<placement::Explanation>& explanations,
                               MonotonicTime now) {
   Json list = Json::array();
   for (const placement::Explanation& one : explanations) list.push_back(explanation_json(one, now));
-  return dump({{"decisions", std::move(list)}});
+  return json_text({{"decisions", std::move(list)}});
 }
 
 std::string findings_json(const std::vector<placement::HostReason>& findings) {
@@ -64,7 +62,7 @@ std::string findings_json(const std::vector<placement::HostReason>& findings) {
                     {"fits", finding.reason == placement::Reason::fits},
                     {"reason", to_string(finding.reason)},
                     {"text", to_string(finding)}});
-  return dump({{"hosts", std::move(list)}});
+  return json_text({{"hosts", std::move(list)}});
 }
 
 }  // namespace orchid::gateway

@@ -9,11 +9,7 @@
 #include "leases/placement_report.h"
 
 namespace orchid::gateway {
-namespace {
-
-Response refuse(const Failure& failure) { return to_response(problem_of(failure)); }
-
-}  // namespace
+namespace {}  // namespace
 
 void PlacementRoutes::add_to(Router& router) {
   router.add(Method::get, "/v1/leases/{}/placement", {},
@@ -36,13 +32,14 @@ void PlacementRoutes::explain(Request& request, const Reply& reply) {
       },
       parts_.here,
       [reply](Result<std::string> text) {
-        reply.send(text ? json_response(200, std::move(*text)) : refuse(text.error()));
+        reply.send(text ? json_response(200, std::move(*text))
+                        : to_response(problem_of(text.error())));
       });
 }
 
 void PlacementRoutes::consider(Request& request, const Reply& reply) {
   auto wanted = parse_placement_query(request.query);
-  if (!wanted) return reply.send(refuse(wanted.error()));
+  if (!wanted) return reply.send(to_response(problem_of(wanted.error())));
   const placement::TenantId tenant(static_cast<std::uint32_t>(request.identity.tenant.uid));
   parts_.loop.ask(
       [tenant, worker = std::move(*wanted)](WorkerBroker& broker, MonotonicTime now) mutable {
