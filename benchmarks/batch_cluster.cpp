@@ -24,7 +24,7 @@ using std::chrono::system_clock;
 
 constexpr seconds start_limit{120};
 constexpr seconds command_limit{30};
-constexpr milliseconds look_again{50};
+constexpr milliseconds look_at_job_again{50};
 
 std::filesystem::path log_of(const std::filesystem::path& directory) {
   return directory / "slurmctld-with-times.log";
@@ -120,7 +120,7 @@ Result<void> BatchCluster::wait_until_empty() const {
     if (queue->empty()) return {};
     if (steady_clock::now() > give_up)
       return fail(ErrorCode::timed_out, "jobs do not leave the queue: " + *queue);
-    std::this_thread::sleep_for(look_again);  // between two measurements
+    std::this_thread::sleep_for(look_at_job_again);  // between two measurements
   }
 }
 

@@ -10,7 +10,7 @@
 namespace orchid::bench {
 namespace {
 
-constexpr std::chrono::seconds patience{30};
+constexpr std::chrono::seconds pilot_patience{30};
 
 }  // namespace
 
@@ -26,7 +26,7 @@ Result<std::uint64_t> ClusterPilots::submit(unsigned cores, const PilotExtras& e
   const auto started =
       output_of({.command = std::move(command),
                  .environment = {cluster_.environment(), "ORCHID_GATEWAY=unix:" + gateway_.socket}},
-                patience);
+                pilot_patience);
   if (!started) return fail(started.error());
   return nlohmann::json::parse(*started).at("pilots").at(0).at("job").get<std::uint64_t>();
 }
@@ -54,7 +54,7 @@ Result<void> ClusterPilots::start_sleep(unsigned cores) {
                   "/bin/bash -c 'echo runs > {}; exec sleep 600'\n",
                   cores, cluster_.pipe().string()));
   if (!job) return fail(job.error());
-  const auto runs = cluster_.next_line(patience);
+  const auto runs = cluster_.next_line(pilot_patience);
   if (!runs) return fail(runs.error());
   return {};
 }

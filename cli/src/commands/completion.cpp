@@ -29,7 +29,7 @@ std::vector<CommandWords> words_of(const CLI::App& app) {
   return words;
 }
 
-std::string joined(const std::vector<std::string>& parts) {
+std::string joined_by_spaces(const std::vector<std::string>& parts) {
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : " ") + part;
   return text;
@@ -38,7 +38,7 @@ std::string joined(const std::vector<std::string>& parts) {
 std::string names_of(const std::vector<CommandWords>& words) {
   std::vector<std::string> names;
   for (const CommandWords& command : words) names.push_back(command.name);
-  return joined(names);
+  return joined_by_spaces(names);
 }
 
 std::string bash_script(const std::vector<CommandWords>& words) {
@@ -54,7 +54,7 @@ std::string bash_script(const std::vector<CommandWords>& words) {
       "  fi\n"
       "  case ${COMP_WORDS[1]} in\n";
   for (const CommandWords& command : words) {
-    script += "    " + command.name + ") words=\"" + joined(command.options) + "\"";
+    script += "    " + command.name + ") words=\"" + joined_by_spaces(command.options) + "\"";
     if (command.takes_functions)
       script += "; [[ $current == -* ]] || words=$(orchid list --names 2>/dev/null)";
     script += " ;;\n";
@@ -90,7 +90,7 @@ std::string zsh_script(const std::vector<CommandWords>& words) {
       "  fi\n"
       "  case $words[2] in\n";
   for (const CommandWords& command : words) {
-    script += "    " + command.name + ") compadd -- " + joined(command.options);
+    script += "    " + command.name + ") compadd -- " + joined_by_spaces(command.options);
     if (command.takes_functions) script += " $(orchid list --names 2>/dev/null)";
     script += " ;;\n";
   }

@@ -11,7 +11,7 @@
 namespace orchid::cli {
 namespace {
 
-std::string joined(const std::vector<std::string>& parts) {
+std::string joined_by_commas(const std::vector<std::string>& parts) {
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
   return text;
@@ -39,7 +39,7 @@ ExitStatus run_list(Shell& shell, bool names_only) {
     std::vector<std::string> entries;
     for (const EntryInfo& entry : info.entries) entries.push_back(entry.name);
     table.add({info.name, std::string(short_digest(info.version)), to_string(ByteCount{info.size}),
-               joined(entries), joined(info.targets)});
+               joined_by_commas(entries), joined_by_commas(info.targets)});
   }
   if (table.empty()) {
     shell.note("no functions are deployed; 'orchid deploy FILE' adds one");

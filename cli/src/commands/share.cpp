@@ -28,7 +28,7 @@ using share::NodeShare;
 using share::ShareRequest;
 using share::SlurmSteps;
 
-struct StartArguments {
+struct ShareStartArguments {
   std::string what;
   bool site = false;
   std::string host_socket;
@@ -40,7 +40,7 @@ struct StartArguments {
   std::string within = "60s";
 };
 
-struct StopArguments {
+struct ShareStopArguments {
   std::uint64_t job = 0;
   std::string within = "30s";
 };
@@ -71,7 +71,7 @@ Result<PilotOwner> owner_of_share(const Shell& shell, bool site) {
 }
 
 /// What is to be shared of which job, checked before anything is asked of anybody.
-Result<ShareRequest> read_request(const StartArguments& arguments) {
+Result<ShareRequest> read_request(const ShareStartArguments& arguments) {
   if (!arguments.site && arguments.users != "owner")
     return fail(ErrorCode::bad_request,
                 "--for everybody needs --site: a share of your own runs under your uid, and is for "
@@ -128,7 +128,7 @@ void print_shares(Shell& shell, const std::vector<NodeShare>& shares) {
     shell.print(table.text());
 }
 
-ExitStatus run_start(Shell& shell, const StartArguments& arguments) {
+ExitStatus run_share_start(Shell& shell, const ShareStartArguments& arguments) {
   const auto within = seconds_of(arguments.within, "--within");
   if (!within) return shell.report(within.error());
   auto request = read_request(arguments);
@@ -151,7 +151,7 @@ ExitStatus run_start(Shell& shell, const StartArguments& arguments) {
   return ExitStatus::ok;
 }
 
-ExitStatus run_status(Shell& shell, std::uint64_t job) {
+ExitStatus run_share_status(Shell& shell, std::uint64_t job) {
   std::optional<std::uint64_t> wanted;
   if (job != 0)
     wanted = job;
@@ -170,7 +170,7 @@ ExitStatus run_status(Shell& shell, std::uint64_t job) {
   return ExitStatus::ok;
 }
 
-ExitStatus run_stop(Shell& shell, const StopArguments& arguments) {
+ExitStatus run_share_stop(Shell& shell, const ShareStopArguments& arguments) {
   const auto within = seconds_of(arguments.within, "--within");
   if (!within) return shell.report(within.error());
   std::uint64_t job = arguments.job;
@@ -194,12 +194,12 @@ ExitStatus run_stop(Shell& shell, const StopArguments& arguments) {
   return ExitStatus::ok;
 }
 
-void add_start(CLI::App& shares, Shell& shell) {
+void add_share_start(CLI::App& shares, Shell& shell) {
   auto* command = add_command(
       shares, shell, "start", "Let your functions use the cores that this Slurm job does not use",
       "  orchid share start                      # all cores that no step of the job uses\n"
       "  orchid share start cores:4,mem:8G       # at most, on each node of the job");
-  auto arguments = std::make_shared<StartArguments>();
+  auto arguments = std::make_shared<ShareStartArguments>();
   command->add_option(
       "what", arguments->what,
       "cores:N or cores:auto, mem:SIZE and bandwidth:SIZE, as '#SBATCH --orchid-share' takes them");
@@ -228,7 +228,7 @@ void add_start(CLI::App& shares, Shell& shell) {
                     "how long the share stays without an answer from the gateway");
   command->add_option("--within", arguments->within,
                       "how long to wait until all nodes have joined (default: 60s)");
-  command->callback([&shell, arguments] { shell.status = run_start(shell, *arguments); });
+  command->callback([&shell, arguments] { shell.status = run_share_start(shell, *arguments); });
 }
 
 void add_status_of_shares(CLI::App& shares, Shell& shell) {
@@ -238,18 +238,18 @@ void add_status_of_shares(CLI::App& shares, Shell& shell) {
                   "  orchid share status 4711 --json");
   auto job = std::make_shared<std::uint64_t>(0);
   command->add_option("job", *job, "job number (default: this job)");
-  command->callback([&shell, job] { shell.status = run_status(shell, *job); });
+  command->callback([&shell, job] { shell.status = run_share_status(shell, *job); });
 }
 
-void add_stop(CLI::App& shares, Shell& shell) {
+void add_share_stop(CLI::App& shares, Shell& shell) {
   auto* command =
       add_command(shares, shell, "stop", "End a job's share; its calls run again elsewhere",
                   "  orchid share stop\n  orchid share stop 4711");
-  auto arguments = std::make_shared<StopArguments>();
+  auto arguments = std::make_shared<ShareStopArguments>();
   command->add_option("job", arguments->job, "job number (default: this job)");
   command->add_option("--within", arguments->within,
                       "how long to wait until it is gone (default: 30s)");
-  command->callback([&shell, arguments] { shell.status = run_stop(shell, *arguments); });
+  command->callback([&shell, arguments] { shell.status = run_share_stop(shell, *arguments); });
 }
 
 }  // namespace
@@ -261,9 +261,9 @@ void add_share(CLI::App& app, Shell& shell) {
       "examples, in a job script:\n  orchid share start cores:auto,mem:8G\n"
       "  orchid share status\n  orchid share stop");
   shares->require_subcommand(1);
-  add_start(*shares, shell);
+  add_share_start(*shares, shell);
   add_status_of_shares(*shares, shell);
-  add_stop(*shares, shell);
+  add_share_stop(*shares, shell);
   add_share_keep(*shares, shell);
 }
 

@@ -12,7 +12,7 @@
 namespace orchid::cli {
 namespace {
 
-struct KeepArguments {
+struct ShareKeepArguments {
   bool site = false;
   std::string host_socket;
   std::string users = "owner";
@@ -44,7 +44,7 @@ Result<std::optional<std::chrono::seconds>> time_of(const std::string& text, con
   return std::optional(*time);
 }
 
-Result<share::ShareOnNode> share_of(const KeepArguments& arguments) {
+Result<share::ShareOnNode> share_of(const ShareKeepArguments& arguments) {
   const auto grace = seconds_of(arguments.gateway_grace, "--gateway-grace");
   if (!grace) return fail(grace.error());
   const auto ends_in = time_of(arguments.ends_in, "--ends-in");
@@ -75,7 +75,7 @@ Result<share::ShareOnNode> share_of(const KeepArguments& arguments) {
                             .cores = arguments.cores};
 }
 
-ExitStatus run_keep(Shell& shell, const KeepArguments& arguments) {
+ExitStatus run_share_keep(Shell& shell, const ShareKeepArguments& arguments) {
   const auto share = share_of(arguments);
   if (!share) return shell.report(share.error());
   const auto kept =
@@ -89,7 +89,7 @@ void add_share_keep(CLI::App& shares, Shell& shell) {
   auto* command = add_command(shares, shell, "keep",
                               "The program that a share's step runs on each node of the job",
                               "  ('orchid share start' inside a job makes Slurm run this)");
-  auto arguments = std::make_shared<KeepArguments>();
+  auto arguments = std::make_shared<ShareKeepArguments>();
   command->add_flag("--site", arguments->site, "grant to the site's service on this node");
   command->add_option("--host-socket", arguments->host_socket,
                       "with --site: that service's socket");
@@ -114,7 +114,7 @@ void add_share_keep(CLI::App& shares, Shell& shell) {
                       "the most bytes that functions may move in a second");
   command->add_option("--cores", arguments->cores,
                       "the most cores to share; 0: all that nobody uses");
-  command->callback([&shell, arguments] { shell.status = run_keep(shell, *arguments); });
+  command->callback([&shell, arguments] { shell.status = run_share_keep(shell, *arguments); });
 }
 
 }  // namespace orchid::cli

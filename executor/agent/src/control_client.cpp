@@ -32,7 +32,7 @@ using boost::system::error_code;
 namespace {
 
 constexpr std::chrono::seconds handshake_limit{5};
-constexpr std::chrono::milliseconds tick_interval{250};
+constexpr std::chrono::milliseconds connection_tick{250};
 constexpr unsigned acknowledge_after = 64;
 constexpr std::size_t most_queued_frames = 32 * 1024;
 
@@ -353,7 +353,7 @@ void ControlClient::lost(const std::string& reason) {
 }
 
 void ControlClient::tick() {
-  tick_timer_.expires_after(tick_interval);
+  tick_timer_.expires_after(connection_tick);
   tick_timer_.async_wait([this, alive = std::weak_ptr(alive_)](error_code error) {
     if (error || alive.expired() || !link_) return;
     const auto now = std::chrono::steady_clock::now();

@@ -20,9 +20,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Owned by main's thread.
-class Place {
+class GrantedPlace {
  public:
-  Place(UniqueFd socket, UniqueFd signals, UniqueFd feed)
+  GrantedPlace(UniqueFd socket, UniqueFd signals, UniqueFd feed)
       : socket_(std::move(socket)), signals_(std::move(signals)), feed_(std::move(feed)) {}
 
   /// Until it is granted; false: we were asked to end first.
@@ -141,7 +141,7 @@ Result<void> hold_place(PlaceholderOptions options) {
                             socket.error().message));
   options.offer.feed = static_cast<bool>(options.feed);
   if (auto sent = send_packet(socket->get(), encode(options.offer)); !sent) return sent;
-  Place place(std::move(*socket), std::move(descriptor), std::move(options.feed));
+  GrantedPlace place(std::move(*socket), std::move(descriptor), std::move(options.feed));
   const auto granted = place.wait_for_grant();
   if (!granted) return fail(granted.error());
   return *granted ? place.hold() : Result<void>();

@@ -8,6 +8,7 @@
 
 #include "discovery.h"
 #include "documents.h"
+#include "foundation/files.h"
 #include "function_reference.h"
 #include "problem.h"
 #include "session.h"
@@ -19,10 +20,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds answer_grace = sdk::Session::answer_grace;
 constexpr milliseconds undated_answer = sdk::Session::longest_answer;
-
-std::span<const std::byte> bytes_of(std::string_view text) {
-  return std::as_bytes(std::span(text));
-}
 
 std::string function_path(std::string_view name) {
   return "/v1/functions/" + sdk::escape_path(name);
@@ -91,7 +88,7 @@ FunctionInfo Client::deploy_file(std::string_view name, const std::filesystem::p
                  .message = "cannot read " + module.string() + ": " + std::strerror(errno),
                  .hint = "make a module with 'orchid build'"});
   const std::string bytes = std::move(content).str();
-  return deploy(name, bytes_of(bytes), options);
+  return deploy(name, as_bytes(bytes), options);
 }
 
 std::vector<FunctionInfo> Client::functions() {
@@ -128,7 +125,7 @@ Reply Client::invoke(std::string_view function, std::span<const std::byte> input
 
 Reply Client::invoke(std::string_view function, std::string_view input,
                      const InvokeOptions& options) {
-  return invoke(function, bytes_of(input), options);
+  return invoke(function, as_bytes(input), options);
 }
 
 Invocation Client::submit(std::string_view function, std::span<const std::byte> input,

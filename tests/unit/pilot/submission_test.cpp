@@ -9,9 +9,9 @@ namespace orchid::pilot {
 namespace {
 
 /// A Slurm that takes every script, and has so many pilots in its queue already.
-class Cluster {
+class SubmittingCluster {
  public:
-  explicit Cluster(const std::string& queue) : gate_(scratch_.path()) {
+  explicit SubmittingCluster(const std::string& queue) : gate_(scratch_.path()) {
     stage.put("queue", queue);
     stage.put("submitted", "");
     stage.play("sbatch",
@@ -39,7 +39,7 @@ class Cluster {
 }  // namespace
 
 TEST_CASE("no more pilots are submitted than there may be") {
-  Cluster cluster("1|RUNNING|idle|1|4|0:00|1:00:00|n1\n");
+  SubmittingCluster cluster("1|RUNNING|idle|1|4|0:00|1:00:00|n1\n");
   const auto submitted = cluster.submit(5, 3);
   REQUIRE_MESSAGE(submitted.has_value(), submitted.error().message);
   CHECK(submitted->jobs == std::vector<std::uint64_t>{11, 12});
@@ -49,7 +49,7 @@ TEST_CASE("no more pilots are submitted than there may be") {
 }
 
 TEST_CASE("pilots that Slurm says it never starts are cancelled") {
-  Cluster cluster("");
+  SubmittingCluster cluster("");
   cluster.stage.put("reason", "11|PENDING|idle|1|4|0:00|1:00:00|(PartitionTimeLimit)\n");
   CHECK_FALSE(cluster.submit(2, 8).has_value());
   const std::string cancelled = cluster.stage.text_of("cancelled");

@@ -26,6 +26,9 @@ class LaneChannel {
                                           const std::vector<int>& descriptors) = 0;
 
  protected:
+  /// What one channel may take before others have their turn.
+  static constexpr int packets_per_turn = 8;
+
   LaneChannel() = default;
 };
 

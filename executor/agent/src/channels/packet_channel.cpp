@@ -3,9 +3,6 @@
 #include <fcntl.h>
 
 namespace orchid::executor {
-namespace {
-constexpr int packets_per_turn = 8;
-}
 
 PacketChannel::PacketChannel(boost::asio::io_context& io, UniqueFd socket, Handlers handlers)
     : socket_(io, socket.release()), handlers_(std::make_shared<Handlers>(std::move(handlers))) {

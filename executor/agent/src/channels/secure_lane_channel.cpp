@@ -6,7 +6,6 @@
 namespace orchid::executor {
 namespace {
 using boost::asio::posix::stream_descriptor;
-constexpr int packets_per_turn = 8;
 }  // namespace
 
 SecureLaneChannel::SecureLaneChannel(boost::asio::io_context& io, transport::SecureChannel channel,

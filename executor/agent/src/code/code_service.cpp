@@ -11,9 +11,6 @@
 #include "protocol/limits.h"
 
 namespace orchid::executor {
-namespace {
-constexpr ByteCount largest_code = 1_GiB;
-}
 
 std::optional<CodeKey> CodeService::key_of(const std::string& digest) const {
   if (!compiler_.target()) return std::nullopt;
@@ -81,7 +78,7 @@ void CodeService::compiled(const std::string& digest, Result<CompilerProcess::Co
   auto file = std::make_shared<const UniqueFd>(std::move(result->code));
   // The compiler is not trusted: the code is taken only as a sealed file of bounded size, and
   // ends up in this tenant's workers alone.
-  const auto mapped = MappedFile::map(file->get(), {.limit = largest_code});
+  const auto mapped = MappedFile::map(file->get(), {.limit = CodeStore::largest_code});
   if (!mapped) {
     for (const Done& done : waiting) done(fail(mapped.error()));
     return;
@@ -102,7 +99,8 @@ void CodeService::compiled(const std::string& digest, Result<CompilerProcess::Co
 void CodeService::improved(const std::string& digest, Result<CompilerProcess::Compiled> result) {
   const auto waiting = improvements_.extract(digest);
   if (result)
-    if (const auto mapped = MappedFile::map(result->code.get(), {.limit = largest_code}); !mapped)
+    if (const auto mapped = MappedFile::map(result->code.get(), {.limit = CodeStore::largest_code});
+        !mapped)
       result = fail(mapped.error());
   if (!result)
     return log::warn("event=code_stays_quick module={} reason=\"{}\"", short_digest(digest),
@@ -124,7 +122,7 @@ void CodeService::when_better(const std::string& digest, Better better) {
 
 void CodeService::keep(const std::string& digest, const UniqueFd& file) {
   const auto key = key_of(digest);
-  const auto mapped = MappedFile::map(file.get(), {.limit = largest_code});
+  const auto mapped = MappedFile::map(file.get(), {.limit = CodeStore::largest_code});
   if (!key || !mapped) return;
   if (auto stored = store_.insert(*key, mapped->bytes()); !stored)
     log::warn("event=code_not_stored module={} reason=\"{}\"", short_digest(digest),

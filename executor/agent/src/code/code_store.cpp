@@ -17,7 +17,6 @@ namespace {
 constexpr std::string_view magic = "orchid code 1\n";
 constexpr std::size_t digest_size = 71;
 constexpr std::size_t length_digits = 8;
-constexpr ByteCount largest_code = 1_GiB;
 
 struct Parsed {
   std::string_view digest;

@@ -16,6 +16,8 @@ namespace orchid::executor {
 /// written without waiting for the disk and carry a checksum: one that a crash has damaged is none.
 class CodeStore {
  public:
+  static constexpr ByteCount largest_code = 1_GiB;  // of one module
+
   struct Options {
     std::filesystem::path directory;
     ByteCount capacity = 1_GiB;

@@ -1,16 +1,13 @@
 #include "lease/gateway_lease.h"
 
 #include "documents.h"
+#include "foundation/files.h"
 #include "foundation/host_addresses.h"
 
 namespace orchid::sdk {
 namespace {
 
 constexpr std::chrono::milliseconds background_timeout{5'000};
-
-std::span<const std::byte> bytes_of(std::string_view text) {
-  return std::as_bytes(std::span(text));
-}
 
 }  // namespace
 
@@ -22,7 +19,7 @@ LeaseGrant request_lease(Session& session, const LeaseOptions& options) {
                                .request({.method = "POST",
                                          .target = "/v1/leases",
                                          .headers = {"Content-Type: application/json"},
-                                         .body = bytes_of(body),
+                                         .body = as_bytes(body),
                                          .timeout = options.within + Session::answer_grace})
                                .text());
 }
@@ -34,7 +31,7 @@ LeaseGrant GatewayLease::renew(std::chrono::milliseconds duration,
                                ->request({.method = "PATCH",
                                           .target = path(),
                                           .headers = {"Content-Type: application/json"},
-                                          .body = bytes_of(body),
+                                          .body = as_bytes(body),
                                           .timeout = background_timeout})
                                .text());
 }

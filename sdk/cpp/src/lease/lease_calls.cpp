@@ -1,6 +1,7 @@
 // Calls of a leased function, and the futures of those that run on their own.
 #include <utility>
 
+#include "foundation/files.h"
 #include "lease/lease_access.h"
 #include "lease/lease_threads.h"
 #include "protocol/limits.h"
@@ -96,14 +97,6 @@ Output LeaseAccess::output_of(AsyncCall& piece) {
 
 using sdk::LeaseAccess;
 
-namespace {
-
-std::span<const std::byte> bytes_of(std::string_view text) {
-  return std::as_bytes(std::span(text));
-}
-
-}  // namespace
-
 Reply LeasedFunction::invoke(std::span<const std::byte> input, const CallOptions& options) const {
   sdk::DirectCall call{.code = code_.get(), .entry = entry_, .input = input};
   const auto start = std::chrono::steady_clock::now();
@@ -114,7 +107,7 @@ Reply LeasedFunction::invoke(std::span<const std::byte> input, const CallOptions
 }
 
 Reply LeasedFunction::invoke(std::string_view input, const CallOptions& options) const {
-  return invoke(bytes_of(input), options);
+  return invoke(as_bytes(input), options);
 }
 
 Reply LeasedFunction::invoke(Buffer input, const CallOptions& options) const {
@@ -184,7 +177,7 @@ ReplyFuture LeasedFunction::async(std::span<const std::byte> input,
 }
 
 ReplyFuture LeasedFunction::async(std::string_view input, const CallOptions& options) const {
-  return async(bytes_of(input), options);
+  return async(as_bytes(input), options);
 }
 
 ReplyFuture LeasedFunction::async(Buffer input, const CallOptions& options) const {

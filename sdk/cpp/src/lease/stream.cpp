@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "foundation/files.h"
 #include "lease/lane_stream.h"
 #include "lease/lease_access.h"
 #include "problem.h"
@@ -224,14 +225,6 @@ std::unique_ptr<LaneRoom> StreamOwner::allocate(std::size_t size) {
 
 }  // namespace sdk
 
-namespace {
-
-std::span<const std::byte> bytes_of(std::string_view text) {
-  return std::as_bytes(std::span(text));
-}
-
-}  // namespace
-
 Stream LeasedFunction::stream(const CallOptions& options) const {
   auto stream = std::make_shared<sdk::LaneStream>();
   stream->code = code_;
@@ -251,7 +244,7 @@ Stream::~Stream() = default;
 bool Stream::write(std::span<const std::byte> chunk) {
   return owner_->write({.chunk = chunk}, true);
 }
-bool Stream::write(std::string_view chunk) { return write(bytes_of(chunk)); }
+bool Stream::write(std::string_view chunk) { return write(as_bytes(chunk)); }
 bool Stream::write(Buffer chunk) {
   const auto home = sdk::LeaseAccess::room_of(chunk);
   if (home == nullptr) return write(std::span<const std::byte>{});
@@ -260,7 +253,7 @@ bool Stream::write(Buffer chunk) {
 bool Stream::try_write(std::span<const std::byte> chunk) {
   return owner_->write({.chunk = chunk}, false);
 }
-bool Stream::try_write(std::string_view chunk) { return try_write(bytes_of(chunk)); }
+bool Stream::try_write(std::string_view chunk) { return try_write(as_bytes(chunk)); }
 Buffer Stream::buffer(std::size_t size) { return sdk::LeaseAccess::buffer(owner_->allocate(size)); }
 void Stream::finish() { owner_->finish(); }
 std::optional<std::span<const std::byte>> Stream::read() { return owner_->read(true); }
