@@ -269,7 +269,7 @@ TEST_CASE("demand that no pilot could serve starts none, and is told with the re
   CHECK(why({.worker = {.features = {"slow"}}}) == "submitted");
   CHECK(why({.worker = {.lifetime = 10min}}) == "submitted");
   CHECK(why({.worker = {.avoid_host = {"n1"}}}) ==
-        "workers of 1 core, not on n1: no node has all of that");
+        "workers of 1 core, not on n1: no node has all of these properties");
   nodes.clear();
   CHECK(why({.worker = {.kind = HostKind::cpu}})
             .find("in a partition for pilots that starts jobs now") != std::string::npos);
