@@ -39,8 +39,10 @@ endfunction()
 # A unit test binary: tests/unit/<module>/*_test.cpp, run as one ctest entry named unit.<module>.
 function(orchid_unit_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINKS")
-  add_executable(unit_${name} ${arg_SOURCES} ${CMAKE_SOURCE_DIR}/tests/unit/doctest_main.cpp)
-  target_link_libraries(unit_${name} PRIVATE orchid_options doctest::doctest ${arg_LINKS})
+  add_executable(unit_${name} ${arg_SOURCES})
+  target_link_libraries(unit_${name} PRIVATE orchid_options orchid_doctest_main ${arg_LINKS})
+  # What is tested is optimised as its library is; optimising the tests takes longer than running them.
+  target_compile_options(unit_${name} PRIVATE $<$<CONFIG:Debug>:-O0>)
   add_test(NAME unit.${name} COMMAND unit_${name})
   set_tests_properties(unit.${name} PROPERTIES LABELS "unit;quick" TIMEOUT 120)
 endfunction()

@@ -1,13 +1,17 @@
 #!/usr/bin/python3
-"""clang-tidy over each source of what users run, and the compiler's front end over each of tests and benchmarks:
-check_sources.py BUILD_DIRECTORY [FILE...]
+"""Two looks at our C++: check_sources.py TOGETHER APART [FILE...]
 
-BUILD_DIRECTORY is configured with the preset "plain", which compiles each file by itself: a file that does not include what it
-uses is found here, though a build of several files in one would not notice. Runs two at a time. A file that was clean is not
-looked at again until it, a header of ours that it includes, its compile command, .clang-tidy or the program that looks at it
-changes; the marks of clean files lie in build/lint. Exit status 1: findings.
+clang-tidy looks at what users run. It takes its commands from the build directory TOGETHER, in which one file includes several
+sources: most of its time goes into the headers of libraries, which it then reads once for all of them.
+The compiler's front end reads each source of the tree by itself, with the commands of the build directory APART: a source that
+does not include what it uses is found here, though a build of several together would not notice.
+
+Both run two at a time. What was clean is not looked at again until a source, a header of ours that it includes, its compile
+command, .clang-tidy or the program that looks at it changes; the marks of what was clean lie in build/lint. FILE: look at these
+sources alone. Exit status 1: findings.
 """
 import concurrent.futures
+import dataclasses
 import hashlib
 import json
 import os
@@ -23,7 +27,7 @@ CLANG_TIDY = "clang-tidy-19"
 # g++ flags that clang does not know, and warnings that are g++'s business.
 EXTRA_ARGUMENTS = ["--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-error"]
 OWN_FOLDERS = ("libs", "executor", "gateway", "scheduler-plugin", "sdk", "cli", "functions", "tests", "benchmarks")
-# What users run. Tests and benchmarks have the compiler's warnings and tests/tidy: clang-tidy there would double the time.
+# What users run. Tests and benchmarks have the compiler's warnings and tests/tidy.
 TIDY_FOLDERS = ("libs", "executor", "gateway", "scheduler-plugin", "sdk", "cli", "functions")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
@@ -50,8 +54,8 @@ class Headers:
             self.includes[path] = [header for name in names for header in self.by_suffix.get(name, [])]
         return self.includes[path]
 
-    def all_of(self, path):
-        seen, waiting = set(), [path]
+    def all_of(self, paths):
+        seen, waiting = set(), list(paths)
         while waiting:
             current = waiting.pop()
             if current not in seen:
@@ -60,73 +64,90 @@ class Headers:
         return sorted(seen)
 
 
-def translation_units(build, wanted):
-    units = {}
+@dataclasses.dataclass
+class Look:
+    """What is looked at in one run of a program."""
+    sources: list  # of ours
+    command: list
+    directory: pathlib.Path
+
+    @property
+    def name(self):
+        return " ".join(str(source.relative_to(root)) for source in self.sources)
+
+    def fingerprint(self, headers, version):
+        digest = hashlib.sha256()
+        digest.update(version)
+        digest.update((root / ".clang-tidy").read_bytes())
+        digest.update(shlex.join(self.command).encode())
+        for file in headers.all_of(self.sources):
+            digest.update(str(file.relative_to(root)).encode() + b"\0")
+            digest.update(file.read_bytes())
+        return digest.hexdigest()
+
+
+def own(path, folders):
+    return path.is_relative_to(root) and path.is_file() and path.relative_to(root).parts[0] in folders and path.suffix == ".cpp"
+
+
+def commands(build):
+    """(file, words of its compile command, its directory) for each entry of a build directory."""
     for entry in json.loads((build / "compile_commands.json").read_text()):
-        path = (pathlib.Path(entry["directory"]) / entry["file"]).resolve()
-        if not path.is_file() or not path.is_relative_to(root):
-            continue
-        name = str(path.relative_to(root))
-        if name.startswith(OWN_FOLDERS) and path.suffix == ".cpp" and (not wanted or name in wanted):
-            units.setdefault(path, entry.get("command") or shlex.join(entry["arguments"]))
-    return units
+        directory = pathlib.Path(entry["directory"])
+        yield (directory / entry["file"]).resolve(), entry.get("arguments") or shlex.split(entry["command"]), directory
 
 
-def fingerprint(path, command, headers, version):
-    digest = hashlib.sha256()
-    digest.update(version)
-    digest.update((root / ".clang-tidy").read_bytes())
-    digest.update(command.encode())
-    for file in headers.all_of(path):
-        digest.update(str(file.relative_to(root)).encode() + b"\0")
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+def tidy_looks(build):
+    for file, _, _ in commands(build):
+        if not file.is_relative_to(build):
+            sources = [file]
+        elif file.name.startswith("unity_"):
+            sources = [pathlib.Path(name) for name in INCLUDE.findall(file.read_text())]
+        else:
+            continue  # made by the build
+        sources = [source for source in sources if own(source, TIDY_FOLDERS)]
+        if sources:
+            yield Look(sources, [CLANG_TIDY, "--quiet", "-p", str(build), *EXTRA_ARGUMENTS, str(file)], root)
 
 
-def front_end(command):
-    """The compiler's own command, which writes nothing."""
-    words = [word for word in shlex.split(command) if not word.endswith("ccache")]
-    output = words.index("-o")
-    return [*words[:output], *words[output + 2:], "-fsyntax-only"]
-
-
-def look_at_file(path, command, build):
-    if path.relative_to(root).parts[0] in TIDY_FOLDERS:
-        return subprocess.run([CLANG_TIDY, "--quiet", "-p", str(build), *EXTRA_ARGUMENTS, str(path)],
-                              capture_output=True, text=True, cwd=root, check=False)
-    return subprocess.run(front_end(command), capture_output=True, text=True, cwd=build, check=False)
+def front_end_looks(build):
+    for file, words, directory in commands(build):
+        if own(file, OWN_FOLDERS):
+            words = [word for word in words if not word.endswith("ccache")]
+            output = words.index("-o")
+            yield Look([file], [*words[:output], *words[output + 2:], "-fsyntax-only"], directory)
 
 
 def main():
-    build = pathlib.Path(sys.argv[1]).resolve()
-    units = translation_units(build, set(sys.argv[2:]))
+    together, apart = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+    wanted = {root / name for name in sys.argv[3:]}
+    looks = {look.name + look.command[0]: look for look in [*tidy_looks(together), *front_end_looks(apart)]
+             if not wanted or wanted & set(look.sources)}
     clean = root / "build" / "lint"
     clean.mkdir(parents=True, exist_ok=True)
     version = b"".join(subprocess.run([program, "--version"], capture_output=True, check=True).stdout for program in (CLANG_TIDY, "g++"))
     headers = Headers()
-    marks = {path: clean / fingerprint(path, command, headers, version) for path, command in units.items()}
-    # The slowest last would leave one core idle: large include trees first.
-    waiting = sorted((path for path, mark in marks.items() if not mark.exists()),
-                     key=lambda path: "beast" not in path.read_text(errors="replace"))
-    print(f"{len(waiting)} of {len(units)} files to look at, the rest is unchanged and clean", flush=True)
+    marks = {name: clean / look.fingerprint(headers, version) for name, look in looks.items()}
+    waiting = [name for name, mark in marks.items() if not mark.exists()]
+    print(f"{len(waiting)} of {len(looks)} looks to take, the rest is unchanged and clean", flush=True)
     started, lock, done, failed = time.monotonic(), threading.Lock(), [0], []
 
-    def look_at(path):
-        run = look_at_file(path, units[path], build)
+    def take(name):
+        look = looks[name]
+        run = subprocess.run(look.command, capture_output=True, text=True, cwd=look.directory, check=False)
         with lock:
             done[0] += 1
-            name = path.relative_to(root)
-            print(f"[{done[0]}/{len(waiting)} {time.monotonic() - started:.0f}s] {name}", flush=True)
+            print(f"[{done[0]}/{len(waiting)} {time.monotonic() - started:.0f}s] {look.name}", flush=True)
             if run.returncode == 0:
-                marks[path].touch()
+                marks[name].touch()
             else:
-                failed.append(name)
-                print(run.stdout + run.stderr if run.stdout else run.stderr, flush=True)
+                failed.append(look.name)
+                print(run.stdout + ("" if run.stdout else run.stderr), flush=True)
 
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS", "2"))) as pool:
-        list(pool.map(look_at, waiting))
+        list(pool.map(take, waiting))
     if failed:
-        print(f"findings in {len(failed)} files: " + " ".join(map(str, failed)))
+        print("findings in " + ", ".join(failed))
     return 1 if failed else 0
 
 
