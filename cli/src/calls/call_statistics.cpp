@@ -12,7 +12,7 @@ namespace orchid::cli {
 namespace {
 
 Quantiles quantiles_of_part(const std::vector<CallTiming>& timings,
-                            std::chrono::nanoseconds CallTiming::*part) {
+                            std::chrono::nanoseconds CallTiming::* part) {
   std::vector<std::chrono::nanoseconds> durations;
   durations.reserve(timings.size());
   for (const CallTiming& timing : timings) durations.push_back(timing.*part);

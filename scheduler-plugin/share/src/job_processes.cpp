@@ -100,7 +100,7 @@ std::optional<Stat> read_stat(pid_t pid) {
 
 /// Only such a process is believed what its title says: on a real node root's, in a test ours.
 bool is_trusted(pid_t pid) {
-  struct stat status {};
+  struct stat status{};
   return ::stat(fmt::format("/proc/{}", pid).c_str(), &status) == 0 &&
          (status.st_uid == 0 || status.st_uid == ::geteuid());
 }

@@ -75,7 +75,7 @@ bool is_set(const path& file) {
 }
 
 bool is_made_by(const path& group, uid_t maker) {
-  struct stat status {};
+  struct stat status{};
   return ::lstat(group.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
          status.st_uid == maker && (status.st_mode & 022) == 0;
 }

@@ -43,9 +43,9 @@ constexpr unsigned most_denials = 4;
 /// Calls that last no longer are sent behind others, since their worker would be idle for a good
 /// part of that time between an answer and the next call. How long that is depends on the driver. A
 /// program takes an answer and sends the next call in 0.24 us (measured by sdk_latency), so that
-/// nothing is gained above 20 us. The gateway's thread looks at its lanes once for each round of its
-/// event loop, and a request takes it 9 us (http_invoke): 16 connections keep a worker waiting for
-/// up to 150 us.
+/// nothing is gained above 20 us. The gateway's thread looks at its lanes once for each round of
+/// its event loop, and a request takes it 9 us (http_invoke): 16 connections keep a worker waiting
+/// for up to 150 us.
 constexpr std::chrono::microseconds short_run_in_program{20};
 constexpr std::chrono::microseconds short_run_in_gateway{100};
 

@@ -30,7 +30,7 @@ namespace orchid::transport {
 namespace {
 
 std::optional<TcpSocket> inspect(int fd) {
-  struct stat status {};
+  struct stat status{};
   if (::fstat(fd, &status) != 0 || !S_ISSOCK(status.st_mode)) return std::nullopt;
   int type = 0;
   socklen_t length = sizeof(type);
