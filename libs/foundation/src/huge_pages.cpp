@@ -14,10 +14,11 @@ constexpr std::uintptr_t huge_page = 2UL << 20;
 void reserve_in_huge_pages(std::vector<std::byte>& bytes, std::size_t size) {
   bytes.reserve(size);
   const auto first = reinterpret_cast<std::uintptr_t>(bytes.data());
-  const std::uintptr_t begin = (first + huge_page - 1) / huge_page * huge_page;
-  const std::uintptr_t end = (first + bytes.capacity()) / huge_page * huge_page;
+  const std::uintptr_t before = (huge_page - first % huge_page) % huge_page;
+  if (bytes.capacity() < before + huge_page) return;
+  const std::size_t whole = (bytes.capacity() - before) / huge_page * huge_page;
   // A kernel that has none says so, and nothing else is different.
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+  ::madvise(bytes.data() + before, whole, MADV_HUGEPAGE);
 }
 
 }  // namespace orchid

@@ -24,6 +24,13 @@ namespace {
 constexpr int not_started = 127;  // exit status of a child that has not become its program
 constexpr std::chrono::milliseconds killed_within{1000};
 
+/// What main gets: the program's name first.
+std::vector<std::string> words_of(const ProgramStart& program) {
+  std::vector<std::string> words = program.arguments;
+  words.insert(words.begin(), program.name.empty() ? program.program.native() : program.name);
+  return words;
+}
+
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (std::string& text : texts) pointers.push_back(text.data());
@@ -35,13 +42,12 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 struct Prepared {
   explicit Prepared(const ProgramStart& program)
       : start(program),
-        words(program.arguments),
+        words(words_of(program)),
         variables(program.environment.value_or(std::vector<std::string>())),
+        arguments(pointers_to(words)),
+        pointers(pointers_to(variables)),
+        environment(program.environment ? pointers.data() : environ),
         descriptors(program.descriptors) {
-    words.insert(words.begin(), program.name.empty() ? program.program.native() : program.name);
-    arguments = pointers_to(words);
-    pointers = pointers_to(variables);
-    environment = program.environment ? pointers.data() : environ;
     for (const PassedDescriptor& each : descriptors) first_free = std::max(first_free, each.as + 1);
   }
 
@@ -50,7 +56,7 @@ struct Prepared {
   std::vector<std::string> variables;
   std::vector<char*> arguments;
   std::vector<char*> pointers;
-  char** environment = nullptr;
+  char** environment;
   std::vector<PassedDescriptor> descriptors;
   int first_free = STDERR_FILENO + 1;  // above all numbers that mean something to the program
   int report = -1;
@@ -252,7 +258,7 @@ std::optional<ProcessEnd> ChildProcess::wait(std::chrono::milliseconds longest) 
   while (true) {
     int status = 0;
     const pid_t ended = ::waitpid(pid_, &status, WNOHANG);
-    if (ended != 0 && !(ended < 0 && errno == EINTR)) {
+    if (ended > 0 || (ended < 0 && errno != EINTR)) {
       pid_ = -1;
       // Where SIGCHLD is ignored the kernel keeps no status: what is known is that it has ended.
       return end_from_wait_status(ended < 0 ? 0 : status);

@@ -8,3 +8,4 @@ orchid_unit_test(gateway_capacity
 target_include_directories(unit_gateway_capacity PRIVATE ${CMAKE_SOURCE_DIR}/executor/agent/src)
 # Its histories are long: optimising them takes less time than they would take otherwise.
 target_compile_options(unit_gateway_capacity PRIVATE $<$<CONFIG:Debug>:-O1>)
+set_tests_properties(unit.gateway_capacity PROPERTIES TIMEOUT 300)

@@ -48,7 +48,7 @@ struct WorkerRequest {
 /// Calls `visit(name, field)` for each constraint of a request, with its name in documents: what
 /// reads or writes requests needs to know no constraint by itself.
 template <typename Request, typename Visitor>
-void visit_constraints(Request& request, Visitor&& visit) {
+void visit_constraints(Request& request, Visitor visit) {
   visit("host", request.host);
   visit("avoid_host", request.avoid_host);
   visit("architecture", request.architecture);
