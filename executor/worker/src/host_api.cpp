@@ -10,9 +10,6 @@
 #include "call_stream.h"
 #include "orchid/function.h"
 
-using orchid::executor::CallStream;
-using orchid::executor::refused_output;
-
 void orchid_call::set_message(std::string_view text) {
   message_size = std::min(text.size(), message->size());
   std::memcpy(message->data(), text.data(), message_size);
@@ -44,7 +41,7 @@ extern "C" {
 void* orchid_output(orchid_call* call, std::size_t size) {
   std::byte* room = room_for(call, size);
   if (room == nullptr)
-    call->page.refused.fetch_or(refused_output, std::memory_order_relaxed);
+    call->page.refused.fetch_or(orchid::executor::refused_output, std::memory_order_relaxed);
   else
     call->output_size = size;
   return room;
@@ -61,16 +58,17 @@ void* orchid_append(orchid_call* call, std::size_t size) {
 
 std::int32_t orchid_exchange(orchid_call* call, const void** input, std::size_t* size) {
   std::span<const std::byte> chunk;
-  auto next = orchid_should_stop(call) != 0 ? CallStream::Next::stop : CallStream::Next::end;
+  auto next = orchid_should_stop(call) != 0 ? orchid::executor::CallStream::Next::stop
+                                            : orchid::executor::CallStream::Next::end;
   if (call->stream != nullptr) next = call->stream->exchange(*call, chunk);
   *input = chunk.data();
   *size = chunk.size();
   switch (next) {
-    case CallStream::Next::chunk:
+    case orchid::executor::CallStream::Next::chunk:
       return ORCHID_CHUNK;
-    case CallStream::Next::end:
+    case orchid::executor::CallStream::Next::end:
       return ORCHID_END_OF_INPUT;
-    case CallStream::Next::stop:
+    case orchid::executor::CallStream::Next::stop:
       break;
   }
   return ORCHID_STOP;
