@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 namespace orchid::executor {
 namespace {
