@@ -6,7 +6,7 @@ target_compile_options(orchid_options INTERFACE
   # GCC 12 warns wrongly about std::string's own operator+ (GCC bugs 105329, 105651)
   # and about what std::expected and std::optional hold (105562). In a unity build it takes each source for a header,
   # in which a class may not have members of types without a name.
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage;-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow;-Wno-maybe-uninitialized>)
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage;-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow;-Wno-maybe-uninitialized>)
 target_compile_definitions(orchid_options INTERFACE ORCHID_VERSION="${PROJECT_VERSION}")
 if(ORCHID_SANITIZE)
   # The check of virtual tables makes pipes, which the sandbox forbids, and needs type information, which LLVM's users lack.
