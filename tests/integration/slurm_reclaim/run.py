@@ -33,6 +33,7 @@ STEP_DEADLINE_S = 60
 CALLS_END_DEADLINE_S = 120
 LOOK_AGAIN_S = 0.05
 EVICTIONS_SHOWN = 4  # of one call: it has had more attempts than the three after which a call is given up otherwise
+ROUNDS_THAT_MEET_ALL = 10  # of each lane
 
 # Who is still in the session of the pilot's step, zombies apart. One line, so that it arrives in one piece.
 BATCH_SCRIPT = """#!/bin/bash
@@ -185,11 +186,13 @@ def check(streams, rounds, metrics):
             expect(one["told"] == one["begun"], f"{stream}: and has it once: {one}")
         if not stream.startswith("patient"):
             expect(one["answered"] > rounds, f"{stream}: calls went on all the time: {one}")
-    # Which pilots go is chance: of two streams that retry by the same code, one has to be unlucky often enough.
+    # Which pilots go is chance: few rounds may miss a long call, and of two streams that retry by the same code, one has to be unlucky
+    # often enough.
     patient = {one["stream"]: one["most_evictions"] for one in streams if one["stream"].startswith("patient")}
-    expect(all(patient.values()), f"each long call was evicted: {patient}")
-    for kind in ("lease", "http"):
-        expect(max(count for stream, count in patient.items() if kind in stream) >= EVICTIONS_SHOWN, f"{kind}: often enough to show anything: {patient}")
+    if rounds >= ROUNDS_THAT_MEET_ALL:
+        expect(all(patient.values()), f"each long call was evicted: {patient}")
+        for kind in ("lease", "http"):
+            expect(max(count for stream, count in patient.items() if kind in stream) >= EVICTIONS_SHOWN, f"{kind}: often enough to show anything: {patient}")
     ended = {line.split('"')[1]: int(float(line.split()[-1])) for line in metrics.splitlines() if line.startswith("orchid_invocations_total{")}
     expect({outcome: count for outcome, count in ended.items() if count} == {"ok": next(one for one in streams if one["stream"] == "http")["answered"]},
            f"the gateway has counted each call over HTTP once: {ended}")
