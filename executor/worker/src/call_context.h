@@ -1,6 +1,7 @@
 // worker/call_context.h: what an `orchid_call*` points to.
 #pragma once
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <string_view>
 
@@ -19,6 +20,7 @@ struct orchid_call {
   orchid::transport::LaneWorker& lane;
   orchid::executor::StatusPage& page;
   orchid::executor::CallLog& log;
+  std::atomic<std::uint64_t>& progress;  // of the lane: transport/lane_layout.h
   const orchid::TickRate& rate;
   std::uint64_t number;      // in this worker
   std::uint64_t request_id;  // in the lane

@@ -204,6 +204,7 @@ void CallLoop::execute(const transport::LaneRequest& request) {
   orchid_call call{.lane = parts_.lane,
                    .page = page,
                    .log = parts_.log,
+                   .progress = parts_.progress,
                    .rate = parts_.rate,
                    .number = number_,
                    .request_id = header.request_id,

@@ -2,6 +2,7 @@
 // between.
 #pragma once
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -34,6 +35,7 @@ class CallLoop {
     const TickRate& rate;
     int control;  // packet socket to the agent
     std::int32_t core;
+    std::atomic<std::uint64_t>& progress;  // of the lane to a client of this host
   };
   explicit CallLoop(const Parts& parts);
   [[noreturn]] void run();

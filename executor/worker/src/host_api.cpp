@@ -88,8 +88,9 @@ int orchid_should_stop(orchid_call* call) {
 
 void orchid_progress(orchid_call* call, double fraction) {
   const double bounded = fraction > 0 ? std::min(fraction, 1.0) : 0.0;
-  call->page.progress_permille.store(static_cast<std::uint32_t>(bounded * 1000),
-                                     std::memory_order_relaxed);
+  const auto thousandths = static_cast<std::uint64_t>(bounded * orchid::transport::whole_progress);
+  call->progress.store(orchid::transport::pack_progress(call->request_id, thousandths),
+                       std::memory_order_relaxed);
 }
 
 std::int64_t orchid_time_left_ns(orchid_call* call) {

@@ -178,7 +178,8 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
     calls = new transport::UcxLaneWorker(std::move(*remote));
     confinement.protected_descriptors = end_of_descriptors();
   }
-  auto* loop = new CallLoop({*calls, page, *log, *hygiene, *code, rate, control, birth.core});
+  auto* loop = new CallLoop(
+      {*calls, page, *log, *hygiene, *code, rate, control, birth.core, lane->progress()});
   hygiene->remember();
   if (auto confined = confine_further(confinement); !confined)
     give_up(control, confined.error().message);

@@ -74,6 +74,13 @@ RunningLog Dispatcher::running_log(const std::string& invocation) const {
   return end ? end->client.running_log(found->second->request) : RunningLog{};
 }
 
+std::optional<double> Dispatcher::running_progress(const std::string& invocation) const {
+  const auto found = by_invocation_.find(invocation);
+  if (found == by_invocation_.end() || found->second->is_waiting()) return std::nullopt;
+  const auto& end = found->second->lane->end();
+  return end ? end->client.running_progress(found->second->request) : std::nullopt;
+}
+
 bool Dispatcher::poll() {
   graveyard_.clear();
   bool any = std::exchange(*room_came_back_, false);

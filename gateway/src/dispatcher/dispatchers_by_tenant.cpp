@@ -45,6 +45,12 @@ RunningLog DispatchersByTenant::running_log(const std::string& invocation) const
   return {};
 }
 
+std::optional<double> DispatchersByTenant::running_progress(const std::string& invocation) const {
+  for (const auto& [tenant, entry] : dispatchers_)
+    if (const auto progress = entry.dispatcher->running_progress(invocation)) return progress;
+  return std::nullopt;
+}
+
 bool DispatchersByTenant::poll() {
   bool any = false;
   for (const auto& [tenant, entry] : dispatchers_) any = entry.dispatcher->poll() || any;

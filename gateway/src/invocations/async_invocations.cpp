@@ -4,7 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include "foundation/files.h"
 #include "foundation/log.h"
 
 namespace orchid::gateway {
@@ -275,7 +274,7 @@ void AsyncInvocations::wait(uid_t tenant, const std::string& id, MonotonicTime u
     if (until > parts_.clock.now() && !draining_) {
       waiters_.emplace(id, Waiter{tenant, until, std::move(done)});
     } else {
-      done(std::optional(InvocationView{.record = invocation->record, .synchronous = false}));
+      view_running(*invocation, std::move(done));
     }
     return;
   }
@@ -336,29 +335,6 @@ void AsyncInvocations::cancel(uid_t tenant, const std::string& id, Completion<vo
 void AsyncInvocations::output(std::string id, Completion<std::vector<std::byte>> done) {
   parts_.store.read_payload(std::move(id), PayloadKind::output,
                             on_thread<std::vector<std::byte>>(parts_.control, std::move(done)));
-}
-
-void AsyncInvocations::log(const InvocationRecord& record, Completion<InvocationLog> done) {
-  owner_.assert_current();
-  if (const BookedInvocation* invocation = book_.find(record.id); invocation != nullptr) {
-    if (invocation->state != InvocationState::running) return done(InvocationLog{});
-    const RunnerPort& port = parts_.runners[invocation->runner];
-    port.post([runner = port.runner, control = parts_.control, id = record.id, done] {
-      control([done, log = runner->running_log(id)]() mutable {
-        done(InvocationLog{.text = std::move(log.text), .dropped = log.dropped});
-      });
-    });
-    return;
-  }
-  parts_.store.read_payload(
-      record.id, PayloadKind::log,
-      on_thread<std::vector<std::byte>>(
-          parts_.control, [done = std::move(done),
-                           dropped = record.log_dropped](Result<std::vector<std::byte>> content) {
-            if (!content) return done(fail(std::move(content.error())));
-            done(InvocationLog{
-                .text = std::string(as_text(*content)), .dropped = dropped, .complete = true});
-          }));
 }
 
 void AsyncInvocations::tick() {

@@ -31,6 +31,7 @@ Json describe_invocation(const InvocationView& view) {
             {"deadline", format_time(record.deadline)},
             {"attempt", record.attempts}};
   if (record.at_most_once) json["at_most_once"] = true;
+  if (view.progress) json["progress"] = *view.progress;
   if (record.state != StoredState::done) return json;
   json["finished"] = record.finished ? Json(format_time(*record.finished)) : Json();
   json["outcome"] = record.outcome ? Json(to_string(*record.outcome)) : Json();

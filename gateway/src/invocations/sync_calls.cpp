@@ -166,6 +166,7 @@ InvocationView SyncCalls::view_of_live(std::uint64_t number, const Live& live) c
   view.record.deadline = wall(live.request.deadline, live);
   view.record.state = StoredState::started;
   return view;
+  view.progress = parts_.runner.running_progress(view.record.id);
 }
 
 void SyncCalls::wait(uid_t tenant, std::uint64_t number, MonotonicTime until, ViewDone done) {

@@ -58,6 +58,17 @@ sdk::HttpRequest invocation_request(std::string_view function, std::span<const s
   return request;
 }
 
+void watch_to_end(const Invocation& invocation, milliseconds longest,
+                  const std::function<bool(const InvocationStatus&)>& watch) {
+  constexpr milliseconds look_again{250};
+  const auto end = std::chrono::steady_clock::now() + longest;
+  while (std::chrono::steady_clock::now() < end) {
+    const InvocationStatus status = invocation.wait(look_again);
+    if (status.finished()) return;
+    if (!watch(status)) return invocation.cancel();
+  }
+}
+
 }  // namespace
 
 Client::Client(ClientOptions options)
@@ -106,7 +117,9 @@ void Client::remove(std::string_view name) {
 Reply Client::invoke(std::string_view function, std::span<const std::byte> input,
                      const InvokeOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  sdk::HttpResponse response = session_->request(invocation_request(function, input, options));
+  sdk::HttpRequest request = invocation_request(function, input, options);
+  if (options.watch) request.headers.emplace_back("Prefer: wait=1");
+  sdk::HttpResponse response = session_->request(request);
   const sdk::ExchangeTimes seen = response.times;
   Reply reply;
   if (response.status == 202) {  // it outlived the gateway's patience and goes on
@@ -114,7 +127,9 @@ Reply Client::invoke(std::string_view function, std::span<const std::byte> input
         options.deadline.count() > 0
             ? std::chrono::ceil<milliseconds>(options.deadline) + answer_grace
             : milliseconds(std::chrono::hours(24));
-    reply = invocation(sdk::parse_accepted(response)).output(longest);
+    const Invocation outlived = invocation(sdk::parse_accepted(response));
+    if (options.watch) watch_to_end(outlived, longest, options.watch);
+    reply = outlived.output(longest);
   } else {
     std::string id(response.header("orchid-invocation"));
     reply = sdk::make_reply(std::move(response), std::move(id));

@@ -65,6 +65,9 @@ InvocationStatus read_invocation(const json& document) {
   if (const auto attempt = document.find("attempt");
       attempt != document.end() && attempt->is_number_unsigned())
     status.attempt = attempt->get<unsigned>();
+  if (const auto progress = document.find("progress");
+      progress != document.end() && progress->is_number())
+    status.progress = progress->get<double>();
   status.json = document.dump();
   return status;
 }

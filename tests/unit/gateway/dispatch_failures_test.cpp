@@ -428,6 +428,22 @@ TEST_CASE("the running call's log can be read while it runs") {
   CHECK(bench.dispatcher->running_log("i-unknown").text.empty());
 }
 
+TEST_CASE("the running call's progress is its own, and believed up to the whole") {
+  Bench bench;
+  FakeWorker& worker = bench.worker_with_short_function("echo");
+  bench.call("echo", "a");
+  CHECK(worker.take().has_value());
+  const auto progress = [&] { return bench.dispatcher->running_progress(bench.last_invocation()); };
+  CHECK_FALSE(progress().has_value());
+  worker.lane->progress().store(transport::pack_progress(worker.taken_request, 420));
+  CHECK(progress() == 0.42);
+  worker.lane->progress().store(transport::pack_progress(worker.taken_request, 1023));
+  CHECK(progress() == 1.0);
+  worker.lane->progress().store(transport::pack_progress(worker.taken_request + 1, 420));
+  CHECK_FALSE(progress().has_value());
+  CHECK_FALSE(bench.dispatcher->running_progress("i-unknown").has_value());
+}
+
 TEST_CASE("a call that crashes keeps its log, and how much of it was cut") {
   Bench bench;
   FakeWorker& worker = bench.worker_with_short_function("echo");

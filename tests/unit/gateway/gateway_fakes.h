@@ -101,6 +101,10 @@ class FakeRunner final : public CallRunner {
   [[nodiscard]] RunningLog running_log(const std::string& invocation) const override {
     return {.text = running.contains(invocation) ? "so far" : "", .dropped = 0};
   }
+  [[nodiscard]] std::optional<double> running_progress(
+      const std::string& invocation) const override {
+    return running.contains(invocation) ? progress : std::nullopt;
+  }
   bool poll() override { return false; }
   [[nodiscard]] bool expects_answer_soon() const override { return false; }
   [[nodiscard]] bool prepare_to_sleep() override { return true; }
@@ -112,6 +116,7 @@ class FakeRunner final : public CallRunner {
     node.mapped().done(std::move(result));
   }
   std::map<std::string, Running> running;
+  std::optional<double> progress;  // of all that run
   std::vector<std::string> order;
   std::vector<std::string> cancelled;
   std::vector<std::string> expected;  // digests

@@ -95,6 +95,21 @@ TEST_CASE_FIXTURE(AsyncFixture,
 }
 
 TEST_CASE_FIXTURE(AsyncFixture, "an invocation waits while there is no executor") {
+TEST_CASE_FIXTURE(AsyncFixture, "while an invocation runs, it is told how far it is") {
+  const std::string id = submit(submission("in")).record.id;
+  wait_for_start(id);
+  runner.progress = 0.25;
+  std::optional<InvocationView> view;
+  async->wait(1, id, {},
+              [&](Result<std::optional<InvocationView>> found) { view = found.value(); });
+  control.run_until([&] {
+    http.run_all();
+    return view.has_value();
+  });
+  CHECK(view->record.state == StoredState::started);
+  CHECK(view->progress == 0.25);
+}
+
   has_supply = false;
   const std::string id = submit(submission("")).record.id;
   async->tick();
@@ -212,6 +227,10 @@ TEST_CASE_FIXTURE(AsyncFixture, "a result that comes while the gateway stops is 
   const std::string id = submit(submission("")).record.id;
   wait_for_start(id);
   async->drain();
+  control.run_until([&] {
+    http.run_all();
+    return seen.has_value();
+  });
   async->stop();
   runner.end(id, failed_result(Outcome::cancelled));
   control.run_all();

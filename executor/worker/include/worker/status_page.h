@@ -32,8 +32,7 @@ struct StatusPage {
   std::atomic<std::uint64_t> started_ticks;
   std::atomic<std::uint64_t> deadline_ns;  // after the start; 0: none
   std::atomic<std::uint64_t> calls;        // finished ones
-  std::atomic<std::uint32_t> progress_permille;
-  std::atomic<std::uint32_t> slot;  // of the module that runs, or ran last
+  std::atomic<std::uint32_t> slot;         // of the module that runs, or ran last
   // Written by the agent.
   alignas(
       64) std::atomic<std::uint64_t> stop;  // number of the call that should stop; all ones: none

@@ -35,7 +35,17 @@ struct LogHead {
 struct LaneControl {
   ControlLine client_sleeping;
   ControlLine worker_sleeping;
+  ControlLine progress;  // of the running call; 0: it has not said
 };
+
+/// How far a call is, in one word, so that nobody reads the progress of another call: the request's
+/// id, and thousandths.
+constexpr unsigned progress_bits = 10;
+constexpr std::uint64_t whole_progress = 1000;
+[[nodiscard]] constexpr std::uint64_t pack_progress(std::uint64_t request_id,
+                                                    std::uint64_t thousandths) {
+  return request_id << progress_bits | thousandths;
+}
 
 constexpr std::size_t request_ring_offset = 4096;
 constexpr std::size_t ring_bytes = ring_entries * sizeof(LaneEntry);

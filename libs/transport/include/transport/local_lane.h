@@ -94,6 +94,8 @@ class LocalLaneClient final : public LaneClient {
   /// What the running call has logged so far, also after its worker has died; empty when it is
   /// another call's.
   [[nodiscard]] RunningLog running_log(std::uint64_t request_id) const;
+  /// How far the running call says it is, from 0 to 1; nothing when it has not said, or is another.
+  [[nodiscard]] std::optional<double> running_progress(std::uint64_t request_id) const;
 
  private:
   LocalLaneClient(LaneDescriptors descriptors, LaneMemory memory);
@@ -130,6 +132,9 @@ class LocalLaneWorker final : public LaneWorker {
   void use_wake_descriptors(int wake_worker, int wake_client);
   [[nodiscard]] LogHead& log_head() const { return memory_.log_head(); }
   [[nodiscard]] char* log_text() const { return memory_.log_text(); }
+  [[nodiscard]] std::atomic<std::uint64_t>& progress() const {
+    return memory_.control().progress.value;
+  }
 
  private:
   [[nodiscard]] const char* read_request(LaneEntry& entry, LaneRequest& request) const;

@@ -164,6 +164,13 @@ RunningLog LocalLaneClient::running_log(std::uint64_t request_id) const {
   return {.text = {memory_.log_text(), kept}, .dropped = written - kept};
 }
 
+std::optional<double> LocalLaneClient::running_progress(std::uint64_t request_id) const {
+  const std::uint64_t word = memory_.control().progress.value.load(std::memory_order_relaxed);
+  constexpr std::uint64_t mask = (1U << progress_bits) - 1;
+  if (word == 0 || word >> progress_bits != request_id) return std::nullopt;
+  return static_cast<double>(std::min(word & mask, whole_progress)) / whole_progress;
+}
+
 void LocalLaneClient::trim() {
   if (next_request_ != oldest_unreleased_ || !pieces_.empty()) return;
   for (const std::span<std::byte> slab : {memory_.request_slab(), memory_.response_slab()})

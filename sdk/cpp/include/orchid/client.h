@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -55,6 +56,10 @@ struct InvokeOptions {
   std::string request_id;                // X-Request-Id, for logs; may be empty
   std::string signature;                 // the call is refused when the entry has another one
   std::string trace_parent;              // W3C traceparent; may be empty
+  /// Of `invoke`: called on its thread, several times a second, while a call lasts longer than a
+  /// second; false cancels the call. A call that is watched is stored durably after that second,
+  /// and goes on when this process ends.
+  std::function<bool(const InvocationStatus& status)> watch{};
 };
 
 struct DeployOptions {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,7 +48,8 @@ struct InvocationStatus {
   std::string message;  // why it was not ok
   std::string node;
   unsigned attempt = 0;
-  std::string json;  // the gateway's whole answer
+  std::string json;                  // the gateway's whole answer
+  std::optional<double> progress{};  // from 0 to 1, as a running function tells it
   [[nodiscard]] bool finished() const { return !outcome.empty(); }
 };
 

@@ -95,6 +95,10 @@ class CallRunner {
   virtual void cancel(const std::string& invocation) = 0;
   /// The log of a running call so far; empty when it is not running here.
   [[nodiscard]] virtual RunningLog running_log(const std::string& invocation) const = 0;
+  /// How far a running call says it is, from 0 to 1; nothing when it has not said, or does not run
+  /// here.
+  [[nodiscard]] virtual std::optional<double> running_progress(
+      const std::string& invocation) const = 0;
   /// Takes what has arrived; true when something had. The thread calls it between rounds of its
   /// event loop.
   virtual bool poll() = 0;

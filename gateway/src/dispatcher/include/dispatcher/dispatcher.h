@@ -49,6 +49,8 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   void expect(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version) override;
   void cancel(const std::string& invocation) override;
   [[nodiscard]] RunningLog running_log(const std::string& invocation) const override;
+  [[nodiscard]] std::optional<double> running_progress(
+      const std::string& invocation) const override;
   bool poll() override;
   [[nodiscard]] bool expects_answer_soon() const override;
   [[nodiscard]] bool prepare_to_sleep() override;

@@ -107,6 +107,7 @@ class AsyncInvocations {
   void finish(BookedInvocation& invocation, CallResult result);
   void notify(const InvocationRecord& record);
   [[nodiscard]] UnixMillis wall_now() const;
+  void view_running(const BookedInvocation& invocation, ViewDone done);
 
   Parts parts_;
   Options options_;

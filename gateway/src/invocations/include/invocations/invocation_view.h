@@ -15,6 +15,8 @@ namespace orchid::gateway {
 struct InvocationView {
   InvocationRecord record;
   bool synchronous = false;  // its output was the answer to its request, and is not kept
+  /// Of one that runs, from 0 to 1; nothing: it has not said.
+  std::optional<double> progress{};
 };
 
 struct InvocationLog {

@@ -26,6 +26,10 @@ class LimitedRunner final : public CallRunner {
   [[nodiscard]] RunningLog running_log(const std::string& invocation) const override {
     return runner_.running_log(invocation);
   }
+  [[nodiscard]] std::optional<double> running_progress(
+      const std::string& invocation) const override {
+    return runner_.running_progress(invocation);
+  }
   bool poll() override { return runner_.poll(); }
   [[nodiscard]] bool expects_answer_soon() const override { return runner_.expects_answer_soon(); }
   [[nodiscard]] bool prepare_to_sleep() override { return runner_.prepare_to_sleep(); }
