@@ -1,6 +1,7 @@
 #include "functions/function_options.h"
 
 #include "calls/concurrency_gate.h"
+#include "http/query.h"
 #include "http/request_options.h"
 
 namespace orchid::gateway {

@@ -35,8 +35,8 @@ void FunctionRoutes::add_to(Router& router) {
         [this, handler](Request& request, const Reply& reply) { (this->*handler)(request, reply); };
   };
   router.add(Method::get, "/v1/functions", {}, bind(&FunctionRoutes::list));
-  router.add(Method::put, "/v1/functions/{}", {.body = limits::module_size},
-             bind(&FunctionRoutes::put));
+  router.add(Method::put, "/v1/functions/{}",
+             {.body = limits::module_size, .query = {"concurrency"}}, bind(&FunctionRoutes::put));
   router.add(Method::get, "/v1/functions/{}", {}, bind(&FunctionRoutes::get));
   router.add(Method::delete_, "/v1/functions/{}", {}, bind(&FunctionRoutes::remove));
   router.add(Method::get, "/v1/functions/{}/versions", {}, bind(&FunctionRoutes::versions));

@@ -1,7 +1,6 @@
 #include "http/request.h"
 
-#include <algorithm>
-#include <cctype>
+#include "http/request_options.h"
 
 namespace orchid::gateway {
 namespace {
@@ -12,12 +11,6 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Header::other)> 
     "orchid-deadline-ms", "orchid-signature", "prefer",        "traceparent",
     "transfer-encoding",  "upgrade",          "x-request-id"};
 
-bool equals_ignoring_case(std::string_view a, std::string_view lower) {
-  return a.size() == lower.size() && std::ranges::equal(a, lower, {}, [](unsigned char c) {
-           return static_cast<char>(std::tolower(c));
-         });
-}
-
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -25,22 +18,15 @@ int hex_value(char c) {
   return -1;
 }
 
-/// False: a '%' without two hexadecimal digits, or an encoded zero byte.
-bool decode(std::string_view text, std::string& out) {
-  out.clear();
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return false;
-    const int high = hex_value(text[i + 1]);
-    const int low = hex_value(text[i + 2]);
-    if (high < 0 || low < 0 || high + low == 0) return false;
-    out += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return true;
+/// Takes scheme and host away from the absolute form. False: it has another scheme, no host, or
+/// names a user, which only misleads (RFC 9110 §4.2.4).
+bool take_origin(std::string_view& target) {
+  constexpr std::string_view scheme = "http://";
+  if (!equals_ignoring_case(target.substr(0, scheme.size()), scheme)) return false;
+  target.remove_prefix(scheme.size());
+  const std::string_view host = target.substr(0, target.find_first_of("/?"));
+  target.remove_prefix(host.size());
+  return !host.empty() && !host.contains('@');
 }
 
 }  // namespace
@@ -100,25 +86,34 @@ std::string_view HeaderFields::find(Header header) const {
   return place == 0 || header == Header::other ? std::string_view{} : at(place - 1).value;
 }
 
-bool split_target(std::string_view target, std::string& path, std::string& query) {
-  if (target.empty() || target.front() != '/') return false;
-  const std::size_t mark = target.find('?');
-  query = mark == std::string_view::npos ? std::string_view{} : target.substr(mark + 1);
-  return decode(target.substr(0, mark), path);
+bool decode_percent(std::string_view text, std::string& out) {
+  out.clear();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    if (i + 2 >= text.size()) return false;
+    const int high = hex_value(text[i + 1]);
+    const int low = hex_value(text[i + 2]);
+    if (high < 0 || low < 0 || high + low == 0) return false;
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return true;
 }
 
-std::string query_parameter(std::string_view query, std::string_view name) {
-  while (!query.empty()) {
-    const std::size_t end = std::min(query.find('&'), query.size());
-    const std::string_view pair = query.substr(0, end);
-    query.remove_prefix(std::min(end + 1, query.size()));
-    const std::size_t equals = std::min(pair.find('='), pair.size());
-    if (pair.substr(0, equals) != name) continue;
-    std::string value;
-    if (equals < pair.size() && !decode(pair.substr(equals + 1), value)) value.clear();
-    return value;
+bool split_target(std::string_view target, std::string& path, std::string& query) {
+  query.clear();
+  if (target == "*") {
+    path = target;
+    return true;
   }
-  return {};
+  if (!target.starts_with('/') && !take_origin(target)) return false;
+  const std::size_t mark = target.find('?');
+  if (mark != std::string_view::npos) query = target.substr(mark + 1);
+  const std::string_view encoded = target.substr(0, mark);
+  return decode_percent(encoded.empty() ? "/" : encoded, path);
 }
 
 }  // namespace orchid::gateway

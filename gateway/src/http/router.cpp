@@ -36,14 +36,28 @@ std::optional<std::array<std::string_view, 2>> match(std::string_view pattern,
   return parameters;
 }
 
+void add_method(std::string& allow, Method method) {
+  if (!allow.empty()) allow += ", ";
+  allow += method == Method::get ? "GET, HEAD" : to_string(method);
+}
+
 }  // namespace
 
 void Router::add(Method method, std::string pattern, RouteOptions options, Handler handler) {
-  routes_.push_back({method, std::move(pattern), options, std::move(handler), nullptr});
+  routes_.push_back({method, std::move(pattern), std::move(options), std::move(handler), nullptr});
 }
 
 void Router::add_websocket(std::string pattern, ConnectionHandler accept, Handler otherwise) {
   routes_.push_back({Method::get, std::move(pattern), {}, std::move(otherwise), std::move(accept)});
+}
+
+std::string Router::all_methods() const {
+  std::string allow;
+  for (const Method method :
+       {Method::get, Method::put, Method::post, Method::patch, Method::delete_})
+    if (std::ranges::find(routes_, method, &Route::method) != routes_.end())
+      add_method(allow, method);
+  return allow;
 }
 
 std::variant<RouteMatch, NoSuchPath, MethodNotAllowed> Router::find(Method method,
@@ -54,8 +68,7 @@ std::variant<RouteMatch, NoSuchPath, MethodNotAllowed> Router::find(Method metho
     const auto parameters = match(route.pattern, path);
     if (!parameters) continue;
     if (route.method == wanted) return RouteMatch{&route, *parameters};
-    if (!allow.empty()) allow += ", ";
-    allow += route.method == Method::get ? "GET, HEAD" : to_string(route.method);
+    add_method(allow, route.method);
   }
   if (allow.empty()) return NoSuchPath{};
   return MethodNotAllowed{std::move(allow)};

@@ -30,6 +30,7 @@ InvocationRecord record_of(std::string id, const AsyncSubmission& submission) {
   record.digest = submission.version->digest;
   record.entry = submission.version->manifest.entries[submission.entry].name;
   record.idempotency_key = submission.idempotency_key;
+  record.request = submission.reference;
   record.at_most_once = submission.at_most_once;
   record.accepted = submission.accepted;
   record.deadline = submission.deadline;
@@ -91,10 +92,11 @@ void AsyncInvocations::submit(AsyncSubmission submission, Completion<InsertedInv
     if (!result) return done(std::move(result));
     if (!result->existed) {
       accepted(result->record, std::move(submission));
-    } else if (result->record.function != submission.version->function) {
-      return done(fail(ErrorCode::conflict, "the Idempotency-Key was used for function '" +
-                                                result->record.function +
-                                                "': take another one for this call"));
+    } else if (!result->same_request) {
+      return done(fail(ErrorCode::conflict,
+                       "this Idempotency-Key was used for another request, invocation " +
+                           result->record.id + " of '" + result->record.function +
+                           "': take another key, or send the same function and input again"));
     }
     done(std::move(result));
   };

@@ -15,16 +15,23 @@ using std::chrono::seconds;
 constexpr std::uint64_t longest_deadline_ms =
     std::chrono::duration_cast<milliseconds>(limits::longest_deadline).count();
 
+std::string_view unquoted(std::string_view word) {
+  const bool quoted = word.size() >= 2 && word.front() == '"' && word.back() == '"';
+  return quoted ? word.substr(1, word.size() - 2) : word;
+}
+
 }  // namespace
 
 Preferences parse_prefer(std::string_view value) {
   Preferences preferences;
   while (!value.empty()) {
     std::string_view item = take_item(value, ',');
-    const std::string_view preference = take_item(item, ';');
-    if (preference == "respond-async") preferences.respond_async = true;
-    if (!preference.starts_with("wait=")) continue;
-    const auto wait = parse_number<std::uint64_t>(trim_blanks(preference.substr(5)));
+    std::string_view value_of = take_item(item, ';');
+    const std::string_view name = take_item(value_of, '=');
+    if (equals_ignoring_case(name, "respond-async")) preferences.respond_async = true;
+    // Of a preference that is stated twice, the first counts.
+    if (!equals_ignoring_case(name, "wait") || preferences.wait) continue;
+    const auto wait = parse_number<std::uint64_t>(unquoted(trim_blanks(value_of)));
     if (wait && *wait <= longest_deadline_ms / 1000) preferences.wait = seconds(*wait);
   }
   return preferences;

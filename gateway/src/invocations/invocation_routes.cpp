@@ -25,6 +25,15 @@ Response refuse(const Failure& failure, std::string_view function) {
   return to_response(problem);
 }
 
+/// The only conflict here is a key that was used for another request: what draft-ietf-httpapi-
+/// idempotency-key-header wants is 422.
+Response refuse_submission(const Failure& failure, std::string_view function) {
+  Problem problem = problem_of_invocation(failure);
+  problem.function = function;
+  if (failure.code == ErrorCode::conflict) problem.status = 422;
+  return to_response(problem);
+}
+
 }  // namespace
 
 Response accepted_response(const std::string& id, StoredState state) {
@@ -136,6 +145,7 @@ void InvocationRoutes::submit(Request& request, const Reply& reply, Accepted acc
                              .version = std::move(accepted.entry.version),
                              .entry = accepted.entry.entry,
                              .idempotency_key = options.idempotency_key,
+                             .reference = std::string(request.parameters[0]),
                              .at_most_once = accepted.at_most_once,
                              .accepted = now,
                              .deadline = now + options.deadline.count(),
@@ -158,7 +168,7 @@ void InvocationRoutes::submit(Request& request, const Reply& reply, Accepted acc
   };
   auto durable = [&async = parts_.async, send, function, ended, until,
                   waits](Result<InsertedInvocation> inserted) {
-    if (!inserted) return send(refuse(inserted.error(), function));
+    if (!inserted) return send(refuse_submission(inserted.error(), function));
     const InvocationRecord& record = inserted->record;
     const bool replayed = inserted->existed;
     if (!waits) return send(marked(accepted_response(record.id, record.state), replayed));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "http/problem.h"
+#include "http/query.h"
 #include "http/request_options.h"
 #include "invocations/invocation_documents.h"
 #include "invocations/invocation_routes.h"
@@ -15,7 +16,7 @@ constexpr std::size_t longest_list = 1000;
 
 Response refuse(const Failure& failure, const std::string& id) {
   Problem problem = problem_of(failure);
-  problem.invocation = id;
+  if (parse_invocation_id(id)) problem.invocation = id;  // and not whatever the caller wrote
   return to_response(problem);
 }
 
@@ -73,8 +74,9 @@ void ResultRoutes::add_to(Router& router) {
     return
         [this, handler](Request& request, const Reply& reply) { (this->*handler)(request, reply); };
   };
-  router.add(Method::get, "/v1/invocations", {}, bind(&ResultRoutes::list));
-  router.add(Method::get, "/v1/invocations/{}", {}, bind(&ResultRoutes::get));
+  router.add(Method::get, "/v1/invocations", {.query = {"limit", "state"}},
+             bind(&ResultRoutes::list));
+  router.add(Method::get, "/v1/invocations/{}", {.query = {"wait"}}, bind(&ResultRoutes::get));
   router.add(Method::delete_, "/v1/invocations/{}", {}, bind(&ResultRoutes::cancel));
   router.add(Method::get, "/v1/invocations/{}/output", {}, bind(&ResultRoutes::output));
   router.add(Method::get, "/v1/invocations/{}/logs", {}, bind(&ResultRoutes::logs));

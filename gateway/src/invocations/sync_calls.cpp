@@ -102,6 +102,7 @@ void SyncCalls::hand_over(std::uint64_t number, Live& live) {
                              .version = live.request.version,
                              .entry = live.request.entry,
                              .idempotency_key = std::nullopt,
+                             .reference = {},
                              .at_most_once = live.request.at_most_once,
                              .accepted = live.accepted_wall,
                              .deadline = wall(live.request.deadline, live),
@@ -165,8 +166,8 @@ InvocationView SyncCalls::view_of_live(std::uint64_t number, const Live& live) c
   view.record.accepted = live.accepted_wall;
   view.record.deadline = wall(live.request.deadline, live);
   view.record.state = StoredState::started;
-  return view;
   view.progress = parts_.runner.running_progress(view.record.id);
+  return view;
 }
 
 void SyncCalls::wait(uid_t tenant, std::uint64_t number, MonotonicTime until, ViewDone done) {

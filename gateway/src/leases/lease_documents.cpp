@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "http/json_text.h"
-#include "http/request.h"
+#include "http/query.h"
 #include "http/request_options.h"
 #include "leases/demand_report.h"
 
@@ -19,6 +19,7 @@ using std::chrono::milliseconds;
 constexpr std::uint32_t most_workers = 100'000;
 constexpr std::uint32_t most_cores = 65'536;
 constexpr std::uint32_t most_gpus = 1'024;
+constexpr std::uint64_t most_memory = std::uint64_t{1} << 50;  // of a query, in bytes
 constexpr std::size_t most_alternatives = 8;
 constexpr double most_watts = 1e6;
 constexpr milliseconds longest_wait{600'000};
@@ -232,6 +233,8 @@ class ConstraintQuery {
     for (std::string_view list = text; !list.empty();)
       if (const std::string_view item = take_item(list, ','); !item.empty())
         names.emplace_back(item);
+    if (names.size() > most_names)
+      note(std::string("'") + name + "' has more than " + std::to_string(most_names) + " names");
   }
   void operator()(const char* name, std::optional<placement::HostKind>& kind) {
     const std::string text = query_parameter(query_, name);
@@ -295,25 +298,32 @@ Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body) 
   return request;
 }
 
+std::vector<std::string> placement_query_names() {
+  std::vector<std::string> names{"cores", "memory_bytes", "gpus", "gpu_model"};
+  placement::WorkerRequest worker;
+  placement::visit_constraints(worker,
+                               [&](const char* name, const auto&) { names.emplace_back(name); });
+  return names;
+}
+
 Result<placement::WorkerRequest> parse_placement_query(std::string_view query) {
   placement::WorkerRequest worker;
-  const auto number = [query](const char* name, std::uint64_t otherwise,
-                              std::uint64_t least) -> Result<std::uint64_t> {
+  // The least is also what a parameter is that is left out.
+  const auto number = [query](const char* name, NumberRange range) -> Result<std::uint64_t> {
     const std::string text = query_parameter(query, name);
-    if (text.empty()) return otherwise;
-    return parse_number_field(name, text, {least, std::uint64_t{1} << 50});
+    if (text.empty()) return range.least;
+    return parse_number_field(name, text, range);
   };
-  const auto cores = number("cores", 1, 1);
+  const auto cores = number("cores", {1, most_cores});
   if (!cores) return fail(cores.error());
-  const auto memory = number("memory_bytes", 0, 0);
+  const auto memory = number("memory_bytes", {0, most_memory});
   if (!memory) return fail(memory.error());
-  const auto gpus = number("gpus", 0, 0);
+  const auto gpus = number("gpus", {0, most_gpus});
   if (!gpus) return fail(gpus.error());
-  worker.alternatives = {
-      {.cores = static_cast<std::uint32_t>(std::min<std::uint64_t>(*cores, most_cores)),
-       .memory = ByteCount{*memory},
-       .gpus = static_cast<std::uint32_t>(std::min<std::uint64_t>(*gpus, most_gpus)),
-       .gpu_model = query_parameter(query, "gpu_model")}};
+  worker.alternatives = {{.cores = static_cast<std::uint32_t>(*cores),
+                          .memory = ByteCount{*memory},
+                          .gpus = static_cast<std::uint32_t>(*gpus),
+                          .gpu_model = query_parameter(query, "gpu_model")}};
   Result<void> read;
   placement::visit_constraints(worker, ConstraintQuery(query, read));
   if (!read) return fail(std::move(read.error()));

@@ -9,12 +9,11 @@
 #include "leases/placement_report.h"
 
 namespace orchid::gateway {
-namespace {}  // namespace
 
 void PlacementRoutes::add_to(Router& router) {
   router.add(Method::get, "/v1/leases/{}/placement", {},
              [this](Request& request, const Reply& reply) { explain(request, reply); });
-  router.add(Method::get, "/v1/placement", {},
+  router.add(Method::get, "/v1/placement", {.query = placement_query_names()},
              [this](Request& request, const Reply& reply) { consider(request, reply); });
   router.add(Method::get, "/v1/demand", {},
              [this](Request&, const Reply& reply) { demand(reply); });

@@ -2,12 +2,12 @@
 
 #include "foundation/numbers.h"
 #include "http/problem.h"
-#include "http/request.h"
+#include "http/query.h"
 
 namespace orchid::gateway {
 
 void HostRoutes::add_to(Router& router) {
-  router.add(Method::get, "/v1/hosts", {},
+  router.add(Method::get, "/v1/hosts", {.query = {"job"}},
              [this](Request& request, const Reply& reply) { hosts(request, reply); });
 }
 

@@ -79,6 +79,13 @@ std::size_t RequestParser::on_body_impl(View body, ErrorCodeB& error) {
   return body.size();
 }
 
+/// A chunk that would go over the limit is refused before its bytes come.
+void RequestParser::on_chunk_header_impl(std::uint64_t size, View, ErrorCodeB& error) {
+  if (size <= limit_ - received_) return;
+  defect_ = RequestDefect::body_too_large;
+  error = http::error::body_limit;
+}
+
 std::size_t RequestParser::on_chunk_body_impl(std::uint64_t, View body, ErrorCodeB& error) {
   return on_body_impl(body, error);
 }

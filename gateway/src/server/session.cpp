@@ -9,6 +9,8 @@
 #include "foundation/huge_pages.h"
 #include "foundation/log.h"
 #include "foundation/random.h"
+#include "http/query.h"
+#include "http/request_options.h"
 
 namespace orchid::gateway {
 namespace {
@@ -18,10 +20,6 @@ namespace http = boost::beast::http;
 constexpr std::size_t first_buffer = 8 * 1024;
 constexpr std::size_t large_buffer = 256 * 1024;
 constexpr std::uint64_t large_body = 64 * 1024;
-
-bool equals_ignoring_case(std::string_view a, std::string_view b) {
-  return boost::beast::iequals({a.data(), a.size()}, {b.data(), b.size()});
-}
 
 }  // namespace
 
@@ -101,7 +99,19 @@ bool Session::step() {
   return false;
 }
 
+/// Some clients send an empty line behind a body; one is not looked at (RFC 9112 §2.2). False: it
+/// may be one, and is not there as a whole.
+bool Session::skip_empty_line() {
+  if (parser_->got_some() || skipped_line_ || in_[begin_] != '\r') return true;
+  if (begin_ + 1 == end_) return false;
+  if (in_[begin_ + 1] != '\n') return true;
+  skipped_line_ = true;
+  begin_ += 2;
+  return begin_ < end_;
+}
+
 bool Session::parse_header() {
+  if (!skip_empty_line()) return false;
   boost::beast::error_code error;
   begin_ += parser_->put(boost::asio::const_buffer(in_.data() + begin_, end_ - begin_), error);
   if (error == http::error::need_more) return false;
@@ -176,16 +186,24 @@ std::optional<Response> Session::refuse_message() {
   }
   if (!split_target(request_.target, request_.path, request_.query))
     return refuse(ErrorCode::bad_request, "the request's target is not a path like /v1/functions");
+  if (request_.path == "*" && request_.method != Method::options)
+    return refuse(ErrorCode::bad_request, "only OPTIONS can be asked of '*'");
   return std::nullopt;
 }
 
 std::optional<Response> Session::find_route() {
+  if (request_.path == "*") {  // of the gateway as a whole, which says no more than its description
+    Response response;
+    response.status = 204;
+    return std::move(response.with("Allow", host_.router.all_methods() + ", OPTIONS"));
+  }
   auto found = host_.router.find(request_.method, request_.path);
   if (const auto* match = std::get_if<RouteMatch>(&found)) {
     route_ = match->route;
     request_.parameters = match->parameters;
-    if (route_->options.is_public) return std::nullopt;
-    return authenticate();
+    if (!route_->options.is_public)
+      if (auto refused = authenticate()) return refused;
+    return judge_query();
   }
   // Strangers are not told what is there.
   if (auto refused = authenticate()) return refused;
@@ -197,6 +215,13 @@ std::optional<Response> Session::find_route() {
   }
   return to_response(problem_of(Failure{
       ErrorCode::not_found, "there is nothing at " + request_.path + ": see /openapi.yaml"}));
+}
+
+std::optional<Response> Session::judge_query() {
+  if (request_.query.empty()) return std::nullopt;
+  if (auto checked = check_query(request_.query, route_->options.query); !checked)
+    return refusal(checked.error());
+  return std::nullopt;
 }
 
 std::optional<Response> Session::authenticate() {
@@ -263,8 +288,10 @@ bool Session::parse_body() {
   if (error && error != http::error::need_more) {
     keep_alive_ = false;
     if (parser_->defect() == RequestDefect::body_too_large) {
+      const ByteCount most = route_->options.body;
       answer(refusal(Failure{ErrorCode::too_large,
-                             "the body is larger than " + to_string(route_->options.body)}));
+                             most.value == 0 ? "this request takes no body"
+                                             : "the body is larger than " + to_string(most)}));
     } else {
       answer(refusal(
           Failure{ErrorCode::bad_request, "the body is not well formed: " + error.message()}));

@@ -90,6 +90,7 @@ void Session::answered() {
 void Session::restart_parser() {
   parser_.emplace(request_, host_.limits.header_bytes);
   route_ = nullptr;
+  skipped_line_ = false;
   echoes_.clear();
 }
 

@@ -13,7 +13,7 @@ namespace {
 #define ORCHID_INVOCATION_COLUMNS                                                            \
   "id, tenant, function, digest, entry, idempotency_key, at_most_once, accepted, deadline, " \
   "state, attempts, outcome, message, node, finished, timings, output_size, log_dropped, "   \
-  "lease"
+  "lease, request"
 
 /// Six numbers: microseconds, the fifth nanoseconds, the sixth 1 for quick code (older rows have
 /// none).
@@ -70,6 +70,7 @@ InvocationRecord read_row(const Statement& row) {
   record.output_size = static_cast<std::uint64_t>(row.integer(16));
   record.log_dropped = static_cast<std::uint64_t>(row.integer(17));
   record.lease = parse_lease_id(row.text(18)).value_or(LeaseId{});
+  record.request = row.text(19);
   return record;
 }
 
@@ -99,7 +100,8 @@ Result<void> insert_invocation(Database& database, const InvocationRecord& recor
   return database
       .prepare(
           "INSERT INTO invocations (id, tenant, function, digest, entry, idempotency_key, "
-          "at_most_once, accepted, deadline, state, attempts) VALUES (?,?,?,?,?,?,?,?,?,?,?)")
+          "at_most_once, accepted, deadline, state, attempts, request) VALUES "
+          "(?,?,?,?,?,?,?,?,?,?,?,?)")
       .bind(record.id)
       .bind(std::int64_t{record.tenant})
       .bind(record.function)
@@ -111,6 +113,7 @@ Result<void> insert_invocation(Database& database, const InvocationRecord& recor
       .bind(record.deadline)
       .bind(number(record.state))
       .bind(std::int64_t{record.attempts})
+      .bind(record.request)
       .run();
 }
 

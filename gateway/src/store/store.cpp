@@ -3,9 +3,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <limits>
+#include <span>
+#include <string>
 
 #include "foundation/files.h"
 #include "foundation/log.h"
+#include "protocol/digest.h"
 #include "protocol/limits.h"
 #include "store/function_rows.h"
 #include "store/invocation_rows.h"
@@ -16,7 +19,18 @@
 namespace orchid::gateway {
 namespace {
 constexpr std::chrono::milliseconds keep_deleted_for{60'000};
+
+/// What an idempotency key stands for.
+std::string digest_of_request(const std::string& reference, std::span<const std::byte> input) {
+  return digest_of(as_bytes(reference + "\n" + digest_of(input)));
 }
+
+bool is_same_request(const InvocationRecord& earlier, const InvocationRecord& now) {
+  // An older gateway kept only the function's name.
+  return earlier.request.empty() ? earlier.function == now.function
+                                 : earlier.request == now.request;
+}
+}  // namespace
 
 template <typename T, typename Work>
 struct Store::TypedJob final : Job {
@@ -238,17 +252,22 @@ void Store::insert(InvocationRecord record, Payload input, Completion<InsertedIn
   submit<InsertedInvocation>(
       [record = std::move(record),
        input = std::move(input)](Store& store) -> Result<InsertedInvocation> {
-        if (record.idempotency_key) {
-          auto earlier = find_by_key(*store.database_, record.tenant, *record.idempotency_key);
+        InvocationRecord row = record;
+        row.request = record.idempotency_key ? digest_of_request(record.request, input.bytes) : "";
+        if (row.idempotency_key) {
+          auto earlier = find_by_key(*store.database_, row.tenant, *row.idempotency_key);
           if (!earlier) return fail(std::move(earlier.error()));
-          if (*earlier) return InsertedInvocation{.existed = true, .record = std::move(**earlier)};
+          if (*earlier)
+            return InsertedInvocation{.existed = true,
+                                      .same_request = is_same_request(**earlier, row),
+                                      .record = std::move(**earlier)};
         }
-        if (auto inserted = insert_invocation(*store.database_, record); !inserted)
+        if (auto inserted = insert_invocation(*store.database_, row); !inserted)
           return fail(std::move(inserted.error()));
-        auto written = write_payload(*store.database_, store.spool_, record.id, PayloadKind::input,
-                                     input.bytes);
+        auto written =
+            write_payload(*store.database_, store.spool_, row.id, PayloadKind::input, input.bytes);
         if (!written) return fail(std::move(written.error()));
-        return InsertedInvocation{.existed = false, .record = record};
+        return InsertedInvocation{.existed = false, .record = std::move(row)};
       },
       std::move(done));
 }

@@ -87,6 +87,65 @@ TEST_CASE(
   CHECK(connection.closed(std::chrono::seconds(5)));
 }
 
+TEST_CASE("a star asks what the gateway as a whole takes, and only OPTIONS may ask") {
+  HttpConnection connection = gateway().connect();
+  connection.send("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n");
+  const Answer answer = connection.receive(true);
+  CHECK(answer.status == 204);
+  CHECK(answer.header("allow") == "GET, HEAD, PUT, POST, PATCH, DELETE, OPTIONS");
+  connection.send("GET * HTTP/1.1\r\nHost: x\r\n\r\n");
+  CHECK(connection.receive().status == 400);
+}
+
+TEST_CASE("a target with scheme and host is the path in it") {
+  HttpConnection connection = gateway().connect();
+  connection.send("GET http://elsewhere:99/version HTTP/1.1\r\nHost: x\r\n\r\n");
+  CHECK(connection.receive().status == 200);
+  connection.send("GET http://elsewhere HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " +
+                  gateway().token() + "\r\n\r\n");
+  CHECK(connection.receive().status == 404);
+  for (const char* target : {"https://x/version", "ftp://x/version", "http:///version"}) {
+    CAPTURE(target);
+    HttpConnection other = gateway().connect();
+    other.send("GET " + std::string(target) + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    CHECK(other.receive().status == 400);
+  }
+}
+
+TEST_CASE("an empty line before a request is skipped, also when it comes in pieces") {
+  HttpConnection connection = gateway().connect();
+  const std::string one = "\r\n" + request_text({.path = "/version"});
+  connection.send(one + one);
+  CHECK(connection.receive().status == 200);
+  CHECK(connection.receive().status == 200);
+  for (const char c : one) connection.send({&c, 1});
+  CHECK(connection.receive().status == 200);
+  connection.send("\r\n" + one);
+  CHECK(connection.receive().status == 400);
+}
+
+TEST_CASE("a query that a path does not take is 400, of whatever path") {
+  for (const char* path :
+       {"/version?x=1", "/healthz?x", "/metrics?x=1", "/v1/functions?state=done",
+        "/v1/functions/f?concurrency=1",
+        "/v1/invocations?state=", "/v1/invocations?limit=5&limit=5", "/v1/invocations?state=DONE",
+        "/v1/invocations?limit=0", "/v1/hosts?job=1&job=2", "/v1/hosts?job=", "/v1/hosts?jobs=1",
+        "/v1/leases?x=1", "/v1/placement?core=1", "/v1/placement?cores=65537",
+        "/v1/placement?cores=%2", "/v1/demand?x=1", "/v1/executors/connect?x=1"}) {
+    CAPTURE(path);
+    const Answer answer = gateway().ask({.path = path});
+    CHECK(answer.status == 400);
+    CHECK(answer.header("content-type") == "application/problem+json");
+  }
+  const Answer call =
+      gateway().ask({.method = "POST", .path = "/v1/functions/f/invocations?wait=5s"});
+  CHECK(call.status == 400);
+  CHECK(call.header("orchid-outcome") == "bad_request");
+  HttpConnection stranger = gateway().connect();
+  stranger.send(request_text({.path = "/v1/hosts?nothing=1"}));
+  CHECK(stranger.receive().status == 401);
+}
+
 TEST_CASE("a request that comes byte by byte is understood") {
   HttpConnection connection = gateway().connect();
   for (const char c : request_text({.path = "/version"})) connection.send({&c, 1});
@@ -197,6 +256,12 @@ TEST_CASE("a chunked body arrives, and one over the limit is 413") {
   const std::string chunk = "100000\r\n" + std::string(0x100000, 'x') + "\r\n";
   for (int i = 0; i < 66; ++i) connection.send(chunk);
   CHECK(connection.receive().status == 413);
+  HttpConnection announced = gateway().connect();
+  announced.send(head + "4000001\r\n");  // 64 MiB and a byte, of which none comes
+  CHECK(announced.receive().status == 413);
+  HttpConnection sum = gateway().connect();
+  sum.send(head + "4\r\njunk\r\n3fffffd\r\n");
+  CHECK(sum.receive().status == 413);
 }
 
 TEST_CASE("100-continue is answered before the body is read") {

@@ -115,13 +115,28 @@ TEST_CASE_FIXTURE(
   CHECK(second.header("idempotency-replayed") == "true");
   REQUIRE(gateway.ask({.method = "PUT", .path = "/v1/functions/other", .body = echo_module(3)})
               .status == 201);
-  CHECK(invoke(headers, "other").status == 409);
+  CHECK(invoke(headers, "other").status == 422);
+  const Answer refused = gateway.ask({.method = "POST",
+                                      .path = "/v1/functions/echo/invocations",
+                                      .body = "another input",
+                                      .headers = headers});
+  CHECK(refused.status == 422);
+  CHECK(refused.header("orchid-outcome") == "bad_request");
+  CHECK(Json::parse(refused.body)["type"] == "urn:orchid:problem:conflict");
+  CHECK(refused.body.find(std::string(Json::parse(first.body)["id"])) != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "names of preferences have no case") {
+  CHECK(invoke("Prefer: Respond-Async\r\n").status == 202);
 }
 
 TEST_CASE_FIXTURE(Fixture, "what is not an invocation is 404") {
   for (const char* id : {"x", "i-0000000000000000", "i-0100000000000000", "i-ff00000000000000"}) {
     CAPTURE(id);
-    CHECK(gateway.ask({.path = std::string("/v1/invocations/") + id}).status == 404);
+    const Answer unknown = gateway.ask({.path = std::string("/v1/invocations/") + id});
+    CHECK(unknown.status == 404);
+    // A document names an invocation only by what is an id.
+    CHECK(Json::parse(unknown.body).contains("invocation") == (id[0] == 'i'));
     CHECK(gateway.ask({.method = "DELETE", .path = std::string("/v1/invocations/") + id}).status ==
           404);
   }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "foundation/files.h"
@@ -167,6 +168,15 @@ TEST_CASE("what a worker's host must be like can be asked for in a query") {
   CHECK(worker->watts_at_most == 300);
   CHECK(parse_placement_query("lifetime_ms=long").error().code == ErrorCode::bad_request);
   CHECK(parse_placement_query("kind=tpu").error().code == ErrorCode::bad_request);
+  for (const char* wrong : {"cores=0", "cores=65537", "gpus=1025", "memory_bytes=-1"}) {
+    CAPTURE(wrong);
+    CHECK(parse_placement_query(wrong).error().code == ErrorCode::bad_request);
+  }
+  const auto names = placement_query_names();
+  for (const char* name : {"cores", "gpu_model", "host", "avoid_host", "watts_at_most"}) {
+    CAPTURE(name);
+    CHECK(std::ranges::find(names, name) != names.end());
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "functions/function_options.h"
+#include "http/query.h"
 #include "http/request_options.h"
 #include "invocations/invocation_options.h"
 
@@ -16,15 +17,62 @@ TEST_CASE("a target is split, and its path decoded") {
   std::string query;
   REQUIRE(split_target("/v1/functions/a%40b?wait=30s&x=%20", path, query));
   CHECK(path == "/v1/functions/a@b");
-  CHECK(query_parameter(query, "wait") == "30s");
-  CHECK(query_parameter(query, "x") == " ");
-  CHECK(query_parameter(query, "none").empty());
+  CHECK(query == "wait=30s&x=%20");
+}
+
+TEST_CASE("a target may name scheme and host, or be a star") {
+  std::string path;
+  std::string query;
+  REQUIRE(split_target("HTTP://host:80/v1/a%62?x=1", path, query));
+  CHECK(path == "/v1/ab");
+  CHECK(query == "x=1");
+  REQUIRE(split_target("http://[::1]?x=2", path, query));
+  CHECK(path == "/");
+  CHECK(query == "x=2");
+  REQUIRE(split_target("*", path, query));
+  CHECK(path == "*");
+  CHECK(query.empty());
+}
+
+TEST_CASE("the parameters of a query are found by their decoded names") {
+  CHECK(query_parameter("wait=30s&x=%20", "wait") == "30s");
+  CHECK(query_parameter("wait=30s&x=%20", "x") == " ");
+  CHECK(query_parameter("w%61it=30s", "wait") == "30s");
+  CHECK(query_parameter("wait=1m+30s", "wait") == "1m 30s");
+  CHECK(query_parameter("x=a%2Bb", "x") == "a+b");
+  CHECK(query_parameter("wait=30s&x=%20", "none").empty());
+}
+
+TEST_CASE("a query takes what its route declares, once and with a value") {
+  const std::vector<std::string> declared{"wait", "state"};
+  for (const char* good : {"", "wait=30s", "state=x&wait=%20", "w%61it=1"}) {
+    CAPTURE(good);
+    CHECK(check_query(good, declared).has_value());
+  }
+  struct Case {
+    const char* query;
+    const char* message;
+  };
+  for (const Case& wrong :
+       {Case{"other=1", "'other' is not known: this path takes wait, state"},
+        Case{"Wait=1", "'Wait' is not known"}, Case{"wait=1&wait=1", "'wait' comes twice"},
+        Case{"wait=1&w%61it=2", "'wait' comes twice"}, Case{"state=", "'state' has no value"},
+        Case{"state", "'state' has no value"}, Case{"wait=%4", "'wait' is badly encoded"},
+        Case{"%zz=1", "a name in the query"}, Case{"&wait=1", "''"}}) {
+    CAPTURE(wrong.query);
+    const auto refused = check_query(wrong.query, declared);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().code == ErrorCode::bad_request);
+    CHECK(refused.error().message.contains(wrong.message));
+  }
+  CHECK(check_query("x=1", {}).error().message.contains("takes no query parameters"));
 }
 
 TEST_CASE("a target that is no path or badly encoded is refused") {
   std::string path;
   std::string query;
-  for (const char* target : {"", "*", "http://x/y", "/%", "/%4", "/%zz", "/%00"}) {
+  for (const char* target : {"", "**", "x", "https://x/y", "http:///y", "http://", "http://u@x/y",
+                             "x:80", "http://x/%", "/%", "/%4", "/%zz", "/%00"}) {
     CAPTURE(target);
     CHECK_FALSE(split_target(target, path, query));
   }
@@ -53,6 +101,9 @@ TEST_CASE("preferences are read, and unknown ones ignored") {
   CHECK(some.respond_async);
   CHECK(some.wait == std::chrono::seconds(7));
   CHECK_FALSE(parse_prefer("wait=-1").wait.has_value());
+  const Preferences shouted = parse_prefer("Respond-Async, WAIT = \"9\", wait=1");
+  CHECK(shouted.respond_async);
+  CHECK(shouted.wait == std::chrono::seconds(9));
   CHECK_FALSE(parse_prefer("").respond_async);
 }
 

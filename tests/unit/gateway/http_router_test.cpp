@@ -53,6 +53,10 @@ TEST_CASE("a known path with another method names the methods that it takes") {
   CHECK(refused->allow == "GET, HEAD, PUT");
 }
 
+TEST_CASE("the methods of all routes are named once, and HEAD with GET") {
+  CHECK(make_router().all_methods() == "GET, HEAD, PUT, POST");
+}
+
 TEST_CASE("a path that is longer, shorter, or has an empty parameter is not known") {
   const Router router = make_router();
   for (const char* path : {"/v1", "/v1/functions/", "/v1/functions/x/", "/v1/functions//versions",

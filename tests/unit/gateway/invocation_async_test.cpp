@@ -33,6 +33,7 @@ struct AsyncFixture {
             .version = version,
             .entry = 0,
             .idempotency_key = std::nullopt,
+            .reference = "f",
             .at_most_once = false,
             .accepted = clock.wall_ms(),
             .deadline = clock.wall_ms() + 60'000,
@@ -94,7 +95,6 @@ TEST_CASE_FIXTURE(AsyncFixture,
   CHECK(output_of(id) == "out");
 }
 
-TEST_CASE_FIXTURE(AsyncFixture, "an invocation waits while there is no executor") {
 TEST_CASE_FIXTURE(AsyncFixture, "while an invocation runs, it is told how far it is") {
   const std::string id = submit(submission("in")).record.id;
   wait_for_start(id);
@@ -110,6 +110,7 @@ TEST_CASE_FIXTURE(AsyncFixture, "while an invocation runs, it is told how far it
   CHECK(view->progress == 0.25);
 }
 
+TEST_CASE_FIXTURE(AsyncFixture, "an invocation waits while there is no executor") {
   has_supply = false;
   const std::string id = submit(submission("")).record.id;
   async->tick();
@@ -162,6 +163,24 @@ TEST_CASE_FIXTURE(AsyncFixture,
   CHECK(runner.order.size() == 1);
 }
 
+TEST_CASE_FIXTURE(AsyncFixture, "a key that was used for another request is a conflict") {
+  AsyncSubmission keyed = submission("x");
+  keyed.idempotency_key = "k";
+  const std::string id = submit(keyed).record.id;
+  AsyncSubmission other_input = submission("y");
+  AsyncSubmission other_function = keyed;
+  other_input.idempotency_key = "k";
+  other_function.reference = "g";
+  for (const AsyncSubmission& other : {other_input, other_function}) {
+    std::optional<Result<InsertedInvocation>> refused;
+    async->submit(other, [&](Result<InsertedInvocation> result) { refused.emplace(result); });
+    control.run_until([&] { return refused.has_value(); });
+    REQUIRE_FALSE(refused->has_value());
+    CHECK(refused->error().code == ErrorCode::conflict);
+    CHECK(refused->error().message.contains(id));
+  }
+}
+
 TEST_CASE_FIXTURE(AsyncFixture,
                   "a queued invocation is cancelled at once, a running one through its runner") {
   has_supply = false;
@@ -208,6 +227,10 @@ TEST_CASE_FIXTURE(AsyncFixture, "who waits hears of the state when the wait is o
   CHECK_FALSE(seen.has_value());
   clock.advance(std::chrono::seconds(5));
   async->tick();
+  control.run_until([&] {
+    http.run_all();
+    return seen.has_value();
+  });
   CHECK(seen == StoredState::started);
 }
 
@@ -227,10 +250,6 @@ TEST_CASE_FIXTURE(AsyncFixture, "a result that comes while the gateway stops is 
   const std::string id = submit(submission("")).record.id;
   wait_for_start(id);
   async->drain();
-  control.run_until([&] {
-    http.run_all();
-    return seen.has_value();
-  });
   async->stop();
   runner.end(id, failed_result(Outcome::cancelled));
   control.run_all();

@@ -101,12 +101,12 @@ TEST_CASE_FIXTURE(StoreFixture,
   };
   set_layout(
       "ALTER TABLE functions DROP COLUMN concurrency; ALTER TABLE invocations DROP COLUMN lease; "
-      "PRAGMA user_version=1");
+      "ALTER TABLE invocations DROP COLUMN request; PRAGMA user_version=1");
   (void)open();
   std::optional<Result<void>> done;
   store->set_concurrency(1, "f", 3, {.at = 1, .tenant = 1, .action = "limit"}, into(done));
   CHECK(wait(done).has_value());
-  set_layout("PRAGMA user_version=4");
+  set_layout("PRAGMA user_version=5");
   const auto refused = Store::open(directory.path());
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code == ErrorCode::bad_configuration);
@@ -208,6 +208,37 @@ TEST_CASE_FIXTURE(StoreFixture, "the same idempotency key of a tenant is the sam
   CHECK(found->record.id == "i-1");
   again.tenant = 2;
   CHECK_FALSE(insert(again, "b")->existed);
+}
+
+TEST_CASE_FIXTURE(StoreFixture,
+                  "a key stands for one function and one input, also for large ones") {
+  const std::string large(200'000, 'x');
+  InvocationRecord first = record("i-1");
+  first.idempotency_key = "k";
+  first.request = "f.e";
+  REQUIRE(insert(first, large));
+  first.id = "i-2";
+  CHECK(insert(first, large)->same_request);
+  CHECK_FALSE(insert(first, large + "y")->same_request);
+  first.request = "f";
+  CHECK_FALSE(insert(first, large)->same_request);
+}
+
+TEST_CASE_FIXTURE(StoreFixture, "of a key that an older gateway stored, the function is known") {
+  InvocationRecord first = record("i-1");
+  first.idempotency_key = "k";
+  REQUIRE(insert(first, "a"));
+  store.reset();
+  {
+    auto database = Database::open(directory.path() / "orchid.db");
+    REQUIRE(database.has_value());
+    REQUIRE((*database)->execute("UPDATE invocations SET request = ''").has_value());
+  }
+  (void)open();
+  first.id = "i-2";
+  CHECK(insert(first, "b")->same_request);
+  first.function = "another";
+  CHECK_FALSE(insert(first, "a")->same_request);
 }
 
 TEST_CASE_FIXTURE(StoreFixture,

@@ -79,9 +79,10 @@ struct Request {
   [[nodiscard]] std::string_view header(Header header) const { return headers.find(header); }
 };
 
-/// Splits the target and decodes %XX in the path. False: not an absolute path, or badly encoded.
+/// Splits the target and decodes %XX in the path. Takes "/path?query", "http://host/path?query",
+/// whose host nobody looks at, and "*" (RFC 9112 §3.2). False: another form, or badly encoded.
 [[nodiscard]] bool split_target(std::string_view target, std::string& path, std::string& query);
-/// The decoded value of a query parameter; empty when it is not there.
-[[nodiscard]] std::string query_parameter(std::string_view query, std::string_view name);
+/// Decodes %XX. False: a '%' without two hexadecimal digits, or an encoded zero byte.
+[[nodiscard]] bool decode_percent(std::string_view text, std::string& out);
 
 }  // namespace orchid::gateway

@@ -10,6 +10,8 @@
 
 namespace orchid::gateway {
 
+/// As names of fields and preferences are compared: letters of ASCII alone have a case.
+[[nodiscard]] bool equals_ignoring_case(std::string_view a, std::string_view b);
 /// Without the blanks around it (RFC 9110 §5.6.3).
 [[nodiscard]] std::string_view trim_blanks(std::string_view text);
 /// The first item of a list, without the blanks around it; the list is left with the others.

@@ -19,9 +19,10 @@ using Handler = std::function<void(Request& request, const Reply& reply)>;
 using ConnectionHandler = std::function<void(UniqueFd socket, const Request& request)>;
 
 struct RouteOptions {
-  bool is_public = false;      // no authentication
-  bool is_invocation = false;  // its answers name an outcome
-  ByteCount body{0};           // the largest
+  bool is_public = false;            // no authentication
+  bool is_invocation = false;        // its answers name an outcome
+  ByteCount body{0};                 // the largest
+  std::vector<std::string> query{};  // the names of the parameters that it takes
 };
 
 struct Route {
@@ -53,6 +54,8 @@ class Router {
   void add_websocket(std::string pattern, ConnectionHandler accept, Handler otherwise);
   [[nodiscard]] std::variant<RouteMatch, NoSuchPath, MethodNotAllowed> find(
       Method method, std::string_view path) const;
+  /// Of all routes together, as `MethodNotAllowed` has them.
+  [[nodiscard]] std::string all_methods() const;
 
  private:
   std::vector<Route> routes_;

@@ -35,6 +35,7 @@ struct AsyncSubmission {
   std::shared_ptr<const FunctionVersion> version;
   std::uint16_t entry = 0;
   std::optional<std::string> idempotency_key;
+  std::string reference;  // of the function, as the caller wrote it; with a key
   bool at_most_once = false;
   UnixMillis accepted = 0;
   UnixMillis deadline = 0;
@@ -66,7 +67,7 @@ class AsyncInvocations {
   void restore(std::vector<InvocationRecord> unfinished, const VersionFinder& find_version);
 
   /// Done with the invocation, new or the one that had the same idempotency key. Errors: `quota`,
-  /// `conflict` (the key was used for another function), `disk_full`, `system`.
+  /// `conflict` (the key was used for another function or input), `disk_full`, `system`.
   void submit(AsyncSubmission submission, Completion<InsertedInvocation> done);
   /// A synchronous call goes on without its request; its runner reports to `ended`. Errors as for
   /// `submit`.
@@ -106,8 +107,8 @@ class AsyncInvocations {
   void hand_over(BookedInvocation& invocation, Payload input);
   void finish(BookedInvocation& invocation, CallResult result);
   void notify(const InvocationRecord& record);
-  [[nodiscard]] UnixMillis wall_now() const;
   void view_running(const BookedInvocation& invocation, ViewDone done);
+  [[nodiscard]] UnixMillis wall_now() const;
 
   Parts parts_;
   Options options_;

@@ -14,6 +14,8 @@ namespace orchid::gateway {
 /// Of GET /v1/placement: `cores`, `memory_bytes`, `gpus`, `gpu_model`, and the constraints by their
 /// names; each may be left out. Errors: `bad_request`.
 [[nodiscard]] Result<placement::WorkerRequest> parse_placement_query(std::string_view query);
+/// The names of these parameters.
+[[nodiscard]] std::vector<std::string> placement_query_names();
 /// The duration that PATCH /v1/leases/ID asks for. Errors: `bad_request`.
 [[nodiscard]] Result<ClientLeaseRenewal> parse_lease_renewal(std::span<const std::byte> body);
 

@@ -34,7 +34,7 @@ class RequestParser final : public boost::beast::http::basic_parser<true> {
   void on_header_impl(ErrorCodeB&) override { in_header_ = false; }
   void on_body_init_impl(const boost::optional<std::uint64_t>&, ErrorCodeB&) override {}
   std::size_t on_body_impl(View body, ErrorCodeB& error) override;
-  void on_chunk_header_impl(std::uint64_t, View, ErrorCodeB&) override {}
+  void on_chunk_header_impl(std::uint64_t size, View extensions, ErrorCodeB& error) override;
   std::size_t on_chunk_body_impl(std::uint64_t remain, View body, ErrorCodeB& error) override;
   void on_finish_impl(ErrorCodeB&) override {}
 

@@ -81,11 +81,13 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
   void process();
   bool step();
   bool parse_header();
+  [[nodiscard]] bool skip_empty_line();
   bool parse_body();
   void judge_header();
   [[nodiscard]] std::optional<Response> refuse_message();
   [[nodiscard]] std::optional<Response> find_route();
   [[nodiscard]] std::optional<Response> authenticate();
+  [[nodiscard]] std::optional<Response> judge_query();
   [[nodiscard]] std::optional<Response> admit_body();
   void take_body(std::optional<Response> refusal);
   /// Counts a body of that size against the memory of all bodies together; a small one is free.
@@ -118,6 +120,7 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
   bool read_pending_ = false;
   bool peer_closed_ = false;  // its sending side
   bool processing_ = false;
+  bool skipped_line_ = false;  // an empty one before this request
 
   std::optional<RequestParser> parser_;
   Request request_;

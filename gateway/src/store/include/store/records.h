@@ -41,6 +41,9 @@ struct InvocationRecord {
   std::string digest;
   std::string entry;
   std::optional<std::string> idempotency_key;
+  /// With a key: what it was used for. As it comes, the function as the caller wrote it; in the
+  /// store, the digest of that and of the input, or nothing if an older gateway wrote it.
+  std::string request;
   bool at_most_once = false;
   UnixMillis accepted = 0;
   UnixMillis deadline = 0;
@@ -68,6 +71,8 @@ struct InsertedInvocation {
   /// True: the tenant has used this idempotency key before, and `record` is the invocation it made
   /// then.
   bool existed = false;
+  /// Of one that existed: it was made by the same function with the same input.
+  bool same_request = true;
   InvocationRecord record;
 };
 
