@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The project's own rules: tidy.py [--list] [--self-test] [RULE...]. Exit status 1: findings, each with file, line and what to do."""
+"""The project's own rules: tidy.py [--list] [--self-test] [FOLDER] [RULE...]: of the tree in FOLDER, by default its own. Exit status 1: findings, each with file, line and what to do."""
 import importlib
 import pathlib
 import sys
@@ -38,14 +38,16 @@ def self_test(names):
 
 
 def main(arguments):
-    names = [argument for argument in arguments if not argument.startswith("-")] or RULES
+    words = [argument for argument in arguments if not argument.startswith("-")]
+    folders = [word for word in words if word not in RULES and pathlib.Path(word).is_dir()]
+    names = [word for word in words if word not in folders] or RULES
     if "--list" in arguments:
         for name in names:
             print(f"{name:20} {load(name).SUMMARY}")
         return 0
     if "--self-test" in arguments:
         return 1 if self_test(names) else 0
-    tree = Tree.read(here.parent.parent)
+    tree = Tree.read(pathlib.Path(folders[0]).resolve() if folders else here.parent.parent)
     failures = 0
     for name in names:
         for finding in load(name).check(tree):
