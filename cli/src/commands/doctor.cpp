@@ -8,6 +8,7 @@
 #include "doctor/examination.h"
 #include "foundation/amounts.h"
 #include "terminal/documents.h"
+#include "terminal/table.h"
 
 namespace orchid::cli {
 namespace {
@@ -60,6 +61,22 @@ ExitStatus run_doctor(Shell& shell, const std::string& wait) {
   return is_any_broken(findings) ? ExitStatus::orchid_failed : ExitStatus::ok;
 }
 
+ExitStatus print_calls(Shell& shell) {
+  const auto calls = calls_of_functions(real_doctor_environment(shell.gateway));
+  if (!calls) return shell.report(calls.error());
+  Document rows = Document::array();
+  Table table({"system call", "only"});
+  for (const KeptCall& call : *calls) {
+    rows.push_back({{"name", call.name}, {"only", call.only}});
+    table.add({call.name, call.only});
+  }
+  if (shell.json)
+    print_document(shell, {{"calls", rows}});
+  else
+    shell.print(table.text());
+  return ExitStatus::ok;
+}
+
 }  // namespace
 
 void add_doctor(CLI::App& app, Shell& shell) {
@@ -71,7 +88,12 @@ void add_doctor(CLI::App& app, Shell& shell) {
   auto wait = std::make_shared<std::string>("0");
   command->add_option("--wait", *wait,
                       "check again until nothing is broken, for at most this long, such as 30s");
-  command->callback([&shell, wait] { shell.status = run_doctor(shell, *wait); });
+  auto sandbox = std::make_shared<bool>(false);
+  command->add_flag("--sandbox", *sandbox,
+                    "print the system calls that functions may make, instead of checking");
+  command->callback([&shell, wait, sandbox] {
+    shell.status = *sandbox ? print_calls(shell) : run_doctor(shell, *wait);
+  });
 }
 
 }  // namespace orchid::cli

@@ -80,6 +80,15 @@ struct Finding {
 [[nodiscard]] Finding check_executor(const DoctorEnvironment& environment);
 [[nodiscard]] Finding check_workers(const DoctorEnvironment& environment);
 
+/// A system call that functions keep, and what of it; empty: all.
+struct KeptCall {
+  std::string name;
+  std::string only;
+};
+/// As the executor's own filter has them. Errors: `not_found`, `internal`.
+[[nodiscard]] Result<std::vector<KeptCall>> calls_of_functions(
+    const DoctorEnvironment& environment);
+
 /// All of them; those that need a gateway stop at the first that it fails.
 [[nodiscard]] std::vector<Finding> examine(const DoctorEnvironment& environment);
 

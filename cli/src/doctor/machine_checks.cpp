@@ -124,6 +124,24 @@ Finding check_state_directory(const DoctorEnvironment& environment) {
   return as_it_should_be(check, fmt::format("{}, {} free", state.string(), to_string(free)));
 }
 
+Result<std::vector<KeptCall>> calls_of_functions(const DoctorEnvironment& environment) {
+  const auto executor = environment.find_program("orchid-executor");
+  if (!executor)
+    return fail(ErrorCode::not_found,
+                "orchid-executor was not found, so it cannot be asked; install all of Orchid");
+  const auto probe = environment.run({executor->string(), "--probe-sandbox"});
+  const json document = probe ? json::parse(probe->output, nullptr, false) : json();
+  std::vector<KeptCall> calls;
+  if (document.is_object())
+    for (const json& call : document.value("calls", json::array()))
+      if (call.is_object())
+        calls.push_back({call.value("name", std::string()), call.value("only", std::string())});
+  if (!calls.empty()) return calls;
+  return fail(ErrorCode::internal, executor->string() +
+                                       " --probe-sandbox names no system calls: is all of Orchid "
+                                       "of one version?");
+}
+
 Finding check_sandbox(const DoctorEnvironment& environment) {
   constexpr auto check = "sandbox";
   const auto executor = environment.find_program("orchid-executor");

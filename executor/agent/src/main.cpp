@@ -22,6 +22,7 @@
 #include "foundation/files.h"
 #include "foundation/log.h"
 #include "foundation/tcp.h"
+#include "sandbox/allowed_calls.h"
 #include "sandbox/confinement.h"
 #include "scratch.h"
 #include "topology/gpu_place.h"
@@ -40,11 +41,25 @@ void raise_descriptor_limit() {
     log::warn("event=descriptor_limit reason=\"cannot raise it\"");
 }
 
+/// Each system call once for each thing that may be asked of it.
+nlohmann::json calls_of_functions() {
+  nlohmann::json calls = nlohmann::json::array();
+  for (const AllowedCall& call : calls_of_user_code({.role = SandboxRole::worker,
+                                                     .data_limit = {},
+                                                     .parent_pid = ::getppid(),
+                                                     .keep_descriptors = {}})) {
+    nlohmann::json row{{"name", call.name}, {"only", call.only}};
+    if (std::ranges::find(calls, row) == calls.end()) calls.push_back(std::move(row));
+  }
+  return calls;
+}
+
 int print_sandbox_support() {
   const SandboxSupport support = probe_sandbox_support();
   const nlohmann::json json{{"landlock_abi", support.landlock_abi},
                             {"seccomp", support.seccomp},
-                            {"missing", support.missing}};
+                            {"missing", support.missing},
+                            {"calls", calls_of_functions()}};
   std::puts(json.dump().c_str());
   return 0;
 }

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <sstream>
@@ -59,15 +60,22 @@ rlim_t most_descriptors(SandboxRole role) {
   return now.rlim_max;
 }
 
-Result<void> limit_resources(const Mapped& mapped, ByteCount data, SandboxRole role) {
+Result<void> limit_resources(const Mapped& mapped, const ConfinementOptions& options) {
   const auto set = [](__rlimit_resource kind, rlim_t value) {
     const rlimit limit{value, value};
     return ::setrlimit(kind, &limit) == 0;
   };
-  if (!set(RLIMIT_DATA, mapped.data.value + data.value) ||
-      !set(RLIMIT_AS, mapped.all.value + data.value + most_address_space.value) ||
+  const auto set_memory = [&options](__rlimit_resource kind, rlim_t value) {
+    rlimit limit{value, value};
+    if (rlimit now{}; options.others_may_raise_limits && ::getrlimit(kind, &now) == 0)
+      limit = {std::min(value, now.rlim_max), now.rlim_max};
+    return ::setrlimit(kind, &limit) == 0;
+  };
+  const rlim_t data = options.data_limit.value;
+  if (!set_memory(RLIMIT_DATA, mapped.data.value + data) ||
+      !set_memory(RLIMIT_AS, mapped.all.value + data + most_address_space.value) ||
       !set(RLIMIT_CORE, 0) || !set(RLIMIT_FSIZE, RLIM_INFINITY) ||
-      !set(RLIMIT_NOFILE, most_descriptors(role)))
+      !set(RLIMIT_NOFILE, most_descriptors(options.role)))
     return fail_errno("setrlimit");
   return {};
 }
@@ -103,7 +111,7 @@ Result<void> restrict_files(const ConfinementOptions& options, SandboxRole role)
 Result<void> confine(const ConfinementOptions& options) {
   const Mapped mapped = mapped_now();
   if (auto done = close_all_but(options.keep_descriptors); !done) return done;
-  if (auto done = limit_resources(mapped, options.data_limit, options.role); !done) return done;
+  if (auto done = limit_resources(mapped, options); !done) return done;
   if (auto done = die_with(options.parent_pid); !done) return done;
   if (auto done = drop_capabilities(); !done) return done;
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return fail_errno("PR_SET_NO_NEW_PRIVS");

@@ -10,10 +10,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
+#include <cstdlib>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sandbox/allowed_calls.h"
 
 namespace orchid {
 namespace {
@@ -22,6 +30,7 @@ struct FilterDeleter {
   void operator()(void* filter) const { seccomp_release(filter); }
 };
 using Filter = std::unique_ptr<void, FilterDeleter>;
+using Conditions = std::vector<ArgumentCondition>;
 
 /// Computing, memory, threads, time, and talking over descriptors that exist.
 constexpr std::array always{
@@ -43,7 +52,6 @@ constexpr std::array always{
     SCMP_SYS(futex),
     SCMP_SYS(futex_waitv),
     SCMP_SYS(set_robust_list),
-    SCMP_SYS(get_robust_list),
     SCMP_SYS(rseq),
     SCMP_SYS(membarrier),
     SCMP_SYS(sched_yield),
@@ -77,8 +85,6 @@ constexpr std::array always{
     SCMP_SYS(getegid),
     SCMP_SYS(getgroups),
     SCMP_SYS(getpgrp),
-    SCMP_SYS(getpgid),
-    SCMP_SYS(getsid),
     SCMP_SYS(getpriority),
     SCMP_SYS(poll),
     SCMP_SYS(ppoll),
@@ -148,116 +154,192 @@ constexpr std::array to_speak{
     SCMP_SYS(epoll_pwait), SCMP_SYS(getsockopt), SCMP_SYS(shutdown),
 };
 
-constexpr std::array compiler_too{SCMP_SYS(memfd_create), SCMP_SYS(ftruncate), SCMP_SYS(unlink),
-                                  SCMP_SYS(prlimit64)};
+constexpr std::array compiler_too{SCMP_SYS(memfd_create), SCMP_SYS(ftruncate), SCMP_SYS(unlink)};
 
-class Rules {
- public:
-  explicit Rules(void* filter) : filter_(filter) {}
-  void allow(int call) { note(seccomp_rule_add(filter_, SCMP_ACT_ALLOW, call, 0)); }
-  void allow_if(int call, scmp_arg_cmp condition) {
-    note(seccomp_rule_add(filter_, SCMP_ACT_ALLOW, call, 1, condition));
-  }
-  void answer(int call, int error_number) {
-    note(seccomp_rule_add(filter_, SCMP_ACT_ERRNO(static_cast<unsigned>(error_number)), call, 0));
-  }
-  [[nodiscard]] int error() const { return error_; }
+/// What a process may not send itself: signals that cannot be caught, and those that stop it. Only
+/// others can, so whoever sees them knows that it was not the process.
+constexpr std::array for_others{SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU};
+constexpr int last_signal = 64;
 
- private:
-  void note(int result) {
-    if (result < 0 && result != -EEXIST) error_ = -result;
-  }
-  void* filter_;
-  int error_ = 0;
-};
-
-void add_memory_rules(Rules& rules, SandboxRole role, FilterStage stage) {
-  // Never writable and executable at once. Shared mappings escape RLIMIT_DATA, so user code makes
-  // none.
-  rules.allow_if(SCMP_SYS(mprotect), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC | PROT_WRITE, 0));
-  rules.allow_if(SCMP_SYS(mprotect),
-                 SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC | PROT_WRITE, PROT_WRITE));
-  rules.allow_if(SCMP_SYS(mprotect),
-                 SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC | PROT_WRITE, PROT_EXEC));
-  if (stage == FilterStage::birth || role == SandboxRole::compiler)
-    rules.allow(SCMP_SYS(mmap));
-  else  // nor one that grows down, which counts as stack
-    rules.allow_if(SCMP_SYS(mmap),
-                   SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_TYPE | MAP_GROWSDOWN, MAP_PRIVATE));
+ArgumentCondition equals(unsigned argument, std::uint64_t value) {
+  return {.argument = argument, .value = value};
+}
+ArgumentCondition masked(unsigned argument, std::uint64_t mask, std::uint64_t value) {
+  return {.argument = argument, .mask = mask, .value = value};
 }
 
-void add_descriptor_rules(Rules& rules, const ConfinementOptions& options, FilterStage stage) {
+/// The list as it grows.
+class Table {
+ public:
+  void allow(int call) { add(call, {}, {}); }
+  void allow_if(int call, Conditions conditions, std::string_view only) {
+    add(call, std::move(conditions), only);
+  }
+  [[nodiscard]] std::vector<AllowedCall> take() { return std::move(calls_); }
+
+ private:
+  void add(int call, Conditions conditions, std::string_view only) {
+    if (call < 0) return;  // this architecture has none of that name
+    calls_.push_back({.number = call, .only = only, .conditions = std::move(conditions)});
+  }
+  std::vector<AllowedCall> calls_;
+};
+
+void add_memory_rules(Table& table, SandboxRole role, FilterStage stage) {
+  // Never writable and executable at once. Shared mappings escape RLIMIT_DATA, so user code makes
+  // none, nor one that grows down, which counts as stack.
+  constexpr std::uint64_t both = PROT_EXEC | PROT_WRITE;
+  const bool any_mapping = stage == FilterStage::birth || role == SandboxRole::compiler;
+  if (any_mapping) table.allow(SCMP_SYS(mmap));
+  for (const std::uint64_t protection : {0, PROT_WRITE, PROT_EXEC}) {
+    table.allow_if(SCMP_SYS(mprotect), {masked(2, both, protection)},
+                   "not writable and executable at once");
+    if (!any_mapping)
+      table.allow_if(
+          SCMP_SYS(mmap),
+          {masked(2, both, protection), masked(3, MAP_TYPE | MAP_GROWSDOWN, MAP_PRIVATE)},
+          "private, not growing down, not writable and executable at once");
+  }
+}
+
+void add_descriptor_rules(Table& table, const ConfinementOptions& options, FilterStage stage) {
   // Whether it is a terminal, and nothing else: other requests would change what processes share
   // (O_NONBLOCK of a lane's eventfd), or send signals to those that kill() does not reach.
-  rules.allow_if(SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, TCGETS));
+  table.allow_if(SCMP_SYS(ioctl), {equals(1, TCGETS)}, "asking whether it is a terminal");
   // UCX registers memory with the device whenever its pools grow.
-  if (options.rdma_device) rules.allow_if(SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, RDMA_VERBS_IOCTL));
+  if (options.rdma_device)
+    table.allow_if(SCMP_SYS(ioctl), {equals(1, RDMA_VERBS_IOCTL)}, "to an RDMA device");
   if (stage == FilterStage::birth || options.role == SandboxRole::compiler) {
-    rules.allow(SCMP_SYS(close));
-    rules.allow(SCMP_SYS(fcntl));
+    table.allow(SCMP_SYS(close));
+    table.allow(SCMP_SYS(fcntl));
     return;
   }
   // User code may not take away what the worker runs on.
-  rules.allow_if(SCMP_SYS(close),
-                 SCMP_A0(SCMP_CMP_GE, static_cast<scmp_datum_t>(options.protected_descriptors)));
-  for (const unsigned long command : {F_GETFD, F_GETFL, F_SETFD, F_GET_SEALS})
-    rules.allow_if(SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, command));
+  table.allow_if(SCMP_SYS(close),
+                 {{.argument = 0,
+                   .test = ArgumentCondition::Test::at_least,
+                   .value = static_cast<std::uint64_t>(options.protected_descriptors)}},
+                 "descriptors that are not the worker's own");
+  for (const std::uint64_t command : {F_GETFD, F_GETFL, F_SETFD, F_GET_SEALS})
+    table.allow_if(SCMP_SYS(fcntl), {equals(1, command)}, "reading flags and seals, and F_SETFD");
 }
 
-void add_network_rules(Rules& rules, SandboxRole role, FilterStage stage) {
+void add_network_rules(Table& table, SandboxRole role, FilterStage stage) {
   if (!speaks_ucx(role)) return;
-  for (const int call : to_speak) rules.allow(call);
+  for (const int call : to_speak) table.allow(call);
   if (stage != FilterStage::birth) return;
-  for (const int call : to_listen) rules.allow(call);
-  if (role == SandboxRole::remote_worker) rules.allow(SCMP_SYS(socket));
+  for (const int call : to_listen) table.allow(call);
+  if (role == SandboxRole::remote_worker) table.allow(SCMP_SYS(socket));
   if (role != SandboxRole::door)
-    for (const int call : to_connect) rules.allow(call);
+    for (const int call : to_connect) table.allow(call);
   // Whoever takes a door or a dispatch over must not reach the sockets of its user's other
   // processes, which would take it for that user.
   if (role != SandboxRole::remote_worker)
-    for (const unsigned long family : {AF_INET, AF_INET6, AF_NETLINK})
-      rules.allow_if(SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, family));
+    for (const std::uint64_t family : {AF_INET, AF_INET6, AF_NETLINK})
+      table.allow_if(SCMP_SYS(socket), {equals(0, family)}, "of the network");
 }
 
-void add_process_rules(Rules& rules) {
+/// A signal to itself. Each number by itself: the kernel reads 32 bits of what the filter sees as
+/// 64, so a list of what is forbidden could be gone around.
+void add_signal_rules(Table& table, std::uint64_t self) {
+  constexpr std::string_view only = "to itself; not SIGKILL, nor a signal that stops it";
+  for (int number = 0; number <= last_signal; ++number) {
+    if (std::ranges::find(for_others, number) != for_others.end()) continue;
+    const auto signal = static_cast<std::uint64_t>(number);
+    table.allow_if(SCMP_SYS(kill), {equals(0, self), equals(1, signal)}, only);
+    table.allow_if(SCMP_SYS(tgkill), {equals(0, self), equals(2, signal)}, only);
+  }
+}
+
+void add_process_rules(Table& table, SandboxRole role, FilterStage stage) {
+  table.allow_if(SCMP_SYS(clone), {masked(0, CLONE_THREAD, CLONE_THREAD)}, "threads");
+  // Unshares nothing from a process with one thread and fails in others: how the worker tells.
+  table.allow_if(SCMP_SYS(unshare), {equals(0, CLONE_THREAD)}, "asking whether there are threads");
+  const auto self = static_cast<std::uint64_t>(::getpid());
+  add_signal_rules(table, self);
+  for (const std::uint64_t process : {std::uint64_t{0}, self}) {
+    for (const int call : {SCMP_SYS(getpgid), SCMP_SYS(getsid), SCMP_SYS(get_robust_list)})
+      table.allow_if(call, {equals(0, process)}, "of itself");
+    if (role == SandboxRole::compiler)
+      table.allow_if(SCMP_SYS(prlimit64), {equals(0, process)}, "its own limits");
+    else if (stage == FilterStage::user_code)
+      table.allow_if(SCMP_SYS(prlimit64), {equals(0, process), equals(2, 0)},
+                     "reading its own limits");
+  }
+  // With PR_SET_VMA an allocator names its mappings; everything else of prctl is for the birth.
+  if (stage == FilterStage::user_code)
+    table.allow_if(SCMP_SYS(prctl), {equals(0, 0x53564d41)}, "naming its own mappings");
+}
+
+std::vector<AllowedCall> table_of(const ConfinementOptions& options, FilterStage stage) {
+  Table table;
+  for (const int call : always) table.allow(call);
+  if (stage == FilterStage::birth)
+    for (const int call : only_at_birth) table.allow(call);
+  if (stage == FilterStage::birth || !options.readable_paths.empty())
+    for (const int call : of_paths) table.allow(call);
+  if (options.role == SandboxRole::compiler)
+    for (const int call : compiler_too) table.allow(call);
+  add_network_rules(table, options.role, stage);
+  add_memory_rules(table, options.role, stage);
+  add_descriptor_rules(table, options, stage);
+  add_process_rules(table, options.role, stage);
+  return table.take();
+}
+
+scmp_arg_cmp comparison_of(const ArgumentCondition& condition) {
+  if (condition.test == ArgumentCondition::Test::at_least)
+    return {condition.argument, SCMP_CMP_GE, condition.value, 0};
+  if (condition.mask == ~std::uint64_t{0})
+    return {condition.argument, SCMP_CMP_EQ, condition.value, 0};
+  return {condition.argument, SCMP_CMP_MASKED_EQ, condition.mask, condition.value};
+}
+
+/// Errno, or 0.
+int add_rules(void* filter, const std::vector<AllowedCall>& table) {
+  for (const AllowedCall& call : table) {
+    std::vector<scmp_arg_cmp> comparisons;
+    for (const ArgumentCondition& condition : call.conditions)
+      comparisons.push_back(comparison_of(condition));
+    const int result =
+        seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, call.number,
+                               static_cast<unsigned>(comparisons.size()), comparisons.data());
+    if (result < 0 && result != -EEXIST) return -result;
+  }
   // glibc asks clone3 first, whose flags a filter cannot read; ENOSYS makes it take clone. Threads,
   // but no processes.
-  rules.answer(SCMP_SYS(clone3), ENOSYS);
-  rules.allow_if(SCMP_SYS(clone), SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
-  // Unshares nothing from a process with one thread and fails in others: how the worker tells.
-  rules.allow_if(SCMP_SYS(unshare), SCMP_A0(SCMP_CMP_EQ, CLONE_THREAD));
-  const auto self = static_cast<scmp_datum_t>(::getpid());
-  rules.allow_if(SCMP_SYS(kill), SCMP_A0(SCMP_CMP_EQ, self));
-  rules.allow_if(SCMP_SYS(tgkill), SCMP_A0(SCMP_CMP_EQ, self));
-  rules.allow_if(SCMP_SYS(rt_tgsigqueueinfo), SCMP_A0(SCMP_CMP_EQ, self));
+  const int result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+  return result < 0 ? -result : 0;
+}
+
+std::string name_of(int call) {
+  const std::unique_ptr<char, decltype(&std::free)> name(
+      seccomp_syscall_resolve_num_arch(seccomp_arch_native(), call), std::free);
+  return name == nullptr ? std::to_string(call) : name.get();
 }
 
 }  // namespace
 
+bool ArgumentCondition::holds(std::uint64_t seen) const {
+  return test == Test::at_least ? seen >= value : (seen & mask) == value;
+}
+
+std::vector<AllowedCall> calls_of_user_code(const ConfinementOptions& options) {
+  std::vector<AllowedCall> table = table_of(options, FilterStage::user_code);
+  for (AllowedCall& call : table) call.name = name_of(call.number);
+  std::ranges::stable_sort(table, {}, &AllowedCall::name);
+  return table;
+}
+
 Result<void> install_filter(const ConfinementOptions& options, FilterStage stage) {
-  const SandboxRole role = options.role;
   const Filter filter(seccomp_init(SCMP_ACT_ERRNO(EPERM)));
   if (filter == nullptr) return fail(ErrorCode::unsupported, "seccomp_init");
-  Rules rules(filter.get());
-  for (const int call : always) rules.allow(call);
-  if (stage == FilterStage::birth)
-    for (const int call : only_at_birth) rules.allow(call);
-  if (stage == FilterStage::birth || !options.readable_paths.empty())
-    for (const int call : of_paths) rules.allow(call);
-  if (role == SandboxRole::compiler)
-    for (const int call : compiler_too) rules.allow(call);
-  // With PR_SET_VMA an allocator names its mappings; everything else of prctl is for the birth.
-  if (stage == FilterStage::user_code)
-    rules.allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, 0x53564d41));
-  if (stage == FilterStage::user_code) rules.allow_if(SCMP_SYS(prlimit64), SCMP_A2(SCMP_CMP_EQ, 0));
-  add_network_rules(rules, role, stage);
-  add_memory_rules(rules, role, stage);
-  add_descriptor_rules(rules, options, stage);
-  add_process_rules(rules);
-  if (rules.error() != 0)
-    return fail(system_failure(ErrorCode::system, "building the seccomp filter", rules.error()));
+  if (const int error = add_rules(filter.get(), table_of(options, stage)); error != 0)
+    return fail(system_failure(ErrorCode::system, "building the seccomp filter", error));
   seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_NNP, 0);  // set already
   seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1);
+  // A call in another architecture's numbers ends all threads, not just the one.
+  seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
   if (stage == FilterStage::user_code) seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
   if (const int error = seccomp_load(filter.get()); error != 0)
     return fail(system_failure(ErrorCode::system, "seccomp_load", -error));

@@ -330,4 +330,23 @@ TEST_CASE("another version, a wrong token, no executor and no worker are found")
            Health::broken);
 }
 
+TEST_CASE("the system calls of functions are what the executor says, or it is said why not") {
+  DoctorEnvironment environment = healthy();
+  CHECK_FALSE(calls_of_functions(environment).has_value());  // an older executor names none
+  environment.run = [](const std::vector<std::string>&) -> Result<ProgramResult> {
+    return ProgramResult{
+        .status = 0,
+        .output = R"({"calls":[{"name":"kill","only":"to itself"},{"name":"read","only":""}]})",
+        .errors = ""};
+  };
+  const auto calls = calls_of_functions(environment);
+  REQUIRE(calls.has_value());
+  REQUIRE(calls->size() == 2);
+  CHECK(calls->front().name == "kill");
+  CHECK(calls->front().only == "to itself");
+  CHECK(calls->back().only.empty());
+  environment.find_program = [](const std::string&) { return std::nullopt; };
+  CHECK(calls_of_functions(environment).error().code == ErrorCode::not_found);
+}
+
 }  // namespace orchid::cli

@@ -4,7 +4,9 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -12,6 +14,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <functional>
 #include <thread>
@@ -112,6 +115,89 @@ TEST_CASE("no page is writable and executable, no mapping is shared, and memory 
               ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
           return refused(::mprotect(page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC));
         }) == 0);
+}
+
+TEST_CASE("no mapping is made writable and executable, and code can still be made in two steps") {
+  CHECK(in_sandbox(SandboxRole::worker, [] {
+          return ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED &&
+                         errno == EPERM
+                     ? 0
+                     : 1;
+        }) == 0);
+  CHECK(in_sandbox(SandboxRole::worker, [] {
+          void* page =
+              ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+          return page != MAP_FAILED && ::mprotect(page, 4096, PROT_READ | PROT_EXEC) == 0 ? 0 : 1;
+        }) == 0);
+}
+
+TEST_CASE("a process reads its own limits, and changes none") {
+  const auto limits_of = [](pid_t process, bool changes) {
+    return [process, changes] {
+      rlimit64 limit{RLIM64_INFINITY, RLIM64_INFINITY};
+      return ::prlimit64(process, RLIMIT_DATA, changes ? &limit : nullptr,
+                         changes ? nullptr : &limit) == 0
+                 ? 0
+                 : errno;
+    };
+  };
+  CHECK(in_sandbox(SandboxRole::worker, limits_of(0, false)) == 0);
+  CHECK(in_sandbox(SandboxRole::worker, limits_of(0, true)) == EPERM);
+  CHECK(in_sandbox(SandboxRole::worker, limits_of(::getpid(), false)) == EPERM);
+  CHECK(in_sandbox(SandboxRole::worker, [] {
+          rlimit64 limit{};
+          return ::prlimit64(::getpid(), RLIMIT_DATA, nullptr, &limit) == 0 ? 0 : errno;
+        }) == 0);
+}
+
+TEST_CASE("a process can send itself what it can catch, and nothing that hides the sender") {
+  CHECK(in_sandbox(SandboxRole::worker, [] { return ::raise(SIGBUS); }) == 1000 + SIGBUS);
+  CHECK(in_sandbox(SandboxRole::worker, [] { return ::kill(::getpid(), SIGUSR1); }) ==
+        1000 + SIGUSR1);
+  for (const int signal : {SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU}) {
+    CAPTURE(signal);
+    CHECK(in_sandbox(SandboxRole::worker, [signal] {
+            // The kernel looks at 32 bits of it only.
+            const long wide = (1L << 32) | signal;
+            return refused(::kill(::getpid(), signal)) + refused(::raise(signal)) +
+                   refused(::syscall(SYS_kill, static_cast<long>(::getpid()), wide)) +
+                   refused(::syscall(SYS_rt_sigqueueinfo, ::getpid(), signal, nullptr));
+          }) == 0);
+  }
+}
+
+TEST_CASE("cores and priority are not the process's own to choose") {
+  CHECK(in_sandbox(SandboxRole::worker, [] {
+          cpu_set_t mask;
+          CPU_ZERO(&mask);
+          CPU_SET(0, &mask);
+          return refused(::sched_setaffinity(0, sizeof(mask), &mask)) +
+                 refused(::setpriority(PRIO_PROCESS, 0, 0)) + refused(::nice(1));
+        }) == 0);
+}
+
+TEST_CASE("limits of memory can be raised from outside, where that is wanted") {
+  const auto hard_limit = [](bool raisable) {
+    const pid_t parent = ::getpid();
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      ConfinementOptions options{.role = SandboxRole::worker,
+                                 .data_limit = 256_MiB,
+                                 .parent_pid = parent,
+                                 .keep_descriptors = {0, 1, 2},
+                                 .others_may_raise_limits = raisable};
+      if (!confine(options) || !confine_further(options)) ::_exit(99);
+      rlimit64 limit{};
+      ::prlimit64(0, RLIMIT_DATA, nullptr, &limit);
+      ::_exit(limit.rlim_max > limit.rlim_cur ? 2 : 1);
+    }
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    return WEXITSTATUS(status);
+  };
+  CHECK(hard_limit(false) == 1);
+  CHECK(hard_limit(true) == 2);
 }
 
 TEST_CASE("threads are possible, and confined too") {

@@ -29,7 +29,8 @@ struct ConfinementOptions {
   int protected_descriptors =
       worker_descriptor_count;  // in stage 2 those below it cannot be closed or replaced any more
   std::vector<std::filesystem::path>
-      readable_paths;        // Landlock: these trees may be read, nothing else may be opened
+      readable_paths;  // Landlock: these trees may be read, nothing else may be opened
+  bool others_may_raise_limits = false;  // of memory: its parent; itself cannot after stage 2
   bool rdma_device = false;  // it has one open, and goes on asking it for things in stage 2
 };
 
