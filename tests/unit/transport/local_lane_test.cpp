@@ -410,6 +410,44 @@ TEST_CASE(
   CHECK_FALSE(lane.worker.prepare_to_sleep());
 }
 
+TEST_CASE("an eventfd that the other process has filled costs the lane, and lets nobody spin") {
+  constexpr std::uint64_t all = ~std::uint64_t{0} - 1;
+  const auto sleeps_until_quiet = [](auto& end) {
+    for (int sleeps = 0; sleeps < 100; ++sleeps) {
+      REQUIRE(end.prepare_to_sleep());
+      pollfd wait{end.wake_descriptor(), POLLIN, 0};
+      if (::poll(&wait, 1, 0) == 0) return sleeps;
+      end.finish_sleep();
+    }
+    return -1;
+  };
+  Lane lane = make();
+  REQUIRE(::write(lane.worker.wake_descriptor(), &all, sizeof(all)) == sizeof(all));
+  CHECK(sleeps_until_quiet(lane.worker) > 0);
+  CHECK_FALSE(lane.worker.receive().has_value());
+
+  Lane other = make();
+  send(other.client, {});
+  REQUIRE(::write(other.client.wake_descriptor(), &all, sizeof(all)) == sizeof(all));
+  CHECK(sleeps_until_quiet(other.client) > 0);
+  CHECK_FALSE(other.client.receive().has_value());
+}
+
+TEST_CASE("a wake that comes late is drained, and means nothing") {
+  Lane lane = make();
+  constexpr std::uint64_t one = 1;
+  REQUIRE(::write(lane.worker.wake_descriptor(), &one, sizeof(one)) == sizeof(one));
+  bool quiet = false;
+  for (int sleeps = 0; !quiet && sleeps < 100; ++sleeps) {
+    REQUIRE(lane.worker.prepare_to_sleep());
+    pollfd wait{lane.worker.wake_descriptor(), POLLIN, 0};
+    quiet = ::poll(&wait, 1, 0) == 0;
+    lane.worker.finish_sleep();
+  }
+  CHECK(quiet);
+  CHECK(lane.worker.receive().has_value());
+}
+
 TEST_CASE("the memory file cannot be shrunk under its reader") {
   auto lane = make_lane({64_KiB, 64_KiB}).value();
   CHECK(::ftruncate(lane.memory.get(), 0) != 0);

@@ -52,6 +52,8 @@ class LaneMemory {
   [[nodiscard]] LaneEntry* response_ring() const {
     return reinterpret_cast<LaneEntry*>(base_ + response_ring_offset);
   }
+  /// Whether the worker has published its answer to the request, or to a later one.
+  [[nodiscard]] bool is_answered(std::uint64_t request_id) const;
   [[nodiscard]] std::atomic<std::uint8_t>* released() const {
     return reinterpret_cast<std::atomic<std::uint8_t>*>(base_ + released_offset);
   }
@@ -72,6 +74,12 @@ class LaneMemory {
   LaneMemory(std::byte* base, const LaneGeometry& geometry) : base_(base), geometry_(geometry) {}
   std::byte* base_ = nullptr;
   LaneGeometry geometry_;
+};
+
+/// What an end has seen of its own eventfd, to which the other process can write anything.
+struct WakeWatch {
+  unsigned unprovoked = 0;  // ends of sleep in a row without a wake
+  bool flooded = false;     // it held what no number of wakes comes to: `receive` fails from now on
 };
 
 /// The client's end. An input of up to 64 bytes travels in the ring entry, a larger one in the
@@ -104,6 +112,7 @@ class LocalLaneClient final : public LaneClient {
 
   LaneDescriptors descriptors_;
   LaneMemory memory_;
+  WakeWatch watch_;
   std::uint64_t settled_ = 0;            // for all calls before this one the worker surely wakes
   std::uint64_t next_request_ = 0;       // number of the next call; its id is one more
   std::uint64_t next_response_ = 0;      // answers come in the order of the calls
@@ -145,6 +154,7 @@ class LocalLaneWorker final : public LaneWorker {
 
   LaneDescriptors descriptors_;
   LaneMemory memory_;
+  WakeWatch watch_;
   std::uint64_t next_ = 0;  // number of the call that is taken or answered next
   bool taken_ = false;      // call `next_` is being worked on
   OutputRooms outputs_;     // of the response slab

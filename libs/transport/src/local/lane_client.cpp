@@ -14,7 +14,7 @@ constexpr std::uint64_t trim_above = 1ULL << 20;
 
 Failure worker_wrote_nonsense(std::string_view what) {
   return {ErrorCode::bad_request,
-          "the worker wrote worker_wrote_nonsense into the lane (" + std::string(what) + ")"};
+          "the worker wrote nonsense into the lane (" + std::string(what) + ")"};
 }
 
 bool inside(std::uint64_t offset, std::uint64_t length, std::size_t size) {
@@ -96,6 +96,7 @@ Result<std::optional<LaneResponse>> LocalLaneClient::receive() {
   if (number == next_request_) return response;
   const LaneEntry& entry = memory_.response_ring()[number % ring_entries];
   if (!is_published(entry, number)) {
+    if (watch_.flooded) response = fail(worker_wrote_nonsense("wakes"));
     if (number >= settled_) settle_wake();
     return response;
   }
@@ -153,7 +154,7 @@ bool LocalLaneClient::prepare_to_sleep() {
 }
 
 void LocalLaneClient::finish_sleep() {
-  end_sleep(memory_.control().client_sleeping, descriptors_.wake_client.get());
+  end_sleep(memory_.control().client_sleeping, descriptors_.wake_client.get(), watch_);
 }
 
 RunningLog LocalLaneClient::running_log(std::uint64_t request_id) const {

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <utility>
 
 #include "transport/local_lane.h"
@@ -54,6 +55,11 @@ LaneMemory& LaneMemory::operator=(LaneMemory&& other) noexcept {
   std::swap(base_, other.base_);
   std::swap(geometry_, other.geometry_);
   return *this;
+}
+
+bool LaneMemory::is_answered(std::uint64_t request_id) const {
+  auto& sequence = response_ring()[(request_id - 1) % ring_entries].header.sequence;
+  return std::atomic_ref<std::uint64_t>(sequence).load(std::memory_order_acquire) >= request_id;
 }
 
 LaneMemory::~LaneMemory() {

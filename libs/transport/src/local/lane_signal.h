@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "transport/lane_layout.h"
+#include "transport/local_lane.h"
 
 namespace orchid::transport {
 
@@ -60,10 +61,18 @@ inline void announce_sleep(ControlLine& sleeping) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-inline void end_sleep(ControlLine& sleeping, int descriptor) {
-  if (sleeping.value.exchange(0) != 0) return;  // nobody woke us: nothing to drain
+/// Nobody woke it: the descriptor is looked at all the same once in so many times, since what
+/// somebody else wrote to it would let no poll wait any more.
+constexpr unsigned sleeps_without_wake = 16;
+/// Far more than wakes can be left over, each of which adds one.
+constexpr std::uint64_t most_wakes = 1ULL << 20;
+
+inline void end_sleep(ControlLine& sleeping, int descriptor, WakeWatch& watch) {
+  if (sleeping.value.exchange(0) != 0 && ++watch.unprovoked < sleeps_without_wake) return;
+  watch.unprovoked = 0;
   std::uint64_t count = 0;
-  [[maybe_unused]] const ssize_t got = ::read(descriptor, &count, sizeof(count));
+  if (::read(descriptor, &count, sizeof(count)) == sizeof(count) && count > most_wakes)
+    watch.flooded = true;
 }
 
 }  // namespace orchid::transport

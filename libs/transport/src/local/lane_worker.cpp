@@ -19,7 +19,7 @@ constexpr std::chrono::microseconds short_run{20};
 
 Failure client_wrote_nonsense(std::string_view what) {
   return {ErrorCode::bad_request,
-          "the client wrote client_wrote_nonsense into the lane (" + std::string(what) + ")"};
+          "the client wrote nonsense into the lane (" + std::string(what) + ")"};
 }
 
 }  // namespace
@@ -62,7 +62,12 @@ const char* LocalLaneWorker::read_request(LaneEntry& entry, LaneRequest& request
 Result<std::optional<LaneRequest>> LocalLaneWorker::receive() {
   Result<std::optional<LaneRequest>> request;
   LaneEntry& entry = memory_.request_ring()[next_ % ring_entries];
-  if (taken_ || !is_published(entry, next_)) return request;
+  if (taken_ || !is_published(entry, next_)) {
+    if (watch_.flooded)
+      request = fail(ErrorCode::bad_request,
+                     "somebody, the function perhaps, wrote to the eventfd that wakes the worker");
+    return request;
+  }
   // The client has them; they are to be here when there is something to write.
   __builtin_prefetch(&memory_.response_ring()[(next_ + answers_ahead) % ring_entries], 1);
   // And what follows is under way while this call runs.
@@ -167,7 +172,7 @@ bool LocalLaneWorker::prepare_to_sleep() {
 }
 
 void LocalLaneWorker::finish_sleep() {
-  end_sleep(memory_.control().worker_sleeping, descriptors_.wake_worker.get());
+  end_sleep(memory_.control().worker_sleeping, descriptors_.wake_worker.get(), watch_);
 }
 
 }  // namespace orchid::transport
