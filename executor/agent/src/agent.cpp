@@ -180,8 +180,19 @@ void Agent::bind_to_offer() {
 /// A worker may have been forked before its parent moved, and be known only later; a thread may
 /// have been begun while we looked: so this is done again and again.
 void Agent::bind_children() {
-  if (auto bound = bind_processes(children_.pids(), leases_.cores()); !bound)
-    log::error("event=not_bound reason=\"{}\"", bound.error().message);
+  const CoreList& offered = leases_.cores();
+  const auto bind = [](pid_t pid, const CoreList& cores) {
+    if (auto bound = bind_processes({pid}, cores); !bound)
+      log::error("event=not_bound reason=\"{}\"", bound.error().message);
+  };
+  std::map<pid_t, CoreList> leased;
+  for (const auto& [id, worker] : workers_.alive())
+    leased[worker->pid()] = without(offered, without(offered, worker->bound_to()));
+  for (const pid_t pid : children_.pids()) {
+    // One whose cores are not offered any more is being evicted: off them at once.
+    const auto own = leased.find(pid);
+    bind(pid, own == leased.end() || own->second.empty() ? offered : own->second);
+  }
 }
 
 void Agent::tell_grant(const CoreList& cores) {

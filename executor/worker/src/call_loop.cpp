@@ -132,6 +132,8 @@ void CallLoop::obey(const WorkerMessage& message, std::vector<UniqueFd>& descrip
              old != nullptr && old->slot < slots_.size()) {
     slots_[old->slot] = {};
     parts_.code[old->slot].reset();
+  } else if (const auto* retire = std::get_if<Retire>(&message)) {
+    end(LastWords::spoiled, retire->reason);
   }
 }
 
@@ -246,10 +248,12 @@ CallLoop::Verdict CallLoop::verdict_of(std::int32_t status, const orchid_call& c
   const std::uint32_t refused = parts_.page.refused.load(std::memory_order_relaxed);
   std::string_view message = call.message_text();
   if ((refused & refused_output) != 0) {
-    fallback_message_ = (call.stream == nullptr ? "the function's output is over the limit of "
-                                                : "a chunk of output is over the limit of ") +
-                        to_string(ByteCount{call.output_limit}) +
-                        ", or the caller keeps too many answers";
+    fallback_message_ =
+        (call.stream == nullptr ? "the function's output is over the limit of "
+                                : "a chunk of output is over the limit of ") +
+        to_string(call.stream == nullptr ? output_limit_
+                                         : std::min(output_limit_, limits::chunk_size)) +
+        ", or the caller keeps too many answers";
     return {Outcome::limit_exceeded, fallback_message_};
   }
   if (message.empty()) {

@@ -64,10 +64,13 @@ void describe_place(std::uintptr_t instruction) {
 void report_crash(int number, siginfo_t* info, void* context) {
   if (crash_page->last_words.load() == 0) {
     const Registers registers = registers_of(context);
-    const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+    // Of a signal that a process has sent the address is not told; raise() and abort() are such.
+    const bool sent = info->si_code <= 0;
+    const auto address = sent ? 0 : reinterpret_cast<std::uintptr_t>(info->si_addr);
     crash_page->code.store(number);
-    crash_page->address.store(number == SIGABRT ? 0 : address);
-    const bool overflow = number == SIGSEGV && address + near_stack > registers.stack &&
+    crash_page->sent.store(sent && number != SIGABRT ? 1 : 0);
+    crash_page->address.store(address);
+    const bool overflow = number == SIGSEGV && !sent && address + near_stack > registers.stack &&
                           address < registers.stack + near_stack;
     crash_page->stack_overflow.store(overflow ? 1 : 0);
     describe_place(registers.instruction);

@@ -59,6 +59,7 @@ struct Encoder {
     return {{"type", "improved"}, {"slot", m.slot}, {"message", m.message}};
   }
   Json operator()(const Unload& m) const { return {{"type", "unload"}, {"slot", m.slot}}; }
+  Json operator()(const Retire& m) const { return {{"type", "retire"}, {"reason", m.reason}}; }
   Json operator()(const Loaded& m) const {
     return {{"type", "loaded"},
             {"slot", m.slot},
@@ -112,6 +113,7 @@ Result<WorkerMessage> from_json(const Json& json) {
     return Improve{.slot = json.at("slot"), .generation = json.at("generation")};
   if (type == "improved") return Improved{.slot = json.at("slot"), .message = json.at("message")};
   if (type == "unload") return Unload{.slot = json.at("slot")};
+  if (type == "retire") return Retire{.reason = json.at("reason")};
   if (type == "loaded")
     return Loaded{.slot = json.at("slot"),
                   .generation = json.at("generation"),

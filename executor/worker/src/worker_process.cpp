@@ -158,6 +158,7 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
       .role = birth.remote ? SandboxRole::remote_worker : SandboxRole::worker,
       .data_limit = ByteCount{birth.data_limit},
       .parent_pid = parent_pid};
+  confinement.others_may_raise_limits = true;  // what the lease says is not known yet
   for (int fd = 0; fd < worker_descriptor_count; ++fd) confinement.keep_descriptors.push_back(fd);
   for (const std::string& path : birth.readable_paths)
     confinement.readable_paths.emplace_back(path);

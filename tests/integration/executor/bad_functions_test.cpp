@@ -2,8 +2,10 @@
 // on the next call.
 #include <csignal>
 #include <cstring>
+#include <string>
 
 #include "executor_fixture.h"
+#include "worker/status_page.h"
 
 namespace orchid::tests {
 
@@ -153,9 +155,77 @@ TEST_CASE_FIXTURE(ExecutorFixture, "threads without end are stopped") {
 TEST_CASE_FIXTURE(ExecutorFixture, "a function that writes to the worker's own socket is ended") {
   const auto flood = call("floods_control_socket");
   CHECK(flood.outcome == Outcome::function_crashed);
-  CHECK(contains(flood.message, "socket"));
+  CHECK(contains(flood.message, "broke the rules of its sandbox"));
   check_next_call();
-  CHECK(call("sends_empty_packet").outcome == Outcome::worker_lost);
+  for (const char* function : {"sends_empty_packet", "sends_descriptors"}) {
+    CAPTURE(function);
+    const auto reply = call(function);
+    CHECK(reply.outcome == Outcome::function_crashed);
+    CHECK(contains(reply.message, "the worker's own socket"));
+    check_next_call();
+  }
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a signal that a function sends itself is its own doing") {
+  for (const int signal : {SIGHUP, SIGINT, SIGSEGV, SIGABRT, SIGFPE, SIGUSR1, SIGRTMIN}) {
+    CAPTURE(signal);
+    const auto reply = call("signals_itself", std::to_string(signal));
+    CHECK(reply.outcome == Outcome::function_crashed);
+    CHECK(reply.signal == signal);
+    CHECK(contains(reply.message, ::strsignal(signal)));
+    CHECK_FALSE(contains(reply.message, "address"));  // it was no fault
+    check_next_call();
+  }
+  for (const int signal : {SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU}) {
+    CAPTURE(signal);
+    const auto reply = call("signals_itself", std::to_string(signal));
+    CHECK(reply.outcome == Outcome::ok);
+    CHECK(reply.output == "refused");
+  }
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "last words that are not true are the function's doing") {
+  for (const auto words :
+       {executor::LastWords::signal, executor::LastWords::spoiled, executor::LastWords::failed}) {
+    const auto number = std::to_string(static_cast<unsigned>(words));
+    CAPTURE(number);
+    const auto reply = call("forges_last_words", number);
+    if (words == executor::LastWords::failed && lane_under_test() != LaneKind::local) continue;
+    CHECK(reply.outcome == Outcome::function_crashed);
+    CHECK(contains(reply.message, "broke the rules of its sandbox"));
+    CHECK(reply.signal == 0);
+    check_next_call();
+    if (lane_under_test() != LaneKind::local) continue;  // what it has answered is not known
+    const auto idle = call("forges_last_words", number + " idle");
+    CHECK(idle.outcome == Outcome::function_crashed);
+    CHECK(contains(idle.message, "broke the rules of its sandbox"));
+    check_next_call();
+  }
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a limit is told as it is, whatever a function wrote over it") {
+  if (lane_under_test() != LaneKind::local) return;  // others have less room than it asks for
+  const auto reply = call("forges_terms");
+  CHECK(reply.outcome == Outcome::limit_exceeded);
+  CHECK(contains(reply.message, "over the limit of 64 MiB"));
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture,
+                  "an eventfd that is full costs the worker, which burns no core") {
+  if (lane_under_test() != LaneKind::local) return;  // no other lane has these
+  CHECK(call("fills_eventfd", "4").outcome == Outcome::ok);
+  const auto ended = worker.receive();
+  REQUIRE(std::holds_alternative<LaneEnded>(ended));
+  CHECK(std::get<LaneEnded>(ended).request == 0);
+  CHECK(contains(std::get<LaneEnded>(ended).message, "eventfd"));
+  CHECK(std::holds_alternative<LaneClaimed>(worker.receive()));
+  check_next_call();
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "the worker's code cannot be written to") {
+  const auto reply = call("patches_worker");
+  CHECK(reply.outcome == Outcome::function_crashed);
+  CHECK(reply.signal == SIGSEGV);
   check_next_call();
 }
 

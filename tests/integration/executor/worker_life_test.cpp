@@ -2,6 +2,7 @@
 #include <sched.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -149,12 +150,59 @@ TEST_CASE_FIXTURE(ExecutorFixture, "UCX leaves a worker's mmap and its kin as th
   CHECK(calls->changed.empty());
 }
 
-TEST_CASE_FIXTURE(ExecutorFixture, "a worker may run on the executor's cores, on all of them") {
+#ifndef ORCHID_SANITIZED  // where threads are not ended as fast as they come
+TEST_CASE_FIXTURE(ExecutorFixture, "a worker runs on the core of its lease, with all its threads") {
   cpu_set_t ours;
-  cpu_set_t its;
   REQUIRE(::sched_getaffinity(0, sizeof(ours), &ours) == 0);
-  REQUIRE(::sched_getaffinity(worker.pid(), sizeof(its), &its) == 0);
-  CHECK(CPU_EQUAL(&ours, &its));
+  if (!CPU_ISSET(0, &ours)) {
+    MESSAGE("not tested: the first core is not ours");
+    return;
+  }
+  const LaneSlot slot = worker.load(test_function("bombs_threads"));
+  (void)worker.start(slot, "");
+  const std::filesystem::path threads = "/proc/" + std::to_string(worker.pid()) + "/task";
+  int most = 0;
+  // The first lease has the first core.
+  const auto all_bound = [&] {
+    int count = 0;
+    std::error_code gone;
+    for (std::filesystem::directory_iterator at(threads, gone), end; !gone && at != end;
+         at.increment(gone)) {
+      cpu_set_t its;
+      if (::sched_getaffinity(std::stoi(at->path().filename()), sizeof(its), &its) != 0) continue;
+      if (CPU_COUNT(&its) != 1 || !CPU_ISSET(0, &its)) return false;
+      most = std::max(most, ++count);
+    }
+    return true;
+  };
+  CHECK(eventually([&] { return !all_bound() || most >= 20; }));
+  CHECK(all_bound());
+  CHECK(most >= 20);
+  CHECK(worker.finish().outcome == Outcome::limit_exceeded);
+}
+#endif
+
+TEST_CASE_FIXTURE(ExecutorFixture,
+                  "a worker that keeps much memory and is not called is replaced") {
+  REQUIRE(call("holds_memory", "300 0").outcome == Outcome::ok);
+  const auto ended = worker.receive();
+  REQUIRE(std::holds_alternative<LaneEnded>(ended));
+  CHECK(std::get<LaneEnded>(ended).request == 0);
+  CHECK(contains(std::get<LaneEnded>(ended).message, "of memory while nobody called"));
+  CHECK(std::holds_alternative<LaneClaimed>(worker.receive()));
+  check_next_call();
+}
+
+TEST_CASE("a worker has the memory that its lease says, less or more than it is born with") {
+  LocalExecutor executor({.programs = PROGRAMS,
+                          .worker_memory = 64_MiB,
+                          .lease_memory = 128_MiB,
+                          .remote = lane_under_test() != LaneKind::local,
+                          .trusted_fabric = is_fabric_trusted()});
+  WorkerClient worker(executor, lane_under_test());
+  const LaneSlot slot = worker.load(test_function("fills_memory"));
+  CHECK(worker.call(slot, "126 0").outcome == Outcome::ok);
+  CHECK(worker.call(slot, "160 0").outcome != Outcome::ok);
 }
 
 TEST_CASE_FIXTURE(ExecutorFixture, "bitcode links and runs, however position independent it is") {

@@ -27,6 +27,7 @@ TEST_CASE("each message survives its text") {
       Improve{1, 2},
       Improved{1, "why"},
       Unload{1},
+      Retire{"why"},
       Loaded{1, 2, {"a", "b"}, 3},
       LoadFailed{1, "bad \xff byte"}};
   for (const WorkerMessage& message : messages) {

@@ -89,6 +89,7 @@ void LaneSession::claim(const LaneClaim& message) {
   client_terms_ = (*terms)->client;
   memory_ = (*terms)->memory;
   cores_ = (*terms)->cores_per_worker;
+  core_ids_ = (*terms)->core_ids;
   take_worker();
 }
 
@@ -112,16 +113,17 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   connected_by_ = std::chrono::steady_clock::now() + limits::lease_claim;
   loading_since_.reset();  // what its predecessor spent on a load is not its fault
   loads_answered_ = 0;
+  idle_memory_ = {};
   services_.workers.on_end(*worker_, [weak = weak_from_this()](const ChildEvent& event) {
     if (const auto self = weak.lock()) self->worker_ended(event);
   });
-  // The gateway's own leases take what a worker is born with.
+  worker_->bind_to(core_ids_);
+  if (memory_.value != 0) worker_->limit_memory(memory_);
   if (client_terms_) {
     worker_->set_cores(cores_);
     worker_->tell(Assign{.spin_us = spin_of(client_terms_->wait),
                          .output_limit = limits::direct_size.value,
                          .cores = cores_});
-    if (memory_.value != 0) worker_->limit_memory(memory_);
   }
   hand_over();
 }
@@ -246,6 +248,15 @@ void LaneSession::watch_loads(MonotonicTime now, bool running) {
   }
 }
 
+/// What a client's lease keeps is the client's own affair: it has the memory for itself.
+void LaneSession::watch_memory(MonotonicTime now) {
+  if (client_terms_ || !idle_memory_.is_due(now, worker_->page().calls.load())) return;
+  const ByteCount kept = worker_->own_memory();
+  if (kept > IdleMemory::bound)
+    worker_->tell(Retire{"the functions of this worker kept " + to_string(kept) +
+                         " of memory while nobody called them"});
+}
+
 void LaneSession::watch(MonotonicTime now) {
   if (!lease_ && now >= claim_by_) return refuse({ErrorCode::timed_out, "no claim came"});
   if (evicted_) evict(now);
@@ -259,7 +270,7 @@ void LaneSession::watch(MonotonicTime now) {
   StatusPage& page = worker_->page();
   const std::uint64_t word = page.state.load(std::memory_order_acquire);
   watch_loads(now, run_state_of(word) == RunState::running);
-  if (run_state_of(word) != RunState::running) return;
+  if (run_state_of(word) != RunState::running) return watch_memory(now);
   if (now - threads_counted_ >= thread_interval) {
     threads_counted_ = now;
     if (worker_->thread_count() > limits::threads_per_worker)

@@ -16,6 +16,7 @@
 #include "lanes/replacement_brake.h"
 #include "leases/lease_table.h"
 #include "protocol/lane_messages.h"
+#include "workers/idle_memory.h"
 #include "workers/worker_pool.h"
 
 namespace orchid::executor {
@@ -62,6 +63,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
  private:
   [[nodiscard]] std::optional<std::chrono::nanoseconds> time_left() const;
   void watch_loads(MonotonicTime now, bool running);
+  void watch_memory(MonotonicTime now);
   void from_client(Packet& packet);
   void claim(const LaneClaim& message);
   void take_worker();
@@ -88,6 +90,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   std::optional<ClientTerms> client_terms_;
   ByteCount memory_;         // of its worker
   std::uint32_t cores_ = 1;  // of its worker
+  CoreList core_ids_;        // of the lease
   std::shared_ptr<WorkerProcess> worker_;
   MonotonicTime connected_by_;  // the client of another host, to that worker
   bool over_ = false;
@@ -99,6 +102,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   std::optional<MonotonicTime> loading_since_;  // without an answer, and without a call
   std::uint64_t loads_answered_ = 0;
   MonotonicTime threads_counted_;
+  IdleMemory idle_memory_;
   boost::asio::steady_timer replacement_timer_;
   ReplacementBrake brake_;
 };

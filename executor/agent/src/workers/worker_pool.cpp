@@ -192,13 +192,12 @@ void WorkerPool::born(const Born& message, Packet& packet) {
   if (found == unborn_.end() || packet.descriptors.size() != 1) return;
   const std::shared_ptr<WorkerProcess> worker = found->second.worker;
   const std::uint64_t id = worker->id();
-  const PacketChannel::Handlers handlers{
-      [this, id](Packet& from) { from_worker(id, from); },
-      // It has ended, or is about to: also one that has sent what looks like that.
-      [this, id] {
-        if (const auto found = alive_.find(id); found != alive_.end())
-          found->second->make_sure_of_its_end();
-      }};
+  const PacketChannel::Handlers handlers{[this, id](Packet& from) { from_worker(id, from); },
+                                         [this, id] {
+                                           if (const auto found = alive_.find(id);
+                                               found != alive_.end())
+                                             found->second->control_closed();
+                                         }};
   auto control = std::make_unique<PacketChannel>(io_, std::move(found->second.control), handlers);
   worker->born(static_cast<pid_t>(message.pid), std::move(packet.descriptors.front()),
                std::move(control));
@@ -214,7 +213,9 @@ void WorkerPool::from_worker(std::uint64_t id, Packet& packet) {
   const auto found = alive_.find(id);
   if (found == alive_.end()) return;
   const std::shared_ptr<WorkerProcess> worker = found->second;
-  const auto message = parse_worker_message(packet.text);
+  auto message = parse_worker_message(packet.text);
+  if (message && !packet.descriptors.empty())
+    message = fail(ErrorCode::bad_request, "a worker sends no descriptors");
   if (message && std::holds_alternative<WorkerReady>(*message)) {
     if (unborn_.erase(id) != 0) return ready(local_, worker);
     if (worker->client_connected()) return fill_later();

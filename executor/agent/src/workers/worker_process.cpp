@@ -2,18 +2,16 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstring>
-#include <sstream>
 #include <utility>
 
-#include "foundation/files.h"
 #include "foundation/log.h"
 #include "protocol/digest.h"
 #include "protocol/limits.h"
@@ -55,13 +53,17 @@ std::string_view message_of(KillReason reason) {
     case KillReason::threads:
       return "the function has more than 256 threads";
     case KillReason::nonsense:
-      return "the function wrote to the worker's own socket";
+      return "the function broke the rules of its sandbox: it wrote to the worker's own socket";
     case KillReason::evicted:
       return "the owner of the worker's cores took them back";
     default:
       return "the worker was taken back";
   }
 }
+
+constexpr const char* forged_page =
+    "the function broke the rules of its sandbox: what the worker's status page says of its end is "
+    "not true";
 
 }  // namespace
 
@@ -197,31 +199,6 @@ RunningLog WorkerProcess::log_of(std::uint64_t request) const {
   return log;
 }
 
-unsigned WorkerProcess::thread_count() const {
-  const auto content = read_file("/proc/" + std::to_string(pid_) + "/stat", 4_KiB);
-  if (!content) return 0;
-  std::string text(as_text(*content));
-  text.erase(0, text.rfind(')') + 1);  // the name may hold anything
-  std::istringstream fields(text);
-  std::string field;
-  for (int skipped = 0; skipped < 17; ++skipped) fields >> field;  // threads are the 20th of all
-  unsigned count = 0;
-  return fields >> count ? count : 0;
-}
-
-void WorkerProcess::limit_memory(ByteCount data) const {
-  // What the program itself has mapped and what UCX takes comes on top, as at its birth.
-  rlimit64 now{};
-  if (::prlimit64(pid_, RLIMIT_DATA, nullptr, &now) != 0) return;
-  const std::uint64_t mapped =
-      now.rlim_cur > data_limit_.value ? now.rlim_cur - data_limit_.value : 0;
-  const std::uint64_t wanted = mapped + data.value;
-  if (wanted >= now.rlim_cur) return;
-  const rlimit64 less{wanted, wanted};
-  if (::prlimit64(pid_, RLIMIT_DATA, &less, nullptr) != 0)
-    log::warn("event=memory_not_limited worker={} reason=\"{}\"", id_, std::strerror(errno));
-}
-
 bool WorkerProcess::kill_if_running(std::uint64_t number, KillReason reason) {
   auto expected = pack_state(number, RunState::running);
   if (!page().state.compare_exchange_strong(expected, pack_state(number, RunState::killed)))
@@ -253,6 +230,16 @@ const std::string* WorkerProcess::module_at(std::uint32_t slot) const {
   return found == slots_.end() ? nullptr : &found->first;
 }
 
+void WorkerProcess::control_closed() {
+  pollfd socket{control_ ? control_->descriptor() : -1, 0, 0};
+  const bool closed = ::poll(&socket, 1, 0) > 0 && (socket.revents & POLLHUP) != 0;
+  // No end without a hang-up: an empty packet, or more descriptors than a message may have.
+  if (closed)
+    make_sure_of_its_end();
+  else
+    kill(KillReason::nonsense);
+}
+
 void WorkerProcess::make_sure_of_its_end() {
   if (pidfd_) ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
 }
@@ -269,7 +256,11 @@ std::string WorkerProcess::describe_signal(int number) const {
   const std::string place = last_place();
   std::string text =
       fmt::format("the function was ended by signal {} ({})", number, ::strsignal(number));
-  if (seen.last_words.load() != static_cast<std::uint32_t>(LastWords::signal)) return text;
+  if (seen.last_words.load() != static_cast<std::uint32_t>(LastWords::signal) ||
+      seen.code.load() != number)
+    return text;
+  if (seen.sent.load() != 0)
+    return text + (place.empty() ? ", which was sent to it" : ", which was sent to it in " + place);
   if (seen.stack_overflow.load() != 0) text = "the function overflowed its stack of 8 MiB";
   if (!place.empty()) text += fmt::format(" in {}", place);
   if (number == SIGSEGV && seen.stack_overflow.load() == 0)
@@ -277,66 +268,94 @@ std::string WorkerProcess::describe_signal(int number) const {
   return text;
 }
 
+/// Seccomp lets no process send itself SIGKILL: whoever died of it was killed by somebody else. All
+/// other ends are its own doing, whatever the page says.
 void WorkerProcess::explain_end(LaneEnded& ended, const ChildEvent& event) const {
   const StatusPage& seen = page();
   const auto words = static_cast<LastWords>(seen.last_words.load());
-  const std::uint32_t refused = seen.refused.load();
-  if (words == LastWords::exited && event.kind == ChildEvent::Kind::exited) {
+  const std::int32_t code = seen.code.load();
+  if (event.kind == ChildEvent::Kind::exited && words == LastWords::exited &&
+      (code & 0xff) == event.value) {
     ended.outcome = Outcome::function_exited;
-    ended.exit_status = seen.code.load();
-    ended.message = fmt::format("the function called exit({})", ended.exit_status);
+    ended.exit_status = code;
+    ended.message = fmt::format("the function called exit({})", code);
   } else if (event.kind == ChildEvent::Kind::exited && words == LastWords::none) {
     ended.outcome = Outcome::function_exited;
     ended.exit_status = event.value;
     ended.message = fmt::format("the function ended its process with status {}", event.value);
   } else if (event.kind == ChildEvent::Kind::exited && words == LastWords::failed) {
-    ended.message = last_place();  // not the function's doing: the outcome stays worker_lost
-  } else if (event.kind == ChildEvent::Kind::killed && words == LastWords::none &&
-             event.value == SIGKILL) {
+    // Within a stream a lane between hosts may break; within a host only somebody's nonsense.
+    if (remote_lane_.port == 0) ended.outcome = Outcome::function_crashed;
+    ended.message = remote_lane_.port != 0
+                        ? last_place()
+                        : "the function broke the rules of its sandbox, or the caller those of its "
+                          "stream: " +
+                              last_place();
+  } else if (event.kind == ChildEvent::Kind::exited) {
+    ended.outcome = Outcome::function_crashed;
+    ended.message = forged_page;
+  } else if (event.value == SIGKILL) {
     ended.message = "the worker process was killed from outside";
   } else {
     ended.outcome = Outcome::function_crashed;
     ended.signal = event.value;
     ended.message = describe_signal(event.value);
+    explain_refusal(ended);
   }
-  const bool crashed = ended.outcome == Outcome::function_crashed;
-  if (crashed && (refused & (refused_memory | refused_output)) != 0) {
-    ended.outcome = Outcome::limit_exceeded;
-    ended.message = ((refused & refused_memory) != 0
-                         ? "the memory limit was reached and the function did not check for it: "
-                         : "the output limit was reached and the function did not check for it: ") +
-                    ended.message;
-  }
+}
+
+/// A crash that follows from memory or output that was refused.
+void WorkerProcess::explain_refusal(LaneEnded& ended) const {
+  const std::uint32_t refused = page().refused.load();
+  if ((refused & (refused_memory | refused_output)) == 0) return;
+  ended.outcome = Outcome::limit_exceeded;
+  ended.message = ((refused & refused_memory) != 0
+                       ? "the memory limit was reached and the function did not check for it: "
+                       : "the output limit was reached and the function did not check for it: ") +
+                  ended.message;
+}
+
+/// An idle worker has answered what it has taken. Not known of workers with clients of other hosts.
+bool WorkerProcess::left_a_call() const {
+  const std::uint64_t request = page().request_id.load();
+  if (request == 0 || remote_lane_.port != 0) return false;
+  const auto memory = transport::LaneMemory::map(lane_.memory.get(), lane_.geometry);
+  return memory && !memory->is_answered(request);
 }
 
 LaneEnded WorkerProcess::epitaph(const ChildEvent& event) const {
   const StatusPage& seen = page();
   LaneEnded ended;
-  const RunState state = run_state_of(seen.state.load());
+  const bool from_outside = event.kind == ChildEvent::Kind::killed && event.value == SIGKILL;
   if (kill_reason_ != KillReason::none) {
     ended.outcome = outcome_of(kill_reason_);
     ended.message = message_of(kill_reason_);
   }
-  if (state == RunState::idle) {
-    const auto words = static_cast<LastWords>(seen.last_words.load());
-    if (words == LastWords::spoiled || words == LastWords::failed) {
-      ended.message = last_place();
-    } else if (words == LastWords::signal && event.kind == ChildEvent::Kind::killed) {
-      ended.message = describe_signal(
-          event.value);  // between two calls: a thread that was left running, a static initialiser
-    } else if (kill_reason_ == KillReason::none) {
-      ended.message = "the worker " + describe(event);
-    } else if (kill_reason_ == KillReason::evicted) {
-      // It was not asked before, and may have been about to publish an answer. If the client has
-      // that, it does not look for this request.
-      ended.request = seen.request_id.load();
-      ended.started = ended.request != 0;
-    }
+  if (run_state_of(seen.state.load()) != RunState::idle) {
+    ended.request = seen.request_id.load();
+    ended.started = true;
+    if (kill_reason_ == KillReason::none) explain_end(ended, event);
     return ended;
   }
-  ended.request = seen.request_id.load();
-  ended.started = true;
-  if (kill_reason_ == KillReason::none) explain_end(ended, event);
+  const auto words = static_cast<LastWords>(seen.last_words.load());
+  if (kill_reason_ == KillReason::evicted || kill_reason_ == KillReason::nonsense) {
+    // It was not asked before, and may have been about to publish an answer, or says that it is
+    // idle and is not. If the client has the answer, it does not look for this request.
+    ended.request = seen.request_id.load();
+    ended.started = ended.request != 0;
+  } else if (kill_reason_ == KillReason::none && !from_outside && left_a_call()) {
+    ended.request = seen.request_id.load();
+    ended.started = true;
+    ended.outcome = Outcome::function_crashed;
+    ended.message = forged_page;
+  } else if (words == LastWords::spoiled || words == LastWords::failed) {
+    ended.message = last_place();
+  } else if (words == LastWords::signal && event.kind == ChildEvent::Kind::killed) {
+    ended.message = describe_signal(
+        event.value);  // between two calls: a thread that was left running, a static initialiser
+  } else if (kill_reason_ == KillReason::none) {
+    ended.message = "the worker " + describe(event);
+  }
   return ended;
 }
 

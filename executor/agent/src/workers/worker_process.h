@@ -16,6 +16,7 @@
 #include "foundation/tick_clock.h"
 #include "foundation/unique_fd.h"
 #include "protocol/compiler_messages.h"
+#include "protocol/core_list.h"
 #include "protocol/lane_messages.h"
 #include "transport/local_lane.h"
 #include "worker/messages.h"
@@ -112,10 +113,15 @@ class WorkerProcess {
   [[nodiscard]] bool is_loading() const { return !loads_.empty(); }
   [[nodiscard]] std::uint64_t loads_answered() const { return loads_answered_; }
   void fail_loads(const std::string& why);  // the process has ended
+  /// The control socket is at its end: the process has ended, or user code says so.
+  void control_closed();
 
-  /// From now on it may have so much memory, beside what itself and its lane need, if that is less
-  /// than before.
-  void limit_memory(ByteCount data) const;
+  /// From now on it may have so much memory, beside what itself and its lane need.
+  void limit_memory(ByteCount data);
+  /// From now on it runs on these cores of this machine, with all its threads, and nowhere else.
+  void bind_to(const CoreList& cores);
+  /// Empty: it may run wherever the executor may.
+  [[nodiscard]] const CoreList& bound_to() const { return bound_to_; }
   /// If call `number` still runs: claims its outcome for the agent and kills. False: the call was
   /// faster.
   bool kill_if_running(std::uint64_t number, KillReason reason);
@@ -134,6 +140,8 @@ class WorkerProcess {
   [[nodiscard]] const std::string* module_at(std::uint32_t slot) const;
   /// As the kernel counts them now; 0 when it does not say.
   [[nodiscard]] unsigned thread_count() const;
+  /// Resident, of its own, as the kernel counts it now.
+  [[nodiscard]] ByteCount own_memory() const;
 
   /// What call `request` has printed, as the worker left it: at most `ended_log_bytes`.
   [[nodiscard]] RunningLog log_of(std::uint64_t request) const;
@@ -151,6 +159,8 @@ class WorkerProcess {
   [[nodiscard]] std::string last_place() const;
   [[nodiscard]] std::string describe_signal(int number) const;
   void explain_end(LaneEnded& ended, const ChildEvent& event) const;
+  void explain_refusal(LaneEnded& ended) const;
+  [[nodiscard]] bool left_a_call() const;
 
   std::uint64_t id_;
   StatusPageMapping page_;
@@ -162,6 +172,7 @@ class WorkerProcess {
   UniqueFd pidfd_;
   bool held_ = false;
   std::uint32_t cores_ = 1;
+  CoreList bound_to_;
   std::unique_ptr<PacketChannel> control_;
   std::unordered_map<std::string, WorkerSlot> slots_;  // by digest
   std::unordered_map<std::uint32_t, PendingLoad> loads_;

@@ -88,6 +88,10 @@ struct Improved {
 struct Unload {
   std::uint32_t slot = 0;
 };
+/// Agent to worker: end, between two calls. What has not begun is called again elsewhere.
+struct Retire {
+  std::string reason;
+};
 struct Loaded {
   std::uint32_t slot = 0;
   std::uint32_t generation = 0;
@@ -101,7 +105,7 @@ struct LoadFailed {
 
 using WorkerMessage = std::variant<Birth, Born, BirthFailed, ZygoteReady, Proceed, WorkerReady,
                                    WorkerListening, WorkerUnfit, Assign, Load, Improve, Unload,
-                                   Loaded, LoadFailed, Improved, FabricFound>;
+                                   Retire, Loaded, LoadFailed, Improved, FabricFound>;
 
 [[nodiscard]] std::string encode(const WorkerMessage& message);
 /// Errors: `bad_request`.

@@ -42,6 +42,7 @@ struct StatusPage {
   std::atomic<std::uint32_t> refused;
   std::atomic<std::int32_t> code;
   std::atomic<std::uint32_t> stack_overflow;
+  std::atomic<std::uint32_t> sent;  // 1: a process sent the signal; it was no fault
   std::atomic<std::uint64_t> address;
   char place[256];
 };

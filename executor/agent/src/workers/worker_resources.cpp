@@ -1,0 +1,61 @@
+// workers/worker_resources.cpp: cores, memory and threads of a worker, as the kernel has them.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <sstream>
+#include <string>
+
+#include "children/core_binding.h"
+#include "foundation/files.h"
+#include "foundation/log.h"
+#include "workers/worker_process.h"
+
+namespace orchid::executor {
+
+unsigned WorkerProcess::thread_count() const {
+  const auto content = read_file("/proc/" + std::to_string(pid_) + "/stat", 4_KiB);
+  if (!content) return 0;
+  std::string text(as_text(*content));
+  text.erase(0, text.rfind(')') + 1);  // the name may hold anything
+  std::istringstream fields(text);
+  std::string field;
+  for (int skipped = 0; skipped < 17; ++skipped) fields >> field;  // threads are the 20th of all
+  unsigned count = 0;
+  return fields >> count ? count : 0;
+}
+
+ByteCount WorkerProcess::own_memory() const {
+  const auto content = read_file("/proc/" + std::to_string(pid_) + "/statm", 4_KiB);
+  if (!content) return {};
+  std::istringstream fields{std::string(as_text(*content))};
+  std::uint64_t all = 0;
+  std::uint64_t resident = 0;
+  std::uint64_t shared = 0;
+  if (!(fields >> all >> resident >> shared) || shared > resident) return {};
+  return {(resident - shared) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))};
+}
+
+void WorkerProcess::limit_memory(ByteCount data) {
+  // What the program itself has mapped and what UCX takes comes on top, as at its birth.
+  for (const auto kind : {RLIMIT_DATA, RLIMIT_AS}) {
+    rlimit64 limit{};
+    if (::prlimit64(pid_, kind, nullptr, &limit) != 0) continue;
+    limit.rlim_cur = limit.rlim_cur - std::min(limit.rlim_cur, data_limit_.value) + data.value;
+    if (::prlimit64(pid_, kind, &limit, nullptr) != 0)
+      log::error("event=memory_not_limited worker={} reason=\"{}\"", id_, std::strerror(errno));
+  }
+  data_limit_ = data;
+}
+
+void WorkerProcess::bind_to(const CoreList& cores) {
+  bound_to_ = cores;
+  if (cores.empty() || pid_ <= 0) return;
+  if (auto bound = bind_processes({pid_}, cores); !bound)
+    log::error("event=worker_not_bound worker={} cores={} reason=\"{}\"", id_, to_core_text(cores),
+               bound.error().message);
+}
+
+}  // namespace orchid::executor
