@@ -8,6 +8,7 @@
 #include <chrono>
 #include <exception>
 #include <new>
+#include <utility>
 
 #include "call_stream.h"
 #include "foundation/files.h"
@@ -91,8 +92,7 @@ void CallLoop::wait() {
 }
 
 void CallLoop::block() {
-  if (std::string left = parts_.hygiene.find_threads(); !left.empty())
-    end(LastWords::spoiled, left);
+  if (const auto left = parts_.hygiene.find_threads(); !left.empty()) end(LastWords::spoiled, left);
   wait_.sleep(POLLIN, [&] {
     return parts_.page.attention.load(std::memory_order_acquire) != attention_seen_;
   });
@@ -124,7 +124,7 @@ void CallLoop::obey(const WorkerMessage& message, std::vector<UniqueFd>& descrip
     core_count_ = static_cast<std::int32_t>(assign->cores);
   } else if (const auto* wanted = std::get_if<Load>(&message);
              wanted != nullptr && descriptors.size() == 1) {
-    load(*wanted, descriptors.front().get());
+    load(*wanted, std::move(descriptors.front()));
   } else if (const auto* better = std::get_if<Improve>(&message);
              better != nullptr && descriptors.size() == 1) {
     improve(*better, descriptors.front().get());
@@ -137,12 +137,13 @@ void CallLoop::obey(const WorkerMessage& message, std::vector<UniqueFd>& descrip
   }
 }
 
-void CallLoop::load(const Load& message, int code) {
-  const auto refuse = [&](std::string why) { report(LoadFailed{message.slot, std::move(why)}); };
-  if (message.slot >= slot_limit) return refuse("a worker holds at most 1024 modules");
+void CallLoop::load(const Load& message, UniqueFd code) {
   const auto start = std::chrono::steady_clock::now();
-  auto linked = link_code(code);
-  if (!linked) return refuse(linked.error().message);
+  if (message.slot >= slot_limit)
+    return refuse(message, "a worker has 1024 places for modules", !message.first);
+  auto linked = link_code(code.get());
+  code.reset();  // what the initialisers leave open is counted
+  if (!linked) return refuse(message, linked.error().message, !message.first);
   if (slots_.size() <= message.slot) slots_.resize(message.slot + 1);
   Slot& slot = slots_[message.slot];
   slot = {.generation = message.generation, .quick = message.quick};
@@ -153,17 +154,34 @@ void CallLoop::load(const Load& message, int code) {
   }
   parts_.code[message.slot] = std::move(*linked);
   parts_.page.last_words.store(0);
-  try {
-    parts_.code[message.slot]->initialise();
-  } catch (...) {
-    slot = {};
-    parts_.code[message.slot].reset();
-    return refuse("a static initialiser failed: " + describe_current_exception());
-  }
-  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(
-      std::chrono::steady_clock::now() - start);
-  report_of.link_us = static_cast<std::uint64_t>(took.count());
+  // What initialisers have begun nobody can undo: when one fails, the process goes.
+  if (const std::string why = initialise(*parts_.code[message.slot]); !why.empty())
+    refuse(message, "a static initialiser failed: " + why, true);
+  const auto took = std::chrono::steady_clock::now() - start;
+  if (const auto spoiled = parts_.hygiene.restore_after_call(took); !spoiled.empty())
+    refuse(message, "its static initialisers: " + std::string(spoiled), true);
+  report_of.link_us = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(took).count());
   report(report_of);
+}
+
+/// Says why it failed, or nothing. The description is made while the code is there: the exception
+/// may be of a type of its own.
+std::string CallLoop::initialise(LinkedModule& module) {
+  try {
+    module.initialise();
+    count_upwards();
+    return {};
+  } catch (...) {
+    return describe_current_exception();
+  }
+}
+
+/// The reason may lie in what ran here before. Then the agent tries it in a fresh worker, and this
+/// one ends.
+void CallLoop::refuse(const Load& message, const std::string& why, bool ends) {
+  report(LoadFailed{message.slot, why});
+  if (ends) end(LastWords::spoiled, "a module could not be loaded: " + why);
 }
 
 /// Between two calls, for a module without state: the next call of the slot runs the new code.
@@ -232,7 +250,9 @@ void CallLoop::execute(const transport::LaneRequest& request) {
 CallLoop::Verdict CallLoop::run_entry(EntryFunction entry, orchid_call& call,
                                       std::span<std::byte> input) {
   try {
-    return verdict_of(entry(&call, input.data(), input.size()), call);
+    const std::int32_t status = entry(&call, input.data(), input.size());
+    count_upwards();
+    return verdict_of(status, call);
   } catch (const std::bad_alloc&) {
     parts_.page.refused.fetch_or(refused_memory, std::memory_order_relaxed);
     return {Outcome::limit_exceeded,
@@ -267,7 +287,7 @@ void CallLoop::finish(const transport::LaneRequest& request, const orchid_call& 
                       const Verdict& verdict) {
   last_end_ = ticks_now();
   const auto run_time = parts_.rate.duration(last_end_ - call.started_ticks);
-  std::string spoiled = parts_.hygiene.restore_after_call(run_time);
+  std::string_view spoiled = parts_.hygiene.restore_after_call(run_time);
   StatusPage& page = parts_.page;
   // What it holds, nobody gives back; the next call, or only its code, might find no room.
   if (verdict.outcome != Outcome::ok && was_refused_memory()) spoiled = "it had no memory left";

@@ -12,6 +12,7 @@
 #include "call_log.h"
 #include "crash_report.h"
 #include "foundation/tick_clock.h"
+#include "foundation/unique_fd.h"
 #include "hygiene.h"
 #include "jit/linker.h"
 #include "lane_wait.h"
@@ -56,7 +57,9 @@ class CallLoop {
   void block();
   void obey_control();
   void obey(const WorkerMessage& message, std::vector<UniqueFd>& descriptors);
-  void load(const Load& message, int code);
+  void load(const Load& message, UniqueFd code);
+  [[nodiscard]] static std::string initialise(LinkedModule& module);
+  void refuse(const Load& message, const std::string& why, bool ends);
   void improve(const Improve& message, int code);
   void execute(const transport::LaneRequest& request);
   [[nodiscard]] Verdict run_entry(EntryFunction entry, orchid_call& call,

@@ -1,44 +1,53 @@
-// worker/hygiene.h: what a call may not leave behind in the process.
+// worker/hygiene.h: what a call may not leave behind in the process. What is cheap to restore is
+// restored after each call; the rest is looked for at intervals, and costs the worker. Which is
+// asked how often is in docs/THREAT-MODEL.md.
 #pragma once
 #include <chrono>
-#include <cstdint>
-#include <string>
+#include <string_view>
+
+#include "library_state.h"
+#include "machine_state.h"
+#include "process_state.h"
 
 namespace orchid::executor {
 
 /// Owned by the worker's thread.
 class Hygiene {
  public:
-  /// What to count; both were opened before the sandbox closed.
+  /// What to look at; all were opened before the sandbox closed.
   struct Options {
-    int descriptors = -1;  // /proc/self/fd, for workers that may open files; -1: not counted
-    int threads = -1;  // /proc/self/task, for workers with threads of their own; -1: there is one
+    int descriptors = -1;  // /proc/self/fd; -1: not counted
+    int threads = -1;   // /proc/self/task, for workers with threads of their own; -1: there is one
+    int mappings = -1;  // /proc/self/maps; -1: not counted
+    int memory = -1;    // /proc/self/statm; -1: not looked at
+    bool opens_files = false;  // then descriptors are counted after each call
   };
+  /// The dear questions are asked when calls have run for so long since the last time. They take a
+  /// hundredth of that.
+  static constexpr std::chrono::milliseconds look_interval{10};
+
   explicit Hygiene(const Options& options);
 
   /// What is there now may stay. Once, before user code comes.
   void remember();
-  /// Restores floating-point control, signals and buffered output. Returns what cannot be restored,
-  /// or an empty string. No system call after a short call that used no signal, no file and no
-  /// thread of the C library.
-  [[nodiscard]] std::string restore_after_call(std::chrono::nanoseconds run_time);
+  /// Restores what can be restored. Returns what cannot, or nothing; valid until the next question.
+  /// No system call after a short call that used no signal, no file and no thread of the C library,
+  /// but for those at intervals.
+  [[nodiscard]] std::string_view restore_after_call(std::chrono::nanoseconds run_time);
   /// Says what threads are left, or nothing. A thread that the C library does not know of, left by
   /// a short call, is found here: to be called before the worker sleeps.
-  [[nodiscard]] std::string find_threads() const;
+  [[nodiscard]] std::string_view find_threads() const;
 
  private:
-  struct FloatingPoint {
-    std::uint32_t vector = 0;
-    std::uint16_t legacy = 0;
-  };
   [[nodiscard]] bool has_own_threads_only() const;
-  [[nodiscard]] static FloatingPoint read_floating_point();
-  static void write_floating_point(FloatingPoint control);
-  [[nodiscard]] static int count_entries(int directory);
+  [[nodiscard]] std::string_view look();
 
   Options options_;
   FloatingPoint floating_point_;
-  int descriptors_at_start_ = 0;
+  ThreadArea thread_area_;
+  LibraryState library_;
+  ProcessState process_;
+  std::chrono::nanoseconds since_look_{0};
   int threads_at_start_ = 1;
 };
 

@@ -50,7 +50,11 @@ struct Encoder {
             {"cores", m.cores}};
   }
   Json operator()(const Load& m) const {
-    return {{"type", "load"}, {"slot", m.slot}, {"generation", m.generation}, {"quick", m.quick}};
+    return {{"type", "load"},
+            {"slot", m.slot},
+            {"generation", m.generation},
+            {"quick", m.quick},
+            {"first", m.first}};
   }
   Json operator()(const Improve& m) const {
     return {{"type", "improve"}, {"slot", m.slot}, {"generation", m.generation}};
@@ -107,8 +111,10 @@ Result<WorkerMessage> from_json(const Json& json) {
                   .output_limit = json.at("output_limit"),
                   .cores = json.at("cores")};
   if (type == "load")
-    return Load{
-        .slot = json.at("slot"), .generation = json.at("generation"), .quick = json.at("quick")};
+    return Load{.slot = json.at("slot"),
+                .generation = json.at("generation"),
+                .quick = json.at("quick"),
+                .first = json.at("first")};
   if (type == "improve")
     return Improve{.slot = json.at("slot"), .generation = json.at("generation")};
   if (type == "improved") return Improved{.slot = json.at("slot"), .message = json.at("message")};

@@ -4,9 +4,14 @@
 
 #include <array>
 #include <cerrno>
+#include <clocale>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <locale>
+#include <memory_resource>
+#include <new>
 #include <utility>
 
 #include "orchid/function.h"
@@ -73,6 +78,31 @@ int set_alternate_stack(const stack_t* stack, stack_t* old) {
   return ::sigaltstack(stack, old);
 }
 
+char* set_locale(int category, const char* name) {
+  if (name != nullptr) override_targets().library_changed = true;
+  return std::setlocale(category, name);
+}
+locale_t use_locale(locale_t locale) {
+  if (locale != nullptr) override_targets().library_changed = true;
+  return ::uselocale(locale);
+}
+std::locale set_global_locale(const std::locale& locale) {
+  override_targets().library_changed = true;
+  return std::locale::global(locale);
+}
+std::new_handler set_new_handler(std::new_handler handler) {
+  override_targets().library_changed = true;
+  return std::set_new_handler(handler);
+}
+std::terminate_handler set_terminate_handler(std::terminate_handler handler) {
+  override_targets().library_changed = true;
+  return std::set_terminate(handler);
+}
+std::pmr::memory_resource* set_memory_resource(std::pmr::memory_resource* resource) {
+  override_targets().library_changed = true;
+  return std::pmr::set_default_resource(resource);
+}
+
 /// The address that static objects of a module register their destructors with; only its being
 /// distinct matters.
 const char module_handle = 0;
@@ -90,7 +120,7 @@ OverrideTargets& override_targets() {
 }
 
 void* find_override(std::string_view name) {
-  static const std::array<std::pair<std::string_view, void*>, 32> overrides{{
+  static const std::array<std::pair<std::string_view, void*>, 40> overrides{{
       {"orchid_output", address_of(orchid_output)},
       {"orchid_append", address_of(orchid_append)},
       {"orchid_exchange", address_of(orchid_exchange)},
@@ -121,6 +151,13 @@ void* find_override(std::string_view name) {
       {"sigprocmask", address_of(set_process_mask)},
       {"pthread_sigmask", address_of(set_thread_mask)},
       {"sigaltstack", address_of(set_alternate_stack)},
+      {"setlocale", address_of(set_locale)},
+      {"uselocale", address_of(use_locale)},
+      {"__uselocale", address_of(use_locale)},
+      {"_ZNSt6locale6globalERKS_", address_of(set_global_locale)},
+      {"_ZSt15set_new_handlerPFvvE", address_of(set_new_handler)},
+      {"_ZSt13set_terminatePFvvE", address_of(set_terminate_handler)},
+      {"_ZNSt3pmr20set_default_resourceEPNS_15memory_resourceE", address_of(set_memory_resource)},
       {"__dso_handle", const_cast<char*>(&module_handle)},
   }};
   for (const auto& [known, address] : overrides)

@@ -1,6 +1,6 @@
 // worker/runtime_overrides.h: the host functions that user code gets in place of the C library's,
 // because the worker has to know what was done: exit, write to standard output, signal handlers,
-// failed allocations.
+// locales, failed allocations.
 #pragma once
 #include <string_view>
 
@@ -15,6 +15,7 @@ struct OverrideTargets {
   StatusPage* page = nullptr;
   CallLog* log = nullptr;
   bool signals_changed = false;  // handlers or mask: the worker restores them after the call
+  bool library_changed = false;  // locales or handlers of C++: the same
 };
 [[nodiscard]] OverrideTargets& override_targets();
 

@@ -31,9 +31,11 @@ enum : int {
   wake_worker_number = 4,
   wake_client_number = 5,
   files_number = 6,
-  threads_number = 7
+  threads_number = 7,
+  mappings_number = 8,
+  memory_number = 9
 };
-static_assert(threads_number + 1 == worker_descriptor_count);
+static_assert(memory_number + 1 == worker_descriptor_count);
 
 [[noreturn]] void give_up(int control, const std::string& why) {
   (void)send_packet(control, encode(WorkerUnfit{why}));
@@ -62,7 +64,9 @@ void number_descriptors(const BirthDescriptors& descriptors) {
   UniqueFd null = open_quietly("/dev/null", O_RDWR);
   UniqueFd files = open_quietly("/proc/self/fd", O_RDONLY | O_DIRECTORY);
   UniqueFd threads = open_quietly("/proc/self/task", O_RDONLY | O_DIRECTORY);
-  for (UniqueFd* fd : {&null, &files, &threads}) move_up(*fd);
+  UniqueFd mappings = open_quietly("/proc/self/maps", O_RDONLY);
+  UniqueFd memory = open_quietly("/proc/self/statm", O_RDONLY);
+  for (UniqueFd* fd : {&null, &files, &threads, &mappings, &memory}) move_up(*fd);
   const std::array<int, worker_descriptor_count> sources{null.get(),
                                                          null.get(),
                                                          null.get(),
@@ -70,7 +74,9 @@ void number_descriptors(const BirthDescriptors& descriptors) {
                                                          descriptors.wake_worker.get(),
                                                          descriptors.wake_client.get(),
                                                          files.get(),
-                                                         threads.get()};
+                                                         threads.get(),
+                                                         mappings.get(),
+                                                         memory.get()};
   for (std::size_t i = 0; i < sources.size(); ++i) ::dup2(sources[i], static_cast<int>(i));
 }
 
@@ -150,8 +156,13 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
   override_targets().log = log;
   log->capture_standard_streams();
   auto* code = new CodeMap();
-  auto* hygiene = new Hygiene({.descriptors = birth.readable_paths.empty() ? -1 : files_number,
-                               .threads = birth.remote ? threads_number : -1});
+  // UCX may open and close descriptors of its own.
+  auto* hygiene =
+      new Hygiene({.descriptors = birth.remote && birth.readable_paths.empty() ? -1 : files_number,
+                   .threads = birth.remote ? threads_number : -1,
+                   .mappings = mappings_number,
+                   .memory = memory_number,
+                   .opens_files = !birth.readable_paths.empty()});
   install_crash_handlers(page, *code);
 
   ConfinementOptions confinement{

@@ -26,10 +26,10 @@ Result<std::unique_ptr<DispatchLane>> DispatchLane::open(boost::asio::io_context
   return lane;
 }
 
-void DispatchLane::announce(std::uint64_t function,
-                            std::shared_ptr<const FunctionVersion> version) {
+void DispatchLane::announce(std::uint64_t function, std::shared_ptr<const FunctionVersion> version,
+                            std::optional<std::chrono::milliseconds> time_left) {
   if (conversation_.is_ready() && codes_.announce(function, version))
-    send(LaneAnnounce{version->digest});
+    send(LaneAnnounce{version->digest, time_left});
 }
 
 void DispatchLane::cancel_unwanted() {

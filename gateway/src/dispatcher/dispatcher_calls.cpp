@@ -1,9 +1,11 @@
 // The waiting calls: how they come in, get a place in a lane, and end.
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <utility>
 
 #include "dispatcher/dispatcher.h"
+#include "protocol/limits.h"
 
 namespace orchid::gateway {
 namespace {
@@ -119,6 +121,15 @@ void Dispatcher::place_all(std::uint64_t number, MonotonicTime now) {
     function = find_function(number);
 }
 
+/// Until the last of its waiting calls gives up.
+std::chrono::milliseconds Dispatcher::longest_wait(const DispatchFunction& function,
+                                                   MonotonicTime now) {
+  MonotonicTime last = now;
+  for (const DispatchCall& call : function.waiting) last = std::max(last, call.call.deadline);
+  return std::chrono::ceil<std::chrono::milliseconds>(
+      std::min<MonotonicTime::duration>(last - now, limits::longest_deadline));
+}
+
 /// False: the module's first waiting call has to wait on. Each round sends, or makes a lane full or
 /// loading; so it ends.
 bool Dispatcher::place_first(DispatchFunction& function, MonotonicTime now) {
@@ -132,7 +143,7 @@ bool Dispatcher::place_first(DispatchFunction& function, MonotonicTime now) {
     if (choice.kind == Choice::Kind::wait) return false;
     DispatchLane& lane = *lanes_[choice.lane];
     if (choice.kind == Choice::Kind::load) {
-      lane.announce(function.number, function.version);
+      lane.announce(function.number, function.version, longest_wait(function, now));
     } else if (send(lane, call, now)) {
       return true;
     }

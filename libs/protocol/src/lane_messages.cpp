@@ -37,7 +37,11 @@ Json to_json(const LaneClaimed& m) {
 Json to_json(const LaneRefused& m) {
   return {{"type", "refused"}, {"code", to_string(m.code)}, {"message", m.message}};
 }
-Json to_json(const LaneAnnounce& m) { return {{"type", "announce"}, {"digest", m.digest}}; }
+Json to_json(const LaneAnnounce& m) {
+  Json json{{"type", "announce"}, {"digest", m.digest}};
+  if (m.time_left) json["time_left_ms"] = m.time_left->count();
+  return json;
+}
 Json to_json(const LaneNeedCode& m) { return {{"type", "need_code"}, {"digest", m.digest}}; }
 Json to_json(const LaneCode& m) { return {{"type", "code"}, {"digest", m.digest}}; }
 Json to_json(const LaneSlot& m) {
@@ -80,7 +84,12 @@ Result<LaneMessage> parse_from_client(JsonFields& f) {
     if (f.has("address")) m.address = f.text("address", 512);
     return f.finish<LaneMessage>(std::move(m));
   }
-  if (type == "announce") return f.finish<LaneMessage>(LaneAnnounce{f.text("digest")});
+  if (type == "announce") {
+    LaneAnnounce m{.digest = f.text("digest")};
+    if (f.has("time_left_ms"))
+      m.time_left = std::chrono::milliseconds(f.number<std::uint32_t>("time_left_ms"));
+    return f.finish<LaneMessage>(std::move(m));
+  }
   if (type == "code") return f.finish<LaneMessage>(LaneCode{f.text("digest")});
   if (type == "cancel")
     return f.finish<LaneMessage>(LaneCancel{f.number<std::uint64_t>("request")});

@@ -93,7 +93,6 @@ constexpr std::array always{
     SCMP_SYS(sendmsg),
     SCMP_SYS(recvmsg),
     SCMP_SYS(set_tid_address),
-    SCMP_SYS(arch_prctl),
     SCMP_SYS(restart_syscall),
     SCMP_SYS(exit),
     SCMP_SYS(exit_group),
@@ -111,25 +110,13 @@ constexpr std::array of_paths{
 /// What the last steps of the birth need; gone in the second stage. System calls that make
 /// descriptors are among them.
 constexpr std::array only_at_birth{
-    SCMP_SYS(seccomp),
-    SCMP_SYS(sched_setaffinity),
-    SCMP_SYS(prctl),
-    SCMP_SYS(prlimit64),
-    SCMP_SYS(fcntl),
-    SCMP_SYS(dup),
-    SCMP_SYS(dup2),
-    SCMP_SYS(dup3),
-    SCMP_SYS(close_range),
-    SCMP_SYS(pipe2),
-    SCMP_SYS(eventfd2),
-    SCMP_SYS(epoll_create1),
-    SCMP_SYS(epoll_ctl),
-    SCMP_SYS(epoll_wait),
-    SCMP_SYS(epoll_pwait),
-    SCMP_SYS(timerfd_create),
-    SCMP_SYS(timerfd_settime),
-    SCMP_SYS(mlock),
-    SCMP_SYS(munlock),
+    SCMP_SYS(seccomp),       SCMP_SYS(arch_prctl),     SCMP_SYS(sched_setaffinity),
+    SCMP_SYS(prctl),         SCMP_SYS(prlimit64),      SCMP_SYS(fcntl),
+    SCMP_SYS(dup),           SCMP_SYS(dup2),           SCMP_SYS(dup3),
+    SCMP_SYS(close_range),   SCMP_SYS(pipe2),          SCMP_SYS(eventfd2),
+    SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl),      SCMP_SYS(epoll_wait),
+    SCMP_SYS(epoll_pwait),   SCMP_SYS(timerfd_create), SCMP_SYS(timerfd_settime),
+    SCMP_SYS(mlock),         SCMP_SYS(munlock),
 };
 
 /// To be reached from the network; gone in the second stage.

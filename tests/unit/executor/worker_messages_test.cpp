@@ -23,7 +23,7 @@ TEST_CASE("each message survives its text") {
       WorkerReady{},
       WorkerUnfit{"why"},
       Assign{5},
-      Load{1, 2, true},
+      Load{1, 2, true, true},
       Improve{1, 2},
       Improved{1, "why"},
       Unload{1},

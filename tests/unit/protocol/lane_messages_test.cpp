@@ -41,6 +41,9 @@ TEST_CASE("every lane message comes back as it was") {
 
   CHECK(round_trip(LaneRefused{ErrorCode::denied, "no"}).code == ErrorCode::denied);
   CHECK(round_trip(LaneAnnounce{"sha256:x"}).digest == "sha256:x");
+  CHECK_FALSE(round_trip(LaneAnnounce{"sha256:x"}).time_left.has_value());
+  CHECK(round_trip(LaneAnnounce{"sha256:x", std::chrono::milliseconds(7)}).time_left ==
+        std::chrono::milliseconds(7));
   CHECK(round_trip(LaneNeedCode{"sha256:x"}).digest == "sha256:x");
   CHECK(round_trip(LaneCode{"sha256:x"}).digest == "sha256:x");
   CHECK(round_trip(LaneRejected{"d", ErrorCode::module_rejected, "m"}).message == "m");

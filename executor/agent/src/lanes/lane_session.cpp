@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "foundation/log.h"
-#include "protocol/digest.h"
 
 namespace orchid::executor {
 namespace {
@@ -60,8 +59,7 @@ void LaneSession::from_client(Packet& packet) {
   if (!message) return refuse(message.error());
   if (const auto* wanted = std::get_if<LaneClaim>(&*message)) return claim(*wanted);
   if (!lease_) return refuse({ErrorCode::denied, "the first message must be a claim"});
-  if (const auto* announced = std::get_if<LaneAnnounce>(&*message))
-    return announce(announced->digest);
+  if (const auto* announced = std::get_if<LaneAnnounce>(&*message)) return announce(*announced);
   if (const auto* code = std::get_if<LaneCode>(&*message);
       code != nullptr && packet.descriptors.size() == 1)
     return provide(code->digest, std::move(packet.descriptors.front()));
@@ -126,6 +124,9 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
                          .cores = cores_});
   }
   hand_over();
+  // Before the client asks for anything: a fresh worker says whose fault it was.
+  for (const ModuleLoad& module : std::exchange(retries_, {}))
+    if (worker_ != nullptr) load(module);
 }
 
 void LaneSession::hand_over() {
@@ -176,76 +177,6 @@ void LaneSession::worker_ended(const ChildEvent& event) {
     const auto self = weak.lock();
     if (!error && self != nullptr && !self->over_) self->take_worker();
   });
-}
-
-void LaneSession::announce(const std::string& digest) {
-  if (!is_digest(digest))
-    return refuse({ErrorCode::bad_request, "a digest is sha256: and 64 hexadecimal digits"});
-  if (worker_ == nullptr)
-    return send(LaneRejected{digest, ErrorCode::no_capacity, "the worker is being replaced"});
-  if (const WorkerSlot* slot = worker_->find_slot(digest))
-    return send_slot(digest, *slot, {.file = nullptr, .source = CodeSource::worker}, {});
-  const auto done = [weak = weak_from_this(), digest](const Result<CodeService::Code>& code) {
-    if (const auto self = weak.lock()) self->load(digest, code);
-  };
-  if (!services_.code.find(digest, done)) send(LaneNeedCode{digest});
-}
-
-void LaneSession::provide(const std::string& digest, UniqueFd module) {
-  services_.code.compile(digest, std::move(module),
-                         [weak = weak_from_this(), digest](const Result<CodeService::Code>& code) {
-                           if (const auto self = weak.lock()) self->load(digest, code);
-                         });
-}
-
-void LaneSession::load(const std::string& digest, const Result<CodeService::Code>& code) {
-  if (over_) return;
-  if (!code) return send(LaneRejected{digest, code.error().code, code.error().message});
-  if (worker_ == nullptr)
-    return send(LaneRejected{digest, ErrorCode::no_capacity, "the worker is being replaced"});
-  worker_->load(digest, code->file->get(), code->tier,
-                [weak = weak_from_this(), digest, from = *code](const Result<WorkerSlot>& slot,
-                                                                std::chrono::microseconds link) {
-                  const auto self = weak.lock();
-                  if (self == nullptr) return;
-                  if (slot)
-                    self->loaded(digest, from, *slot, link);
-                  else
-                    self->send(LaneRejected{digest, slot.error().code, slot.error().message});
-                });
-}
-
-void LaneSession::loaded(const std::string& digest, const CodeService::Code& code,
-                         const WorkerSlot& slot, std::chrono::microseconds link) {
-  send_slot(digest, slot, code, link);
-  if (code.tier != CompileTier::quick) return;
-  services_.code.when_better(digest, [weak = weak_from_this(), digest](const UniqueFd& better) {
-    const auto self = weak.lock();
-    if (self != nullptr && self->worker_ != nullptr) self->worker_->improve(digest, better.get());
-  });
-}
-
-void LaneSession::send_slot(const std::string& digest, const WorkerSlot& slot,
-                            const CodeService::Code& code, std::chrono::microseconds link) {
-  send(LaneSlot{.digest = digest,
-                .slot = slot.slot,
-                .generation = slot.generation,
-                .entries = slot.entries,
-                .compile_us = code.compile,
-                .link_us = link,
-                .source = code.source});
-}
-
-/// An idle worker that does not get on with its loads is killed. A busy one loads after its call.
-void LaneSession::watch_loads(MonotonicTime now, bool running) {
-  const bool gets_on =
-      running || !worker_->is_loading() || worker_->loads_answered() != loads_answered_;
-  loads_answered_ = worker_->loads_answered();
-  if (gets_on || !loading_since_) {
-    loading_since_ = gets_on ? std::nullopt : std::optional(now);
-  } else if (now - *loading_since_ >= limits::load_time) {
-    worker_->kill(KillReason::load);
-  }
 }
 
 /// What a client's lease keeps is the client's own affair: it has the memory for itself.

@@ -8,11 +8,14 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "channels/lane_channel.h"
 #include "code/code_service.h"
 #include "foundation/sockets.h"
+#include "lanes/failed_loads.h"
 #include "lanes/replacement_brake.h"
 #include "leases/lease_table.h"
 #include "protocol/lane_messages.h"
@@ -33,6 +36,7 @@ struct LaneServices {
   /// Whether the kernel has ended a process of ours for want of memory since the last question;
   /// may be empty: it cannot tell.
   std::function<bool()> memory_ran_out = {};
+  FailedLoads failed_loads = {};
 };
 
 /// Owned by the agent's thread, through LaneServer.
@@ -70,9 +74,20 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void took(std::shared_ptr<WorkerProcess> worker);
   void hand_over();
   void worker_ended(const ChildEvent& event);
-  void announce(const std::string& digest);
+  void announce(const LaneAnnounce& message);
   void provide(const std::string& digest, UniqueFd module);
+  /// A module that is to be loaded, and how often that has been tried.
+  struct ModuleLoad {
+    std::string digest;
+    CodeService::Code code;
+    std::optional<MonotonicTime> due;  // the deadline of the calls that wait for it
+    unsigned attempt = 1;
+  };
   void load(const std::string& digest, const Result<CodeService::Code>& code);
+  void load(const ModuleLoad& module);
+  void not_loaded(ModuleLoad module, const LoadFailure& failure);
+  [[nodiscard]] const Failure* failed_before(const std::string& digest) const;
+  [[nodiscard]] std::string failed_load_key(const std::string& digest) const;
   void loaded(const std::string& digest, const CodeService::Code& code, const WorkerSlot& slot,
               std::chrono::microseconds link);
   void send_slot(const std::string& digest, const WorkerSlot& slot, const CodeService::Code& code,
@@ -101,6 +116,13 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   std::map<std::uint64_t, std::optional<MonotonicTime>> cancellations_;
   std::optional<MonotonicTime> loading_since_;  // without an answer, and without a call
   std::uint64_t loads_answered_ = 0;
+  std::map<std::string, MonotonicTime> wanted_by_;  // modules that are announced, with a deadline
+  /// For the next worker, before anything else: they failed in one where others had run.
+  std::vector<ModuleLoad> retries_;
+  MonotonicTime retries_since_;
+  /// Of these the client has not asked again since: it is not told unasked.
+  std::set<std::string> unasked_;
+  FailedLoads too_slow_;  // while other functions of this client waited
   MonotonicTime threads_counted_;
   IdleMemory idle_memory_;
   boost::asio::steady_timer replacement_timer_;

@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <expected>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +15,7 @@
 
 #include "channels/packet_channel.h"
 #include "children/child_watch.h"
+#include "foundation/clock.h"
 #include "foundation/tick_clock.h"
 #include "foundation/unique_fd.h"
 #include "protocol/compiler_messages.h"
@@ -66,10 +69,25 @@ struct WorkerSlot {
   CompileTier tier = CompileTier::o3;
 };
 
+/// Why a module is not loaded, and what that is due to.
+struct LoadFailure {
+  enum class Blame {
+    module,    // it failed in a worker that had run nothing else: it will fail again
+    worker,    // others had run there before, or it went for a reason of its own: try a fresh one
+    deadline,  // it had no more time
+    others,    // others wait for the worker, and it took too long
+  };
+  Blame blame = Blame::worker;
+  Failure why;
+};
+/// Which limit a load has reached.
+enum class LoadLimit { standard, deadline, others };
+
 /// Owned by the agent's thread.
 class WorkerProcess {
  public:
-  using LoadDone = std::function<void(Result<WorkerSlot>, std::chrono::microseconds link)>;
+  using LoadDone =
+      std::function<void(std::expected<WorkerSlot, LoadFailure>, std::chrono::microseconds link)>;
   /// `data_limit`: what it is born with.
   WorkerProcess(std::uint64_t id, StatusPageMapping page, transport::LaneDescriptors lane,
                 ByteCount data_limit);
@@ -104,13 +122,26 @@ class WorkerProcess {
 
   [[nodiscard]] const WorkerSlot* find_slot(const std::string& digest);
   /// Asks the worker to link `code`; `done` follows with its slot, or why not.
-  void load(const std::string& digest, int code, CompileTier tier, LoadDone done);
+  /// `due`: the deadline of the calls that wait for it, if any do.
+  struct LoadRequest {
+    std::string digest;
+    int code = -1;
+    CompileTier tier = CompileTier::o3;
+    std::optional<MonotonicTime> due;
+  };
+  void load(const LoadRequest& request, LoadDone done);
   /// Hands it the best code of a module that it has as quick code, if it has; it takes it between
   /// two calls, under the same slot and generation.
   void improve(const std::string& digest, int code);
   /// False: it is no answer to something that was asked for.
   [[nodiscard]] bool take_answer(const WorkerMessage& message);
   [[nodiscard]] bool is_loading() const { return !loads_.empty(); }
+  [[nodiscard]] bool is_loading(const std::string& digest) const;
+  /// The limit that the load which the worker is at has reached, if it began at `since`; nothing:
+  /// it may go on.
+  [[nodiscard]] std::optional<LoadLimit> load_limit(MonotonicTime since, MonotonicTime now) const;
+  /// Ends the worker for it.
+  void end_load(LoadLimit limit);
   [[nodiscard]] std::uint64_t loads_answered() const { return loads_answered_; }
   void fail_loads(const std::string& why);  // the process has ended
   /// The control socket is at its end: the process has ended, or user code says so.
@@ -152,8 +183,12 @@ class WorkerProcess {
   struct PendingLoad {
     std::string digest;
     CompileTier tier;
+    std::uint32_t slot;
+    bool first;
+    std::optional<MonotonicTime> due;
     LoadDone done;
   };
+  [[nodiscard]] LoadFailure failure_of(const PendingLoad& load, const std::string& why) const;
   [[nodiscard]] bool answer_load(const WorkerMessage& message);
   [[nodiscard]] std::uint32_t choose_slot();
   [[nodiscard]] std::string last_place() const;
@@ -175,9 +210,11 @@ class WorkerProcess {
   CoreList bound_to_;
   std::unique_ptr<PacketChannel> control_;
   std::unordered_map<std::string, WorkerSlot> slots_;  // by digest
-  std::unordered_map<std::uint32_t, PendingLoad> loads_;
+  std::map<std::uint32_t, PendingLoad> loads_;         // by generation: the worker is at the first
+  LoadLimit load_limit_ = LoadLimit::standard;         // with KillReason::load
   std::unordered_map<std::uint32_t, std::string> improvements_;  // digest, by slot; unanswered
   std::uint32_t next_slot_ = 0;
+  std::vector<std::uint32_t> free_slots_;  // of loads that failed
   std::uint32_t next_generation_ = 1;
   std::uint64_t uses_ = 0;
   std::uint64_t loads_answered_ = 0;

@@ -74,6 +74,7 @@ struct Load {
   std::uint32_t slot = 0;
   std::uint32_t generation = 0;
   bool quick = false;  // it is of that tier
+  bool first = false;  // that this worker loads: what fails now is not an earlier one's doing
 };
 /// Agent to worker: better code of the module that is there. Descriptor: as with `Load`. Answered
 /// by `Improved`; not if the slot holds something else by then.
@@ -98,6 +99,7 @@ struct Loaded {
   std::vector<std::string> entries;  // sorted: entry k is called by the number k
   std::uint64_t link_us = 0;
 };
+/// Behind it the worker ends, unless it was the first load and none of its code has run.
 struct LoadFailed {
   std::uint32_t slot = 0;
   std::string message;

@@ -34,6 +34,8 @@ struct LaneClaim {
 
 struct LaneAnnounce {
   std::string digest;
+  /// Until the deadline of the calls that wait for it; nothing: none does, or the client is old.
+  std::optional<std::chrono::milliseconds> time_left = {};
 };
 
 /// Comes with one descriptor: the module as a sealed memory file.

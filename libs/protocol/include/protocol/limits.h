@@ -28,6 +28,9 @@ constexpr std::chrono::seconds lease_claim{10};
 /// calls on it are to outlive an outage of five minutes.
 constexpr std::chrono::seconds gateway_grace{600};
 constexpr std::chrono::milliseconds cancel_grace{100};
-constexpr std::chrono::seconds load_time{5};  // linking and static initialisers of a module
+/// Linking and static initialisers of a module, when no call says until when it waits for them.
+constexpr std::chrono::seconds load_time{5};
+/// The same while other functions wait for their worker.
+constexpr std::chrono::milliseconds load_time_before_others{1000};
 
 }  // namespace orchid::limits

@@ -3,8 +3,10 @@
 // calls that are in it.
 #pragma once
 #include <boost/asio/io_context.hpp>
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,7 +70,9 @@ class DispatchLane {
   DispatchLane& operator=(const DispatchLane&) = delete;
 
   /// Tells the executor that calls of this module will come. Nothing if it has been told.
-  void announce(std::uint64_t function, std::shared_ptr<const FunctionVersion> version);
+  /// `time_left`: of the calls that wait for it, if any do.
+  void announce(std::uint64_t function, std::shared_ptr<const FunctionVersion> version,
+                std::optional<std::chrono::milliseconds> time_left = std::nullopt);
   /// Tells the executor, if the call that runs now is wanted no more.
   void cancel_unwanted();
   /// Gives up on this worker, which leaves the lane; a new one is claimed over the same socket.

@@ -92,6 +92,8 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   void pump();
   void place_all(std::uint64_t number, MonotonicTime now);
   bool place_first(DispatchFunction& function, MonotonicTime now);
+  [[nodiscard]] static std::chrono::milliseconds longest_wait(const DispatchFunction& function,
+                                                              MonotonicTime now);
   void view_lanes(const DispatchFunction& function, MonotonicTime now);
   [[nodiscard]] const DispatchFunction* kept_waiting(const DispatchFunction& by,
                                                      MonotonicTime now) const;

@@ -1,0 +1,147 @@
+// The modules of a worker: which it has, which it loads, and why one cannot be loaded.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "foundation/log.h"
+#include "protocol/digest.h"
+#include "protocol/limits.h"
+#include "workers/worker_process.h"
+
+namespace orchid::executor {
+
+const WorkerSlot* WorkerProcess::find_slot(const std::string& digest) {
+  const auto found = slots_.find(digest);
+  if (found == slots_.end()) return nullptr;
+  found->second.last_use = ++uses_;
+  return &found->second;
+}
+
+std::uint32_t WorkerProcess::choose_slot() {
+  if (!free_slots_.empty()) {
+    const std::uint32_t slot = free_slots_.back();
+    free_slots_.pop_back();
+    return slot;
+  }
+  if (slots_.size() + loads_.size() < modules_per_worker || slots_.empty()) return next_slot_++;
+  const auto oldest =
+      std::ranges::min_element(slots_, {}, [](const auto& s) { return s.second.last_use; });
+  const std::uint32_t slot = oldest->second.slot;
+  tell(Unload{slot});
+  improvements_.erase(slot);
+  slots_.erase(oldest);
+  return slot;
+}
+
+void WorkerProcess::load(const LoadRequest& request, LoadDone done) {
+  const std::uint32_t slot = choose_slot();
+  const std::uint32_t generation = next_generation_++;
+  const bool first = generation == 1;
+  loads_.emplace(generation, PendingLoad{request.digest, request.tier, slot, first, request.due,
+                                         std::move(done)});
+  tell(Load{slot, generation, request.tier == CompileTier::quick, first}, {request.code});
+}
+
+bool WorkerProcess::is_loading(const std::string& digest) const {
+  return std::ranges::any_of(loads_,
+                             [&](const auto& load) { return load.second.digest == digest; });
+}
+
+std::optional<LoadLimit> WorkerProcess::load_limit(MonotonicTime since, MonotonicTime now) const {
+  if (loads_.empty()) return std::nullopt;
+  const PendingLoad& load = loads_.begin()->second;
+  const bool others_wait = !slots_.empty() || loads_.size() > 1;
+  if (load.due && now >= *load.due) return LoadLimit::deadline;
+  if (others_wait && now - since >= limits::load_time_before_others) return LoadLimit::others;
+  if (!load.due && now - since >= limits::load_time) return LoadLimit::standard;
+  return std::nullopt;
+}
+
+void WorkerProcess::end_load(LoadLimit limit) {
+  load_limit_ = limit;
+  kill(KillReason::load);
+}
+
+void WorkerProcess::improve(const std::string& digest, int code) {
+  const auto found = slots_.find(digest);
+  if (found == slots_.end() || found->second.tier != CompileTier::quick) return;
+  found->second.tier = CompileTier::o3;
+  improvements_[found->second.slot] = digest;
+  tell(Improve{found->second.slot, found->second.generation}, {code});
+}
+
+bool WorkerProcess::take_answer(const WorkerMessage& message) {
+  const auto* improved = std::get_if<Improved>(&message);
+  if (improved == nullptr) return answer_load(message);
+  const auto answered = improvements_.extract(improved->slot);
+  if (answered.empty()) return false;
+  if (!improved->message.empty())
+    log::warn("event=code_not_improved worker={} module={} reason=\"{}\"", id_,
+              short_digest(answered.mapped()), improved->message);
+  return true;
+}
+
+bool WorkerProcess::answer_load(const WorkerMessage& message) {
+  const auto* loaded = std::get_if<Loaded>(&message);
+  const auto* failed = std::get_if<LoadFailed>(&message);
+  if (loaded == nullptr && failed == nullptr) return false;
+  const auto found = std::ranges::find(loads_, loaded != nullptr ? loaded->slot : failed->slot,
+                                       [](const auto& load) { return load.second.slot; });
+  if (found == loads_.end()) return false;
+  auto pending = loads_.extract(found);
+  ++loads_answered_;
+  if (loaded != nullptr) {
+    WorkerSlot slot{loaded->slot, loaded->generation, loaded->entries, ++uses_,
+                    pending.mapped().tier};
+    slots_[pending.mapped().digest] = slot;
+    pending.mapped().done(std::move(slot), std::chrono::microseconds(loaded->link_us));
+  } else {
+    free_slots_.push_back(failed->slot);
+    const auto blame =
+        pending.mapped().first ? LoadFailure::Blame::module : LoadFailure::Blame::worker;
+    pending.mapped().done(
+        std::unexpected(LoadFailure{blame, {ErrorCode::module_rejected, failed->message}}), {});
+  }
+  return true;
+}
+
+void WorkerProcess::fail_loads(const std::string& why) {
+  bool begun = true;  // the worker was at the first; the others it had not looked at
+  for (auto& [generation, pending] : std::exchange(loads_, {})) {
+    LoadFailure failure{
+        LoadFailure::Blame::worker,
+        {ErrorCode::unreachable, "the worker was lost before it could load the module"}};
+    if (std::exchange(begun, false)) failure = failure_of(pending, why);
+    pending.done(std::unexpected(std::move(failure)), {});
+  }
+}
+
+/// Only what the module's own code did in a worker of its own is its fault. A kill from outside, or
+/// what an earlier call left behind, is worth another try.
+LoadFailure WorkerProcess::failure_of(const PendingLoad& load, const std::string& why) const {
+  using Blame = LoadFailure::Blame;
+  const auto words = static_cast<LastWords>(page().last_words.load());
+  const Blame its_own = load.first ? Blame::module : Blame::worker;
+  constexpr const char* question = "does a static initialiser not end?";
+  if (kill_reason_ == KillReason::load && load_limit_ == LoadLimit::deadline)
+    return {Blame::deadline,
+            {ErrorCode::timed_out,
+             fmt::format("the deadline passed while the module was loaded: {}", question)}};
+  if (kill_reason_ == KillReason::load && load_limit_ == LoadLimit::others)
+    return {load.first ? Blame::others : Blame::worker,
+            {ErrorCode::module_rejected,
+             fmt::format("loading the module took longer than {} ms while other functions waited "
+                         "for its worker: {}",
+                         limits::load_time_before_others.count(), question)}};
+  if (kill_reason_ == KillReason::load)
+    return {its_own,
+            {ErrorCode::module_rejected, fmt::format("loading the module took longer than {} s: {}",
+                                                     limits::load_time.count(), question)}};
+  if (words == LastWords::signal || words == LastWords::exited)
+    return {its_own, {ErrorCode::module_rejected, "loading the module ended the worker: " + why}};
+  return {Blame::worker,
+          {ErrorCode::unreachable, "the worker was lost while it loaded the module"}};
+}
+
+}  // namespace orchid::executor
