@@ -53,6 +53,10 @@ Result<void> deliver_reply(Shell& shell, const Reply& reply, const DeliveryOptio
     value = std::move(*decoded);
   }
   const bool to_file = options.file != "-";
+  if (!shell.json && !to_file && shell.out_is_terminal) {
+    shell.print(value.empty() ? reply.text() : value + "\n");
+    return {};
+  }
   if (!shell.json || to_file) {
     const std::string line = value + "\n";
     const auto written =

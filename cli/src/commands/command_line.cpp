@@ -21,6 +21,14 @@ constexpr auto statuses =
     "ORCHID_TOKEN.\n"
     "Durations are written like 500ms, 30s or '1h 30m', sizes like 64MiB.";
 
+/// The first word that is neither a common option nor the value of one.
+std::vector<std::string>::const_iterator find_command(const std::vector<std::string>& arguments) {
+  auto word = arguments.begin();
+  while (word != arguments.end() && (*word == "--json" || word->starts_with("--gateway")))
+    word += *word == "--gateway" && word + 1 != arguments.end() ? 2 : 1;
+  return word;
+}
+
 ExitStatus explain_parse_error(const CLI::App& app, const CLI::ParseError& error,
                                const std::vector<std::string>& arguments, Shell& shell) {
   std::ostringstream out;
@@ -29,12 +37,16 @@ ExitStatus explain_parse_error(const CLI::App& app, const CLI::ParseError& error
     shell.print(out.str());
     return ExitStatus::ok;
   }
-  if (!arguments.empty() && !arguments.front().starts_with('-') && app.get_subcommands().empty())
-    return shell.report_usage("there is no command '" + arguments.front() +
-                              "'; 'orchid --help' lists them");
   const auto chosen = app.get_subcommands();
+  const auto command = find_command(arguments);
+  if (command != arguments.end() && !command->starts_with('-') && chosen.empty())
+    return shell.report_usage("there is no command '" + *command + "'; 'orchid --help' lists them");
   const std::string help =
       chosen.empty() ? "orchid --help" : "orchid " + chosen.front()->get_name() + " --help";
+  // What is wrong with the words that are there comes before those that are missing.
+  for (const std::string& word : app.remaining(/*recurse=*/true))
+    if (word.size() > 1 && word.starts_with('-'))
+      return shell.report_usage("there is no option '" + word + "' here; see '" + help + "'");
   return shell.report_usage(std::string(error.what()) + "; see '" + help + "'");
 }
 
@@ -45,10 +57,12 @@ ExitStatus run_command_line(const std::vector<std::string>& arguments, Shell& sh
   app.footer(statuses);
   app.set_version_flag("--version", "orchid " ORCHID_VERSION);
   app.require_subcommand(1);
+  add_common_options(app, shell);
   add_commands(app, shell);
   try {
     auto end = arguments.end();
-    if (!arguments.empty() && arguments.front() == "build") {
+    if (const auto command = find_command(arguments);
+        command != arguments.end() && *command == "build") {
       end = std::ranges::find(arguments, "--");
       if (end != arguments.end()) shell.behind_dashes.assign(end + 1, arguments.end());
     }

@@ -117,6 +117,7 @@ std::string fish_script(const std::vector<CommandWords>& words) {
 }
 
 ExitStatus run_completion(Shell& shell, const CLI::App& app, const std::string& kind) {
+  if (shell.json) return shell.report_usage("a script is no document: leave --json out");
   const auto words = words_of(app);
   if (kind == "bash") shell.print(bash_script(words));
   if (kind == "zsh") shell.print(zsh_script(words));

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "calls/call_watch.h"
 #include "calls/repeated_calls.h"
 #include "calls/reply_delivery.h"
 #include "calls/typed_call.h"
@@ -87,6 +88,9 @@ ExitStatus run_invoke(Shell& shell, const InvokeArguments& arguments) {
   options.signature = input->signature;
   if (arguments.async) return submit(shell, client, arguments, *input, options);
 
+  CallWatch watch(shell);
+  if (arguments.repeat == 1 && shell.err_is_terminal)
+    options.watch = [&watch](const InvocationStatus& status) { return watch.look(status); };
   const RepeatResult result = repeat_call(client, input->bytes,
                                           {.function = arguments.function,
                                            .count = arguments.repeat,

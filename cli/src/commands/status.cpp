@@ -1,7 +1,9 @@
 // commands/status.cpp: orchid status: how an invocation stands, or the newest ones.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
+#include "calls/call_watch.h"
 #include "commands/commands.h"
 #include "terminal/documents.h"
 #include "terminal/table.h"
@@ -10,10 +12,19 @@ namespace orchid::cli {
 namespace {
 
 Table status_table(const std::vector<InvocationStatus>& invocations) {
-  Table table({"id", "function", "state", "outcome", "node", "message"});
-  for (const InvocationStatus& status : invocations)
-    table.add(
-        {status.id, status.function, status.state, status.outcome, status.node, status.message});
+  // Only where some call says how far it is.
+  const bool shows_progress = std::ranges::any_of(
+      invocations, [](const InvocationStatus& status) { return status.progress.has_value(); });
+  std::vector<std::string> heads{"id", "function", "state", "outcome", "node", "message"};
+  if (shows_progress) heads.insert(heads.begin() + 3, "progress");
+  Table table(std::move(heads));
+  for (const InvocationStatus& status : invocations) {
+    std::vector<std::string> row{status.id,      status.function, status.state,
+                                 status.outcome, status.node,     status.message};
+    if (shows_progress)
+      row.insert(row.begin() + 3, status.progress ? progress_bar(*status.progress) : "");
+    table.add(std::move(row));
+  }
   return table;
 }
 

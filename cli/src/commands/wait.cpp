@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 
+#include "calls/call_watch.h"
 #include "commands/commands.h"
 #include "foundation/amounts.h"
 #include "terminal/documents.h"
@@ -26,8 +27,8 @@ ExitStatus run_wait(Shell& shell, const WaitArguments& arguments) {
   for_each_name(shell, arguments.ids, "invocations", [&](const std::string& id) {
     const auto left =
         std::max(end - std::chrono::steady_clock::now(), std::chrono::steady_clock::duration(0));
-    const InvocationStatus status =
-        client.invocation(id).wait(std::chrono::ceil<std::chrono::milliseconds>(left));
+    const InvocationStatus status = wait_with_bar(
+        shell, client.invocation(id), std::chrono::ceil<std::chrono::milliseconds>(left));
     const std::string how = status.finished() ? status.outcome : "still " + status.state;
     if (!shell.json)
       shell.print_line(id + "  " + how + (status.message.empty() ? "" : "  " + status.message));

@@ -12,6 +12,7 @@
 #include "foundation/files.h"
 #include "foundation/unique_fd.h"
 #include "protocol/limits.h"
+#include "terminal/visible_text.h"
 
 namespace orchid::cli {
 namespace {
@@ -38,9 +39,32 @@ constexpr ByteCount largest_input{std::max(limits::input_size.value, limits::mod
 
 }  // namespace
 
-void Shell::print(std::string_view text) { out_ << text << std::flush; }
-void Shell::print_line(std::string_view text) { out_ << text << '\n' << std::flush; }
-void Shell::note(std::string_view line) { err_ << line << '\n' << std::flush; }
+void Shell::print(std::string_view text) {
+  show_passing_line("");
+  if (out_is_terminal)
+    out_ << visible_text(text) << std::flush;
+  else
+    out_ << text << std::flush;
+}
+
+void Shell::print_line(std::string_view text) {
+  print(text);
+  out_ << '\n' << std::flush;
+}
+
+void Shell::note(std::string_view line) {
+  show_passing_line("");
+  if (err_is_terminal)
+    err_ << visible_text(line) << '\n' << std::flush;
+  else
+    err_ << line << '\n' << std::flush;
+}
+
+void Shell::show_passing_line(std::string_view line) {
+  if (!err_is_terminal || (line.empty() && !passing_line_)) return;
+  err_ << "\r\033[K" << visible_text(line) << std::flush;
+  passing_line_ = !line.empty();
+}
 
 ExitStatus Shell::report(const Error& error) {
   status = exit_status_of(error.kind());
@@ -78,14 +102,18 @@ ExitStatus Shell::report_usage(std::string_view message) {
   return report(Failure{ErrorCode::bad_request, std::string(message)});
 }
 
+void add_common_options(CLI::App& app, Shell& shell) {
+  app.add_flag("--json", shell.json, "print one JSON document instead of a table");
+  app.add_option("--gateway", shell.gateway,
+                 "http://host:port, ucx://host:port or unix:/path (default: $ORCHID_GATEWAY, "
+                 "or the Orchid that runs here)");
+}
+
 CLI::App* add_command(CLI::App& app, Shell& shell, const std::string& name,
                       const std::string& summary, const std::string& examples) {
   CLI::App* command = app.add_subcommand(name, summary);
   command->footer("Examples:\n" + examples);
-  command->add_flag("--json", shell.json, "print one JSON document instead of a table");
-  command->add_option("--gateway", shell.gateway,
-                      "http://host:port, ucx://host:port or unix:/path (default: $ORCHID_GATEWAY, "
-                      "or the Orchid that runs here)");
+  add_common_options(*command, shell);
   return command;
 }
 

@@ -23,6 +23,10 @@ class Shell {
  public:
   Shell(std::ostream& out, std::ostream& err) : out_(out), err_(err) {}
 
+  /// Whether people read them at once: then nothing that a function wrote steers their terminal.
+  bool out_is_terminal = false;
+  bool err_is_terminal = false;
+
   // Common options, filled by the command line.
   bool json = false;
   std::string gateway;
@@ -31,9 +35,11 @@ class Shell {
   /// The outcome of the command that ran.
   ExitStatus status = ExitStatus::ok;
 
-  void print(std::string_view text);  // standard output, as it is
+  void print(std::string_view text);  // standard output; on a terminal, as `visible_text`
   void print_line(std::string_view text);
-  void note(std::string_view line);  // standard error
+  void note(std::string_view line);  // standard error; the same
+  /// On a terminal's standard error: replaces the line that was shown last. Empty: takes it away.
+  void show_passing_line(std::string_view line);
   /// One line that says what and what to do, or one JSON object. Returns the exit status that goes
   /// with it.
   ExitStatus report(const Error& error);
@@ -46,9 +52,12 @@ class Shell {
  private:
   std::ostream& out_;
   std::ostream& err_;
+  bool passing_line_ = false;  // one is shown
 };
 
-/// A command with the options that all commands have.
+/// The options that all commands have; they may stand before the command, too.
+void add_common_options(CLI::App& app, Shell& shell);
+/// A command with these options.
 CLI::App* add_command(CLI::App& app, Shell& shell, const std::string& name,
                       const std::string& summary, const std::string& examples);
 

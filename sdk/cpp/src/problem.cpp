@@ -187,7 +187,11 @@ Error error_from_response(const HttpResponse& response) {
   if (document.is_object()) {
     if (const auto said = document.find("retryable"); said != document.end() && said->is_boolean())
       details.retryable = said->get<bool>();
-    if (details.hint.empty()) details.hint = hint_for(details.kind);
+    const bool of_invocation = !details.invocation.empty() && details.function.empty();
+    if (details.hint.empty())
+      details.hint = details.kind == ErrorKind::not_found && of_invocation
+                         ? "'orchid status' shows the newest invocations"
+                         : hint_for(details.kind);
   }
   return Error(std::move(details));
 }

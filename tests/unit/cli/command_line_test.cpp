@@ -22,18 +22,67 @@ constexpr auto function_document =
 TEST_CASE("each command has help with examples") {
   const Ran all = orchid({"--help"});
   CHECK(all.status == 0);
-  for (const char* command : {"up", "build", "inspect", "deploy", "list", "describe", "delete",
-                              "invoke", "status", "result", "wait", "cancel", "logs", "hosts",
-                              "explain", "leases", "token", "doctor", "completion"}) {
+  for (const char* command :
+       {"up",      "build",  "inspect", "deploy", "list",       "describe", "delete",
+        "invoke",  "status", "result",  "wait",   "cancel",     "logs",     "hosts",
+        "explain", "leases", "token",   "doctor", "completion", "help"}) {
     CAPTURE(command);
     CHECK(all.out.find(std::string("  ") + command) != std::string::npos);
     const Ran help = orchid({command, "--help"});
     CHECK(help.status == 0);
     CHECK(help.out.find("Examples:\n  ") != std::string::npos);
-    CHECK((help.out.find("--json") != std::string::npos) == (command != std::string("completion")));
+    const bool has_json = command != std::string("completion") && command != std::string("help");
+    CHECK((help.out.find("--json") != std::string::npos) == has_json);
     CHECK(help.err.empty());
   }
   CHECK(orchid({"--version"}).out.starts_with("orchid "));
+}
+
+TEST_CASE("help can be asked for by name") {
+  CHECK(orchid({"help"}).out == orchid({"--help"}).out);
+  CHECK(orchid({"help", "list"}).out == orchid({"list", "--help"}).out);
+  CHECK(orchid({"help", "pilot", "start"}).out.contains("Usage: orchid pilot start"));
+  const Ran unknown = orchid({"help", "nonsense"});
+  CHECK(unknown.status == 2);
+  CHECK(unknown.err.find("there is no command 'nonsense'") != std::string::npos);
+}
+
+TEST_CASE("common options may stand before the command") {
+  FakeGateway gateway([](const FakeRequest&) { return FakeAnswer{.body = R"({"functions":[]})"}; });
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--json", "--gateway", gateway.address(), "list"},
+        {"--gateway=" + gateway.address(), "list", "--json"},
+        {"--gateway", gateway.address(), "list", "--json"}}) {
+    const Ran ran = orchid(words);
+    CHECK(ran.status == 0);
+    CHECK(json::parse(ran.out).at("functions").empty());
+  }
+  CHECK(orchid({"--json", "nonsense"}).err.find("there is no command 'nonsense'") !=
+        std::string::npos);
+  CHECK(orchid({"--json", "completion", "bash"}).status == 2);
+  // What stands behind "--" is for the compiler, also then.
+  CHECK(orchid({"--json", "build", "/nonexistent.c", "--", "--nonsense"}).err.find("--nonsense") ==
+        std::string::npos);
+}
+
+TEST_CASE("a wrong option is told before a missing argument") {
+  const Ran wrong = orchid({"invoke", "--nonsense"});
+  CHECK(wrong.status == 2);
+  CHECK(wrong.err == "orchid: there is no option '--nonsense' here; see 'orchid invoke --help'\n");
+  CHECK(orchid({"--nonsense"}).err.find("'--nonsense'") != std::string::npos);
+  CHECK(orchid({"list", "--nonsense"}).err.find("there is no option '--nonsense'") !=
+        std::string::npos);
+}
+
+TEST_CASE("an invocation that nobody knows is looked for with orchid status") {
+  FakeGateway gateway([](const FakeRequest&) {
+    return FakeAnswer{.status = 404,
+                      .body = R"({"type":"urn:orchid:problem:not_found","detail":"none",)"
+                              R"("invocation":"i-1"})"};
+  });
+  const Ran unknown = orchid(gateway, {"status", "i-1"});
+  CHECK(unknown.status == 2);
+  CHECK(unknown.err.find("'orchid status'") != std::string::npos);
 }
 
 TEST_CASE("a wrong command line is told with what to type, exit status 2") {

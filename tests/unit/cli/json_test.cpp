@@ -154,7 +154,7 @@ TEST_CASE("with --json each command prints one document, and nothing else") {
   const Place place;
   const auto ways = ways_to_call(place);
   for (const std::string& command : all_commands()) {
-    if (command == "completion" || command == "up") continue;  // below
+    if (command == "completion" || command == "help" || command == "up") continue;  // below
     CAPTURE(command);
     REQUIRE(ways.contains(command));
     for (Words words : ways.at(command)) {
