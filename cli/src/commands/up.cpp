@@ -1,6 +1,9 @@
 // commands/up.cpp: orchid up: a whole Orchid on this machine, until it is stopped.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 
 #include "commands/commands.h"
 #include "foundation/files.h"
@@ -9,6 +12,7 @@
 #include "share/step_command.h"
 #include "share/step_surroundings.h"
 #include "supervisor/directories.h"
+#include "supervisor/folder_facts.h"
 #include "supervisor/supervisor.h"
 #include "supervisor/up_lock.h"
 #include "terminal/documents.h"
@@ -38,9 +42,14 @@ std::vector<std::string> listen_addresses(const UpArguments& arguments) {
   return addresses;
 }
 
-Result<fs::path> prepared_directory(const fs::path& wanted, const char* flag) {
+using FolderFault = std::optional<std::string> (*)(const LookAtDirectory&, const fs::path&, uid_t);
+
+Result<fs::path> prepared_directory(const fs::path& wanted, const char* flag, FolderFault fault) {
   std::error_code error;
-  fs::path directory = fs::absolute(wanted, error);
+  fs::path directory = fs::absolute(wanted, error).lexically_normal();
+  if (!directory.has_filename()) directory = directory.parent_path();  // "state/"
+  if (const auto why = error ? std::nullopt : fault(facts_of_directory, directory, ::geteuid()))
+    return fail(ErrorCode::denied, *why + "; choose another place with " + flag + " DIR");
   if (!error) fs::create_directories(directory.parent_path(), error);
   if (error)
     return fail(system_failure(ErrorCode::system, "making " + wanted.string(), error.value())
@@ -108,11 +117,11 @@ ExitStatus run_up(Shell& shell, const UpArguments& arguments) {
   const auto default_state =
       arguments.state.empty() ? state_directory(surroundings) : Result<fs::path>(arguments.state);
   if (!default_state) return shell.report(default_state.error());
-  const auto state = prepared_directory(*default_state, "--state");
+  const auto state = prepared_directory(*default_state, "--state", state_folder_fault);
   if (!state) return shell.report(state.error());
   const auto runtime = prepared_directory(
       arguments.runtime.empty() ? runtime_directory(surroundings) : fs::path(arguments.runtime),
-      "--runtime");
+      "--runtime", runtime_folder_fault);
   if (!runtime) return shell.report(runtime.error());
   const auto lock = try_lock_runtime(*runtime);
   if (!lock) return shell.report(lock.error());

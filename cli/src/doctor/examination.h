@@ -12,22 +12,21 @@
 
 #include "foundation/clock.h"
 #include "foundation/result.h"
-#include "foundation/units.h"
+#include "supervisor/folder_facts.h"
 #include "terminal/programs.h"
 
 namespace orchid::cli {
-
-struct DirectoryFacts {
-  bool exists = false;
-  uid_t owner = 0;
-  unsigned mode = 0;  // permission bits
-  ByteCount free;     // on its file system
-};
 
 /// What the gateway answered to GET `path`.
 struct GatewayAnswer {
   int status = 0;
   std::string body;
+};
+
+/// One of Orchid's programs that does not run on, since a signal has stopped it.
+struct StoppedProcess {
+  std::string program;
+  pid_t pid = 0;
 };
 
 /// The folders of the Orchid that is examined. Empty: not known, because it runs elsewhere.
@@ -45,10 +44,12 @@ struct DoctorEnvironment {
   std::function<std::optional<std::filesystem::path>(const std::string& name)> find_program;
   std::function<Result<ProgramResult>(const std::vector<std::string>& command)> run;
   std::function<std::optional<std::string>(const std::string& name)> variable;
-  std::function<DirectoryFacts(const std::filesystem::path&)> directory;
+  LookAtDirectory directory;
   std::function<OrchidFolders()> folders;
   std::function<Result<std::string>()> gateway_address;  // how clients find the gateway
   std::function<Result<GatewayAnswer>(const std::string& path)> ask_gateway;
+  /// Children of the `orchid up` that is examined.
+  std::function<std::vector<StoppedProcess>()> stopped_processes;
   std::function<bool()> hostname_resolves;
   std::function<std::uint64_t()> open_files_limit;  // the hard one
 };
@@ -66,6 +67,7 @@ struct Finding {
 
 [[nodiscard]] Finding check_compiler(const DoctorEnvironment& environment);
 [[nodiscard]] Finding check_programs(const DoctorEnvironment& environment);
+[[nodiscard]] Finding check_stopped(const DoctorEnvironment& environment);
 [[nodiscard]] Finding check_runtime_directory(const DoctorEnvironment& environment);
 [[nodiscard]] Finding check_state_directory(const DoctorEnvironment& environment);
 [[nodiscard]] Finding check_sandbox(const DoctorEnvironment& environment);

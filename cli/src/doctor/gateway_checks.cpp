@@ -19,6 +19,7 @@ Finding good(std::string check, std::string detail) {
 
 struct HostCount {
   std::size_t connected = 0;
+  std::size_t lost = 0;
   std::uint64_t workers_ready = 0;
   std::uint64_t cores_leased = 0;
 };
@@ -39,8 +40,9 @@ Result<HostCount> count_hosts(const DoctorEnvironment& environment) {
   HostCount count;
   for (const json& host : document.value("hosts", json::array()))
     for (const json& executor : host.value("executors", json::array())) {
-      if (executor.value("state", "connected") != "connected") continue;
-      ++count.connected;
+      const bool connected = executor.value("state", "connected") == "connected";
+      ++(connected ? count.connected : count.lost);
+      if (!connected) continue;
       count.workers_ready += count_in(executor, "workers_ready");
       count.cores_leased += count_in(executor, "cores_leased");
     }
@@ -126,6 +128,11 @@ Finding check_executor(const DoctorEnvironment& environment) {
     return {"executor", Health::broken,
             "no executor is connected to the gateway, so nothing can run",
             "wait a moment after a start; then look at the output of 'orchid up'"};
+  if (hosts->lost > 0)
+    return {"executor", Health::doubtful,
+            fmt::format("{} connected; {} not heard of any more", hosts->connected, hosts->lost),
+            "'orchid hosts' names their hosts: does orchid-executor run there, and is the way "
+            "there open?"};
   return good("executor", fmt::format("{} connected", hosts->connected));
 }
 

@@ -25,26 +25,15 @@ std::string last_lines(const std::string& text) {
   return line.empty() ? "nothing" : line;
 }
 
-/// A directory, or the nearest one above that exists.
-std::filesystem::path existing_part(const DoctorEnvironment& environment,
-                                    std::filesystem::path path) {
-  while (path.has_relative_path() && !environment.directory(path).exists) path = path.parent_path();
-  return path;
-}
-
 /// Of the Orchid that runs.
 Finding check_running_runtime(const DoctorEnvironment& environment,
                               const std::filesystem::path& runtime) {
   constexpr auto check = "runtime folder";
-  const DirectoryFacts facts = environment.directory(runtime);
-  if (!facts.exists)
+  if (!environment.directory(runtime).exists)
     return {check, Health::broken, runtime.string() + " does not exist any more",
             "start 'orchid up' again"};
-  const unsigned above = environment.directory(runtime.parent_path()).mode;
-  const bool can_be_exchanged = (above & 022) != 0 && (above & 01000) == 0;  // as /tmp forbids it
-  if (facts.owner != environment.uid || (facts.mode & 022) != 0 || can_be_exchanged)
-    return {check, Health::broken,
-            runtime.string() + " belongs to another user or can be changed by others",
+  if (const auto fault = runtime_folder_fault(environment.directory, runtime, environment.uid))
+    return {check, Health::broken, *fault,
             "start Orchid again with --runtime DIR, below a folder of yours with mode 700"};
   return as_it_should_be(check, runtime.string());
 }
@@ -66,15 +55,37 @@ Finding check_compiler(const DoctorEnvironment& environment) {
   return as_it_should_be(check, clang->string());
 }
 
+/// Each of them looks for the others beside itself, and `orchid up` starts only those.
 Finding check_programs(const DoctorEnvironment& environment) {
+  const std::string folder = environment.programs.string();
   std::string missing;
-  for (const char* name : {"orchid-gateway", "orchid-executor", "orchid-worker", "orchid-compiler"})
-    if (!environment.find_program(name))
+  std::string elsewhere;
+  for (const char* name : {"orchid-gateway", "orchid-executor", "orchid-worker", "orchid-compiler",
+                           "orchid-dispatch", "orchid-door"}) {
+    const auto found = environment.find_program(name);
+    if (!found)
       missing += (missing.empty() ? "" : ", ") + std::string(name);
-  if (missing.empty())
-    return as_it_should_be("programs", "all in " + environment.programs.string());
-  return {"programs", Health::broken, missing + " not found in " + environment.programs.string(),
-          "install or build all of Orchid; its programs must be in one folder"};
+    else if (found->parent_path() != environment.programs)
+      elsewhere += (elsewhere.empty() ? "" : ", ") + found->string();
+  }
+  constexpr auto remedy = "install or build all of Orchid; its programs must be in one folder";
+  if (!missing.empty())
+    return {"programs", Health::broken, missing + " not found in " + folder, remedy};
+  if (!elsewhere.empty())
+    return {"programs", Health::broken, elsewhere + " is there, but not in " + folder, remedy};
+  return as_it_should_be("programs", "all in " + folder);
+}
+
+Finding check_stopped(const DoctorEnvironment& environment) {
+  std::string names;
+  std::string numbers;
+  for (const StoppedProcess& process : environment.stopped_processes()) {
+    names += fmt::format("{}{} (pid {})", names.empty() ? "" : ", ", process.program, process.pid);
+    numbers += fmt::format(" {}", process.pid);
+  }
+  if (names.empty()) return as_it_should_be("processes", "none is stopped by a signal");
+  return {"processes", Health::broken, names + " stopped by a signal: nothing it does goes on",
+          "let it run: kill -CONT" + numbers};
 }
 
 Finding check_runtime_directory(const DoctorEnvironment& environment) {
@@ -82,39 +93,27 @@ Finding check_runtime_directory(const DoctorEnvironment& environment) {
   const OrchidFolders folders = environment.folders();
   if (folders.runtime.empty()) return as_it_should_be(check, not_told);
   if (folders.is_running) return check_running_runtime(environment, folders.runtime);
-  const std::string fallback = "/tmp/orchid-" + std::to_string(environment.uid);
+  if (const auto fault =
+          runtime_folder_fault(environment.directory, folders.runtime, environment.uid))
+    return {check, Health::broken, *fault,
+            "set XDG_RUNTIME_DIR to a folder of yours with mode 700, or remove what is there"};
   const auto variable = environment.variable("XDG_RUNTIME_DIR");
-  if (variable && variable->starts_with('/')) {
-    const DirectoryFacts facts = environment.directory(*variable);
-    if (facts.exists && facts.owner == environment.uid) {
-      if ((facts.mode & 022) != 0)
-        return {check, Health::broken, *variable + " can be written by others",
-                "chmod 700 " + *variable};
-      return as_it_should_be(check, *variable + "/orchid");
-    }
+  if (variable && folders.runtime != std::filesystem::path(*variable) / "orchid")
     return {check, Health::doubtful,
-            "XDG_RUNTIME_DIR is " + *variable +
-                (facts.exists ? ", which is another user's" : ", which does not exist") +
-                "; using " + fallback,
+            "XDG_RUNTIME_DIR is " + *variable + ", which is no folder of yours; using " +
+                folders.runtime.string(),
             "unset XDG_RUNTIME_DIR, or set it to a folder of yours with mode 700"};
-  }
-  const DirectoryFacts facts = environment.directory(fallback);
-  if (facts.exists && (facts.owner != environment.uid || (facts.mode & 022) != 0))
-    return {check, Health::broken,
-            fallback + " belongs to another user or can be written by others",
-            "set XDG_RUNTIME_DIR to a folder of yours with mode 700"};
-  return as_it_should_be(check, fallback + " (XDG_RUNTIME_DIR is not set)");
+  return as_it_should_be(
+      check, folders.runtime.string() + (variable ? "" : " (XDG_RUNTIME_DIR is not set)"));
 }
 
 Finding check_state_directory(const DoctorEnvironment& environment) {
   constexpr auto check = "state folder";
   const std::filesystem::path state = environment.folders().state;
   if (state.empty()) return as_it_should_be(check, not_told);
-  const DirectoryFacts facts = environment.directory(state);
-  if (facts.exists && facts.owner != environment.uid)
-    return {check, Health::broken, state.string() + " belongs to another user",
-            "choose another one: orchid up --state DIR"};
-  const auto place = existing_part(environment, state);
+  if (const auto fault = state_folder_fault(environment.directory, state, environment.uid))
+    return {check, Health::broken, *fault, "choose another one: orchid up --state DIR"};
+  const auto place = existing_part(environment.directory, state);
   const ByteCount free = environment.directory(place).free;
   if (free < least_free_space)
     return {check, Health::broken,

@@ -2,13 +2,15 @@
 #include <netdb.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdlib>
+#include <fstream>
+#include <optional>
 
 #include "doctor/examination.h"
+#include "foundation/numbers.h"
 #include "orchid/client.h"
 #include "supervisor/directories.h"
 #include "supervisor/gateway_file.h"
@@ -16,16 +18,41 @@
 namespace orchid::cli {
 namespace {
 
-DirectoryFacts facts_of(const std::filesystem::path& path) {
-  DirectoryFacts facts;
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return facts;
-  facts.exists = true;
-  facts.owner = status.st_uid;
-  facts.mode = status.st_mode & 07777;
-  struct statvfs space{};
-  if (::statvfs(path.c_str(), &space) == 0) facts.free = ByteCount{space.f_bavail * space.f_frsize};
-  return facts;
+/// What /proc/PID/stat begins with: "7 (name) T 6": its program's name may contain anything.
+struct ProcessState {
+  std::string program;
+  char state = '?';  // T: a signal has stopped it
+  pid_t parent = 0;
+};
+
+std::optional<ProcessState> state_of(const std::filesystem::path& process) {
+  std::ifstream file(process / "stat");
+  std::string stat;
+  std::getline(file, stat);
+  const auto name = stat.find('(');
+  const auto name_end = stat.rfind(") ");
+  if (name == std::string::npos || name_end == std::string::npos || name_end + 4 > stat.size())
+    return std::nullopt;
+  return ProcessState{.program = stat.substr(name + 1, name_end - name - 1),
+                      .state = stat[name_end + 2],
+                      .parent = leading_number<pid_t>(stat.substr(name_end + 4)).value_or(0)};
+}
+
+/// Of the Orchid that `gateway` means, if it runs on this host: the children of `orchid up`.
+std::vector<StoppedProcess> stopped_processes(const std::string& gateway,
+                                              const UserSurroundings& user) {
+  std::vector<StoppedProcess> stopped;
+  const auto running = find_clients_gateway_file(gateway, user);
+  if (!running || running->socket.empty() || running->pid == 0) return stopped;
+  std::error_code error;
+  for (auto entry = std::filesystem::directory_iterator("/proc", error);
+       !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const auto pid = parse_number<pid_t>(entry->path().filename().string());
+    const auto state = pid ? state_of(entry->path()) : std::nullopt;
+    if (state && state->state == 'T' && state->parent == running->pid)
+      stopped.push_back({.program = state->program, .pid = *pid});
+  }
+  return stopped;
 }
 
 bool own_name_resolves() {
@@ -95,10 +122,11 @@ DoctorEnvironment real_doctor_environment(const std::string& gateway) {
                                 .longest = std::chrono::seconds(10)});
           },
       .variable = user.variable,
-      .directory = facts_of,
+      .directory = facts_of_directory,
       .folders = [gateway, user] { return folders(gateway, user); },
       .gateway_address = [gateway] { return address(gateway); },
       .ask_gateway = [gateway](const std::string& path) { return ask(gateway, path); },
+      .stopped_processes = [gateway, user] { return stopped_processes(gateway, user); },
       .hostname_resolves = own_name_resolves,
       .open_files_limit = []() -> std::uint64_t {
         rlimit limit{};

@@ -1,9 +1,15 @@
 #include <doctest/doctest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 
 #include "doctor/examination.h"
+#include "processes/child_process.h"
+#include "run_orchid.h"
 #include "scratch_folder.h"
 #include "supervisor/gateway_file.h"
 
@@ -52,6 +58,7 @@ DoctorEnvironment healthy() {
               200, R"({"hosts":[{"executors":[{"state":"connected","workers_ready":2}]}]})"};
         return GatewayAnswer{200, "{}"};
       },
+      .stopped_processes = [] { return std::vector<StoppedProcess>(); },
       .hostname_resolves = [] { return true; },
       .open_files_limit = [] { return std::uint64_t{20'000}; }};
 }
@@ -113,7 +120,7 @@ void check_is(const Finding& finding, Health health) {
 
 TEST_CASE("on a healthy machine all checks are good") {
   const auto findings = examine(healthy());
-  CHECK(findings.size() == 15);
+  CHECK(findings.size() == 16);
   for (const Finding& finding : findings) check_is(finding, Health::good);
 }
 
@@ -154,20 +161,130 @@ TEST_CASE("which lanes there would be is told, and that UCX is missing") {
   check_is(check_lanes(with_sandbox("no JSON")), Health::broken);
 }
 
-TEST_CASE("a runtime directory of somebody else, open to others, or missing is found") {
-  check_is(check_runtime_directory(
-               with_directories({.exists = true, .owner = 1000, .mode = 0777, .free = 1_GiB})),
+TEST_CASE("a runtime directory of somebody else, open to others, or in an open folder is found") {
+  for (const DirectoryFacts& facts :
+       {DirectoryFacts{.exists = true, .owner = 1000, .mode = 0777, .free = 1_GiB},
+        DirectoryFacts{.exists = true, .owner = 1, .mode = 0700, .free = 1_GiB},
+        DirectoryFacts{.exists = true, .owner = 1000, .mode = 0700, .unwritable = true},
+        DirectoryFacts{.is_other = true}})
+    check_is(check_runtime_directory(with_directories(facts)), Health::broken);
+  DoctorEnvironment open_above = healthy();
+  open_above.directory = [](const std::filesystem::path& path) {
+    const bool is_above = path == "/run/user/1000";
+    return DirectoryFacts{.exists = is_above, .owner = 1000, .mode = 0777, .free = 1_GiB};
+  };
+  check_is(check_runtime_directory(open_above), Health::broken);
+  check_is(check_runtime_directory(with_directories({})), Health::good);  // it will be made
+}
+
+TEST_CASE("a runtime directory in another place than XDG_RUNTIME_DIR names is told") {
+  DoctorEnvironment environment = healthy();
+  environment.folders = [] { return OrchidFolders{.runtime = "/tmp/orchid-1000", .state = "/s"}; };
+  check_is(check_runtime_directory(environment), Health::doubtful);
+  environment.variable = [](const std::string&) { return std::optional<std::string>(); };
+  check_is(check_runtime_directory(environment), Health::good);
+  environment = healthy();
+  environment.variable = [](const std::string&) -> std::optional<std::string> {
+    return "/run/user/1000/";
+  };
+  check_is(check_runtime_directory(environment), Health::good);
+}
+
+TEST_CASE("a state directory that cannot be written, or not be made, is found") {
+  check_is(check_state_directory(with_directories(
+               {.exists = true, .owner = 1000, .mode = 0500, .free = 1_GiB, .unwritable = true})),
            Health::broken);
-  check_is(check_runtime_directory(
-               with_directories({.exists = true, .owner = 1, .mode = 0700, .free = 1_GiB})),
-           Health::doubtful);
-  check_is(check_runtime_directory(with_directories({})), Health::doubtful);
-  DoctorEnvironment unset =
-      with_directories({.exists = true, .owner = 1, .mode = 0700, .free = 1_GiB});
-  unset.variable = [](const std::string&) { return std::optional<std::string>(); };
-  check_is(check_runtime_directory(unset), Health::broken);
-  unset.directory = [](const std::filesystem::path&) { return DirectoryFacts{}; };
-  check_is(check_runtime_directory(unset), Health::good);
+  check_is(check_state_directory(
+               with_directories({.exists = true, .owner = 1000, .mode = 0720, .free = 1_GiB})),
+           Health::broken);
+  check_is(check_state_directory(with_directories({.free = 1_GiB, .is_other = true})),
+           Health::broken);
+  DoctorEnvironment environment = healthy();
+  environment.directory = [](const std::filesystem::path& path) {
+    const bool is_home = path == "/home/me";
+    return DirectoryFacts{
+        .exists = is_home, .owner = 1000, .mode = 0755, .free = 1_GiB, .unwritable = is_home};
+  };
+  const Finding refused = check_state_directory(environment);
+  check_is(refused, Health::broken);
+  CHECK(refused.detail.contains("/home/me cannot be written"));
+}
+
+TEST_CASE("what the doctor calls broken, 'orchid up' refuses") {
+  namespace fs = std::filesystem;
+  const tests::Scratch scratch;
+  const fs::path open = scratch.path() / "open";
+  fs::create_directory(open);
+  fs::permissions(open, fs::perms::all);
+  const fs::path link = scratch.path() / "link";
+  fs::create_symlink(open, link);
+  const std::string good = scratch / "good";
+  struct Case {
+    fs::path state;
+    fs::path runtime;
+    const char* why;
+  };
+  for (const Case& wrong :
+       {Case{open, good, "can be written by others"}, Case{link, good, "a file or a link"},
+        Case{good, open, "can be written by others"},
+        Case{good, open / "run", "who could exchange run in it"}}) {
+    CAPTURE(wrong.why);
+    const Ran refused =
+        orchid({"up", "--state", wrong.state.string(), "--runtime", wrong.runtime.string()});
+    CHECK(refused.status == 6);
+    CHECK(refused.err.contains(wrong.why));
+    CHECK_FALSE(fs::exists(open / "run"));
+  }
+}
+
+TEST_CASE("programs that are found, but not beside this one, are told") {
+  DoctorEnvironment environment = healthy();
+  environment.find_program = [](const std::string& name) -> std::optional<std::filesystem::path> {
+    return (name == "orchid-worker" ? "/usr/bin/" : "/opt/orchid/bin/") + name;
+  };
+  const Finding found = check_programs(environment);
+  check_is(found, Health::broken);
+  CHECK(found.detail == "/usr/bin/orchid-worker is there, but not in /opt/orchid/bin");
+}
+
+TEST_CASE("a program that a signal has stopped is told, with how to let it run") {
+  DoctorEnvironment environment = healthy();
+  environment.stopped_processes = [] {
+    return std::vector<StoppedProcess>{{.program = "orchid-executor", .pid = 7},
+                                       {.program = "orchid-gateway", .pid = 8}};
+  };
+  const Finding stopped = check_stopped(environment);
+  check_is(stopped, Health::broken);
+  CHECK(stopped.detail.starts_with("orchid-executor (pid 7), orchid-gateway (pid 8) stopped"));
+  CHECK(stopped.remedy.ends_with("kill -CONT 7 8"));
+}
+
+TEST_CASE("a child of the examined 'orchid up' that is stopped is found") {
+  const tests::Scratch scratch;
+  const GatewayFile file{.addresses = {"http://127.0.0.1:1"},
+                         .socket = scratch / "gateway.sock",
+                         .token_file = scratch / "token",
+                         .state = scratch / "state",
+                         .version = "1.2.3",
+                         .pid = ::getpid()};
+  REQUIRE(write_gateway_file(scratch.path(), file).has_value());
+  const std::string program = scratch / "orchid-executor";
+  std::filesystem::copy_file("/bin/sleep", program);
+  auto child = processes::ChildProcess::start({.program = program, .arguments = {"60"}});
+  REQUIRE(child.has_value());
+  const auto is_found = [&] {
+    return std::ranges::any_of(real_doctor_environment("unix:" + file.socket).stopped_processes(),
+                               [&](const StoppedProcess& process) {
+                                 return process.pid == child->pid() &&
+                                        process.program == "orchid-executor";
+                               });
+  };
+  CHECK_FALSE(is_found());
+  REQUIRE(::kill(child->pid(), SIGSTOP) == 0);
+  int status = 0;
+  REQUIRE(::waitpid(child->pid(), &status, WUNTRACED) == child->pid());
+  CHECK(is_found());
+  child->kill();
 }
 
 TEST_CASE("of an Orchid that runs its own folders are examined, wherever they are") {
@@ -229,7 +346,7 @@ TEST_CASE("whoever waits sees the machine as it is once nothing is broken any mo
   pauses.change_after = 3;
   pauses.change = [&] { is_up = true; };
   const auto findings = examine_until_well(environment, pauses.patience(std::chrono::seconds(30)));
-  CHECK(findings.size() == 15);
+  CHECK(findings.size() == 16);
   CHECK_FALSE(is_any_broken(findings));
   CHECK(pauses.count == 3);
   CHECK(programs_started == 3);  // a compiler and a sandbox: only the last examination
@@ -241,7 +358,7 @@ TEST_CASE("waiting for what stays broken ends with what is broken, and no wait i
     DoctorEnvironment environment = with_sandbox("garbage");
     const auto findings = examine_until_well(environment, pauses.patience(longest));
     CHECK(is_any_broken(findings));
-    CHECK(findings.size() == 15);
+    CHECK(findings.size() == 16);
     CHECK(pauses.count == (longest.count() == 0 ? 0 : 3));
   }
 }
@@ -285,7 +402,7 @@ TEST_CASE(
     return Result<std::string>(fail(ErrorCode::unreachable, "no Orchid gateway found"));
   };
   check_is(check_gateway_found(environment), Health::broken);
-  CHECK(examine(environment).size() == 9);
+  CHECK(examine(environment).size() == 10);
   environment = healthy();
   environment.ask_gateway = [](const std::string&) {
     return Result<GatewayAnswer>(fail(ErrorCode::unreachable, "refused"));
@@ -324,6 +441,10 @@ TEST_CASE("another version, a wrong token, no executor and no worker are found")
   check_is(check_executor(
                answering("/v1/hosts", {200, R"({"hosts":[{"executors":[{"state":"lost"}]}]})"})),
            Health::broken);
+  check_is(check_executor(answering(
+               "/v1/hosts",
+               {200, R"({"hosts":[{"executors":[{"state":"lost"},{"state":"connected"}]}]})"})),
+           Health::doubtful);
   check_is(check_workers(answering(
                "/v1/hosts",
                {200, R"({"hosts":[{"executors":[{"state":"connected","workers_ready":0}]}]})"})),
