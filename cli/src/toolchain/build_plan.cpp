@@ -8,7 +8,7 @@
 namespace orchid::cli {
 namespace {
 
-enum class Language { c, cpp, fortran, bitcode };
+enum class Language { c, cpp, fortran, ir, bitcode };
 
 struct Target {
   std::string_view triple;
@@ -27,12 +27,13 @@ Result<Language> language_of(const std::filesystem::path& source) {
   if (is_one_of({".c"})) return Language::c;
   if (is_one_of({".cpp", ".cc", ".cxx", ".C", ".c++"})) return Language::cpp;
   if (is_one_of({".f90", ".f95", ".f03", ".f08", ".f", ".F90", ".F"})) return Language::fortran;
+  if (is_one_of({".ll"})) return Language::ir;
   if (is_one_of({".bc"})) return Language::bitcode;
   return fail(ErrorCode::bad_request,
               "'" + source.string() +
                   "' is not a source that 'orchid build' knows: C (.c), C++ "
                   "(.cpp, .cc, .cxx), Fortran (.f90, .f) or "
-                  "bitcode (.bc) of any other compiler");
+                  "bitcode (.bc) or LLVM's text (.ll) of any other compiler");
 }
 
 std::string machine_architecture() {
@@ -67,6 +68,12 @@ Result<std::vector<std::string>> compile_command(Language language, const BuildR
   if (language == Language::fortran) {
     if (!tools.flang) return missing("flang-new-19", "flang-19");
     return std::vector<std::string>{*tools.flang, "-O2", "-c", "-emit-llvm"};
+  }
+  if (language == Language::ir) {
+    // Another compiler has optimised it, and may have written it for its own name of the target.
+    if (!tools.clang) return missing("clang-19", "clang-19");
+    return std::vector<std::string>{*tools.clang, "-O0", "-c", "-emit-llvm",
+                                    "-Wno-override-module"};
   }
   const bool is_c = language == Language::c;
   const auto& compiler = is_c ? tools.clang : tools.clangxx;

@@ -9,7 +9,6 @@
 #include <llvm/IR/PassManager.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/raw_ostream.h>
-#include <llvm/Transforms/IPO/GlobalDCE.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/SROA.h>
@@ -20,6 +19,7 @@
 #include "jit/host_target.h"
 #include "jit/module_state.h"
 #include "jit/retarget.h"
+#include "jit/unused_code.h"
 #include "jit/warm_up.h"
 
 namespace orchid::executor {
@@ -52,12 +52,6 @@ class Optimiser {
   llvm::ModuleAnalysisManager modules_;
   llvm::PassBuilder builder_;
 };
-
-void drop_unused(llvm::Module& code) {
-  llvm::ModulePassManager passes;
-  passes.addPass(llvm::GlobalDCEPass());
-  Optimiser(nullptr, {}).run(code, std::move(passes));
-}
 
 /// What has to happen to any module, and little more: modules come simplified, and each pass costs
 /// the first call its time. No pass of either tier may change what floating-point code computes.

@@ -16,6 +16,8 @@
 #include "jit/code_generator.h"
 #include "jit/diagnostics.h"
 #include "jit/host_target.h"
+#include "jit/retarget.h"
+#include "jit/unused_code.h"
 #include "jit/warm_up.h"
 #include "module/signature.h"
 #include "protocol/digest.h"
@@ -186,6 +188,9 @@ Result<module::Manifest> HostInspector::inspect(std::span<const std::byte> bytes
   inspection.problems() = find_code_problems(*host_module->code, host_);
   inspection.check_abi_version();
   inspection.read_entries();
+  // As before code is made: what no entry reaches needs nothing.
+  retarget(*host_module->code, host_);
+  drop_unused(*host_module->code);
   inspection.read_undefined();
   if (!inspection.problems().empty()) return reject(join(inspection.problems()));
 

@@ -57,6 +57,15 @@ TEST_CASE("each language has its compiler, and several parts are linked") {
   CHECK(steps[3].source.empty());
 }
 
+TEST_CASE("LLVM's text becomes bitcode, and is not optimised again") {
+  const auto plans = plan_build(request({"a.ll"}), all_tools);
+  REQUIRE(plans.has_value());
+  const auto& words = plans->front().steps.at(0).command;
+  CHECK(words.front() == "/bin/clang-19");
+  CHECK(has(words, "-O0"));
+  CHECK(words.back() == "a.ll");
+}
+
 TEST_CASE("bitcode alone is taken as it is") {
   const auto plans = plan_build(request({"d.bc"}), {});
   REQUIRE(plans.has_value());

@@ -167,6 +167,21 @@ TEST_CASE("all symbols that nobody provides are in one message, with reasons") {
   CHECK_FALSE(contains_name(message, "strtol"));
 }
 
+TEST_CASE("what no entry reaches may need what nobody provides") {
+  InspectServer server;
+  const auto manifest = server.manifest(read_data("unused_needs.bc"));
+  CHECK(manifest.entries[0].name == "unused_needs");
+  CHECK(manifest.undefined.empty());
+}
+
+TEST_CASE("a module as Numba writes it is one, with its runtime that nothing calls") {
+  InspectServer server;
+  const auto manifest = server.manifest(read_data("numba_cfunc.bc"));
+  REQUIRE(manifest.entries.size() == 1);
+  CHECK(manifest.entries[0].name == "mean");
+  CHECK(manifest.undefined == std::vector<std::string>{"orchid_output"});
+}
+
 TEST_CASE("everything that is wrong is in one message") {
   InspectServer server;
   const std::string message = server.rejection(read_data("everything_wrong.bc"));
