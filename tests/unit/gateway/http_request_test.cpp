@@ -155,6 +155,13 @@ TEST_CASE("If-Match takes tags with quotation marks or a star") {
   const auto tags = parse_precondition(with_fields({{"If-Match", "\"sha256:ab\" , \"x\""}}));
   REQUIRE(tags.has_value());
   CHECK(tags->if_match == std::vector<std::string>{"sha256:ab", "x"});
+  const auto odd = parse_precondition(with_fields({{"If-Match", "W/\"weak\",\"a,b\" ,, *"}}));
+  REQUIRE(odd.has_value());
+  CHECK(odd->if_match == std::vector<std::string>{"W/weak", "a,b", "*"});
+  for (const char* wrong : {"\"a", "\"a\" \"b\"", "W/a", "a\"b\"", "*x"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(parse_precondition(with_fields({{"If-Match", wrong}})).has_value());
+  }
   CHECK(parse_precondition(with_fields({{"If-None-Match", "*"}}))->if_none_match);
   CHECK_FALSE(parse_precondition(with_fields({{"If-Match", "sha256:ab"}})).has_value());
   CHECK_FALSE(parse_precondition(with_fields({{"If-None-Match", "\"x\""}})).has_value());
