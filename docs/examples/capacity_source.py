@@ -1,7 +1,9 @@
 #!/usr/bin/python3
-"""A capacity source for Orchid. It offers the machines of a text file with one line for each: NAME ADDRESS CORES MEMORY_MIB.
+"""A capacity source for Orchid. It offers the machines of a text file, which has a line for each:
+NAME ADDRESS CORES MEMORY_MIB.
 
-The gateway starts this program and reads its output (docs/PROTOCOL.md, section 9). When the file changes, the program reports that.
+The gateway starts this program and reads its output (docs/PROTOCOL.md, section 9). When the file
+changes, the program reports that.
 """
 import json
 import os
