@@ -6,12 +6,13 @@
 #include <random>
 #include <sstream>
 
-#include "discovery.h"
-#include "documents.h"
+#include "api/discovery.h"
+#include "api/documents.h"
+#include "api/function_reference.h"
+#include "api/session.h"
 #include "foundation/files.h"
-#include "function_reference.h"
-#include "problem.h"
-#include "session.h"
+#include "http/problem.h"
+#include "lease/lease_threads.h"
 
 namespace orchid {
 namespace {
@@ -73,7 +74,8 @@ void watch_to_end(const Invocation& invocation, milliseconds longest,
 
 Client::Client(ClientOptions options)
     : session_(
-          std::make_shared<sdk::Session>(sdk::find_gateway(options, sdk::real_surroundings()))) {}
+          std::make_shared<sdk::Session>(sdk::find_gateway(options, sdk::real_surroundings()))),
+      lease_threads_(std::make_shared<sdk::SharedLeaseThreads>()) {}
 
 FunctionInfo Client::deploy(std::string_view name, std::span<const std::byte> module,
                             const DeployOptions& options) {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "problem.h"
+#include "http/problem.h"
 
 namespace orchid {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <thread>
 
-#include "documents.h"
-#include "problem.h"
-#include "session.h"
+#include "api/documents.h"
+#include "api/session.h"
+#include "http/problem.h"
 
 namespace orchid {
 namespace {

@@ -1,4 +1,4 @@
-#include "discovery.h"
+#include "api/discovery.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "documents.h"
+#include "api/documents.h"
 
 #include <doctest/doctest.h>
 

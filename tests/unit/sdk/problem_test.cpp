@@ -1,4 +1,4 @@
-#include "problem.h"
+#include "http/problem.h"
 
 #include <doctest/doctest.h>
 

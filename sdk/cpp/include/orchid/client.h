@@ -24,6 +24,10 @@
 
 namespace orchid {
 
+namespace sdk {
+class SharedLeaseThreads;
+}
+
 /// Where the gateway is and who asks. What is empty is looked for: the gateway in ORCHID_GATEWAY,
 /// then in the file gateway.json that `orchid up` leaves in $XDG_RUNTIME_DIR/orchid or
 /// /tmp/orchid-<uid> of its host, and in orchid/gateway below $XDG_STATE_HOME or ~/.local/state for
@@ -117,6 +121,7 @@ class Client {
  private:
   std::string checked_reference(std::string_view name, std::string_view wanted_signature);
   std::shared_ptr<sdk::Session> session_;  // shared with the handles that this client gives out
+  std::shared_ptr<sdk::SharedLeaseThreads> lease_threads_;  // shared with copies of this client
 };
 
 // ---- what typed_function.h declares and needs a Client for ----

@@ -14,12 +14,12 @@
 #include <string>
 #include <utility>
 
+#include "fabric/ucx_context.h"
 #include "foundation/tcp.h"
+#include "http/problem.h"
 #include "orchid/error.h"
-#include "problem.h"
 #include "protocol/door_messages.h"
 #include "protocol/http_head.h"
-#include "ucx_context.h"
 
 namespace orchid::sdk {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "http/problem.h"
 #include "orchid/error.h"
-#include "problem.h"
 
 namespace orchid::sdk {
 namespace {

@@ -1,6 +1,6 @@
 #include "lease/gateway_lease.h"
 
-#include "documents.h"
+#include "api/documents.h"
 #include "foundation/files.h"
 #include "foundation/host_addresses.h"
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
+#include "api/session.h"
 #include "lease/lease_source.h"
-#include "session.h"
 
 namespace orchid::sdk {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "api/function_reference.h"
 #include "foundation/files.h"
-#include "function_reference.h"
 #include "lease/gateway_lease.h"
 #include "lease/lease_access.h"
 #include "lease/lease_threads.h"
@@ -47,7 +47,7 @@ Lease Client::lease(const LeaseOptions& options) {
   return sdk::LeaseAccess::lease(sdk::LeaseCore::open({.options = options,
                                                        .grant = std::move(grant),
                                                        .source = std::move(source),
-                                                       .threads = session_->lease_threads(),
+                                                       .threads = lease_threads_->get(),
                                                        .began = began}));
 }
 

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "http/problem.h"
 #include "lane_client/policy.h"
 #include "lease/call_batch.h"
 #include "lease/lease_threads.h"
-#include "problem.h"
 
 namespace orchid::sdk {
 namespace {

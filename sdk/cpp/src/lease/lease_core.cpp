@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "problem.h"
+#include "http/problem.h"
 
 namespace orchid::sdk {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "http/problem.h"
 #include "lease/lease_core.h"
 #include "lease/lease_threads.h"
-#include "problem.h"
 
 namespace orchid::sdk {
 

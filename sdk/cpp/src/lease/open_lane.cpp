@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "fabric/ucx_context.h"
 #include "foundation/tcp.h"
 #include "protocol/limits.h"
 #include "transport/ucx_lane.h"
-#include "ucx_context.h"
 
 namespace orchid::sdk {
 namespace {

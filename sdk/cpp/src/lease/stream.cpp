@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "foundation/files.h"
+#include "http/problem.h"
 #include "lease/lane_stream.h"
 #include "lease/lease_access.h"
-#include "problem.h"
 #include "protocol/limits.h"
 
 namespace orchid {

@@ -8,10 +8,10 @@
 #include <cstring>
 
 #include "foundation/files.h"
+#include "http/problem.h"
 #include "lease/call_batch.h"
 #include "lease/lane_stream.h"
 #include "lease/lease_threads.h"
-#include "problem.h"
 
 namespace orchid::sdk {
 namespace {

@@ -1,9 +1,9 @@
 // How calls leave a lane without an answer: their callers want to be rid of them, or their worker
 // has ended, is given up, or is out of reach.
+#include "http/problem.h"
 #include "lease/lane_stream.h"
 #include "lease/lease_threads.h"
 #include "lease/worker_lane.h"
-#include "problem.h"
 
 namespace orchid::sdk {
 namespace {

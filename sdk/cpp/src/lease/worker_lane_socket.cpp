@@ -3,11 +3,11 @@
 #include <variant>
 
 #include "foundation/host_addresses.h"
+#include "http/problem.h"
 #include "lane_client/executor_message.h"
 #include "lease/lease_threads.h"
 #include "lease/open_lane.h"
 #include "lease/worker_lane.h"
-#include "problem.h"
 
 namespace orchid::sdk {
 void WorkerLane::open() {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "foundation/files.h"
+#include "http/problem.h"
 #include "lease/lane_stream.h"
 #include "lease/worker_lane.h"
-#include "problem.h"
 #include "protocol/lane_messages.h"
 
 namespace orchid::sdk {

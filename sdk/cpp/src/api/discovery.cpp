@@ -1,4 +1,4 @@
-#include "discovery.h"
+#include "api/discovery.h"
 
 #include <pwd.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// ucx_context.h: UCX in the process that uses the SDK.
+// fabric/ucx_context.h: UCX in the process that uses the SDK.
 #pragma once
 #include <string>
 

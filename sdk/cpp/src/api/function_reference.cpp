@@ -1,4 +1,4 @@
-#include "function_reference.h"
+#include "api/function_reference.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// discovery.h: finds the gateway and the token: options, then environment, then the file that
+// api/discovery.h: finds the gateway and the token: options, then environment, then the file that
 // `orchid up` leaves.
 #pragma once
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// problem.h: the Error that an unsuccessful answer of the gateway stands for.
+// http/problem.h: the Error that an unsuccessful answer of the gateway stands for.
 #pragma once
 #include <optional>
 #include <string>

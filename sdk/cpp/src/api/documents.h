@@ -1,4 +1,4 @@
-// documents.h: the gateway's JSON documents and headers as the SDK's values.
+// api/documents.h: the gateway's JSON documents and headers as the SDK's values.
 #pragma once
 #include <string>
 #include <string_view>

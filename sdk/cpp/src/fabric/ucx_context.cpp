@@ -1,4 +1,4 @@
-#include "ucx_context.h"
+#include "fabric/ucx_context.h"
 
 #include <map>
 #include <mutex>

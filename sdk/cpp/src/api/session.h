@@ -1,8 +1,8 @@
-// session.h: what a Client and its handles share: connections, and the gateway's API as functions.
+// api/session.h: what a Client and its handles share: connections, and the gateway's API as
+// functions.
 #pragma once
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -10,8 +10,6 @@
 #include "orchid/client.h"
 
 namespace orchid::sdk {
-
-struct LeaseThreads;
 
 /// Any thread. All functions throw `orchid::Error`.
 class Session {
@@ -25,9 +23,6 @@ class Session {
                                  std::chrono::milliseconds timeout = default_timeout);
   [[nodiscard]] const Endpoint& endpoint() const { return exchange_->endpoint(); }
 
-  /// Of all leases that are held now; made when there are none.
-  [[nodiscard]] std::shared_ptr<LeaseThreads> lease_threads();
-
   static constexpr std::chrono::milliseconds default_timeout{30'000};
   /// How long an answer may take beyond the deadline that the gateway itself keeps.
   static constexpr std::chrono::milliseconds answer_grace{5'000};
@@ -36,8 +31,6 @@ class Session {
 
  private:
   std::unique_ptr<HttpExchange> exchange_;
-  std::mutex mutex_;
-  std::weak_ptr<LeaseThreads> lease_threads_;  // guarded by mutex_; the leases keep them
 };
 
 /// `name` as one part of a path.

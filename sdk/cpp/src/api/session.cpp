@@ -1,9 +1,8 @@
-#include "session.h"
+#include "api/session.h"
 
 #include "door/door_pool.h"
 #include "http/connection_pool.h"
-#include "lease/lease_threads.h"
-#include "problem.h"
+#include "http/problem.h"
 
 namespace orchid::sdk {
 
@@ -26,16 +25,6 @@ HttpResponse Session::request(const HttpRequest& request) {
 
 HttpResponse Session::get(std::string target, std::chrono::milliseconds timeout) {
   return request({.target = std::move(target), .timeout = timeout});
-}
-
-std::shared_ptr<LeaseThreads> Session::lease_threads() {
-  const std::lock_guard lock(mutex_);
-  auto threads = lease_threads_.lock();
-  if (threads == nullptr) {
-    threads = std::make_shared<LeaseThreads>();
-    lease_threads_ = threads;
-  }
-  return threads;
 }
 
 std::string escape_path(std::string_view name) {

@@ -1,5 +1,5 @@
-// function_reference.h: how a program names a function and an entry, and what a deployed function
-// has of that name.
+// api/function_reference.h: how a program names a function and an entry, and what a deployed
+// function has of that name.
 #pragma once
 #include <string>
 #include <string_view>
