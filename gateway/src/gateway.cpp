@@ -116,7 +116,8 @@ class Gateway::Objects {
   std::vector<std::unique_ptr<HttpUnit>> units_;
   std::unique_ptr<AsyncInvocations> async_;
   std::vector<CallsPort> calls_;
-  std::vector<const ThreadMetrics*> metrics_;
+  std::vector<const HttpMetrics*> http_metrics_;
+  std::vector<const CallMetrics*> call_metrics_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::size_t next_unit_ = 0;  // of the first HTTP thread, which accepts
 
@@ -195,7 +196,8 @@ void Gateway::Objects::build_units() {
   for (const auto& unit : units_) {
     unit->complete({config_, clock_, tokens_, *async_, control_}, routes);
     calls_.push_back({unit->poster(), &unit->calls()});
-    metrics_.push_back(&unit->thread().metrics());
+    http_metrics_.push_back(&unit->thread().metrics());
+    call_metrics_.push_back(&unit->calls().metrics());
   }
 }
 
@@ -203,11 +205,13 @@ ControlStatus Gateway::Objects::control_status() {
   return {.inspector_up = inspector_.is_up(), .executors_connected = broker_.hosts().connected()};
 }
 
-/// What each folder's object on the control thread has.
+/// What each folder has; on the control thread.
 void Gateway::Objects::add_metrics(MetricsText& text) {
   inspector_.add_metrics(text);
   async_->add_metrics(text);
   orchid::gateway::add_metrics(text, clusters_.states(), clock_.now());
+  orchid::gateway::add_metrics(text, http_metrics_);
+  orchid::gateway::add_metrics(text, call_metrics_);
 }
 
 /// What each folder answers. The busiest first: routes are looked at in order.
@@ -217,9 +221,8 @@ std::vector<MakeRoutes> Gateway::Objects::all_routes() {
   return {
       [this, defaults](const HttpThreadPort& thread) {
         HttpUnit& unit = *units_[thread.number];
-        return std::make_unique<InvocationRoutes>(
-            InvocationRoutes::Parts{unit.calls(), *async_, table_, unit.thread().own_metrics(),
-                                    clock_, thread.here, control_, defaults});
+        return std::make_unique<InvocationRoutes>(InvocationRoutes::Parts{
+            unit.calls(), *async_, table_, clock_, thread.here, control_, defaults});
       },
       make_routes<ResultRoutes>(*async_, calls_, clock_, control_),
       [this](const HttpThreadPort& thread) {
@@ -230,18 +233,17 @@ std::vector<MakeRoutes> Gateway::Objects::all_routes() {
       make_routes<PlacementRoutes>(broker_loop_),
       make_routes<HostRoutes>(host_reports_),
       [this, defaults](const HttpThreadPort& thread) {
-        return std::make_unique<SystemRoutes>(SystemRoutes::Parts{
-            .control_status = [this] { return control_status(); },
-            .add_control_metrics = [this](MetricsText& text) { add_metrics(text); },
-            .table = table_,
-            .metrics = metrics_,
-            .clock = clock_,
-            .started = started_,
-            .here = thread.here,
-            .control = control_,
-            .defaults = defaults,
-            .queued_limit = config_.queued,
-            .worker_memory = config_.worker_memory});
+        return std::make_unique<SystemRoutes>(
+            SystemRoutes::Parts{.control_status = [this] { return control_status(); },
+                                .add_metrics = [this](MetricsText& text) { add_metrics(text); },
+                                .table = table_,
+                                .clock = clock_,
+                                .started = started_,
+                                .here = thread.here,
+                                .control = control_,
+                                .defaults = defaults,
+                                .queued_limit = config_.queued,
+                                .worker_memory = config_.worker_memory});
       },
       make_routes<ExecutorRoutes>(executors_.gate()),
   };

@@ -120,22 +120,14 @@ void InvocationRoutes::run(Request& request, const Reply& reply, Accepted accept
                    .deadline = now + options.deadline,
                    .wait_until = to_the_end ? MonotonicTime::max() : now + options.wait,
                    .at_most_once = accepted.at_most_once};
-  parts_.metrics.calls_in_flight_started.add();
   auto started = parts_.calls.start(
-      std::move(call), [this, reply, now, function = std::string(request.parameters[0])](
-                           SyncAnswer result) { answer(reply, function, now, std::move(result)); });
+      std::move(call), [reply, function = std::string(request.parameters[0])](SyncAnswer result) {
+        reply.send(result.outlived
+                       ? accepted_response(result.id, StoredState::started)
+                       : outcome_response(result.id, function, std::move(result.result)));
+      });
   if (started) return reply.watch(*this, *started);
-  parts_.metrics.calls_in_flight_ended.add();
   reply.send(refuse(started.error(), request.parameters[0]));
-}
-
-void InvocationRoutes::answer(const Reply& reply, const std::string& function, MonotonicTime began,
-                              SyncAnswer result) {
-  parts_.metrics.calls_in_flight_ended.add();
-  if (result.outlived) return reply.send(accepted_response(result.id, StoredState::started));
-  parts_.metrics.observe_invocation(
-      result.result.outcome, duration_cast<std::chrono::microseconds>(parts_.clock.now() - began));
-  reply.send(outcome_response(result.id, function, std::move(result.result)));
 }
 
 void InvocationRoutes::submit(Request& request, const Reply& reply, Accepted accepted) {

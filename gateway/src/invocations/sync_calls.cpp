@@ -39,6 +39,7 @@ Result<std::uint64_t> SyncCalls::start(SyncRequest request, Answer answer) {
             .accepted = live.accepted,
             .deadline = live.request.deadline,
             .at_most_once = live.request.at_most_once};
+  metrics_.started.add();
   parts_.runner.start(std::move(call),
                       [this, number](CallResult result) { ended(number, std::move(result)); });
   return number;
@@ -60,12 +61,19 @@ void SyncCalls::ended(std::uint64_t number, CallResult result) {
                     result = std::move(result)]() mutable { async.ended(id, std::move(result)); });
     return;
   }
+  metrics_.left.add();
+  observe(live.accepted, result.outcome);
   remember(number, live, result, std::exchange(result.log, {}));
   if (!live.waiters.empty())
     release_waiters(live, {}, true, view_of(*recent_.find(live.request.tenant, number)));
   if (live.answer)
     live.answer(
         {.id = format_invocation_id(number), .outlived = false, .result = std::move(result)});
+}
+
+void SyncCalls::observe(MonotonicTime accepted, Outcome outcome) {
+  metrics_.observe(outcome,
+                   duration_cast<std::chrono::microseconds>(parts_.clock.now() - accepted));
 }
 
 void SyncCalls::remember(std::uint64_t number, Live& live, const CallResult& result,
@@ -98,6 +106,7 @@ void SyncCalls::caller_gone(std::uint64_t number) {
 
 void SyncCalls::hand_over(std::uint64_t number, Live& live) {
   live.handed_over = true;
+  metrics_.left.add();
   AsyncSubmission submission{.tenant = live.request.tenant,
                              .version = live.request.version,
                              .entry = live.request.entry,
@@ -108,7 +117,8 @@ void SyncCalls::hand_over(std::uint64_t number, Live& live) {
                              .deadline = wall(live.request.deadline, live),
                              .input = live.request.input};
   std::string id = format_invocation_id(number);
-  auto durable = [answer = std::exchange(live.answer, nullptr), id](Result<void> stored) {
+  auto durable = [this, answer = std::exchange(live.answer, nullptr), accepted = live.accepted,
+                  id](Result<void> stored) {
     SyncAnswer to_caller{.id = id, .outlived = true, .result = {}};
     if (!stored) {
       to_caller.outlived = false;
@@ -116,6 +126,7 @@ void SyncCalls::hand_over(std::uint64_t number, Live& live) {
       to_caller.result.message =
           "it takes longer than the wait, and could not be made asynchronous: " +
           stored.error().message;
+      observe(accepted, Outcome::no_capacity);
     }
     answer(std::move(to_caller));
   };

@@ -63,12 +63,11 @@ void SystemRoutes::ready(const Reply& reply) {
 }
 
 void SystemRoutes::metrics(const Reply& reply) {
-  parts_.control([this, reply, add = parts_.add_control_metrics, here = parts_.here] {
-    MetricsText control;
-    add(control);
-    here([this, reply, text = std::move(control)]() mutable {
+  parts_.control([this, reply, add = parts_.add_metrics, here = parts_.here] {
+    MetricsText others;
+    add(others);
+    here([this, reply, text = std::move(others)]() mutable {
       add_own_metrics(text);
-      add_metrics(text, parts_.metrics);
       reply.send(plain("text/plain; version=0.0.4; charset=utf-8", text.take()));
     });
   });

@@ -37,6 +37,13 @@ struct SyncFixture {
     return seen;
   }
 
+  [[nodiscard]] bool counts(const std::string& line) const {
+    const CallMetrics* const thread = &calls.metrics();
+    MetricsText text;
+    add_metrics(text, {&thread, 1});
+    return text.take().find("\n" + line + "\n") != std::string::npos;
+  }
+
   TemporaryDirectory directory;
   TaskInbox control;
   TaskInbox here;
@@ -67,6 +74,28 @@ TEST_CASE_FIXTURE(SyncFixture, "a call that ends is answered and remembered") {
   CHECK(calls.in_flight() == 0);
 }
 
+TEST_CASE_FIXTURE(SyncFixture, "calls are counted by how they ended, and how long they took") {
+  const auto number = start();
+  CHECK(counts("orchid_invocations_in_flight 1"));
+  CHECK(counts(R"(orchid_invocations_total{outcome="ok"} 0)"));
+  clock.advance(std::chrono::milliseconds(3));
+  runner.end(format_invocation_id(number), ok_result(""));
+  CHECK(counts("orchid_invocations_in_flight 0"));
+  CHECK(counts(R"(orchid_invocations_total{outcome="ok"} 1)"));
+  CHECK(counts(R"(orchid_invocation_duration_seconds_bucket{le="0.0025"} 0)"));
+  CHECK(counts(R"(orchid_invocation_duration_seconds_bucket{le="0.005"} 1)"));
+  CHECK(counts("orchid_invocation_duration_seconds_count 1"));
+}
+
+TEST_CASE_FIXTURE(SyncFixture, "a call whose caller went away is not under way for ever") {
+  const auto number = start();
+  calls.caller_gone(number);
+  CHECK(counts("orchid_invocations_in_flight 1"));
+  runner.end(format_invocation_id(number), failed_result(Outcome::cancelled));
+  CHECK(counts("orchid_invocations_in_flight 0"));
+  CHECK(counts(R"(orchid_invocations_total{outcome="cancelled"} 1)"));
+}
+
 TEST_CASE_FIXTURE(SyncFixture,
                   "a call that outlives its wait goes on as an asynchronous invocation") {
   const auto number = start(std::chrono::seconds(1));
@@ -79,6 +108,7 @@ TEST_CASE_FIXTURE(SyncFixture,
   CHECK(answers[0].outlived);
   CHECK(answers[0].id == id);
   CHECK_FALSE(view(number).has_value());
+  CHECK(counts("orchid_invocations_in_flight 0"));
   runner.end(id, ok_result("late"));
   std::optional<Outcome> outcome;
   run_until([&] { return async.running_count() == 0; });

@@ -5,7 +5,6 @@
 #include "foundation/task.h"
 #include "functions/function_table.h"
 #include "functions/published.h"
-#include "http/metrics.h"
 #include "http/routes.h"
 #include "invocations/async_invocations.h"
 #include "invocations/invocation_options.h"
@@ -20,7 +19,6 @@ class InvocationRoutes final : public Routes, private ClientWatcher {
     SyncCalls& calls;         // of this thread
     AsyncInvocations& async;  // on the control thread
     Published<FunctionTable>& table;
-    ThreadMetrics& metrics;
     const Clock& clock;
     Poster here;
     Poster control;
@@ -40,8 +38,6 @@ class InvocationRoutes final : public Routes, private ClientWatcher {
   [[nodiscard]] Result<Accepted> judge(const Request& request);
   void run(Request& request, const Reply& reply, Accepted accepted);
   void submit(Request& request, const Reply& reply, Accepted accepted);
-  void answer(const Reply& reply, const std::string& function, MonotonicTime began,
-              SyncAnswer result);
 
   Parts parts_;
   Published<FunctionTable>::Reader table_;

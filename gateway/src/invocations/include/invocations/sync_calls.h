@@ -13,6 +13,7 @@
 #include "foundation/clock.h"
 #include "foundation/owner_thread.h"
 #include "invocations/async_invocations.h"
+#include "invocations/call_metrics.h"
 #include "invocations/invocation_id.h"
 #include "invocations/invocation_view.h"
 #include "invocations/recent_calls.h"
@@ -70,6 +71,8 @@ class SyncCalls {
   enum class Cancelled : std::uint8_t { unknown, asked, too_late };
   [[nodiscard]] Cancelled cancel(uid_t tenant, std::uint64_t number);
   [[nodiscard]] std::size_t in_flight() const { return live_.size(); }
+  /// Read by any thread.
+  [[nodiscard]] const CallMetrics& metrics() const { return metrics_; }
 
  private:
   struct Waiter {
@@ -85,6 +88,7 @@ class SyncCalls {
     std::vector<Waiter> waiters;
   };
   void ended(std::uint64_t number, CallResult result);
+  void observe(MonotonicTime accepted, Outcome outcome);
   void remember(std::uint64_t number, Live& live, const CallResult& result, std::string log);
   void hand_over(std::uint64_t number, Live& live);
   void release_waiters(Live& live, MonotonicTime now, bool all, const InvocationView& view);
@@ -95,6 +99,7 @@ class SyncCalls {
   Options options_;
   InvocationIds ids_;
   RecentCalls recent_;
+  CallMetrics metrics_;
   OwnerThread owner_;
   std::unordered_map<std::uint64_t, Live> live_;
 };

@@ -12,6 +12,7 @@
 #include "foundation/clock.h"
 #include "foundation/owner_thread.h"
 #include "foundation/unique_fd.h"
+#include "server/http_metrics.h"
 #include "server/session.h"
 
 namespace orchid::gateway {
@@ -52,8 +53,7 @@ class HttpThread {
   /// Any thread: answers what is under way, then `run` returns; after `patience` it does so anyway.
   void drain(std::chrono::milliseconds patience);
   /// Read by any thread.
-  [[nodiscard]] const ThreadMetrics& metrics() const { return metrics_; }
-  [[nodiscard]] ThreadMetrics& own_metrics() { return metrics_; }
+  [[nodiscard]] const HttpMetrics& metrics() const { return metrics_; }
 
  private:
   void add(AcceptedConnection connection);
@@ -64,7 +64,7 @@ class HttpThread {
   Parts parts_;
   Options options_;
   OwnerThread owner_;
-  ThreadMetrics metrics_;
+  HttpMetrics metrics_;
   SessionHost host_;
   boost::asio::steady_timer timer_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Session>>

@@ -13,10 +13,10 @@
 
 #include "foundation/clock.h"
 #include "foundation/units.h"
-#include "http/metrics.h"
 #include "http/problem.h"
 #include "http/reply.h"
 #include "http/router.h"
+#include "server/http_metrics.h"
 #include "server/request_parser.h"
 #include "tenants/token_book.h"
 
@@ -41,7 +41,7 @@ struct SessionHost {
   const TokenBook& tokens;
   SessionLimits limits;
   std::function<void(std::uint64_t session)> ended;
-  ThreadMetrics& metrics;
+  HttpMetrics& metrics;
   ByteCount body_memory{1ULL << 30};  // of all large bodies together
   std::uint64_t body_bytes = 0;       // in use
   bool draining = false;

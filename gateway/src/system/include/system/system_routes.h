@@ -3,14 +3,13 @@
 #pragma once
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "foundation/clock.h"
+#include "foundation/metrics_text.h"
 #include "foundation/task.h"
 #include "foundation/units.h"
 #include "functions/function_table.h"
 #include "functions/published.h"
-#include "http/metrics.h"
 #include "http/routes.h"
 #include "invocations/invocation_options.h"
 
@@ -26,11 +25,9 @@ struct ControlStatus {
 class SystemRoutes final : public Routes {
  public:
   struct Parts {
-    std::function<ControlStatus()> control_status;          // on the control thread
-    std::function<void(MetricsText&)> add_control_metrics;  // on the control thread, of its objects
+    std::function<ControlStatus()> control_status;  // on the control thread
+    std::function<void(MetricsText&)> add_metrics;  // on the control thread; of all other folders
     Published<FunctionTable>& table;
-    const std::vector<const ThreadMetrics*>&
-        metrics;  // of all HTTP threads; constant once they run
     const Clock& clock;
     MonotonicTime started;
     Poster here;
