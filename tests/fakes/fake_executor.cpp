@@ -126,6 +126,7 @@ void FakeExecutor::work(Connection& connection) {
     std::byte* room = connection.worker->output(input.size());
     if (!input.empty()) std::memcpy(room, input.data(), input.size());
     must(connection.worker->answer({.kind = kind_}));
+    ++calls_answered_;
   }
 }
 

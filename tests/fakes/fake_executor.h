@@ -35,6 +35,8 @@ class FakeExecutor {
   void revoke(const std::string& why);
   [[nodiscard]] unsigned announcements() const { return announcements_; }
   [[nodiscard]] unsigned replacements() const { return replacements_; }
+  /// Of calls, by workers.
+  [[nodiscard]] unsigned answers() const { return calls_answered_; }
 
  private:
   struct Connection;
@@ -56,6 +58,7 @@ class FakeExecutor {
   std::atomic<bool> ends_{false};
   std::atomic<unsigned> announcements_{0};
   std::atomic<unsigned> replacements_{0};
+  std::atomic<unsigned> calls_answered_{0};
   std::thread thread_;  // last: it uses all of the above
 };
 

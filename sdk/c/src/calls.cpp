@@ -36,8 +36,10 @@ orchid::Wait wait_of(std::uint32_t wait) {
 
 orchid::LeaseConstraints constraints_of(const orchid_lease_options& stated) {
   const auto text = [](const char* given) { return std::string(given == nullptr ? "" : given); };
+  const std::span avoided(stated.avoid_host, stated.avoid_host_count);
   const std::span features(stated.features, stated.feature_count);
   return {.host = text(stated.host),
+          .avoid_host = {avoided.begin(), avoided.end()},
           .architecture = text(stated.architecture),
           .kind = text(stated.kind),
           .features = {features.begin(), features.end()},

@@ -207,6 +207,32 @@ static int stream_directly(orchid_lease* lease) {
   return 0;
 }
 
+int constrain_c_lease(const char* gateway) {
+  orchid_client* client = NULL;
+  EXPECT(orchid_client_open(gateway, &client) == ORCHID_STATUS_OK);
+  const char* const avoided[] = {"n2", "n3"};
+  const char* const features[] = {"ib", "ssd"};
+  const orchid_worker_size sizes[] = {{.cores = 1, .gpus = 1, .gpu_model = "a100"}, {.cores = 4}};
+  const orchid_lease_options options = {.workers = 2,
+                                        .at_least = 1,
+                                        .host = "n1",
+                                        .avoid_host = avoided,
+                                        .avoid_host_count = 2,
+                                        .architecture = "x86_64",
+                                        .kind = "cpu",
+                                        .features = features,
+                                        .feature_count = 2,
+                                        .lifetime_ms = 5000,
+                                        .watts_at_most = 300,
+                                        .alternatives = sizes,
+                                        .alternative_count = 2};
+  orchid_lease* lease = NULL;
+  EXPECT(orchid_lease_take(client, &options, &lease) == ORCHID_STATUS_OK);
+  orchid_lease_free(lease);
+  orchid_client_free(client);
+  return 0;
+}
+
 int run_c_program(const char* gateway) {
   orchid_client* client = NULL;
   EXPECT(orchid_last_failure()->status == ORCHID_STATUS_OK);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <future>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "c_program.h"
@@ -221,9 +223,60 @@ TEST_CASE("a worker that is taken back ends no lease that the gateway still know
   CHECK(site.asked("PATCH") >= 3);
 }
 
+TEST_CASE("the lanes need not wait until all callbacks have run") {
+  Site site;
+  Lease lease = site.client.lease();
+  const LeasedFunction function = lease.function("f");
+  const ReplyFuture first = function.async("first");
+  (void)first.get();
+  std::promise<void> runs;
+  std::promise<void> goes_on;
+  first.then([&](const ReplyFuture&) {
+    runs.set_value();
+    (void)goes_on.get_future().wait_for(seconds(10));
+  });
+  REQUIRE(runs.get_future().wait_for(seconds(10)) == std::future_status::ready);
+  // These two wait behind it, and so does the thread that takes answers nobody waits for.
+  const ReplyFuture second = function.async("second");
+  std::promise<bool> is_there;
+  first.then([&](const ReplyFuture&) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto passed = [&] { return std::chrono::steady_clock::now() - start; };
+    while (passed() < milliseconds(2) || (site.executor.answers() < 2 && passed() < seconds(10)))
+      std::this_thread::yield();
+  });
+  first.then([&](const ReplyFuture&) { is_there.set_value(second.ready()); });
+  goes_on.set_value();
+  auto told = is_there.get_future();
+  REQUIRE(told.wait_for(seconds(10)) == std::future_status::ready);
+  CHECK(told.get());
+  CHECK(second.get().text() == "second");
+}
+
 TEST_CASE("a C program does the same") {
   const Site site;
   CHECK(run_c_program(site.gateway.address().c_str()) == 0);
+}
+
+TEST_CASE("what a C program wants of its workers is what the gateway is asked for") {
+  const Site site;
+  CHECK(constrain_c_lease(site.gateway.address().c_str()) == 0);
+  const auto requests = site.gateway.requests();
+  const auto asked = std::ranges::find(requests, "POST", &FakeRequest::method);
+  REQUIRE(asked != requests.end());
+  using nlohmann::json;
+  const json document = json::parse(asked->body);
+  CHECK(document["constraints"] == json{{"host", "n1"},
+                                        {"avoid_host", {"n2", "n3"}},
+                                        {"architecture", "x86_64"},
+                                        {"kind", "cpu"},
+                                        {"features", {"ib", "ssd"}},
+                                        {"lifetime_ms", 5000},
+                                        {"watts_at_most", 300.0}});
+  CHECK(document["workers"] == 2);
+  CHECK(document["at_least"] == 1);
+  REQUIRE(document["alternatives"].size() == 2);
+  CHECK(document["alternatives"][0]["gpu_model"] == "a100");
 }
 
 TEST_CASE("a C program releases a lease, and what still runs ends") {

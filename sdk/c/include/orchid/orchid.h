@@ -121,7 +121,9 @@ typedef struct orchid_lease_options {
   uint64_t duration_ms;      /* 0: 60 000; renewed for as long as the lease is held */
   uint64_t within_ms;        /* 0: 10 000 */
   /* Constraints on its hosts. */
-  const char* host;            /* name; NULL: any */
+  const char* host;              /* name; NULL: any */
+  const char* const* avoid_host; /* names of hosts on which no worker is placed; at most 64 */
+  size_t avoid_host_count;
   const char* architecture;    /* as uname says it: "x86_64"; NULL: any */
   const char* kind;            /* "cpu", "gpu" or "dpu"; NULL: any */
   const char* const* features; /* all of them, as the batch system names them */
@@ -200,8 +202,9 @@ void orchid_future_cancel(orchid_future* future);
 typedef void (*orchid_callback)(orchid_future* done, void* context);
 /* Has `callback` called once with `context`, which Orchid only hands on: when there is a result or
  * a failure, a cancelled call and a released lease included, or now if there is one already. That
- * is on the thread that looks after the lanes of all leases of the client: it must be short and
- * must not wait for calls, but may start some. (Once the lease is released it may be the calling
+ * is on the thread that looks after the lanes of all leases of the client: it must be short (some
+ * 100 us, since other asynchronous calls, and calls of a lost worker, wait for it) and must not
+ * wait for calls, but may start some. (Once the lease is released it may be the calling
  * thread.) The result is taken once: by it or by another, not by both. A second callback is called
  * as well. If this fails, `callback` is not called. */
 orchid_status orchid_future_then(orchid_future* future, orchid_callback callback, void* context);

@@ -140,8 +140,11 @@ class ReplyFuture {
   /// A call that waits is dropped, one that runs is asked to stop and then killed with its worker.
   /// Once there is a result it changes nothing.
   void cancel() const;
-  /// Runs `callback` once, on the thread that looks after the lanes, also when there is a result
-  /// already. It must not wait for other calls, and what it throws ends the program.
+  /// Runs `callback` once, on the thread that looks after the lanes of all leases of the client,
+  /// also when there is a result already. It must be short, some 100 µs at most: meanwhile that
+  /// thread takes no answers of other asynchronous calls, offers no calls of a lost worker to
+  /// others, and enforces no deadline. Longer work belongs to a thread of the program's own. The
+  /// callback must not wait for other calls, and what it throws ends the program.
   void then(std::function<void(ReplyFuture)> callback) const;
 
   [[nodiscard]] bool await_ready() const { return ready(); }

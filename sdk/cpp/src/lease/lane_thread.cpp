@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <deque>
+#include <iterator>
 #include <utility>
 
 #include "lease/lease_core.h"
@@ -15,6 +18,18 @@ namespace {
 constexpr std::uint64_t own_event = 0;
 /// So long it spins for further answers before it arms a lane and sleeps.
 constexpr std::chrono::microseconds linger_time{20};
+/// So long it runs callbacks before it looks at the lanes again.
+constexpr std::chrono::milliseconds callback_time{1};
+
+/// The first of them, for as long as that is.
+void run_some(std::deque<std::function<void()>>& tasks) {
+  const auto start = std::chrono::steady_clock::now();
+  while (!tasks.empty()) {
+    std::exchange(tasks.front(), nullptr)();
+    tasks.pop_front();
+    if (std::chrono::steady_clock::now() - start >= callback_time) return;
+  }
+}
 
 }  // namespace
 
@@ -92,9 +107,10 @@ void LaneThread::wake() {
 
 void LaneThread::run(const std::shared_ptr<Shared>& shared) {
   std::array<epoll_event, 64> events;
+  std::deque<std::function<void()>> tasks;  // that are to be run now
   int timeout_ms = -1;
   bool stopping = false;
-  while (!stopping) {
+  while (!stopping || !tasks.empty()) {
     const int count = ::epoll_wait(shared->epoll.get(), events.data(), events.size(), timeout_ms);
     for (int i = 0; i < count; ++i) {
       const std::uint64_t watch = events[static_cast<std::size_t>(i)].data.u64;
@@ -105,14 +121,17 @@ void LaneThread::run(const std::shared_ptr<Shared>& shared) {
         [[maybe_unused]] const auto got = ::read(shared->wake_event.get(), &value, sizeof(value));
       }
     }
-    std::vector<std::function<void()>> tasks;
     {
       const std::lock_guard lock(shared->mutex);
-      tasks.swap(shared->tasks);
+      std::ranges::move(shared->tasks, std::back_inserter(tasks));
+      shared->tasks.clear();
       stopping = shared->stopping;  // what was posted before still runs
     }
-    for (auto& task : tasks) std::exchange(task, nullptr)();
+    // Before the callbacks, which may be slow: this offers the calls of a lost worker to others.
     timeout_ms = look_at_deadlines(*shared);
+    if (tasks.empty()) continue;
+    run_some(tasks);
+    timeout_ms = 0;  // they may have started calls
   }
 }
 

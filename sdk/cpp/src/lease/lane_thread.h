@@ -17,7 +17,8 @@ class WorkerLane;
 
 /// One for all leases of a Client. It sleeps in epoll over the lanes' sockets and wake descriptors,
 /// runs what callers asked to be run after their calls, and gives up asynchronous calls that are
-/// overdue. Its functions may be called by any thread.
+/// overdue. Lanes wait for a callback for as long as that lasts, and for several of them a
+/// millisecond at most. Its functions may be called by any thread.
 class LaneThread {
  public:
   LaneThread();
