@@ -96,7 +96,7 @@ int main(int argc, char** argv) {
   const bool confined = argc == 4 && std::string_view(argv[3]) == "--confined";
   if ((argc != 3 && !confined) || std::string_view(argv[1]) != "--listen") {
     std::fputs(
-        "orchid-dispatch is started by orchid-gateway, with --listen and a socket's number\n",
+        "orchid-gateway starts this program: orchid-dispatch --listen DESCRIPTOR [--confined]\n",
         stderr);
     return 2;
   }

@@ -40,8 +40,8 @@ int main(int argc, char** argv) {
                     read_number(argv[6], options.clients) && options.clients > 0;
   if (!told) {
     std::fputs(
-        "orchid-door is started by orchid-gateway, with --listen and a socket's number, --gateway "
-        "and a socket's path, and --clients and how many there may be\n",
+        "orchid-gateway starts this program: orchid-door --listen DESCRIPTOR --gateway SOCKET "
+        "--clients NUMBER\n",
         stderr);
     return 2;
   }

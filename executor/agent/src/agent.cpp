@@ -321,7 +321,7 @@ void Agent::end_overdue_leases() {
               to_string(ended.reason));
     lanes_.revoke(ended.lease,
                   {ErrorCode::lease_ended, ended.reason == LeaseEnd::expired
-                                               ? "the lease's time is over, and it was not renewed"
+                                               ? "the lease has expired: it was not renewed in time"
                                                : "nobody claimed the lease in time"});
     if (gateway_) gateway_->send(ended);
     report_capacity();

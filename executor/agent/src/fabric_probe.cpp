@@ -19,7 +19,7 @@ Result<FabricFound> probe_fabric(const std::filesystem::path& worker_program) {
   if (!child) return fail(std::move(child.error()));
   pollfd wait{.fd = child->control.get(), .events = POLLIN, .revents = 0};
   if (::poll(&wait, 1, static_cast<int>(longest.count())) != 1)
-    return fail(ErrorCode::timed_out, "looking for network devices did not end");
+    return fail(ErrorCode::timed_out, "looking for network devices took too long");
   auto packet = receive_packet(child->control.get(), false);
   if (!packet || !*packet)
     return fail(ErrorCode::system, worker_program.string() + " --probe-fabric gave no answer");

@@ -41,15 +41,15 @@ Result<void> Relay::tell_gateway(const LaneMessage& message, const std::vector<i
 Result<void> Relay::claim() {
   pollfd wait{gateway_.get(), POLLIN, 0};
   if (::poll(&wait, 1, 1000 * static_cast<int>(lane_client::connect_within.count())) != 1)
-    return fail(ErrorCode::timed_out, "no claim came");
+    return fail(ErrorCode::timed_out, "the gateway claimed no worker in time");
   auto packet = receive_packet(gateway_.get(), false);
   if (!packet) return fail(std::move(packet.error()));
-  if (!*packet) return fail(ErrorCode::timed_out, "no claim came");
+  if (!*packet) return fail(ErrorCode::timed_out, "the gateway claimed no worker in time");
   auto message = parse_lane_message((*packet)->text);
   if (!message) return fail(std::move(message.error()));
   auto* wanted = std::get_if<LaneClaim>(&*message);
   if (wanted == nullptr || wanted->address.empty())
-    return fail(ErrorCode::bad_request, "the gateway sent something else than a claim");
+    return fail(ErrorCode::bad_request, "the gateway's first message was not a claim of a worker");
   executor_address_ = std::exchange(wanted->address, {});
   auto executor = lane_client::claim_there(executor_address_, *wanted, lane_deadline());
   if (!executor) return fail(std::move(executor.error()));
@@ -180,8 +180,8 @@ Result<bool> Relay::pass_call() {
   if (!*request) return false;
   const CallHeader& header = (*request)->header;
   if (header.kind != static_cast<std::uint8_t>(RequestKind::call) || header.flags != 0) {
-    auto refused = local_->answer({.outcome = Outcome::bad_request,
-                                   .message = "streams go over a lease of the caller's own"});
+    auto refused = local_->answer(
+        {.outcome = Outcome::bad_request, .message = "a stream needs a lease of the caller's own"});
     if (!refused) return fail(std::move(refused.error()));
     return true;
   }
@@ -248,7 +248,7 @@ Result<void> Relay::answer(const LaneResponse& response) {
       std::memcpy(room, response.payload.data(), response.payload.size());
     } else {
       answer.outcome = Outcome::limit_exceeded;
-      answer.message = "the output does not fit beside answers that were not taken yet";
+      answer.message = "there is no room for the output until earlier answers have been taken";
     }
   }
   return local_->answer(answer);

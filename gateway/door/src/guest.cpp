@@ -230,8 +230,9 @@ bool Guest::serve(std::span<const std::byte> request) {
     return answer(http_response(
         {.status = 400,
          .code = ErrorCode::bad_request,
-         .detail = "what came through the door is not one whole HTTP/1.1 request with a stated "
-                   "length, and without Upgrade and Expect"}));
+         .detail =
+             "what goes through the door must be one whole HTTP/1.1 request, with the length of "
+             "its body and without Upgrade and Expect"}));
   const auto end = pass_on({.request = request,
                             .is_head = (*head)->start_line.starts_with("HEAD "),
                             .client = client_.get(),

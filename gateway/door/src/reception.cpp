@@ -162,7 +162,8 @@ std::optional<std::string> Reception::why_full(const Address& address) const {
     return std::to_string(clients_.size()) + " connections are open";
   if (static_cast<std::size_t>(of_it) >= options_.of_one_address)
     return std::to_string(of_it) + " connections from your address are open";
-  if (static_cast<std::size_t>(newcomers) >= options_.newcomers) return "too many come at once";
+  if (static_cast<std::size_t>(newcomers) >= options_.newcomers)
+    return "too many clients connect at once";
   return std::nullopt;
 }
 

@@ -59,7 +59,7 @@ void Dispatcher::lease_ended(LeaseId lease) {
   const auto found = find();
   if (found == lanes_.end()) return;
   lose_worker(**found, {.outcome = Outcome::evicted,
-                        .why = "the worker's place was taken back",
+                        .why = "the worker's cores were taken back",
                         .returns_lease = false});
 }
 

@@ -310,7 +310,8 @@ std::optional<std::string> Capacity::beyond_quota(const LeaseTenant& tenant,
   const auto over = [](std::string_view what, std::optional<std::uint32_t> limit,
                        std::uint64_t wanted) -> std::optional<std::string> {
     if (!limit || wanted <= *limit) return std::nullopt;
-    return fmt::format("you may have {} {} at a time, and this wants {}", *limit, what, wanted);
+    return fmt::format("you may have {} {} at a time, and this request wants {}", *limit, what,
+                       wanted);
   };
   if (auto beyond = over("cores", terms->quota.cores, cores * workers)) return beyond;
   if (auto beyond = over("GPUs", terms->quota.gpus, gpus * workers)) return beyond;

@@ -124,7 +124,7 @@ void SyncCalls::hand_over(std::uint64_t number, Live& live) {
       to_caller.outlived = false;
       to_caller.result.outcome = Outcome::no_capacity;
       to_caller.result.message =
-          "it takes longer than the wait, and could not be made asynchronous: " +
+          "the call takes longer than its caller waits, and could not be made asynchronous: " +
           stored.error().message;
       observe(accepted, Outcome::no_capacity);
     }

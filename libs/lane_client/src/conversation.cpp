@@ -47,7 +47,7 @@ Step Conversation::give_up(std::string reason, MonotonicTime now) {
 }
 
 void Conversation::ended(MonotonicTime now, std::chrono::milliseconds pause) {
-  trouble_ = "the last one has ended";
+  trouble_ = "the last one ended";
   was_heard_ = true;
   if (phase() != LanePhase::claiming) phase_.store(LanePhase::replacing, std::memory_order_release);
   await(now + pause + replace_within, true);
@@ -56,7 +56,7 @@ void Conversation::ended(MonotonicTime now, std::chrono::milliseconds pause) {
 Step Conversation::expire(MonotonicTime now) {
   if (now < due()) return Step::none;
   if (is_last_) {
-    if (was_heard_) trouble_ = "the executor sends no other worker (" + trouble_ + ")";
+    if (was_heard_) trouble_ = "the executor has not replaced the worker (" + trouble_ + ")";
     return Step::end;
   }
   if (phase() == LanePhase::losing) return give_up(trouble_, now);

@@ -54,7 +54,7 @@ std::string_view cause_of(Outcome outcome) {
     case Outcome::cancelled:
       return "cancelled";
     case Outcome::evicted:
-      return "the worker's place was taken back";
+      return "the worker's cores were taken back";
     case Outcome::worker_lost:
       return "the worker was lost";
     case Outcome::no_capacity:

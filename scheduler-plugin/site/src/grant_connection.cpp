@@ -74,7 +74,7 @@ Result<void> GrantConnection::take_offer(Packet packet, MonotonicTime now) {
   if (offer == nullptr) return fail(ErrorCode::bad_request, "the first message must be an offer");
   offer_ = std::move(*offer);
   if (!packet.descriptors.empty())
-    return fail(ErrorCode::bad_request, "no descriptor comes with an offer");
+    return fail(ErrorCode::bad_request, "an offer must not carry descriptors");
   const auto users = allowed_users(*offer_, peer_.uid, host_.configuration.policy);
   if (!users) return fail(users.error());
   users_ = *users;

@@ -164,7 +164,8 @@ Result<PollAnswer> parse_poll_answer(std::string_view line) {
     get(json, "partitions", answer.partitions);
     return answer;
   } catch (const Json::exception& error) {
-    return fail(ErrorCode::bad_request, std::string("no line of a recording: ") + error.what());
+    return fail(ErrorCode::bad_request,
+                std::string("this is not a line of a recording: ") + error.what());
   }
 }
 

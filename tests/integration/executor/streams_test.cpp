@@ -101,8 +101,8 @@ TEST_CASE_FIXTURE(StreamFixture, "what relays calls refuses streams, and goes on
   if (lane_under_test() != LaneKind::relayed) return;
   send("e1", RequestKind::call, flag_stream);
   send("e2", RequestKind::more);
-  CHECK(contains(next(), "1:streams go over a lease"));
-  CHECK(contains(next(), "1:streams go over a lease"));
+  CHECK(contains(next(), "1:a stream needs a lease"));
+  CHECK(contains(next(), "1:a stream needs a lease"));
   CHECK(worker.call(slot, "e").output == "eend");
 }
 

@@ -101,7 +101,7 @@ TEST_CASE("a user's quota is answered with 429 and says what it is") {
   const GatewayProcess gateway({"--config", quota.path()});
   const Answer cores = ask_for_lease(gateway, {{"alternatives", {{{"cores", 4}}}}});
   CHECK(cores.status == 429);
-  CHECK(cores.body.find("3 cores at a time, and this wants 4") != std::string::npos);
+  CHECK(cores.body.find("3 cores at a time, and this request wants 4") != std::string::npos);
   const Answer gpus = ask_for_lease(gateway, {{"gpus", 1}});
   CHECK(gpus.status == 429);
   CHECK(gpus.body.find("0 GPUs") != std::string::npos);

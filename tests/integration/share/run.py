@@ -128,7 +128,7 @@ def a_function_runs_on_what_a_job_does_not_use(site):
         expect(folder.stat().st_mode & 0o777 == 0o700, "its folder is private")
     expect(not any(map(alive, everybody)), "no process is left when the job has ended")
     expect(not folder.exists(), f"nor its folder {folder}")
-    wait_until(lambda: not job.status(), "the gateway knows it no more", site.said)
+    wait_until(lambda: not job.status(), "the gateway has forgotten it", site.said)
 
 
 def submit_inside(site, job, words, environment=None):
@@ -194,7 +194,7 @@ def a_share_can_be_stopped_and_started_again(site):
         expect("is no longer shared" in stopped.stdout, f"it says so: {stopped.stdout}")
         expect(not any(map(alive, everybody)) and not folder.exists(), "nothing is left")
         expect(site.cluster.state_of(job.job) == "RUNNING", "but the job")
-        wait_until(lambda: not job.status(), "the gateway knows it no more", job.trouble)
+        wait_until(lambda: not job.status(), "the gateway has forgotten it", job.trouble)
         expect("is not shared" in site.orchid("share", "stop", str(job.job)).stderr, "a second time there is nothing to stop")
         done = submit_inside(site, job, f"share start cores:1 --address {site.address} --host-identity node")
         expect(done.returncode == 0 and "connected" in done.stdout, f"it can be started again: {done.stdout}{done.stderr}")

@@ -92,7 +92,7 @@ def leaves_at_once(place, pilot, everybody):
     pilot.wait_for_end()
     expect(f"event=grant_ended job={pilot.job} executor=\"exit status 0\"" in place.host.said(), f"it ended in order: {place.host.said()}")
     place.host.wait_until_empty("nothing is left under the host's uids")
-    wait_until(lambda: not place.granted(), "the gateway knows it no more", place.trouble)
+    wait_until(lambda: not place.granted(), "the gateway has forgotten it", place.trouble)
 
 
 def a_call_on_a_cancelled_pilot_ends_on_another(site):

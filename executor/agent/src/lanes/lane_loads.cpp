@@ -33,7 +33,7 @@ const Failure* LaneSession::failed_before(const std::string& digest) const {
 void LaneSession::announce(const LaneAnnounce& message) {
   const std::string& digest = message.digest;
   if (!is_digest(digest))
-    return refuse({ErrorCode::bad_request, "a digest is sha256: and 64 hexadecimal digits"});
+    return refuse({ErrorCode::bad_request, "a digest must be sha256: and 64 hexadecimal digits"});
   if (const Failure* known = failed_before(digest))
     return send(LaneRejected{digest, known->code, known->message});
   if (worker_ == nullptr)

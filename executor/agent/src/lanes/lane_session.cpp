@@ -13,7 +13,7 @@ constexpr std::uint64_t spin_for_ever = 1ULL << 32;
 constexpr std::uint64_t spin_adaptively = 50;
 constexpr std::uint64_t no_call = ~std::uint64_t{0};
 constexpr const char* memory_message =
-    "all its processes together have used up the memory of the executor's grant, and the kernel "
+    "the executor's processes together have used up the memory of its grant, and the kernel "
     "killed this worker";
 constexpr std::size_t most_cancellations = 256;  // more than calls fit into a lane
 
@@ -73,11 +73,11 @@ void LaneSession::from_client(Packet& packet) {
     if (worker_) worker_->kill(KillReason::unresponsive);
     return;
   }
-  refuse({ErrorCode::bad_request, "a message that clients do not send"});
+  refuse({ErrorCode::bad_request, "clients do not send this message"});
 }
 
 void LaneSession::claim(const LaneClaim& message) {
-  if (lease_) return refuse({ErrorCode::bad_request, "a second claim on one connection"});
+  if (lease_) return refuse({ErrorCode::bad_request, "one connection can claim one worker only"});
   if (message.protocol != lane_protocol_version)
     return refuse(
         {ErrorCode::unsupported, "this executor speaks lane protocol 1; update the older side"});
@@ -189,7 +189,8 @@ void LaneSession::watch_memory(MonotonicTime now) {
 }
 
 void LaneSession::watch(MonotonicTime now) {
-  if (!lease_ && now >= claim_by_) return refuse({ErrorCode::timed_out, "no claim came"});
+  if (!lease_ && now >= claim_by_)
+    return refuse({ErrorCode::timed_out, "no worker was claimed in time"});
   if (evicted_) evict(now);
   if (over_ || worker_ == nullptr) return;
   if (worker_->awaits_client() && now >= connected_by_) {

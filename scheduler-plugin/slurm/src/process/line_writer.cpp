@@ -53,7 +53,7 @@ void say_why() {
                        "libslurm ended the process while it read its configuration (slurm.conf): " +
                            (said.empty() ? std::string("it gave no reason") : said)});
   end_with(*writer, {ErrorCode::internal,
-                     "libslurm ended the process; what it had to say is in the log before this"});
+                     "libslurm ended the process; the lines before this in the log say why"});
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& status) {
   app.add_option(
       "--library", options.libslurm.library,
       "path of libslurm (default: that of the release for which this program was built)");
-  app.add_option("--interval-ms", interval_ms, "time time between two looks at the cluster")
+  app.add_option("--interval-ms", interval_ms, "the time between two looks at the cluster")
       ->check(CLI::Range(100, 3'600'000))
       ->capture_default_str();
   app.add_option("--requests-per-minute", options.polls.requests_per_minute,

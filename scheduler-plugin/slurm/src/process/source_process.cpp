@@ -83,7 +83,7 @@ Result<SourceProcess::Commands> SourceProcess::read_commands() {
     if (auto obeyed = obey(line); !obeyed) return fail(std::move(obeyed.error()));
   }
   if (input_.size() > longest_source_line)
-    return fail(ErrorCode::too_large, "a command without an end");
+    return fail(ErrorCode::too_large, "a command is too long");
   return Commands::more;
 }
 

@@ -51,7 +51,7 @@ void check_owner(const std::filesystem::path& path, uid_t uid) {
   if (::lstat(path.c_str(), &status) != 0) return;
   if (S_ISREG(status.st_mode) && (status.st_uid == uid || status.st_uid == 0)) return;
   throw Error({.kind = ErrorKind::denied,
-               .message = path.string() + " is not your file and is not used",
+               .message = path.string() + " belongs to another user and is not used",
                .hint = "set ORCHID_GATEWAY to the gateway that you trust"});
 }
 

@@ -42,7 +42,8 @@ bool may_be_done_twice(const HttpRequest& request) {
                                             : "; the gateway has not seen the request";
   throw Error({.kind = ErrorKind::unreachable,
                .message = std::string(ended.why) + " (" + endpoint.base_url + ")" + done,
-               .hint = ended.maybe_done ? "look before you send it again" : "send it again",
+               .hint = ended.maybe_done ? "check whether it has happened before you send it again"
+                                        : "send it again",
                .retryable = !ended.maybe_done});
 }
 

@@ -132,7 +132,7 @@ std::string hint_for(ErrorKind kind) {
     case ErrorKind::cancelled:
       return "somebody cancelled it on purpose; call again if the result is wanted";
     case ErrorKind::evicted:
-      return "call again: its cores were taken back, and others will do";
+      return "call again: its cores were taken back, and it can run on others";
     case ErrorKind::worker_lost:
       return "call again; without at_most_once that happens by itself";
     case ErrorKind::no_capacity:

@@ -30,7 +30,7 @@ void check(const LeaseOptions& options) {
                                              [](const WorkerSize& size) { return size.cores > 0; });
   if (options.workers == 0 || options.cores_per_worker == 0 || !has_cores)
     refuse("a lease needs at least one worker with one core");
-  if (options.at_least > options.workers) refuse("at_least is more than workers");
+  if (options.at_least > options.workers) refuse("at_least must not be more than workers");
   if (options.duration < std::chrono::seconds(1)) refuse("a lease lasts at least a second");
   if (options.lane != "auto" && options.lane != "local" && options.lane != "ucx" &&
       options.lane != "tcp")

@@ -187,7 +187,7 @@ std::unique_ptr<LaneRoom> LeaseCore::allocate(std::size_t size) {
   const Failure& why = tried->error();
   throw Error({.kind = kind_of(why.code),
                .message = why.message,
-               .hint = "call invoke with an input of your own, which waits and copies",
+               .hint = "call invoke with bytes of your own: it waits for a worker and copies them",
                .retryable = why.code == ErrorCode::no_capacity});
 }
 

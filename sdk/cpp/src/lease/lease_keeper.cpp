@@ -127,10 +127,11 @@ MonotonicTime LeaseKeeper::renew(const std::shared_ptr<LeaseCore>& core) {
   // Without workers nothing is kept alive, and nobody can be asked for others.
   const bool expired = !answered && core->is_overdue();
   if (unknown || expired || (answered && refusal && is_final(refusal->kind))) {
-    core->end(refusal.value_or(Error::Details{
-        .kind = ErrorKind::lease_ended,
-        .message = expired ? "it could not be renewed in time" : "the gateway knows it no more",
-        .hint = "take a new lease"}));
+    core->end(refusal.value_or(
+        Error::Details{.kind = ErrorKind::lease_ended,
+                       .message = expired ? "the lease could not be renewed in time"
+                                          : "the gateway has no such lease any more",
+                       .hint = "take a new lease"}));
     return MonotonicTime::max();
   }
   return now() + std::min(period, search_interval);

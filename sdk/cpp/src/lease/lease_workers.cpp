@@ -61,7 +61,8 @@ void LeaseCore::wait_for_workers() {
   throw Error({.kind = ErrorKind::no_capacity,
                .message = "only " + std::to_string(got) + " of " + std::to_string(wanted) +
                           " workers could be reached",
-               .hint = "is this program on the workers' host, and its user theirs?",
+               .hint = "run this program on the workers' host, as the user who owns the lease; "
+                       "'orchid leases' shows where they are",
                .retryable = true});
 }
 

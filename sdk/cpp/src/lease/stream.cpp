@@ -131,7 +131,7 @@ StreamOwner::Next StreamOwner::try_send(const StreamEntry& entry) {
     refuse(ErrorKind::too_large, sent.error().message, "write smaller chunks");
   if (sent.error().code == ErrorCode::no_capacity && stream_->in_flight == 0)
     refuse(ErrorKind::no_capacity, "this worker's lane has no room: " + sent.error().message,
-           "let go of Buffers and Outputs of this worker");
+           "destroy Buffers and Outputs that you hold of this worker");
   return Next::wait;
 }
 
@@ -219,7 +219,7 @@ std::unique_ptr<LaneRoom> StreamOwner::allocate(std::size_t size) {
   auto room = lane().allocate(size);
   if (!room)
     refuse(kind_of(room.error().code), room.error().message,
-           "write a chunk of your own, which is copied");
+           "write bytes of your own: they are copied");
   return std::move(*room);
 }
 

@@ -91,7 +91,7 @@ void WorkerLane::take_of_stream(const transport::LaneResponse& response) {
       break;
   }
   end_->client->release(response);
-  lane_failed({ErrorCode::bad_request, "the worker threw a stream's input away"});
+  lane_failed({ErrorCode::bad_request, "the worker dropped a stream's input"});
 }
 
 /// The worker has dropped the code for another module's. False: it does so too often, or nobody
@@ -122,7 +122,7 @@ void WorkerLane::begin_again(LaneStream& stream) {
     ++stream.call.history.attempt;
     const auto sent = send_entry(stream, {.chunk = first.chunk, .last = first.last});
     if (sent || phase() != LanePhase::ready) return;
-    trouble = "the first chunk does not go into the lane again: " + sent.error().message;
+    trouble = "the stream's first chunk could not be sent a second time: " + sent.error().message;
   }
   stream.call.error = std::make_unique<Error::Details>(
       failure_of(stream.call, ErrorKind::internal, std::move(trouble)));

@@ -41,7 +41,7 @@ unsigned threads_for(const OffloadOptions& options) {
 
 void throw_bad_output(const EmbeddedFunction& function, const std::string& problem) {
   throw Error({.kind = ErrorKind::signature_mismatch,
-               .message = "what a worker returned does not fit: " + problem,
+               .message = "a worker's output is not what the function returns: " + problem,
                .function = function.name});
 }
 

@@ -202,7 +202,7 @@ std::shared_ptr<AsyncCall> OffloadRun::send(Assignment& assignment, Lease& lease
   auto input = prepare(assignment, lease);
   if (!input)
     throw Error({.kind = ErrorKind::too_large,
-                 .message = "the input of one item does not fit into any lane"});
+                 .message = "the input of one item is larger than any worker takes"});
   return LeaseAccess::start(function, input->bytes,
                             input->buffer ? LeaseAccess::room_of(*input->buffer) : nullptr,
                             call_options_, AsyncUse::piece);
