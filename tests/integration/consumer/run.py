@@ -1,6 +1,8 @@
 #!/usr/bin/python3
-"""run.py BUILD_DIRECTORY WORK_DIRECTORY COMPILER_FLAGS: installs Orchid, builds this folder's project against the installed
-tree, and runs it with the installed programs. Exit status 0: all of it worked."""
+"""run.py BUILD_DIRECTORY WORK_DIRECTORY [COMPILER_FLAGS] [--quick]: installs Orchid, builds this folder's project against the installed
+tree, and runs it with the installed programs; with --quick the first programs in C and C++ only, over shared memory. Exit status
+0: all of it worked."""
+import contextlib
 import json
 import math
 import os
@@ -150,9 +152,13 @@ def check_blackscholes(build, source, work, environment):
         expect("a price is right", math.isclose(price, right, rel_tol=1e-12), True)
 
 
-def run_programs(orchid, source, work, lane):
+def run_first_programs(orchid, work, lane):
     step([work / "build" / "consumer", work / "scale.orc"], env=orchid.environment)
     step([work / "build" / "from_c", work / "letters.orc", lane], env=orchid.environment)
+
+
+def run_programs(orchid, source, work, lane):
+    run_first_programs(orchid, work, lane)
     step([work / "build" / "embedded"], env=orchid.environment)
     step([work / "build" / "offload"], env=orchid.environment)
     check_blackscholes(work / "build", source, work, orchid.environment)
@@ -179,16 +185,35 @@ def check_unmarked(build):
     expect("the compiler's advice", "write ORCHID_DECLARE_FUNCTION(name) after its declaration" in failed.stdout, True)
 
 
-def main():
-    build, work, flags = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
-    source = pathlib.Path(__file__).resolve().parent
+def install(build, work, flags, source):
+    """The prefix; the project is configured in WORK/build."""
     shutil.rmtree(work, ignore_errors=True)
     prefix = work / "installed"
     step(["cmake", "--install", build, "--prefix", prefix], stdout=subprocess.DEVNULL)
     step(["cmake", "-S", source, "-B", work / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_CXX_COMPILER=g++",
           f"-DCMAKE_CXX_FLAGS={flags}"], stdout=subprocess.DEVNULL)
-    step(["cmake", "--build", work / "build"])
+    return prefix
 
+
+@contextlib.contextmanager
+def own_orchid(prefix, source, work):
+    """An Orchid of the installed programs, and the first programs' modules."""
+    # A socket's path must be short, and a build directory's may be long.
+    with tempfile.TemporaryDirectory(prefix="orchid-consumer-") as runtime, Orchid(prefix / "bin", work / "state", runtime) as orchid:
+        step([orchid.program, "build", source / "scale.cpp", "-o", work / "scale.orc"])
+        step([orchid.program, "build", source / "letters.c", "-o", work / "letters.orc"])
+        yield orchid
+
+
+def quick(prefix, source, work):
+    step(["cmake", "--build", work / "build", "--target", "consumer", "from_c"])
+    check_ucx_is_hidden(prefix)
+    with own_orchid(prefix, source, work) as orchid:
+        run_first_programs(orchid, work, "local")
+
+
+def everything(prefix, source, work):
+    step(["cmake", "--build", work / "build"])
     check_guide(source, "calling-directly.md", ["direct.cpp"])
     check_guide(source, "offloading.md", ["roots.h", "roots.cpp", "offload.cpp"])
     check_unmarked(work / "build")
@@ -198,16 +223,20 @@ def main():
     step([work / "build" / "offload"], env=nowhere)
     check_blackscholes(work / "build", source, work, nowhere)
 
-    # A socket's path must be short, and a build directory's may be long.
-    with tempfile.TemporaryDirectory(prefix="orchid-consumer-") as runtime:
-        with Orchid(prefix / "bin", work / "state", runtime) as orchid:
-            step([orchid.program, "build", source / "scale.cpp", "-o", work / "scale.orc"])
-            step([orchid.program, "build", source / "letters.c", "-o", work / "letters.orc"])
-            run_programs(orchid, source, work, "local")
-            check_two_sources(orchid, source, work)
+    with own_orchid(prefix, source, work) as orchid:
+        run_programs(orchid, source, work, "local")
+        check_two_sources(orchid, source, work)
     with tempfile.TemporaryDirectory(prefix="orchid-consumer-") as runtime:
         with OnAnotherHost(prefix / "bin", work / "apart", runtime) as orchid:
             run_programs(orchid, source, work, "ucx")
+
+
+def main():
+    words = [word for word in sys.argv[1:] if word != "--quick"]
+    build, work, flags = pathlib.Path(words[0]), pathlib.Path(words[1]), " ".join(words[2:])
+    source = pathlib.Path(__file__).resolve().parent
+    prefix = install(build, work, flags, source)
+    (quick if "--quick" in sys.argv else everything)(prefix, source, work)
 
 
 main()
