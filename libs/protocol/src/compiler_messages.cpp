@@ -1,6 +1,10 @@
 #include "protocol/compiler_messages.h"
 
-#include "json_fields.h"
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "foundation/json_document.h"
 
 namespace orchid {
 namespace {
@@ -32,6 +36,34 @@ Json to_json(const InspectRejected& m) {
   return {{"type", "rejected"}, {"id", m.id}, {"code", to_string(m.code)}, {"message", m.message}};
 }
 
+CompilerMessage read_compiler_message(const JsonObject& f, std::string_view type) {
+  if (type == "ready")
+    return CompilerReady{.triple = f.text("triple"),
+                         .cpu = f.text("cpu"),
+                         .features = f.text("features"),
+                         .llvm = f.text("llvm"),
+                         .pipeline = f.text("pipeline")};
+  const auto id = f.number<std::uint64_t>("id");
+  if (type == "compile")
+    return CompileRequest{.id = id, .tier = f.parsed("tier", parse_compile_tier)};
+  if (type == "inspect") return InspectRequest{.id = id};
+  if (type == "compiled")
+    return CompiledCode{
+        .id = id,
+        .tier = f.parsed("tier", parse_compile_tier),
+        .compile_us = std::chrono::microseconds(f.number<std::int64_t>("compile_us"))};
+  if (type == "manifest")
+    return InspectedManifest{.id = id, .manifest = f.object("manifest").dump()};
+  if (type == "failed")
+    return CompileFailed{
+        .id = id, .code = f.parsed("code", parse_error_code), .message = f.text("message")};
+  if (type == "rejected")
+    return InspectRejected{
+        .id = id, .code = f.parsed("code", parse_error_code), .message = f.text("message")};
+  f.fault("type", "is unknown; do both sides have the same version of Orchid?");
+  return {};
+}
+
 }  // namespace
 
 std::string_view to_string(CompileTier tier) { return tier == CompileTier::quick ? "quick" : "o3"; }
@@ -47,37 +79,9 @@ std::string encode(const CompilerMessage& message) {
 }
 
 Result<CompilerMessage> parse_compiler_message(std::string_view text) {
-  auto fields = JsonFields::parse(text);
-  if (!fields) return fail(std::move(fields.error()));
-  JsonFields& f = *fields;
-  const std::string& type = f.type();
-  if (type == "ready")
-    return f.finish<CompilerMessage>(CompilerReady{.triple = f.text("triple"),
-                                                   .cpu = f.text("cpu"),
-                                                   .features = f.text("features"),
-                                                   .llvm = f.text("llvm"),
-                                                   .pipeline = f.text("pipeline")});
-  const auto id = f.number<std::uint64_t>("id");
-  if (type == "compile")
-    return f.finish<CompilerMessage>(
-        CompileRequest{.id = id, .tier = f.parsed("tier", parse_compile_tier)});
-  if (type == "inspect") return f.finish<CompilerMessage>(InspectRequest{.id = id});
-  if (type == "compiled")
-    return f.finish<CompilerMessage>(CompiledCode{
-        .id = id,
-        .tier = f.parsed("tier", parse_compile_tier),
-        .compile_us = std::chrono::microseconds(f.number<std::int64_t>("compile_us"))});
-  if (type == "manifest")
-    return f.finish<CompilerMessage>(
-        InspectedManifest{.id = id, .manifest = dump_json(f.raw("manifest"))});
-  if (type == "failed")
-    return f.finish<CompilerMessage>(CompileFailed{
-        .id = id, .code = f.parsed("code", parse_error_code), .message = f.text("message")});
-  if (type == "rejected")
-    return f.finish<CompilerMessage>(InspectRejected{
-        .id = id, .code = f.parsed("code", parse_error_code), .message = f.text("message")});
-  return fail(ErrorCode::bad_request, "unknown message type '" + type +
-                                          "'; do both sides have the same version of Orchid?");
+  JsonDocument document(text, {.subject = "the message"});
+  const std::string type = document.type();
+  return document.finish(read_compiler_message(document.root(), type));
 }
 
 }  // namespace orchid

@@ -1,8 +1,9 @@
 #include "protocol/control_messages.h"
 
 #include <array>
+#include <nlohmann/json.hpp>
 
-#include "json_fields.h"
+#include "foundation/json_document.h"
 #include "name_list.h"
 
 namespace orchid {

@@ -1,29 +1,28 @@
 // What both sides read of each other over the control connection. Writing is in
 // control_messages.cpp.
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 
-#include "json_fields.h"
+#include "foundation/json_document.h"
 #include "protocol/control_messages.h"
 
 namespace orchid {
 namespace {
 
-using Json = nlohmann::json;
-
 template <typename Message>
-void parse_offer(JsonFields& f, Message& m) {
+void parse_offer(const JsonObject& f, Message& m) {
   if (f.has("ends_in_ms")) {
-    constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 1000);
-    const auto milliseconds = f.number<std::uint64_t>("ends_in_ms");
-    if (milliseconds > static_cast<std::uint64_t>(longest.count()))
-      f.fault<int>("ends_in_ms", "must be at most 1000 days");
-    else
-      m.ends_in = std::chrono::milliseconds(milliseconds);
+    constexpr std::uint64_t thousand_days = 1000ULL * 86'400 * 1000;
+    m.ends_in =
+        std::chrono::milliseconds(f.number<std::uint64_t>("ends_in_ms", {.most = thousand_days}));
   }
   m.draining = f.flag("draining");
 }
 
-GrantTerms parse_grant_terms(JsonFields& f) {
+GrantTerms parse_grant_terms(const JsonObject& f) {
   GrantTerms g;
   g.source = f.parsed("source", parse_grant_source);
   g.cluster = f.text("cluster", 256);
@@ -36,45 +35,43 @@ GrantTerms parse_grant_terms(JsonFields& f) {
 }
 
 /// Sorted, each number once.
-CoreList parse_cores(JsonFields& f, const char* name) {
+CoreList parse_cores(const JsonObject& f, const char* name) {
   CoreList cores = f.numbers(name);
   std::ranges::sort(cores);
-  if (std::ranges::adjacent_find(cores) != cores.end()) f.fault<int>(name, "names a core twice");
-  if (!cores.empty() && cores.back() > highest_core)
-    f.fault<int>(name, "names a core beyond 65535");
+  if (std::ranges::adjacent_find(cores) != cores.end()) f.fault(name, "names a core twice");
+  if (!cores.empty() && cores.back() > highest_core) f.fault(name, "names a core beyond 65535");
   return cores;
 }
 
 /// Left out by executors that offer none, and by older ones.
-std::vector<OfferedGpu> parse_offered_gpus(JsonFields& f) {
+std::vector<OfferedGpu> parse_offered_gpus(const JsonObject& f) {
   std::vector<OfferedGpu> gpus;
   if (!f.has("gpus")) return gpus;
-  for (JsonFields& one : f.objects("gpus")) {
+  for (const JsonObject& one : f.objects("gpus")) {
     gpus.push_back({.index = one.number<std::uint32_t>("index"), .model = one.text("model", 128)});
     if (one.has("numa_node")) gpus.back().numa_node = one.number<std::uint32_t>("numa_node");
-    f.include(one);
   }
   std::ranges::sort(gpus, {}, &OfferedGpu::index);
   if (std::ranges::adjacent_find(gpus, {}, &OfferedGpu::index) != gpus.end())
-    f.fault<int>("gpus", "names a GPU twice");
+    f.fault("gpus", "names a GPU twice");
   if (!gpus.empty() && gpus.back().index > highest_core)
-    f.fault<int>("gpus", "names a GPU beyond 65535");
+    f.fault("gpus", "names a GPU beyond 65535");
   return gpus;
 }
 
-void parse_threads(JsonFields& f, HostDescription& h) {
+void parse_threads(const JsonObject& f, HostDescription& h) {
   h.thread_order = f.numbers("thread_order");
   h.thread_numa_nodes = f.numbers("thread_numa_nodes");
   CoreList sorted = h.thread_order;
   std::ranges::sort(sorted);
   if (std::ranges::adjacent_find(sorted) != sorted.end() ||
       (!sorted.empty() && sorted.back() > highest_core))
-    f.fault<int>("thread_order", "names a thread twice, or one beyond 65535");
+    f.fault("thread_order", "names a thread twice, or one beyond 65535");
   if (h.thread_numa_nodes.size() != h.thread_order.size())
-    f.fault<int>("thread_numa_nodes", "must have a node for each of thread_order");
+    f.fault("thread_numa_nodes", "must have a node for each of thread_order");
 }
 
-HostDescription parse_host(JsonFields& f) {
+HostDescription parse_host(const JsonObject& f) {
   HostDescription h;
   h.boot_id = f.text("boot_id", 128);
   h.hostname = f.text("hostname", 256);
@@ -90,69 +87,60 @@ HostDescription parse_host(JsonFields& f) {
 }
 
 template <typename Message>
-void parse_lease(JsonFields& f, Message& m) {
+void parse_lease(const JsonObject& f, Message& m) {
   m.lease = f.parsed("lease", parse_lease_id);
-  JsonFields tenant = f.object("tenant");
+  const JsonObject tenant = f.object("tenant");
   m.tenant.uid = tenant.number<std::uint32_t>("uid");
   m.tenant.name = tenant.text("name", 256);
-  f.include(tenant);
-  m.workers = f.number<std::uint32_t>("workers");
-  m.cores_per_worker = f.number<std::uint32_t>("cores_per_worker");
+  m.workers = f.number<std::uint32_t>("workers", {.least = 1});
+  m.cores_per_worker = f.number<std::uint32_t>("cores_per_worker", {.least = 1});
   m.memory = ByteCount{f.number<std::uint64_t>("memory_bytes")};
-  if (m.workers == 0) f.fault<int>("workers", "must be at least 1");
-  if (m.cores_per_worker == 0) f.fault<int>("cores_per_worker", "must be at least 1");
   m.core_ids = parse_cores(f, "core_ids");
   if (m.core_ids.size() != std::uint64_t{m.workers} * m.cores_per_worker)
-    f.fault<int>("core_ids", "must name as many cores as the workers have");
+    f.fault("core_ids", "must name as many cores as the workers have");
   if (f.has("gpus")) m.gpus = parse_cores(f, "gpus");
 }
 
-ClientTerms parse_client_terms(JsonFields& f) {
-  JsonFields client = f.object("client");
+ClientTerms parse_client_terms(const JsonObject& f) {
+  const JsonObject client = f.object("client");
   ClientTerms terms;
   terms.client_lease = client.parsed("lease", parse_lease_id);
   terms.wait = client.parsed("wait", parse_wait_mode);
   terms.expires_in = std::chrono::milliseconds(client.number<std::uint32_t>("expires_in_ms"));
-  f.include(client);
   return terms;
 }
 
-LeaseHeld parse_lease_held(JsonFields& f) {
+LeaseHeld parse_lease_held(const JsonObject& f) {
   LeaseHeld m;
   parse_lease(f, m);
   m.client = parse_client_terms(f);
   return m;
 }
 
-ControlHello parse_hello(JsonFields& f) {
+ControlHello parse_hello(const JsonObject& f) {
   ControlHello m;
   const auto versions = f.numbers("protocol");
   if (versions.size() == 2) {
     m.oldest_protocol = versions[0];
     m.newest_protocol = versions[1];
   } else {
-    f.fault<int>("protocol", "must be the oldest and the newest version");
+    f.fault("protocol", "must be the oldest and the newest version");
   }
   m.version = f.text("version", 64);
   m.executor = f.text("executor", 128);
-  JsonFields host = f.object("host");
+  const JsonObject host = f.object("host");
   m.host = parse_host(host);
-  f.include(host);
-  JsonFields grant = f.object("grant");
+  const JsonObject grant = f.object("grant");
   m.grant = parse_grant_terms(grant);
-  f.include(grant);
   m.lane_socket = f.text("lane_socket", 4096);
   m.lane_address = f.text("lane_address", 512);
-  for (JsonFields& lease : f.objects("held")) {
-    m.held.push_back(parse_lease_held(lease));
-    f.include(lease);
-  }
+  for (const JsonObject& lease : f.objects("held")) m.held.push_back(parse_lease_held(lease));
   m.stream = f.text("stream", 128);
   m.ack = f.number<std::uint64_t>("ack");
   return m;
 }
 
-ControlWelcome parse_welcome(JsonFields& f) {
+ControlWelcome parse_welcome(const JsonObject& f) {
   ControlWelcome m;
   m.protocol = f.number<std::uint32_t>("protocol");
   m.epoch = f.number<std::uint64_t>("epoch");
@@ -163,7 +151,7 @@ ControlWelcome parse_welcome(JsonFields& f) {
   return m;
 }
 
-OpenLease parse_open_lease(JsonFields& f) {
+OpenLease parse_open_lease(const JsonObject& f) {
   OpenLease m;
   parse_lease(f, m);
   m.secret = f.text("secret", 64);
@@ -173,32 +161,23 @@ OpenLease parse_open_lease(JsonFields& f) {
   return m;
 }
 
-CapacityReport parse_capacity(JsonFields& f) {
+CapacityReport parse_capacity(const JsonObject& f) {
   CapacityReport m;
   m.cores_free = f.number<std::uint32_t>("cores_free");
   m.workers_ready = f.number<std::uint32_t>("workers_ready");
-  const Json& counters = f.raw("counters");
-  if (!counters.is_object()) f.fault<int>("counters", "must be an object");
-  for (const auto& item : counters.items()) {
-    if (!item.value().is_number_unsigned()) {
-      f.fault<int>("counters", "must hold whole numbers");
-      break;
-    }
-    m.counters.emplace(item.key(), item.value().get<std::uint64_t>());
-  }
+  m.counters = f.numbers_by_name("counters");
   if (f.has("milliwatts")) m.milliwatts = f.number<std::uint64_t>("milliwatts");
   return m;
 }
 
-GrantChanged parse_grant_changed(JsonFields& f) {
+GrantChanged parse_grant_changed(const JsonObject& f) {
   GrantChanged m;
   m.cores = parse_cores(f, "cores");
   parse_offer(f, m);
   return m;
 }
 
-std::optional<ControlMessage> parse_numbered(JsonFields& f) {
-  const std::string& type = f.type();
+std::optional<ControlMessage> parse_numbered(const JsonObject& f, std::string_view type) {
   if (type == "grant") return parse_grant_changed(f);
   if (type == "open_lease") return parse_open_lease(f);
   if (type == "renew_lease")
@@ -222,10 +201,9 @@ Result<ControlFrame> parse_control_frame(std::string_view text) {
   if (text.size() > limits::control_frame.value)
     return fail(ErrorCode::too_large,
                 "a control frame is over " + to_string(limits::control_frame));
-  auto fields = JsonFields::parse(text);
-  if (!fields) return fail(std::move(fields.error()));
-  JsonFields& f = *fields;
-  const std::string& type = f.type();
+  JsonDocument document(text, {.subject = "the message"});
+  const JsonObject f = document.root();
+  const std::string type = document.type();
   ControlFrame frame;
   if (type == "hello") {
     frame.body = parse_hello(f);
@@ -236,16 +214,14 @@ Result<ControlFrame> parse_control_frame(std::string_view text) {
   } else if (type == "ack" || type == "ping") {
     frame.ack = f.number<std::uint64_t>("ack");
     frame.body = type == "ack" ? ControlBody(ControlAck{}) : ControlBody(ControlPing{});
-  } else if (auto message = parse_numbered(f)) {
-    frame.sequence = f.number<std::uint64_t>("seq");
+  } else if (auto message = parse_numbered(f, type)) {
+    frame.sequence = f.number<std::uint64_t>("seq", {.least = 1});
     frame.ack = f.number<std::uint64_t>("ack");
-    if (frame.sequence == 0) f.fault<int>("seq", "counts from 1");
     frame.body = std::move(*message);
   } else {
-    return fail(ErrorCode::bad_request,
-                "a control message of the unknown type '" + type + "'; upgrade the older side");
+    f.fault("type", "is unknown; upgrade the older side");
   }
-  return f.finish<ControlFrame>(std::move(frame));
+  return document.finish(std::move(frame));
 }
 
 }  // namespace orchid

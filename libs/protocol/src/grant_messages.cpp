@@ -1,8 +1,11 @@
 #include "protocol/grant_messages.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
 
-#include "json_fields.h"
+#include "foundation/json_document.h"
 
 namespace orchid {
 namespace {
@@ -40,37 +43,33 @@ Json to_json(const GrantClear& m) {
 }
 
 /// Sorted, each number once.
-CoreList parse_cores(JsonFields& f) {
+CoreList parse_cores(const JsonObject& f) {
   CoreList cores = f.numbers("cores");
   std::ranges::sort(cores);
-  if (std::ranges::adjacent_find(cores) != cores.end()) f.fault<int>("cores", "names a core twice");
-  if (!cores.empty() && cores.back() > highest_core)
-    f.fault<int>("cores", "names a core beyond 65535");
+  if (std::ranges::adjacent_find(cores) != cores.end()) f.fault("cores", "names a core twice");
+  if (!cores.empty() && cores.back() > highest_core) f.fault("cores", "names a core beyond 65535");
   return cores;
 }
 
-seconds parse_seconds(JsonFields& f, const char* name, std::uint64_t longest) {
-  const auto count = f.number<std::uint64_t>(name);
-  if (count == 0 || count > longest) return seconds(f.fault<int>(name, "is out of range"));
-  return seconds(count);
+seconds parse_seconds(const JsonObject& f, const char* name, std::uint64_t longest) {
+  return seconds(f.number<std::uint64_t>(name, {.least = 1, .most = longest}));
 }
 
 /// 0 is none.
-ByteCount parse_amount(JsonFields& f, const char* name) {
+ByteCount parse_amount(const JsonObject& f, const char* name) {
   const ByteCount amount{f.number<std::uint64_t>(name)};
-  if (amount.value != 0 && amount < 64_MiB) f.fault<int>(name, "must be 64 MiB or more, or 0");
+  if (amount.value != 0 && amount < 64_MiB) f.fault(name, "must be 64 MiB or more, or 0");
   return amount;
 }
 
-GrantOffer parse_offer(JsonFields& f) {
+GrantOffer parse_offer(const JsonObject& f) {
   GrantOffer m;
   m.protocol = f.number<std::uint32_t>("protocol");
   if (m.protocol != grant_protocol_version)
-    f.fault<int>("protocol", "must be 1: install the same release of Orchid everywhere");
+    f.fault("protocol", "must be 1: install the same release of Orchid everywhere");
   m.source = f.parsed("source", parse_grant_source);
-  if (m.source == GrantSource::local) f.fault<int>("source", "must be pilot or share");
-  m.job = f.number<std::uint64_t>("job");
-  if (m.job == 0) f.fault<int>("job", "must be the number of a job");
+  if (m.source == GrantSource::local) f.fault("source", "must be pilot or share");
+  m.job = f.number<std::uint64_t>("job", {.least = 1});
   m.users = f.parsed("users", parse_grant_users);
   m.cores = parse_cores(f);
   m.memory = parse_amount(f, "memory_bytes");
@@ -82,6 +81,19 @@ GrantOffer parse_offer(JsonFields& f) {
   return m;
 }
 
+GrantMessage read_grant_message(const JsonObject& f, std::string_view type) {
+  if (type == "offer") return parse_offer(f);
+  if (type == "leave") return GrantLeave{};
+  if (type == "taken")
+    return GrantTaken{.executor = f.number<std::int64_t>("executor"), .cores = parse_cores(f)};
+  if (type == "refused")
+    return GrantRefused{.code = f.parsed("code", parse_error_code), .message = f.text("message")};
+  if (type == "clear")
+    return GrantClear{.in_order = f.flag("in_order"), .message = f.text("message")};
+  f.fault("type", "is unknown; upgrade the older side");
+  return {};
+}
+
 }  // namespace
 
 std::string encode(const GrantMessage& message) {
@@ -89,25 +101,9 @@ std::string encode(const GrantMessage& message) {
 }
 
 Result<GrantMessage> parse_grant_message(std::string_view text) {
-  auto fields = JsonFields::parse(text);
-  if (!fields) return fail(std::move(fields.error()));
-  JsonFields& f = *fields;
-  const std::string& type = f.type();
-  if (type == "offer") return f.finish<GrantMessage>(parse_offer(f));
-  if (type == "leave") return GrantMessage(GrantLeave{});
-  if (type == "taken") {
-    GrantTaken m{.executor = f.number<std::int64_t>("executor"), .cores = parse_cores(f)};
-    return f.finish<GrantMessage>(std::move(m));
-  }
-  if (type == "refused") {
-    GrantRefused m{.code = f.parsed("code", parse_error_code), .message = f.text("message")};
-    return f.finish<GrantMessage>(std::move(m));
-  }
-  if (type == "clear") {
-    GrantClear m{.in_order = f.flag("in_order"), .message = f.text("message")};
-    return f.finish<GrantMessage>(std::move(m));
-  }
-  return fail(ErrorCode::bad_request, "a grant message of an unknown type; upgrade the older side");
+  JsonDocument document(text, {.subject = "the message"});
+  const std::string type = document.type();
+  return document.finish(read_grant_message(document.root(), type));
 }
 
 }  // namespace orchid

@@ -1,8 +1,11 @@
 #include "protocol/lane_messages.h"
 
 #include <array>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
 
-#include "json_fields.h"
+#include "foundation/json_document.h"
 
 namespace orchid {
 namespace {
@@ -76,29 +79,7 @@ Json to_json(const LaneEnded& m) {
   return json;
 }
 
-Result<LaneMessage> parse_from_client(JsonFields& f) {
-  const std::string& type = f.type();
-  if (type == "claim") {
-    LaneClaim m{.lease = f.parsed("lease", parse_lease_id), .secret = f.text("secret", 64)};
-    m.protocol = f.number<std::uint32_t>("protocol");
-    if (f.has("address")) m.address = f.text("address", 512);
-    return f.finish<LaneMessage>(std::move(m));
-  }
-  if (type == "announce") {
-    LaneAnnounce m{.digest = f.text("digest")};
-    if (f.has("time_left_ms"))
-      m.time_left = std::chrono::milliseconds(f.number<std::uint32_t>("time_left_ms"));
-    return f.finish<LaneMessage>(std::move(m));
-  }
-  if (type == "code") return f.finish<LaneMessage>(LaneCode{f.text("digest")});
-  if (type == "cancel")
-    return f.finish<LaneMessage>(LaneCancel{f.number<std::uint64_t>("request")});
-  if (type == "replace") return f.finish<LaneMessage>(LaneReplace{f.text("reason")});
-  return fail(ErrorCode::bad_request,
-              "a lane message of the unknown type '" + type + "'; upgrade the older side");
-}
-
-LaneSlot parse_slot(JsonFields& f) {
+LaneSlot parse_slot(const JsonObject& f) {
   LaneSlot m;
   m.digest = f.text("digest");
   m.slot = f.number<std::uint32_t>("slot");
@@ -110,7 +91,7 @@ LaneSlot parse_slot(JsonFields& f) {
   return m;
 }
 
-LaneEnded parse_ended(JsonFields& f) {
+LaneEnded parse_ended(const JsonObject& f) {
   LaneEnded m;
   m.request = f.number<std::uint64_t>("request");
   m.outcome = f.parsed("outcome", parse_outcome);
@@ -120,14 +101,13 @@ LaneEnded parse_ended(JsonFields& f) {
   m.started = f.flag("started");
   m.replaced_in = std::chrono::milliseconds(f.number<std::uint32_t>("replaced_in_ms"));
   if (f.has("log")) {
-    JsonFields log = f.object("log");
+    const JsonObject log = f.object("log");
     m.log = {.text = log.text("text"), .dropped = log.number<std::uint64_t>("dropped")};
-    f.include(log);
   }
   return m;
 }
 
-LaneClaimed parse_claimed(JsonFields& f) {
+LaneClaimed parse_claimed(const JsonObject& f) {
   LaneClaimed m;
   m.worker = f.number<std::uint64_t>("worker");
   m.pid = f.number<std::int64_t>("pid");
@@ -141,6 +121,38 @@ LaneClaimed parse_claimed(JsonFields& f) {
     if (f.has("trusted_fabric")) m.trusted_fabric = f.flag("trusted_fabric");
   }
   return m;
+}
+
+LaneClaim parse_claim(const JsonObject& f) {
+  LaneClaim m{.lease = f.parsed("lease", parse_lease_id), .secret = f.text("secret", 64)};
+  m.protocol = f.number<std::uint32_t>("protocol");
+  if (f.has("address")) m.address = f.text("address", 512);
+  return m;
+}
+
+LaneMessage read_lane_message(const JsonObject& f, std::string_view type) {
+  if (type == "claimed") return parse_claimed(f);
+  if (type == "slot") return parse_slot(f);
+  if (type == "ended") return parse_ended(f);
+  if (type == "need_code") return LaneNeedCode{f.text("digest")};
+  if (type == "refused")
+    return LaneRefused{.code = f.parsed("code", parse_error_code), .message = f.text("message")};
+  if (type == "rejected")
+    return LaneRejected{.digest = f.text("digest"),
+                        .code = f.parsed("code", parse_error_code),
+                        .message = f.text("message")};
+  if (type == "claim") return parse_claim(f);
+  if (type == "announce") {
+    LaneAnnounce m{.digest = f.text("digest")};
+    if (f.has("time_left_ms"))
+      m.time_left = std::chrono::milliseconds(f.number<std::uint32_t>("time_left_ms"));
+    return m;
+  }
+  if (type == "code") return LaneCode{f.text("digest")};
+  if (type == "cancel") return LaneCancel{f.number<std::uint64_t>("request")};
+  if (type == "replace") return LaneReplace{f.text("reason")};
+  f.fault("type", "is unknown; upgrade the older side");
+  return {};
 }
 
 }  // namespace
@@ -160,25 +172,9 @@ std::string encode(const LaneMessage& message) {
 }
 
 Result<LaneMessage> parse_lane_message(std::string_view text) {
-  auto fields = JsonFields::parse(text);
-  if (!fields) return fail(std::move(fields.error()));
-  JsonFields& f = *fields;
-  const std::string& type = f.type();
-  if (type == "claimed") return f.finish<LaneMessage>(parse_claimed(f));
-  if (type == "slot") return f.finish<LaneMessage>(parse_slot(f));
-  if (type == "ended") return f.finish<LaneMessage>(parse_ended(f));
-  if (type == "need_code") return f.finish<LaneMessage>(LaneNeedCode{f.text("digest")});
-  if (type == "refused") {
-    LaneRefused m{.code = f.parsed("code", parse_error_code), .message = f.text("message")};
-    return f.finish<LaneMessage>(std::move(m));
-  }
-  if (type == "rejected") {
-    LaneRejected m{.digest = f.text("digest"),
-                   .code = f.parsed("code", parse_error_code),
-                   .message = f.text("message")};
-    return f.finish<LaneMessage>(std::move(m));
-  }
-  return parse_from_client(f);
+  JsonDocument document(text, {.subject = "the message"});
+  const std::string type = document.type();
+  return document.finish(read_lane_message(document.root(), type));
 }
 
 }  // namespace orchid

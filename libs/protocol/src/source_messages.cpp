@@ -2,8 +2,9 @@
 #include "protocol/source_messages.h"
 
 #include <array>
+#include <nlohmann/json.hpp>
 
-#include "json_fields.h"
+#include "foundation/json_document.h"
 #include "name_list.h"
 
 namespace orchid {

@@ -1,9 +1,11 @@
 // What sources and the gateway read of each other. Writing is in source_messages.cpp.
 #include <algorithm>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
-#include "json_fields.h"
+#include "foundation/json_document.h"
 #include "protocol/source_messages.h"
 
 namespace orchid {
@@ -14,56 +16,54 @@ constexpr std::size_t longest_message = 4096;
 constexpr std::size_t most_names = 1024;
 constexpr std::size_t most_windows = 64;
 
-CoreList core_list(JsonFields& f, const char* key) {
+CoreList core_list(const JsonObject& f, const char* key) {
   auto list = parse_core_list(f.text(key, longest_source_line));
-  if (!list) return f.fault<CoreList>(key, "must be a list of numbers like 0-3,8");
-  return std::move(*list);
+  if (list) return std::move(*list);
+  f.fault(key, "must be a list of numbers like 0-3,8");
+  return {};
 }
-CoreList core_list_if_any(JsonFields& f, const char* key) {
-  return f.has(key) ? core_list(f, key) : CoreList{};
+CoreList core_list_if_any(const JsonObject& f, const char* key) {
+  return core_list(f.optional(), key);
 }
-std::string text_if_any(JsonFields& f, const char* key, std::size_t longest = longest_name) {
-  return f.has(key) ? f.text(key, longest) : std::string{};
+std::string text_if_any(const JsonObject& f, const char* key, std::size_t longest = longest_name) {
+  return f.optional().text(key, longest);
 }
-std::vector<std::string> names_if_any(JsonFields& f, const char* key) {
-  auto names = f.has(key) ? f.texts(key) : std::vector<std::string>{};
-  const bool good = names.size() <= most_names && std::ranges::all_of(names, [](const auto& name) {
-                      return !name.empty() && name.size() <= longest_name;
-                    });
-  return good ? names : f.fault<std::vector<std::string>>(key, "has a name out of range");
+std::vector<std::string> names_if_any(const JsonObject& f, const char* key) {
+  auto names = f.optional().texts(key, {.most = most_names});
+  const bool good = std::ranges::all_of(
+      names, [](const std::string& name) { return !name.empty() && name.size() <= longest_name; });
+  if (!good) f.fault(key, "has a name out of range");
+  return names;
 }
 template <std::integral T>
-T number_if_any(JsonFields& f, const char* key) {
-  return f.has(key) ? f.number<T>(key) : T{};
+T number_if_any(const JsonObject& f, const char* key) {
+  return f.optional().number<T>(key);
 }
-std::string name_of(JsonFields& f, const char* key) {
+std::string name_of(const JsonObject& f, const char* key) {
   std::string name = f.text(key, longest_name);
-  if (name.empty()) return f.fault<std::string>(key, "must not be empty");
+  if (name.empty()) f.fault(key, "must not be empty");
   return name;
 }
-ClusterTime time_if_any(JsonFields& f, const char* key) {
-  const auto time = number_if_any<ClusterTime>(f, key);
-  return time < 0 ? f.fault<ClusterTime>(key, "is out of range") : time;
+ClusterTime time_if_any(const JsonObject& f, const char* key) {
+  return f.optional().number<ClusterTime>(key, {.least = 0});
 }
 
-void parse_gpus(JsonFields& f, SourceNode& n) {
+void parse_gpus(const JsonObject& f, SourceNode& n) {
   if (!f.has("gpus")) return;
-  for (JsonFields& gpu : f.objects("gpus")) {
+  for (const JsonObject& gpu : f.objects("gpus"))
     n.gpus.push_back({gpu.number<std::uint32_t>("index"), text_if_any(gpu, "type")});
-    f.include(gpu);
-  }
   CoreList indices;
   for (const SourceGpu& gpu : n.gpus) indices.push_back(gpu.index);
   std::ranges::sort(indices);
   if (indices.size() > most_names || std::ranges::adjacent_find(indices) != indices.end() ||
       (!indices.empty() && indices.back() > highest_core))
-    f.fault<int>("gpus", "must have different indices");
+    f.fault("gpus", "must have different indices");
   n.gpus_free = f.number<std::uint32_t>("gpus_free");
   if (f.has("free_gpus")) n.free_gpus = core_list(f, "free_gpus");
-  if (n.gpus_free > n.gpus.size()) f.fault<int>("gpus_free", "is more than there are");
+  if (n.gpus_free > n.gpus.size()) f.fault("gpus_free", "is more than there are");
   if (n.free_gpus &&
       (n.free_gpus->size() != n.gpus_free || !without(*n.free_gpus, indices).empty()))
-    f.fault<int>("free_gpus", "must be gpus_free of the node's GPUs");
+    f.fault("free_gpus", "must be gpus_free of the node's GPUs");
 }
 
 struct FieldFault {
@@ -96,7 +96,7 @@ std::optional<FieldFault> find_miscount(const SourceNode& n) {
   return std::nullopt;
 }
 
-SourceNode parse_node(JsonFields& f) {
+SourceNode parse_node(const JsonObject& f) {
   SourceNode n;
   n.name = name_of(f, "name");
   n.address = f.text("address", longest_name);
@@ -119,11 +119,11 @@ SourceNode parse_node(JsonFields& f) {
   if (f.has("hidden_cores")) n.hidden_cores = f.number<std::uint32_t>("hidden_cores");
   n.memory_free = ByteCount{f.number<std::uint64_t>("memory_free_bytes")};
   parse_gpus(f, n);
-  if (const auto fault = find_miscount(n)) f.fault<int>(fault->key, fault->what);
+  if (const auto fault = find_miscount(n)) f.fault(fault->key, fault->what);
   return n;
 }
 
-SourceJob parse_job(JsonFields& f) {
+SourceJob parse_job(const JsonObject& f) {
   SourceJob j;
   j.id = f.number<std::uint64_t>("id");
   j.array = number_if_any<std::uint64_t>(f, "array");
@@ -131,28 +131,26 @@ SourceJob parse_job(JsonFields& f) {
   j.uid = f.number<std::uint32_t>("uid");
   j.partition = text_if_any(f, "partition", longest_message);
   j.state = f.parsed("state", parse_source_job_state);
-  j.exclusive = f.has("exclusive") && f.flag("exclusive");
+  j.exclusive = f.optional().flag("exclusive");
   j.start_time = time_if_any(f, "start_time");
   j.end_time = time_if_any(f, "end_time");
-  j.planned_nodes = f.has("planned_nodes") ? f.texts("planned_nodes") : std::vector<std::string>{};
+  j.planned_nodes = f.optional().texts("planned_nodes");
   j.nodes_wanted = number_if_any<std::uint32_t>(f, "nodes_wanted");
   j.cores_wanted = number_if_any<std::uint32_t>(f, "cores_wanted");
   if (!f.has("shares")) return j;
-  for (JsonFields& share : f.objects("shares")) {
+  for (const JsonObject& share : f.objects("shares"))
     j.shares.push_back({name_of(share, "node"), core_list(share, "cores"),
                         ByteCount{share.number<std::uint64_t>("memory_bytes")},
                         core_list_if_any(share, "gpus")});
-    f.include(share);
-  }
   if (j.state == SourceJobState::pending && !j.shares.empty())
-    f.fault<int>("shares", "must not be there while a job is pending");
+    f.fault("shares", "must not be there while a job is pending");
   return j;
 }
 
-SourceForecast parse_forecast(JsonFields& f) {
+SourceForecast parse_forecast(const JsonObject& f) {
   SourceForecast forecast{.node = name_of(f, "node"), .windows = {}};
   ClusterTime last = 0;
-  for (JsonFields& window : f.objects("windows")) {
+  for (const JsonObject& window : f.objects("windows")) {
     const SourceWindow w{.from = time_if_any(window, "from"),
                          .until = time_if_any(window, "until"),
                          .cores = window.number<std::uint32_t>("cores"),
@@ -160,90 +158,82 @@ SourceForecast parse_forecast(JsonFields& f) {
                          .gpus = number_if_any<std::uint32_t>(window, "gpus")};
     const bool follows = forecast.windows.empty() ? w.from == 0 : w.from == last && last != 0;
     if (!follows || (w.until != 0 && w.until <= w.from))
-      f.fault<int>("windows", "must follow each other, the first from now");
+      f.fault("windows", "must follow each other, the first from now");
     last = w.until;
     forecast.windows.push_back(w);
-    f.include(window);
   }
   if (forecast.windows.empty() || forecast.windows.size() > most_windows)
-    f.fault<int>("windows", "must have at least 1 and at most 64 elements");
+    f.fault("windows", "must have at least 1 and at most 64 elements");
   return forecast;
 }
 
-template <typename Row, typename Parse>
-void parse_rows(JsonFields& f, const char* key, std::vector<Row>& rows, Parse parse) {
+template <typename Row>
+void parse_rows(const JsonObject& f, const char* key, std::vector<Row>& rows,
+                Row (*parse)(const JsonObject& row)) {
   if (!f.has(key)) return;
-  for (JsonFields& row : f.objects(key)) {
-    rows.push_back(parse(row));
-    f.include(row);
-  }
+  for (const JsonObject& row : f.objects(key)) rows.push_back(parse(row));
 }
 
-Result<SourceMessage> parse_update(JsonFields& f) {
+SourceUpdate parse_update(const JsonObject& f) {
   SourceUpdate m;
   m.sequence = f.number<std::uint64_t>("sequence");
-  m.full = f.has("full") && f.flag("full");
-  m.more = f.has("more") && f.flag("more");
+  m.full = f.optional().flag("full");
+  m.more = f.optional().flag("more");
   m.time = f.number<ClusterTime>("time");
   parse_rows(f, "nodes", m.nodes, parse_node);
-  if (f.has("nodes_gone")) m.nodes_gone = f.texts("nodes_gone");
+  m.nodes_gone = f.optional().texts("nodes_gone");
   parse_rows(f, "jobs", m.jobs, parse_job);
-  if (f.has("jobs_gone"))
-    for (const auto& id : f.raw("jobs_gone")) {
-      if (!id.is_number_unsigned()) f.fault<int>("jobs_gone", "must be a list of whole numbers");
-      m.jobs_gone.push_back(id.is_number_unsigned() ? id.get<std::uint64_t>() : 0);
-    }
+  m.jobs_gone = f.optional().numbers<std::uint64_t>("jobs_gone");
   parse_rows(f, "forecasts", m.forecasts, parse_forecast);
-  return f.finish<SourceMessage>(std::move(m));
+  return m;
 }
 
-Result<SourceMessage> parse_hello(JsonFields& f) {
+SourceHello parse_source_hello(const JsonObject& f) {
   SourceHello m;
   const std::vector<std::uint32_t> versions = f.numbers("protocol");
-  if (versions.size() != 2 || versions[0] > versions[1])
-    return fail(ErrorCode::bad_request,
-                "message 'hello': field 'protocol' must be [oldest, newest]");
-  m.oldest_protocol = versions[0];
-  m.newest_protocol = versions[1];
+  if (versions.size() == 2 && versions[0] <= versions[1]) {
+    m.oldest_protocol = versions[0];
+    m.newest_protocol = versions[1];
+  } else {
+    f.fault("protocol", "must be [oldest, newest]");
+  }
   m.source = name_of(f, "source");
   m.version = f.text("version", longest_name);
   m.cluster = name_of(f, "cluster");
   m.backend = text_if_any(f, "backend");
   m.requests_per_minute = number_if_any<std::uint32_t>(f, "requests_per_minute");
-  return f.finish<SourceMessage>(std::move(m));
+  return m;
 }
 
-Result<SourceMessage> parse_report(JsonFields& f) {
+SourceReport parse_report(const JsonObject& f) {
   SourceReport m;
   const std::string state = f.text("state", longest_name);
-  if (state != "current" && state != "stale") f.fault<int>("state", "has an unknown value");
+  if (state != "current" && state != "stale") f.fault("state", "has an unknown value");
   m.is_current = state == "current";
   m.age_ms = f.number<std::uint64_t>("age_ms");
   if (!m.is_current) {
     m.code = f.parsed("code", parse_error_code);
     m.message = f.text("message", longest_message);
   }
-  if (!f.has("counters")) return f.finish<SourceMessage>(std::move(m));
-  const auto& counters = f.raw("counters");
-  for (const auto& [name, value] : counters.items()) {
-    if (!value.is_number_unsigned() || name.size() > longest_name ||
-        m.counters.size() == most_names)
-      f.fault<int>("counters", "must be whole numbers by name");
-    else
-      m.counters.emplace(name, value.get<std::uint64_t>());
-  }
-  return f.finish<SourceMessage>(std::move(m));
+  m.counters = f.optional().numbers_by_name("counters", {.most = most_names});
+  return m;
 }
 
-Result<SourceMessage> parse_error(JsonFields& f) {
-  SourceError m;
-  m.code = f.parsed("code", parse_error_code);
-  m.message = f.text("message", longest_message);
-  return f.finish<SourceMessage>(std::move(m));
+SourceMessage read_source_message(const JsonObject& f, std::string_view type) {
+  if (type == "hello") return parse_source_hello(f);
+  if (type == "update") return parse_update(f);
+  if (type == "report") return parse_report(f);
+  if (type == "error")
+    return SourceError{.code = f.parsed("code", parse_error_code),
+                       .message = f.text("message", longest_message)};
+  f.fault("type", "is none of this protocol");
+  return {};
 }
 
-std::unexpected<Failure> unknown_type(const std::string& type) {
-  return fail(ErrorCode::bad_request, "no message of this protocol is of type '" + type + "'");
+SourceCommand read_source_command(const JsonObject& f, std::string_view type) {
+  if (type == "resync") return SourceResync{};
+  if (type != "start") f.fault("type", "is none of this protocol");
+  return SourceStart{.protocol = f.number<std::uint32_t>("protocol")};
 }
 
 }  // namespace
@@ -251,24 +241,17 @@ std::unexpected<Failure> unknown_type(const std::string& type) {
 Result<SourceMessage> parse_source_message(std::string_view line) {
   if (line.size() > longest_source_line)
     return fail(ErrorCode::too_large, "a line of a source has at most 4 MiB");
-  auto fields = JsonFields::parse(line);
-  if (!fields) return fail(std::move(fields.error()));
-  if (fields->type() == "hello") return parse_hello(*fields);
-  if (fields->type() == "update") return parse_update(*fields);
-  if (fields->type() == "report") return parse_report(*fields);
-  if (fields->type() == "error") return parse_error(*fields);
-  return unknown_type(fields->type());
+  JsonDocument document(line, {.subject = "the message"});
+  const std::string type = document.type();
+  return document.finish(read_source_message(document.root(), type));
 }
 
 Result<SourceCommand> parse_source_command(std::string_view line) {
   if (line.size() > longest_source_line)
     return fail(ErrorCode::too_large, "a line to a source has at most 4 MiB");
-  auto fields = JsonFields::parse(line);
-  if (!fields) return fail(std::move(fields.error()));
-  if (fields->type() == "resync") return SourceCommand(SourceResync{});
-  if (fields->type() != "start") return unknown_type(fields->type());
-  const SourceStart start{.protocol = fields->number<std::uint32_t>("protocol")};
-  return fields->finish<SourceCommand>(start);
+  JsonDocument document(line, {.subject = "the message"});
+  const std::string type = document.type();
+  return document.finish(read_source_command(document.root(), type));
 }
 
 }  // namespace orchid

@@ -39,7 +39,7 @@ TEST_CASE("a message that does not fit is refused with its fault") {
   CHECK(message(R"({"type":"compile","id":1,"tier":"o9"})").find("tier") != std::string::npos);
   CHECK(message(R"({"type":"compile","id":-1,"tier":"o3"})").find("id") != std::string::npos);
   CHECK(message(R"({"type":"dance","id":1})").find("dance") != std::string::npos);
-  CHECK(message("[]").find("not a JSON object") != std::string::npos);
+  CHECK(message("[]").find("must be a JSON object") != std::string::npos);
 }
 
 TEST_CASE("bytes of a module that are not UTF-8 do not hinder a message") {

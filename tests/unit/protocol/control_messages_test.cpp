@@ -108,8 +108,8 @@ TEST_CASE("names in a hello have lengths: the greatest comes back whole, one mor
     CHECK(parsed.error().code == ErrorCode::bad_request);
     return parsed.error().message;
   };
-  CHECK(fault(hello(257, 0, 0)).find("'hostname' is too long") != std::string::npos);
-  CHECK(fault(hello(0, 257, 0)).find("'node' is too long") != std::string::npos);
+  CHECK(fault(hello(257, 0, 0)).find("'host.hostname' is too long") != std::string::npos);
+  CHECK(fault(hello(0, 257, 0)).find("'grant.node' is too long") != std::string::npos);
   CHECK(fault(hello(0, 0, 513)).find("'lane_address' is too long") != std::string::npos);
 }
 
@@ -175,9 +175,9 @@ TEST_CASE("a bad control frame names its type and the field") {
   const auto message_of = [](std::string_view text) {
     return parse_control_frame(text).error().message;
   };
-  CHECK(message_of(R"({"type":"ping"})") == "message 'ping': field 'ack' must be a whole number");
+  CHECK(message_of(R"({"type":"ping"})") == "message 'ping': 'ack' must be a whole number from 0");
   CHECK(message_of(R"({"type":"close_lease","seq":0,"ack":0,"lease":"l-1-1"})")
-            .find("'seq' counts from 1") != std::string::npos);
+            .find("'seq' must be a whole number from 1") != std::string::npos);
   CHECK(message_of(R"({"type":"hello","protocol":[1]})").find("'protocol'") != std::string::npos);
   CHECK(message_of(R"({"type":"grant","seq":1,"ack":0,"cores":[4,4],"draining":false})")
             .find("'cores' names a core twice") != std::string::npos);

@@ -80,14 +80,14 @@ TEST_CASE("a bad lane message names its type and the field") {
   const auto message_of = [](std::string_view text) {
     return parse_lane_message(text).error().message;
   };
-  CHECK(message_of("{").find("not a JSON object") != std::string::npos);
-  CHECK(message_of("[]").find("not a JSON object") != std::string::npos);
+  CHECK(message_of("{").find("is not JSON") != std::string::npos);
+  CHECK(message_of("[]").find("must be a JSON object") != std::string::npos);
   CHECK(message_of("{}").find("'type'") != std::string::npos);
   CHECK(message_of(R"({"type":"dance"})").find("'dance'") != std::string::npos);
   CHECK(message_of(R"({"type":"cancel"})") ==
-        "message 'cancel': field 'request' must be a whole number");
+        "message 'cancel': 'request' must be a whole number from 0");
   CHECK(message_of(R"({"type":"cancel","request":-1})") ==
-        "message 'cancel': field 'request' is out of range");
+        "message 'cancel': 'request' must be a whole number from 0");
   CHECK(message_of(R"({"type":"cancel","request":1.5})").find("whole number") != std::string::npos);
   CHECK(
       message_of(R"({"type":"claim","protocol":1,"lease":"l-1-01","secret":""})").find("'lease'") !=
