@@ -1,6 +1,9 @@
 #include "worker/messages.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
+
+#include "foundation/json_document.h"
 
 namespace orchid::executor {
 namespace {
@@ -76,72 +79,80 @@ struct Encoder {
   }
 };
 
-Birth parse_birth(const Json& json) {
-  Birth birth{.worker = json.at("worker"),
-              .data_limit = json.at("data_limit"),
-              .request_bytes = json.at("request_bytes"),
-              .response_bytes = json.at("response_bytes"),
-              .core = json.at("core"),
-              .readable_paths = json.at("readable_paths"),
+Birth parse_birth(const JsonObject& f) {
+  Birth birth{.worker = f.number<std::uint64_t>("worker"),
+              .data_limit = f.number<std::uint64_t>("data_limit"),
+              .request_bytes = f.number<std::uint64_t>("request_bytes"),
+              .response_bytes = f.number<std::uint64_t>("response_bytes"),
+              .core = f.number<std::int32_t>("core"),
+              .readable_paths = f.texts("readable_paths"),
               .remote = {}};
-  if (const auto remote = json.find("remote"); remote != json.end())
-    birth.remote = RemoteLane{.address = remote->at("address"),
-                              .key = remote->at("key"),
-                              .trusted_fabric = remote->at("trusted_fabric")};
+  if (!f.has("remote")) return birth;
+  const JsonObject remote = f.object("remote");
+  birth.remote = RemoteLane{.address = remote.text("address"),
+                            .key = remote.text("key"),
+                            .trusted_fabric = remote.flag("trusted_fabric")};
   return birth;
 }
 
-Result<WorkerMessage> from_json(const Json& json) {
-  const std::string type = json.at("type");
-  if (type == "birth") return parse_birth(json);
-  if (type == "born") return Born{.worker = json.at("worker"), .pid = json.at("pid")};
+/// Of the program and its calls.
+std::optional<WorkerMessage> read_of_process(const JsonObject& f, std::string_view type) {
+  if (type == "birth") return parse_birth(f);
+  if (type == "born")
+    return Born{.worker = f.number<std::uint64_t>("worker"), .pid = f.number<std::int64_t>("pid")};
   if (type == "birth_failed")
-    return BirthFailed{.worker = json.at("worker"), .message = json.at("message")};
+    return BirthFailed{.worker = f.number<std::uint64_t>("worker"), .message = f.text("message")};
   if (type == "zygote_ready") return ZygoteReady{};
   if (type == "fabric_found")
-    return FabricFound{.verbs = json.at("verbs"),
-                       .description = json.at("description"),
-                       .usable = json.at("usable")};
+    return FabricFound{
+        .verbs = f.flag("verbs"), .description = f.text("description"), .usable = f.flag("usable")};
   if (type == "proceed") return Proceed{};
+  if (type == "retire") return Retire{.reason = f.text("reason")};
   if (type == "worker_ready") return WorkerReady{};
-  if (type == "worker_listening") return WorkerListening{.port = json.at("port")};
-  if (type == "worker_unfit") return WorkerUnfit{.message = json.at("message")};
+  if (type == "worker_listening") return WorkerListening{.port = f.number<std::uint16_t>("port")};
+  if (type == "worker_unfit") return WorkerUnfit{.message = f.text("message")};
   if (type == "assign")
-    return Assign{.spin_us = json.at("spin_us"),
-                  .output_limit = json.at("output_limit"),
-                  .cores = json.at("cores")};
+    return Assign{.spin_us = f.number<std::uint64_t>("spin_us"),
+                  .output_limit = f.number<std::uint64_t>("output_limit"),
+                  .cores = f.number<std::uint32_t>("cores")};
+  return std::nullopt;
+}
+
+/// Of the code in one of its slots.
+std::optional<WorkerMessage> read_of_slot(const JsonObject& f, std::string_view type) {
+  const auto slot = [&] { return f.number<std::uint32_t>("slot"); };
+  const auto generation = [&] { return f.number<std::uint32_t>("generation"); };
   if (type == "load")
-    return Load{.slot = json.at("slot"),
-                .generation = json.at("generation"),
-                .quick = json.at("quick"),
-                .first = json.at("first")};
-  if (type == "improve")
-    return Improve{.slot = json.at("slot"), .generation = json.at("generation")};
-  if (type == "improved") return Improved{.slot = json.at("slot"), .message = json.at("message")};
-  if (type == "unload") return Unload{.slot = json.at("slot")};
-  if (type == "retire") return Retire{.reason = json.at("reason")};
+    return Load{.slot = slot(),
+                .generation = generation(),
+                .quick = f.flag("quick"),
+                .first = f.flag("first")};
+  if (type == "improve") return Improve{.slot = slot(), .generation = generation()};
+  if (type == "improved") return Improved{.slot = slot(), .message = f.text("message")};
+  if (type == "unload") return Unload{.slot = slot()};
   if (type == "loaded")
-    return Loaded{.slot = json.at("slot"),
-                  .generation = json.at("generation"),
-                  .entries = json.at("entries"),
-                  .link_us = json.at("link_us")};
-  if (type == "load_failed")
-    return LoadFailed{.slot = json.at("slot"), .message = json.at("message")};
-  return fail(ErrorCode::bad_request, "unknown message '" + type + "'");
+    return Loaded{.slot = slot(),
+                  .generation = generation(),
+                  .entries = f.texts("entries"),
+                  .link_us = f.number<std::uint64_t>("link_us")};
+  if (type == "load_failed") return LoadFailed{.slot = slot(), .message = f.text("message")};
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::string encode(const WorkerMessage& message) {
-  return std::visit(Encoder{}, message).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return dump_json(std::visit(Encoder{}, message));
 }
 
 Result<WorkerMessage> parse_worker_message(std::string_view text) {
-  try {
-    return from_json(Json::parse(text));
-  } catch (const Json::exception& error) {
-    return fail(ErrorCode::bad_request, std::string("not a message: ") + error.what());
-  }
+  JsonDocument document(text, {.subject = "the message"});
+  const std::string type = document.type();
+  const JsonObject f = document.root();
+  auto message = read_of_process(f, type);
+  if (!message) message = read_of_slot(f, type);
+  if (!message) f.fault("type", "is unknown");
+  return document.finish(std::move(message).value_or(Proceed{}));
 }
 
 }  // namespace orchid::executor

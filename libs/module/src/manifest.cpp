@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
+
+#include "foundation/json_document.h"
 
 namespace orchid::module {
 
@@ -22,36 +25,34 @@ std::string to_json(const Manifest& manifest) {
   for (const Target& t : manifest.targets)
     targets.push_back(
         {{"triple", t.triple}, {"arch", t.arch}, {"kind", t.kind}, {"size", t.size.value}});
-  return Json{{"abi", manifest.abi},         {"digest", manifest.digest},
-              {"size", manifest.size.value}, {"entries", entries},
-              {"targets", targets},          {"undefined", manifest.undefined},
-              {"effects", manifest.effects}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);  // symbols are any bytes
+  return dump_json({{"abi", manifest.abi},
+                    {"digest", manifest.digest},
+                    {"size", manifest.size.value},
+                    {"entries", entries},
+                    {"targets", targets},
+                    {"undefined", manifest.undefined},  // symbols are any bytes
+                    {"effects", manifest.effects}});
 }
 
 Result<Manifest> parse_manifest(std::string_view text) {
-  try {
-    const Json json = Json::parse(text);
-    Manifest manifest;
-    manifest.abi = json.at("abi");
-    manifest.digest = json.at("digest");
-    manifest.size = ByteCount{json.at("size").get<std::uint64_t>()};
-    for (const Json& e : json.at("entries")) {
-      Entry entry{.name = e.at("name"), .signature = std::nullopt};
-      if (!e.at("signature").is_null()) entry.signature = e.at("signature").get<std::string>();
-      manifest.entries.push_back(std::move(entry));
-    }
-    for (const Json& t : json.at("targets"))
-      manifest.targets.push_back({t.at("triple"), t.at("arch"), t.at("kind"),
-                                  ByteCount{t.at("size").get<std::uint64_t>()}});
-    manifest.undefined = json.at("undefined").get<std::vector<std::string>>();
-    manifest.effects = json.at("effects").get<std::vector<std::string>>();
-    if (!std::ranges::is_sorted(manifest.entries, {}, &Entry::name))
-      return fail(ErrorCode::bad_request, "the manifest's entries are not sorted");
-    return manifest;
-  } catch (const Json::exception& error) {
-    return fail(ErrorCode::bad_request, std::string("not a manifest: ") + error.what());
+  const JsonDocument document(text, {.subject = "the manifest"});
+  const JsonObject o = document.root();
+  Manifest manifest;
+  manifest.abi = o.number<decltype(manifest.abi)>("abi");
+  manifest.digest = o.text("digest");
+  manifest.size = ByteCount{o.number<std::uint64_t>("size")};
+  for (const JsonObject& e : o.objects("entries")) {
+    Entry& entry = manifest.entries.emplace_back(Entry{.name = e.text("name"), .signature = {}});
+    if (e.has("signature")) entry.signature = e.text("signature");
   }
+  for (const JsonObject& t : o.objects("targets"))
+    manifest.targets.push_back({t.text("triple"), t.text("arch"), t.text("kind"),
+                                ByteCount{t.number<std::uint64_t>("size")}});
+  manifest.undefined = o.texts("undefined");
+  manifest.effects = o.texts("effects");
+  if (!std::ranges::is_sorted(manifest.entries, {}, &Entry::name))
+    o.fault("entries", "are not sorted by name");
+  return document.finish(std::move(manifest));
 }
 
 }  // namespace orchid::module
