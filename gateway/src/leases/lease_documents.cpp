@@ -1,10 +1,12 @@
 #include "leases/lease_documents.h"
 
 #include <algorithm>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
+#include "foundation/files.h"
+#include "foundation/json_document.h"
 #include "http/json_text.h"
 #include "http/query.h"
 #include "http/request_options.h"
@@ -26,149 +28,42 @@ constexpr milliseconds longest_wait{600'000};
 constexpr std::uint64_t longest_lifetime = milliseconds(ClientLeases::longest).count();
 constexpr std::size_t most_names = 64;
 
-/// Reads the fields of a client's document one after the other; the first fault is kept, and a
-/// field that nobody asked for is one.
-class Document {
- public:
-  Document(std::span<const std::byte> body, std::string place) : place_(std::move(place)) {
-    const std::string_view text(reinterpret_cast<const char*>(body.data()), body.size());
-    json_ = text.empty() ? Json::object() : Json::parse(text, nullptr, false);
-    if (!json_.is_object()) note("the body must be a JSON object");
-  }
+constexpr std::size_t longest_name = 256;
+constexpr JsonRules rules{.subject = "the body",
+                          .unknown_key = "is not known here: see /openapi.yaml"};
 
-  template <typename Number>
-  Number number(const char* key, Number otherwise, Number least, Number most) {
-    const Json value = take(key);
-    if (value.is_null()) return otherwise;
-    if (value.is_number_unsigned()) {
-      const auto number = value.get<std::uint64_t>();
-      if (number >= least && number <= most) return static_cast<Number>(number);
-    }
-    note("'" + place_ + key + "' must be a whole number from " + std::to_string(least) + " to " +
-         std::to_string(most));
-    return otherwise;
-  }
-  std::string text(const char* key) {
-    const Json value = take(key);
-    if (value.is_null()) return {};
-    if (value.is_string() && value.get_ref<const std::string&>().size() <= 256)
-      return value.get<std::string>();
-    note("'" + place_ + key + "' must be a text");
-    return {};
-  }
-  bool flag(const char* key, bool otherwise) {
-    const Json value = take(key);
-    if (value.is_null()) return otherwise;
-    if (value.is_boolean()) return value.get<bool>();
-    note("'" + place_ + key + "' must be true or false");
-    return otherwise;
-  }
-  std::vector<std::string> texts(const char* key, std::size_t most) {
-    const Json value = take(key);
-    std::vector<std::string> texts;
-    const auto is_text = [](const Json& item) { return item.is_string(); };
-    const bool good = value.is_null() || (value.is_array() && value.size() <= most &&
-                                          std::ranges::all_of(value, is_text));
-    if (good)
-      for (const Json& text : value) texts.push_back(text.get<std::string>());
-    if (!good)
-      note("'" + place_ + key + "' must be a list of at most " + std::to_string(most) + " texts");
-    return texts;
-  }
-  /// An object within; an empty one if it is not there.
-  Document object(const char* key) {
-    Document nested({}, place_ + key + ".");
-    Json value = take(key);
-    if (value.is_object())
-      nested.json_ = std::move(value);
-    else if (!value.is_null())
-      note("'" + place_ + key + "' must be an object");
-    return nested;
-  }
-  /// A list of objects; an empty one if it is not there.
-  std::vector<Document> objects(const char* key, std::size_t most) {
-    Json value = take(key);
-    std::vector<Document> list;
-    const auto is_object = [](const Json& item) { return item.is_object(); };
-    const bool good =
-        value.is_null() || (value.is_array() && !value.empty() && value.size() <= most &&
-                            std::ranges::all_of(value, is_object));
-    if (!good)
-      note("'" + place_ + key + "' must be a list of 1 to " + std::to_string(most) + " objects");
-    if (!good || value.is_null()) return list;
-    for (Json& item : value) {
-      list.push_back(Document({}, place_ + key + "[" + std::to_string(list.size()) + "]."));
-      list.back().json_ = std::move(item);
-    }
-    return list;
-  }
-  [[nodiscard]] bool has(const char* key) const { return json_.is_object() && json_.contains(key); }
-  double positive(const char* key, double most) {
-    const Json value = take(key);
-    if (value.is_null()) return 0;
-    if (value.is_number() && value.get<double>() > 0 && value.get<double>() <= most)
-      return value.get<double>();
-    note("'" + place_ + key + "' must be a number above 0");
-    return 0;
-  }
-  void note(std::string fault) {
-    if (fault_.empty()) fault_ = std::move(fault);
-  }
-  void include(Document& nested) {
-    if (auto finished = nested.finish(); !finished) note(finished.error().message);
-  }
-  Result<void> finish() {
-    if (fault_.empty() && !json_.empty())
-      note("'" + place_ + json_.begin().key() + "' is not known here: see /openapi.yaml");
-    if (fault_.empty()) return {};
-    return fail(ErrorCode::bad_request, fault_);
-  }
-
- private:
-  Json take(const char* key) {
-    if (!json_.is_object()) return nullptr;
-    const auto found = json_.find(key);
-    if (found == json_.end()) return nullptr;
-    Json value = std::move(*found);
-    json_.erase(found);
-    return value;
-  }
-
-  Json json_;
-  std::string place_;
-  std::string fault_;
-};
-
-milliseconds read_duration(Document& document) {
-  return milliseconds(document.number<std::uint64_t>(
-      "duration_ms", 60'000, static_cast<std::uint64_t>(ClientLeases::shortest.count()),
-      static_cast<std::uint64_t>(ClientLeases::longest.count())));
+/// No body asks for nothing in particular.
+JsonDocument document_of(std::span<const std::byte> body) {
+  return JsonDocument(body.empty() ? "{}" : as_text(body), rules);
 }
 
-placement::WorkerShape read_shape(Document& document, const char* cores) {
+milliseconds read_duration(const JsonObject& o) {
+  return milliseconds(
+      o.number<std::int64_t>("duration_ms", {.least = ClientLeases::shortest.count(),
+                                             .most = ClientLeases::longest.count(),
+                                             .otherwise = 60'000}));
+}
+
+placement::WorkerShape read_shape(const JsonObject& o, const char* cores) {
   placement::WorkerShape shape;
-  shape.cores = document.number<std::uint32_t>(cores, 1, 1, most_cores);
+  shape.cores = o.number<std::uint32_t>(cores, {.least = 1, .most = most_cores, .otherwise = 1});
   shape.memory =
-      ByteCount{document.number<std::uint64_t>("memory_bytes", 0, 0, std::uint64_t{1} << 50)};
-  shape.gpus = document.number<std::uint32_t>("gpus", 0, 0, most_gpus);
-  shape.gpu_model = document.text("gpu_model");
-  if (!shape.gpu_model.empty() && shape.gpus == 0)
-    document.note("'gpu_model' needs a number of 'gpus'");
+      ByteCount{o.number<std::uint64_t>("memory_bytes", {.most = std::uint64_t{1} << 50})};
+  shape.gpus = o.number<std::uint32_t>("gpus", {.most = most_gpus});
+  shape.gpu_model = o.text("gpu_model", longest_name);
+  if (!shape.gpu_model.empty() && shape.gpus == 0) o.fault("gpu_model", "needs a number of 'gpus'");
   return shape;
 }
 
 /// Either a list, or the fields of the only one.
-std::vector<placement::WorkerShape> read_alternatives(Document& document) {
+std::vector<placement::WorkerShape> read_alternatives(const JsonObject& o) {
   std::vector<placement::WorkerShape> shapes;
-  if (document.has("alternatives"))
+  if (o.has("alternatives"))
     for (const char* key : {"cores_per_worker", "memory_bytes", "gpus", "gpu_model"})
-      if (document.has(key))
-        document.note(std::string("'") + key + "' belongs in each of the 'alternatives'");
-  for (Document& one : document.objects("alternatives", most_alternatives)) {
+      if (o.has(key)) o.fault(key, "belongs in each of the 'alternatives'");
+  for (const JsonObject& one : o.objects("alternatives", {.least = 1, .most = most_alternatives}))
     shapes.push_back(read_shape(one, "cores"));
-    document.include(one);
-  }
-  if (shapes.empty()) shapes.push_back(read_shape(document, "cores_per_worker"));
+  if (shapes.empty()) shapes.push_back(read_shape(o, "cores_per_worker"));
   return shapes;
 }
 
@@ -198,29 +93,30 @@ Json view(const ClientLeaseView& lease, Secrets secrets) {
           {"workers", std::move(workers)}};
 }
 
-/// The first fault in it is kept in the document.
+/// What of it is not there is not wanted.
 class ConstraintReader {
  public:
-  explicit ConstraintReader(Document& document) : document_(document) {}
-  void operator()(const char* name, std::string& text) { text = document_.text(name); }
-  void operator()(const char* name, std::vector<std::string>& names) {
-    names = document_.texts(name, most_names);
+  explicit ConstraintReader(const JsonObject& constraints) : constraints_(constraints) {}
+  void operator()(const char* name, std::string& text) const {
+    text = constraints_.text(name, longest_name);
   }
-  void operator()(const char* name, std::optional<placement::HostKind>& kind) {
-    const std::string text = document_.text(name);
+  void operator()(const char* name, std::vector<std::string>& names) const {
+    names = constraints_.texts(name, {.most = most_names});
+  }
+  void operator()(const char* name, std::optional<placement::HostKind>& kind) const {
+    const std::string text = constraints_.text(name, longest_name);
     kind = placement::parse_host_kind(text);
-    if (!text.empty() && !kind)
-      document_.note(std::string("'constraints.") + name + "' must be cpu, gpu or dpu");
+    if (!text.empty() && !kind) constraints_.fault(name, "must be cpu, gpu or dpu");
   }
-  void operator()(const char* name, milliseconds& time) {
-    time = milliseconds(document_.number<std::uint64_t>(name, 0, 0, longest_lifetime));
+  void operator()(const char* name, milliseconds& time) const {
+    time = milliseconds(constraints_.number<std::uint64_t>(name, {.most = longest_lifetime}));
   }
-  void operator()(const char* name, std::optional<double>& bound) {
-    if (const double number = document_.positive(name, most_watts); number > 0) bound = number;
+  void operator()(const char* name, std::optional<double>& bound) const {
+    if (const double number = constraints_.positive(name, most_watts); number > 0) bound = number;
   }
 
  private:
-  Document& document_;
+  const JsonObject& constraints_;
 };
 
 /// The same of a query, where lists have commas: "ib,ssd". The first fault is kept.
@@ -275,27 +171,27 @@ class ConstraintQuery {
 }  // namespace
 
 Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body) {
-  Document document(body, "");
+  const JsonDocument document = document_of(body);
+  const JsonObject o = document.root().optional();
   ClientLeaseRequest request;
-  request.workers = document.number<std::uint32_t>("workers", 1, 1, most_workers);
-  request.at_least =
-      document.number<std::uint32_t>("at_least", request.workers, 1, request.workers);
-  request.worker.alternatives = read_alternatives(document);
-  const std::string wait = document.text("wait");
+  request.workers =
+      o.number<std::uint32_t>("workers", {.least = 1, .most = most_workers, .otherwise = 1});
+  request.at_least = o.number<std::uint32_t>(
+      "at_least", {.least = 1, .most = request.workers, .otherwise = request.workers});
+  request.worker.alternatives = read_alternatives(o);
+  const std::string wait = o.text("wait", longest_name);
   if (const auto mode = parse_wait_mode(wait))
     request.wait = *mode;
   else if (!wait.empty())
-    document.note("'wait' must be hot, adaptive or blocking");
-  request.duration = read_duration(document);
-  request.within = milliseconds(document.number<std::uint64_t>(
-      "within_ms", 10'000, 0, static_cast<std::uint64_t>(longest_wait.count())));
-  request.worker.client_host = placement::HostId(document.text("boot_id"));
-  request.worker.client_host_only = !document.flag("remote", true);
-  Document constraints = document.object("constraints");
+    o.fault("wait", "must be hot, adaptive or blocking");
+  request.duration = read_duration(o);
+  request.within = milliseconds(o.number<std::int64_t>(
+      "within_ms", {.least = 0, .most = longest_wait.count(), .otherwise = 10'000}));
+  request.worker.client_host = placement::HostId(o.text("boot_id", longest_name));
+  request.worker.client_host_only = o.has("remote") && !o.flag("remote");
+  const JsonObject constraints = o.object("constraints");
   placement::visit_constraints(request.worker, ConstraintReader(constraints));
-  document.include(constraints);
-  if (auto good = document.finish(); !good) return fail(std::move(good.error()));
-  return request;
+  return document.finish(std::move(request));
 }
 
 std::vector<std::string> placement_query_names() {
@@ -331,15 +227,15 @@ Result<placement::WorkerRequest> parse_placement_query(std::string_view query) {
 }
 
 Result<ClientLeaseRenewal> parse_lease_renewal(std::span<const std::byte> body) {
-  Document document(body, "");
-  ClientLeaseRenewal renewal{.duration = read_duration(document), .lost = {}};
-  for (const std::string& text : document.texts("lost", most_workers))
+  const JsonDocument document = document_of(body);
+  const JsonObject o = document.root().optional();
+  ClientLeaseRenewal renewal{.duration = read_duration(o), .lost = {}};
+  for (const std::string& text : o.texts("lost", {.most = most_workers}))
     if (const auto lease = parse_lease_id(text))
       renewal.lost.push_back(*lease);
     else
-      document.note("'lost' must be a list of leases of workers");
-  if (auto good = document.finish(); !good) return fail(std::move(good.error()));
-  return renewal;
+      o.fault("lost", "must be a list of leases of workers");
+  return document.finish(std::move(renewal));
 }
 
 std::string lease_json(const ClientLeaseView& lease, Secrets secrets) {

@@ -68,7 +68,8 @@ TEST_CASE("all workers are asked for unless fewer will do") {
 
 TEST_CASE("what is wrong in a request is named, and what is not known is wrong") {
   CHECK(fault_of("[]") == "the body must be a JSON object");
-  CHECK(fault_of("{") == "the body must be a JSON object");
+  CHECK(fault_of("{").starts_with("the body is not JSON from byte "));
+  CHECK(fault_of(R"({"workers":1,"workers":2})") == "the body names 'workers' twice");
   CHECK(fault_of(R"({"workers":0})").find("'workers' must be a whole number from 1") !=
         std::string::npos);
   CHECK(fault_of(R"({"workers":-1})").find("'workers'") != std::string::npos);
@@ -107,7 +108,7 @@ TEST_CASE("alternatives are taken over in their order, and nothing beside them")
   CHECK(fault_of(R"({"alternatives":[{"cpus":1}]})")
             .starts_with("'alternatives[0].cpus' is not known here"));
   CHECK(fault_of(R"({"alternatives":[{"gpu_model":"a100"}]})") ==
-        "'gpu_model' needs a number of 'gpus'");
+        "'alternatives[0].gpu_model' needs a number of 'gpus'");
   CHECK(fault_of(R"({"cores_per_worker":2,"alternatives":[{}]})") ==
         "'cores_per_worker' belongs in each of the 'alternatives'");
   CHECK(fault_of(R"({"gpus":-1})").find("'gpus'") != std::string::npos);
