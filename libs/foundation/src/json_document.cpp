@@ -1,5 +1,7 @@
 #include "foundation/json_document.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -59,8 +61,7 @@ std::string must_be_list(const char* items, JsonLength length) {
          std::to_string(length.most) + " " + items;
 }
 
-/// The path of the first field that nobody asked for; empty: there is none. What was asked for as a
-/// whole has no unknown fields.
+/// The path of the first field that nobody asked for; empty: there is none.
 std::string find_unknown(const JsonState& state, const Json& node, const std::string& path) {
   if (node.is_object()) {
     for (const auto& [key, value] : node.items()) {
@@ -69,7 +70,7 @@ std::string find_unknown(const JsonState& state, const Json& node, const std::st
       if (auto unknown = find_unknown(state, value, inner); !unknown.empty()) return unknown;
     }
   } else if (node.is_array()) {
-    for (std::size_t i = 0; i < node.size(); ++i)
+    for (std::size_t i = 0; i < node.size() && node[i].is_structured(); ++i)
       if (auto unknown = find_unknown(state, node[i], item_path(path, i)); !unknown.empty())
         return unknown;
   }
@@ -154,6 +155,17 @@ std::int64_t JsonObject::signed_number(const char* key, JsonRange<std::int64_t> 
     if (number >= range.least && number <= range.most) return number;
   }
   fault(key, must_be_whole(range));
+  return 0;
+}
+
+double JsonObject::decimal(const char* key, double least, double most) const {
+  const Json* value = find(key);
+  if (value == nullptr && is_optional_) return 0;
+  if (value != nullptr && value->is_number()) {
+    const auto number = value->get<double>();
+    if (number >= least && number <= most) return number;
+  }
+  fault(key, fmt::format("must be a number from {} to {}", least, most));
   return 0;
 }
 

@@ -48,6 +48,8 @@ TEST_CASE("fields are read as what they are") {
   CHECK(o.numbers<std::uint64_t>("ids") == std::vector<std::uint64_t>{1, 2});
   CHECK(o.positive("watts", 10) == 2.5);
   CHECK(o.positive("cores", 10) == 4);
+  CHECK(o.decimal("below", -5, 0) == -5);
+  CHECK(o.decimal("watts", 0, 2.5) == 2.5);
   CHECK(o.numbers_by_name("counts").at("calls") == 7);
   CHECK(o.object("host").parsed("kind", parse_colour) == Colour::red);
   CHECK(o.object("host").dump() == R"({"kind":"red"})");
@@ -128,6 +130,8 @@ TEST_CASE("what is out of its bounds is a fault that states them") {
   CHECK(fault([](const JsonObject& o) { return o.positive("watts", 9); }) ==
         "'watts' must be a number above 0");
   CHECK(fault([](const JsonObject& o) { return o.positive("n", 9); }) == "'n' is too large");
+  CHECK(fault([](const JsonObject& o) { return o.decimal("n", 0, 1); }) ==
+        "'n' must be a number from 0 to 1");
   CHECK(fault([](const JsonObject& o) { return o.parsed("kind", parse_colour); }) ==
         "'kind' has an unknown value");
   CHECK(fault([](const JsonObject& o) { return o.parsed("kind", parse_colour, "must be red"); }) ==

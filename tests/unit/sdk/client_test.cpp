@@ -247,8 +247,9 @@ TEST_CASE("a Unix socket is used as it is, also where its path is too long for t
   std::string pattern = "/tmp/orchid-test-XXXXXX";
   const std::filesystem::path directory = ::mkdtemp(pattern.data());
   {
-    FakeGateway gateway(directory / "gateway.sock",
-                        [](const FakeRequest&) { return FakeAnswer{.body = "[]"}; });
+    FakeGateway gateway(directory / "gateway.sock", [](const FakeRequest&) {
+      return FakeAnswer{.body = R"({"functions":[]})"};
+    });
     CHECK(Client({.gateway = gateway.address()}).functions().empty());
     const auto deep = directory / std::string(120, 'd');
     std::filesystem::create_directory(deep);

@@ -60,6 +60,8 @@ class JsonObject {
     else
       return static_cast<T>(signed_number(key, {range.least, range.most, range.otherwise}));
   }
+  /// Whole or not.
+  [[nodiscard]] double decimal(const char* key, double least, double most) const;
   /// Above 0, whole or not.
   [[nodiscard]] double positive(const char* key, double most) const;
   /// What `parse` makes of a text: an optional or a Result. `must`: what is said if it makes

@@ -7,16 +7,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "foundation/host_addresses.h"
+#include "foundation/json_document.h"
 #include "foundation/sockets.h"
 
 namespace orchid::sdk {
 namespace {
-
-using nlohmann::json;
 
 std::optional<std::string> read_text(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -69,22 +67,21 @@ std::optional<GatewayFile> read_gateway_file(const std::filesystem::path& path,
   const auto text = read_text(path);
   if (!text) return std::nullopt;
   check_owner(path, surroundings.uid);
-  const json document = json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  GatewayFile file{.path = path};
-  try {
-    const char* addresses = document.contains("urls") ? "urls" : "addresses";
-    file.addresses = document.at(addresses).get<std::vector<std::string>>();
-    file.host = document.value("host", "");
-    file.door = document.value("door", "");
-    file.socket = document.value("socket", "");
-    file.token_file = document.value("token_file", "");
-    const std::string boot_id = document.value("boot_id", "");
-    if (!boot_id.empty() && boot_id != surroundings.boot_id) look_from_elsewhere(file);
-  } catch (const json::exception&) {
+  const JsonDocument document(*text);
+  const JsonObject o = document.root();
+  const JsonObject any = o.optional();
+  GatewayFile file{.path = path,
+                   .host = any.text("host"),
+                   .addresses = o.texts(o.has("urls") ? "urls" : "addresses"),
+                   .door = any.text("door"),
+                   .socket = any.text("socket"),
+                   .token_file = any.text("token_file")};
+  const std::string boot_id = any.text("boot_id");
+  if (const auto good = document.finish(); !good)
     throw Error({.kind = ErrorKind::bad_configuration,
-                 .message = path.string() + " is damaged",
+                 .message = path.string() + " is damaged: " + good.error().message,
                  .hint = "remove it and start 'orchid up' again"});
-  }
+  if (!boot_id.empty() && boot_id != surroundings.boot_id) look_from_elsewhere(file);
   return file;
 }
 

@@ -1,80 +1,59 @@
 #include "api/documents.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 #include <utility>
 
+#include "foundation/json_document.h"
 #include "foundation/numbers.h"
 
 namespace orchid::sdk {
 namespace {
 
-using nlohmann::json;
+constexpr std::size_t longest_message = 1 << 20;  // a function may have written it
 
-Error unintelligible(std::string_view what) {
+Error unintelligible(const std::string& what) {
   return Error({.kind = ErrorKind::internal,
-                .message = "the gateway's answer is not " + std::string(what),
+                .message = "the gateway's answer is not " + what,
                 .hint = "compare 'orchid --version' with the gateway's /version"});
 }
 
-std::string text_of(const json& document, const char* key) {
-  const auto found = document.find(key);
-  return found != document.end() && found->is_string() ? found->get<std::string>() : std::string{};
+template <typename Value>
+Value read_answer(std::string_view text, const char* what, Value (*read)(const JsonObject& o)) {
+  const JsonDocument document(text);
+  Value value = read(document.root());
+  if (const auto good = document.finish(); !good)
+    throw unintelligible(std::string(what) + ": " + good.error().message);
+  return value;
 }
 
-template <typename Read>
-auto read_document(std::string_view text, std::string_view what, Read read) {
-  try {
-    return read(json::parse(text));
-  } catch (const json::exception&) {
-    throw unintelligible(what);
+FunctionInfo read_function(const JsonObject& o) {
+  const JsonObject any = o.optional();
+  FunctionInfo info{.name = o.text("name"), .version = any.text("version")};
+  for (const JsonObject& entry : any.objects("entries"))
+    info.entries.push_back({entry.text("name"), entry.text("signature")});
+  for (const JsonObject& target : any.objects("targets")) {
+    const std::string kind = target.text("kind");
+    info.targets.push_back(target.text("arch") + (kind.empty() ? "" : " " + kind));
   }
-}
-
-FunctionInfo read_function(const json& document) {
-  FunctionInfo info{.name = document.at("name").get<std::string>(),
-                    .version = text_of(document, "version")};
-  for (const json& entry : document.value("entries", json::array())) {
-    if (entry.is_string()) {
-      info.entries.push_back({entry.get<std::string>(), ""});
-    } else {
-      info.entries.push_back({entry.at("name").get<std::string>(), text_of(entry, "signature")});
-    }
-  }
-  for (const json& target : document.value("targets", json::array())) {
-    if (target.is_string()) {
-      info.targets.push_back(target.get<std::string>());
-    } else {
-      const std::string kind = text_of(target, "kind");
-      info.targets.push_back(target.at("arch").get<std::string>() +
-                             (kind.empty() ? "" : " " + kind));
-    }
-  }
-  info.size = document.value("size", std::uint64_t{0});
-  info.json = document.dump();
+  info.size = any.number<std::uint64_t>("size");
+  info.json = o.dump();
   return info;
 }
 
-InvocationStatus read_invocation(const json& document) {
-  InvocationStatus status{.id = document.at("id").get<std::string>(),
-                          .function = text_of(document, "function"),
-                          .state = text_of(document, "state"),
-                          .outcome = text_of(document, "outcome"),
-                          .message = text_of(document, "message"),
-                          .node = text_of(document, "node")};
-  if (const auto attempt = document.find("attempt");
-      attempt != document.end() && attempt->is_number_unsigned())
-    status.attempt = attempt->get<unsigned>();
-  if (const auto progress = document.find("progress");
-      progress != document.end() && progress->is_number())
-    status.progress = progress->get<double>();
-  status.json = document.dump();
-  return status;
-}
-
-/// A list is an array, or an object with the array under `key`.
-const json& list_in(const json& document, const char* key) {
-  return document.is_array() ? document : document.at(key);
+InvocationStatus read_invocation(const JsonObject& o) {
+  const JsonObject any = o.optional();
+  return {
+      .id = o.text("id"),
+      .function = any.text("function"),
+      .state = any.text("state"),
+      .outcome = any.text("outcome"),
+      .message = any.text("message", longest_message),
+      .node = any.text("node"),
+      .attempt = any.number<unsigned>("attempt"),
+      .json = o.dump(),
+      .progress = o.has("progress") ? std::optional(o.decimal("progress", 0, 1)) : std::nullopt};
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -93,35 +72,35 @@ std::string_view cut(std::string_view& rest, char separator) {
 }  // namespace
 
 FunctionInfo parse_function(std::string_view text) {
-  return read_document(text, "a function", read_function);
+  return read_answer(text, "a function", read_function);
 }
 
 std::vector<FunctionInfo> parse_functions(std::string_view text) {
-  return read_document(text, "a list of functions", [](const json& document) {
+  return read_answer<std::vector<FunctionInfo>>(text, "a list of functions", [](const auto& o) {
     std::vector<FunctionInfo> functions;
-    for (const json& item : list_in(document, "functions"))
-      functions.push_back(read_function(item));
+    for (const JsonObject& item : o.objects("functions")) functions.push_back(read_function(item));
     return functions;
   });
 }
 
 InvocationStatus parse_invocation(std::string_view text) {
-  return read_document(text, "an invocation", read_invocation);
+  return read_answer(text, "an invocation", read_invocation);
 }
 
 std::vector<InvocationStatus> parse_invocations(std::string_view text) {
-  return read_document(text, "a list of invocations", [](const json& document) {
-    std::vector<InvocationStatus> invocations;
-    for (const json& item : list_in(document, "invocations"))
-      invocations.push_back(read_invocation(item));
-    return invocations;
-  });
+  return read_answer<std::vector<InvocationStatus>>(
+      text, "a list of invocations", [](const auto& o) {
+        std::vector<InvocationStatus> invocations;
+        for (const JsonObject& item : o.objects("invocations"))
+          invocations.push_back(read_invocation(item));
+        return invocations;
+      });
 }
 
 std::string parse_accepted(const HttpResponse& response) {
   if (const auto id = response.header("orchid-invocation"); !id.empty()) return std::string(id);
-  return read_document(response.text(), "an accepted invocation",
-                       [](const json& document) { return document.at("id").get<std::string>(); });
+  return read_answer<std::string>(response.text(), "an accepted invocation",
+                                  [](const auto& o) { return o.text("id"); });
 }
 
 Reply make_reply(HttpResponse response, std::string invocation) {

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+
+#include "foundation/json_document.h"
 
 namespace orchid::sdk {
 namespace {
-
-using nlohmann::json;
 
 constexpr auto last_kind = static_cast<int>(ErrorKind::internal);
 
@@ -42,11 +42,6 @@ ErrorKind kind_of_status(int status) {
     default:
       return status < 500 ? ErrorKind::bad_request : ErrorKind::internal;
   }
-}
-
-std::string text_in(const json& document, const char* key) {
-  const auto found = document.find(key);
-  return found != document.end() && found->is_string() ? found->get<std::string>() : std::string{};
 }
 
 std::string last_part(std::string_view type) {
@@ -166,33 +161,29 @@ Error error_from_response(const HttpResponse& response) {
   details.outcome = response.header("orchid-outcome");
   details.invocation = response.header("orchid-invocation");
   if (const auto kind = parse_error_kind(details.outcome)) details.kind = *kind;
-  const json document = json::parse(response.text(), nullptr, /*allow_exceptions=*/false);
-  if (document.is_object()) {
-    if (const auto kind = parse_error_kind(last_part(text_in(document, "type"))))
-      details.kind = *kind;
-    details.message = text_in(document, "detail");
-    if (details.message.empty()) details.message = text_in(document, "title");
-    details.hint = text_in(document, "hint");
-    details.function = text_in(document, "function");
-    details.node = text_in(document, "node");
-    if (const auto id = text_in(document, "invocation"); !id.empty()) details.invocation = id;
-    if (const auto attempt = document.find("attempt");
-        attempt != document.end() && attempt->is_number_unsigned())
-      details.attempt = attempt->get<unsigned>();
-  } else {
-    details.message = foreign_message(response);
-    details.hint = "is this address an Orchid gateway? 'orchid doctor' looks for the cause";
-  }
-  details.retryable = is_retryable(details.kind);
-  if (document.is_object()) {
-    if (const auto said = document.find("retryable"); said != document.end() && said->is_boolean())
-      details.retryable = said->get<bool>();
+  const JsonDocument document(response.text());
+  const bool is_problem = document.finish().has_value();
+  // What of it is missing or odd is passed over: the status alone says enough.
+  const JsonObject o = document.root().optional();
+  if (is_problem) {
+    if (const auto kind = parse_error_kind(last_part(o.text("type")))) details.kind = *kind;
+    details.message = o.text("detail", 1 << 20);
+    if (details.message.empty()) details.message = o.text("title");
+    details.hint = o.text("hint");
+    details.function = o.text("function");
+    details.node = o.text("node");
+    if (auto id = o.text("invocation"); !id.empty()) details.invocation = std::move(id);
+    details.attempt = o.number<unsigned>("attempt");
     const bool of_invocation = !details.invocation.empty() && details.function.empty();
     if (details.hint.empty())
       details.hint = details.kind == ErrorKind::not_found && of_invocation
                          ? "'orchid status' shows the newest invocations"
                          : hint_for(details.kind);
+  } else {
+    details.message = foreign_message(response);
+    details.hint = "is this address an Orchid gateway? 'orchid doctor' looks for the cause";
   }
+  details.retryable = o.has("retryable") ? o.flag("retryable") : is_retryable(details.kind);
   return Error(std::move(details));
 }
 

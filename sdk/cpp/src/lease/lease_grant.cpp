@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "foundation/json_document.h"
+
 namespace orchid::sdk {
 namespace {
 
@@ -19,44 +21,42 @@ constexpr std::string_view name_of(Wait wait) {
   return "adaptive";
 }
 
-Error unintelligible() {
+Error unintelligible(const Failure& fault) {
   return Error({.kind = ErrorKind::internal,
-                .message = "the gateway's answer is not a lease",
+                .message = "the gateway's answer is not a lease: " + fault.message,
                 .hint = "compare 'orchid --version' with the gateway's /version"});
 }
 
 /// `cores`: of each, where the gateway does not say it of each.
-GrantedWorker read_worker(const json& document, unsigned cores) {
-  const auto lease = parse_lease_id(document.at("lease").get<std::string>());
-  if (!lease) throw unintelligible();
-  return {.lease = *lease,
-          .secret = document.at("secret").get<std::string>(),
-          .node = document.value("node", ""),
-          .boot_id = document.value("boot_id", ""),
-          .lane_socket = document.value("lane_socket", ""),
-          .lane_address = document.value("lane_address", ""),
-          .cores = document.value("cores", cores),
-          .memory = document.value("memory_bytes", std::uint64_t{0}),
-          .gpus = document.value("gpus", std::vector<unsigned>{}),
-          .gpu_model = document.value("gpu_model", "")};
+GrantedWorker read_worker(const JsonObject& o, unsigned cores) {
+  const JsonObject any = o.optional();
+  return {.lease = o.parsed("lease", parse_lease_id),
+          .secret = o.text("secret"),
+          .node = any.text("node"),
+          .boot_id = any.text("boot_id"),
+          .lane_socket = any.text("lane_socket"),
+          .lane_address = any.text("lane_address"),
+          .cores = any.number<unsigned>("cores", {.otherwise = cores}),
+          .memory = any.number<std::uint64_t>("memory_bytes"),
+          .gpus = any.numbers("gpus"),
+          .gpu_model = any.text("gpu_model")};
 }
 
 }  // namespace
 
 LeaseGrant parse_lease_grant(std::string_view text) {
-  try {
-    const json document = json::parse(text);
-    LeaseGrant grant{
-        .id = document.at("id").get<std::string>(),
-        .cores_per_worker = document.value("cores_per_worker", 1U),
-        .memory = document.value("memory_bytes", std::uint64_t{0}),
-        .expires_in = std::chrono::milliseconds(document.value("expires_in_ms", std::int64_t{0}))};
-    for (const json& worker : document.at("workers"))
-      grant.workers.push_back(read_worker(worker, grant.cores_per_worker));
-    return grant;
-  } catch (const json::exception&) {
-    throw unintelligible();
-  }
+  const JsonDocument document(text);
+  const JsonObject o = document.root();
+  const JsonObject any = o.optional();
+  LeaseGrant grant{
+      .id = o.text("id"),
+      .cores_per_worker = any.number<unsigned>("cores_per_worker", {.otherwise = 1}),
+      .memory = any.number<std::uint64_t>("memory_bytes"),
+      .expires_in = std::chrono::milliseconds(any.number<std::int64_t>("expires_in_ms"))};
+  for (const JsonObject& worker : o.objects("workers"))
+    grant.workers.push_back(read_worker(worker, grant.cores_per_worker));
+  if (const auto good = document.finish(); !good) throw unintelligible(good.error());
+  return grant;
 }
 
 json constraints_of(const LeaseConstraints& wanted) {
