@@ -8,6 +8,7 @@
 #include "commands/commands.h"
 #include "commands/pilot_terms.h"
 #include "foundation/amounts.h"
+#include "foundation/json_document.h"
 #include "foundation/numbers.h"
 #include "pilot/batch_script.h"
 #include "pilot/pilot_logs.h"
@@ -44,9 +45,11 @@ struct StopArguments {
 };
 
 /// For a worker on each core.
-ByteCount memory_of_workers(Shell& shell, std::uint32_t cores) {
-  const auto limits = Document::parse(shell.client().get("/v1/limits"));
-  return {limits.value("worker_memory_bytes", std::uint64_t{0}) * cores};
+Result<ByteCount> memory_of_workers(Shell& shell, std::uint32_t cores) {
+  const JsonDocument limits(shell.client().get("/v1/limits"),
+                            {.subject = "the answer to /v1/limits"});
+  const auto memory = limits.root().optional().number<std::uint64_t>("worker_memory_bytes");
+  return limits.finish(ByteCount{memory * cores});
 }
 
 Result<PilotRequest> request_of(const StartArguments& arguments, const PilotOwner& owner) {
@@ -111,7 +114,11 @@ ExitStatus run_start(Shell& shell, const StartArguments& arguments) {
   auto request = request_of(arguments, *owner);
   if (!request) return shell.report(request.error());
   if (const auto good = pilot::batch_script(*request); !good) return shell.report(good.error());
-  if (arguments.memory.empty()) request->memory = memory_of_workers(shell, request->cores);
+  if (arguments.memory.empty()) {
+    const auto memory = memory_of_workers(shell, request->cores);
+    if (!memory) return shell.report(memory.error());
+    request->memory = *memory;
+  }
   const auto script = pilot::batch_script(*request);
   if (!script) return shell.report(script.error());
   warn_of_no_priority(shell, *request);

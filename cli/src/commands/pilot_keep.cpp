@@ -88,7 +88,8 @@ ExitStatus run_keep(Shell& shell, const KeepArguments& arguments) {
                       .gate = gate,
                       .clock = clock,
                       .say = [&shell](const std::string& line) { shell.note(line); }});
-  pilot::keep_pilots(keeper, clock, ending);
+  if (const auto kept = pilot::keep_pilots(keeper, clock, ending); !kept)
+    return shell.report(kept.error());
   return ExitStatus::ok;
 }
 

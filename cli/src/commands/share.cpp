@@ -160,13 +160,14 @@ ExitStatus run_share_status(Shell& shell, std::uint64_t job) {
   Client client = shell.client();
   const auto shares =
       share::shares_of([&client](const std::string& path) { return client.get(path); }, wanted);
-  if (shares.empty() && !shell.json)
+  if (!shares) return shell.report(shares.error());
+  if (shares->empty() && !shell.json)
     shell.note(wanted ? fmt::format("job {} is not shared; 'orchid share start' inside it shares "
                                     "the cores that it does not use",
                                     *wanted)
                       : "no job is shared with this Orchid");
   else
-    print_shares(shell, shares);
+    print_shares(shell, *shares);
   return ExitStatus::ok;
 }
 

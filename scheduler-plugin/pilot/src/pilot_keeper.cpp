@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 #include <variant>
@@ -15,8 +14,6 @@
 #include "situation.h"
 
 namespace orchid::pilot {
-
-using nlohmann::json;
 
 namespace {
 
@@ -30,14 +27,16 @@ constexpr unsigned many_taken_back = 3;
 PilotKeeper::PilotKeeper(Options options, Parts parts)
     : options_(std::move(options)), parts_(std::move(parts)), controller_(options_.controller) {}
 
-void PilotKeeper::look() {
+Result<void> PilotKeeper::look() {
   const MonotonicTime now = parts_.clock.now();
-  const bool wanted =
-      json::parse(parts_.get("/v1/demand")).value("cores_wanted", std::uint64_t{0}) > 0;
+  const JsonDocument demand(parts_.get("/v1/demand"),
+                            {.subject = "the gateway's answer to /v1/demand"});
+  const bool wanted = cores_wanted(demand.root()) > 0;
+  if (auto good = demand.finish(); !good) return good;
   if (!wanted) hopeless_.clear();  // what is noted of it stays, for who asks afterwards
-  if (!wanted && !has_pilots_ && now - listed_ < look_when_idle) return;
+  if (!wanted && !has_pilots_ && now - listed_ < look_when_idle) return {};
   auto jobs = now < ask_again_ ? std::nullopt : read_queue();
-  if (!jobs) return;  // existing pilots go on; without knowing them none is added
+  if (!jobs) return {};  // existing pilots go on; without knowing them none is added
   std::set<std::uint64_t> listed;
   for (const PilotJob& job : *jobs) listed.insert(job.job);
   listed_ = now;
@@ -46,14 +45,16 @@ void PilotKeeper::look() {
   forget_what_is_gone(*jobs, now);
   if (cluster_.empty()) cluster_ = parts_.slurm.cluster_name().value_or("");
   const std::vector<std::string> partitions = partitions_of_pilots();
-  Situation situation = situation_of(json::parse(parts_.get("/v1/hosts")), *jobs,
-                                     {.cluster = cluster_, .partitions = partitions}, now);
-  for (Pilot& one : situation.pilots) {
+  auto situation = situation_of(parts_.get("/v1/hosts"), *jobs,
+                                {.cluster = cluster_, .partitions = partitions}, now);
+  if (!situation) return fail(std::move(situation.error()));
+  for (Pilot& one : situation->pilots) {
     follow(one);
     complete(one);
   }
-  act(controller_.decide(now, situation), listed, now);
+  act(controller_.decide(now, *situation), listed, now);
   say_what_is_hopeless();
+  return {};
 }
 
 /// While slurmctld does not answer it is asked less and less often.
@@ -277,16 +278,22 @@ bool PilotKeeper::submit(const SubmitPilot& wanted, MonotonicTime now) {
   return true;
 }
 
-void keep_pilots(PilotKeeper& keeper, const Clock& clock, const Ending& ending) {
+Result<void> keep_pilots(PilotKeeper& keeper, const Clock& clock, const Ending& ending) {
   MonotonicTime answered = clock.now();
   do {
+    Result<void> looked;
     try {
-      keeper.look();
-      answered = clock.now();
+      looked = keeper.look();
     } catch (const std::exception&) {
       if (clock.now() - answered > gateway_gone_after) throw;
+      continue;
     }
+    if (looked)
+      answered = clock.now();
+    else if (clock.now() - answered > gateway_gone_after)
+      return looked;
   } while (!ending.comes_within(PilotKeeper::look_every));
+  return {};
 }
 
 }  // namespace orchid::pilot

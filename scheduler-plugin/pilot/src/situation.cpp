@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "foundation/amounts.h"
 #include "placement/worker_request.h"
@@ -11,13 +11,12 @@
 namespace orchid::pilot {
 namespace {
 
-using nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 /// What an older gateway does not say counts as nothing.
-ByteCount bytes_of(const json& document, const char* key) {
-  return {document.value(key, std::uint64_t{0})};
+ByteCount bytes_of(const JsonObject& o, const char* key) {
+  return {o.optional().number<std::uint64_t>(key)};
 }
 
 /// A pilot's executors, which are on one node or on several.
@@ -34,32 +33,35 @@ struct Joined {
   std::optional<milliseconds> ends_in;
 };
 
-std::string model_of(const json& host, std::uint32_t gpu) {
-  const json known = host.value("gpus", json::array());
-  for (const json& one : known)
-    if (one.value("index", 0U) == gpu) return one.value("model", "");
+std::string model_of(const JsonObject& host, std::uint32_t gpu) {
+  for (const JsonObject& one : host.optional().objects("gpus"))
+    if (one.number<std::uint32_t>("index") == gpu) return one.text("model");
   return {};
 }
 
-std::map<std::uint64_t, Joined> joined_by_job(const json& hosts) {
+void join(const JsonObject& host, const JsonObject& executor, Joined& one) {
+  const JsonObject any = executor.optional();
+  one.cores += static_cast<std::uint32_t>(executor.numbers("cores").size());
+  one.leased += any.number<std::uint32_t>("cores_leased");
+  one.widest = std::max(one.widest, any.number<std::uint32_t>("widest_worker"));
+  one.memory.value += bytes_of(any, "memory_bytes").value;
+  one.memory_leased.value += bytes_of(any, "memory_leased_bytes").value;
+  const auto gpus = any.numbers("gpus");
+  one.gpus += static_cast<std::uint32_t>(gpus.size());
+  one.gpus_leased += any.number<std::uint32_t>("gpus_leased");
+  if (!gpus.empty()) one.gpu_model = model_of(host, gpus.front());
+  one.features = host.optional().texts("features");
+  if (const JsonObject grant = executor.object("grant"); grant.has("ends_in_ms"))
+    one.ends_in = milliseconds(grant.number<std::int64_t>("ends_in_ms"));
+}
+
+std::map<std::uint64_t, Joined> joined_by_job(const JsonObject& hosts) {
   std::map<std::uint64_t, Joined> joined;
-  for (const json& host : hosts.at("hosts"))
-    for (const json& executor : host.at("executors")) {
-      const json& grant = executor.at("grant");
-      if (grant.value("source", "") != "pilot" || executor.value("state", "") != "connected")
-        continue;
-      Joined& one = joined[grant.value("job", std::uint64_t{0})];
-      one.cores += static_cast<std::uint32_t>(executor.at("cores").size());
-      one.leased += executor.value("cores_leased", 0U);
-      one.widest = std::max(one.widest, executor.value("widest_worker", 0U));
-      one.memory.value += bytes_of(executor, "memory_bytes").value;
-      one.memory_leased.value += bytes_of(executor, "memory_leased_bytes").value;
-      const auto gpus = executor.value("gpus", std::vector<std::uint32_t>{});
-      one.gpus += static_cast<std::uint32_t>(gpus.size());
-      one.gpus_leased += executor.value("gpus_leased", 0U);
-      if (!gpus.empty()) one.gpu_model = model_of(host, gpus.front());
-      one.features = host.value("features", std::vector<std::string>{});
-      if (grant.contains("ends_in_ms")) one.ends_in = milliseconds(grant["ends_in_ms"].get<long>());
+  for (const JsonObject& host : hosts.objects("hosts"))
+    for (const JsonObject& executor : host.objects("executors")) {
+      const JsonObject grant = executor.object("grant").optional();
+      if (grant.text("source") == "pilot" && executor.optional().text("state") == "connected")
+        join(host, executor, joined[grant.number<std::uint64_t>("job")]);
     }
   return joined;
 }
@@ -94,131 +96,138 @@ Pilot pilot_of(const PilotJob& job, const std::map<std::uint64_t, Joined>& joine
 
 /// Of a document that counts cores: the processors that these are. Pilots ask for processors, and
 /// so many are what their executors have.
-std::uint32_t processors_of(const json& counted, const char* key, const json& node) {
-  return counted.value(key, 0U) * std::max(node.value("threads_per_core", 1U), 1U);
+std::uint32_t processors_of(const JsonObject& counted, const char* key, const JsonObject& node) {
+  return counted.number<std::uint32_t>(key) *
+         std::max(node.number<std::uint32_t>("threads_per_core", {.otherwise = 1}), 1U);
 }
 
 /// All that is free now, until something of it goes; then what of it stays longer. What is planned
 /// to begin at once may be a pilot of ours that waits for it, so it does not count as taken.
-void add_holes(const json& node, std::vector<Hole>& holes) {
-  const std::string name = node.value("name", "");
-  Hole hole{.node = name,
+void add_holes(const JsonObject& node, std::vector<Hole>& holes) {
+  Hole hole{.node = node.text("name"),
             .cores = processors_of(node, "cores_free", node),
             .lasts = {},
             .memory = {},
-            .gpus = node.value("gpus_free", 0U)};
-  if (node.contains("memory_free_bytes")) hole.memory = bytes_of(node, "memory_free_bytes");
-  const json windows = node.value("forecast", json::array());
-  for (const json& window : windows) {
-    if (&window != &windows.front()) {
+            .gpus = node.number<std::uint32_t>("gpus_free")};
+  if (node.has("memory_free_bytes")) hole.memory = bytes_of(node, "memory_free_bytes");
+  bool is_first = true;
+  const auto windows = node.objects("forecast");
+  for (const JsonObject& window : windows) {
+    if (!std::exchange(is_first, false)) {
       hole.cores = std::min(hole.cores, processors_of(window, "cores", node));
-      hole.gpus = std::min(hole.gpus, window.value("gpus", hole.gpus));
-      if (hole.memory && window.contains("memory_bytes"))
+      hole.gpus =
+          std::min(hole.gpus, window.number<std::uint32_t>("gpus", {.otherwise = hole.gpus}));
+      if (hole.memory && window.has("memory_bytes"))
         hole.memory = std::min(*hole.memory, bytes_of(window, "memory_bytes"));
     }
     if (hole.cores == 0) return;
     hole.lasts.reset();
-    if (window.contains("until_s")) hole.lasts = seconds(window["until_s"].get<long>());
+    if (window.has("until_s")) hole.lasts = seconds(window.number<std::int64_t>("until_s"));
     holes.push_back(hole);
   }
   if (windows.empty() && hole.cores > 0) holes.push_back(std::move(hole));
 }
 
-Node node_of(const json& node) {
-  Node known{.name = node.value("name", ""),
+Node node_of(const JsonObject& node) {
+  Node known{.name = node.text("name"),
              .cores = processors_of(node, "cores", node),
-             .architecture = node.value("architecture", ""),
-             .kind = placement::parse_host_kind(node.value("kind", "cpu")),
-             .features = node.value("features", std::vector<std::string>{})};
+             .architecture = node.text("architecture"),
+             .kind = placement::parse_host_kind(node.has("kind") ? node.text("kind") : "cpu"),
+             .features = node.texts("features")};
   if (const ByteCount memory = bytes_of(node, "memory_bytes"); memory.value != 0)
     known.memory = memory;
-  const json gpus = node.value("gpus", json::array());
-  for (const json& gpu : gpus) known.gpus.push_back(gpu.value("type", ""));
+  for (const JsonObject& gpu : node.objects("gpus")) known.gpus.push_back(gpu.text("type"));
   return known;
 }
 
 /// Of one row of the demand. What an older gateway does not say constrains nothing.
 class ConstraintReader {
  public:
-  explicit ConstraintReader(const json& row)
-      : row_(row), constraints_(row.value("constraints", json::object())) {}
-  void operator()(const char* name, std::string& text) const {
-    text = constraints_.value(name, "");
-  }
+  explicit ConstraintReader(const JsonObject& row)
+      : row_(row.optional()), constraints_(row_.object("constraints")) {}
+  void operator()(const char* name, std::string& text) const { text = constraints_.text(name); }
   void operator()(const char* name, std::vector<std::string>& names) const {
-    names = constraints_.value(name, std::vector<std::string>{});
+    names = constraints_.texts(name);
   }
   void operator()(const char* name, std::optional<placement::HostKind>& kind) const {
-    kind = placement::parse_host_kind(constraints_.value(name, ""));
+    kind = placement::parse_host_kind(constraints_.text(name));
   }
   void operator()(const char* name, milliseconds& time) const {
-    time = milliseconds(row_.value(name, 0L));
+    time = milliseconds(row_.number<std::int64_t>(name));
   }
   void operator()(const char*, std::optional<double>&) const {}  // no gateway tells it
 
  private:
-  const json& row_;
-  json constraints_;
+  JsonObject row_;
+  JsonObject constraints_;
 };
 
-placement::WorkerDemand row_of(const json& row) {
-  placement::WorkerDemand demand{.workers = row.value("workers", 0U),
+placement::WorkerDemand row_of(const JsonObject& row) {
+  placement::WorkerDemand demand{.workers = row.optional().number<std::uint32_t>("workers"),
                                  .worker = {.alternatives = {}}};
-  const json& alternatives = row.at("alternatives");
-  for (const json& shape : alternatives)
-    demand.worker.alternatives.push_back({.cores = std::max(shape.value("cores", 1U), 1U),
-                                          .memory = bytes_of(shape, "memory_bytes"),
-                                          .gpus = shape.value("gpus", 0U),
-                                          .gpu_model = shape.value("gpu_model", "")});
+  for (const JsonObject& told : row.objects("alternatives")) {
+    const JsonObject shape = told.optional();
+    demand.worker.alternatives.push_back(
+        {.cores = std::max(shape.number<std::uint32_t>("cores", {.otherwise = 1}), 1U),
+         .memory = bytes_of(shape, "memory_bytes"),
+         .gpus = shape.number<std::uint32_t>("gpus"),
+         .gpu_model = shape.text("gpu_model")});
+  }
   placement::visit_constraints(demand.worker, ConstraintReader(row));
   return demand;
 }
 
-std::vector<placement::WorkerDemand> demand_of(const json& told) {
+std::vector<placement::WorkerDemand> demand_of(const JsonObject& told) {
   std::vector<placement::WorkerDemand> demand;
-  if (told.contains("wanted")) {
-    for (const json& row : told["wanted"])
-      if (!row.at("alternatives").empty()) demand.push_back(row_of(row));
+  if (told.has("wanted")) {
+    for (const JsonObject& row : told.objects("wanted")) {
+      auto wanted = row_of(row);
+      if (!wanted.worker.alternatives.empty()) demand.push_back(std::move(wanted));
+    }
     return demand;
   }
   // An older gateway tells only their cores.
-  const auto cores =
-      std::min<std::uint64_t>(told.value("cores_wanted", std::uint64_t{0}), 1U << 30);
+  const auto cores = std::min<std::uint64_t>(cores_wanted(told), 1U << 30);
   if (cores > 0) demand.push_back({.workers = static_cast<std::uint32_t>(cores)});
   return demand;
 }
 
 /// In one of them, as far as anybody says.
-bool is_in(const json& node, const std::vector<std::string>& wanted) {
-  const auto partitions = node.value("partitions", std::vector<std::string>{});
+bool is_in(const JsonObject& node, const std::vector<std::string>& wanted) {
+  const auto partitions = node.texts("partitions");
   return wanted.empty() || partitions.empty() ||
          std::ranges::find_first_of(partitions, wanted) != partitions.end();
 }
 
 }  // namespace
 
-Situation situation_of(const json& hosts, const std::vector<PilotJob>& jobs,
-                       const PilotDestination& destination, MonotonicTime now) {
+std::uint64_t cores_wanted(const JsonObject& demand) {
+  return demand.optional().number<std::uint64_t>("cores_wanted");
+}
+
+Result<Situation> situation_of(std::string_view hosts, const std::vector<PilotJob>& jobs,
+                               const PilotDestination& destination, MonotonicTime now) {
+  const JsonDocument document(hosts, {.subject = "the gateway's answer to /v1/hosts"});
+  const JsonObject told = document.root();
   Situation situation;
-  situation.demand = demand_of(hosts.at("demand"));
-  const auto joined = joined_by_job(hosts);
+  situation.demand = demand_of(told.object("demand"));
+  const auto joined = joined_by_job(told);
   for (const PilotJob& job : jobs)
     if (!job.has_ended()) situation.pilots.push_back(pilot_of(job, joined, now));
-  for (const json& cluster : hosts.value("clusters", json::array())) {
-    const std::string name = cluster.value("cluster", "");
-    if (!destination.cluster.empty() && name != destination.cluster) continue;
-    if (cluster.value("state", "") != "current") continue;
+  for (const JsonObject& cluster : told.optional().objects("clusters")) {
+    if (!destination.cluster.empty() && cluster.text("cluster") != destination.cluster) continue;
+    if (cluster.text("state") != "current") continue;
     if (!situation.holes) {
       situation.holes.emplace();
       situation.nodes.emplace();
     }
-    for (const json& node : cluster.at("nodes")) {
+    for (const JsonObject& node : cluster.objects("nodes")) {
       if (!is_in(node, destination.partitions)) continue;
       situation.nodes->push_back(node_of(node));
-      if (node.value("state", "") != "unusable") add_holes(node, *situation.holes);
+      if (node.text("state") != "unusable") add_holes(node, *situation.holes);
     }
   }
-  return situation;
+  return document.finish(std::move(situation));
 }
 
 }  // namespace orchid::pilot

@@ -3,34 +3,36 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <tuple>
+#include <utility>
+
+#include "foundation/json_document.h"
 
 namespace orchid::share {
 
-std::vector<NodeShare> shares_of(const GatewayQuestion& get, std::optional<std::uint64_t> job) {
-  const std::string path = job ? fmt::format("/v1/hosts?job={}", *job) : "/v1/hosts";
-  const auto hosts = nlohmann::json::parse(get(path));
+Result<std::vector<NodeShare>> shares_of(const GatewayQuestion& get,
+                                         std::optional<std::uint64_t> job) {
+  const JsonDocument document(get(job ? fmt::format("/v1/hosts?job={}", *job) : "/v1/hosts"),
+                              {.subject = "the gateway's answer to /v1/hosts"});
   std::vector<NodeShare> found;
-  for (const auto& host : hosts.at("hosts"))
-    for (const auto& executor : host.at("executors")) {
-      const nlohmann::json grant = executor.value("grant", nlohmann::json::object());
-      if (grant.value("source", "") != "share" ||
-          (job && grant.value("job", std::uint64_t{0}) != *job))
-        continue;
+  for (const JsonObject& host : document.root().objects("hosts"))
+    for (const JsonObject& executor : host.objects("executors")) {
+      const JsonObject grant = executor.optional().object("grant");
+      NodeShare share{
+          .job = grant.number<std::uint64_t>("job"),
+          .node = grant.has("node") ? grant.text("node") : host.optional().text("hostname"),
+          .state = executor.text("state"),
+          .cores = executor.numbers("cores"),
+          .cores_leased = executor.number<std::uint64_t>("cores_leased"),
+          .ends_in_ms = std::nullopt};
+      if (grant.has("ends_in_ms")) share.ends_in_ms = grant.number<std::int64_t>("ends_in_ms");
+      const bool is_asked_for = grant.text("source") == "share" && (!job || share.job == *job);
       // It has given its cores back and gone; the gateway remembers it for a while.
-      if (executor.at("state") != "connected" && executor.at("cores").empty()) continue;
-      NodeShare share{.job = grant.value("job", std::uint64_t{0}),
-                      .node = grant.value("node", host.value("hostname", "")),
-                      .state = executor.at("state"),
-                      .cores = executor.at("cores").get<CoreList>(),
-                      .cores_leased = executor.at("cores_leased"),
-                      .ends_in_ms = std::nullopt};
-      if (grant.contains("ends_in_ms")) share.ends_in_ms = grant.at("ends_in_ms");
-      found.push_back(std::move(share));
+      const bool has_gone = share.state != "connected" && share.cores.empty();
+      if (is_asked_for && !has_gone) found.push_back(std::move(share));
     }
   std::ranges::sort(found, {}, [](const NodeShare& one) { return std::tie(one.job, one.node); });
-  return found;
+  return document.finish(std::move(found));
 }
 
 }  // namespace orchid::share

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "foundation/file_lock.h"
+#include "foundation/json_document.h"
 #include "processes/program_start.h"
 #include "share/detached_step.h"
 #include "share/job_processes.h"
@@ -72,8 +72,8 @@ Result<void> complete(ShareStart& start, const SlurmSteps& slurm) {
 /// A worker that gets no memory is no help; it would be a riddle why nothing is placed there.
 void warn_of_little_memory(const ShareRequest& request, const ShareParts& parts) {
   const auto memory = memory_of(request.option, request.job, request.job.most_cpus());
-  const auto limits = nlohmann::json::parse(parts.get("/v1/limits"));
-  const ByteCount worker{limits.value("worker_memory_bytes", std::uint64_t{0})};
+  const JsonDocument limits(parts.get("/v1/limits"));
+  const ByteCount worker{limits.root().optional().number<std::uint64_t>("worker_memory_bytes")};
   if (memory && *memory < worker)
     parts.say(fmt::format(
         "no function fits into this share: a worker needs {}, and the share has {} of the job's "
@@ -87,14 +87,15 @@ Result<std::vector<NodeShare>> wait_until_joined(const GatewayQuestion& get, con
   const auto give_up = std::chrono::steady_clock::now() + within;
   while (true) {
     auto shares = shares_of(get, job.id);
-    std::erase_if(shares, [](const NodeShare& one) { return one.state != "connected"; });
-    if (shares.size() >= job.nodes()) return shares;
+    if (!shares) return shares;
+    std::erase_if(*shares, [](const NodeShare& one) { return one.state != "connected"; });
+    if (shares->size() >= job.nodes()) return shares;
     if (step.ended())
       return fail(ErrorCode::system, "the share's step ended at once; it said: " + step.said());
     if (std::chrono::steady_clock::now() >= give_up)
       return fail(ErrorCode::timed_out,
                   fmt::format("{} of {} nodes have joined within {} s; the share's step said: {}",
-                              shares.size(), job.nodes(), within.count(), step.said()));
+                              shares->size(), job.nodes(), within.count(), step.said()));
     std::this_thread::sleep_for(look_again);
   }
 }

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "foundation/json_document.h"
 #include "foundation/pipe.h"
 
 namespace orchid::site {
@@ -37,8 +38,7 @@ Json to_json(const Result<JobOnNode>& found) {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  const std::string text =
-      to_json(ask_slurm(question)).dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = dump_json(to_json(ask_slurm(question)));
   std::string_view rest = text;
   while (!rest.empty()) {
     const ssize_t written = ::write(answer_number, rest.data(), rest.size());
@@ -85,15 +85,17 @@ bool SlurmInquiry::read() {
 }
 
 Result<JobOnNode> SlurmInquiry::answer() const {
-  const Json json = Json::parse(text_, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || (!json.contains("message") && !json.contains("uid")))
-    return fail(ErrorCode::internal, "the process that asks Slurm has ended without an answer");
-  if (json.contains("message"))
-    return fail(parse_error_code(json.value("code", "")).value_or(ErrorCode::internal),
-                json.value("message", ""));
-  return JobOnNode{.uid = json.value("uid", uid_t{0}),
-                   .cores = json.value("cores", CoreList()),
-                   .count = json.value("count", 0U)};
+  const JsonDocument document(text_, {.subject = "the answer of the process that asks Slurm"});
+  const JsonObject o = document.root();
+  if (o.has("message"))
+    return fail(o.parsed("code", parse_error_code), o.text("message", longest_answer));
+  JobOnNode found{.uid = o.number<uid_t>("uid"),
+                  .cores = o.numbers("cores"),
+                  .count = o.number<std::uint32_t>("count")};
+  if (auto good = document.finish(); !good)
+    return fail(ErrorCode::internal,
+                "the process that asks Slurm has ended without an answer: " + good.error().message);
+  return found;
 }
 
 }  // namespace orchid::site

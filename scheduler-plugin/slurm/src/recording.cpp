@@ -1,6 +1,9 @@
 #include "recording.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
+
+#include "foundation/json_document.h"
 
 namespace orchid::slurm {
 namespace {
@@ -29,26 +32,26 @@ Json to_json(const NodeRow& r) {
           {"memory_allocated_mib", r.memory_allocated_mib}};
 }
 
-void read(const Json& json, NodeRow& r) {
-  json.at("name").get_to(r.name);
-  json.at("address").get_to(r.address);
-  json.at("hostname").get_to(r.hostname);
-  json.at("architecture").get_to(r.architecture);
-  json.at("features").get_to(r.features);
-  json.at("gres").get_to(r.gres);
-  json.at("gres_used").get_to(r.gres_used);
-  json.at("reason").get_to(r.reason);
-  json.at("conditions").get_to(r.conditions);
-  json.at("has_owner").get_to(r.has_owner);
-  json.at("sockets").get_to(r.sockets);
-  json.at("cores_per_socket").get_to(r.cores_per_socket);
-  json.at("threads_per_core").get_to(r.threads_per_core);
-  json.at("cpus_effective").get_to(r.cpus_effective);
-  json.at("reserved_cpus").get_to(r.reserved_cpus);
-  json.at("memory_mib").get_to(r.memory_mib);
-  json.at("memory_reserved_mib").get_to(r.memory_reserved_mib);
-  json.at("cpus_allocated").get_to(r.cpus_allocated);
-  json.at("memory_allocated_mib").get_to(r.memory_allocated_mib);
+void read(const JsonObject& o, NodeRow& r) {
+  r.name = o.text("name");
+  r.address = o.text("address");
+  r.hostname = o.text("hostname");
+  r.architecture = o.text("architecture");
+  r.features = o.text("features");
+  r.gres = o.text("gres");
+  r.gres_used = o.text("gres_used");
+  r.reason = o.text("reason");
+  r.conditions = o.texts("conditions");
+  r.has_owner = o.flag("has_owner");
+  r.sockets = o.number<std::uint32_t>("sockets");
+  r.cores_per_socket = o.number<std::uint32_t>("cores_per_socket");
+  r.threads_per_core = o.number<std::uint32_t>("threads_per_core");
+  r.cpus_effective = o.number<std::uint32_t>("cpus_effective");
+  r.reserved_cpus = o.text("reserved_cpus");
+  r.memory_mib = o.number<std::uint64_t>("memory_mib");
+  r.memory_reserved_mib = o.number<std::uint64_t>("memory_reserved_mib");
+  r.cpus_allocated = o.number<std::uint32_t>("cpus_allocated");
+  r.memory_allocated_mib = o.number<std::uint64_t>("memory_allocated_mib");
 }
 
 Json to_json(const JobRow& r) {
@@ -76,28 +79,26 @@ Json to_json(const JobRow& r) {
   return json;
 }
 
-void read(const Json& json, JobRow& r) {
-  json.at("id").get_to(r.id);
-  json.at("array").get_to(r.array);
-  json.at("array_tasks").get_to(r.array_tasks);
-  json.at("uid").get_to(r.uid);
-  json.at("partition").get_to(r.partition);
-  r.state =
-      parse_source_job_state(json.at("state").get<std::string>()).value_or(SourceJobState::running);
-  json.at("exclusive").get_to(r.exclusive);
-  json.at("start_time").get_to(r.start_time);
-  json.at("end_time").get_to(r.end_time);
-  json.at("memory_mib").get_to(r.memory_mib);
-  json.at("memory_is_per_cpu").get_to(r.memory_is_per_cpu);
-  json.at("nodes_wanted").get_to(r.nodes_wanted);
-  json.at("cpus_wanted").get_to(r.cpus_wanted);
-  json.at("gres_wanted").get_to(r.gres_wanted);
-  r.gres_times = json.value("gres_times", 1U);
-  json.at("planned_nodes").get_to(r.planned_nodes);
-  for (const Json& share : json.at("shares"))
-    r.shares.push_back({share.at("node").get<std::string>(), share.at("cores").get<std::string>(),
-                        share.at("cpus").get<std::uint32_t>(),
-                        share.at("gres").get<std::string>()});
+void read(const JsonObject& o, JobRow& r) {
+  r.id = o.number<std::uint64_t>("id");
+  r.array = o.number<std::uint64_t>("array");
+  r.array_tasks = o.text("array_tasks");
+  r.uid = o.number<std::uint32_t>("uid");
+  r.partition = o.text("partition");
+  r.state = o.parsed("state", parse_source_job_state);
+  r.exclusive = o.flag("exclusive");
+  r.start_time = o.number<ClusterTime>("start_time");
+  r.end_time = o.number<ClusterTime>("end_time");
+  r.memory_mib = o.number<std::uint64_t>("memory_mib");
+  r.memory_is_per_cpu = o.flag("memory_is_per_cpu");
+  r.nodes_wanted = o.number<std::uint32_t>("nodes_wanted");
+  r.cpus_wanted = o.number<std::uint32_t>("cpus_wanted");
+  r.gres_wanted = o.text("gres_wanted");
+  r.gres_times = o.optional().number<std::uint32_t>("gres_times", {.otherwise = 1});
+  r.planned_nodes = o.texts("planned_nodes");
+  for (const JsonObject& share : o.objects("shares"))
+    r.shares.push_back({share.text("node"), share.text("cores"),
+                        share.number<std::uint32_t>("cpus"), share.text("gres")});
 }
 
 Json to_json(const ReservationRow& r) {
@@ -105,23 +106,23 @@ Json to_json(const ReservationRow& r) {
           {"nodes", r.nodes}, {"core_count", r.core_count}, {"cores", r.cores}};
 }
 
-void read(const Json& json, ReservationRow& r) {
-  json.at("name").get_to(r.name);
-  json.at("start_time").get_to(r.start_time);
-  json.at("end_time").get_to(r.end_time);
-  json.at("nodes").get_to(r.nodes);
-  json.at("core_count").get_to(r.core_count);
-  json.at("cores").get_to(r.cores);
+void read(const JsonObject& o, ReservationRow& r) {
+  r.name = o.text("name");
+  r.start_time = o.number<ClusterTime>("start_time");
+  r.end_time = o.number<ClusterTime>("end_time");
+  r.nodes = o.texts("nodes");
+  r.core_count = o.number<std::uint32_t>("core_count");
+  r.cores = o.text_pairs("cores");
 }
 
 Json to_json(const PartitionRow& r) {
   return {{"name", r.name}, {"starts_jobs", r.starts_jobs}, {"nodes", r.nodes}};
 }
 
-void read(const Json& json, PartitionRow& r) {
-  json.at("name").get_to(r.name);
-  json.at("starts_jobs").get_to(r.starts_jobs);
-  json.at("nodes").get_to(r.nodes);
+void read(const JsonObject& o, PartitionRow& r) {
+  r.name = o.text("name");
+  r.starts_jobs = o.flag("starts_jobs");
+  r.nodes = o.texts("nodes");
 }
 
 template <typename Row>
@@ -134,13 +135,13 @@ void put(Json& json, const char* key, const std::optional<Table<Row>>& table) {
 }
 
 template <typename Row>
-void get(const Json& json, const char* key, std::optional<Table<Row>>& table) {
-  const auto found = json.find(key);
-  if (found == json.end()) return;
+void get(const JsonObject& o, const char* key, std::optional<Table<Row>>& table) {
+  if (!o.has(key)) return;
+  const JsonObject told = o.object(key);
   table.emplace();
-  found->at("time").get_to(table->time);
-  table->hidden = found->value("hidden", false);
-  for (const Json& row : found->at("rows")) read(row, table->rows.emplace_back());
+  table->time = told.number<ClusterTime>("time");
+  table->hidden = told.optional().flag("hidden");
+  for (const JsonObject& row : told.objects("rows")) read(row, table->rows.emplace_back());
 }
 
 }  // namespace
@@ -151,22 +152,18 @@ std::string encode(const PollAnswer& answer) {
   put(json, "jobs", answer.jobs);
   put(json, "reservations", answer.reservations);
   put(json, "partitions", answer.partitions);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return dump_json(json);
 }
 
 Result<PollAnswer> parse_poll_answer(std::string_view line) {
-  try {
-    const Json json = Json::parse(line);
-    PollAnswer answer;
-    get(json, "nodes", answer.nodes);
-    get(json, "jobs", answer.jobs);
-    get(json, "reservations", answer.reservations);
-    get(json, "partitions", answer.partitions);
-    return answer;
-  } catch (const Json::exception& error) {
-    return fail(ErrorCode::bad_request,
-                std::string("this is not a line of a recording: ") + error.what());
-  }
+  const JsonDocument document(line, {.subject = "the line of a recording"});
+  const JsonObject o = document.root();
+  PollAnswer answer;
+  get(o, "nodes", answer.nodes);
+  get(o, "jobs", answer.jobs);
+  get(o, "reservations", answer.reservations);
+  get(o, "partitions", answer.partitions);
+  return document.finish(std::move(answer));
 }
 
 }  // namespace orchid::slurm

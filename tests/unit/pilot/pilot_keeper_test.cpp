@@ -65,7 +65,7 @@ class KeptPilots {
   /// Looks for so long, every second.
   void go_on(seconds time) {
     for (; time.count() > 0; time -= seconds(1)) {
-      keeper_->look();
+      REQUIRE(keeper_->look().has_value());
       time_.pass(seconds(1));
     }
   }

@@ -20,6 +20,14 @@ json hosts_with(json hosts, json clusters, unsigned wanted = 0) {
           {"demand", {{"cores_wanted", wanted}}}};
 }
 
+/// What is made of such a document, which must be one.
+Situation situation_in(const json& hosts, const std::vector<PilotJob>& jobs,
+                       const PilotDestination& destination) {
+  auto situation = situation_of(hosts.dump(), jobs, destination, now);
+  REQUIRE_MESSAGE(situation.has_value(), situation.error().message);
+  return std::move(*situation);
+}
+
 json executor(const char* source, std::uint64_t job, unsigned leased) {
   return {{"state", "connected"},
           {"cores", {0, 1, 2}},
@@ -36,12 +44,12 @@ TEST_CASE("a pilot has joined when an executor of its job is there, and is used 
   const json hosts =
       hosts_with(json::array({{{"executors", {executor("pilot", 7, 2), executor("local", 0, 3)}}}}),
                  json::array(), 5);
-  const auto situation = situation_of(
+  const auto situation = situation_in(
       hosts,
       {{.job = 7, .state = "RUNNING", .cpus = 4, .left = "8:37", .reason = "n1"},
        {.job = 8, .state = "PENDING", .cpus = 16, .left = "10:00", .reason = "(Resources)"},
        {.job = 9, .state = "RUNNING", .cpus = 2, .left = "1:00", .reason = "n2"}},
-      {}, now);
+      {});
   REQUIRE(situation.demand.size() == 1);  // an older gateway tells only the cores
   CHECK(situation.demand[0].workers == 5);
   CHECK(situation.demand[0].worker.alternatives ==
@@ -66,12 +74,12 @@ TEST_CASE("a pilot that has ended is gone, though its node is being cleared stil
   const json hosts =
       hosts_with(json::array({{{"executors", {executor("pilot", 7, 2)}}}}), json::array());
   const auto situation =
-      situation_of(hosts,
+      situation_in(hosts,
                    {{.job = 7, .state = "COMPLETING", .cpus = 4, .left = "8:37", .reason = "n1"},
                     {.job = 8, .state = "SUSPENDED", .cpus = 4, .left = "8:37", .reason = "n2"},
                     {.job = 9, .state = "CONFIGURING", .cpus = 4, .left = "8:37", .reason = "n3"},
                     {.job = 10, .state = "RUNNING", .cpus = 4, .left = "8:37", .reason = "n4"}},
-                   {}, now);
+                   {});
   REQUIRE(situation.pilots.size() == 3);
   CHECK(situation.pilots[0].job == 8);
   CHECK((situation.pilots[0].runs && situation.pilots[0].suspended));
@@ -87,7 +95,7 @@ TEST_CASE("a pilot asks for threads where cores have several") {
       {{{"from_s", 0}, {"until_s", 300}, {"cores", 4}}, {{"from_s", 300}, {"cores", 1}}});
   const json clusters = json::array({{{"state", "current"}, {"nodes", {wide}}}});
   const auto situation =
-      situation_of(hosts_with(json::array(), clusters), {}, {.partitions = {"idle"}}, now);
+      situation_in(hosts_with(json::array(), clusters), {}, {.partitions = {"idle"}});
   REQUIRE((situation.holes && situation.nodes));
   REQUIRE(situation.holes->size() == 2);
   CHECK(situation.holes->at(0).cores == 8);
@@ -100,13 +108,13 @@ TEST_CASE("pilots go to the cluster that sbatch reaches, whatever else is known"
       json::array({{{"cluster", "hpc1"}, {"state", "current"}, {"nodes", {node("n1", 4)}}},
                    {{"cluster", "clouds"}, {"state", "current"}, {"nodes", {node("c1", 64)}}}});
   const json hosts = hosts_with(json::array(), clusters);
-  const auto situation = situation_of(hosts, {}, {.cluster = "hpc1"}, now);
+  const auto situation = situation_in(hosts, {}, {.cluster = "hpc1"});
   REQUIRE((situation.holes && situation.nodes));
   REQUIRE(situation.holes->size() == 1);
   CHECK(situation.holes->at(0).node == "n1");
   CHECK(situation.nodes->size() == 1);
-  CHECK_FALSE(situation_of(hosts, {}, {.cluster = "hpc2"}, now).holes.has_value());
-  CHECK(situation_of(hosts, {}, {}, now).holes->size() == 2);
+  CHECK_FALSE(situation_in(hosts, {}, {.cluster = "hpc2"}).holes.has_value());
+  CHECK(situation_in(hosts, {}, {}).holes->size() == 2);
 }
 
 TEST_CASE("holes are what usable nodes of the partition have free, for as long as it stays so") {
@@ -119,7 +127,7 @@ TEST_CASE("holes are what usable nodes of the partition have free, for as long a
       {{{"state", "current"},
         {"nodes", {node("n1", 2), ending, elsewhere, node("n4", 4, "unusable"), node("n5", 0)}}}});
   const auto situation =
-      situation_of(hosts_with(json::array(), clusters), {}, {.partitions = {"idle"}}, now);
+      situation_in(hosts_with(json::array(), clusters), {}, {.partitions = {"idle"}});
   REQUIRE(situation.holes.has_value());
   REQUIRE(situation.holes->size() == 3);
   CHECK(situation.holes->at(0).node == "n1");
@@ -129,7 +137,7 @@ TEST_CASE("holes are what usable nodes of the partition have free, for as long a
   CHECK(situation.holes->at(1).lasts == seconds(300));
   CHECK(situation.holes->at(2).cores == 1);  // of it stays longer
   CHECK_FALSE(situation.holes->at(2).lasts.has_value());
-  CHECK(situation_of(hosts_with(json::array(), clusters), {}, {}, now).holes->size() == 4);
+  CHECK(situation_in(hosts_with(json::array(), clusters), {}, {}).holes->size() == 4);
 }
 
 TEST_CASE("what is wanted is told with what it needs") {
@@ -146,7 +154,7 @@ TEST_CASE("what is wanted is told with what it needs") {
                       {"kind", "gpu"},
                       {"features", {"fast"}}}},
                     {"lifetime_ms", 1'500}}});
-  const auto situation = situation_of(hosts, {}, {}, now);
+  const auto situation = situation_in(hosts, {}, {});
   REQUIRE(situation.demand.size() == 1);
   const placement::WorkerDemand& row = situation.demand[0];
   CHECK(row.workers == 2);
@@ -179,9 +187,9 @@ TEST_CASE("nodes and holes have memory and GPUs, and a pilot what its executor s
   one["widest_worker"] = 2;
   const json host{{"executors", {one}},
                   {"gpus", {{{"index", 0}, {"model", "v100"}}, {{"index", 1}, {"model", "a100"}}}}};
-  const auto situation = situation_of(
+  const auto situation = situation_in(
       hosts_with(json::array({host}), json::array({{{"state", "current"}, {"nodes", {big}}}})),
-      {{.job = 7, .state = "RUNNING", .cpus = 4, .left = "8:37", .reason = "n1"}}, {}, now);
+      {{.job = 7, .state = "RUNNING", .cpus = 4, .left = "8:37", .reason = "n1"}}, {});
   REQUIRE(situation.nodes.has_value());
   CHECK(situation.nodes->at(0).gpus == std::vector<std::string>{"a100", "a100"});
   CHECK(situation.nodes->at(0).memory == 8_GiB);
@@ -199,7 +207,20 @@ TEST_CASE("nodes and holes have memory and GPUs, and a pilot what its executor s
 
 TEST_CASE("what a source that is not current has told is no hole") {
   const json stale = json::array({{{"state", "stale"}, {"nodes", {node("n1", 2)}}}});
-  CHECK_FALSE(situation_of(hosts_with(json::array(), stale), {}, {}, now).holes.has_value());
+  CHECK_FALSE(situation_in(hosts_with(json::array(), stale), {}, {}).holes.has_value());
+}
+
+TEST_CASE("what is no answer of a gateway is told with the field that is wrong") {
+  const auto fault = [](const json& hosts) {
+    const auto situation = situation_of(hosts.dump(), {}, {}, now);
+    return situation ? "none" : situation.error().message;
+  };
+  CHECK(fault(json::array()) == "the gateway's answer to /v1/hosts must be a JSON object");
+  CHECK(fault({{"hosts", json::array()}}) == "'demand' must be an object");
+  json hosts = hosts_with(json::array({{{"executors", {executor("pilot", 7, 2)}}}}), json::array());
+  CHECK(fault(hosts) == "none");
+  hosts["hosts"][0]["executors"][0]["cores"] = 3;
+  CHECK(fault(hosts) == "'hosts[0].executors[0].cores' must be a list of whole numbers");
 }
 
 }  // namespace

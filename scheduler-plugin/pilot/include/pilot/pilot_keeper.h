@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "foundation/clock.h"
+#include "foundation/result.h"
 #include "pilot/batch_script.h"
 #include "pilot/ending.h"
 #include "pilot/look_interval.h"
@@ -40,8 +41,9 @@ class PilotKeeper {
   static constexpr std::chrono::seconds longest_pause{60};
 
   PilotKeeper(Options options, Parts parts);
-  /// One look, and what it leads to. Throws what `get` throws.
-  void look();
+  /// One look, and what it leads to. Throws what `get` throws. Errors: `bad_request` when the
+  /// gateway's answer is none.
+  [[nodiscard]] Result<void> look();
 
  private:
   /// What it was asked for, and how far it has come.
@@ -90,8 +92,9 @@ class PilotKeeper {
   bool paused_ = false;  // that has been said
 };
 
-/// Until `ending` comes. Throws what `get` throws once the gateway has not answered for a while:
-/// its pilots end by themselves then.
-void keep_pilots(PilotKeeper& keeper, const Clock& clock, const Ending& ending);
+/// Until `ending` comes. Throws what `get` throws, or fails as a look does, once the gateway has
+/// not answered for a while: its pilots end by themselves then.
+[[nodiscard]] Result<void> keep_pilots(PilotKeeper& keeper, const Clock& clock,
+                                       const Ending& ending);
 
 }  // namespace orchid::pilot

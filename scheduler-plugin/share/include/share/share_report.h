@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "foundation/result.h"
 #include "protocol/core_list.h"
 
 namespace orchid::share {
@@ -23,9 +24,9 @@ struct NodeShare {
 /// What the gateway answers to GET of that path. May throw.
 using GatewayQuestion = std::function<std::string(const std::string& path)>;
 
-/// Those of that job, or all; by job and node. Throws what `get` throws, and nlohmann's exceptions
-/// when the answer is no such document.
-[[nodiscard]] std::vector<NodeShare> shares_of(const GatewayQuestion& get,
-                                               std::optional<std::uint64_t> job);
+/// Those of that job, or all; by job and node. Throws what `get` throws. Errors: `bad_request` when
+/// the answer is no such document.
+[[nodiscard]] Result<std::vector<NodeShare>> shares_of(const GatewayQuestion& get,
+                                                       std::optional<std::uint64_t> job);
 
 }  // namespace orchid::share
