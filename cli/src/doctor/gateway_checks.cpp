@@ -1,14 +1,11 @@
 // doctor/gateway_checks.cpp: the checks that talk to the gateway.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "doctor/examination.h"
+#include "foundation/json_document.h"
 
 namespace orchid::cli {
 namespace {
-
-using nlohmann::json;
 
 constexpr auto start_one = "start one with 'orchid up', or set ORCHID_GATEWAY to where it runs";
 
@@ -24,29 +21,22 @@ struct HostCount {
   std::uint64_t cores_leased = 0;
 };
 
-std::uint64_t count_in(const json& document, const char* key) {
-  const auto found = document.find(key);
-  if (found == document.end()) return 0;
-  if (found->is_array()) return found->size();
-  return found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
-}
-
 Result<HostCount> count_hosts(const DoctorEnvironment& environment) {
   const auto answer = environment.ask_gateway("/v1/hosts");
   if (!answer) return fail(answer.error());
-  const json document = json::parse(answer->body, nullptr, false);
-  if (answer->status != 200 || !document.is_object())
+  if (answer->status != 200)
     return fail(ErrorCode::internal, fmt::format("/v1/hosts gives status {}", answer->status));
+  const JsonDocument document(answer->body, {.subject = "the answer to /v1/hosts"});
   HostCount count;
-  for (const json& host : document.value("hosts", json::array()))
-    for (const json& executor : host.value("executors", json::array())) {
-      const bool connected = executor.value("state", "connected") == "connected";
+  for (const JsonObject& host : document.root().optional().objects("hosts"))
+    for (const JsonObject& executor : host.objects("executors")) {
+      const bool connected = !executor.has("state") || executor.text("state") == "connected";
       ++(connected ? count.connected : count.lost);
       if (!connected) continue;
-      count.workers_ready += count_in(executor, "workers_ready");
-      count.cores_leased += count_in(executor, "cores_leased");
+      count.workers_ready += executor.number<std::uint64_t>("workers_ready");
+      count.cores_leased += executor.number<std::uint64_t>("cores_leased");
     }
-  return count;
+  return document.finish(count);
 }
 
 }  // namespace
@@ -69,8 +59,8 @@ Finding check_gateway_answers(const DoctorEnvironment& environment) {
 
 Finding check_version(const DoctorEnvironment& environment) {
   const auto answer = environment.ask_gateway("/version");
-  const json document = answer ? json::parse(answer->body, nullptr, false) : json();
-  const std::string theirs = document.is_object() ? document.value("version", "") : "";
+  const JsonDocument document(answer ? answer->body : "");
+  const std::string theirs = document.root().optional().text("version");
   if (theirs == environment.version) return good("version", theirs);
   return {"version", Health::doubtful,
           fmt::format("the gateway has {}, this program {}",
@@ -96,9 +86,8 @@ Finding check_batch_system(const DoctorEnvironment& environment) {
   constexpr auto name = "batch system";
   const auto answer = environment.ask_gateway("/v1/hosts");
   if (!answer) return {name, Health::broken, answer.error().message, start_one};
-  const json document = json::parse(answer->body, nullptr, false);
-  const json clusters =
-      document.is_object() ? document.value("clusters", json::array()) : json::array();
+  const JsonDocument document(answer->body);
+  const auto clusters = document.root().optional().objects("clusters");
   if (clusters.empty() && environment.find_program("sbatch"))
     return {name, Health::doubtful,
             "Slurm's commands are installed, but the gateway does not ask Slurm",
@@ -106,16 +95,16 @@ Finding check_batch_system(const DoctorEnvironment& environment) {
             "or with sources = [\"slurm\"] in its configuration"};
   if (clusters.empty()) return good(name, "none: executors offer the machines that they run on");
   std::string all_well;
-  for (const json& cluster : clusters) {
-    const std::string state = cluster.value("state", "");
-    const std::string which = cluster.value("source", "") + " " + cluster.value("cluster", "");
+  for (const JsonObject& cluster : clusters) {
+    const std::string state = cluster.text("state");
+    const std::string which = cluster.text("source") + " " + cluster.text("cluster");
     if (state != "current")
       return {name, Health::doubtful,
-              fmt::format("{} is {}: {}", which, state, cluster.value("message", "")),
+              fmt::format("{} is {}: {}", which, state, cluster.text("message")),
               "what runs continues, but the gateway learns nothing new; 'orchid-slurm --once' "
               "prints Slurm's answer"};
-    all_well += fmt::format("{}{}, {} nodes", all_well.empty() ? "" : "; ", which,
-                            count_in(cluster, "nodes"));
+    all_well +=
+        fmt::format("{}{}, {} nodes", all_well.empty() ? "" : "; ", which, cluster.size("nodes"));
   }
   return good(name, all_well);
 }

@@ -1,14 +1,11 @@
 // doctor/machine_checks.cpp: the checks that need no gateway.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "doctor/examination.h"
+#include "foundation/json_document.h"
 
 namespace orchid::cli {
 namespace {
-
-using nlohmann::json;
 
 constexpr ByteCount least_free_space = 512_MiB;
 constexpr std::uint64_t least_open_files = 4096;
@@ -129,12 +126,10 @@ Result<std::vector<KeptCall>> calls_of_functions(const DoctorEnvironment& enviro
     return fail(ErrorCode::not_found,
                 "orchid-executor was not found, so it cannot be asked; install all of Orchid");
   const auto probe = environment.run({executor->string(), "--probe-sandbox"});
-  const json document = probe ? json::parse(probe->output, nullptr, false) : json();
+  const JsonDocument document(probe ? probe->output : "");
   std::vector<KeptCall> calls;
-  if (document.is_object())
-    for (const json& call : document.value("calls", json::array()))
-      if (call.is_object())
-        calls.push_back({call.value("name", std::string()), call.value("only", std::string())});
+  for (const JsonObject& call : document.root().optional().objects("calls"))
+    calls.push_back({call.text("name"), call.text("only")});
   if (!calls.empty()) return calls;
   return fail(ErrorCode::internal, executor->string() +
                                        " --probe-sandbox names no system calls: is all of Orchid "
@@ -148,16 +143,17 @@ Finding check_sandbox(const DoctorEnvironment& environment) {
     return {check, Health::broken, "orchid-executor was not found, so it cannot be asked",
             "install or build all of Orchid"};
   const auto probe = environment.run({executor->string(), "--probe-sandbox"});
-  const json document = probe ? json::parse(probe->output, nullptr, false) : json();
-  if (!document.is_object() || !document.contains("landlock_abi") || !document.contains("seccomp"))
+  const JsonDocument document(probe ? probe->output : "");
+  const JsonObject o = document.root();
+  const int abi = o.number<int>("landlock_abi");
+  const bool has_filters = o.flag("seccomp");
+  std::string missing;
+  for (const std::string& item : o.optional().texts("missing"))
+    missing += (missing.empty() ? "" : ", ") + item;
+  if (!document.finish())
     return {check, Health::broken, executor->string() + " --probe-sandbox gives no answer",
             "run it to see why; is all of Orchid of one version?"};
-  std::string missing;
-  for (const json& item : document.value("missing", json::array()))
-    if (item.is_string()) missing += (missing.empty() ? "" : ", ") + item.get<std::string>();
-  const json& landlock = document["landlock_abi"];
-  const int abi = landlock.is_number_integer() ? landlock.get<int>() : 0;
-  if (document["seccomp"] != json(true))
+  if (!has_filters)
     return {check, Health::broken,
             "the kernel has no seccomp filters: functions cannot be confined",
             "use a kernel with CONFIG_SECCOMP_FILTER"};
@@ -179,17 +175,19 @@ Finding check_lanes(const DoctorEnvironment& environment) {
     return {check, Health::broken, "orchid-executor was not found, so it cannot be asked",
             "install or build all of Orchid"};
   const auto probe = environment.run({executor->string(), "--probe-fabric"});
-  const json document = probe ? json::parse(probe->output, nullptr, false) : json();
-  if (!document.is_object() || !document.contains("usable") || !document.contains("verbs"))
+  const JsonDocument document(probe ? probe->output : "");
+  const JsonObject o = document.root();
+  const bool is_usable = o.flag("usable");
+  const bool has_verbs = o.flag("verbs");
+  const std::string description = o.optional().text("description");
+  if (!document.finish())
     return {check, Health::broken, executor->string() + " --probe-fabric gives no answer",
             "run it to see why; is all of Orchid of one version?"};
-  const json text = document.value("description", json());
-  const std::string description = text.is_string() ? text.get<std::string>() : "";
-  if (document["usable"] != json(true))
+  if (!is_usable)
     return {check, Health::doubtful,
             "within this machine shared memory; to other machines none: " + description,
             "apt install libucx0 (only programs on several machines need it)"};
-  if (document["verbs"] == json(true))
+  if (has_verbs)
     return as_it_should_be(check,
                            "within this machine shared memory; to others UCX over TCP, or with "
                            "--lane-fabric auto or verbs " +

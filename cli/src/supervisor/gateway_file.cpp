@@ -7,9 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "foundation/files.h"
 #include "foundation/host_addresses.h"
+#include "foundation/json_document.h"
 #include "foundation/sockets.h"
 
 namespace orchid::cli {
@@ -36,19 +38,21 @@ void look_from_elsewhere(GatewayFile& file) {
 }
 
 /// The gateway itself says "urls", and where it runs.
-GatewayFile file_of(const json& document) {
-  const char* addresses = document.contains("urls") ? "urls" : "addresses";
-  GatewayFile file{.host = document.value("host", ""),
-                   .addresses = document.at(addresses).get<std::vector<std::string>>(),
-                   .door = document.value("door", ""),
-                   .socket = document.value("socket", ""),
-                   .token_file = document.value("token_file", ""),
-                   .state = document.value("state", ""),
-                   .version = document.value("version", ""),
-                   .pid = document.value("pid", 0)};
-  const std::string boot_id = document.value("boot_id", "");
+Result<GatewayFile> file_of(std::string_view text) {
+  const JsonDocument document(text);
+  const JsonObject o = document.root();
+  const JsonObject any = o.optional();
+  GatewayFile file{.host = any.text("host"),
+                   .addresses = o.texts(o.has("urls") ? "urls" : "addresses"),
+                   .door = any.text("door"),
+                   .socket = any.text("socket"),
+                   .token_file = any.text("token_file"),
+                   .state = any.text("state"),
+                   .version = any.text("version"),
+                   .pid = any.number<int>("pid")};
+  const std::string boot_id = any.text("boot_id");
   if (!boot_id.empty() && boot_id != own_boot_id()) look_from_elsewhere(file);
-  return file;
+  return document.finish(std::move(file));
 }
 
 }  // namespace
@@ -71,13 +75,11 @@ Result<GatewayFile> read_gateway_file(const std::filesystem::path& runtime) {
   if (!is_trusted(file_in(runtime)))
     return fail(ErrorCode::denied,
                 file_in(runtime).string() + " belongs to another user and is not used");
-  const json document = json::parse(as_text(*content), nullptr, /*allow_exceptions=*/false);
-  try {
-    return file_of(document);
-  } catch (const json::exception&) {
-    return fail(ErrorCode::bad_configuration,
-                file_in(runtime).string() + " is damaged; remove it and start 'orchid up' again");
-  }
+  auto file = file_of(as_text(*content));
+  if (file) return file;
+  return fail(ErrorCode::bad_configuration, file_in(runtime).string() + " is damaged (" +
+                                                file.error().message +
+                                                "); remove it and start 'orchid up' again");
 }
 
 Result<GatewayFile> find_gateway_file(const std::vector<std::filesystem::path>& places) {

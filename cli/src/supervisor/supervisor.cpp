@@ -11,8 +11,8 @@
 #include <array>
 #include <cerrno>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
+#include "foundation/json_document.h"
 #include "foundation/pipe.h"
 
 namespace orchid::cli {
@@ -63,17 +63,14 @@ milliseconds drain_time(milliseconds grace) {
 }  // namespace
 
 std::optional<GatewayReady> parse_gateway_ready(std::string_view text) {
-  const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  try {
-    GatewayReady ready{.urls = document.at("urls").get<std::vector<std::string>>(),
-                       .door = document.value("door", ""),
-                       .token_file = document.at("token_file").get<std::string>()};
-    std::erase_if(ready.urls, [](const std::string& url) { return !url.starts_with("http"); });
-    if (ready.urls.empty()) return std::nullopt;
-    return ready;
-  } catch (const nlohmann::json::exception&) {
-    return std::nullopt;
-  }
+  const JsonDocument document(text);
+  const JsonObject o = document.root();
+  GatewayReady ready{.urls = o.texts("urls"),
+                     .door = o.optional().text("door"),
+                     .token_file = o.text("token_file")};
+  std::erase_if(ready.urls, [](const std::string& url) { return !url.starts_with("http"); });
+  if (!document.finish() || ready.urls.empty()) return std::nullopt;
+  return ready;
 }
 
 std::string listen_address_of(const std::string& url) {

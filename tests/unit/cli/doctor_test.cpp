@@ -445,6 +445,9 @@ TEST_CASE("another version, a wrong token, no executor and no worker are found")
                "/v1/hosts",
                {200, R"({"hosts":[{"executors":[{"state":"lost"},{"state":"connected"}]}]})"})),
            Health::doubtful);
+  const Finding odd = check_executor(answering("/v1/hosts", {200, R"({"hosts":[3]})"}));
+  check_is(odd, Health::broken);
+  CHECK(odd.detail == "'hosts' must be a list of objects");
   check_is(check_workers(answering(
                "/v1/hosts",
                {200, R"({"hosts":[{"executors":[{"state":"connected","workers_ready":0}]}]})"})),
