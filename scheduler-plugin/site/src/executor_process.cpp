@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "foundation/files.h"
+#include "topology/core_mask.h"
 
 namespace orchid::site {
 namespace {
@@ -45,18 +46,10 @@ const char* take_place(const void* context) noexcept {
   return nullptr;
 }
 
-cpu_set_t mask_of(const CoreList& cores) {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  for (const std::uint32_t core : cores)
-    if (core < CPU_SETSIZE) CPU_SET(core, &mask);
-  return mask;
-}
-
 }  // namespace
 
 Result<processes::StartingChild> begin_executor(const ExecutorStart& start) {
-  Place place{.groups = {}, .cores = mask_of(start.cores), .uid = start.uid};
+  Place place{.groups = {}, .cores = executor::core_mask(start.cores), .uid = start.uid};
   for (const auto& group : start.groups) place.groups.push_back(group / "cgroup.procs");
   auto token = make_sealed_memory("orchid-token", as_bytes(start.token));
   if (!token) return fail(std::move(token.error()));

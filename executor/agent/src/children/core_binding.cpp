@@ -8,17 +8,10 @@
 #include <string>
 
 #include "foundation/numbers.h"
+#include "topology/core_mask.h"
 
 namespace orchid::executor {
 namespace {
-
-cpu_set_t mask_of(const CoreList& cores) {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  for (const std::uint32_t core : cores)
-    if (core < CPU_SETSIZE) CPU_SET(core, &mask);
-  return mask;
-}
 
 /// A thread that is bound makes bound threads. So once a look finds none that is not, none will
 /// come.
@@ -58,13 +51,13 @@ Result<void> bind_threads(pid_t pid, const cpu_set_t& mask) {
 }  // namespace
 
 Result<void> bind_this_process(const CoreList& cores) {
-  const cpu_set_t mask = mask_of(cores);
+  const cpu_set_t mask = core_mask(cores);
   if (::sched_setaffinity(0, sizeof(mask), &mask) == 0) return {};
   return fail_errno("sched_setaffinity to the offered cores");
 }
 
 Result<void> bind_processes(const std::vector<pid_t>& pids, const CoreList& cores) {
-  const cpu_set_t mask = mask_of(cores);
+  const cpu_set_t mask = core_mask(cores);
   for (const pid_t pid : pids)
     if (auto bound = bind_threads(pid, mask); !bound) return bound;
   return {};
