@@ -21,6 +21,7 @@
 
 #include "foundation/files.h"
 #include "foundation/log.h"
+#include "foundation/numbers.h"
 #include "sandbox/confinement.h"
 #include "src/relay.h"
 
@@ -41,7 +42,8 @@ std::vector<int> open_descriptors() {
   std::error_code error;
   for (std::filesystem::directory_iterator at("/proc/self/fd", error), end; !error && at != end;
        at.increment(error))
-    numbers.push_back(std::atoi(at->path().filename().c_str()));
+    if (const auto number = parse_number<int>(at->path().filename().native()))
+      numbers.push_back(*number);
   std::ranges::sort(numbers);
   return numbers;
 }
@@ -100,10 +102,15 @@ int main(int argc, char** argv) {
         stderr);
     return 2;
   }
+  const auto listener = parse_number<int>(argv[2]);
+  if (!listener || *listener < 0) {
+    std::fprintf(stderr, "orchid-dispatch: --listen '%s' is not the number of a socket\n", argv[2]);
+    return 2;
+  }
   // Read by UCX when it is mapped; there is one thread yet.
   for (const auto& [name, value] :
        {std::pair{"UCX_MEM_EVENTS", "n"}, std::pair{"UCX_ERROR_SIGNALS", ""},
         std::pair{"UCX_HANDLE_ERRORS", "none"}, std::pair{"UCX_LOG_LEVEL", "fatal"}})
     ::setenv(name, value, 1);
-  return dispatch::run(std::atoi(argv[2]), confined);
+  return dispatch::run(*listener, confined);
 }
