@@ -14,23 +14,24 @@ namespace {
 constexpr std::chrono::seconds longest_wait{60};
 constexpr std::size_t longest_list = 1000;
 
-Response refuse(const Failure& failure, const std::string& id) {
+Response refuse_result(const Failure& failure, const std::string& id) {
   Problem problem = problem_of(failure);
   if (parse_invocation_id(id)) problem.invocation = id;  // and not whatever the caller wrote
   return to_response(problem);
 }
 
 Response unknown(const std::string& id) {
-  return refuse(Failure{ErrorCode::not_found, "there is no invocation " + id +
-                                                  ", or it ended too long ago to be remembered"},
-                id);
+  return refuse_result(
+      Failure{ErrorCode::not_found,
+              "there is no invocation " + id + ", or it ended too long ago to be remembered"},
+      id);
 }
 
 /// Ends with `reply` unless there is an invocation.
 template <typename Use>
 ViewDone with_view(const Reply& reply, const std::string& id, const Use& use) {
   return [reply, id, use](Result<std::optional<InvocationView>> view) {
-    if (!view) return reply.send(refuse(view.error(), id));
+    if (!view) return reply.send(refuse_result(view.error(), id));
     if (!*view) return reply.send(unknown(id));
     use(**view);
   };
@@ -116,7 +117,7 @@ void ResultRoutes::get(Request& request, const Reply& reply) {
   MonotonicTime until{};
   if (const std::string wait = query_parameter(request.query, "wait"); !wait.empty()) {
     auto duration = parse_wait(wait);
-    if (!duration) return reply.send(refuse(duration.error(), id));
+    if (!duration) return reply.send(refuse_result(duration.error(), id));
     until = parts_.clock.now() + std::min<std::chrono::milliseconds>(*duration, longest_wait);
   }
   find(request.identity.tenant.uid, id, until,
@@ -131,11 +132,11 @@ void ResultRoutes::output(Request& request, const Reply& reply) {
                 id](const InvocationView& view) {
     const InvocationRecord& record = view.record;
     if (record.state != StoredState::done)
-      return reply.send(
-          refuse(Failure{ErrorCode::conflict, "invocation " + id +
-                                                  " has not ended: ask for /v1/invocations/" + id +
-                                                  "?wait=60s first"},
-                 id));
+      return reply.send(refuse_result(
+          Failure{ErrorCode::conflict, "invocation " + id +
+                                           " has not ended: ask for /v1/invocations/" + id +
+                                           "?wait=60s first"},
+          id));
     if (record.outcome != Outcome::ok)
       return reply.send(outcome_response(id, record.function, result_of(record, {})));
     if (view.synchronous) {
@@ -150,7 +151,7 @@ void ResultRoutes::output(Request& request, const Reply& reply) {
     control([&async, here, reply, record] {
       async.output(record.id, [here, reply, record](Result<std::vector<std::byte>> output) {
         here([reply, record, output = std::move(output)]() mutable {
-          if (!output) return reply.send(refuse(output.error(), record.id));
+          if (!output) return reply.send(refuse_result(output.error(), record.id));
           reply.send(
               outcome_response(record.id, record.function, result_of(record, std::move(*output))));
         });
@@ -165,7 +166,7 @@ void ResultRoutes::logs(Request& request, const Reply& reply) {
   const uid_t tenant = request.identity.tenant.uid;
   auto send = [here = parts_.here, reply, id](Result<InvocationLog> log) {
     here([reply, id, log = std::move(log)]() mutable {
-      if (!log) return reply.send(refuse(log.error(), id));
+      if (!log) return reply.send(refuse_result(log.error(), id));
       Response response;
       response.content_type = content_type::text;
       response.with("Orchid-Log-Complete", log->complete ? "true" : "false");
@@ -194,7 +195,7 @@ void ResultRoutes::cancel_async(uid_t tenant, const std::string& id, const Reply
   parts_.control([&async = parts_.async, here = parts_.here, tenant, id, reply] {
     async.cancel(tenant, id, [here, id, reply](Result<void> asked) {
       here([id, reply, asked = std::move(asked)] {
-        reply.send(asked ? cancel_asked(id) : refuse(asked.error(), id));
+        reply.send(asked ? cancel_asked(id) : refuse_result(asked.error(), id));
       });
     });
   });
@@ -218,8 +219,8 @@ void ResultRoutes::cancel(Request& request, const Reply& reply) {
         case SyncCalls::Cancelled::too_late:
           break;
       }
-      reply.send(
-          refuse(Failure{ErrorCode::conflict, "invocation " + id + " has ended already"}, id));
+      reply.send(refuse_result(
+          Failure{ErrorCode::conflict, "invocation " + id + " has ended already"}, id));
     });
   });
 }
@@ -231,17 +232,17 @@ void ResultRoutes::list(Request& request, const Reply& reply) {
   gathering->missing = parts_.threads.size() + 1;
   if (const std::string text = query_parameter(request.query, "limit"); !text.empty()) {
     auto limit = parse_number_field("limit", text, {1, longest_list});
-    if (!limit) return reply.send(refuse(limit.error(), ""));
+    if (!limit) return reply.send(refuse_result(limit.error(), ""));
     gathering->limit = *limit;
   }
   auto state = parse_state(query_parameter(request.query, "state"));
-  if (!state) return reply.send(refuse(state.error(), ""));
+  if (!state) return reply.send(refuse_result(state.error(), ""));
   gathering->state = *state;
   auto arrived = [gathering, reply](Result<std::vector<InvocationView>> views) {
     if (views) gathering->add(std::move(*views));
     if (!views) gathering->failure = std::move(views.error());
     if (--gathering->missing > 0) return;
-    reply.send(gathering->failure ? refuse(*gathering->failure, "")
+    reply.send(gathering->failure ? refuse_result(*gathering->failure, "")
                                   : json_response(200, invocation_list_json(gathering->newest())));
   };
   for (const CallsPort& port : parts_.threads)
