@@ -1,9 +1,6 @@
 #!/usr/bin/python3
-"""A capacity source for Orchid. It offers the machines of a text file, which has a line for each:
-NAME ADDRESS CORES MEMORY_MIB.
-
-The gateway starts this program and reads its output (docs/PROTOCOL.md, section 9). When the file
-changes, the program reports that.
+"""A capacity source for Orchid. It offers the machines of a text file, also when the file changes.
+A line is NAME ADDRESS CORES MEMORY_MIB. The gateway reads its output: docs/PROTOCOL.md, section 9.
 """
 import json
 import os
@@ -20,8 +17,9 @@ def read_machines(path):
     for line in open(path):
         name, address, cores, memory_mib = line.split()
         machines[name] = dict(
-            name=name, address=address, sockets=1, cores_per_socket=int(cores), threads_per_core=1, cores_usable=int(cores),
-            memory_bytes=int(memory_mib) << 20, state="usable", cores_free=int(cores), free_cores=f"0-{int(cores) - 1}",
+            name=name, address=address, state="usable", sockets=1, cores_per_socket=int(cores),
+            threads_per_core=1, cores_usable=int(cores), cores_free=int(cores),
+            free_cores=f"0-{int(cores) - 1}", memory_bytes=int(memory_mib) << 20,
             memory_free_bytes=int(memory_mib) << 20)
     return machines
 

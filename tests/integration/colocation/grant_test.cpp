@@ -234,9 +234,8 @@ TEST_CASE("the memory of a grant holds for all its processes together") {
     } catch (const Error& error) {
       ++lost;
       CHECK_MESSAGE(error.kind() == ErrorKind::worker_lost, error.what());
-      CHECK_MESSAGE(
-          std::string(error.what()).find("memory of the executor's grant") != std::string::npos,
-          error.what());
+      CHECK_MESSAGE(std::string(error.what()).find("memory of its grant") != std::string::npos,
+                    std::string(error.what()));
     }
   }
   CHECK(lost >= 1);  // not the executor, nor a compiler for good
