@@ -65,7 +65,7 @@ std::string must_be_list(const char* items, JsonLength length) {
 std::string find_unknown(const JsonState& state, const Json& node, const std::string& path) {
   if (node.is_object()) {
     for (const auto& [key, value] : node.items()) {
-      const std::string inner = inner_path(path, key);
+      std::string inner = inner_path(path, key);
       if (!state.asked.contains(&value)) return inner;
       if (auto unknown = find_unknown(state, value, inner); !unknown.empty()) return unknown;
     }
