@@ -181,17 +181,15 @@ void Agent::bind_to_offer() {
 /// have been begun while we looked: so this is done again and again.
 void Agent::bind_children() {
   const CoreList& offered = leases_.cores();
-  const auto bind = [](pid_t pid, const CoreList& cores) {
-    if (auto bound = bind_processes({pid}, cores); !bound)
-      log::error("event=not_bound reason=\"{}\"", bound.error().message);
-  };
   std::map<pid_t, CoreList> leased;
   for (const auto& [id, worker] : workers_.alive())
-    leased[worker->pid()] = without(offered, without(offered, worker->bound_to()));
+    leased[worker->pid()] = common(offered, worker->bound_to());
   for (const pid_t pid : children_.pids()) {
     // One whose cores are not offered any more is being evicted: off them at once.
     const auto own = leased.find(pid);
-    bind(pid, own == leased.end() || own->second.empty() ? offered : own->second);
+    const CoreList& cores = own == leased.end() || own->second.empty() ? offered : own->second;
+    if (auto bound = bind_process(pid, cores); !bound)
+      log::error("event=not_bound reason=\"{}\"", bound.error().message);
   }
 }
 

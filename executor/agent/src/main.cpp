@@ -109,7 +109,7 @@ Result<void> choose_cores(const Configuration& c, HostResources& host) {
     // order.
     const CoreList listed =
         threads_behind(c.core_list, c.core_list_counts, host.thread_order).value_or(c.core_list);
-    host.cores = without(allowed, without(allowed, listed));
+    host.cores = common(allowed, listed);
     if (host.cores.empty())
       return fail(ErrorCode::bad_configuration,
                   "of --core-list " + to_core_text(c.core_list) +

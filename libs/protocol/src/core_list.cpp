@@ -53,6 +53,12 @@ CoreList without(const CoreList& all, const CoreList& taken) {
   return left;
 }
 
+CoreList common(const CoreList& a, const CoreList& b) {
+  CoreList both;
+  std::ranges::set_intersection(a, b, std::back_inserter(both));
+  return both;
+}
+
 CoreList united(const CoreList& a, const CoreList& b) {
   CoreList both;
   std::ranges::set_union(a, b, std::back_inserter(both));

@@ -63,7 +63,7 @@ CoresUsed CoreUsage::look(MonotonicTime now, const std::vector<StepProcess>& pro
     const std::uint64_t given = step.cpus.value_or(static_cast<std::uint32_t>(job_cores_.size()));
     loose += given - std::min<std::uint64_t>(given, step.bound.size());
   }
-  used.cores = without(job_cores_, without(job_cores_, used.cores));
+  used.cores = common(job_cores_, used.cores);
   used.loose = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(loose, job_cores_.size() - used.cores.size()));
   return used;

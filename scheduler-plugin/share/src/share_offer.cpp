@@ -20,7 +20,7 @@ const CoreList& ShareOffer::decide(MonotonicTime now, const CoresUsed& used) {
   CoreList usable;
   for (const std::uint32_t core : job_cores_)
     if (!left_.contains(core)) usable.push_back(core);
-  CoreList kept = without(usable, without(usable, offered_));
+  CoreList kept = common(usable, offered_);
   CoreList more = without(usable, kept);
   while (kept.size() < most_ && !more.empty()) {
     kept = united(kept, {more.back()});

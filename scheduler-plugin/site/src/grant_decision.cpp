@@ -64,7 +64,7 @@ Result<CoreList> allowed_cores(const GrantOffer& offer, const Evidence& evidence
   if (cores->empty())
     return fail(ErrorCode::denied, fmt::format("job {} has no cores on this host", offer.job));
   for (const StandingGrant& other : standing) {
-    const CoreList both = without(*cores, without(*cores, other.cores));
+    const CoreList both = common(*cores, other.cores);
     if (both.empty()) continue;
     if (other.job == offer.job)
       return fail(ErrorCode::conflict,

@@ -124,11 +124,7 @@ TEST_CASE_FIXTURE(ExecutorFixture,
     const auto reply = call(function);
     CHECK(reply.outcome == Outcome::ok);
     CHECK_FALSE(reply.ended);
-    const auto ended = worker.receive();
-    REQUIRE(std::holds_alternative<LaneEnded>(ended));
-    CHECK(std::get<LaneEnded>(ended).request == 0);
-    CHECK(contains(std::get<LaneEnded>(ended).message, "thread"));
-    CHECK(std::holds_alternative<LaneClaimed>(worker.receive()));
+    check_replaced("thread");
     check_next_call();
   }
 }
@@ -214,11 +210,7 @@ TEST_CASE_FIXTURE(ExecutorFixture,
                   "an eventfd that is full costs the worker, which burns no core") {
   if (lane_under_test() != LaneKind::local) return;  // no other lane has these
   CHECK(call("fills_eventfd", "4").outcome == Outcome::ok);
-  const auto ended = worker.receive();
-  REQUIRE(std::holds_alternative<LaneEnded>(ended));
-  CHECK(std::get<LaneEnded>(ended).request == 0);
-  CHECK(contains(std::get<LaneEnded>(ended).message, "eventfd"));
-  CHECK(std::holds_alternative<LaneClaimed>(worker.receive()));
+  check_replaced("eventfd");
   check_next_call();
 }
 

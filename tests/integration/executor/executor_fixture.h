@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <string>
+#include <variant>
 
 #include "foundation/sockets.h"
 #include "lane_under_test.h"
@@ -24,6 +25,10 @@ bool eventually(Condition condition) {
   return false;
 }
 
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 struct ExecutorFixture {
   LocalExecutor executor{{.programs = PROGRAMS,
                           .remote = lane_under_test() != LaneKind::local,
@@ -40,10 +45,14 @@ struct ExecutorFixture {
     CHECK(reply.outcome == Outcome::ok);
     CHECK(reply.output == "1");
   }
+  /// After an answer the worker goes, for such a reason.
+  void check_replaced(const std::string& reason) {
+    const auto ended = worker.receive();
+    REQUIRE(std::holds_alternative<LaneEnded>(ended));
+    CHECK(std::get<LaneEnded>(ended).request == 0);
+    CHECK(contains(std::get<LaneEnded>(ended).message, reason));
+    REQUIRE(std::holds_alternative<LaneClaimed>(worker.receive()));
+  }
 };
-
-inline bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 }  // namespace orchid::tests

@@ -3,22 +3,7 @@
 #include "executor_fixture.h"
 
 namespace orchid::tests {
-namespace {
-
-struct NeighboursFixture : ExecutorFixture {
-  /// After an answer the worker goes, for such a reason.
-  void check_replaced(const std::string& reason) {
-    const auto ended = worker.receive();
-    REQUIRE(std::holds_alternative<LaneEnded>(ended));
-    CHECK(std::get<LaneEnded>(ended).request == 0);
-    CHECK(contains(std::get<LaneEnded>(ended).message, reason));
-    REQUIRE(std::holds_alternative<LaneClaimed>(worker.receive()));
-  }
-};
-
-}  // namespace
-
-TEST_CASE_FIXTURE(NeighboursFixture, "numbers are computed and written as in a fresh process") {
+TEST_CASE_FIXTURE(ExecutorFixture, "numbers are computed and written as in a fresh process") {
   for (int i = 0; i < 3; ++i) {
     CHECK(call("leaves_x87_values").output == "3");
     CHECK(call("sets_global_locale").output == "1.5 1.5 1 10");
@@ -27,12 +12,12 @@ TEST_CASE_FIXTURE(NeighboursFixture, "numbers are computed and written as in a f
   }
 }
 
-TEST_CASE_FIXTURE(NeighboursFixture, "no timer fires in a later call") {
+TEST_CASE_FIXTURE(ExecutorFixture, "no timer fires in a later call") {
   CHECK(call("sets_timers").output == "refused");
   check_next_call();
 }
 
-TEST_CASE_FIXTURE(NeighboursFixture, "a thread area that is overwritten costs the worker alone") {
+TEST_CASE_FIXTURE(ExecutorFixture, "a thread area that is overwritten costs the worker alone") {
   const auto reply = call("overwrites_thread_area");
   CHECK(reply.outcome == Outcome::ok);
   CHECK_FALSE(reply.ended);
@@ -40,14 +25,14 @@ TEST_CASE_FIXTURE(NeighboursFixture, "a thread area that is overwritten costs th
   check_next_call();
 }
 
-TEST_CASE_FIXTURE(NeighboursFixture, "mappings that are used up cost the worker, and no load") {
+TEST_CASE_FIXTURE(ExecutorFixture, "mappings that are used up cost the worker, and no load") {
   CHECK(call("uses_up_mappings").output == "used up");
   check_replaced("mappings");
   check_next_call();
 }
 
 #ifndef ORCHID_SANITIZED  // whose allocator keeps memory of its own
-TEST_CASE_FIXTURE(NeighboursFixture, "memory that is kept costs the worker, and no load") {
+TEST_CASE_FIXTURE(ExecutorFixture, "memory that is kept costs the worker, and no load") {
   CHECK(call("holds_memory", "500 20").outcome == Outcome::ok);
   check_replaced("memory");
   check_next_call();

@@ -45,6 +45,13 @@ bool kernel_has_huge_pages() {
 }
 #endif
 
+void check_has_128_mib(LocalExecutor& executor) {
+  WorkerClient worker(executor, lane_under_test());
+  const LaneSlot slot = worker.load(test_function("fills_memory"));
+  CHECK(worker.call(slot, "126 0").outcome == Outcome::ok);
+  CHECK(worker.call(slot, "160 0").outcome != Outcome::ok);
+}
+
 }  // namespace
 
 #ifndef ORCHID_SANITIZED
@@ -80,10 +87,7 @@ TEST_CASE("a function can have all the memory of its worker, whatever the lane n
                           .worker_memory = 128_MiB,
                           .remote = lane_under_test() != LaneKind::local,
                           .trusted_fabric = is_fabric_trusted()});
-  WorkerClient worker(executor, lane_under_test());
-  const LaneSlot slot = worker.load(test_function("fills_memory"));
-  CHECK(worker.call(slot, "126 0").outcome == Outcome::ok);
-  CHECK(worker.call(slot, "160 0").outcome != Outcome::ok);
+  check_has_128_mib(executor);
 }
 
 TEST_CASE_FIXTURE(ExecutorFixture,
@@ -185,11 +189,7 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a worker runs on the core of its lease, with
 TEST_CASE_FIXTURE(ExecutorFixture,
                   "a worker that keeps much memory and is not called is replaced") {
   REQUIRE(call("holds_memory", "300 0").outcome == Outcome::ok);
-  const auto ended = worker.receive();
-  REQUIRE(std::holds_alternative<LaneEnded>(ended));
-  CHECK(std::get<LaneEnded>(ended).request == 0);
-  CHECK(contains(std::get<LaneEnded>(ended).message, "of memory while nobody called"));
-  CHECK(std::holds_alternative<LaneClaimed>(worker.receive()));
+  check_replaced("of memory while nobody called");
   check_next_call();
 }
 
@@ -199,10 +199,7 @@ TEST_CASE("a worker has the memory that its lease says, less or more than it is 
                           .lease_memory = 128_MiB,
                           .remote = lane_under_test() != LaneKind::local,
                           .trusted_fabric = is_fabric_trusted()});
-  WorkerClient worker(executor, lane_under_test());
-  const LaneSlot slot = worker.load(test_function("fills_memory"));
-  CHECK(worker.call(slot, "126 0").outcome == Outcome::ok);
-  CHECK(worker.call(slot, "160 0").outcome != Outcome::ok);
+  check_has_128_mib(executor);
 }
 
 TEST_CASE_FIXTURE(ExecutorFixture, "bitcode links and runs, however position independent it is") {

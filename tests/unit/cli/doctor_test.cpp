@@ -116,6 +116,18 @@ void check_is(const Finding& finding, Health health) {
   CHECK(finding.remedy.empty() == (health == Health::good));
 }
 
+/// What an Orchid that runs as process `pid`, with all its files in `scratch`, tells its clients.
+GatewayFile write_file_of(int pid, const tests::Scratch& scratch) {
+  GatewayFile file{.addresses = {"http://127.0.0.1:1"},
+                   .socket = scratch / "gateway.sock",
+                   .token_file = scratch / "token",
+                   .state = scratch / "state",
+                   .version = "1.2.3",
+                   .pid = pid};
+  REQUIRE(write_gateway_file(scratch.path(), file).has_value());
+  return file;
+}
+
 }  // namespace
 
 TEST_CASE("on a healthy machine all checks are good") {
@@ -261,13 +273,7 @@ TEST_CASE("a program that a signal has stopped is told, with how to let it run")
 
 TEST_CASE("a child of the examined 'orchid up' that is stopped is found") {
   const tests::Scratch scratch;
-  const GatewayFile file{.addresses = {"http://127.0.0.1:1"},
-                         .socket = scratch / "gateway.sock",
-                         .token_file = scratch / "token",
-                         .state = scratch / "state",
-                         .version = "1.2.3",
-                         .pid = ::getpid()};
-  REQUIRE(write_gateway_file(scratch.path(), file).has_value());
+  const GatewayFile file = write_file_of(::getpid(), scratch);
   const std::string program = scratch / "orchid-executor";
   std::filesystem::copy_file("/bin/sleep", program);
   auto child = processes::ChildProcess::start({.program = program, .arguments = {"60"}});
@@ -315,13 +321,7 @@ TEST_CASE("of an Orchid that runs its own folders are examined, wherever they ar
 
 TEST_CASE("the folders of the gateway that clients reach are those that its gateway.json names") {
   const tests::Scratch scratch;
-  const GatewayFile file{.addresses = {"http://127.0.0.1:1"},
-                         .socket = scratch / "gateway.sock",
-                         .token_file = scratch / "token",
-                         .state = scratch / "state",
-                         .version = "1.2.3",
-                         .pid = 42};
-  REQUIRE(write_gateway_file(scratch.path(), file).has_value());
+  const GatewayFile file = write_file_of(42, scratch);
   const auto found = real_doctor_environment("unix:" + file.socket).folders();
   CHECK(found.is_running);
   CHECK(found.runtime == scratch.path());

@@ -46,19 +46,19 @@ TEST_CASE("all threads of a process are bound, and those that they make") {
         std::jthread([&] { bound += outer && list_of(cores_of_this_thread()) == first ? 1 : 0; });
       });
     ready.arrive_and_wait();
-    const auto done = bind_processes({::getpid()}, first);
+    const auto done = bind_process(::getpid(), first);
     go_on.count_down();
     CHECK(done.has_value());
   }
   CHECK(bound == count);
   CHECK(list_of(cores_of_this_thread()) == first);
-  CHECK(bind_processes({::getpid()}, all).has_value());
+  CHECK(bind_process(::getpid(), all).has_value());
   CHECK(list_of(cores_of_this_thread()) == all);
 }
 
 TEST_CASE("cores that are not there are an error, and a process that has ended is none") {
-  CHECK_FALSE(bind_processes({::getpid()}, {CPU_SETSIZE - 1}).has_value());
-  CHECK(bind_processes({1 << 22}, {0}).has_value());
+  CHECK_FALSE(bind_process(::getpid(), {CPU_SETSIZE - 1}).has_value());
+  CHECK(bind_process(1 << 22, {0}).has_value());
 }
 
 }  // namespace orchid::executor

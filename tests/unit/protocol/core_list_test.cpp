@@ -28,6 +28,7 @@ TEST_CASE("overlapping ranges cannot ask for any amount of memory") {
 
 TEST_CASE("lists are joined and subtracted as sets") {
   CHECK(without({0, 1, 2, 3}, {1, 3, 9}) == CoreList{0, 2});
+  CHECK(common({0, 1, 2, 3}, {1, 3, 9}) == CoreList{1, 3});
   CHECK(united({0, 2}, {1, 2}) == CoreList{0, 1, 2});
   CHECK(first_numbers(3) == CoreList{0, 1, 2});
 }

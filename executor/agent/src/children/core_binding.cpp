@@ -37,17 +37,6 @@ Result<bool> bind_new_threads(pid_t pid, const cpu_set_t& mask, std::set<pid_t>&
   return any;
 }
 
-Result<void> bind_threads(pid_t pid, const cpu_set_t& mask) {
-  std::set<pid_t> bound;
-  for (int look = 0; look < looks_for_threads; ++look) {
-    const auto more = bind_new_threads(pid, mask, bound);
-    if (!more) return fail(more.error());
-    if (!*more) return {};
-  }
-  return fail(ErrorCode::unsupported,
-              "process " + std::to_string(pid) + " makes threads faster than they can be bound");
-}
-
 }  // namespace
 
 Result<void> bind_this_process(const CoreList& cores) {
@@ -56,11 +45,16 @@ Result<void> bind_this_process(const CoreList& cores) {
   return fail_errno("sched_setaffinity to the offered cores");
 }
 
-Result<void> bind_processes(const std::vector<pid_t>& pids, const CoreList& cores) {
+Result<void> bind_process(pid_t pid, const CoreList& cores) {
   const cpu_set_t mask = core_mask(cores);
-  for (const pid_t pid : pids)
-    if (auto bound = bind_threads(pid, mask); !bound) return bound;
-  return {};
+  std::set<pid_t> bound;
+  for (int look = 0; look < looks_for_threads; ++look) {
+    const auto more = bind_new_threads(pid, mask, bound);
+    if (!more) return fail(more.error());
+    if (!*more) return {};
+  }
+  return fail(ErrorCode::unsupported,
+              "process " + std::to_string(pid) + " makes threads faster than they can be bound");
 }
 
 }  // namespace orchid::executor

@@ -2,8 +2,6 @@
 #pragma once
 #include <sys/types.h>
 
-#include <vector>
-
 #include "foundation/result.h"
 #include "protocol/core_list.h"
 
@@ -11,8 +9,8 @@ namespace orchid::executor {
 
 /// This process, and what it starts from now on. Errors: `system`.
 [[nodiscard]] Result<void> bind_this_process(const CoreList& cores);
-/// All threads that those processes have, also those that begin meanwhile; one that has ended is
-/// none. Errors: `system`; `unsupported` when a process goes on making threads.
-[[nodiscard]] Result<void> bind_processes(const std::vector<pid_t>& pids, const CoreList& cores);
+/// All threads that the process has, also those that begin meanwhile; one that has ended has none.
+/// Errors: `system`; `unsupported` when it goes on making threads.
+[[nodiscard]] Result<void> bind_process(pid_t pid, const CoreList& cores);
 
 }  // namespace orchid::executor

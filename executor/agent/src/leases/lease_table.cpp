@@ -159,7 +159,7 @@ std::optional<LeaseClosed> LeaseTable::give_back(const LeaseId& lease) {
 }
 
 LeaseTable::Shrunk LeaseTable::offer(const CoreList& cores) {
-  cores_ = without(most_, without(most_, cores));
+  cores_ = common(most_, cores);
   Shrunk shrunk;
   for (auto at = leases_.begin(); at != leases_.end();) {
     const auto lease = at++;

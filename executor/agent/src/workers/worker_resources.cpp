@@ -53,7 +53,7 @@ void WorkerProcess::limit_memory(ByteCount data) {
 void WorkerProcess::bind_to(const CoreList& cores) {
   bound_to_ = cores;
   if (cores.empty() || pid_ <= 0) return;
-  if (auto bound = bind_processes({pid_}, cores); !bound)
+  if (auto bound = bind_process(pid_, cores); !bound)
     log::error("event=worker_not_bound worker={} cores={} reason=\"{}\"", id_, to_core_text(cores),
                bound.error().message);
 }

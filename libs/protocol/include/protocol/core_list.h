@@ -26,6 +26,8 @@ constexpr std::uint32_t highest_core = 65'535;
 
 /// What is in `all` and not in `taken`.
 [[nodiscard]] CoreList without(const CoreList& all, const CoreList& taken);
+/// What is in both of them.
+[[nodiscard]] CoreList common(const CoreList& a, const CoreList& b);
 /// What is in at least one of them.
 [[nodiscard]] CoreList united(const CoreList& a, const CoreList& b);
 /// The machine's threads behind some of `count` processors, as a batch system counts these: core by
