@@ -1,0 +1,6 @@
+/* Aborts. */
+#include <stdlib.h>
+
+#include "../act.h"
+
+ACT(aborts) { abort(); }
