@@ -39,6 +39,7 @@
 #include "server/listener.h"
 #include "start_up.h"
 #include "system/system_routes.h"
+#include "worker_metrics.h"
 
 namespace orchid::gateway {
 namespace {
@@ -212,6 +213,7 @@ void Gateway::Objects::add_metrics(MetricsText& text) {
   orchid::gateway::add_metrics(text, clusters_.states(), clock_.now());
   orchid::gateway::add_metrics(text, http_metrics_);
   orchid::gateway::add_metrics(text, call_metrics_);
+  add_worker_metrics(text, units_, broker_.hosts());
 }
 
 /// What each folder answers. The busiest first: routes are looked at in order.

@@ -14,15 +14,16 @@ std::size_t share(std::size_t total, unsigned threads) { return (total + threads
 HttpUnit::HttpUnit(std::size_t index, const Clock& clock, BrokerSupply& supply,
                    std::chrono::milliseconds worker_idle_time)
     : index_(index),
-      dispatchers_(
-          io_, clock, supply,
-          {.add =
-               [this, &supply](HolderId id, uid_t tenant, Dispatcher& dispatcher) {
-                 supply.add_dispatcher(id, {tenant, user_name(tenant)}, poster(), dispatcher,
-                                       dispatcher.alive());
-               },
-           .remove = [&supply](HolderId id) { supply.remove_dispatcher(id); }},
-          {.owner = ::geteuid(), .thread = index, .each = {.give_back_after = worker_idle_time}}),
+      dispatchers_(io_, clock, supply,
+                   {.add =
+                        [this, &supply](HolderId id, uid_t tenant, Dispatcher& dispatcher) {
+                          supply.add_dispatcher(id, {tenant, user_name(tenant)}, poster(),
+                                                dispatcher, dispatcher.alive());
+                        },
+                    .remove = [&supply](HolderId id) { supply.remove_dispatcher(id); }},
+                   {.owner = ::geteuid(),
+                    .thread = index,
+                    .each = {.give_back_after = worker_idle_time, .counts = &dispatch_counts_}}),
       limited_(dispatchers_, clock, poster()) {}
 
 void HttpUnit::stop_calls() {

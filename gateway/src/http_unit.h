@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/config.h"
+#include "dispatcher/dispatch_counts.h"
 #include "dispatcher/dispatchers_by_tenant.h"
 #include "http/routes.h"
 #include "invocations/limited_runner.h"
@@ -37,6 +38,8 @@ class HttpUnit {
   [[nodiscard]] Poster poster();
   [[nodiscard]] CallRunner& runner() { return limited_; }
   [[nodiscard]] DispatchersByTenant& dispatchers() { return dispatchers_; }
+  /// Any thread.
+  [[nodiscard]] const DispatchCounts& dispatch_counts() const { return dispatch_counts_; }
   /// Ends what still waits or runs with `cancelled`, and gives the workers back.
   void stop_calls();
   [[nodiscard]] SyncCalls& calls() { return *calls_; }
@@ -47,6 +50,7 @@ class HttpUnit {
  private:
   std::size_t index_;
   boost::asio::io_context io_{1};  // one thread runs it
+  DispatchCounts dispatch_counts_;
   DispatchersByTenant dispatchers_;
   LimitedRunner limited_;
   std::unique_ptr<SyncCalls> calls_;

@@ -8,6 +8,7 @@
 #include "children/scheduling.h"
 #include "foundation/log.h"
 #include "foundation/random.h"
+#include "protocol/lane_protocol.h"
 
 namespace orchid::executor {
 namespace {
@@ -226,6 +227,7 @@ ControlHello Agent::make_hello(const CompilerReady& target) const {
                 .gpus = options_.gpus};
   hello.lane_socket = options_.runtime_directory / "lanes.sock";
   hello.lane_address = options_.lane_address;
+  hello.lane_protocol = apart_lane_protocol;
   return hello;
 }
 
@@ -296,6 +298,8 @@ void Agent::report_capacity() {
                         .counters = counters_,
                         .milliwatts = power_.milliwatts()};
   report.counters["births"] = workers_.births();
+  report.counters["sleepers"] = lanes_.sleepers().count;
+  report.counters["sleepers_memory_bytes"] = lanes_.sleepers().memory.value;
   report.counters["compiler_restarts"] = compiler_.restarts() + improver_.restarts();
   report.counters["code_improved"] = code_.improved();
   reported_ready_ = workers_.ready();

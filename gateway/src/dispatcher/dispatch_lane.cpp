@@ -3,20 +3,25 @@
 #include <utility>
 #include <variant>
 
+#include "dispatcher/dispatch_place.h"
 #include "foundation/log.h"
 #include "lane_client/executor_message.h"
 #include "lane_client/open_lane.h"
+#include "protocol/lane_protocol.h"
 
 namespace orchid::gateway {
 
 Result<std::unique_ptr<DispatchLane>> DispatchLane::open(boost::asio::io_context& io,
-                                                         const Clock& clock, WorkerGrant grant,
+                                                         const Clock& clock, DispatchPlace& place,
                                                          LaneEvents& events) {
+  const WorkerGrant& grant = place.grant();
   auto socket = lane_client::claim_here(
-      grant.lane_socket,
-      {.lease = grant.lease, .secret = grant.secret, .address = grant.lane_address});
+      grant.lane_socket, {.lease = grant.lease,
+                          .secret = grant.secret,
+                          .protocol = place.is_apart() ? apart_lane_protocol : shared_lane_protocol,
+                          .address = grant.lane_address});
   if (!socket) return fail(std::move(socket.error()));
-  std::unique_ptr<DispatchLane> lane(new DispatchLane(io, clock, std::move(grant), events));
+  std::unique_ptr<DispatchLane> lane(new DispatchLane(io, clock, place, events));
   lane->socket_ = std::move(*socket);
   auto watch =
       ReadableWatch::create(io, lane->socket_.get(), [raw = lane.get()] { raw->read_socket(); });
@@ -26,8 +31,11 @@ Result<std::unique_ptr<DispatchLane>> DispatchLane::open(boost::asio::io_context
   return lane;
 }
 
+const WorkerGrant& DispatchLane::grant() const { return place_.grant(); }
+
 void DispatchLane::announce(std::uint64_t function, std::shared_ptr<const FunctionVersion> version,
                             std::optional<std::chrono::milliseconds> time_left) {
+  if (place_.is_apart()) module = function;
   if (conversation_.is_ready() && codes_.announce(function, version))
     send(LaneAnnounce{version->digest, time_left});
 }
@@ -45,7 +53,6 @@ void DispatchLane::replace(const std::string& reason) {
 std::shared_ptr<LaneEnd> DispatchLane::detach() {
   wake_watch_.reset();
   codes_.clear();
-  since_ = clock_.now();
   return std::exchange(end_, nullptr);
 }
 
@@ -60,7 +67,7 @@ void DispatchLane::send(const LaneMessage& message, const std::vector<int>& desc
   if (!socket_) return;
   // A socket that is full or closed shows up as unreadable soon; nothing else is to be done here.
   if (auto sent = send_packet(socket_.get(), encode(message), descriptors); !sent)
-    log::warn("event=lane_send_failed lease={} reason=\"{}\"", to_string(grant_.lease),
+    log::warn("event=lane_send_failed lease={} reason=\"{}\"", to_string(grant().lease),
               sent.error().message);
 }
 

@@ -53,6 +53,10 @@ Choice choose_lane(std::span<const LaneView> lanes, const CallView& call) {
   if (const auto lane = idle_and_loaded(lanes, call)) return {Choice::Kind::send, *lane};
   const auto behind = flowing(lanes, call);
   if (behind && lanes[*behind].backlog < comfortable_backlog) return {Choice::Kind::send, *behind};
+  // A new worker costs more than such a wait.
+  if (call.is_short && !call.needs_clear_lane &&
+      std::ranges::any_of(lanes, [](const LaneView& lane) { return lane.usable && lane.soon; }))
+    return {};
   if (const auto lane = place_to_load(lanes, call)) return {Choice::Kind::load, *lane};
   if (behind) return {Choice::Kind::send, *behind};
   return {};

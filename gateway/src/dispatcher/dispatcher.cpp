@@ -19,9 +19,9 @@ Dispatcher::Dispatcher(boost::asio::io_context& io, const Clock& clock, WorkerSu
       next_look_(MonotonicTime::max()) {}
 
 Dispatcher::~Dispatcher() {
-  for (const auto& lane : lanes_) {
-    lane->close();
-    supply_.give_back(options_.id, lane->grant().lease);
+  for (const auto& place : places_) {
+    for (const auto& lane : place->lanes) lane->close();
+    supply_.give_back(options_.id, place->grant().lease);
   }
 }
 
@@ -46,11 +46,15 @@ void Dispatcher::start(Call call, CallDone done) {
 
 void Dispatcher::expect(uid_t /*tenant*/, const std::shared_ptr<const FunctionVersion>& version) {
   if (stopped_) return;
-  for (const auto& lane : lanes_) {
-    if (lane->phase() != LanePhase::ready || !lane->flights.empty() ||
-        lane->codes().loads_anything() || lane->suspect || lane->leaving)
+  DispatchFunction& function = function_of(version);
+  for (const auto& place : places_) {
+    if (!place->is_ready() || !place->is_idle() || place->suspect || place->leaving ||
+        place->closed || place->loads_any([](std::uint64_t) { return true; }))
       continue;
-    return lane->announce(function_of(version).number, version);
+    const DispatchLane* lane = place->lane_for(function.number);
+    // It is not worth another module's worker.
+    if (lane != nullptr ? lane->phase() != LanePhase::ready : place->is_full()) continue;
+    return load(*place, function, version);
   }
 }
 
@@ -82,13 +86,14 @@ std::optional<double> Dispatcher::running_progress(const std::string& invocation
 }
 
 bool Dispatcher::poll() {
-  graveyard_.clear();
+  dead_lanes_.clear();
+  dead_places_.clear();
   bool any = std::exchange(*room_came_back_, false);
-  // By index: an answer's `done` may start a call, and a broken lane leaves the list.
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    DispatchLane& lane = *lanes_[i];
-    if (lane.flights.empty() || !lane.end()) continue;
-    if (drain(lane, std::shared_ptr(lane.end()))) any = true;
+  // By index: an answer's `done` may start a call, and a lost place leaves the list.
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    DispatchLane* lane = places_[i]->busy();
+    if (lane == nullptr || !lane->end()) continue;
+    if (drain(*lane, std::shared_ptr(lane->end()))) any = true;
   }
   if (any && waiting_count_ > 0) pump();
   return any;
@@ -100,8 +105,9 @@ bool Dispatcher::expects_answer_soon() const {
 
 bool Dispatcher::prepare_to_sleep() {
   if (*room_came_back_ && waiting_count_ > 0) return false;
-  for (const auto& lane : lanes_) {
-    if (lane->flights.empty() || !lane->end()) continue;
+  for (const auto& place : places_) {
+    DispatchLane* lane = place->busy();
+    if (lane == nullptr || !lane->end()) continue;
     if (!lane->end()->client.prepare_to_sleep()) {
       finish_sleep();
       return false;
@@ -128,7 +134,7 @@ void Dispatcher::expire() {
     expire_call(deadlines_.earliest(), now);
   if (now >= next_look_) {
     fail_without_executor(now);
-    look_after_lanes(now);
+    look_after_places(now);
     if (waiting_count_ > 0) pump();
     lower_want();
   }
@@ -137,14 +143,31 @@ void Dispatcher::expire() {
 
 void Dispatcher::stop() {
   stopped_ = true;
-  while (!lanes_.empty()) {
-    DispatchLane& lane = *lanes_.front();
-    lose_worker(lane, {.outcome = Outcome::cancelled, .why = "the gateway is stopping"});
-  }
+  while (!places_.empty())
+    lose_place(*places_.front(), {.outcome = Outcome::cancelled, .why = "the gateway is stopping"});
   while (!by_invocation_.empty())
     finish_failed(*by_invocation_.begin()->second, Outcome::cancelled, "the gateway is stopping");
   return_delayed(MonotonicTime::max());
   timer_.cancel();
+}
+
+void Dispatcher::arm_timer(MonotonicTime now) {
+  if (stopped_) return;
+  if (waiting_count_ > 0) next_look_ = std::min(next_look_, now + busy_look);
+  MonotonicTime due = next_look_;
+  if (!deadlines_.empty()) due = std::min(due, deadlines_.earliest().due);
+  if (due >= timer_due_) return;
+  timer_due_ = due;
+  timer_.expires_after(std::max<MonotonicTime::duration>(due - now, std::chrono::microseconds{0}));
+  timer_.async_wait([this, alive = std::weak_ptr(alive_)](boost::system::error_code error) {
+    if (error || alive.expired()) return;
+    timer_due_ = MonotonicTime::max();
+    expire();
+  });
+}
+
+bool Dispatcher::has_ready_lane() const {
+  return std::ranges::any_of(places_, [](const auto& place) { return place->is_ready(); });
 }
 
 }  // namespace orchid::gateway

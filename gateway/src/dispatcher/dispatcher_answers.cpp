@@ -141,6 +141,7 @@ void Dispatcher::end_call(DispatchCall& call, const EndPtr& end, bool named,
 void Dispatcher::lane_worker_ended(DispatchLane& lane, const EndPtr& end, const LaneEnded& ended) {
   if (!has_ready_lane()) last_ready_ = clock_.now();
   drain(lane, end);  // what it answered before its end counts
+  if (ended.outcome == Outcome::evicted) lane.place().closed = true;
   if (const DispatchCall* next = lane.flights.front();
       next != nullptr && ended.outcome != Outcome::evicted && next->request == ended.request)
     next->call.version->calls.worker_ended(ended.replaced_in);

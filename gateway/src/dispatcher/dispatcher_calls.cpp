@@ -135,62 +135,90 @@ std::chrono::milliseconds Dispatcher::longest_wait(const DispatchFunction& funct
 bool Dispatcher::place_first(DispatchFunction& function, MonotonicTime now) {
   DispatchCall& call = function.waiting.front();
   while (true) {
-    view_lanes(function, now);
+    view_places(function, now);
     classify(call);
     const Choice choice = choose_lane(views_, {.is_short = call.is_short,
                                                .needs_clear_lane = call.needs_clear_lane,
                                                .waiting = function.waiting.size()});
     if (choice.kind == Choice::Kind::wait) return false;
-    DispatchLane& lane = *lanes_[choice.lane];
+    DispatchPlace& place = *places_[choice.lane];
     if (choice.kind == Choice::Kind::load) {
-      lane.announce(function.number, function.version, longest_wait(function, now));
-    } else if (send(lane, call, now)) {
+      load(place, function, function.version, longest_wait(function, now));
+    } else if (send(*place.lane_for(function.number), call, now)) {
       return true;
     }
   }
 }
 
-/// Whose long call has waited too long while calls of `by` got workers; null: nobody's. Only the
-/// oldest call of all is looked at.
-const DispatchFunction* Dispatcher::kept_waiting(const DispatchFunction& by,
+/// Only the oldest call of all is looked at, and not if it is of `by`.
+Dispatcher::KeptWaiting Dispatcher::kept_waiting(const DispatchFunction& by,
                                                  MonotonicTime now) const {
-  if (waiting_.empty()) return nullptr;
+  if (waiting_.empty()) return {};
   const DispatchFunction* oldest = waiting_.begin()->second;
-  if (oldest == &by || oldest->waiting.empty()) return nullptr;
+  if (oldest == &by || oldest->waiting.empty()) return {};
   const DispatchCall& call = oldest->waiting.front();
-  if (call.is_short || call.needs_clear_lane) return nullptr;
-  return now - call.call.accepted >= patience_with_short_calls ? oldest : nullptr;
+  const auto waited = now - call.call.accepted;
+  const auto patience = call.is_short ? MonotonicTime::duration(patience_with_another_module)
+                                      : MonotonicTime::duration(patience_with_short_calls);
+  if (call.needs_clear_lane || waited < patience) return {};
+  return {.function = oldest,
+          .is_short = call.is_short,
+          .is_long_ago = waited >= patience_with_short_calls};
 }
 
-void Dispatcher::view_lanes(const DispatchFunction& function, MonotonicTime now) {
-  views_.clear();
-  const DispatchFunction* waits = kept_waiting(function, now);
-  for (const auto& lane : lanes_) {
-    LaneView view;
+/// Where modules share a worker, short calls of one are sent behind those of another.
+bool Dispatcher::is_awaited(const DispatchPlace& place, const KeptWaiting& waits) {
+  if (waits.function == nullptr || place.is_loading(waits.function->number)) return false;
+  if (!place.is_apart()) return !waits.is_short;
+  return waits.is_long_ago || place.has_loaded(waits.function->number);
+}
+
+bool Dispatcher::is_waited_for(std::uint64_t number) {
+  const DispatchFunction* function = find_function(number);
+  return function != nullptr && !function->waiting.empty();
+}
+
+LaneView Dispatcher::view_of(const DispatchPlace& place, const DispatchFunction& function,
+                             const KeptWaiting& waits, MonotonicTime now) {
+  LaneView view;
+  const std::uint64_t number = function.number;
+  const DispatchLane* lane = place.lane_for(number);
+  const DispatchLane* busy = place.busy();
+  const auto wanted = [&](std::uint64_t other) { return other != number && is_waited_for(other); };
+  view.usable = !place.leaving && !place.closed;
+  if (lane == nullptr) {
+    view.usable = view.usable && place.is_apart() && now >= place.claims_again &&
+                  (!place.is_full() || place.least_recently_used(wanted) != nullptr);
+  } else {
     const LaneEnd* end = lane->end().get();
-    view.usable = lane->phase() == LanePhase::ready && end != nullptr && !lane->leaving &&
+    view.usable = view.usable && lane->phase() == LanePhase::ready && end != nullptr &&
                   !lane->full && !end->clogged();
-    if (view.usable) {
-      view.loaded = lane->codes().ready(function.number) != nullptr;
-      view.clear = end->held == 0;
-      view.may_load = !lane->suspect;
-      view.in_flight = static_cast<unsigned>(lane->flights.size());
-      view.flows = lane->long_calls == 0 &&
-                   (view.in_flight == 0 || now - lane->front_since < overdue_short_call);
-      view.backlog = lane->backlog;
-    }
-    view.awaited = waits != nullptr && !lane->codes().is_loading(waits->number);
-    view.loading = lane->codes().is_loading(function.number);
-    view.loading_other = lane->codes().loads_any([&](std::uint64_t number) {
-      const DispatchFunction* other = number == function.number ? nullptr : find_function(number);
-      return other != nullptr && !other->waiting.empty();
-    });
-    views_.push_back(view);
+    view.clear = end == nullptr || end->held == 0;
+    view.loaded = view.usable && lane->codes().ready(number) != nullptr;
   }
+  view.may_load = !place.suspect;
+  if (busy != nullptr) {
+    const bool only_short = busy->long_calls == 0 && now - busy->front_since < overdue_short_call;
+    view.in_flight = static_cast<unsigned>(busy->flights.size());
+    view.flows = busy == lane && only_short;
+    view.backlog = busy->backlog;
+    view.soon = busy != lane && view.loaded && only_short && busy->backlog < comfortable_backlog;
+  }
+  view.awaited = is_awaited(place, waits);
+  view.loading = place.is_loading(number);
+  view.loading_other = place.loads_any(wanted);
+  return view;
+}
+
+void Dispatcher::view_places(const DispatchFunction& function, MonotonicTime now) {
+  views_.clear();
+  const KeptWaiting waits = kept_waiting(function, now);
+  for (const auto& place : places_) views_.push_back(view_of(*place, function, waits, now));
 }
 
 /// False: the lane has no room for it now.
 bool Dispatcher::send(DispatchLane& lane, DispatchCall& call, MonotonicTime now) {
+  assert(lane.place().busy() == nullptr || lane.place().busy() == &lane);
   const auto* slot = lane.codes().ready(call.function->number);
   assert(slot != nullptr && lane.end());
   const auto left =
@@ -221,6 +249,8 @@ bool Dispatcher::send(DispatchLane& lane, DispatchCall& call, MonotonicTime now)
   }
   if (lane.flights.empty()) lane.front_since = now;
   lane.flights.push(call, *request);
+  if (lane.place().ran(lane) && options_.counts != nullptr)
+    DispatchCounts::add(options_.counts->switches);
   sent_.splice(sent_.end(), *call.home, call.self);
   call.home = &sent_;
   call.lane = &lane;
@@ -340,7 +370,7 @@ void Dispatcher::expire_waiting(DispatchCall& call) {
 }
 
 void Dispatcher::fail_without_executor(MonotonicTime now) {
-  if (supply_exists_ || !lanes_.empty() || now - supply_missing_since_ < options_.executor_within)
+  if (supply_exists_ || !places_.empty() || now - supply_missing_since_ < options_.executor_within)
     return;
   std::vector<std::string> hopeless;  // ids: ending one may bring changes for the others
   for (const auto& [key, function] : waiting_)

@@ -1,5 +1,7 @@
 // The granted workers: how they come, what they load, when they go.
 #include <algorithm>
+#include <chrono>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -9,7 +11,6 @@
 namespace orchid::gateway {
 namespace {
 
-constexpr std::chrono::milliseconds busy_look{50};
 constexpr std::chrono::milliseconds calm_look{1000};
 constexpr std::chrono::milliseconds failed_claim_penalty{100};
 constexpr std::chrono::milliseconds shortest_hold{
@@ -30,35 +31,76 @@ void Dispatcher::worker_granted(WorkerGrant grant) {
   if (stopped_) return supply_.give_back(options_.id, lease);
   const MonotonicTime now = clock_.now();
   const bool silent = silent_executors_.contains(grant.executor);
-  auto lane = DispatchLane::open(io_, clock_, std::move(grant), *this);
-  if (lane) {
-    (*lane)->suspect = silent;
+  auto place = std::make_unique<DispatchPlace>(std::move(grant), now);
+  if (const auto opened = open_lane(*place, 0, nullptr)) {
+    place->suspect = silent;
     if (silent) ++demand_.useless_workers;
-    lanes_.push_back(std::move(*lane));
+    places_.push_back(std::move(place));
   } else {
-    log::warn("event=lane_failed lease={} reason=\"{}\"", to_string(lease), lane.error().message);
     delayed_returns_.emplace_back(now + failed_claim_penalty, lease);
   }
   next_look_ = std::min(next_look_, now + busy_look);
   arm_timer(now);
 }
 
+/// `module`: whose worker it will be, at a place that has one for each; 0: that shows later.
+Result<void> Dispatcher::open_lane(DispatchPlace& place, std::uint64_t module,
+                                   const std::shared_ptr<const FunctionVersion>& version) {
+  auto lane = DispatchLane::open(io_, clock_, place, *this);
+  if (!lane) {
+    log::warn("event=lane_failed lease={} reason=\"{}\"", to_string(place.grant().lease),
+              lane.error().message);
+    return fail(std::move(lane.error()));
+  }
+  (*lane)->module = module;
+  (*lane)->last_version = version;
+  place.lanes.push_back(std::move(*lane));
+  return {};
+}
+
+/// At a place that has a worker for each module it gets one, if need be in place of that which was
+/// used longest ago.
+void Dispatcher::load(DispatchPlace& place, DispatchFunction& function,
+                      const std::shared_ptr<const FunctionVersion>& version,
+                      std::optional<std::chrono::milliseconds> time_left) {
+  if (DispatchLane* lane = place.lane_for(function.number))
+    return lane->announce(function.number, version, time_left);
+  if (place.is_full()) {
+    DispatchLane* oldest = place.least_recently_used(
+        [&](std::uint64_t other) { return other != function.number && is_waited_for(other); });
+    if (oldest != nullptr) close_lane(*oldest);
+    if (oldest != nullptr && options_.counts != nullptr)
+      DispatchCounts::add(options_.counts->evictions);
+  }
+  if (options_.counts != nullptr) DispatchCounts::add(options_.counts->swaps);
+  if (place.is_full() || !open_lane(place, function.number, version))
+    place.claims_again = clock_.now() + failed_claim_penalty;
+}
+
 void Dispatcher::worker_refused(LeaseId lease) { refused_ = lease; }
 
 void Dispatcher::workers_asked_back(unsigned count, const std::vector<ExecutorId>& where) {
   debts_where_.insert(where.begin(), where.end());
-  debts_ = std::min<unsigned>(debts_ + count, static_cast<unsigned>(lanes_.size()));
+  debts_ = std::min<unsigned>(debts_ + count, static_cast<unsigned>(places_.size()));
   settle_debts(clock_.now());
 }
 
 void Dispatcher::lease_ended(LeaseId lease) {
   const auto find = [&] {
-    return std::ranges::find(lanes_, lease, [](const auto& lane) { return lane->grant().lease; });
+    const auto found =
+        std::ranges::find(places_, lease, [](const auto& place) { return place->grant().lease; });
+    return found == places_.end() ? nullptr : found->get();
   };
-  if (const auto known = find(); known != lanes_.end()) (*known)->hear();
-  const auto found = find();
-  if (found == lanes_.end()) return;
-  lose_worker(**found, {.outcome = Outcome::evicted,
+  DispatchPlace* place = find();
+  // By index: a lane that is lost leaves its place, and the last one takes the place along.
+  for (std::size_t i = 0; place != nullptr && i < place->lanes.size(); place = find()) {
+    const DispatchLane* lane = place->lanes[i].get();
+    place->lanes[i]->hear();
+    place = find();
+    if (place == nullptr || (i < place->lanes.size() && place->lanes[i].get() == lane)) ++i;
+  }
+  if (place != nullptr)
+    lose_place(*place, {.outcome = Outcome::evicted,
                         .why = "the worker's cores were taken back",
                         .returns_lease = false});
 }
@@ -69,9 +111,9 @@ void Dispatcher::executor_answers(const ExecutorId& executor, bool answers) {
   else
     silent_executors_.insert(executor);
   demand_.useless_workers = 0;
-  for (const auto& lane : lanes_) {
-    if (lane->grant().executor == executor) lane->suspect = !answers;
-    if (lane->suspect) ++demand_.useless_workers;
+  for (const auto& place : places_) {
+    if (place->grant().executor == executor) place->suspect = !answers;
+    if (place->suspect) ++demand_.useless_workers;
   }
   update_want();
   if (waiting_count_ > 0) pump();
@@ -79,12 +121,25 @@ void Dispatcher::executor_answers(const ExecutorId& executor, bool answers) {
 
 void Dispatcher::lane_claimed(DispatchLane& lane) {
   const MonotonicTime now = clock_.now();
-  const bool only_one = std::ranges::none_of(lanes_, [&](const auto& other) {
+  const auto is_another = [&](const auto& other) {
     return other.get() != &lane && other->phase() == LanePhase::ready;
-  });
-  if (only_one) ready_since_ = now;
+  };
+  DispatchPlace& place = lane.place();
+  place.failed_claims = 0;
+  place.closed = false;  // it was only this worker that was taken back
+  if (std::ranges::none_of(place.lanes, is_another)) {
+    place.since = now;
+    const bool only_one = std::ranges::none_of(
+        places_, [&](const auto& other) { return other.get() != &place && other->is_ready(); });
+    if (only_one) ready_since_ = now;
+  }
   // A replacement will most likely run what the one before it ran.
-  if (lane.last_version) lane.announce(function_of(lane.last_version).number, lane.last_version);
+  if (lane.last_version) {
+    const DispatchFunction& function = function_of(lane.last_version);
+    std::optional<std::chrono::milliseconds> time_left;
+    if (!function.waiting.empty()) time_left = longest_wait(function, now);
+    lane.announce(function.number, lane.last_version, time_left);
+  }
   became_idle(lane, now);
   if (waiting_count_ > 0) pump();
 }
@@ -102,6 +157,8 @@ void Dispatcher::lane_loaded(DispatchLane&, std::uint64_t number, const LaneSlot
 
 void Dispatcher::lane_rejected(DispatchLane& lane, std::uint64_t number,
                                const LaneRejected& rejected) {
+  // The next worker loads it when a call asks for it, and within that call's deadline.
+  if (lane.last_version && lane.last_version->digest == rejected.digest) lane.last_version.reset();
   DispatchFunction* function = find_function(number);
   if (function == nullptr) return;
   // A worker that dies fails its loads too, and then it may have been the running call that killed
@@ -123,15 +180,21 @@ void Dispatcher::lane_rejected(DispatchLane& lane, std::uint64_t number,
 }
 
 void Dispatcher::lane_broken(DispatchLane& lane, const Failure& why) {
-  lose_worker(lane, {.why = "the executor's end of the lane is gone: " + why.message,
-                     .penalty = penalty_of(lane)});
+  lose_lane(lane, {.why = "the executor's end of the lane is gone: " + why.message,
+                   .penalty = penalty_of(lane)});
 }
 
-/// The lane is gone for good, with whatever runs in it.
-void Dispatcher::lose_worker(DispatchLane& lane, const Loss& loss) {
+/// The lane is gone for good, with whatever runs in it. With the last one goes the place.
+void Dispatcher::lose_lane(DispatchLane& lane, const Loss& loss) {
+  DispatchPlace& place = lane.place();
+  if (lane.phase() == LanePhase::claiming) {
+    place.claims_again = clock_.now() + failed_claim_penalty;
+    ++place.failed_claims;
+  }
+  if (place.lanes.size() == 1 || place.failed_claims >= lane_client::most_failed_openings)
+    return lose_place(place, loss);
   const EndPtr end = lane.end();
-  const LeaseId lease = lane.grant().lease;
-  log::info("event=worker_lost lease={} reason=\"{}\"", to_string(lease), loss.why);
+  log::info("event=worker_lost lease={} reason=\"{}\"", to_string(place.grant().lease), loss.why);
   lane.close();
   const MonotonicTime now = clock_.now();
   if (end && !has_ready_lane()) last_ready_ = now;
@@ -141,7 +204,31 @@ void Dispatcher::lose_worker(DispatchLane& lane, const Loss& loss) {
              .outcome = loss.outcome,
              .message = loss.why,
              .started = true});
-  bury(lane);
+  close_lane(lane);
+  next_look_ = std::min(next_look_, now + busy_look);
+  if (waiting_count_ > 0) pump();
+  arm_timer(now);
+}
+
+void Dispatcher::lose_place(DispatchPlace& place, const Loss& loss) {
+  const LeaseId lease = place.grant().lease;
+  const MonotonicTime now = clock_.now();
+  log::info("event=place_lost lease={} reason=\"{}\"", to_string(lease), loss.why);
+  place.closed = true;
+  DispatchLane* const busy = place.busy();
+  const EndPtr end = busy != nullptr ? busy->end() : nullptr;
+  const bool was_ready = place.is_ready();
+  for (const auto& lane : place.lanes) lane->close();
+  if (was_ready && !has_ready_lane()) last_ready_ = now;
+  if (busy != nullptr) {
+    if (end) drain(*busy, end);
+    end_calls(*busy, end,
+              {.request = busy->flights.front_request(),
+               .outcome = loss.outcome,
+               .message = loss.why,
+               .started = true});
+  }
+  bury(place);
   if (loss.returns_lease) delayed_returns_.emplace_back(now + loss.penalty, lease);
   return_delayed(now);
   next_look_ = std::min(next_look_, now + busy_look);
@@ -164,60 +251,67 @@ void Dispatcher::give_up_worker(DispatchLane& lane, Outcome outcome, const std::
   next_look_ = std::min(next_look_, now + busy_look);
 }
 
-void Dispatcher::give_back(DispatchLane& lane) {
-  const LeaseId lease = lane.grant().lease;
-  lane.close();
+void Dispatcher::give_back(DispatchPlace& place) {
+  const LeaseId lease = place.grant().lease;
+  for (const auto& lane : place.lanes) lane->close();
   if (!has_ready_lane()) last_ready_ = clock_.now();
-  bury(lane);
+  bury(place);
   supply_.give_back(options_.id, lease);
 }
 
-void Dispatcher::bury(DispatchLane& lane) {
+/// One of several; its worker goes.
+void Dispatcher::close_lane(DispatchLane& lane) {
+  lane.close();
+  if (auto owned = lane.place().take_out(lane)) dead_lanes_.push_back(std::move(owned));
+}
+
+void Dispatcher::bury(DispatchPlace& place) {
   const auto found =
-      std::ranges::find(lanes_, &lane, [](const auto& owned) { return owned.get(); });
-  if (found == lanes_.end()) return;
-  if (lane.suspect && demand_.useless_workers > 0) --demand_.useless_workers;
-  graveyard_.push_back(std::move(*found));
-  lanes_.erase(found);
-  debts_ = std::min<unsigned>(debts_, static_cast<unsigned>(lanes_.size()));
+      std::ranges::find(places_, &place, [](const auto& owned) { return owned.get(); });
+  if (found == places_.end()) return;
+  if (place.suspect && demand_.useless_workers > 0) --demand_.useless_workers;
+  dead_places_.push_back(std::move(*found));
+  places_.erase(found);
+  debts_ = std::min<unsigned>(debts_, static_cast<unsigned>(places_.size()));
 }
 
 void Dispatcher::became_idle(DispatchLane& lane, MonotonicTime now) {
   lane.idle_since = now;
+  lane.place().idle_since = now;
   // Soon, so that the others hear that we do not want it any more.
   next_look_ = std::min(next_look_, now + busy_look);
   arm_timer(now);
   if (debts_ > 0) settle_debts(now);
 }
 
-/// Idle workers go at once; a busy one is marked, and goes after the calls that are in it.
+/// Idle ones go at once; a busy one is marked, and goes after the calls that are in it.
 void Dispatcher::settle_debts(MonotonicTime now) {
-  std::vector<DispatchLane*> candidates;
-  for (const auto& lane : lanes_)
-    if (lane->phase() == LanePhase::ready) candidates.push_back(lane.get());
-  const auto is_asked = [this](const DispatchLane* lane) {
-    return debts_where_.contains(lane->grant().executor);
+  std::vector<DispatchPlace*> candidates;
+  for (const auto& place : places_)
+    if (place->is_ready()) candidates.push_back(place.get());
+  const auto is_asked = [this](const DispatchPlace* place) {
+    return debts_where_.contains(place->grant().executor);
   };
-  std::ranges::sort(candidates, {}, [&](const DispatchLane* lane) {
-    return std::tuple(!is_asked(lane), !lane->flights.empty(), !lane->leaving,
-                      lane->flights.size());
+  std::ranges::sort(candidates, {}, [&](const DispatchPlace* place) {
+    return std::tuple(!is_asked(place), !place->is_idle(), !place->leaving,
+                      place->is_idle() ? 0 : place->busy()->flights.size());
   });
   unsigned marked = 0;
-  for (DispatchLane* lane : candidates) {
+  for (DispatchPlace* place : candidates) {
     if (marked >= debts_) {
-      lane->leaving = false;
+      place->leaving = false;
       continue;
     }
-    const bool wanted = waiting_count_ > 0 || !lane->flights.empty();
-    if (wanted && now - lane->since() < shortest_hold) {
-      if (is_asked(lane)) ++marked;  // no other one in its place
-      continue;                      // looked at again at the next tick
+    const bool wanted = waiting_count_ > 0 || !place->is_idle();
+    if (wanted && now - place->since < shortest_hold) {
+      if (is_asked(place)) ++marked;  // no other one in its place
+      continue;                       // looked at again at the next tick
     }
-    if (lane->flights.empty()) {
+    if (place->is_idle()) {
       --debts_;
-      give_back(*lane);
+      give_back(*place);
     } else {
-      lane->leaving = true;
+      place->leaving = true;
       ++marked;
     }
   }
@@ -227,31 +321,40 @@ void Dispatcher::settle_debts(MonotonicTime now) {
     debts_where_.clear();
 }
 
-void Dispatcher::look_after_lanes(MonotonicTime now) {
-  std::vector<DispatchLane*>
-      present;  // dead ones stay in the graveyard until `poll`, so the pointers hold
-  for (const auto& lane : lanes_) present.push_back(lane.get());
+void Dispatcher::look_after_places(MonotonicTime now) {
+  std::vector<DispatchPlace*> present;  // dead ones are kept until `poll`, so the pointers hold
+  for (const auto& place : places_) present.push_back(place.get());
   bool calm = waiting_count_ == 0 && debts_ == 0;
-  for (DispatchLane* lane : present) {
-    if (lane->phase() == LanePhase::dead) continue;
-    look_after(*lane, now);
-    if (lane->phase() != LanePhase::ready) calm = false;
+  for (DispatchPlace* place : present) {
+    look_after(*place, now);
+    const auto is_ready = [](const auto& lane) { return lane->phase() == LanePhase::ready; };
+    if (!std::ranges::all_of(place->lanes, is_ready)) calm = false;
   }
   if (debts_ > 0) settle_debts(now);
   return_delayed(now);
   if (!delayed_returns_.empty()) calm = false;
   if (wanted_ > workers_wanted(demand_, options_.most_workers)) calm = false;  // until that is told
-  const bool nothing = calm && lanes_.empty() && wanted_ == 0;
+  const bool nothing = calm && places_.empty() && wanted_ == 0;
   next_look_ = nothing ? MonotonicTime::max() : now + (calm ? calm_look : busy_look);
+}
+
+void Dispatcher::look_after(DispatchPlace& place, MonotonicTime now) {
+  if (place.is_ready() && place.is_idle() && now - place.idle_since >= options_.give_back_after)
+    return give_back(place);
+  std::vector<DispatchLane*> present;  // as above
+  for (const auto& lane : place.lanes) present.push_back(lane.get());
+  for (DispatchLane* lane : present)
+    if (lane->phase() != LanePhase::dead) look_after(*lane, now);
 }
 
 void Dispatcher::look_after(DispatchLane& lane, MonotonicTime now) {
   if (lane.is_overdue(now))
-    return lose_worker(lane, {.why = lane.trouble(), .penalty = penalty_of(lane)});
+    return lose_lane(lane, {.why = lane.trouble(), .penalty = penalty_of(lane)});
   if (lane.phase() != LanePhase::ready || !lane.flights.empty()) return;
   if (lane.end()->clogged() && waiting_count_ > 0 && now - lane.idle_since >= longest_clog)
     return give_up_worker(lane, Outcome::worker_lost, "a slow client holds an answer");
-  if (now - lane.idle_since >= options_.give_back_after) return give_back(lane);
+  if (now - lane.idle_since >= options_.give_back_after && lane.place().lanes.size() > 1)
+    return close_lane(lane);
   if (!lane.trimmed && lane.end()->held == 0 && now - lane.idle_since >= trim_after) {
     lane.end()->client.trim();
     lane.trimmed = true;
@@ -283,26 +386,6 @@ void Dispatcher::lower_want() {
   if (lately >= wanted_) return;
   wanted_ = lately;
   supply_.want_workers(options_.id, wanted_);
-}
-
-void Dispatcher::arm_timer(MonotonicTime now) {
-  if (stopped_) return;
-  if (waiting_count_ > 0) next_look_ = std::min(next_look_, now + busy_look);
-  MonotonicTime due = next_look_;
-  if (!deadlines_.empty()) due = std::min(due, deadlines_.earliest().due);
-  if (due >= timer_due_) return;
-  timer_due_ = due;
-  timer_.expires_after(std::max<MonotonicTime::duration>(due - now, std::chrono::microseconds{0}));
-  timer_.async_wait([this, alive = std::weak_ptr(alive_)](boost::system::error_code error) {
-    if (error || alive.expired()) return;
-    timer_due_ = MonotonicTime::max();
-    expire();
-  });
-}
-
-bool Dispatcher::has_ready_lane() const {
-  return std::ranges::any_of(lanes_,
-                             [](const auto& lane) { return lane->phase() == LanePhase::ready; });
 }
 
 }  // namespace orchid::gateway

@@ -3,6 +3,9 @@
 #include <utility>
 #include <vector>
 
+#include "foundation/log.h"
+#include "protocol/lane_protocol.h"
+
 namespace orchid::gateway {
 
 /// The broker hears these messages.
@@ -33,7 +36,13 @@ void ExecutorService::executor_joined(const ControlHello& hello, const PeerIdent
       .ends = hello.grant.ends_in ? now + *hello.grant.ends_in : MonotonicTime::max(),
       .version = hello.version,
       .lane_socket = hello.lane_socket,
-      .lane_address = hello.lane_address};
+      .lane_address = hello.lane_address,
+      .lane_protocol = hello.lane_protocol};
+  if (executor.lane_protocol < apart_lane_protocol)
+    log::warn(
+        "event=functions_share_workers executor={} host={} version={} reason=\"it is older "
+        "than this gateway and keeps no worker for each module: update it\"",
+        hello.executor, hello.host.hostname, hello.version);
   std::vector<LeaseHeld> held = hello.held;
   if (owner_ && identity.tenant.uid != *owner_) {
     // What it says of a host it may not say of that of others; nor whose leases it has.

@@ -235,7 +235,8 @@ WorkerGrant WorkerBroker::grant_of(const Lease& lease) const {
           .cores = lease.cores_per_worker,
           .memory = lease.memory,
           .gpus = lease.gpus,
-          .gpu_model = capacity_.gpu_model(executor.host.boot_id, lease.gpus)};
+          .gpu_model = capacity_.gpu_model(executor.host.boot_id, lease.gpus),
+          .lane_protocol = executor.lane_protocol};
 }
 
 void WorkerBroker::tick(MonotonicTime now) {

@@ -82,6 +82,7 @@ Json to_json(const ControlHello& m) {
           {"grant", to_json(m.grant)},
           {"lane_socket", m.lane_socket},
           {"lane_address", m.lane_address},
+          {"lane_protocol", m.lane_protocol},
           {"held", std::move(held)},
           {"stream", m.stream},
           {"ack", m.ack}};

@@ -134,6 +134,7 @@ ControlHello parse_hello(const JsonObject& f) {
   m.grant = parse_grant_terms(grant);
   m.lane_socket = f.text("lane_socket", 4096);
   m.lane_address = f.text("lane_address", 512);
+  if (f.has("lane_protocol")) m.lane_protocol = f.number<std::uint32_t>("lane_protocol");
   for (const JsonObject& lease : f.objects("held")) m.held.push_back(parse_lease_held(lease));
   m.stream = f.text("stream", 128);
   m.ack = f.number<std::uint64_t>("ack");

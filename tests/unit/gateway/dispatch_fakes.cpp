@@ -162,14 +162,28 @@ std::shared_ptr<Answer> Bench::call(const std::string& name, const std::string& 
   return answer;
 }
 
-LeaseId Bench::grant(const std::string& name) {
+LeaseId Bench::grant(const std::string& name) { return grant(name, shared_lane_protocol); }
+
+LeaseId Bench::grant(const std::string& name, std::uint32_t protocol) {
   const LeaseId lease{1, next_lease_++};
   dispatcher->worker_granted({.lease = lease,
                               .secret = std::string(64, 'a'),
                               .executor = ExecutorId(name),
                               .lane_socket = executor.path(),
-                              .node = "node1"});
+                              .node = "node1",
+                              .lane_protocol = protocol});
   return lease;
+}
+
+FakeWorker* Bench::worker_of(const std::string& name) {
+  for (const auto& worker : executor.workers) {
+    if (worker->closed) continue;
+    for (const LaneMessage& message : worker->heard)
+      if (const auto* announced = std::get_if<LaneAnnounce>(&message);
+          announced != nullptr && announced->digest == function(name)->digest)
+        return worker.get();
+  }
+  return nullptr;
 }
 
 void Bench::settle() {

@@ -13,6 +13,7 @@
 #include "foundation/sockets.h"
 #include "leases/worker_supply.h"
 #include "protocol/lane_messages.h"
+#include "protocol/lane_protocol.h"
 #include "transport/local_lane.h"
 
 namespace orchid::gateway::test {
@@ -119,6 +120,8 @@ class Bench {
   }
   /// Grants a worker at the executor, which may be called as one likes.
   LeaseId grant(const std::string& name = "e");
+  /// The same at one that keeps a worker for each module.
+  LeaseId grant_apart(const std::string& name = "e") { return grant(name, apart_lane_protocol); }
   /// Lets everybody do what there is to do.
   void settle();
   /// Moves the clock and lets what is due happen.
@@ -135,7 +138,11 @@ class Bench {
   FakeExecutor executor;
   std::unique_ptr<Dispatcher> dispatcher;
 
+  /// The worker that is `name`'s and whose client is still there; null: there is none.
+  [[nodiscard]] FakeWorker* worker_of(const std::string& name);
+
  private:
+  LeaseId grant(const std::string& name, std::uint32_t protocol);
   std::map<std::string, std::shared_ptr<const FunctionVersion>> functions_;
   std::uint64_t next_call_ = 1;
   std::uint64_t next_lease_ = 1;

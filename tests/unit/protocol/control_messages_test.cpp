@@ -135,6 +135,7 @@ TEST_CASE("hello and welcome come back as they were") {
                 .draining = true},
       .lane_socket = "/run/x",
       .lane_address = "n1:4711",
+      .lane_protocol = 2,
       .held = {{.lease = {1, 2},
                 .tenant = {7, "eve"},
                 .cores_per_worker = 2,
@@ -151,6 +152,7 @@ TEST_CASE("hello and welcome come back as they were") {
   CHECK(back.host.thread_numa_nodes == hello.host.thread_numa_nodes);
   CHECK(back.grant == hello.grant);
   CHECK(back.lane_address == "n1:4711");
+  CHECK(back.lane_protocol == 2);
   REQUIRE(back.held.size() == 1);
   CHECK(back.held[0].tenant == LeaseTenant{7, "eve"});
   CHECK(back.held[0].cores_per_worker == 2);
@@ -169,6 +171,16 @@ TEST_CASE("hello and welcome come back as they were") {
   CHECK(plain(ControlRefused{ErrorCode::unsupported, "m"}).code == ErrorCode::unsupported);
   plain(ControlAck{});
   plain(ControlPing{});
+}
+
+TEST_CASE("an executor that does not say which lane protocol it speaks is an older one") {
+  std::string hello = encode({.body = ControlHello{.lane_protocol = 2}});
+  const std::string field = "\"lane_protocol\":2,";
+  REQUIRE(hello.find(field) != std::string::npos);
+  hello.erase(hello.find(field), field.size());
+  const auto parsed = parse_control_frame(hello);
+  REQUIRE(parsed.has_value());
+  CHECK(std::get<ControlHello>(parsed->body).lane_protocol == 1);
 }
 
 TEST_CASE("a bad control frame names its type and the field") {

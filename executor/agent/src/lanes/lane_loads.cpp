@@ -34,6 +34,9 @@ void LaneSession::announce(const LaneAnnounce& message) {
   const std::string& digest = message.digest;
   if (!is_digest(digest))
     return refuse({ErrorCode::bad_request, "a digest must be sha256: and 64 hexadecimal digits"});
+  if (!keeps_to_module(digest))
+    return send(LaneRejected{digest, ErrorCode::conflict,
+                             "this worker is another module's: claim one more for this module"});
   if (const Failure* known = failed_before(digest))
     return send(LaneRejected{digest, known->code, known->message});
   if (worker_ == nullptr)
@@ -54,6 +57,8 @@ void LaneSession::announce(const LaneAnnounce& message) {
 }
 
 void LaneSession::provide(const std::string& digest, UniqueFd module) {
+  if (!keeps_to_module(digest))
+    return refuse({ErrorCode::bad_request, "the code of a module that was not announced"});
   services_.code.compile(digest, std::move(module),
                          [weak = weak_from_this(), digest](const Result<CodeService::Code>& code) {
                            if (const auto self = weak.lock()) self->load(digest, code);

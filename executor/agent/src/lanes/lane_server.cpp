@@ -81,8 +81,47 @@ void LaneServer::watch() {
     // A session that ends leaves the set.
     const std::vector<std::shared_ptr<LaneSession>> sessions(sessions_.begin(), sessions_.end());
     for (const auto& session : sessions) session->watch(now);
+    if (now - slept_at_ >= sleep_interval) look_at_sleepers(now);
     watch();
   });
+}
+
+void LaneServer::look_at_sleepers(MonotonicTime now) {
+  slept_at_ = now;
+  std::vector<LaneSession*> warm;
+  for (const auto& session : sessions_)
+    if (session->is_apart() && session->lease()) warm.push_back(session.get());
+  std::ranges::sort(warm, {}, [](const LaneSession* session) { return *session->lease(); });
+  sleepers_ = {};
+  for (auto place = warm.begin(); place != warm.end();) {
+    const auto next = std::find_if(place, warm.end(), [&](const LaneSession* session) {
+      return session->lease() != (*place)->lease();
+    });
+    const Sleepers found = look_at_place({place, next}, now);
+    sleepers_.count += found.count;
+    sleepers_.memory.value += found.memory.value;
+    place = next;
+  }
+}
+
+/// Nobody ends here and now: a kill is heard of later.
+LaneServer::Sleepers LaneServer::look_at_place(std::span<LaneSession* const> place,
+                                               MonotonicTime now) {
+  std::vector<LaneSession*> seen;
+  std::vector<WarmWorker> workers;
+  Sleepers sleepers;
+  for (LaneSession* session : place) {
+    const auto worker = session->look_at_sleep(now);
+    if (!worker) continue;
+    seen.push_back(session);
+    workers.push_back(*worker);
+    if (!worker->sleeps) continue;
+    ++sleepers.count;
+    sleepers.memory.value += worker->memory.value;
+  }
+  for (const std::size_t leaving : give_way(workers, place.front()->memory()))
+    seen[leaving]->give_way();
+  return sleepers;
 }
 
 void LaneServer::revoke(const LeaseId& lease, const Failure& why) {

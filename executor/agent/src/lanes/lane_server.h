@@ -4,7 +4,10 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <unordered_set>
 
 #include "lanes/lane_session.h"
@@ -16,6 +19,8 @@ class LaneServer {
  public:
   /// How often running calls are looked at: deadlines are kept to about this.
   static constexpr std::chrono::milliseconds watch_interval{10};
+  /// And how often workers that sleep are.
+  static constexpr std::chrono::milliseconds sleep_interval{20};
 
   /// Connections from other hosts that have claimed nothing yet; more are cut off.
   static constexpr std::size_t strangers = 64;
@@ -30,6 +35,12 @@ class LaneServer {
   /// All workers' cores are taken back, and nobody is admitted any more.
   void evict_all();
   [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }
+  /// Workers of one module each that slept at the last look, and what they keep.
+  struct Sleepers {
+    std::uint64_t count = 0;
+    ByteCount memory;
+  };
+  [[nodiscard]] const Sleepers& sleepers() const { return sleepers_; }
 
  private:
   enum class Door { local, remote };
@@ -38,6 +49,8 @@ class LaneServer {
   void admit_remote(UniqueFd socket);
   [[nodiscard]] std::shared_ptr<LaneSession> make_session(std::optional<uid_t> uid);
   void watch();
+  void look_at_sleepers(MonotonicTime now);
+  [[nodiscard]] Sleepers look_at_place(std::span<LaneSession* const> place, MonotonicTime now);
 
   LaneServices& services_;
   boost::asio::posix::stream_descriptor listener_;
@@ -45,6 +58,8 @@ class LaneServer {
   boost::asio::steady_timer timer_;
   bool watching_ = false;
   bool closed_ = false;
+  MonotonicTime slept_at_;  // when the sleepers were looked at
+  Sleepers sleepers_;
   std::unordered_set<std::shared_ptr<LaneSession>> sessions_;
 };
 

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "foundation/log.h"
+#include "protocol/digest.h"
+#include "protocol/lane_protocol.h"
 
 namespace orchid::executor {
 namespace {
@@ -78,10 +80,11 @@ void LaneSession::from_client(Packet& packet) {
 
 void LaneSession::claim(const LaneClaim& message) {
   if (lease_) return refuse({ErrorCode::bad_request, "one connection can claim one worker only"});
-  if (message.protocol != lane_protocol_version)
-    return refuse(
-        {ErrorCode::unsupported, "this executor speaks lane protocol 1; update the older side"});
-  const auto terms = services_.leases.claim({message.lease, message.secret, uid_});
+  if (message.protocol < shared_lane_protocol || message.protocol > apart_lane_protocol)
+    return refuse({ErrorCode::unsupported,
+                   "this executor speaks the lane protocols 1 and 2; update the older side"});
+  apart_ = message.protocol == apart_lane_protocol;
+  const auto terms = services_.leases.claim({message.lease, message.secret, uid_, apart_});
   if (!terms) return refuse(terms.error());
   lease_ = message.lease;
   client_terms_ = (*terms)->client;
@@ -112,6 +115,7 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   loading_since_.reset();  // what its predecessor spent on a load is not its fault
   loads_answered_ = 0;
   idle_memory_ = {};
+  sleep_ = {};
   services_.workers.on_end(*worker_, [weak = weak_from_this()](const ChildEvent& event) {
     if (const auto self = weak.lock()) self->worker_ended(event);
   });
@@ -158,7 +162,7 @@ void LaneSession::worker_ended(const ChildEvent& event) {
   const std::shared_ptr<WorkerProcess> dead = std::exchange(worker_, nullptr);
   cancellations_.clear();
   if (over_) return;
-  if (evicted_) {
+  if (evicted_ || gave_way_) {
     if (is_remote()) ended.log = dead->log_of(ended.request);
     send(ended);
     return end();  // what was to be loaded is loaded elsewhere
@@ -177,6 +181,12 @@ void LaneSession::worker_ended(const ChildEvent& event) {
     const auto self = weak.lock();
     if (!error && self != nullptr && !self->over_) self->take_worker();
   });
+}
+
+bool LaneSession::keeps_to_module(const std::string& digest) {
+  if (!apart_) return true;
+  if (module_.empty()) module_ = digest;
+  return module_ == digest;
 }
 
 /// What a client's lease keeps is the client's own affair: it has the memory for itself.
@@ -254,6 +264,36 @@ void LaneSession::evict(MonotonicTime now) {
     if (worker_->kill_if_running(number, KillReason::evicted)) return;
   }
   worker_->kill(KillReason::evicted);
+}
+
+std::optional<WarmWorker> LaneSession::look_at_sleep(MonotonicTime now) {
+  if (!apart_ || over_ || worker_ == nullptr || worker_->kill_reason() != KillReason::none)
+    return std::nullopt;
+  if (worker_->awaits_client()) return std::nullopt;  // which takes the network's thread a while
+  const std::uint64_t word = worker_->page().state.load(std::memory_order_acquire);
+  const auto used = worker_->processor_time();
+  if (used && sleep_.is_restless(word, worker_->links(), *used, now)) {
+    if (worker_->said_last_words()) {
+      worker_->make_sure_of_its_end();
+      return std::nullopt;
+    }
+    log::warn("event=worker_restless lease={} worker={} module={}", to_string(*lease_),
+              worker_->id(), short_digest(module_));
+    ++services_.counters["workers_restless"];
+    worker_->kill(KillReason::restless);
+    return std::nullopt;
+  }
+  return WarmWorker{
+      .memory = worker_->own_memory(), .last_run = sleep_.last_run(), .sleeps = sleep_.sleeps(now)};
+}
+
+void LaneSession::give_way() {
+  if (over_ || worker_ == nullptr) return;
+  gave_way_ = true;
+  log::info("event=worker_gave_way lease={} worker={} module={}", to_string(*lease_), worker_->id(),
+            short_digest(module_));
+  ++services_.counters["workers_gave_way"];
+  worker_->kill(KillReason::gave_way);
 }
 
 void LaneSession::revoke(const Failure& why) { refuse(why); }

@@ -1,5 +1,5 @@
 // lanes/lane_session.h: one client's claim on one worker: hands over the lane, loads code, watches
-// the calls, replaces the worker.
+// the calls, replaces the worker. A gateway has several of them for one place, one for each module.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -17,6 +17,7 @@
 #include "foundation/sockets.h"
 #include "lanes/failed_loads.h"
 #include "lanes/replacement_brake.h"
+#include "lanes/warm_workers.h"
 #include "leases/lease_table.h"
 #include "protocol/lane_messages.h"
 #include "workers/idle_memory.h"
@@ -63,8 +64,21 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   /// The worker's cores are taken back: it ends, with the call that it runs, unless that has to end
   /// at once anyway. The client hears `ended`, and then nothing more. `watch` asks again.
   void evict(MonotonicTime now);
+  /// Its worker runs the code of one module and no other.
+  [[nodiscard]] bool is_apart() const { return apart_; }
+  /// Of a worker that is apart, for what it must share with others of its place; nothing: there is
+  /// none now. Ends one that works while it has nothing to run.
+  [[nodiscard]] std::optional<WarmWorker> look_at_sleep(MonotonicTime now);
+  /// That all workers of its place may keep together.
+  [[nodiscard]] ByteCount memory() const {
+    return memory_.value != 0 ? memory_ : services_.workers.data_limit();
+  }
+  /// Its worker sleeps, and goes for the others of its place. The client hears `ended`, and then
+  /// nothing more.
+  void give_way();
 
  private:
+  [[nodiscard]] bool keeps_to_module(const std::string& digest);
   [[nodiscard]] std::optional<std::chrono::nanoseconds> time_left() const;
   void watch_loads(MonotonicTime now, bool running);
   void watch_memory(MonotonicTime now);
@@ -108,8 +122,12 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   CoreList core_ids_;        // of the lease
   std::shared_ptr<WorkerProcess> worker_;
   MonotonicTime connected_by_;  // the client of another host, to that worker
+  bool apart_ = false;
+  std::string module_;  // that one; "": none was announced yet
+  SleepWatch sleep_;
   bool over_ = false;
   bool evicted_ = false;
+  bool gave_way_ = false;
   std::optional<std::uint64_t> spared_;  // the call that may end; those behind it may not begin
   MonotonicTime evict_by_;               // that call, too
   /// Requests that are to be cancelled, and when to kill: once the function has been asked to stop.

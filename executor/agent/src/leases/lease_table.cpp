@@ -126,7 +126,10 @@ Result<const OpenLease*> LeaseTable::claim(const Claim& claim) {
   if (claim.uid.value_or(0) != 0 && *claim.uid != lease.terms.tenant.uid &&
       claim.uid != lease.terms.holder_uid)
     return fail(ErrorCode::denied, "the lease belongs to another user");
-  if (lease.claimed == lease.terms.workers)
+  if (lease.reclaimed)
+    return fail(ErrorCode::lease_ended, "the owner of the lease's cores takes them back");
+  const bool several = claim.apart && !lease.terms.client;
+  if (lease.claimed >= lease.terms.workers * (several ? claims_per_place : 1))
     return fail(ErrorCode::no_capacity, "all workers of the lease are claimed");
   ++lease.claimed;
   lease.ever_claimed = true;

@@ -13,6 +13,7 @@
 #include "leases/host_claims.h"
 #include "protocol/control_messages.h"
 #include "protocol/core_list.h"
+#include "protocol/lane_protocol.h"
 
 namespace orchid::executor {
 
@@ -33,13 +34,16 @@ class LeaseTable {
   /// no cores gets the lowest free ones. Errors: `no_capacity`, `denied` (an older epoch),
   /// `conflict` (it has ended), `bad_request`.
   [[nodiscard]] Result<LeaseOpened> open(const OpenLease& request, MonotonicTime now);
+  /// Connections for one place, while some of them are about to close.
+  static constexpr std::uint32_t claims_per_place = 2 * warm_workers_per_place;
   /// What a client must know to use a worker of the lease. Errors: `denied` (no such lease, or a
   /// wrong secret: not told apart), `no_capacity` (all its workers are claimed), `denied` (another
-  /// user).
+  /// user), `lease_ended` (its cores are being taken back).
   struct Claim {
     LeaseId lease;
     std::string secret;
     std::optional<std::uint32_t> uid;  // nothing: a client of another host
+    bool apart = false;  // for one module; only of the gateway's own leases there are several
   };
   /// Returns the lease's terms, valid until the next change.
   [[nodiscard]] Result<const OpenLease*> claim(const Claim& claim);

@@ -69,6 +69,8 @@ class WorkerPool {
   [[nodiscard]] bool full() const {
     return local_.ready.size() >= options_.spare && remote_.ready.size() >= spare_remote();
   }
+  /// Of each worker, when it is born.
+  [[nodiscard]] ByteCount data_limit() const { return options_.data_limit; }
   [[nodiscard]] std::uint64_t births() const { return births_; }
   [[nodiscard]] pid_t zygote_pid() const { return zygote_pid_; }
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include "foundation/log.h"
@@ -28,6 +29,7 @@ Outcome outcome_of(KillReason reason) {
     case KillReason::threads:
       return Outcome::limit_exceeded;
     case KillReason::nonsense:
+    case KillReason::restless:
       return Outcome::function_crashed;
     case KillReason::evicted:
       return Outcome::evicted;
@@ -56,6 +58,12 @@ std::string_view message_of(KillReason reason) {
       return "the function broke the rules of its sandbox: it wrote to the worker's own socket";
     case KillReason::evicted:
       return "the owner of the worker's cores took them back";
+    case KillReason::gave_way:
+      return "the worker gave way: the functions of its place together need more memory than it "
+             "has";
+    case KillReason::restless:
+      return "the function used processor time while its worker had no call to run; the worker was "
+             "replaced";
     default:
       return "the worker was taken back";
   }
@@ -120,6 +128,14 @@ RunningLog WorkerProcess::log_of(std::uint64_t request) const {
     log.text.resize(ended_log_bytes);
   }
   return log;
+}
+
+std::optional<std::chrono::nanoseconds> WorkerProcess::processor_time() const {
+  clockid_t clock{};
+  timespec used{};
+  if (pid_ <= 0 || ::clock_getcpuclockid(pid_, &clock) != 0 || ::clock_gettime(clock, &used) != 0)
+    return std::nullopt;
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
 bool WorkerProcess::kill_if_running(std::uint64_t number, KillReason reason) {
@@ -246,6 +262,11 @@ bool WorkerProcess::left_a_call() const {
   return memory && !memory->is_answered(request);
 }
 
+bool WorkerProcess::was_taken_unawares() const {
+  return kill_reason_ == KillReason::evicted || kill_reason_ == KillReason::nonsense ||
+         kill_reason_ == KillReason::gave_way || kill_reason_ == KillReason::restless;
+}
+
 LaneEnded WorkerProcess::epitaph(const ChildEvent& event) const {
   const StatusPage& seen = page();
   LaneEnded ended;
@@ -261,7 +282,7 @@ LaneEnded WorkerProcess::epitaph(const ChildEvent& event) const {
     return ended;
   }
   const auto words = static_cast<LastWords>(seen.last_words.load());
-  if (kill_reason_ == KillReason::evicted || kill_reason_ == KillReason::nonsense) {
+  if (was_taken_unawares()) {
     // It was not asked before, and may have been about to publish an answer, or says that it is
     // idle and is not. If the client has the answer, it does not look for this request.
     ended.request = seen.request_id.load();

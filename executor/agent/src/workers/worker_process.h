@@ -58,6 +58,8 @@ enum class KillReason {
   threads,    // it has too many
   nonsense,   // it sent what no worker sends: user code did
   evicted,    // its cores were taken back
+  gave_way,   // idle, for the memory that it kept
+  restless,   // idle, and used processor time
 };
 
 /// A module as this worker has it.
@@ -142,6 +144,8 @@ class WorkerProcess {
   [[nodiscard]] std::optional<LoadLimit> load_limit(MonotonicTime since, MonotonicTime now) const;
   /// Ends the worker for it.
   void end_load(LoadLimit limit);
+  /// Or taking over better code.
+  [[nodiscard]] bool links() const { return is_loading() || !improvements_.empty(); }
   [[nodiscard]] std::uint64_t loads_answered() const { return loads_answered_; }
   void fail_loads(const std::string& why);  // the process has ended
   /// The control socket is at its end: the process has ended, or user code says so.
@@ -157,6 +161,10 @@ class WorkerProcess {
   /// faster.
   bool kill_if_running(std::uint64_t number, KillReason reason);
   void kill(KillReason reason);
+  /// It says that it ends, which takes a while where much memory is given back.
+  [[nodiscard]] bool said_last_words() const {
+    return page().last_words.load() != static_cast<std::uint32_t>(LastWords::none);
+  }
   /// Kills what should have ended by itself. What it has said of its end counts.
   void make_sure_of_its_end();
   [[nodiscard]] KillReason kill_reason() const { return kill_reason_; }
@@ -173,6 +181,8 @@ class WorkerProcess {
   [[nodiscard]] unsigned thread_count() const;
   /// Resident, of its own, as the kernel counts it now.
   [[nodiscard]] ByteCount own_memory() const;
+  /// That all its threads have used; nothing when the kernel does not say.
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> processor_time() const;
 
   /// What call `request` has printed, as the worker left it: at most `ended_log_bytes`.
   [[nodiscard]] RunningLog log_of(std::uint64_t request) const;
@@ -196,6 +206,7 @@ class WorkerProcess {
   void explain_end(LaneEnded& ended, const ChildEvent& event) const;
   void explain_refusal(LaneEnded& ended) const;
   [[nodiscard]] bool left_a_call() const;
+  [[nodiscard]] bool was_taken_unawares() const;
 
   std::uint64_t id_;
   StatusPageMapping page_;

@@ -14,6 +14,7 @@
 #include "foundation/result.h"
 #include "foundation/units.h"
 #include "protocol/core_list.h"
+#include "protocol/lane_protocol.h"
 #include "protocol/lease_id.h"
 #include "protocol/limits.h"
 
@@ -114,8 +115,9 @@ struct ControlHello {
   std::string executor;  // random for each process
   HostDescription host;
   GrantTerms grant;
-  std::string lane_socket;      // path
-  std::string lane_address;     // "host:port" for clients of other hosts; empty: there is none
+  std::string lane_socket;   // path
+  std::string lane_address;  // "host:port" for clients of other hosts; empty: there is none
+  std::uint32_t lane_protocol = shared_lane_protocol;  // the newest that it speaks
   std::vector<LeaseHeld> held;  // the gateway may be one that has never heard of them
   std::string stream;           // empty, or the one to resume
   std::uint64_t ack = 0;        // in that stream

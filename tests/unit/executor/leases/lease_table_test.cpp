@@ -314,4 +314,37 @@ TEST_CASE("no order of commands creates or loses a core") {
   }
 }
 
+TEST_CASE("a place of the gateway's has several workers, and closes with the last") {
+  LeaseTable table(first_numbers(2));
+  const MonotonicTime now{1h};
+  REQUIRE(table.open(request(1), now).has_value());
+  const LeaseTable::Claim apart{{1, 1}, secret, 1000, true};
+  for (std::uint32_t i = 0; i < LeaseTable::claims_per_place; ++i)
+    CHECK(table.claim(apart).has_value());
+  CHECK(table.claim(apart).error().code == ErrorCode::no_capacity);
+  CHECK(table.claim({{1, 1}, secret, 1000}).error().code == ErrorCode::no_capacity);
+  for (std::uint32_t i = 1; i < LeaseTable::claims_per_place; ++i)
+    CHECK_FALSE(table.give_back({1, 1}).has_value());
+  CHECK(table.give_back({1, 1})->reason == LeaseEnd::released);
+  CHECK(table.cores_free() == 2);
+}
+
+TEST_CASE("a client's lease has as many workers as it says, whatever is claimed") {
+  LeaseTable table(first_numbers(2));
+  const MonotonicTime now{1h};
+  REQUIRE(table.open(client_request(1, 1h), now).has_value());
+  CHECK(table.claim({{1, 1}, secret, 1000, true}).has_value());
+  CHECK(table.claim({{1, 1}, secret, 1000, true}).error().code == ErrorCode::no_capacity);
+}
+
+TEST_CASE("no worker is claimed of a lease whose cores are being taken back") {
+  LeaseTable table(first_numbers(2));
+  const MonotonicTime now{1h};
+  REQUIRE(table.open(request(1), now).has_value());
+  const LeaseTable::Claim apart{{1, 1}, secret, 1000, true};
+  REQUIRE(table.claim(apart).has_value());
+  CHECK(table.offer({1}).lost.size() == 1);
+  CHECK(table.claim(apart).error().code == ErrorCode::lease_ended);
+}
+
 }  // namespace orchid::executor

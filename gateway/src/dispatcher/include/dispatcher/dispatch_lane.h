@@ -1,4 +1,4 @@
-// dispatcher/dispatch_lane.h: one granted worker as its dispatcher sees it: the lane socket to its
+// dispatcher/dispatch_lane.h: one claimed worker as its dispatcher sees it: the lane socket to its
 // executor (docs/PROTOCOL.md §3), the lane itself (§4), the modules that it has loaded and the
 // calls that are in it.
 #pragma once
@@ -40,6 +40,7 @@ struct LaneEnd {
 };
 
 class DispatchLane;
+class DispatchPlace;
 
 /// What a lane tells its dispatcher, on its thread.
 class LaneEvents {
@@ -61,10 +62,10 @@ using lane_client::LanePhase;
 class DispatchLane {
  public:
   using Codes = lane_client::CodeSlots<std::shared_ptr<const FunctionVersion>>;
-  /// Connects and claims. Errors: `unreachable`, `system`.
+  /// Connects and claims a worker of the place, which outlives it. Errors: `unreachable`, `system`.
   [[nodiscard]] static Result<std::unique_ptr<DispatchLane>> open(boost::asio::io_context& io,
                                                                   const Clock& clock,
-                                                                  WorkerGrant grant,
+                                                                  DispatchPlace& place,
                                                                   LaneEvents& events);
   DispatchLane(const DispatchLane&) = delete;
   DispatchLane& operator=(const DispatchLane&) = delete;
@@ -90,9 +91,11 @@ class DispatchLane {
   /// By the numbers of modules.
   [[nodiscard]] const Codes& codes() const { return codes_; }
   void forget_code(std::uint64_t function) { codes_.forget(function); }
-  [[nodiscard]] const WorkerGrant& grant() const { return grant_; }
+  [[nodiscard]] DispatchPlace& place() const { return place_; }
+  [[nodiscard]] const WorkerGrant& grant() const;
   [[nodiscard]] LanePhase phase() const { return conversation_.phase(); }
-  [[nodiscard]] MonotonicTime since() const { return since_; }  // when the worker came or went
+  /// Its worker is claimed for a module, and not there yet.
+  [[nodiscard]] bool is_coming() const { return module != 0 && phase() == LanePhase::claiming; }
   /// Null unless a worker is there.
   [[nodiscard]] const std::shared_ptr<LaneEnd>& end() const { return end_; }
   /// Wakes the event loop when an answer comes; between prepare_to_sleep and finish_sleep of the
@@ -107,23 +110,21 @@ class DispatchLane {
   unsigned long_calls = 0;              // of them
   MonotonicTime front_since;            // when the first of them became the first
   MonotonicTime idle_since;
-  bool suspect = false;  // its executor does not answer the gateway
-  bool leaving = false;  // to be given back when it is idle
-  bool full = false;     // it refused a call for want of room; until an answer comes
-  std::shared_ptr<const FunctionVersion> last_version;  // that it ran
+  bool full = false;         // it refused a call for want of room; until an answer comes
+  std::uint64_t module = 0;  // whose calls alone it takes; 0: not decided, or all
+  std::shared_ptr<const FunctionVersion> last_version;  // that it ran, or is to run
   bool trimmed = true;  // no memory of large past payloads is left in it
 
  private:
-  DispatchLane(boost::asio::io_context& io, const Clock& clock, WorkerGrant grant,
+  DispatchLane(boost::asio::io_context& io, const Clock& clock, DispatchPlace& place,
                LaneEvents& events)
       : front_since(clock.now()),
         idle_since(front_since),
         io_(io),
         clock_(clock),
-        grant_(std::move(grant)),
+        place_(place),
         events_(events),
-        conversation_(front_since + lane_client::claim_within),
-        since_(front_since) {}
+        conversation_(front_since + lane_client::claim_within) {}
   using Files = std::vector<UniqueFd>;
   void send(const LaneMessage& message, const std::vector<int>& descriptors = {});
   void read_socket();
@@ -138,11 +139,10 @@ class DispatchLane {
 
   boost::asio::io_context& io_;
   const Clock& clock_;
-  WorkerGrant grant_;
+  DispatchPlace& place_;
   LaneEvents& events_;
   lane_client::Conversation conversation_;
   Codes codes_;
-  MonotonicTime since_;
   UniqueFd socket_;  // before the watch, which borrows it
   std::shared_ptr<LaneEnd> end_;
   std::unique_ptr<ReadableWatch> socket_watch_;

@@ -24,7 +24,9 @@ struct LaneView {
   bool may_load = false;       // its executor answers
   bool clear = true;           // none of its answers is still being sent to a client
   bool flows = true;           // all calls in it are short, and the running one is not overdue
-  bool awaited = false;        // a long call has waited long enough for it to be idle
+  bool awaited = false;        // another call has waited long enough for it to be idle
+  bool soon =
+      false;  // loaded, and free for this module as soon as short calls of others have ended
   unsigned in_flight = 0;
   std::chrono::nanoseconds backlog{0};  // expected time until it is idle
 };
@@ -46,6 +48,9 @@ constexpr std::chrono::nanoseconds comfortable_backlog{100'000};
 /// A long call usually has a worker of its own by then. If not, short calls let the next one become
 /// idle for it: with clients that call again and again it never would.
 constexpr std::chrono::milliseconds patience_with_short_calls{10};
+/// Of a call whose module sleeps at a place, while short calls of another module follow each other
+/// there: long enough to spare most switches, short enough for its caller.
+constexpr std::chrono::milliseconds patience_with_another_module{1};
 
 /// `load`: announce the module there, then choose again. Only short calls are sent behind others; a
 /// long one waits for an idle worker.

@@ -10,6 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -18,8 +19,10 @@
 
 #include "calls/call.h"
 #include "dispatcher/dispatch_call.h"
+#include "dispatcher/dispatch_counts.h"
 #include "dispatcher/dispatch_deadlines.h"
 #include "dispatcher/dispatch_lane.h"
+#include "dispatcher/dispatch_place.h"
 #include "dispatcher/dispatch_policy.h"
 #include "foundation/clock.h"
 #include "leases/worker_supply.h"
@@ -37,6 +40,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
     std::size_t most_waiting = 20'000;  // calls beyond that end with no_capacity at once
     std::chrono::milliseconds give_back_after{60'000};  // of idleness
     std::chrono::milliseconds executor_within{2'000};   // else calls end with no_capacity
+    DispatchCounts* counts = nullptr;  // null: nobody asks; outlives the dispatcher
   };
   /// `supply` and `clock` outlive it.
   Dispatcher(boost::asio::io_context& io, const Clock& clock, WorkerSupply& supply,
@@ -69,7 +73,8 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   /// has let its calls finish.
   void stop();
   [[nodiscard]] std::size_t live_calls() const { return by_invocation_.size(); }
-  [[nodiscard]] std::size_t workers() const { return lanes_.size(); }
+  /// Places, each with one call that runs at a time.
+  [[nodiscard]] std::size_t workers() const { return places_.size(); }
   /// For WorkerSupply's side: calls to this WorkerTaker are allowed while it lives.
   [[nodiscard]] std::weak_ptr<const void> alive() const { return alive_; }
 
@@ -94,9 +99,21 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   bool place_first(DispatchFunction& function, MonotonicTime now);
   [[nodiscard]] static std::chrono::milliseconds longest_wait(const DispatchFunction& function,
                                                               MonotonicTime now);
-  void view_lanes(const DispatchFunction& function, MonotonicTime now);
-  [[nodiscard]] const DispatchFunction* kept_waiting(const DispatchFunction& by,
-                                                     MonotonicTime now) const;
+  /// Whose call has waited too long.
+  struct KeptWaiting {
+    const DispatchFunction* function = nullptr;  // null: nobody's
+    bool is_short = false;
+    bool is_long_ago = false;  // so that it may be loaded where it is not
+  };
+  void view_places(const DispatchFunction& function, MonotonicTime now);
+  [[nodiscard]] LaneView view_of(const DispatchPlace& place, const DispatchFunction& function,
+                                 const KeptWaiting& waits, MonotonicTime now);
+  [[nodiscard]] static bool is_awaited(const DispatchPlace& place, const KeptWaiting& waits);
+  [[nodiscard]] KeptWaiting kept_waiting(const DispatchFunction& by, MonotonicTime now) const;
+  [[nodiscard]] bool is_waited_for(std::uint64_t number);
+  void load(DispatchPlace& place, DispatchFunction& function,
+            const std::shared_ptr<const FunctionVersion>& version,
+            std::optional<std::chrono::milliseconds> time_left = std::nullopt);
   bool send(DispatchLane& lane, DispatchCall& call, MonotonicTime now);
   void requeue(DispatchCall& call);
   static void leave_lane(DispatchCall& call);
@@ -123,8 +140,11 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   // Workers: dispatcher_workers.cpp.
   void update_want();
   void lower_want();
-  void give_back(DispatchLane& lane);
-  void bury(DispatchLane& lane);
+  Result<void> open_lane(DispatchPlace& place, std::uint64_t module,
+                         const std::shared_ptr<const FunctionVersion>& version);
+  void give_back(DispatchPlace& place);
+  void close_lane(DispatchLane& lane);
+  void bury(DispatchPlace& place);
   struct Loss {
     Outcome outcome = Outcome::worker_lost;
     std::string why;
@@ -132,15 +152,19 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
         0};  // before the lease is returned, and so before another worker is asked for
     bool returns_lease = true;
   };
-  void lose_worker(DispatchLane& lane, const Loss& loss);
+  void lose_lane(DispatchLane& lane, const Loss& loss);
+  void lose_place(DispatchPlace& place, const Loss& loss);
   void give_up_worker(DispatchLane& lane, Outcome outcome, const std::string& why);
   void became_idle(DispatchLane& lane, MonotonicTime now);
   void settle_debts(MonotonicTime now);
-  void look_after_lanes(MonotonicTime now);
+  void look_after_places(MonotonicTime now);
+  void look_after(DispatchPlace& place, MonotonicTime now);
   void look_after(DispatchLane& lane, MonotonicTime now);
   void return_delayed(MonotonicTime now);
   void arm_timer(MonotonicTime now);
   [[nodiscard]] bool has_ready_lane() const;
+  /// How often workers are looked at while something is to come.
+  static constexpr std::chrono::milliseconds busy_look{50};
 
   boost::asio::io_context& io_;
   const Clock& clock_;
@@ -160,9 +184,10 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   std::size_t waiting_count_ = 0;
   CallList sent_;  // in no order
 
-  std::vector<std::unique_ptr<DispatchLane>> lanes_;
-  std::vector<std::unique_ptr<DispatchLane>>
-      graveyard_;  // dead lanes, until no callback of theirs can be on the stack
+  std::vector<std::unique_ptr<DispatchPlace>> places_;
+  // What is dead, until no callback of theirs can be on the stack. Lanes go before their places.
+  std::vector<std::unique_ptr<DispatchPlace>> dead_places_;
+  std::vector<std::unique_ptr<DispatchLane>> dead_lanes_;
   std::vector<std::pair<MonotonicTime, LeaseId>>
       delayed_returns_;          // a worker that cannot be claimed is not asked for again at once
   std::vector<LaneView> views_;  // reused

@@ -13,6 +13,7 @@
 #include "foundation/clock.h"
 #include "foundation/strong_id.h"
 #include "protocol/control_messages.h"
+#include "protocol/lane_protocol.h"
 #include "protocol/source_inventory.h"
 #include "tenants/peer_identity.h"
 
@@ -35,7 +36,8 @@ struct Executor {
   MonotonicTime ends = MonotonicTime::max();  // its grant, by what it says
   std::string version;
   std::string lane_socket;
-  std::string lane_address;  // empty: only for clients of its own host
+  std::string lane_address;                            // empty: only for clients of its own host
+  std::uint32_t lane_protocol = shared_lane_protocol;  // the newest that it speaks
   ExecutorState state = ExecutorState::connected;
   MonotonicTime lost_at;
   MonotonicTime refusing_until;  // it has just refused a lease; 0: it has not

@@ -7,6 +7,7 @@
 #include "hosts/host_book.h"
 #include "leases/lease_book.h"
 #include "protocol/control_messages.h"
+#include "protocol/lane_protocol.h"
 #include "protocol/lease_id.h"
 
 namespace orchid::gateway {
@@ -24,6 +25,8 @@ struct WorkerGrant {
   ByteCount memory{};
   CoreList gpus{};  // indices on its host
   std::string gpu_model{};
+  /// The newest that its executor speaks.
+  std::uint32_t lane_protocol = shared_lane_protocol;
 };
 
 /// What a dispatcher hears; called on its thread.

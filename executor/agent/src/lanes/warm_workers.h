@@ -1,0 +1,57 @@
+// lanes/warm_workers.h: what the agent asks of workers that sleep. A place of the gateway's keeps a
+// worker for each of several modules; one of them runs, the others keep their state and nothing
+// else.
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "foundation/clock.h"
+#include "foundation/units.h"
+#include "worker/status_page.h"
+
+namespace orchid::executor {
+
+/// Of one worker, from its claim on. Pure; owned by the agent's thread.
+class SleepWatch {
+ public:
+  /// What a worker may use of a processor while it sleeps: for a turn of its lane, a message of the
+  /// agent, the network's signs of life.
+  static constexpr std::chrono::milliseconds free_time{50};
+  static constexpr int share = 100;  // and a hundredth of the time beyond that
+
+  /// `word`: of its status page. `links`: the agent has given it work. `used`: processor time, from
+  /// its birth on. True: it works, though there is nothing to run.
+  [[nodiscard]] bool is_restless(std::uint64_t word, bool links, std::chrono::nanoseconds used,
+                                 MonotonicTime now) {
+    if (word == word_ && !links && run_state_of(word) == RunState::idle)
+      return used - used_before_ > free_time + (now - asleep_since_) / share;
+    word_ = word;
+    used_before_ = used;
+    asleep_since_ = now;
+    return false;
+  }
+  /// When it was last seen to run, or to have run since the look before.
+  [[nodiscard]] MonotonicTime last_run() const { return asleep_since_; }
+  [[nodiscard]] bool sleeps(MonotonicTime now) const { return asleep_since_ != now; }
+
+ private:
+  std::uint64_t word_ = ~std::uint64_t{0};
+  std::chrono::nanoseconds used_before_{0};
+  MonotonicTime asleep_since_;
+};
+
+/// One worker of a place.
+struct WarmWorker {
+  ByteCount memory;
+  MonotonicTime last_run;
+  bool sleeps = false;
+};
+/// Which of them have to go, so that all together keep no more than `limit`: those that ran longest
+/// ago, and none that does not sleep.
+[[nodiscard]] std::vector<std::size_t> give_way(std::span<const WarmWorker> workers,
+                                                ByteCount limit);
+
+}  // namespace orchid::executor

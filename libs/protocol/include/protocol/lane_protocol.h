@@ -1,0 +1,17 @@
+// protocol/lane_protocol.h: the versions of the conversation between an executor and who claims its
+// workers (docs/PROTOCOL.md §3).
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace orchid {
+
+/// What a client says that loads several modules into one worker.
+constexpr std::uint32_t shared_lane_protocol = 1;
+/// What a gateway says for its own leases: each connection is one worker for one module, and the
+/// connections of a lease share its place.
+constexpr std::uint32_t apart_lane_protocol = 2;
+/// A place keeps so many workers of different modules; the one that ran longest ago goes first.
+constexpr std::size_t warm_workers_per_place = 8;
+
+}  // namespace orchid

@@ -1,0 +1,60 @@
+#include "lanes/warm_workers.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+namespace orchid::executor {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::uint64_t idle = pack_state(3, RunState::idle);
+constexpr std::uint64_t running = pack_state(4, RunState::running);
+constexpr std::uint64_t idle_later = pack_state(4, RunState::idle);
+
+}  // namespace
+
+TEST_CASE("a worker that uses processor time though nothing runs in it is restless") {
+  SleepWatch watch;
+  MonotonicTime now{1h};
+  CHECK_FALSE(watch.is_restless(idle, false, 5s, now));
+  CHECK_FALSE(watch.is_restless(idle, false, 5s + 40ms, now + 40ms));
+  CHECK(watch.is_restless(idle, false, 5s + 60ms, now + 60ms));
+}
+
+TEST_CASE("a call, and what it leaves behind, is no restlessness") {
+  SleepWatch watch;
+  MonotonicTime now{1h};
+  CHECK_FALSE(watch.is_restless(idle, false, 0s, now));
+  CHECK_FALSE(watch.is_restless(running, false, 10s, now + 10s));
+  CHECK_FALSE(watch.sleeps(now + 10s));
+  CHECK_FALSE(watch.is_restless(idle_later, false, 11s, now + 11s));
+  CHECK_FALSE(watch.is_restless(idle_later, false, 11s, now + 12s));
+  CHECK(watch.sleeps(now + 12s));
+  CHECK(watch.last_run() == now + 11s);
+}
+
+TEST_CASE("linking code is no restlessness, and neither is a little in a long time") {
+  SleepWatch watch;
+  MonotonicTime now{1h};
+  CHECK_FALSE(watch.is_restless(idle, false, 0s, now));
+  CHECK_FALSE(watch.is_restless(idle, true, 3s, now + 3s));
+  CHECK_FALSE(watch.is_restless(idle, false, 3s, now + 4s));
+  CHECK_FALSE(watch.is_restless(idle, false, 3s + 1s, now + 1h));
+}
+
+TEST_CASE("the sleepers that ran longest ago give way, and as few as need be") {
+  const MonotonicTime now{1h};
+  const std::vector<WarmWorker> workers{{.memory = 300_MiB, .last_run = now - 1s, .sleeps = true},
+                                        {.memory = 300_MiB, .last_run = now - 3s, .sleeps = true},
+                                        {.memory = 300_MiB, .last_run = now, .sleeps = false},
+                                        {.memory = 100_MiB, .last_run = now - 2s, .sleeps = true}};
+  CHECK(give_way(workers, 1000_MiB).empty());
+  CHECK(give_way(workers, 999_MiB) == std::vector<std::size_t>{1});
+  CHECK(give_way(workers, 650_MiB) == std::vector<std::size_t>{1, 3});
+  CHECK(give_way(workers, 100_MiB) == std::vector<std::size_t>{1, 3, 0});
+}
+
+}  // namespace orchid::executor
