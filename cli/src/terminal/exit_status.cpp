@@ -53,6 +53,7 @@ ExitStatus exit_status_of(ErrorCode code) {
     case ErrorCode::too_large:
       return ExitStatus::usage;
     case ErrorCode::module_rejected:
+    case ErrorCode::compile_limit:
       return ExitStatus::function_failed;
     case ErrorCode::unauthenticated:
     case ErrorCode::denied:

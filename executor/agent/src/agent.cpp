@@ -41,10 +41,9 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
       children_(io),
       leases_(host_.cores, indices_of(options_.gpus), &claims_),
       workers_(io, children_, options_.workers),
-      compiler_(io, children_, options_.compiler,
-                [this](const CompilerReady& target) { compiler_ready(target); }),
-      improver_(io, children_, improver_options(options_.compiler), [](const CompilerReady&) {}),
-      code_(io, compiler_, improver_, store_),
+      compilers_(io, children_, options_.compilers,
+                 [this](const CompilerReady& target) { compiler_ready(target); }),
+      code_(io, compilers_, store_),
       services_{io,
                 workers_,
                 code_,
@@ -80,8 +79,7 @@ void Agent::start() {
                   CoreFeed::Handlers{[this](const CoreList& cores) { offer(cores); },
                                      [this](const Failure& why) { reclaim(why.message); }});
   }
-  compiler_.start();
-  improver_.start();
+  compilers_.start();
   workers_.start();
   if (bandwidth_) bandwidth_->start();
   tick();
@@ -115,8 +113,7 @@ void Agent::reclaim(std::string_view why) {
   if (gateway_)
     for (const LeaseClosed& closed : unclaimed) gateway_->send(closed);
   report_capacity();
-  compiler_.stop();
-  improver_.stop();
+  compilers_.stop();
   workers_.stop();
   lanes_.evict_all();
   if (options_.while_leaving) options_.while_leaving();
@@ -165,17 +162,13 @@ void Agent::bind_to_offer() {
   const bool none = cores.empty();
   workers_.pause(none);
   if (none) {
-    if (gateway_) {  // it needs the compiler's first report
-      compiler_.pause();
-      improver_.pause();
-    }
+    if (gateway_) compilers_.pause(true);  // it needs the compiler's first report
     return;
   }
   if (auto bound = bind_this_process(cores); !bound)
     log::error("event=not_bound reason=\"{}\"", bound.error().message);
   bind_children();
-  compiler_.resume();
-  improver_.resume();
+  compilers_.pause(false);
 }
 
 /// A worker may have been forked before its parent moved, and be known only later; a thread may
@@ -300,10 +293,12 @@ void Agent::report_capacity() {
   report.counters["births"] = workers_.births();
   report.counters["sleepers"] = lanes_.sleepers().count;
   report.counters["sleepers_memory_bytes"] = lanes_.sleepers().memory.value;
-  report.counters["compiler_restarts"] = compiler_.restarts() + improver_.restarts();
+  compilers_.count(report.counters);
   report.counters["code_improved"] = code_.improved();
   reported_ready_ = workers_.ready();
   reported_improved_ = code_.improved();
+  reported_compilers_.clear();
+  compilers_.count(reported_compilers_);
   reported_holds_ = holds();
   reported_at_ = std::chrono::steady_clock::now();
   gateway_->send(std::move(report));
@@ -313,7 +308,9 @@ std::uint64_t Agent::holds() const { return bandwidth_ ? bandwidth_->actions() :
 
 bool Agent::has_news() const {
   if (workers_.ready() != reported_ready_ || code_.improved() != reported_improved_) return true;
-  return holds() != reported_holds_ &&
+  std::map<std::string, std::uint64_t> compilers;
+  compilers_.count(compilers);
+  return (holds() != reported_holds_ || compilers != reported_compilers_) &&
          std::chrono::steady_clock::now() - reported_at_ >= counter_interval;
 }
 

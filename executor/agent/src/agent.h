@@ -14,7 +14,7 @@
 #include "children/child_watch.h"
 #include "code/code_service.h"
 #include "code/code_store.h"
-#include "code/compiler_process.h"
+#include "code/compiler_pool.h"
 #include "control_client.h"
 #include "grant/core_feed.h"
 #include "grant/grant.h"
@@ -42,7 +42,7 @@ class Agent {
     std::filesystem::path runtime_directory;
     std::filesystem::path program_directory;
     WorkerPool::Options workers;
-    CompilerProcess::Options compiler;
+    CompilerPool::Options compilers;
     std::string lane_address;  // "IP:port" of the listener for clients of other hosts; may be empty
     Grant::Options grant;
     std::optional<BandwidthGovernor::Options> bandwidth;  // nothing: functions run unmeasured
@@ -95,8 +95,7 @@ class Agent {
   SocketClaims claims_;
   LeaseTable leases_;
   WorkerPool workers_;
-  CompilerProcess compiler_;
-  CompilerProcess improver_;
+  CompilerPool compilers_;
   CodeService code_;
   std::map<std::string, std::uint64_t> counters_;
   std::uint64_t memory_kills_ = 0;  // that somebody has been told of
@@ -107,6 +106,7 @@ class Agent {
       gateway_;  // from the compiler's first report on, which says what this host runs
   std::size_t reported_ready_ = 0;  // workers, as the gateway was last told
   std::uint64_t reported_improved_ = 0;
+  std::map<std::string, std::uint64_t> reported_compilers_;  // what the pool counted
   std::uint64_t reported_holds_ = 0;
   MonotonicTime reported_at_;
   std::optional<CoreFeed> feed_;

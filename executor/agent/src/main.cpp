@@ -167,8 +167,8 @@ Result<void> serve_others(const Configuration& c) {
 void be_patient(Agent::Options& options) {
   constexpr int patience = 12;
   options.workers.birth_deadline *= patience;
-  options.compiler.start_limit *= patience;
-  options.compiler.time_limit *= patience;
+  options.compilers.process.start_limit *= patience;
+  options.compilers.process.time_limit *= patience;
 }
 
 /// Where clients come for their workers.
@@ -239,8 +239,10 @@ Result<void> serve(const Configuration& c) {
   options.workers.data_limit = c.worker_memory;
   options.workers.readable_paths = c.readable_paths;
   options.workers.scheduling = c.scheduling;
-  options.compiler.program = c.program_directory / "orchid-compiler";
-  options.compiler.scheduling = c.scheduling;
+  options.compilers.process.program = c.program_directory / "orchid-compiler";
+  options.compilers.process.scheduling = c.scheduling;
+  // A site's executor has a uid that no tenant has.
+  if (!c.grant.owner) options.compilers.schedule.resident = ::geteuid();
   if (c.scheduling == SchedulingClass::idle) be_patient(options);
   if (c.bandwidth_cap.value != 0)
     options.bandwidth = {.per_second = c.bandwidth_cap,

@@ -14,6 +14,8 @@
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
+#include <algorithm>
+
 #include "jit/bitcode.h"
 #include "jit/diagnostics.h"
 #include "jit/host_target.h"
@@ -89,6 +91,21 @@ Result<std::vector<std::byte>> emit_object_file(llvm::Module& code, llvm::Target
   return std::vector<std::byte>(bytes, bytes + file.size());
 }
 
+CodeGenerator::Figures figures_of(const llvm::Module& code) {
+  CodeGenerator::Figures figures;
+  for (const llvm::Function& function : code) {
+    if (function.isDeclaration()) continue;
+    std::uint64_t branches = 0;
+    for (const llvm::BasicBlock& block : function)
+      if (const auto* last = block.getTerminator(); last != nullptr && last->getNumSuccessors() > 1)
+        ++branches;
+    ++figures.functions;
+    figures.branches += branches;
+    figures.most_branches = std::max(figures.most_branches, branches);
+  }
+  return figures;
+}
+
 class HostCodeGenerator final : public CodeGenerator {
  public:
   HostCodeGenerator(HostTarget host, std::unique_ptr<llvm::TargetMachine> quick,
@@ -115,18 +132,20 @@ class HostCodeGenerator final : public CodeGenerator {
     }
   }
 
-  Result<Code> compile(std::span<const std::byte> module, CompileTier tier) override {
+  Result<Code> compile(std::span<const std::byte> module, CompileTier tier,
+                       const Read& read) override {
     Diagnostics diagnostics;
     llvm::LLVMContext context;
     context.setDiscardValueNames(true);
     diagnostics.attach(context);
     auto host_module = read_host_module(module, host_, context);
     if (!host_module) return fail(std::move(host_module.error()));
-    if (auto read = diagnostics.result(); !read) return fail(std::move(read.error()));
+    if (auto good = diagnostics.result(); !good) return fail(std::move(good.error()));
     llvm::Module& code = *host_module->code;
     std::vector<std::string> problems = find_code_problems(code, host_);
     if (entry_functions(code).empty()) problems.emplace_back("the module has no entry");
     if (!problems.empty()) return reject(join(problems));
+    read(figures_of(code));
     retarget(code, host_);
     drop_unused(code);
     if (tier == CompileTier::quick && keeps_state(code)) tier = CompileTier::o3;

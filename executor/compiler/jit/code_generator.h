@@ -1,6 +1,8 @@
 // jit/code_generator.h: turns the bitcode of a module into code for exactly this host.
 #pragma once
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,8 +39,15 @@ class CodeGenerator {
   };
   /// Quick code is made only of modules that keep nothing between calls, so that it can be
   /// replaced; the others get `o3` at once. Errors: `module_rejected`, with what is wrong.
-  [[nodiscard]] virtual Result<Code> compile(std::span<const std::byte> module,
-                                             CompileTier tier) = 0;
+  /// `read` is called once the module has been read.
+  struct Figures {
+    std::uint64_t functions = 0;      // with a body
+    std::uint64_t branches = 0;       // instructions with more than one successor
+    std::uint64_t most_branches = 0;  // in one function
+  };
+  using Read = std::function<void(const Figures&)>;
+  [[nodiscard]] virtual Result<Code> compile(std::span<const std::byte> module, CompileTier tier,
+                                             const Read& read) = 0;
 };
 
 }  // namespace orchid::executor

@@ -71,9 +71,10 @@ class CompileServer {
     running_.id = request->id;
     running_.out_of_memory = encode(CompileFailed{
         .id = request->id,
-        .code = ErrorCode::module_rejected,
-        .message = "compiling the module takes more than " + to_string(compile_memory) +
-                   " of memory; split it into smaller modules"});
+        .code = ErrorCode::compile_limit,
+        .message =
+            "compiling the module takes more than " + to_string(compile_memory) +
+            " of memory; build it with optimisation (-O2), or split it into smaller modules"});
     const auto start = std::chrono::steady_clock::now();
     auto tier = request->tier;
     const auto code = compile(packet.descriptors[0].get(), tier);
@@ -90,11 +91,18 @@ class CompileServer {
   Result<UniqueFd> compile(int module, CompileTier& tier) {
     const auto mapped = MappedFile::map(module, {.limit = limits::module_size});
     if (!mapped) return fail(Failure(mapped.error()).while_doing("reading the module"));
-    const auto code = generator_.compile(mapped->bytes(), tier);
+    const auto code =
+        generator_.compile(mapped->bytes(), tier, [this](const CodeGenerator::Figures& figures) {
+          static_cast<void>(send_packet(
+              running_.socket, encode(CompileStarted{.id = running_.id,
+                                                     .functions = figures.functions,
+                                                     .branches = figures.branches,
+                                                     .most_branches = figures.most_branches})));
+        });
     if (!code) return fail(code.error());
     tier = code->tier;
     if (code->bytes.size() > limits::code_size.value)
-      return fail(ErrorCode::module_rejected,
+      return fail(ErrorCode::compile_limit,
                   "the module's code and data are " + to_string(ByteCount{code->bytes.size()}) +
                       " when compiled; at most " + to_string(limits::code_size) + " are allowed");
     return make_sealed_memory("orchid-code", code->bytes);

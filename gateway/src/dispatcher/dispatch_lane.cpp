@@ -19,7 +19,8 @@ Result<std::unique_ptr<DispatchLane>> DispatchLane::open(boost::asio::io_context
       grant.lane_socket, {.lease = grant.lease,
                           .secret = grant.secret,
                           .protocol = place.is_apart() ? apart_lane_protocol : shared_lane_protocol,
-                          .address = grant.lane_address});
+                          .address = grant.lane_address,
+                          .knows_compiling = true});
   if (!socket) return fail(std::move(socket.error()));
   std::unique_ptr<DispatchLane> lane(new DispatchLane(io, clock, place, events));
   lane->socket_ = std::move(*socket);
@@ -109,6 +110,11 @@ void DispatchLane::hear(const LaneRefused& message, Files& /*files*/) {
 void DispatchLane::hear(const LaneNeedCode& message, Files& /*files*/) {
   if (const auto* code = codes_.needs(message.digest))
     send(LaneCode{message.digest}, {code->module->module.get()});
+}
+
+void DispatchLane::hear(const LaneCompiling& message, Files& /*files*/) {
+  if (const auto* code = codes_.find_loading(message.digest))
+    events_.lane_compiles(*this, code->number);
 }
 
 void DispatchLane::hear(const LaneSlot& message, Files& /*files*/) {

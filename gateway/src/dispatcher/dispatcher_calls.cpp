@@ -1,4 +1,6 @@
 // The waiting calls: how they come in, get a place in a lane, and end.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 #include <chrono>
@@ -341,7 +343,7 @@ void Dispatcher::finish_failed(DispatchCall& call, Outcome outcome, std::string 
 }
 
 void Dispatcher::expire_call(DispatchCall& call, MonotonicTime now) {
-  if (call.is_waiting()) return expire_waiting(call);
+  if (call.is_waiting()) return expire_waiting(call, now);
   DispatchLane& lane = *call.lane;
   if (lane.flights.front() != &call)
     return finish_behind(call, Outcome::deadline_exceeded, "the deadline passed while it waited");
@@ -353,7 +355,22 @@ void Dispatcher::expire_call(DispatchCall& call, MonotonicTime now) {
   if (waiting_count_ > 0) pump();
 }
 
-void Dispatcher::expire_waiting(DispatchCall& call) {
+/// An executor has said so, and a worker still waits for the code.
+bool Dispatcher::is_being_compiled(const DispatchFunction& function) const {
+  return function.compiling_since && std::ranges::any_of(places_, [&](const auto& place) {
+           return place->is_loading(function.number);
+         });
+}
+
+void Dispatcher::expire_waiting(DispatchCall& call, MonotonicTime now) {
+  if (is_being_compiled(*call.function)) {
+    const auto since = std::max(*call.function->compiling_since, call.call.accepted);
+    const auto waited = std::chrono::duration<double>(now - since).count();
+    return finish_failed(call, Outcome::deadline_exceeded,
+                         fmt::format("the deadline passed: it waited for a compiler for {:.1f} s, "
+                                     "and the function is not compiled yet",
+                                     waited));
+  }
   const bool had_worker = has_ready_lane() || last_ready_ >= call.call.accepted;
   if (call.history.attempt > 0 || had_worker)
     return finish_failed(call, Outcome::deadline_exceeded,

@@ -144,9 +144,16 @@ void Dispatcher::lane_claimed(DispatchLane& lane) {
   if (waiting_count_ > 0) pump();
 }
 
+void Dispatcher::lane_compiles(DispatchLane&, std::uint64_t number) {
+  if (DispatchFunction* function = find_function(number);
+      function != nullptr && !function->compiling_since)
+    function->compiling_since = clock_.now();
+}
+
 void Dispatcher::lane_loaded(DispatchLane&, std::uint64_t number, const LaneSlot& slot) {
   DispatchFunction* function = find_function(number);
   if (function == nullptr) return;
+  function->compiling_since.reset();
   for (DispatchCall& call : function->waiting) {
     if (call.history.attempt > 0 || call.timings.link.count() > 0) continue;
     call.timings.compile = slot.compile_us;
@@ -161,9 +168,12 @@ void Dispatcher::lane_rejected(DispatchLane& lane, std::uint64_t number,
   if (lane.last_version && lane.last_version->digest == rejected.digest) lane.last_version.reset();
   DispatchFunction* function = find_function(number);
   if (function == nullptr) return;
+  function->compiling_since.reset();
   // A worker that dies fails its loads too, and then it may have been the running call that killed
   // it.
-  const bool transient = lane_client::is_transient(rejected.code) || !lane.flights.empty();
+  const bool too_much = rejected.code == ErrorCode::compile_limit;
+  const bool transient =
+      !too_much && (lane_client::is_transient(rejected.code) || !lane.flights.empty());
   std::vector<std::string> failed;  // ids: ending one may bring changes for the others
   for (DispatchCall& call : function->waiting)
     if (!transient || ++call.failed_loads >= lane_client::most_failed_loads)
@@ -173,8 +183,9 @@ void Dispatcher::lane_rejected(DispatchLane& lane, std::uint64_t number,
   for (const std::string& invocation : failed) {
     const auto found = by_invocation_.find(invocation);
     if (found != by_invocation_.end() && found->second->is_waiting())
-      finish_failed(*found->second, Outcome::function_error,
-                    "cannot be loaded: " + rejected.message);
+      finish_failed(*found->second, too_much ? Outcome::limit_exceeded : Outcome::function_error,
+                    (too_much ? "cannot be compiled (compile_limit): " : "cannot be loaded: ") +
+                        rejected.message);
   }
   if (waiting_count_ > 0) pump();
 }

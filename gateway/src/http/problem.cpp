@@ -52,6 +52,8 @@ Kind kind_of(ErrorCode code) {
       return {501, "Not supported", {}, false};
     case ErrorCode::system:
       return {500, "The gateway's operating system refused", {}, {}};
+    case ErrorCode::compile_limit:
+      return {422, "The module takes too much to compile", {}, false};
   }
   return {500, "A defect of Orchid", {}, {}};
 }
@@ -96,6 +98,7 @@ Outcome outcome_of(ErrorCode code) {
     case ErrorCode::conflict:
     case ErrorCode::too_large:
     case ErrorCode::module_rejected:
+    case ErrorCode::compile_limit:
     case ErrorCode::unsupported:
       return Outcome::bad_request;
     case ErrorCode::timed_out:

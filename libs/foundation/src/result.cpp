@@ -6,7 +6,7 @@
 
 namespace orchid {
 namespace {
-constexpr std::array<std::pair<ErrorCode, std::string_view>, 18> names{{
+constexpr std::array<std::pair<ErrorCode, std::string_view>, 19> names{{
     {ErrorCode::internal, "internal"},
     {ErrorCode::bad_request, "bad_request"},
     {ErrorCode::bad_configuration, "bad_configuration"},
@@ -25,6 +25,7 @@ constexpr std::array<std::pair<ErrorCode, std::string_view>, 18> names{{
     {ErrorCode::disk_full, "disk_full"},
     {ErrorCode::unsupported, "unsupported"},
     {ErrorCode::system, "system"},
+    {ErrorCode::compile_limit, "compile_limit"},
 }};
 }  // namespace
 

@@ -19,6 +19,13 @@ Json to_json(const CompilerReady& m) {
   return {{"type", "ready"},        {"triple", m.triple}, {"cpu", m.cpu},
           {"features", m.features}, {"llvm", m.llvm},     {"pipeline", m.pipeline}};
 }
+Json to_json(const CompileStarted& m) {
+  return {{"type", "compiling"},
+          {"id", m.id},
+          {"functions", m.functions},
+          {"branches", m.branches},
+          {"most_branches", m.most_branches}};
+}
 Json to_json(const CompiledCode& m) {
   return {{"type", "compiled"},
           {"id", m.id},
@@ -47,6 +54,11 @@ CompilerMessage read_compiler_message(const JsonObject& f, std::string_view type
   if (type == "compile")
     return CompileRequest{.id = id, .tier = f.parsed("tier", parse_compile_tier)};
   if (type == "inspect") return InspectRequest{.id = id};
+  if (type == "compiling")
+    return CompileStarted{.id = id,
+                          .functions = f.number<std::uint64_t>("functions"),
+                          .branches = f.number<std::uint64_t>("branches"),
+                          .most_branches = f.number<std::uint64_t>("most_branches")};
   if (type == "compiled")
     return CompiledCode{
         .id = id,

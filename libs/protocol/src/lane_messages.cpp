@@ -20,6 +20,7 @@ Json to_json(const LaneClaim& m) {
             {"lease", to_string(m.lease)},
             {"secret", m.secret}};
   if (!m.address.empty()) json["address"] = m.address;
+  if (m.knows_compiling) json["knows_compiling"] = true;
   return json;
 }
 Json to_json(const LaneClaimed& m) {
@@ -46,6 +47,7 @@ Json to_json(const LaneAnnounce& m) {
   return json;
 }
 Json to_json(const LaneNeedCode& m) { return {{"type", "need_code"}, {"digest", m.digest}}; }
+Json to_json(const LaneCompiling& m) { return {{"type", "compiling"}, {"digest", m.digest}}; }
 Json to_json(const LaneCode& m) { return {{"type", "code"}, {"digest", m.digest}}; }
 Json to_json(const LaneSlot& m) {
   return {{"type", "slot"},
@@ -127,6 +129,7 @@ LaneClaim parse_claim(const JsonObject& f) {
   LaneClaim m{.lease = f.parsed("lease", parse_lease_id), .secret = f.text("secret", 64)};
   m.protocol = f.number<std::uint32_t>("protocol");
   if (f.has("address")) m.address = f.text("address", 512);
+  if (f.has("knows_compiling")) m.knows_compiling = f.flag("knows_compiling");
   return m;
 }
 
@@ -135,6 +138,7 @@ LaneMessage read_lane_message(const JsonObject& f, std::string_view type) {
   if (type == "slot") return parse_slot(f);
   if (type == "ended") return parse_ended(f);
   if (type == "need_code") return LaneNeedCode{f.text("digest")};
+  if (type == "compiling") return LaneCompiling{f.text("digest")};
   if (type == "refused")
     return LaneRefused{.code = f.parsed("code", parse_error_code), .message = f.text("message")};
   if (type == "rejected")

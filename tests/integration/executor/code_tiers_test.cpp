@@ -33,7 +33,9 @@ std::string options_input() {
 struct TiersFixture : ExecutorFixture {
   /// So the best code cannot be there before the first call.
   LaneSlot load_quick(const std::filesystem::path& module) {
-    ::kill(executor.improver(), SIGKILL);
+    const pid_t improver = executor.improver();
+    REQUIRE(improver > 0);
+    ::kill(improver, SIGKILL);
     return worker.load(module);
   }
   /// Calls until the best code runs; each answer must be the first one's.

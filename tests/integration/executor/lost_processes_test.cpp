@@ -57,7 +57,9 @@ TEST_CASE_FIXTURE(ExecutorFixture,
                   "a compiler that is killed or stopped is started anew and asked again") {
   for (const int signal : {SIGKILL, SIGSTOP}) {
     CAPTURE(signal);
-    ::kill(executor.compiler(), signal);
+    const pid_t before = executor.compiler();
+    REQUIRE(before > 0);
+    ::kill(before, signal);
     CHECK(call(signal == SIGKILL ? "returns_error" : "counts_calls").outcome !=
           Outcome::worker_lost);
   }

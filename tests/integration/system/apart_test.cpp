@@ -11,8 +11,8 @@ namespace orchid::tests {
 TEST_CASE_FIXTURE(SystemFixture, "two functions in turn over HTTP run in two processes, and stay") {
   for (const char* name : {"reports_pid", "reports_pid_again", "counts_calls"}) deploy(name);
   Client one_connection = client();
-  const std::string first = one_connection.invoke("reports_pid", "").text();
-  const std::string second = one_connection.invoke("reports_pid_again", "").text();
+  const std::string first{one_connection.invoke("reports_pid", "").text()};
+  const std::string second{one_connection.invoke("reports_pid_again", "").text()};
   CHECK(first != second);
   for (int i = 1; i <= 5; ++i) {
     CHECK(one_connection.invoke("counts_calls", "").text() == std::to_string(i));

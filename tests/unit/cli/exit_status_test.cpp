@@ -40,6 +40,7 @@ TEST_CASE("what is wrong with the command, the user's rights and the platform is
   CHECK(exit_status_of(ErrorKind::module_rejected) == ExitStatus::function_failed);
   CHECK(exit_status_of(ErrorCode::bad_configuration) == ExitStatus::usage);
   CHECK(exit_status_of(ErrorCode::module_rejected) == ExitStatus::function_failed);
+  CHECK(exit_status_of(ErrorCode::compile_limit) == ExitStatus::function_failed);
   CHECK(exit_status_of(ErrorCode::disk_full) == ExitStatus::orchid_failed);
   CHECK(exit_status_of(ErrorCode::denied) == ExitStatus::denied);
 }

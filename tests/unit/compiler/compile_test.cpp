@@ -110,6 +110,19 @@ TEST_CASE("a compiler says for which host it compiles") {
   }
 }
 
+TEST_CASE("a compiler says what it has read before it compiles it") {
+  CompileServer server;
+  server.send(CompileRequest{.id = 7, .tier = CompileTier::quick}, read_data("saxpy_built.bc"));
+  const auto first = server.receive_any();
+  REQUIRE(std::holds_alternative<CompileStarted>(first.message));
+  const auto& started = std::get<CompileStarted>(first.message);
+  CHECK(started.id == 7);
+  CHECK(started.functions >= 1);
+  CHECK(started.most_branches >= 1);  // its loop
+  CHECK(started.branches >= started.most_branches);
+  CHECK(std::holds_alternative<CompiledCode>(server.receive_any().message));
+}
+
 TEST_CASE("a loop for the generic x86-64 gets the host's vector registers") {
   CompileServer server;
   const std::string source =

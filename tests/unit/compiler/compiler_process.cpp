@@ -70,6 +70,13 @@ void CompilerProcess::send_raw(const std::string& text, const std::vector<int>& 
 }
 
 Reply CompilerProcess::receive() {
+  Reply reply = receive_any();
+  // It tells figures before it compiles.
+  while (std::holds_alternative<CompileStarted>(reply.message)) reply = receive_any();
+  return reply;
+}
+
+Reply CompilerProcess::receive_any() {
   pollfd watched{.fd = socket_.get(), .events = POLLIN, .revents = 0};
   REQUIRE(::poll(&watched, 1, static_cast<int>(std::chrono::milliseconds(patience).count())) == 1);
   const auto packet = receive_packet(socket_.get(), false);

@@ -39,6 +39,8 @@ class CompilerProcess {
   void send_raw(const std::string& text, const std::vector<int>& descriptors);
   /// Fails the test when nothing comes in time.
   [[nodiscard]] Reply receive();
+  /// The same, with figures of the module that is being compiled.
+  [[nodiscard]] Reply receive_any();
   [[nodiscard]] Reply ask(const CompilerMessage& message, std::span<const std::byte> module) {
     send(message, module);
     return receive();

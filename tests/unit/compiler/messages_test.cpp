@@ -16,6 +16,7 @@ TEST_CASE("each compiler message survives the way through text") {
                     .features = "+avx,-amx",
                     .llvm = "19.1.7",
                     .pipeline = "o"},
+      CompileStarted{.id = 7, .functions = 3, .branches = 16384, .most_branches = 16000},
       CompiledCode{
           .id = 7, .tier = CompileTier::quick, .compile_us = std::chrono::microseconds(1234)},
       CompileFailed{.id = 7, .code = ErrorCode::module_rejected, .message = "no \"entry\""},

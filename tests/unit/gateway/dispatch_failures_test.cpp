@@ -288,6 +288,38 @@ TEST_CASE("a module that cannot be loaded fails its calls, with the reason") {
   CHECK(answer->result.message == "cannot be loaded: no entry");
 }
 
+TEST_CASE("a module that takes too much to compile is a limit's fault, and not loaded again") {
+  Bench bench;
+  bench.executor.rejects =
+      LaneRejected{.code = ErrorCode::compile_limit, .message = "takes more than 30 s"};
+  bench.grant();
+  const auto answer = bench.call("bomb", "a");
+  bench.settle();
+  REQUIRE(answer->done);
+  CHECK(answer->result.outcome == Outcome::limit_exceeded);
+  CHECK(answer->result.message == "cannot be compiled (compile_limit): takes more than 30 s");
+  CHECK(bench.executor.workers.at(0)->count<LaneAnnounce>() == 1);
+}
+
+TEST_CASE("a call whose deadline passes while it waits for a compiler says so, and for how long") {
+  Bench bench;
+  bench.executor.loads = false;
+  bench.grant();
+  bench.settle();
+  const auto answer = bench.call("big", "a", {.deadline = milliseconds(5000)});
+  bench.settle();
+  bench.executor.workers.at(0)->say(LaneCompiling{bench.function("big")->digest});
+  bench.settle();
+  bench.advance(milliseconds(4900));
+  CHECK_FALSE(answer->done);
+  bench.advance(milliseconds(200));
+  REQUIRE(answer->done);
+  CHECK(answer->result.outcome == Outcome::deadline_exceeded);
+  CHECK(answer->result.message ==
+        "the deadline passed: it waited for a compiler for 5.1 s, and the function is not compiled "
+        "yet");
+}
+
 TEST_CASE("a compiler that was lost is asked again before a call fails") {
   Bench bench;
   bench.executor.rejects =

@@ -46,6 +46,9 @@ TEST_CASE("every lane message comes back as it was") {
         std::chrono::milliseconds(7));
   CHECK(round_trip(LaneNeedCode{"sha256:x"}).digest == "sha256:x");
   CHECK(round_trip(LaneCode{"sha256:x"}).digest == "sha256:x");
+  CHECK(round_trip(LaneCompiling{"d"}).digest == "d");
+  CHECK(round_trip(LaneClaim{.lease = {1, 2}, .knows_compiling = true}).knows_compiling);
+  CHECK_FALSE(round_trip(LaneClaim{.lease = {1, 2}}).knows_compiling);
   CHECK(round_trip(LaneRejected{"d", ErrorCode::module_rejected, "m"}).message == "m");
   CHECK(round_trip(LaneCancel{1ULL << 63}).request == 1ULL << 63);
   CHECK(round_trip(LaneReplace{"why"}).reason == "why");

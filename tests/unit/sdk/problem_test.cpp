@@ -33,6 +33,7 @@ TEST_CASE("outcomes and error codes have kinds of the same names") {
     const auto code = static_cast<ErrorCode>(i);
     CHECK(to_string(kind_of(code)) == to_string(code));
   }
+  CHECK(kind_of(ErrorCode::compile_limit) == ErrorKind::module_rejected);
   CHECK_FALSE(is_outcome(ErrorKind::internal));
   CHECK_FALSE(is_outcome(ErrorKind::lease_ended));
 }

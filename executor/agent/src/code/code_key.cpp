@@ -13,14 +13,13 @@ std::string CodeKey::name() const {
   return digest_of(as_bytes(text)).substr(std::string_view("sha256:").size());
 }
 
-CodeKey make_code_key(const std::string& module_digest, const CompilerReady& compiler,
-                      CompileTier tier) {
-  return {
-      fmt::format("module={}\ntriple={}\ncpu={}\nfeatures={}\nllvm={}\npipeline={}\ntier={}\nabi={}"
-                  "\nlibc={}\nlibstdc++={}\n",
-                  module_digest, compiler.triple, compiler.cpu, compiler.features, compiler.llvm,
-                  compiler.pipeline, to_string(tier), ORCHID_ABI_VERSION, ::gnu_get_libc_version(),
-                  __GLIBCXX__)};
+CodeKey make_code_key(const TenantModule& module, const CompilerReady& compiler, CompileTier tier) {
+  return {fmt::format(
+      "tenant={}\nmodule={}\ntriple={}\ncpu={}\nfeatures={}\nllvm={}\npipeline={}\ntier={}\nabi={}"
+      "\nlibc={}\nlibstdc++={}\n",
+      module.tenant, module.digest, compiler.triple, compiler.cpu, compiler.features, compiler.llvm,
+      compiler.pipeline, to_string(tier), ORCHID_ABI_VERSION, ::gnu_get_libc_version(),
+      __GLIBCXX__)};
 }
 
 }  // namespace orchid::executor

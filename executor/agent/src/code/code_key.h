@@ -1,5 +1,7 @@
 // code/code_key.h: what identifies compiled code.
 #pragma once
+#include <compare>
+#include <cstdint>
 #include <string>
 
 #include "protocol/compiler_messages.h"
@@ -13,7 +15,14 @@ struct CodeKey {
   std::string text;
   [[nodiscard]] std::string name() const;  // 64 hexadecimal digits
 };
-[[nodiscard]] CodeKey make_code_key(const std::string& module_digest, const CompilerReady& compiler,
+/// A module of one tenant: compiled by his compilers, and run in his workers alone, since a module
+/// can take over the compiler that reads it.
+struct TenantModule {
+  std::uint32_t tenant = 0;  // uid
+  std::string digest;
+  friend auto operator<=>(const TenantModule&, const TenantModule&) = default;
+};
+[[nodiscard]] CodeKey make_code_key(const TenantModule& module, const CompilerReady& compiler,
                                     CompileTier tier);
 
 }  // namespace orchid::executor

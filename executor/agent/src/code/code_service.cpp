@@ -12,66 +12,100 @@
 
 namespace orchid::executor {
 
-std::optional<CodeKey> CodeService::key_of(const std::string& digest) const {
-  if (!compiler_.target()) return std::nullopt;
-  return make_code_key(digest, *compiler_.target(), CompileTier::o3);
+std::optional<CodeKey> CodeService::key_of(const TenantModule& module, CompileTier tier) const {
+  if (!compilers_.target()) return std::nullopt;
+  return make_code_key(module, *compilers_.target(), tier);
 }
 
-bool CodeService::find(const std::string& digest, const Done& done) {
-  return find_in_memory(digest, done) || find_on_disk(digest, done);
+bool CodeService::find(const TenantModule& module, const Done& done) {
+  return find_in_memory(module, done) || find_failure(module, done) || find_on_disk(module, done);
 }
 
-bool CodeService::find_in_memory(const std::string& digest, const Done& done) {
-  if (const auto known = memory_.find(digest); known != memory_.end()) {
+bool CodeService::find_in_memory(const TenantModule& module, const Done& done) {
+  if (const auto known = memory_.find(module); known != memory_.end()) {
     recency_.splice(recency_.begin(), recency_, known->second.place);
     done(Code{known->second.file, CodeSource::memory, {}, known->second.tier});
     return true;
   }
-  if (const auto flight = flights_.find(digest); flight != flights_.end()) {
+  if (const auto flight = flights_.find(module); flight != flights_.end()) {
     flight->second.waiting.push_back(done);
     return true;
   }
   return false;
 }
 
-bool CodeService::find_on_disk(const std::string& digest, const Done& done) {
-  const auto key = key_of(digest);
+bool CodeService::find_on_disk(const TenantModule& module, const Done& done) {
+  const auto key = key_of(module);
   if (!key) return false;
   const auto stored = store_.find(*key);
   if (!stored) return false;
   auto file = make_sealed_memory("orchid-code", *stored);
   if (!file) return false;
   auto shared = std::make_shared<const UniqueFd>(std::move(*file));
-  remember(digest, shared, CompileTier::o3);
+  remember(module, shared, CompileTier::o3);
   done(Code{std::move(shared), CodeSource::disk, {}});
   return true;
 }
 
-void CodeService::compile(const std::string& digest, UniqueFd module, Done done) {
-  {
-    const auto mapped = MappedFile::map(module.get(), {.limit = limits::module_size});
-    if (!mapped) return done(fail(mapped.error()));
-    if (digest_of(mapped->bytes()) != digest)
-      return done(
-          fail(ErrorCode::bad_request, "the module's bytes do not have the announced digest"));
-  }
-  // Another client may have sent it meanwhile.
-  if (find_in_memory(digest, done)) return;
-  UniqueFd copy(::fcntl(module.get(), F_DUPFD_CLOEXEC, 0));
-  const bool busy = improver_.queued() >= most_improvements;
-  const auto tier = copy && !busy ? CompileTier::quick : CompileTier::o3;
-  flights_[digest] = {std::move(copy), {}};
-  flights_[digest].waiting.push_back(std::move(done));
-  compiler_.compile(std::move(module), tier,
-                    [this, digest](Result<CompilerProcess::Compiled> result) {
-                      compiled(digest, std::move(result));
-                    });
+std::optional<Failure> CodeService::known_failure(const TenantModule& module, CompileTier tier) {
+  const auto key = key_of(module, tier);
+  return key ? failures_.find(key->text, std::chrono::steady_clock::now()) : std::nullopt;
 }
 
-void CodeService::compiled(const std::string& digest, Result<CompilerProcess::Compiled> result) {
-  auto flight = flights_.extract(digest);
+bool CodeService::find_failure(const TenantModule& module, const Done& done) {
+  const auto why = known_failure(module, CompileTier::quick);
+  if (why) done(fail(*why));
+  return why.has_value();
+}
+
+/// Only what the module is to blame for, and what costs much to find out.
+void CodeService::remember_failure(const TenantModule& module, CompileTier tier,
+                                   const Failure& why) {
+  const auto key = key_of(module, tier);
+  if (!key || (why.code != ErrorCode::compile_limit && why.code != ErrorCode::module_rejected))
+    return;
+  log::warn("event=cannot_compile module={} tenant={} tier={} code={} reason=\"{}\"",
+            short_digest(module.digest), module.tenant, to_string(tier), to_string(why.code),
+            why.message);
+  failures_.remember(key->text, why, std::chrono::steady_clock::now());
+}
+
+void CodeService::compile(const TenantModule& module, UniqueFd bytes, Done done) {
+  ByteCount size;
+  {
+    const auto mapped = MappedFile::map(bytes.get(), {.limit = limits::module_size});
+    if (!mapped) return done(fail(mapped.error()));
+    if (digest_of(mapped->bytes()) != module.digest)
+      return done(
+          fail(ErrorCode::bad_request, "the module's bytes do not have the announced digest"));
+    size = ByteCount{mapped->bytes().size()};
+  }
+  // Another client may have sent it meanwhile.
+  if (find_in_memory(module, done) || find_failure(module, done)) return;
+  if (compilers_.waiting(module.tenant, CompileRank::calls) >= most_waiting)
+    return done(fail(ErrorCode::no_capacity, "too many modules wait for a compiler; try again"));
+  UniqueFd copy(::fcntl(bytes.get(), F_DUPFD_CLOEXEC, 0));
+  const bool busy = compilers_.waiting(module.tenant, CompileRank::better) >= most_improvements;
+  const auto tier = copy && !busy ? CompileTier::quick : CompileTier::o3;
+  Flight& flight = flights_[module];
+  flight.module = std::move(copy);
+  flight.size = size;
+  flight.waiting.push_back(std::move(done));
+  compilers_.compile({.tenant = module.tenant,
+                      .purpose = CompileRank::calls,
+                      .tier = tier,
+                      .module = std::move(bytes),
+                      .size = size},
+                     [this, module](Result<CompilerPool::Compiled> result) {
+                       compiled(module, std::move(result));
+                     });
+}
+
+void CodeService::compiled(const TenantModule& module, Result<CompilerPool::Compiled> result) {
+  auto flight = flights_.extract(module);
   const std::vector<Done>& waiting = flight.mapped().waiting;
   if (!result) {
+    remember_failure(module, CompileTier::quick, result.error());
     for (const Done& done : waiting) done(fail(result.error()));
     return;
   }
@@ -83,61 +117,71 @@ void CodeService::compiled(const std::string& digest, Result<CompilerProcess::Co
     for (const Done& done : waiting) done(fail(mapped.error()));
     return;
   }
-  remember(digest, file, result->tier);
+  remember(module, file, result->tier);
   const bool quick = result->tier == CompileTier::quick;
-  if (quick) improvements_.try_emplace(digest);
+  const bool improves = quick && !known_failure(module, CompileTier::o3);
+  if (improves) improvements_.try_emplace(module);
   for (const Done& done : waiting)
     done(Code{file, CodeSource::compiled, result->duration, result->tier});
   // The call that waits for the code need not wait for the disk.
-  if (!quick) return boost::asio::post(io_, [this, digest, file] { keep(digest, *file); });
-  improver_.compile(std::move(flight.mapped().module), CompileTier::o3,
-                    [this, digest](Result<CompilerProcess::Compiled> better) {
-                      improved(digest, std::move(better));
-                    });
+  if (!quick) return boost::asio::post(io_, [this, module, file] { keep(module, *file); });
+  if (improves) improve(module, std::move(flight.mapped().module), flight.mapped().size);
 }
 
-void CodeService::improved(const std::string& digest, Result<CompilerProcess::Compiled> result) {
-  const auto waiting = improvements_.extract(digest);
+void CodeService::improve(const TenantModule& module, UniqueFd bytes, ByteCount size) {
+  compilers_.compile({.tenant = module.tenant,
+                      .purpose = CompileRank::better,
+                      .tier = CompileTier::o3,
+                      .module = std::move(bytes),
+                      .size = size},
+                     [this, module](Result<CompilerPool::Compiled> better) {
+                       improved(module, std::move(better));
+                     });
+}
+
+void CodeService::improved(const TenantModule& module, Result<CompilerPool::Compiled> result) {
+  const auto waiting = improvements_.extract(module);
   if (result)
     if (const auto mapped = MappedFile::map(result->code.get(), {.limit = CodeStore::largest_code});
         !mapped)
       result = fail(mapped.error());
-  if (!result)
-    return log::warn("event=code_stays_quick module={} reason=\"{}\"", short_digest(digest),
-                     result.error().message);
+  if (!result) {
+    remember_failure(module, CompileTier::o3, result.error());
+    return log::warn("event=code_stays_quick module={}", short_digest(module.digest));
+  }
   ++improved_;
   const auto file = std::make_shared<const UniqueFd>(std::move(result->code));
-  remember(digest, file, CompileTier::o3);
+  remember(module, file, CompileTier::o3);
   if (!waiting.empty())
     for (const Better& better : waiting.mapped()) better(*file);
-  keep(digest, *file);
+  keep(module, *file);
 }
 
-void CodeService::when_better(const std::string& digest, Better better) {
-  if (const auto making = improvements_.find(digest); making != improvements_.end())
+void CodeService::when_better(const TenantModule& module, Better better) {
+  if (const auto making = improvements_.find(module); making != improvements_.end())
     return making->second.push_back(std::move(better));
-  const auto known = memory_.find(digest);
+  const auto known = memory_.find(module);
   if (known != memory_.end() && known->second.tier == CompileTier::o3) better(*known->second.file);
 }
 
-void CodeService::keep(const std::string& digest, const UniqueFd& file) {
-  const auto key = key_of(digest);
+void CodeService::keep(const TenantModule& module, const UniqueFd& file) {
+  const auto key = key_of(module);
   const auto mapped = MappedFile::map(file.get(), {.limit = CodeStore::largest_code});
   if (!key || !mapped) return;
   if (auto stored = store_.insert(*key, mapped->bytes()); !stored)
-    log::warn("event=code_not_stored module={} reason=\"{}\"", short_digest(digest),
+    log::warn("event=code_not_stored module={} reason=\"{}\"", short_digest(module.digest),
               stored.error().message);
 }
 
-void CodeService::remember(const std::string& digest, std::shared_ptr<const UniqueFd> file,
+void CodeService::remember(const TenantModule& module, std::shared_ptr<const UniqueFd> file,
                            CompileTier tier) {
-  if (const auto known = memory_.find(digest); known != memory_.end()) {
+  if (const auto known = memory_.find(module); known != memory_.end()) {
     known->second.file = std::move(file);
     known->second.tier = tier;
     return;
   }
-  recency_.push_front(digest);
-  memory_[digest] = {std::move(file), tier, recency_.begin()};
+  recency_.push_front(module);
+  memory_[module] = {std::move(file), tier, recency_.begin()};
   if (memory_.size() <= modules_in_memory) return;
   memory_.erase(recency_.back());
   recency_.pop_back();

@@ -1,4 +1,4 @@
-// code/code_service.h: from a module's digest to code for this host: memory, disk, or the
+// code/code_service.h: from a tenant's module to code for this host: memory, disk, or his
 // compilers, each module once.
 //
 // A module that nobody has seen is compiled quickly, so that its first call need not wait for the
@@ -10,14 +10,15 @@
 #include <chrono>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "code/code_store.h"
-#include "code/compiler_process.h"
+#include "code/compile_failures.h"
+#include "code/compiler_pool.h"
 #include "protocol/lane_messages.h"
 
 namespace orchid::executor {
@@ -38,49 +39,63 @@ class CodeService {
   static constexpr std::size_t modules_in_memory = 256;
   /// So many modules may wait for better code; while they do, others get it at once.
   static constexpr std::size_t most_improvements = 512;
+  /// So many modules of one tenant may wait for a compiler.
+  static constexpr std::size_t most_waiting = 1024;
 
   /// All outlive it.
-  CodeService(boost::asio::io_context& io, CompilerProcess& compiler, CompilerProcess& improver,
-              CodeStore& store)
-      : io_(io), compiler_(compiler), improver_(improver), store_(store) {}
+  CodeService(boost::asio::io_context& io, CompilerPool& compilers, CodeStore& store)
+      : io_(io), compilers_(compilers), store_(store) {}
 
   /// The code of that module, if it is here or being made: then `done` is called, now or later,
-  /// and the answer is true.
-  [[nodiscard]] bool find(const std::string& digest, const Done& done);
+  /// and the answer is true. The same if it is known that it cannot be made.
+  [[nodiscard]] bool find(const TenantModule& module, const Done& done);
+  /// Whether it waits for a compiler, or is being compiled.
+  [[nodiscard]] bool is_being_made(const TenantModule& module) const {
+    return flights_.contains(module);
+  }
   /// Compiles the module. Errors through `done`: `bad_request` when the bytes do not have that
-  /// digest, `module_rejected`.
-  void compile(const std::string& digest, UniqueFd module, Done done);
+  /// digest, `no_capacity` when too many wait, `module_rejected`, `compile_limit`. The last two are
+  /// remembered for a while.
+  void compile(const TenantModule& module, UniqueFd bytes, Done done);
   /// For one who was given quick code: `better` is called when the best code is there, now or
   /// later; never, if it cannot be made.
-  void when_better(const std::string& digest, Better better);
+  void when_better(const TenantModule& module, Better better);
   [[nodiscard]] std::uint64_t improved() const { return improved_; }
 
  private:
-  [[nodiscard]] bool find_in_memory(const std::string& digest, const Done& done);
-  [[nodiscard]] bool find_on_disk(const std::string& digest, const Done& done);
-  void compiled(const std::string& digest, Result<CompilerProcess::Compiled> result);
-  void improved(const std::string& digest, Result<CompilerProcess::Compiled> result);
-  void keep(const std::string& digest, const UniqueFd& file);
-  void remember(const std::string& digest, std::shared_ptr<const UniqueFd> file, CompileTier tier);
-  [[nodiscard]] std::optional<CodeKey> key_of(const std::string& digest) const;
+  [[nodiscard]] bool find_in_memory(const TenantModule& module, const Done& done);
+  [[nodiscard]] bool find_failure(const TenantModule& module, const Done& done);
+  [[nodiscard]] bool find_on_disk(const TenantModule& module, const Done& done);
+  void compiled(const TenantModule& module, Result<CompilerPool::Compiled> result);
+  void improve(const TenantModule& module, UniqueFd bytes, ByteCount size);
+  void improved(const TenantModule& module, Result<CompilerPool::Compiled> result);
+  void keep(const TenantModule& module, const UniqueFd& file);
+  void remember(const TenantModule& module, std::shared_ptr<const UniqueFd> file, CompileTier tier);
+  void remember_failure(const TenantModule& module, CompileTier tier, const Failure& why);
+  [[nodiscard]] std::optional<Failure> known_failure(const TenantModule& module, CompileTier tier);
+  [[nodiscard]] std::optional<CodeKey> key_of(const TenantModule& module,
+                                              CompileTier tier = CompileTier::o3) const;
 
   struct Cached {
     std::shared_ptr<const UniqueFd> file;
     CompileTier tier;
-    std::list<std::string>::iterator place;
+    std::list<TenantModule>::iterator place;
   };
   struct Flight {
     UniqueFd module;
+    ByteCount size;
     std::vector<Done> waiting;
   };
   boost::asio::io_context& io_;
-  CompilerProcess& compiler_;
-  CompilerProcess& improver_;
+  CompilerPool& compilers_;
   CodeStore& store_;
-  std::unordered_map<std::string, Cached> memory_;
-  std::list<std::string> recency_;                   // of memory_, most recent first
-  std::unordered_map<std::string, Flight> flights_;  // single flight
-  std::unordered_map<std::string, std::vector<Better>> improvements_;  // being made
+  std::map<TenantModule, Cached> memory_;
+  std::list<TenantModule> recency_;                           // of memory_, most recent first
+  std::map<TenantModule, Flight> flights_;                    // single flight
+  std::map<TenantModule, std::vector<Better>> improvements_;  // being made
+  /// Under the tier that calls ask for first, or `o3` for better code: that one may be too much,
+  /// and the quick code good.
+  CompileFailures failures_;
   std::uint64_t improved_ = 0;
 };
 

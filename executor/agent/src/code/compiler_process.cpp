@@ -2,33 +2,27 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include <utility>
+#include <variant>
 
 #include "foundation/log.h"
 
 namespace orchid::executor {
 namespace {
-constexpr unsigned attempt_limit = 2;
-/// A sixth of the share that a process of ours has which wants the same core.
-constexpr int improver_nice = 8;
-constexpr int improver_patience = 6;
+
+constexpr std::chrono::milliseconds limit_interval{100};
+
 }  // namespace
 
-CompilerProcess::Options improver_options(CompilerProcess::Options compiler) {
-  compiler.nice = improver_nice;
-  compiler.time_limit *= improver_patience;
-  return compiler;
-}
-
 CompilerProcess::CompilerProcess(boost::asio::io_context& io, ChildWatch& children, Options options,
-                                 std::function<void(const CompilerReady&)> on_ready)
+                                 Handlers handlers)
     : io_(io),
       children_(children),
       options_(std::move(options)),
-      on_ready_(std::move(on_ready)),
-      timer_(io),
-      retry_timer_(io) {}
+      handlers_(std::move(handlers)),
+      timer_(io) {}
 
 CompilerProcess::~CompilerProcess() {
   if (pid_ <= 0) return;
@@ -36,136 +30,99 @@ CompilerProcess::~CompilerProcess() {
   ::kill(pid_, SIGKILL);
 }
 
-void CompilerProcess::start() {
-  if (paused_ || pid_ > 0) return;
+Result<void> CompilerProcess::start(int nice) {
   auto started = start_child(options_.program, {"--serve", "3"},
                              {.scheduling = options_.scheduling, .environment = {}});
-  if (!started) {
-    log::error("event=compiler_start_failed reason=\"{}\"", started.error().message);
-    return ended({});
-  }
+  if (!started) return fail(std::move(started.error()));
   pid_ = started->process.release();  // reaped by the watch
-  if (options_.nice != 0)
-    ::setpriority(PRIO_PROCESS, static_cast<id_t>(pid_),
-                  ::getpriority(PRIO_PROCESS, 0) + options_.nice);
-  children_.watch(pid_, [this](const ChildEvent& event) { ended(event); });
+  if (nice != 0) give_way(nice);
+  children_.watch(pid_, [this](const ChildEvent& event) { happened(event); });
   channel_ = std::make_unique<PacketChannel>(
       io_, std::move(started->control),
       PacketChannel::Handlers{[this](Packet& packet) { from_compiler(packet); }, [] {}});
-  limit(options_.start_limit);
+  limit_start();
+  return {};
 }
 
-void CompilerProcess::stop() {
-  stopped_ = true;
-  retry_timer_.cancel();
+void CompilerProcess::give_way(int nice) {
+  if (pid_ > 0)
+    ::setpriority(PRIO_PROCESS, static_cast<id_t>(pid_), ::getpriority(PRIO_PROCESS, 0) + nice);
+}
+
+void CompilerProcess::kill() {
   if (pid_ > 0) ::kill(pid_, SIGKILL);
 }
 
-void CompilerProcess::pause() {
-  paused_ = true;
-  retry_timer_.cancel();
-  if (pid_ < 0) return;
-  put_down_ = true;
-  ::kill(pid_, SIGKILL);
-}
-
-void CompilerProcess::resume() {
-  if (std::exchange(paused_, false) && !stopped_) start();
-}
-
-/// A process that takes longer than `time` from now is killed, and comes to `ended`.
-void CompilerProcess::limit(std::chrono::milliseconds time) {
-  timer_.expires_after(time);
-  timer_.async_wait([this](const boost::system::error_code& error) {
-    if (error || pid_ <= 0) return;
-    timed_out_ = true;
-    ::kill(pid_, SIGKILL);
+void CompilerProcess::limit_start() {
+  timer_.expires_after(options_.start_limit);
+  timer_.async_wait([this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
+    if (!error && !alive.expired()) kill();
   });
 }
 
-void CompilerProcess::ended(const ChildEvent& event) {
-  if (event.kind == ChildEvent::Kind::stopped) {
-    ::kill(pid_, SIGKILL);
-    return;
-  }
-  if (stopped_) {
-    pid_ = -1;
-    timer_.cancel();
-    return;
-  }
-  if (std::exchange(put_down_, false)) {
-    if (busy_) --jobs_.front().attempts;  // that one was not the module's fault
-    timer_.cancel();
-    pid_ = -1;
-    channel_.reset();
-    ready_ = busy_ = timed_out_ = false;
-    return start();
-  }
-  log::warn("event=compiler_lost pid={} what=\"{}\"", pid_, describe(event));
+/// A compilation over its limit ends with its process.
+void CompilerProcess::watch_limits() {
+  timer_.expires_after(limit_interval);
+  timer_.async_wait([this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
+    if (error || alive.expired() || !busy_) return;
+    if (processor_time() - used_before_ >= options_.time_limit)
+      overrun_ = Overrun::processor_time;
+    else if (std::chrono::steady_clock::now() - began_ >= options_.time_limit * patience)
+      overrun_ = Overrun::time;
+    if (overrun_ != Overrun::none) return kill();
+    watch_limits();
+  });
+}
+
+std::chrono::nanoseconds CompilerProcess::processor_time() const {
+  clockid_t clock{};
+  timespec used{};
+  if (::clock_getcpuclockid(pid_, &clock) != 0 || ::clock_gettime(clock, &used) != 0) return {};
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
+
+void CompilerProcess::happened(const ChildEvent& event) {
+  if (event.kind == ChildEvent::Kind::stopped) return kill();
   timer_.cancel();
   pid_ = -1;
   channel_.reset();
-  ready_ = false;
-  ++restarts_;
-  if (busy_ && jobs_.front().attempts >= attempt_limit) {
-    finish(fail(ErrorCode::module_rejected,
-                timed_out_ ? "compiling the module takes longer than this host allows"
-                           : "the module makes the compiler crash: " + describe(event)));
-  }
-  busy_ = false;
-  timed_out_ = false;
-  retry_timer_.expires_after(ends_.ended(std::chrono::steady_clock::now()).value());
-  retry_timer_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) start();
-  });
+  const auto ended = handlers_.ended;
+  ended(event);
 }
 
-void CompilerProcess::compile(UniqueFd module, CompileTier tier, Done done) {
-  jobs_.push_back({std::move(module), tier, std::move(done)});
-  next();
-}
-
-void CompilerProcess::next() {
-  if (!ready_ || busy_ || jobs_.empty()) return;
-  Job& job = jobs_.front();
-  ++job.attempts;
+void CompilerProcess::compile(int module, CompileTier tier) {
   busy_ = true;
-  limit(options_.time_limit);
-  if (auto sent = channel_->send(encode(CompilerMessage(CompileRequest{next_id_++, job.tier})),
-                                 {job.module.get()});
-      !sent)
-    ::kill(pid_, SIGKILL);
-}
-
-void CompilerProcess::finish(Result<Compiled> result) {
-  Job job = std::move(jobs_.front());
-  jobs_.pop_front();
-  busy_ = false;
-  timer_.cancel();
-  job.done(std::move(result));
+  figures_.reset();
+  began_ = std::chrono::steady_clock::now();
+  used_before_ = processor_time();
+  watch_limits();
+  if (!channel_->send(encode(CompilerMessage(CompileRequest{next_id_++, tier})), {module})) kill();
 }
 
 void CompilerProcess::from_compiler(Packet& packet) {
   auto message = parse_compiler_message(packet.text);
   if (!message) {
     log::error("event=bad_message from=compiler reason=\"{}\"", message.error().message);
-    ::kill(pid_, SIGKILL);
-    return;
+    return kill();
   }
   if (const auto* target = std::get_if<CompilerReady>(&*message)) {
-    timer_.cancel();
-    ready_ = true;
-    target_ = *target;
-    on_ready_(*target);
-  } else if (const auto* compiled = std::get_if<CompiledCode>(&*message);
-             compiled != nullptr && busy_ && packet.descriptors.size() == 1) {
-    ends_.runs_well();
-    finish(Compiled{std::move(packet.descriptors.front()), compiled->tier, compiled->compile_us});
-  } else if (const auto* failed = std::get_if<CompileFailed>(&*message);
-             failed != nullptr && busy_) {
-    finish(fail(failed->code, failed->message));
+    if (!busy_) timer_.cancel();
+    return handlers_.ready(*target);
   }
-  next();
+  if (!busy_) return;
+  if (const auto* started = std::get_if<CompileStarted>(&*message)) {
+    figures_ = *started;
+  } else if (const auto* compiled = std::get_if<CompiledCode>(&*message);
+             compiled != nullptr && packet.descriptors.size() == 1) {
+    busy_ = false;
+    timer_.cancel();
+    handlers_.answered(
+        Compiled{std::move(packet.descriptors.front()), compiled->tier, compiled->compile_us});
+  } else if (const auto* failed = std::get_if<CompileFailed>(&*message)) {
+    busy_ = false;
+    timer_.cancel();
+    handlers_.answered(fail(failed->code, failed->message));
+  }
 }
 
 }  // namespace orchid::executor

@@ -1,14 +1,16 @@
-// code/compiler_process.h: the compiler of one tenant: started, watched, asked one thing at a
-// time, replaced when it dies or hangs.
+// code/compiler_process.h: one compiler process of one tenant: started, watched, asked one thing at
+// a time, ended at its limits.
 #pragma once
+#include <sys/types.h>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
-#include <deque>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "channels/packet_channel.h"
 #include "children/child_watch.h"
@@ -17,80 +19,73 @@
 
 namespace orchid::executor {
 
-/// Owned by the agent's thread.
+/// Owned by the agent's thread. Lives until its process has ended, or kills it.
 class CompilerProcess {
  public:
   struct Options {
     std::filesystem::path program;
-    std::chrono::milliseconds time_limit{30'000};  // of one compilation
+    std::chrono::milliseconds time_limit{30'000};  // of processor time, for one compilation
     std::chrono::milliseconds start_limit{10'000};
-    int nice = 0;  // added to our own
     SchedulingClass scheduling = SchedulingClass::normal;
   };
+  /// On a machine that is busy a compilation lasts longer than the processor time that it takes:
+  /// one that lasts so many times its limit hangs.
+  static constexpr int patience = 6;
+
   struct Compiled {
     UniqueFd code;  // a sealed memory file
     CompileTier tier = CompileTier::o3;
     std::chrono::microseconds duration{0};
   };
-  using Done = std::function<void(Result<Compiled>)>;
+  /// What it said of the module that it is compiling, if it has read it.
+  using Figures = std::optional<CompileStarted>;
+  enum class Overrun : std::uint8_t { none, processor_time, time };
+  struct Handlers {
+    std::function<void(const CompilerReady&)> ready;
+    std::function<void(Result<Compiled>)> answered;
+    std::function<void(const ChildEvent&)> ended;  // may destroy it
+  };
 
-  /// `on_ready`: after each start, with what the compiler makes code for.
   CompilerProcess(boost::asio::io_context& io, ChildWatch& children, Options options,
-                  std::function<void(const CompilerReady&)> on_ready);
+                  Handlers handlers);
   ~CompilerProcess();
   CompilerProcess(const CompilerProcess&) = delete;
   CompilerProcess& operator=(const CompilerProcess&) = delete;
 
-  void start();
-  /// Ends the process; no job is done any more.
-  void stop();
-  /// Ends the process, and starts none until `resume`: there is no core for it. Its jobs wait.
-  void pause();
-  void resume();
-  /// Queues. A compiler that dies is started anew and asked once more; the second time the module
-  /// is to blame: `module_rejected`.
-  void compile(UniqueFd module, CompileTier tier, Done done);
-  [[nodiscard]] const std::optional<CompilerReady>& target() const { return target_; }
+  /// `nice`: added to our own. Errors: `system`, `not_found`.
+  [[nodiscard]] Result<void> start(int nice);
+  /// It must be ready, and do nothing.
+  void compile(int module, CompileTier tier);
+  /// It stands behind others from now on.
+  void give_way(int nice);
+  void kill();
   [[nodiscard]] pid_t pid() const { return pid_; }
-  [[nodiscard]] std::size_t queued() const { return jobs_.size(); }
-  [[nodiscard]] std::uint64_t restarts() const { return restarts_; }
+  [[nodiscard]] const Figures& figures() const { return figures_; }
+  /// Why we killed it, if a compilation was the reason.
+  [[nodiscard]] Overrun overrun() const { return overrun_; }
 
  private:
-  struct Job {
-    UniqueFd module;
-    CompileTier tier;
-    Done done;
-    unsigned attempts = 0;
-  };
-  void ended(const ChildEvent& event);
+  void happened(const ChildEvent& event);
   void from_compiler(Packet& packet);
-  void next();
-  void finish(Result<Compiled> result);
-  void limit(std::chrono::milliseconds time);
+  void limit_start();
+  void watch_limits();
+  [[nodiscard]] std::chrono::nanoseconds processor_time() const;
 
   boost::asio::io_context& io_;
   ChildWatch& children_;
   Options options_;
-  std::function<void(const CompilerReady&)> on_ready_;
+  Handlers handlers_;
   std::unique_ptr<PacketChannel> channel_;
   pid_t pid_ = -1;
-  bool ready_ = false;
-  bool stopped_ = false;
-  bool paused_ = false;
-  bool put_down_ = false;  // by `pause`, and its end is not known yet
   bool busy_ = false;
-  bool timed_out_ = false;
-  std::optional<CompilerReady> target_;
-  std::deque<Job> jobs_;  // the first is being worked on when busy_
+  Overrun overrun_ = Overrun::none;
+  Figures figures_;
   std::uint64_t next_id_ = 1;
-  std::uint64_t restarts_ = 0;
-  processes::Restarts ends_{child_restarts};
+  MonotonicTime began_;                      // the compilation
+  std::chrono::nanoseconds used_before_{0};  // by its process, before it
   boost::asio::steady_timer timer_;
-  boost::asio::steady_timer retry_timer_;
+  /// Its weak pointers tell a timer's callback whether this is still here.
+  std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
-
-/// Of the process that makes the best code behind calls that run quick code: it gives way to them,
-/// and so may take longer.
-[[nodiscard]] CompilerProcess::Options improver_options(CompilerProcess::Options compiler);
 
 }  // namespace orchid::executor

@@ -53,22 +53,35 @@ void LaneSession::announce(const LaneAnnounce& message) {
   const auto done = [weak = weak_from_this(), digest](const Result<CodeService::Code>& code) {
     if (const auto self = weak.lock()) self->load(digest, code);
   };
-  if (!services_.code.find(digest, done)) send(LaneNeedCode{digest});
+  if (!services_.code.find({tenant_, digest}, done)) return send(LaneNeedCode{digest});
+  tell_compiling(digest);
+}
+
+/// Its calls wait for a compiler, for however long.
+void LaneSession::tell_compiling(const std::string& digest) {
+  if (knows_compiling_ && services_.code.is_being_made({tenant_, digest}))
+    send(LaneCompiling{digest});
+}
+
+void LaneSession::reject(const std::string& digest, const Failure& why) {
+  const bool unknown = why.code == ErrorCode::compile_limit && !knows_compiling_;
+  send(LaneRejected{digest, unknown ? ErrorCode::module_rejected : why.code, why.message});
 }
 
 void LaneSession::provide(const std::string& digest, UniqueFd module) {
   if (!keeps_to_module(digest))
     return refuse({ErrorCode::bad_request, "the code of a module that was not announced"});
-  services_.code.compile(digest, std::move(module),
+  services_.code.compile({tenant_, digest}, std::move(module),
                          [weak = weak_from_this(), digest](const Result<CodeService::Code>& code) {
                            if (const auto self = weak.lock()) self->load(digest, code);
                          });
+  tell_compiling(digest);
 }
 
 void LaneSession::load(const std::string& digest, const Result<CodeService::Code>& code) {
   if (over_) return;
   const auto wanted = wanted_by_.extract(digest);
-  if (!code) return send(LaneRejected{digest, code.error().code, code.error().message});
+  if (!code) return reject(digest, code.error());
   if (worker_ == nullptr)
     return send(LaneRejected{digest, ErrorCode::no_capacity, "the worker is being replaced"});
   load({.digest = digest,
@@ -119,10 +132,12 @@ void LaneSession::loaded(const std::string& digest, const CodeService::Code& cod
                          const WorkerSlot& slot, std::chrono::microseconds link) {
   if (unasked_.erase(digest) == 0) send_slot(digest, slot, code, link);
   if (code.tier != CompileTier::quick) return;
-  services_.code.when_better(digest, [weak = weak_from_this(), digest](const UniqueFd& better) {
-    const auto self = weak.lock();
-    if (self != nullptr && self->worker_ != nullptr) self->worker_->improve(digest, better.get());
-  });
+  services_.code.when_better({tenant_, digest},
+                             [weak = weak_from_this(), digest](const UniqueFd& better) {
+                               const auto self = weak.lock();
+                               if (self != nullptr && self->worker_ != nullptr)
+                                 self->worker_->improve(digest, better.get());
+                             });
 }
 
 void LaneSession::send_slot(const std::string& digest, const WorkerSlot& slot,

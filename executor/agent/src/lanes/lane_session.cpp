@@ -88,6 +88,8 @@ void LaneSession::claim(const LaneClaim& message) {
   if (!terms) return refuse(terms.error());
   lease_ = message.lease;
   client_terms_ = (*terms)->client;
+  tenant_ = (*terms)->tenant.uid;
+  knows_compiling_ = message.knows_compiling;
   memory_ = (*terms)->memory;
   cores_ = (*terms)->cores_per_worker;
   core_ids_ = (*terms)->core_ids;

@@ -90,6 +90,8 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void worker_ended(const ChildEvent& event);
   void announce(const LaneAnnounce& message);
   void provide(const std::string& digest, UniqueFd module);
+  void reject(const std::string& digest, const Failure& why);
+  void tell_compiling(const std::string& digest);
   /// A module that is to be loaded, and how often that has been tried.
   struct ModuleLoad {
     std::string digest;
@@ -117,9 +119,11 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   MonotonicTime claim_by_;
   std::optional<LeaseId> lease_;
   std::optional<ClientTerms> client_terms_;
-  ByteCount memory_;         // of its worker
-  std::uint32_t cores_ = 1;  // of its worker
-  CoreList core_ids_;        // of the lease
+  ByteCount memory_;              // of its worker
+  std::uint32_t cores_ = 1;       // of its worker
+  CoreList core_ids_;             // of the lease
+  std::uint32_t tenant_ = 0;      // uid
+  bool knows_compiling_ = false;  // the client: see LaneCompiling
   std::shared_ptr<WorkerProcess> worker_;
   MonotonicTime connected_by_;  // the client of another host, to that worker
   bool apart_ = false;

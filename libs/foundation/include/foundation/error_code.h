@@ -24,8 +24,9 @@ enum class ErrorCode : std::uint8_t {
   cancelled,
   lease_ended,  // released, expired or revoked; take a new one
   disk_full,
-  unsupported,  // this host, kernel or version cannot do it
-  system,       // the operating system refused; the message has errno's text
+  unsupported,    // this host, kernel or version cannot do it
+  system,         // the operating system refused; the message has errno's text
+  compile_limit,  // the module takes more time or memory to compile than this host gives it
 };
 
 [[nodiscard]] std::string_view to_string(ErrorCode code);

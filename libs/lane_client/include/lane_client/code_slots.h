@@ -68,6 +68,13 @@ class CodeSlots {
     if (code != nullptr) code->state = State::needed;
     return code;
   }
+  /// Null: it is not being loaded.
+  [[nodiscard]] Code* find_loading(std::string_view digest) {
+    const auto found = std::ranges::find_if(codes_, [&](const Code& code) {
+      return code.is_loading() && code.module->digest == digest;
+    });
+    return found == codes_.end() ? nullptr : &*found;
+  }
   /// `send` says whether the module was there to be sent.
   template <typename Send>
   void send_needed(Send send) {
@@ -123,13 +130,6 @@ class CodeSlots {
     const auto at = std::ranges::lower_bound(codes_, number, {}, &Code::number);
     return at != codes_.end() && at->number == number ? &*at : nullptr;
   }
-  [[nodiscard]] Code* find_loading(std::string_view digest) {
-    const auto found = std::ranges::find_if(codes_, [&](const Code& code) {
-      return code.is_loading() && code.module->digest == digest;
-    });
-    return found == codes_.end() ? nullptr : &*found;
-  }
-
   std::vector<Code> codes_;  // by number
   std::size_t loading_ = 0;
 };

@@ -9,8 +9,8 @@
 namespace orchid::lane_client {
 
 /// For std::visit: each driver has a `hear` of each.
-using ExecutorMessage =
-    std::variant<LaneClaimed, LaneRefused, LaneNeedCode, LaneSlot, LaneRejected, LaneEnded>;
+using ExecutorMessage = std::variant<LaneClaimed, LaneRefused, LaneNeedCode, LaneCompiling,
+                                     LaneSlot, LaneRejected, LaneEnded>;
 /// Errors: `bad_request`, also for what only clients say.
 [[nodiscard]] Result<ExecutorMessage> parse_executor_message(std::string_view text);
 

@@ -42,6 +42,14 @@ struct CompilerReady {
   std::string pipeline;  // passes and codegen options, by name and version
 };
 
+/// It has read the module, and begins with what may take long. Figures for people.
+struct CompileStarted {
+  std::uint64_t id = 0;
+  std::uint64_t functions = 0;      // that have a body
+  std::uint64_t branches = 0;       // instructions with more than one successor
+  std::uint64_t most_branches = 0;  // in one function
+};
+
 /// Comes with one descriptor: the code as a sealed memory file.
 struct CompiledCode {
   std::uint64_t id = 0;
@@ -70,8 +78,9 @@ struct InspectRejected {
   std::string message;
 };
 
-using CompilerMessage = std::variant<CompileRequest, InspectRequest, CompilerReady, CompiledCode,
-                                     CompileFailed, InspectedManifest, InspectRejected>;
+using CompilerMessage =
+    std::variant<CompileRequest, InspectRequest, CompilerReady, CompileStarted, CompiledCode,
+                 CompileFailed, InspectedManifest, InspectRejected>;
 
 [[nodiscard]] std::string encode(const CompilerMessage& message);
 /// Errors: `bad_request`, naming the type and the field that is missing or wrong.

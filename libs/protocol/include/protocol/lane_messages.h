@@ -30,6 +30,7 @@ struct LaneClaim {
   std::string secret;  // 64 hexadecimal digits; never logged
   std::uint32_t protocol = lane_protocol_version;
   std::string address;  // only to orchid-dispatch: the lane address of the worker's executor
+  bool knows_compiling = false;  // `LaneCompiling`, and the code `compile_limit`
 };
 
 struct LaneAnnounce {
@@ -79,6 +80,11 @@ struct LaneNeedCode {
   std::string digest;
 };
 
+/// The module waits for a compiler, or is being compiled. `LaneSlot` or `LaneRejected` follows.
+struct LaneCompiling {
+  std::string digest;
+};
+
 /// Where the executor had the code: in this worker, in its memory, on its disk, or nowhere (it was
 /// compiled just now).
 enum class CodeSource : std::uint8_t { worker, memory, disk, compiled };
@@ -118,7 +124,7 @@ constexpr std::size_t ended_log_bytes = 16 * 1024;
 
 using LaneMessage =
     std::variant<LaneClaim, LaneClaimed, LaneRefused, LaneAnnounce, LaneNeedCode, LaneCode,
-                 LaneSlot, LaneRejected, LaneCancel, LaneReplace, LaneEnded>;
+                 LaneCompiling, LaneSlot, LaneRejected, LaneCancel, LaneReplace, LaneEnded>;
 
 [[nodiscard]] std::string encode(const LaneMessage& message);
 /// Errors: `bad_request`, naming the type and the field that is missing or wrong.

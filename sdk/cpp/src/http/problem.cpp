@@ -73,10 +73,11 @@ ErrorKind kind_of(Outcome outcome) {
 ErrorKind kind_of(ErrorCode code) {
   using enum ErrorKind;
   static constexpr std::array kinds{
-      internal,  bad_request, bad_configuration, unauthenticated, denied,      not_found,
-      conflict,  too_large,   module_rejected,   no_capacity,     quota,       unreachable,
-      timed_out, cancelled,   lease_ended,       disk_full,       unsupported, system};
-  static_assert(kinds.size() == static_cast<std::size_t>(ErrorCode::system) + 1);
+      internal,       bad_request, bad_configuration, unauthenticated, denied,      not_found,
+      conflict,       too_large,   module_rejected,   no_capacity,     quota,       unreachable,
+      timed_out,      cancelled,   lease_ended,       disk_full,       unsupported, system,
+      module_rejected};  // compile_limit
+  static_assert(kinds.size() == static_cast<std::size_t>(ErrorCode::compile_limit) + 1);
   return kinds[static_cast<std::size_t>(code)];
 }
 

@@ -166,6 +166,7 @@ class WorkerLane {
   void hear(const LaneRefused& message, Files& files);
   void hear(const LaneNeedCode& message, Files& files);
   void hear(const LaneSlot& message, Files& files);
+  void hear(const LaneCompiling& /*message*/, Files& /*files*/) {}
   void hear(const LaneRejected& message, Files& files);
   void hear(const LaneEnded& message, Files& files);
   void open_remote(const LaneClaimed& message);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "calls/call.h"
@@ -47,6 +48,7 @@ struct DispatchFunction {
   CallList waiting;                                     // oldest first
   std::uint64_t waiting_key = 0;                        // in the dispatcher's index; 0: none waits
   std::size_t live = 0;                                 // waiting and running
+  std::optional<MonotonicTime> compiling_since;         // as an executor said of it
 
   [[nodiscard]] lane_client::RunTimeEstimate& estimate(std::uint16_t entry) {
     if (entry >= estimates.size()) estimates.resize(std::size_t{entry} + 1);

@@ -47,6 +47,8 @@ class LaneEvents {
  public:
   virtual ~LaneEvents() = default;
   virtual void lane_claimed(DispatchLane& lane) = 0;  // the first worker, or a replacement
+  /// Calls of that module wait for a compiler.
+  virtual void lane_compiles(DispatchLane& lane, std::uint64_t function) = 0;
   virtual void lane_loaded(DispatchLane& lane, std::uint64_t function, const LaneSlot& slot) = 0;
   virtual void lane_rejected(DispatchLane& lane, std::uint64_t function,
                              const LaneRejected& rejected) = 0;
@@ -131,6 +133,7 @@ class DispatchLane {
   void hear(const LaneClaimed& message, Files& files);
   void hear(const LaneRefused& message, Files& files);
   void hear(const LaneNeedCode& message, Files& files);
+  void hear(const LaneCompiling& message, Files& files);
   void hear(const LaneSlot& message, Files& files);
   void hear(const LaneRejected& message, Files& files);
   void hear(const LaneEnded& message, Files& files);
