@@ -49,6 +49,7 @@ int run(Bench& bench) {
       {.descriptors = descriptors.get(), .mappings = mappings.get(), .memory = memory.get()});
   hygiene.remember();
   const auto restore = [&](std::chrono::nanoseconds run_time) {
+    hygiene.restore_registers();
     const auto spoiled = hygiene.restore_after_call(run_time);
     asm volatile("" : : "r"(spoiled.size()));
   };

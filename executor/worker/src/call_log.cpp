@@ -38,6 +38,16 @@ ssize_t write_to_log(void* log, const char* text, std::size_t size) {
   return static_cast<ssize_t>(size);
 }
 
+/// What stdout and stderr are for as long as the process lives; null: not captured.
+struct LogStreams {
+  FILE* output = nullptr;
+  FILE* errors = nullptr;
+};
+LogStreams& log_streams() {
+  static LogStreams streams;
+  return streams;
+}
+
 FILE* open_log_stream(CallLog& log) {
   FILE* stream = ::fopencookie(
       &log, "w", {.read = nullptr, .write = write_to_log, .seek = nullptr, .close = nullptr});
@@ -73,15 +83,24 @@ void CallLog::clear() {
 
 void CallLog::capture_standard_streams() {
   // Both live until the process ends; the C library and iostreams keep pointers to them.
-  if (FILE* stream = open_log_stream(*this); stream != nullptr) stdout = stream;
-  if (FILE* stream = open_log_stream(*this); stream != nullptr) stderr = stream;
+  if (FILE* stream = open_log_stream(*this); stream != nullptr)
+    stdout = log_streams().output = stream;
+  if (FILE* stream = open_log_stream(*this); stream != nullptr)
+    stderr = log_streams().errors = stream;
   auto* buffer = new LogStreamBuffer(*this);
   std::cout.rdbuf(buffer);
   std::cerr.rdbuf(buffer);
   std::clog.rdbuf(buffer);
 }
 
+bool CallLog::is_log_stream(const FILE* stream) {
+  return stream != nullptr && (stream == log_streams().output || stream == log_streams().errors);
+}
+
 void CallLog::flush_standard_streams() {
+  // A function may have put others in their place, and closed them.
+  if (log_streams().output != nullptr) stdout = log_streams().output;
+  if (log_streams().errors != nullptr) stderr = log_streams().errors;
   if (::__fpending(stdout) != 0) std::fflush(stdout);
   if (::__fpending(stderr) != 0) std::fflush(stderr);
 }

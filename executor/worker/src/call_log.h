@@ -5,6 +5,7 @@
 // call is made on the way.
 #pragma once
 #include <cstdint>
+#include <cstdio>
 #include <string_view>
 
 #include "transport/lane_layout.h"
@@ -27,7 +28,9 @@ class CallLog {
 
   /// Sends stdout, stderr, std::cout and their kin here, unbuffered. Once, after the fork.
   void capture_standard_streams();
-  /// Takes in what a stream that the function made buffered still holds.
+  /// Whether it is one of those of the C library, which live as long as the process.
+  [[nodiscard]] static bool is_log_stream(const FILE* stream);
+  /// Takes in what they still hold, and puts them back in their places.
   static void flush_standard_streams();
 
  private:

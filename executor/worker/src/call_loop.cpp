@@ -170,10 +170,13 @@ void CallLoop::load(const Load& message, UniqueFd code) {
 std::string CallLoop::initialise(LinkedModule& module) {
   try {
     module.initialise();
-    count_upwards();
+    parts_.hygiene.restore_registers();
     return {};
   } catch (...) {
-    return describe_current_exception();
+    parts_.hygiene.restore_registers();
+    std::string why = describe_current_exception();
+    parts_.hygiene.restore_registers();  // what() may be the module's own
+    return why;
   }
 }
 
@@ -251,14 +254,17 @@ CallLoop::Verdict CallLoop::run_entry(EntryFunction entry, orchid_call& call,
                                       std::span<std::byte> input) {
   try {
     const std::int32_t status = entry(&call, input.data(), input.size());
-    count_upwards();
+    parts_.hygiene.restore_registers();
     return verdict_of(status, call);
   } catch (const std::bad_alloc&) {
+    parts_.hygiene.restore_registers();
     parts_.page.refused.fetch_or(refused_memory, std::memory_order_relaxed);
     return {Outcome::limit_exceeded,
             "the function ran out of memory: let it use less, or raise its memory limit"};
   } catch (...) {
+    parts_.hygiene.restore_registers();
     fallback_message_ = describe_current_exception();
+    parts_.hygiene.restore_registers();  // what() may be the function's own
     return {Outcome::function_error, fallback_message_};
   }
 }

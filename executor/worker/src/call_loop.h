@@ -58,7 +58,7 @@ class CallLoop {
   void obey_control();
   void obey(const WorkerMessage& message, std::vector<UniqueFd>& descriptors);
   void load(const Load& message, UniqueFd code);
-  [[nodiscard]] static std::string initialise(LinkedModule& module);
+  [[nodiscard]] std::string initialise(LinkedModule& module);
   void refuse(const Load& message, const std::string& why, bool ends);
   void improve(const Improve& message, int code);
   void execute(const transport::LaneRequest& request);

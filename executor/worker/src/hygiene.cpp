@@ -51,9 +51,12 @@ std::string_view Hygiene::find_threads() const {
   return "the function left a thread running";
 }
 
-std::string_view Hygiene::restore_after_call(std::chrono::nanoseconds run_time) {
+void Hygiene::restore_registers() const {
   restore_flags();
   floating_point_.restore();
+}
+
+std::string_view Hygiene::restore_after_call(std::chrono::nanoseconds run_time) {
   // Before anything that looks into that area.
   if (!thread_area_.restore()) return "the function overwrote the thread's area";
   errno = 0;

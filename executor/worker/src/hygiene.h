@@ -30,9 +30,12 @@ class Hygiene {
 
   /// What is there now may stay. Once, before user code comes.
   void remember();
-  /// Restores what can be restored. Returns what cannot, or nothing; valid until the next question.
-  /// No system call after a short call that used no signal, no file and no thread of the C library,
-  /// but for those at intervals.
+  /// The processor's flags and how it computes. First of all when a function has returned or
+  /// thrown: what comes next may compute, copy and read unaligned words.
+  void restore_registers() const;
+  /// Restores what else can be restored. Returns what cannot, or nothing; valid until the next
+  /// question. No system call after a short call that used no signal, no file and no thread of the
+  /// C library, but for those at intervals.
   [[nodiscard]] std::string_view restore_after_call(std::chrono::nanoseconds run_time);
   /// Says what threads are left, or nothing. A thread that the C library does not know of, left by
   /// a short call, is found here: to be called before the worker sleeps.

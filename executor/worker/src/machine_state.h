@@ -75,8 +75,9 @@ class FloatingPoint {
   Control control_;
 };
 
-/// Flags that change what code after the call does: alignment checks on x86.
+/// Flags that change what code after the call does: on x86 the direction and alignment checks.
 inline void restore_flags() {
+  count_upwards();
 #if defined(__x86_64__)
   constexpr std::uint64_t checks_alignment = 1U << 18;
   const std::uint64_t flags = __builtin_ia32_readeflags_u64();

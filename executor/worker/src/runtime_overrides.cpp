@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <clocale>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -55,6 +56,27 @@ void* reallocate(void* old, std::size_t size) {
 void* allocate_aligned(std::size_t alignment, std::size_t size) {
   return noting_refusal(std::aligned_alloc(alignment, size), size);
 }
+
+/// Those streams are the worker's: it looks into them after each call, and so do later calls.
+int close_stream(FILE* stream) {
+  return CallLog::is_log_stream(stream) ? std::fflush(stream) : std::fclose(stream);
+}
+FILE* reopen_stream(const char* path, const char* mode, FILE* stream) {
+  if (!CallLog::is_log_stream(stream)) return std::freopen(path, mode, stream);
+  errno = EACCES;
+  return nullptr;
+}
+/// A buffer of the function's might be gone at the next call. They keep none.
+int set_buffer(FILE* stream, char* buffer, int mode, std::size_t size) {
+  return CallLog::is_log_stream(stream) ? 0 : std::setvbuf(stream, buffer, mode, size);
+}
+void set_plain_buffer(FILE* stream, char* buffer) {
+  (void)set_buffer(stream, buffer, buffer != nullptr ? _IOFBF : _IONBF, BUFSIZ);
+}
+void set_sized_buffer(FILE* stream, char* buffer, std::size_t size) {
+  (void)set_buffer(stream, buffer, buffer != nullptr ? _IOFBF : _IONBF, size);
+}
+void set_line_buffer(FILE* stream) { (void)set_buffer(stream, nullptr, _IOLBF, 0); }
 
 using Handler = void (*)(int);
 Handler set_handler(int number, Handler handler) {
@@ -120,7 +142,7 @@ OverrideTargets& override_targets() {
 }
 
 void* find_override(std::string_view name) {
-  static const std::array<std::pair<std::string_view, void*>, 40> overrides{{
+  static const std::array<std::pair<std::string_view, void*>, 48> overrides{{
       {"orchid_output", address_of(orchid_output)},
       {"orchid_append", address_of(orchid_append)},
       {"orchid_exchange", address_of(orchid_exchange)},
@@ -146,6 +168,13 @@ void* find_override(std::string_view name) {
       {"realloc", address_of(reallocate)},
       {"aligned_alloc", address_of(allocate_aligned)},
       {"memalign", address_of(allocate_aligned)},
+      {"fclose", address_of(close_stream)},
+      {"freopen", address_of(reopen_stream)},
+      {"freopen64", address_of(reopen_stream)},
+      {"setvbuf", address_of(set_buffer)},
+      {"setbuf", address_of(set_plain_buffer)},
+      {"setbuffer", address_of(set_sized_buffer)},
+      {"setlinebuf", address_of(set_line_buffer)},
       {"signal", address_of(set_handler)},
       {"sigaction", address_of(set_action)},
       {"sigprocmask", address_of(set_process_mask)},

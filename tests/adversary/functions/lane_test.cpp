@@ -65,4 +65,10 @@ TEST_CASE("descriptors are replaced and changed") {
   Stage::get().perform({.name = "changes_descriptors", .words = "all refused"});
 }
 
+TEST_CASE("calls of others are answered") {
+  Stage::get().perform({.name = "answers_for_others",
+                        .outcomes = {"ok", "function_crashed", "deadline_exceeded"},
+                        .deadline = milliseconds(500)});
+}
+
 }  // namespace orchid::tests

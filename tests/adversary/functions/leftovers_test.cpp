@@ -85,4 +85,16 @@ TEST_CASE("destructors are left that never end") {
   Stage::get().perform({.name = "registers_destructors", .words = "done"});
 }
 
+TEST_CASE("the heap is left damaged") {
+  Stage::get().perform({.name = "overflows_heap", .outcomes = {"ok", "function_crashed"}});
+}
+
+TEST_CASE("a megabyte is answered that no other answer may show") {
+  Stage::get().perform({.name = "fills_output", .words = "HOSTILE"});
+}
+
+TEST_CASE("floating-point exceptions are left unmasked") {
+  Stage::get().perform({.name = "unmasks_exceptions", .words = "done"});
+}
+
 }  // namespace orchid::tests

@@ -86,4 +86,10 @@ TEST_CASE("an initialiser starts a thread") {
   Stage::get().check_leftovers();
 }
 
+TEST_CASE("an initialiser takes all memory") {
+  CHECK(Stage::get().load("allocates_on_load", std::chrono::seconds(20)).outcome != "worker_lost");
+  Stage::get().check_neighbour("allocates_on_load");
+  Stage::get().check_leftovers();
+}
+
 }  // namespace orchid::tests

@@ -75,4 +75,9 @@ TEST_CASE("own machine code asks for a child") {
   Stage::get().perform({.name = "runs_own_code", .words = "all refused"});
 }
 
+TEST_CASE("the worker's code is made writable and patched") {
+  Stage::get().perform(
+      {.name = "patches_worker_code", .outcomes = {"ok", "function_crashed", "function_error"}});
+}
+
 }  // namespace orchid::tests

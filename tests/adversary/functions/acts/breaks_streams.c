@@ -1,4 +1,4 @@
-/* Leaves a buffer for errors that lies on its stack, with a text in it. */
+/* Closes the standard output, and leaves a buffer for errors that lies on its stack. */
 #include <stdio.h>
 
 #include "../act.h"
@@ -7,5 +7,6 @@ ACT(breaks_streams) {
   char buffer[512];
   setvbuf(stderr, buffer, _IOFBF, sizeof buffer);
   fprintf(stderr, "into a buffer that goes");
+  fclose(stdout);
   return say(call, "done");
 }
