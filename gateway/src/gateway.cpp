@@ -17,12 +17,14 @@
 #include <vector>
 
 #include "clusters/cluster_report.h"
+#include "dispatcher/dispatch_counts.h"
 #include "door_process.h"
 #include "foundation/clock.h"
 #include "foundation/host_addresses.h"
 #include "foundation/log.h"
 #include "functions/function_routes.h"
 #include "hosts/executor_routes.h"
+#include "hosts/host_metrics.h"
 #include "http_unit.h"
 #include "inspector/inspector.h"
 #include "invocations/async_invocations.h"
@@ -39,7 +41,6 @@
 #include "server/listener.h"
 #include "start_up.h"
 #include "system/system_routes.h"
-#include "worker_metrics.h"
 
 namespace orchid::gateway {
 namespace {
@@ -119,6 +120,7 @@ class Gateway::Objects {
   std::vector<CallsPort> calls_;
   std::vector<const HttpMetrics*> http_metrics_;
   std::vector<const CallMetrics*> call_metrics_;
+  std::vector<const DispatchCounts*> dispatch_counts_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::size_t next_unit_ = 0;  // of the first HTTP thread, which accepts
 
@@ -199,6 +201,7 @@ void Gateway::Objects::build_units() {
     calls_.push_back({unit->poster(), &unit->calls()});
     http_metrics_.push_back(&unit->thread().metrics());
     call_metrics_.push_back(&unit->calls().metrics());
+    dispatch_counts_.push_back(&unit->dispatch_counts());
   }
 }
 
@@ -213,7 +216,8 @@ void Gateway::Objects::add_metrics(MetricsText& text) {
   orchid::gateway::add_metrics(text, clusters_.states(), clock_.now());
   orchid::gateway::add_metrics(text, http_metrics_);
   orchid::gateway::add_metrics(text, call_metrics_);
-  add_worker_metrics(text, units_, broker_.hosts());
+  orchid::gateway::add_metrics(text, dispatch_counts_);
+  orchid::gateway::add_metrics(text, broker_.hosts());
 }
 
 /// What each folder answers. The busiest first: routes are looked at in order.

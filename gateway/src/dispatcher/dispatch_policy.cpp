@@ -19,7 +19,7 @@ std::optional<std::size_t> idle_and_loaded(std::span<const LaneView> lanes, cons
     if (!lane.usable || !lane.loaded || lane.in_flight != 0) return false;
     if (call.needs_clear_lane && !lane.clear) return false;
     // Another call waits for this worker, and came first. But a silent executor may never load it.
-    if (lane.loading_other && lane.may_load && !call.is_short) return false;
+    if (lane.promised && lane.may_load && !call.is_short) return false;
     return current == nullptr || (lane.clear && !current->clear);
   });
 }

@@ -145,6 +145,11 @@ void Dispatcher::lane_worker_ended(DispatchLane& lane, const EndPtr& end, const 
   if (const DispatchCall* next = lane.flights.front();
       next != nullptr && ended.outcome != Outcome::evicted && next->request == ended.request)
     next->call.version->calls.worker_ended(ended.replaced_in);
+  // One that ends though nobody has called it would do so again.
+  if (std::exchange(lane.called, false))
+    lane.idle_since = lane.place().idle_since = clock_.now();
+  else
+    lane.last_version.reset();
   end_calls(lane, end, ended);
   if (lane.phase() != LanePhase::dead && waiting_count_ > 0) pump();
   arm_timer(clock_.now());

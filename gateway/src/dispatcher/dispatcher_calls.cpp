@@ -1,6 +1,4 @@
-// The waiting calls: how they come in, get a place in a lane, and end.
-#include <fmt/format.h>
-
+// The waiting calls: how they come in and get a place in a lane.
 #include <algorithm>
 #include <cassert>
 #include <chrono>
@@ -152,12 +150,19 @@ bool Dispatcher::place_first(DispatchFunction& function, MonotonicTime now) {
   }
 }
 
-/// Only the oldest call of all is looked at, and not if it is of `by`.
+/// The oldest call of all, unless it is of `by`. One whose code is still on its way keeps nobody
+/// waiting: others go first, however long that takes.
 Dispatcher::KeptWaiting Dispatcher::kept_waiting(const DispatchFunction& by,
                                                  MonotonicTime now) const {
-  if (waiting_.empty()) return {};
-  const DispatchFunction* oldest = waiting_.begin()->second;
-  if (oldest == &by || oldest->waiting.empty()) return {};
+  const DispatchFunction* oldest = nullptr;
+  std::size_t seen = 0;
+  for (const auto& [key, function] : waiting_) {
+    if (++seen > functions_per_round) break;
+    if (function->waiting.empty() || is_on_its_way(*function)) continue;
+    oldest = function;
+    break;
+  }
+  if (oldest == nullptr || oldest == &by) return {};
   const DispatchCall& call = oldest->waiting.front();
   const auto waited = now - call.call.accepted;
   const auto patience = call.is_short ? MonotonicTime::duration(patience_with_another_module)
@@ -166,6 +171,13 @@ Dispatcher::KeptWaiting Dispatcher::kept_waiting(const DispatchFunction& by,
   return {.function = oldest,
           .is_short = call.is_short,
           .is_long_ago = waited >= patience_with_short_calls};
+}
+
+/// Its module is being loaded, and is nowhere yet.
+bool Dispatcher::is_on_its_way(const DispatchFunction& function) const {
+  const auto is_loading = [&](const auto& place) { return place->is_loading(function.number); };
+  const auto has_loaded = [&](const auto& place) { return place->has_loaded(function.number); };
+  return std::ranges::any_of(places_, is_loading) && std::ranges::none_of(places_, has_loaded);
 }
 
 /// Where modules share a worker, short calls of one are sent behind those of another.
@@ -209,6 +221,7 @@ LaneView Dispatcher::view_of(const DispatchPlace& place, const DispatchFunction&
   view.awaited = is_awaited(place, waits);
   view.loading = place.is_loading(number);
   view.loading_other = place.loads_any(wanted);
+  view.promised = view.loading_other && !place.is_apart();
   return view;
 }
 
@@ -249,10 +262,10 @@ bool Dispatcher::send(DispatchLane& lane, DispatchCall& call, MonotonicTime now)
     t.link = std::min(t.link, waited - t.place - t.compile);
     t.queue = waited - t.place - t.compile - t.link;
   }
+  lane.called = true;
   if (lane.flights.empty()) lane.front_since = now;
   lane.flights.push(call, *request);
-  if (lane.place().ran(lane) && options_.counts != nullptr)
-    DispatchCounts::add(options_.counts->switches);
+  if (lane.place().ran(lane) && options_.counts != nullptr) options_.counts->switches.add();
   sent_.splice(sent_.end(), *call.home, call.self);
   call.home = &sent_;
   call.lane = &lane;
@@ -288,118 +301,6 @@ void Dispatcher::requeue(DispatchCall& call) {
   ++waiting_count_;
   reindex(function);
   deadlines_.move(call, call.call.deadline);
-}
-
-/// Takes the call out of its list and tells its caller.
-void Dispatcher::finish(DispatchCall& call, CallResult result) {
-  if (call.is_waiting())
-    --waiting_count_;
-  else
-    leave_lane(call);
-  if (call.is_short) {
-    --demand_.short_calls;
-    demand_.short_work -= call.expected;
-  } else {
-    --demand_.long_calls;
-  }
-  if (--call.function->live == 0) call.function->version.reset();  // it holds a descriptor
-  CallList own;
-  own.splice(own.begin(), *call.home, call.self);
-  reindex(*call.function);
-  deadlines_.remove(call);
-  if (const auto found = by_invocation_.find(call.call.invocation);
-      found != by_invocation_.end() && found->second == &call)
-    by_invocation_.erase(found);
-  call.call.version->calls.add(result.outcome);
-  if (result.outcome == Outcome::ok) call.call.version->calls.ran(result.timings.quick_code);
-  const CallDone done = std::move(call.done);
-  done(std::move(result));
-}
-
-/// One that has not begun. Out of a lane it cannot be taken: its place there stays until the worker
-/// comes to it.
-void Dispatcher::finish_behind(DispatchCall& call, Outcome outcome, std::string message) {
-  if (call.lane != nullptr) call.lane->flights.drop(call);
-  finish_failed(call, outcome, std::move(message));
-}
-
-CallResult Dispatcher::result_of(const DispatchCall& call, Outcome outcome, std::string message) {
-  CallResult result;
-  result.outcome = outcome;
-  result.message = std::move(message);
-  result.attempt = call.history.attempt;
-  result.timings = call.timings;
-  if (call.lane != nullptr) {
-    result.node = call.lane->grant().node;
-    result.lease = call.lane->grant().lease;
-  }
-  return result;
-}
-
-void Dispatcher::finish_failed(DispatchCall& call, Outcome outcome, std::string message) {
-  CallResult result = result_of(call, outcome, std::move(message));
-  if (call.is_waiting() && outcome == Outcome::no_capacity) result.lease = refused_;
-  finish(call, std::move(result));
-}
-
-void Dispatcher::expire_call(DispatchCall& call, MonotonicTime now) {
-  if (call.is_waiting()) return expire_waiting(call, now);
-  DispatchLane& lane = *call.lane;
-  if (lane.flights.front() != &call)
-    return finish_behind(call, Outcome::deadline_exceeded, "the deadline passed while it waited");
-  if (call.history.cancelled && now < call.call.deadline)
-    give_up_worker(lane, Outcome::cancelled, "cancelled; its worker did not answer");
-  else
-    give_up_worker(lane, Outcome::deadline_exceeded,
-                   "the deadline passed, and its worker did not answer");
-  if (waiting_count_ > 0) pump();
-}
-
-/// An executor has said so, and a worker still waits for the code.
-bool Dispatcher::is_being_compiled(const DispatchFunction& function) const {
-  return function.compiling_since && std::ranges::any_of(places_, [&](const auto& place) {
-           return place->is_loading(function.number);
-         });
-}
-
-void Dispatcher::expire_waiting(DispatchCall& call, MonotonicTime now) {
-  if (is_being_compiled(*call.function)) {
-    const auto since = std::max(*call.function->compiling_since, call.call.accepted);
-    const auto waited = std::chrono::duration<double>(now - since).count();
-    return finish_failed(call, Outcome::deadline_exceeded,
-                         fmt::format("the deadline passed: it waited for a compiler for {:.1f} s, "
-                                     "and the function is not compiled yet",
-                                     waited));
-  }
-  const bool had_worker = has_ready_lane() || last_ready_ >= call.call.accepted;
-  if (call.history.attempt > 0 || had_worker)
-    return finish_failed(call, Outcome::deadline_exceeded,
-                         call.history.attempt > 0
-                             ? "the deadline passed while it waited to run again"
-                             : "the deadline passed while it waited for a free worker");
-  finish_failed(
-      call, Outcome::no_capacity,
-      !supply_exists_ ? "no executor is connected; start one on this host and try again"
-      : refused_ == LeaseId{}
-          ? "no worker came free before the deadline; 'orchid hosts' shows who has the cores"
-          : "no worker came free before the deadline; 'orchid explain " + call.call.invocation +
-                "' says why");
-}
-
-void Dispatcher::fail_without_executor(MonotonicTime now) {
-  if (supply_exists_ || !places_.empty() || now - supply_missing_since_ < options_.executor_within)
-    return;
-  std::vector<std::string> hopeless;  // ids: ending one may bring changes for the others
-  for (const auto& [key, function] : waiting_)
-    for (const DispatchCall& call : function->waiting)
-      if (now - call.call.accepted >= options_.executor_within)
-        hopeless.push_back(call.call.invocation);
-  for (const std::string& invocation : hopeless) {
-    const auto found = by_invocation_.find(invocation);
-    if (found != by_invocation_.end() && found->second->is_waiting())
-      finish_failed(*found->second, Outcome::no_capacity,
-                    "no executor is connected; start one on this host and try again");
-  }
 }
 
 }  // namespace orchid::gateway

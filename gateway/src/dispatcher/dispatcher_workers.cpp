@@ -63,18 +63,19 @@ Result<void> Dispatcher::open_lane(DispatchPlace& place, std::uint64_t module,
 void Dispatcher::load(DispatchPlace& place, DispatchFunction& function,
                       const std::shared_ptr<const FunctionVersion>& version,
                       std::optional<std::chrono::milliseconds> time_left) {
+  if (!is_being_compiled(function)) function.compiling_since.reset();
   if (DispatchLane* lane = place.lane_for(function.number))
     return lane->announce(function.number, version, time_left);
   if (place.is_full()) {
     DispatchLane* oldest = place.least_recently_used(
         [&](std::uint64_t other) { return other != function.number && is_waited_for(other); });
     if (oldest != nullptr) close_lane(*oldest);
-    if (oldest != nullptr && options_.counts != nullptr)
-      DispatchCounts::add(options_.counts->evictions);
+    if (oldest != nullptr && options_.counts != nullptr) options_.counts->evictions.add();
   }
-  if (options_.counts != nullptr) DispatchCounts::add(options_.counts->swaps);
   if (place.is_full() || !open_lane(place, function.number, version))
     place.claims_again = clock_.now() + failed_claim_penalty;
+  else if (options_.counts != nullptr)
+    options_.counts->swaps.add();
 }
 
 void Dispatcher::worker_refused(LeaseId lease) { refused_ = lease; }
@@ -119,91 +120,21 @@ void Dispatcher::executor_answers(const ExecutorId& executor, bool answers) {
   if (waiting_count_ > 0) pump();
 }
 
-void Dispatcher::lane_claimed(DispatchLane& lane) {
-  const MonotonicTime now = clock_.now();
-  const auto is_another = [&](const auto& other) {
-    return other.get() != &lane && other->phase() == LanePhase::ready;
-  };
-  DispatchPlace& place = lane.place();
-  place.failed_claims = 0;
-  place.closed = false;  // it was only this worker that was taken back
-  if (std::ranges::none_of(place.lanes, is_another)) {
-    place.since = now;
-    const bool only_one = std::ranges::none_of(
-        places_, [&](const auto& other) { return other.get() != &place && other->is_ready(); });
-    if (only_one) ready_since_ = now;
-  }
-  // A replacement will most likely run what the one before it ran.
-  if (lane.last_version) {
-    const DispatchFunction& function = function_of(lane.last_version);
-    std::optional<std::chrono::milliseconds> time_left;
-    if (!function.waiting.empty()) time_left = longest_wait(function, now);
-    lane.announce(function.number, lane.last_version, time_left);
-  }
-  became_idle(lane, now);
-  if (waiting_count_ > 0) pump();
-}
-
-void Dispatcher::lane_compiles(DispatchLane&, std::uint64_t number) {
-  if (DispatchFunction* function = find_function(number);
-      function != nullptr && !function->compiling_since)
-    function->compiling_since = clock_.now();
-}
-
-void Dispatcher::lane_loaded(DispatchLane&, std::uint64_t number, const LaneSlot& slot) {
-  DispatchFunction* function = find_function(number);
-  if (function == nullptr) return;
-  function->compiling_since.reset();
-  for (DispatchCall& call : function->waiting) {
-    if (call.history.attempt > 0 || call.timings.link.count() > 0) continue;
-    call.timings.compile = slot.compile_us;
-    call.timings.link = slot.link_us;
-  }
-  if (waiting_count_ > 0) pump();
-}
-
-void Dispatcher::lane_rejected(DispatchLane& lane, std::uint64_t number,
-                               const LaneRejected& rejected) {
-  // The next worker loads it when a call asks for it, and within that call's deadline.
-  if (lane.last_version && lane.last_version->digest == rejected.digest) lane.last_version.reset();
-  DispatchFunction* function = find_function(number);
-  if (function == nullptr) return;
-  function->compiling_since.reset();
-  // A worker that dies fails its loads too, and then it may have been the running call that killed
-  // it.
-  const bool too_much = rejected.code == ErrorCode::compile_limit;
-  const bool transient =
-      !too_much && (lane_client::is_transient(rejected.code) || !lane.flights.empty());
-  std::vector<std::string> failed;  // ids: ending one may bring changes for the others
-  for (DispatchCall& call : function->waiting)
-    if (!transient || ++call.failed_loads >= lane_client::most_failed_loads)
-      failed.push_back(call.call.invocation);
-  log::warn("event=load_failed digest={} code={} message=\"{}\"", rejected.digest,
-            to_string(rejected.code), rejected.message);
-  for (const std::string& invocation : failed) {
-    const auto found = by_invocation_.find(invocation);
-    if (found != by_invocation_.end() && found->second->is_waiting())
-      finish_failed(*found->second, too_much ? Outcome::limit_exceeded : Outcome::function_error,
-                    (too_much ? "cannot be compiled (compile_limit): " : "cannot be loaded: ") +
-                        rejected.message);
-  }
-  if (waiting_count_ > 0) pump();
-}
-
 void Dispatcher::lane_broken(DispatchLane& lane, const Failure& why) {
   lose_lane(lane, {.why = "the executor's end of the lane is gone: " + why.message,
                    .penalty = penalty_of(lane)});
 }
 
-/// The lane is gone for good, with whatever runs in it. With the last one goes the place.
+/// The lane is gone for good, with whatever runs in it. With the last one goes the place, and with
+/// one of several that cannot be claimed, unless another one has calls.
 void Dispatcher::lose_lane(DispatchLane& lane, const Loss& loss) {
   DispatchPlace& place = lane.place();
   if (lane.phase() == LanePhase::claiming) {
     place.claims_again = clock_.now() + failed_claim_penalty;
     ++place.failed_claims;
   }
-  if (place.lanes.size() == 1 || place.failed_claims >= lane_client::most_failed_openings)
-    return lose_place(place, loss);
+  const bool hopeless = place.failed_claims >= lane_client::most_failed_openings && place.is_idle();
+  if (place.lanes.size() == 1 || hopeless) return lose_place(place, loss);
   const EndPtr end = lane.end();
   log::info("event=worker_lost lease={} reason=\"{}\"", to_string(place.grant().lease), loss.why);
   lane.close();
@@ -289,7 +220,11 @@ void Dispatcher::bury(DispatchPlace& place) {
 void Dispatcher::became_idle(DispatchLane& lane, MonotonicTime now) {
   lane.idle_since = now;
   lane.place().idle_since = now;
-  // Soon, so that the others hear that we do not want it any more.
+  look_soon(now);
+}
+
+/// So that the others hear that we do not want it any more.
+void Dispatcher::look_soon(MonotonicTime now) {
   next_look_ = std::min(next_look_, now + busy_look);
   arm_timer(now);
   if (debts_ > 0) settle_debts(now);

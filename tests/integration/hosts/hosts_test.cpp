@@ -61,6 +61,23 @@ TEST_CASE("HTTP calls run on workers of other hosts, and end as they would here"
       seconds(30)));
 }
 
+TEST_CASE("on other hosts, too, no process runs code of two modules, and each keeps its state") {
+  if (!hosts) return;
+  Site site;
+  Client client = site.client();
+  for (const char* name : {"reports_pid", "reports_pid_again"})
+    client.deploy(name, module_bytes(name));
+  std::set<std::string> first;
+  std::set<std::string> second;
+  for (int i = 0; i < 20; ++i) {
+    first.insert(std::string(client.invoke("reports_pid", "").text()));
+    second.insert(std::string(client.invoke("reports_pid_again", "").text()));
+  }
+  CHECK(first.size() < 10);  // some hosts' cores, each with a worker that stays
+  CHECK(second.size() < 10);
+  for (const std::string& pid : first) CHECK_FALSE(second.contains(pid));
+}
+
 TEST_CASE("a program on another host comes in through the door") {
   if (!hosts) return;
   Site site({.gateway_flags = {"--door-listen", std::string(HostNamespaces::here) + ":0"}});

@@ -44,7 +44,7 @@ TEST_CASE_FIXTURE(SystemFixture,
   deploy("counts_calls");
   for (const auto& [name, input] : others) deploy(name);
   Client one_connection = client();
-  const auto count = [&] { return one_connection.invoke("counts_calls", "").text(); };
+  const auto count = [&] { return std::string(one_connection.invoke("counts_calls", "").text()); };
   CHECK(count() == "1");
   for (std::size_t i = 0; i < 7; ++i)
     (void)one_connection.invoke(others[i].first, others[i].second);

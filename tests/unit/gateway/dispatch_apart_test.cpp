@@ -199,6 +199,80 @@ TEST_CASE("short calls of one function do not keep those of another waiting for 
   CHECK(f.run_all() == 1);
 }
 
+TEST_CASE("a module whose code is on its way keeps nobody else waiting") {
+  Bench bench;
+  bench.grant_apart();
+  bench.settle();
+  for (int i = 0; i < 3; ++i) run(bench, "short", "warm-up");
+  bench.executor.loads = false;
+  const auto slow = bench.call("slow", "a");
+  bench.settle();
+  bench.executor.loads = true;
+  CHECK(run(bench, "new", "b") == "b");  // not known as short
+  bench.clock.advance(milliseconds(20));
+  bench.call("short", "1");
+  const auto waits = bench.call("new", "c");
+  bench.call("short", "2");
+  FakeWorker& busy = *bench.worker_of("short");
+  CHECK(busy.take() == "1");
+  bench.clock.advance(milliseconds(20));
+  bench.call("short", "3");  // lets the call of the loaded module go first
+  busy.answer({});
+  CHECK(busy.take() == "2");
+  busy.answer({});
+  CHECK_FALSE(busy.take().has_value());
+  bench.settle();
+  CHECK(bench.worker_of("new")->run_all() == 1);
+  bench.settle();
+  CHECK(waits->done);
+  CHECK_FALSE(slow->done);
+}
+
+TEST_CASE(
+    "a worker that ends without a call is not made ready again, and its place is given back") {
+  Bench bench({.id = HolderId(1), .give_back_after = seconds(10)});
+  bench.grant_apart();
+  bench.settle();
+  run(bench, "f", "x");
+  FakeWorker& f = *bench.worker_of("f");
+  for (int i = 0; i < 12 && !f.closed; ++i) {
+    f.say(LaneEnded{.outcome = Outcome::function_crashed, .message = "it used processor time"});
+    f.claim();
+    bench.settle();
+    bench.advance(seconds(1));
+  }
+  CHECK(f.count<LaneAnnounce>() == 2);  // once for the worker whose predecessor had been called
+  CHECK(bench.dispatcher->workers() == 0);
+  CHECK(bench.supply.returned.size() == 1);
+}
+
+TEST_CASE("claims that are refused do not end a call that runs at the place") {
+  Bench bench;
+  bench.grant_apart();
+  bench.settle();
+  run(bench, "f", "warm-up");
+  const auto running = bench.call("f", "a");
+  bench.settle();
+  FakeWorker& f = *bench.worker_of("f");
+  CHECK(f.take() == "a");
+  bench.executor.answers_claims = false;
+  for (int i = 0; i < 5; ++i) {
+    bench.call("g" + std::to_string(i), "b");
+    bench.settle();
+    if (FakeWorker& last = *bench.executor.workers.back(); &last != &f && !last.closed) {
+      last.say(LaneRefused{ErrorCode::no_capacity, "no room"});
+      last.socket.reset();
+      last.closed = true;
+    }
+    bench.settle();
+    bench.advance(milliseconds(150));
+  }
+  f.answer({.output = "A"});
+  bench.settle();
+  REQUIRE(running->done);
+  CHECK(running->output() == "A");
+}
+
 TEST_CASE("a worker that is claimed for a module is told how long its calls wait") {
   Bench bench;
   bench.grant_apart();
@@ -290,7 +364,7 @@ TEST_CASE("through random histories each worker runs one module, and one worker 
   for (int step = 0; step < 3000; ++step) {
     if (below(3) != 0) answers.push_back(bench.call(module_name(below(12)), "x"));
     bench.settle();
-    std::size_t running = 0;
+    std::map<LeaseId, int> running;  // by place
     for (const auto& worker : bench.executor.workers) {
       std::map<std::string, int> modules;
       for (const LaneMessage& message : worker->heard)
@@ -298,7 +372,7 @@ TEST_CASE("through random histories each worker runs one module, and one worker 
           ++modules[announced->digest];
       REQUIRE(modules.size() <= 1);
       if (worker->closed || !worker->lane || !worker->lane->ready()) continue;
-      ++running;
+      ++running[std::get<LaneClaim>(worker->heard.at(0)).lease];
       const int what = below(20);
       if (what == 0) {
         REQUIRE(worker->take().has_value());
@@ -310,7 +384,7 @@ TEST_CASE("through random histories each worker runs one module, and one worker 
         worker->run_all();
       }
     }
-    REQUIRE(running <= 2);
+    for (const auto& [lease, workers] : running) REQUIRE(workers == 1);
     REQUIRE(workers_there(bench) <= 2 * warm_workers_per_place);
     if (below(50) == 0) bench.advance(milliseconds(below(100)));
   }

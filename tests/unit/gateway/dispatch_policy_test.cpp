@@ -111,6 +111,8 @@ TEST_CASE(
     "a worker that loads a module for an earlier call takes short calls meanwhile, not long ones") {
   LaneView promised = idle_loaded;
   promised.loading_other = true;
+  CHECK(choose({promised}, {}).kind == Choice::Kind::send);  // that one gets a worker of its own
+  promised.promised = true;
   CHECK(choose({promised}, {}).kind == Choice::Kind::wait);
   CHECK(choose({promised}, {.is_short = true}).kind == Choice::Kind::send);
   promised.may_load = false;  // its executor is silent: nobody knows when it loads

@@ -73,7 +73,10 @@ void LaneServer::admit_remote(UniqueFd socket) {
 
 void LaneServer::watch() {
   watching_ = !sessions_.empty();
-  if (!watching_) return;
+  if (!watching_) {
+    sleepers_ = {};
+    return;
+  }
   timer_.expires_after(watch_interval);
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
@@ -119,6 +122,7 @@ LaneServer::Sleepers LaneServer::look_at_place(std::span<LaneSession* const> pla
     ++sleepers.count;
     sleepers.memory.value += worker->memory.value;
   }
+  for (const std::size_t intruder : intruders(workers, now)) seen[intruder]->end_intruder();
   for (const std::size_t leaving : give_way(workers, place.front()->memory()))
     seen[leaving]->give_way();
   return sleepers;

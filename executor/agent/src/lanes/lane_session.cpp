@@ -118,6 +118,7 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   loads_answered_ = 0;
   idle_memory_ = {};
   sleep_ = {};
+  kept_ = {};
   services_.workers.on_end(*worker_, [weak = weak_from_this()](const ChildEvent& event) {
     if (const auto self = weak.lock()) self->worker_ended(event);
   });
@@ -158,9 +159,12 @@ void LaneSession::worker_ended(const ChildEvent& event) {
       event.value == SIGKILL && worker_->kill_reason() == KillReason::none &&
       services_.memory_ran_out && services_.memory_ran_out())
     ended.message = memory_message;
-  const bool spoiled = ended.request == 0 && worker_->kill_reason() == KillReason::none;
-  ++services_
-        .counters[spoiled ? "workers_spoiled" : "workers_" + std::string(to_string(ended.outcome))];
+  const KillReason why = worker_->kill_reason();
+  const bool spoiled = ended.request == 0 && why == KillReason::none;
+  // Those two are counted by the reason already.
+  if (why != KillReason::gave_way && why != KillReason::restless)
+    ++services_.counters[spoiled ? "workers_spoiled"
+                                 : "workers_" + std::string(to_string(ended.outcome))];
   const std::shared_ptr<WorkerProcess> dead = std::exchange(worker_, nullptr);
   cancellations_.clear();
   if (over_) return;
@@ -285,8 +289,21 @@ std::optional<WarmWorker> LaneSession::look_at_sleep(MonotonicTime now) {
     worker_->kill(KillReason::restless);
     return std::nullopt;
   }
-  return WarmWorker{
-      .memory = worker_->own_memory(), .last_run = sleep_.last_run(), .sleeps = sleep_.sleeps(now)};
+  // What uses no time keeps what it had.
+  if (!used || *used != kept_.used)
+    kept_ = {.used = used.value_or(std::chrono::nanoseconds{-1}), .memory = worker_->own_memory()};
+  return WarmWorker{.memory = kept_.memory,
+                    .last_run = sleep_.last_run(),
+                    .sleeps = sleep_.sleeps(now),
+                    .runs_since = sleep_.runs_since()};
+}
+
+void LaneSession::end_intruder() {
+  if (over_ || worker_ == nullptr) return;
+  log::warn("event=workers_ran_together lease={} worker={} module={}", to_string(*lease_),
+            worker_->id(), short_digest(module_));
+  ++services_.counters["workers_ran_together"];
+  worker_->kill(KillReason::nonsense);
 }
 
 void LaneSession::give_way() {

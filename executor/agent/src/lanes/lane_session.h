@@ -76,6 +76,8 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   /// Its worker sleeps, and goes for the others of its place. The client hears `ended`, and then
   /// nothing more.
   void give_way();
+  /// Its worker says that it runs, and so does another one of its place.
+  void end_intruder();
 
  private:
   [[nodiscard]] bool keeps_to_module(const std::string& digest);
@@ -129,6 +131,10 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   bool apart_ = false;
   std::string module_;  // that one; "": none was announced yet
   SleepWatch sleep_;
+  struct {
+    std::chrono::nanoseconds used{-1};
+    ByteCount memory;
+  } kept_;  // by its worker, when it had used so much processor time
   bool over_ = false;
   bool evicted_ = false;
   bool gave_way_ = false;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,14 +22,21 @@ class SleepWatch {
   /// agent, the network's signs of life.
   static constexpr std::chrono::milliseconds free_time{50};
   static constexpr int share = 100;  // and a hundredth of the time beyond that
+  /// What it may use instead while it links code that the agent has given it.
+  static constexpr std::chrono::seconds link_time{1};
 
   /// `word`: of its status page. `links`: the agent has given it work. `used`: processor time, from
   /// its birth on. True: it works, though there is nothing to run.
   [[nodiscard]] bool is_restless(std::uint64_t word, bool links, std::chrono::nanoseconds used,
                                  MonotonicTime now) {
-    if (word == word_ && !links && run_state_of(word) == RunState::idle)
-      return used - used_before_ > free_time + (now - asleep_since_) / share;
+    if (run_state_of(word) != RunState::running)
+      runs_since_.reset();
+    else if (word != word_)
+      runs_since_ = now;
+    if (word == word_ && links == links_ && run_state_of(word) == RunState::idle)
+      return used - used_before_ > (links ? link_time : free_time) + (now - asleep_since_) / share;
     word_ = word;
+    links_ = links;
     used_before_ = used;
     asleep_since_ = now;
     return false;
@@ -36,11 +44,15 @@ class SleepWatch {
   /// When it was last seen to run, or to have run since the look before.
   [[nodiscard]] MonotonicTime last_run() const { return asleep_since_; }
   [[nodiscard]] bool sleeps(MonotonicTime now) const { return asleep_since_ != now; }
+  /// When the call that it says it runs was first seen; nothing: it runs none.
+  [[nodiscard]] std::optional<MonotonicTime> runs_since() const { return runs_since_; }
 
  private:
   std::uint64_t word_ = ~std::uint64_t{0};
+  bool links_ = false;
   std::chrono::nanoseconds used_before_{0};
   MonotonicTime asleep_since_;
+  std::optional<MonotonicTime> runs_since_;
 };
 
 /// One worker of a place.
@@ -48,7 +60,12 @@ struct WarmWorker {
   ByteCount memory;
   MonotonicTime last_run;
   bool sleeps = false;
+  std::optional<MonotonicTime> runs_since = std::nullopt;
 };
+/// One worker of a place runs at a time. Which of them break that rule: all that were seen in the
+/// same call before, but for the one that began last.
+[[nodiscard]] std::vector<std::size_t> intruders(std::span<const WarmWorker> workers,
+                                                 MonotonicTime now);
 /// Which of them have to go, so that all together keep no more than `limit`: those that ran longest
 /// ago, and none that does not sleep.
 [[nodiscard]] std::vector<std::size_t> give_way(std::span<const WarmWorker> workers,

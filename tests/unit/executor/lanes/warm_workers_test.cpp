@@ -45,6 +45,33 @@ TEST_CASE("linking code is no restlessness, and neither is a little in a long ti
   CHECK_FALSE(watch.is_restless(idle, false, 3s + 1s, now + 1h));
 }
 
+TEST_CASE("a worker that never ends linking is restless") {
+  SleepWatch watch;
+  MonotonicTime now{1h};
+  CHECK_FALSE(watch.is_restless(idle, true, 0s, now));
+  CHECK_FALSE(watch.is_restless(idle, true, 900ms, now + 900ms));
+  CHECK(watch.is_restless(idle, true, 2s, now + 2s));
+}
+
+TEST_CASE("of two workers that run at two looks the one that began last stays") {
+  SleepWatch watch;
+  MonotonicTime now{1h};
+  CHECK_FALSE(watch.is_restless(idle, false, 0s, now));
+  CHECK_FALSE(watch.runs_since());
+  CHECK_FALSE(watch.is_restless(running, false, 0s, now + 20ms));
+  CHECK_FALSE(watch.is_restless(running, false, 20ms, now + 40ms));
+  CHECK(watch.runs_since() == now + 20ms);
+  now += 40ms;
+  std::vector<WarmWorker> workers{{.memory = 1_MiB, .last_run = now, .runs_since = now - 20ms},
+                                  {.memory = 1_MiB, .last_run = now, .sleeps = true},
+                                  {.memory = 1_MiB, .last_run = now, .runs_since = now}};
+  CHECK(intruders(workers, now).empty());  // the first may just have ended
+  now += 20ms;
+  CHECK(intruders(workers, now) == std::vector<std::size_t>{0});
+  workers.front().runs_since.reset();
+  CHECK(intruders(workers, now).empty());
+}
+
 TEST_CASE("the sleepers that ran longest ago give way, and as few as need be") {
   const MonotonicTime now{1h};
   const std::vector<WarmWorker> workers{{.memory = 300_MiB, .last_run = now - 1s, .sleeps = true},

@@ -115,6 +115,7 @@ class DispatchLane {
   bool full = false;         // it refused a call for want of room; until an answer comes
   std::uint64_t module = 0;  // whose calls alone it takes; 0: not decided, or all
   std::shared_ptr<const FunctionVersion> last_version;  // that it ran, or is to run
+  bool called = false;                                  // its worker has had a call
   bool trimmed = true;  // no memory of large past payloads is left in it
 
  private:

@@ -21,6 +21,7 @@ struct LaneView {
   bool loaded = false;         // it has the call's module
   bool loading = false;        // it has been told of the module
   bool loading_other = false;  // of another one
+  bool promised = false;       // to that one: the modules share the worker
   bool may_load = false;       // its executor answers
   bool clear = true;           // none of its answers is still being sent to a client
   bool flows = true;           // all calls in it are short, and the running one is not overdue

@@ -111,6 +111,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
                                  const KeptWaiting& waits, MonotonicTime now);
   [[nodiscard]] static bool is_awaited(const DispatchPlace& place, const KeptWaiting& waits);
   [[nodiscard]] KeptWaiting kept_waiting(const DispatchFunction& by, MonotonicTime now) const;
+  [[nodiscard]] bool is_on_its_way(const DispatchFunction& function) const;
   [[nodiscard]] bool is_waited_for(std::uint64_t number);
   void load(DispatchPlace& place, DispatchFunction& function,
             const std::shared_ptr<const FunctionVersion>& version,
@@ -158,6 +159,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   void lose_place(DispatchPlace& place, const Loss& loss);
   void give_up_worker(DispatchLane& lane, Outcome outcome, const std::string& why);
   void became_idle(DispatchLane& lane, MonotonicTime now);
+  void look_soon(MonotonicTime now);
   void settle_debts(MonotonicTime now);
   void look_after_places(MonotonicTime now);
   void look_after(DispatchPlace& place, MonotonicTime now);

@@ -1,0 +1,127 @@
+// How calls end: answered, failed, or at their deadline.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "dispatcher/dispatcher.h"
+
+namespace orchid::gateway {
+
+/// Takes the call out of its list and tells its caller.
+void Dispatcher::finish(DispatchCall& call, CallResult result) {
+  if (call.is_waiting())
+    --waiting_count_;
+  else
+    leave_lane(call);
+  if (call.is_short) {
+    --demand_.short_calls;
+    demand_.short_work -= call.expected;
+  } else {
+    --demand_.long_calls;
+  }
+  if (--call.function->live == 0) call.function->version.reset();  // it holds a descriptor
+  CallList own;
+  own.splice(own.begin(), *call.home, call.self);
+  reindex(*call.function);
+  deadlines_.remove(call);
+  if (const auto found = by_invocation_.find(call.call.invocation);
+      found != by_invocation_.end() && found->second == &call)
+    by_invocation_.erase(found);
+  call.call.version->calls.add(result.outcome);
+  if (result.outcome == Outcome::ok) call.call.version->calls.ran(result.timings.quick_code);
+  const CallDone done = std::move(call.done);
+  done(std::move(result));
+}
+
+/// One that has not begun. Out of a lane it cannot be taken: its place there stays until the worker
+/// comes to it.
+void Dispatcher::finish_behind(DispatchCall& call, Outcome outcome, std::string message) {
+  if (call.lane != nullptr) call.lane->flights.drop(call);
+  finish_failed(call, outcome, std::move(message));
+}
+
+CallResult Dispatcher::result_of(const DispatchCall& call, Outcome outcome, std::string message) {
+  CallResult result;
+  result.outcome = outcome;
+  result.message = std::move(message);
+  result.attempt = call.history.attempt;
+  result.timings = call.timings;
+  if (call.lane != nullptr) {
+    result.node = call.lane->grant().node;
+    result.lease = call.lane->grant().lease;
+  }
+  return result;
+}
+
+void Dispatcher::finish_failed(DispatchCall& call, Outcome outcome, std::string message) {
+  CallResult result = result_of(call, outcome, std::move(message));
+  if (call.is_waiting() && outcome == Outcome::no_capacity) result.lease = refused_;
+  finish(call, std::move(result));
+}
+
+void Dispatcher::expire_call(DispatchCall& call, MonotonicTime now) {
+  if (call.is_waiting()) return expire_waiting(call, now);
+  DispatchLane& lane = *call.lane;
+  if (lane.flights.front() != &call)
+    return finish_behind(call, Outcome::deadline_exceeded, "the deadline passed while it waited");
+  if (call.history.cancelled && now < call.call.deadline)
+    give_up_worker(lane, Outcome::cancelled, "cancelled; its worker did not answer");
+  else
+    give_up_worker(lane, Outcome::deadline_exceeded,
+                   "the deadline passed, and its worker did not answer");
+  if (waiting_count_ > 0) pump();
+}
+
+/// An executor has said so, and a worker still waits for the code.
+bool Dispatcher::is_being_compiled(const DispatchFunction& function) const {
+  const auto waits_for_code = [&](const auto& lane) {
+    return lane->codes().is_loading(function.number);
+  };
+  return function.compiling_since && std::ranges::any_of(places_, [&](const auto& place) {
+           return std::ranges::any_of(place->lanes, waits_for_code);
+         });
+}
+
+void Dispatcher::expire_waiting(DispatchCall& call, MonotonicTime now) {
+  if (is_being_compiled(*call.function)) {
+    const auto since = std::max(*call.function->compiling_since, call.call.accepted);
+    const auto waited = std::chrono::duration<double>(now - since).count();
+    return finish_failed(call, Outcome::deadline_exceeded,
+                         fmt::format("the deadline passed: it waited for a compiler for {:.1f} s, "
+                                     "and the function is not compiled yet",
+                                     waited));
+  }
+  const bool had_worker = has_ready_lane() || last_ready_ >= call.call.accepted;
+  if (call.history.attempt > 0 || had_worker)
+    return finish_failed(call, Outcome::deadline_exceeded,
+                         call.history.attempt > 0
+                             ? "the deadline passed while it waited to run again"
+                             : "the deadline passed while it waited for a free worker");
+  finish_failed(
+      call, Outcome::no_capacity,
+      !supply_exists_ ? "no executor is connected; start one on this host and try again"
+      : refused_ == LeaseId{}
+          ? "no worker came free before the deadline; 'orchid hosts' shows who has the cores"
+          : "no worker came free before the deadline; 'orchid explain " + call.call.invocation +
+                "' says why");
+}
+
+void Dispatcher::fail_without_executor(MonotonicTime now) {
+  if (supply_exists_ || !places_.empty() || now - supply_missing_since_ < options_.executor_within)
+    return;
+  std::vector<std::string> hopeless;  // ids: ending one may bring changes for the others
+  for (const auto& [key, function] : waiting_)
+    for (const DispatchCall& call : function->waiting)
+      if (now - call.call.accepted >= options_.executor_within)
+        hopeless.push_back(call.call.invocation);
+  for (const std::string& invocation : hopeless) {
+    const auto found = by_invocation_.find(invocation);
+    if (found != by_invocation_.end() && found->second->is_waiting())
+      finish_failed(*found->second, Outcome::no_capacity,
+                    "no executor is connected; start one on this host and try again");
+  }
+}
+
+}  // namespace orchid::gateway

@@ -1,0 +1,30 @@
+#include "hosts/host_metrics.h"
+
+#include <cstdint>
+
+#include "protocol/lane_protocol.h"
+
+namespace orchid::gateway {
+
+void add_metrics(MetricsText& text, const HostBook& hosts) {
+  std::uint64_t sleepers = 0;
+  std::uint64_t memory = 0;
+  std::uint64_t shared = 0;
+  for (const auto& [id, executor] : hosts.executors()) {
+    if (executor.state != ExecutorState::connected) continue;
+    const auto value = [&counters = executor.capacity.counters](const char* name) {
+      const auto found = counters.find(name);
+      return found == counters.end() ? std::uint64_t{0} : found->second;
+    };
+    sleepers += value("sleepers");
+    memory += value("sleepers_memory_bytes");
+    shared += executor.lane_protocol < apart_lane_protocol ? 1 : 0;
+  }
+  text.gauge("orchid_sleeping_workers", "Workers that keep a module and run nothing.", sleepers);
+  text.gauge("orchid_sleeping_workers_memory_bytes", "Memory of the sleeping workers, in bytes.",
+             memory);
+  text.gauge("orchid_executors_sharing_workers",
+             "Older executors, whose workers run all functions of a tenant.", shared);
+}
+
+}  // namespace orchid::gateway
