@@ -154,9 +154,9 @@ class Setup {
       }
       auto values = work();
       const bool all_the_while = !refused && !late_compilers(orchid).empty();
-      // Two lost compilers, and it is not tried again.
+      // Two crashes, and it is not tried again.
       while (!refused && Clock::now() < give_up)
-        for (const pid_t pid : late_compilers(orchid)) ::kill(pid, SIGKILL);
+        for (const pid_t pid : late_compilers(orchid)) ::kill(pid, SIGABRT);
       bomb.join();
       if (!all_the_while) return fail(ErrorCode::timed_out, "the long compilation is over");
       return values;

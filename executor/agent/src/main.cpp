@@ -31,9 +31,9 @@
 namespace orchid::executor {
 namespace {
 
-/// Code in memory, modules that wait for better code, and eight for each worker.
+/// Code in memory, modules that wait for a compiler, and eight for each of a place's workers.
 void raise_descriptor_limit() {
-  constexpr rlim_t enough = 8192;
+  constexpr rlim_t enough = 65'536;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= enough) return;
   limit.rlim_cur = std::min(enough, limit.rlim_max);

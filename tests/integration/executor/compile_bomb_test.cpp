@@ -48,9 +48,7 @@ TEST_CASE(
   REQUIRE(std::holds_alternative<LaneRejected>(answer));
   const auto& rejected = std::get<LaneRejected>(answer);
   CHECK(rejected.code == ErrorCode::compile_limit);
-  // A machine that is busy with others may give it less, and then it is ended by the clock.
-  const bool by_processor_time = contains(rejected.message, "more than 3 s of processor time");
-  CHECK((by_processor_time || contains(rejected.message, "more than 18 s;")));
+  CHECK(contains(rejected.message, "more than 3 s of processor time"));
   CHECK(
       contains(rejected.message, "(functions: 1, branches: 3000, at most in one function: 3000)"));
   CHECK(contains(rejected.message, "split it"));

@@ -86,10 +86,12 @@ void CodeService::compile(const TenantModule& module, UniqueFd bytes, Done done)
     return done(fail(ErrorCode::no_capacity, "too many modules wait for a compiler; try again"));
   UniqueFd copy(::fcntl(bytes.get(), F_DUPFD_CLOEXEC, 0));
   const bool busy = compilers_.waiting(module.tenant, CompileRank::better) >= most_improvements;
-  const auto tier = copy && !busy ? CompileTier::quick : CompileTier::o3;
+  const bool quickly = copy && (!busy || known_failure(module, CompileTier::o3));
+  const auto tier = quickly ? CompileTier::quick : CompileTier::o3;
   Flight& flight = flights_[module];
   flight.module = std::move(copy);
   flight.size = size;
+  flight.tier = tier;
   flight.waiting.push_back(std::move(done));
   compilers_.compile({.tenant = module.tenant,
                       .purpose = CompileRank::calls,
@@ -105,7 +107,7 @@ void CodeService::compiled(const TenantModule& module, Result<CompilerPool::Comp
   auto flight = flights_.extract(module);
   const std::vector<Done>& waiting = flight.mapped().waiting;
   if (!result) {
-    remember_failure(module, CompileTier::quick, result.error());
+    remember_failure(module, flight.mapped().tier, result.error());
     for (const Done& done : waiting) done(fail(result.error()));
     return;
   }

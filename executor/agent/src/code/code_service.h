@@ -40,7 +40,7 @@ class CodeService {
   /// So many modules may wait for better code; while they do, others get it at once.
   static constexpr std::size_t most_improvements = 512;
   /// So many modules of one tenant may wait for a compiler.
-  static constexpr std::size_t most_waiting = 1024;
+  static constexpr std::size_t most_waiting = 512;
 
   /// All outlive it.
   CodeService(boost::asio::io_context& io, CompilerPool& compilers, CodeStore& store)
@@ -84,6 +84,7 @@ class CodeService {
   struct Flight {
     UniqueFd module;
     ByteCount size;
+    CompileTier tier = CompileTier::quick;
     std::vector<Done> waiting;
   };
   boost::asio::io_context& io_;

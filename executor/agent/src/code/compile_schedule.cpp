@@ -71,7 +71,9 @@ void CompileSchedule::ended(Process process, MonotonicTime now) {
 void CompileSchedule::charge(MonotonicTime now) {
   for (auto& [process, compiler] : processes_) {
     if (compiler.job == 0) continue;
-    accounts_[*compiler.tenant].used += now - compiler.charged;
+    // A late one takes what nobody else wants, for as long as that lasts on a busy machine.
+    if (compiler.rank != CompileRank::late)
+      accounts_[*compiler.tenant].used += now - compiler.charged;
     compiler.charged = now;
   }
 }
@@ -138,6 +140,7 @@ void CompileSchedule::end_slices(MonotonicTime now) {
       actions_.push_back({.kind = Action::Kind::defer,
                           .process = entry->first,
                           .rank = CompileRank::late,
+                          .purpose = compiler.purpose,
                           .job = compiler.job});
     } else {
       // It begins anew when there is a place for it: what it loses is one slice.
@@ -297,7 +300,10 @@ bool CompileSchedule::start(const Compiler& compiler, MonotonicTime now) {
   const Process process = next_process_++;
   Compiler& added = processes_[process] = compiler;
   added.since = now;
-  actions_.push_back({.kind = Action::Kind::start, .process = process, .rank = compiler.rank});
+  actions_.push_back({.kind = Action::Kind::start,
+                      .process = process,
+                      .rank = compiler.rank,
+                      .purpose = compiler.purpose});
   return true;
 }
 

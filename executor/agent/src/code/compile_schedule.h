@@ -56,6 +56,7 @@ class CompileSchedule {
     Kind kind = Kind::start;
     Process process = 0;
     CompileRank rank = CompileRank::calls;
+    CompileRank purpose = CompileRank::calls;  // `defer` and late ones: the rank before
     Job job = 0;
   };
 

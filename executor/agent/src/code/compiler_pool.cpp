@@ -1,6 +1,7 @@
 #include "code/compiler_pool.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <boost/asio/post.hpp>
 #include <utility>
@@ -12,19 +13,14 @@ namespace {
 
 constexpr unsigned attempt_limit = 2;
 /// A sixth of the share that a process of ours has which wants the same core, and the least share.
-constexpr int better_nice = 8;
-constexpr int late_nice = 19;
+constexpr int later_nice = 8;
+constexpr int last_nice = 19;
 
-int nice_of(CompileRank rank) {
-  switch (rank) {
-    case CompileRank::calls:
-      return 0;
-    case CompileRank::better:
-      return better_nice;
-    case CompileRank::late:
-      break;
-  }
-  return late_nice;
+/// What calls wait for gets on also where all cores are busy.
+int nice_of(CompileRank rank, CompileRank purpose) {
+  if (rank == CompileRank::calls) return 0;
+  const bool is_last = rank == CompileRank::late && purpose == CompileRank::better;
+  return is_last ? last_nice : later_nice;
 }
 
 std::string what_it_has(ByteCount size, const CompilerProcess::Figures& figures) {
@@ -99,7 +95,7 @@ void CompilerPool::obey(const CompileSchedule::Action& action) {
     entry.process->compile(job.request.module.get(), job.request.tier);
   } else if (action.kind == Kind::defer) {
     entry.rank = action.rank;
-    entry.process->give_way(nice_of(action.rank));
+    entry.process->give_way(nice_of(action.rank, action.purpose));
   } else {
     entry.put_down = true;
     entry.process->kill();
@@ -114,14 +110,14 @@ void CompilerPool::start_process(const CompileSchedule::Action& action) {
       io_, children_, options_.process,
       CompilerProcess::Handlers{
           [this, number](const CompilerReady& target) {
-            target_ = target;
+            if (!target_) target_ = target;  // one machine: later ones say the same
             schedule_.ready(number, std::chrono::steady_clock::now());
             on_ready_(target);
             pump();
           },
           [this, number](Result<Compiled> result) { answered(number, std::move(result)); },
           [this, number](const ChildEvent& event) { ended(number, event); }});
-  if (auto started = entry.process->start(nice_of(action.rank)); !started) {
+  if (auto started = entry.process->start(nice_of(action.rank, action.purpose)); !started) {
     log::error("event=compiler_start_failed reason=\"{}\"", started.error().message);
     boost::asio::post(io_, [this, number] { ended(number, {}); });
   }
@@ -150,7 +146,7 @@ void CompilerPool::ended(CompileSchedule::Process number, const ChildEvent& even
   processes_.erase(found);
   const bool over = entry.process->overrun() != CompilerProcess::Overrun::none;
   bool failed = false;
-  if (!stopped_ && !entry.put_down) {
+  if (!stopped_ && (over || !entry.put_down)) {
     log::warn("event=compiler_lost job={} what=\"{}\"", entry.job, describe(event));
     ++restarts_;
     // One that we have ended did nothing wrong: the next comes at once.
@@ -162,8 +158,8 @@ void CompilerPool::ended(CompileSchedule::Process number, const ChildEvent& even
   if (failed) schedule_.finished(number, now);
   schedule_.ended(number, now);
   if (failed) {
-    if (over) ++limits_;
     const Failure why = failure_of(entry, event);
+    if (why.code == ErrorCode::compile_limit) ++limits_;
     const auto job = jobs_.extract(entry.job);
     job.mapped().done(fail(why));
   }
@@ -172,16 +168,24 @@ void CompilerPool::ended(CompileSchedule::Process number, const ChildEvent& even
 
 Failure CompilerPool::failure_of(const Entry& entry, const ChildEvent& event) const {
   const auto overrun = entry.process->overrun();
-  if (overrun == CompilerProcess::Overrun::none)
-    return {ErrorCode::module_rejected, "the module makes the compiler crash: " + describe(event)};
-  const auto limit = options_.process.time_limit *
-                     (overrun == CompilerProcess::Overrun::time ? CompilerProcess::patience : 1);
-  return {ErrorCode::compile_limit,
-          fmt::format("compiling the module takes more than {:g} s{}; build it with optimisation "
-                      "(-O2), or split it into smaller modules and smaller functions; {}",
-                      std::chrono::duration<double>(limit).count(),
-                      overrun == CompilerProcess::Overrun::time ? "" : " of processor time",
-                      what_it_has(jobs_.at(entry.job).request.size, entry.process->figures()))};
+  const double limit = std::chrono::duration<double>(options_.process.time_limit).count();
+  const std::string what = what_it_has(jobs_.at(entry.job).request.size, entry.process->figures());
+  if (overrun == CompilerProcess::Overrun::processor_time)
+    return {ErrorCode::compile_limit,
+            fmt::format("compiling the module takes more than {:g} s of processor time; build it "
+                        "with optimisation (-O2), or split it into smaller modules and smaller "
+                        "functions; {}",
+                        limit, what)};
+  // What follows is not the module's fault.
+  if (overrun == CompilerProcess::Overrun::time)
+    return {ErrorCode::no_capacity,
+            fmt::format("compiling the module has lasted {:g} s, in which this host had less than "
+                        "{:g} s of processor time for it; {}",
+                        limit * CompilerProcess::patience, limit, what)};
+  if (event.kind == ChildEvent::Kind::stopped ||
+      (event.kind == ChildEvent::Kind::killed && event.value == SIGKILL))
+    return {ErrorCode::internal, "the compiler was ended from outside: " + describe(event)};
+  return {ErrorCode::module_rejected, "the module makes the compiler crash: " + describe(event)};
 }
 
 pid_t CompilerPool::pid_of(CompileRank rank) const {

@@ -47,7 +47,8 @@ class CompilerPool {
   /// wait.
   void pause(bool paused);
   /// Errors through `done`: `compile_limit`, with figures and what helps; `module_rejected`, also
-  /// when the compiler has crashed of the module twice.
+  /// when the compiler has crashed of the module twice; `no_capacity` when the host had no time for
+  /// it; `internal` when others end the compiler again and again.
   void compile(Request request, Done done);
 
   [[nodiscard]] const std::optional<CompilerReady>& target() const { return target_; }

@@ -106,7 +106,12 @@ void CompilerProcess::from_compiler(Packet& packet) {
     return kill();
   }
   if (const auto* target = std::get_if<CompilerReady>(&*message)) {
-    if (!busy_) timer_.cancel();
+    // It says so before it has read any module. Later it may be a module that speaks.
+    if (std::exchange(said_ready_, true)) {
+      log::error("event=bad_message from=compiler reason=\"it was ready before\"");
+      return kill();
+    }
+    timer_.cancel();
     return handlers_.ready(*target);
   }
   if (!busy_) return;

@@ -30,7 +30,7 @@ class CompilerProcess {
   };
   /// On a machine that is busy a compilation lasts longer than the processor time that it takes:
   /// one that lasts so many times its limit hangs.
-  static constexpr int patience = 6;
+  static constexpr int patience = 20;
 
   struct Compiled {
     UniqueFd code;  // a sealed memory file
@@ -77,6 +77,7 @@ class CompilerProcess {
   Handlers handlers_;
   std::unique_ptr<PacketChannel> channel_;
   pid_t pid_ = -1;
+  bool said_ready_ = false;
   bool busy_ = false;
   Overrun overrun_ = Overrun::none;
   Figures figures_;
