@@ -174,7 +174,7 @@ void declare_options(CLI::App& app, Configuration& c, Sizes& sizes, GrantTexts& 
   app.add_option("--cores", c.cores,
                  "offer at most this many cores; 0: all that this process may use");
   app.add_option("--worker-memory", sizes.worker_memory, "memory of one worker, such as 4GiB");
-  app.add_option("--object-store", sizes.code_store, "space for compiled code, such as 1GiB");
+  app.add_option("--code-store", sizes.code_store, "space for compiled code, such as 1GiB");
   app.add_option("--lane-listen", c.lane_listen,
                  "IP:port of this host at which clients on other hosts reach workers; port 0: any "
                  "free one (default: only clients on this host reach them)");
@@ -216,7 +216,7 @@ Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
   }
   const auto memory = size_of("--worker-memory", sizes.worker_memory);
   if (!memory) return fail(memory.error());
-  const auto store = size_of("--object-store", sizes.code_store, 0_B);
+  const auto store = size_of("--code-store", sizes.code_store, 0_B);
   if (!store) return fail(store.error());
   c.worker_memory = *memory;
   c.code_store = *store;

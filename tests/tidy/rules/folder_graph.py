@@ -9,7 +9,7 @@ SUMMARY = "the folders of each part include each other in no circle"
 
 # Places whose folders are looked at, beside each folder `src` with the folders in it. What lies in a place itself counts as a folder
 # of the place's own name.
-PLACES = ("libs", "scheduler-plugin", "executor", "gateway")
+PLACES = ("libs", "scheduler-plugin", "executor", "executor/compiler", "executor/worker", "gateway", "sdk")
 
 
 def folders_of(path):

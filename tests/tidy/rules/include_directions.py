@@ -17,7 +17,7 @@ MAY_INCLUDE = {
     "libs/function_abi": [],
     "scheduler-plugin/placement": ["libs/foundation"],
     "gateway": ["libs/foundation", "libs/processes", "libs/protocol", "libs/transport", "libs/lane_client", "libs/module", "scheduler-plugin/placement"],
-    "gateway/dispatch": ["libs/foundation", "libs/protocol", "libs/transport", "libs/lane_client", "libs/module", "libs/sandbox", "sdk"],
+    "gateway/dispatch": ["libs/foundation", "libs/protocol", "libs/transport", "libs/lane_client", "libs/sandbox"],
     "gateway/door": ["libs/foundation", "libs/protocol", "libs/transport", "libs/sandbox"],
     "executor": ["libs/foundation", "libs/processes", "libs/protocol", "libs/transport", "libs/module", "libs/function_abi", "libs/sandbox"],
     "scheduler-plugin/slurm": ["libs/foundation", "libs/protocol"],

@@ -15,6 +15,9 @@ CONTENT = f"what it is, what it must not know, where to start reading, in {SHORT
 CONTRIBUTING = "CONTRIBUTING.md"
 # Of CONTRIBUTING: each item of these names files, and names that are found in them.
 SECTIONS = ("## Where is", "## A new constraint of a worker")
+# The example of that section: no other file of the product may know it, but the C SDK's.
+EXAMPLE = "avoid_host"
+OF_C_SDK = "sdk/c/"
 QUOTED = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"[\w.-]+(/[\w.-]+)*/?")
 FILE = re.compile(r"[\w.-]+\.(cpp|h|hpp|c|py|md|txt|cmake|yaml|toml|json)")
@@ -30,6 +33,7 @@ def check(tree):
                          for number, path in quoted(file) if is_missing(path, file, places)]
         if file.path == CONTRIBUTING:
             findings += names_not_found(file, tree)
+            findings += example_elsewhere(file, tree)
     return findings
 
 
@@ -89,6 +93,15 @@ def names_not_found(page, tree):
     return findings
 
 
+def example_elsewhere(page, tree):
+    """Files of the product that know the example of a constraint, and are not listed as those that a constraint touches."""
+    listed = {word for _, item in items(page) for word in QUOTED.findall(item)}
+    return [Finding(file.path, 1, f"knows '{EXAMPLE}', and {CONTRIBUTING} does not list it: let it walk visit_constraints")
+            for file in tree.code
+            if file.parts[0] not in ("tests", "benchmarks") and file.path not in listed
+            and not file.path.startswith(OF_C_SDK) and re.search(rf"\b{EXAMPLE}\b", file.text)]
+
+
 def items(page):
     """(line number, text) of each list item of these sections, its lines as one."""
     found, inside = [], False
@@ -112,6 +125,8 @@ BAD = [
     {CONTRIBUTING: "## Where is …\n\n- a lease's end: `Leases::expire`\n"},
     {CONTRIBUTING: "## Where is …\n\n- a lease's end: `Leases::expire`\n  in `cli/leases.cpp`\n", "cli/leases.cpp": "void end();\n"},
     {CONTRIBUTING: "## A new constraint of a worker\n\n- the field: `Wish` in `cli/wish.h`\n", "cli/wish.h": "struct Want;\n"},
+    {CONTRIBUTING: "## A new constraint of a worker\n\n- the field: `Wish` in `cli/wish.h`\n", "cli/wish.h": "struct Wish;\n",
+     "cli/README.md": README.replace("clock.h", "wish.h"), "cli/other.cpp": "avoid_host\n"},
 ]
 GOOD = [
     {"libs/clock/clock.h": "", "libs/clock/README.md": README,

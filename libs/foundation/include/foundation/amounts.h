@@ -7,6 +7,9 @@
 //   duration      numbers, with a decimal point or without, each with ns, us, ms, s, m (or min), h
 //                 or d, which are added up: 250ms, 1.5s, "1h 30m", 48h; without a unit seconds.
 //                 Or as Slurm writes it: MM:SS, HH:MM:SS, D-HH:MM:SS
+//
+// Options of sbatch (`--orchid-share=mem:8G`) are read as sbatch reads sizes, without this library:
+// scheduler-plugin/share's share_option.h.
 #pragma once
 #include <chrono>
 #include <cstdint>
