@@ -252,6 +252,7 @@ void CallLoop::execute(const transport::LaneRequest& request) {
 
 CallLoop::Verdict CallLoop::run_entry(EntryFunction entry, orchid_call& call,
                                       std::span<std::byte> input) {
+  errno = 0;  // whatever waiting for it has left there
   try {
     const std::int32_t status = entry(&call, input.data(), input.size());
     parts_.hygiene.restore_registers();

@@ -114,7 +114,7 @@ void DispatchLane::hear(const LaneNeedCode& message, Files& /*files*/) {
 
 void DispatchLane::hear(const LaneCompiling& message, Files& /*files*/) {
   if (const auto* code = codes_.find_loading(message.digest))
-    events_.lane_compiles(*this, code->number);
+    events_.lane_compiles(*this, code->number, !message.over);
 }
 
 void DispatchLane::hear(const LaneSlot& message, Files& /*files*/) {

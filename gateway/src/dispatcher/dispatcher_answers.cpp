@@ -40,7 +40,10 @@ bool Dispatcher::drain(DispatchLane& lane, const EndPtr& end) {
   while (!lane.flights.empty()) {
     auto response = end->client.receive();
     if (!response) {
-      if (lane.end() == end) give_up_worker(lane, Outcome::worker_lost, response.error().message);
+      // Only what runs in the worker can have written it.
+      if (lane.end() == end)
+        give_up_worker(lane, Outcome::function_crashed,
+                       "the function broke the rules of its sandbox: " + response.error().message);
       return true;
     }
     if (!*response) break;

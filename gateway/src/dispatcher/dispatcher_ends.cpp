@@ -74,14 +74,16 @@ void Dispatcher::expire_call(DispatchCall& call, MonotonicTime now) {
   if (waiting_count_ > 0) pump();
 }
 
+/// A worker is to load it, and has not.
+bool Dispatcher::is_being_loaded(const DispatchFunction& function) const {
+  const auto loads = [&](const auto& lane) { return lane->codes().is_loading(function.number); };
+  return std::ranges::any_of(
+      places_, [&](const auto& place) { return std::ranges::any_of(place->lanes, loads); });
+}
+
 /// An executor has said so, and a worker still waits for the code.
 bool Dispatcher::is_being_compiled(const DispatchFunction& function) const {
-  const auto waits_for_code = [&](const auto& lane) {
-    return lane->codes().is_loading(function.number);
-  };
-  return function.compiling_since && std::ranges::any_of(places_, [&](const auto& place) {
-           return std::ranges::any_of(place->lanes, waits_for_code);
-         });
+  return function.compiling_since && is_being_loaded(function);
 }
 
 void Dispatcher::expire_waiting(DispatchCall& call, MonotonicTime now) {
@@ -96,8 +98,10 @@ void Dispatcher::expire_waiting(DispatchCall& call, MonotonicTime now) {
   const bool had_worker = has_ready_lane() || last_ready_ >= call.call.accepted;
   if (call.history.attempt > 0 || had_worker)
     return finish_failed(call, Outcome::deadline_exceeded,
-                         call.history.attempt > 0
-                             ? "the deadline passed while it waited to run again"
+                         call.history.attempt > 0 ? "the deadline passed while it waited to run again"
+                         : is_being_loaded(*call.function)
+                             ? "the deadline passed while its module was loaded: does a static "
+                               "initialiser not end?"
                              : "the deadline passed while it waited for a free worker");
   finish_failed(
       call, Outcome::no_capacity,

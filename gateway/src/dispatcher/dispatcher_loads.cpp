@@ -34,9 +34,12 @@ void Dispatcher::lane_claimed(DispatchLane& lane) {
   if (waiting_count_ > 0) pump();
 }
 
-void Dispatcher::lane_compiles(DispatchLane&, std::uint64_t number) {
-  if (DispatchFunction* function = find_function(number);
-      function != nullptr && !function->compiling_since)
+void Dispatcher::lane_compiles(DispatchLane&, std::uint64_t number, bool waits) {
+  DispatchFunction* function = find_function(number);
+  if (function == nullptr) return;
+  if (!waits)
+    function->compiling_since.reset();
+  else if (!function->compiling_since)
     function->compiling_since = clock_.now();
 }
 

@@ -47,7 +47,11 @@ Json to_json(const LaneAnnounce& m) {
   return json;
 }
 Json to_json(const LaneNeedCode& m) { return {{"type", "need_code"}, {"digest", m.digest}}; }
-Json to_json(const LaneCompiling& m) { return {{"type", "compiling"}, {"digest", m.digest}}; }
+Json to_json(const LaneCompiling& m) {
+  Json json{{"type", "compiling"}, {"digest", m.digest}};
+  if (m.over) json["over"] = true;
+  return json;
+}
 Json to_json(const LaneCode& m) { return {{"type", "code"}, {"digest", m.digest}}; }
 Json to_json(const LaneSlot& m) {
   return {{"type", "slot"},
@@ -138,7 +142,7 @@ LaneMessage read_lane_message(const JsonObject& f, std::string_view type) {
   if (type == "slot") return parse_slot(f);
   if (type == "ended") return parse_ended(f);
   if (type == "need_code") return LaneNeedCode{f.text("digest")};
-  if (type == "compiling") return LaneCompiling{f.text("digest")};
+  if (type == "compiling") return LaneCompiling{f.text("digest"), f.has("over") && f.flag("over")};
   if (type == "refused")
     return LaneRefused{.code = f.parsed("code", parse_error_code), .message = f.text("message")};
   if (type == "rejected")

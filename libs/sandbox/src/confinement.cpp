@@ -51,6 +51,8 @@ Mapped mapped_now() {
 /// Far more than any function needs, since RLIMIT_DATA bounds what it may write to. Without it,
 /// page tables for what is mapped and only read could fill the machine.
 constexpr ByteCount most_address_space = 64_GiB;
+/// The kernel counts them for the whole user, whose other processes need some.
+constexpr rlim_t most_pending_signals = 64;
 
 /// A dispatch has some for each of its workers; others have a few for themselves.
 rlim_t most_descriptors(SandboxRole role) {
@@ -74,7 +76,7 @@ Result<void> limit_resources(const Mapped& mapped, const ConfinementOptions& opt
   const rlim_t data = options.data_limit.value;
   if (!set_memory(RLIMIT_DATA, mapped.data.value + data) ||
       !set_memory(RLIMIT_AS, mapped.all.value + data + most_address_space.value) ||
-      !set(RLIMIT_CORE, 0) || !set(RLIMIT_FSIZE, RLIM_INFINITY) ||
+      !set(RLIMIT_CORE, 0) || !set(RLIMIT_SIGPENDING, most_pending_signals) || !set(RLIMIT_FSIZE, RLIM_INFINITY) ||
       !set(RLIMIT_NOFILE, most_descriptors(options.role)))
     return fail_errno("setrlimit");
   return {};

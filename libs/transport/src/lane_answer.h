@@ -1,6 +1,7 @@
 // lane_answer.h: what an answer's header says, and where its log lies: the same on every lane.
 #pragma once
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -8,6 +9,7 @@
 
 #include "protocol/call_header.h"
 #include "protocol/limits.h"
+#include "protocol/outcome.h"
 #include "transport/lane.h"
 #include "transport/payload_rooms.h"
 
@@ -83,11 +85,25 @@ template <typename Place>
   return false;
 }
 
+/// How a worker may end a call. All else is said by others than user code.
+[[nodiscard]] inline bool is_of_function(std::uint8_t status) {
+  if (status >= outcome_count) return false;
+  switch (static_cast<Outcome>(status)) {
+    case Outcome::ok:
+    case Outcome::function_error:
+    case Outcome::bad_request:
+    case Outcome::limit_exceeded:
+      return true;
+    default:
+      return false;
+  }
+}
+
 /// Takes over what the header says, but for payload and log. Returns what is wrong with it, or
 /// null.
 [[nodiscard]] inline const char* read_answer_header(const CallHeader& header, bool of_stream,
                                                     LaneResponse& response) {
-  if (header.version != call_header_version || header.status >= outcome_count)
+  if (header.version != call_header_version || !is_of_function(header.status))
     return "version or status";
   if (!is_answer(header.kind, of_stream)) return "kind";
   response.request_id = header.request_id;
@@ -95,7 +111,9 @@ template <typename Place>
   response.outcome = static_cast<Outcome>(header.status);
   response.payload_is_message = (header.flags & flag_message) != 0;
   response.quick_code = (header.flags & flag_quick) != 0;
-  response.run_time = std::chrono::nanoseconds(header.deadline_ns);
+  constexpr std::chrono::nanoseconds longest = std::chrono::hours(24 * 365);
+  response.run_time = std::chrono::nanoseconds(std::min<std::uint64_t>(
+      header.deadline_ns, static_cast<std::uint64_t>(longest.count())));
   return nullptr;
 }
 

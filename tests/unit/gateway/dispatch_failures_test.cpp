@@ -320,6 +320,24 @@ TEST_CASE("a call whose deadline passes while it waits for a compiler says so, a
         "yet");
 }
 
+TEST_CASE("a call whose deadline passes while its code is loaded is told so") {
+  Bench bench;
+  bench.executor.loads = false;
+  bench.grant();
+  bench.settle();
+  const auto answer = bench.call("big", "a", {.deadline = milliseconds(5000)});
+  bench.settle();
+  FakeWorker& worker = *bench.executor.workers.at(0);
+  worker.say(LaneCompiling{bench.function("big")->digest});
+  worker.say(LaneCompiling{.digest = bench.function("big")->digest, .over = true});
+  bench.settle();
+  bench.advance(milliseconds(5100));
+  REQUIRE(answer->done);
+  CHECK(answer->result.outcome == Outcome::deadline_exceeded);
+  CHECK(answer->result.message ==
+        "the deadline passed while its module was loaded: does a static initialiser not end?");
+}
+
 TEST_CASE("a compiler that was lost is asked again before a call fails") {
   Bench bench;
   bench.executor.rejects =

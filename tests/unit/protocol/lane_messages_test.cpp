@@ -47,6 +47,8 @@ TEST_CASE("every lane message comes back as it was") {
   CHECK(round_trip(LaneNeedCode{"sha256:x"}).digest == "sha256:x");
   CHECK(round_trip(LaneCode{"sha256:x"}).digest == "sha256:x");
   CHECK(round_trip(LaneCompiling{"d"}).digest == "d");
+  CHECK_FALSE(round_trip(LaneCompiling{"d"}).over);
+  CHECK(round_trip(LaneCompiling{.digest = "d", .over = true}).over);
   CHECK(round_trip(LaneClaim{.lease = {1, 2}, .knows_compiling = true}).knows_compiling);
   CHECK_FALSE(round_trip(LaneClaim{.lease = {1, 2}}).knows_compiling);
   CHECK(round_trip(LaneRejected{"d", ErrorCode::module_rejected, "m"}).message == "m");

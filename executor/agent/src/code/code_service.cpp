@@ -156,7 +156,8 @@ void CodeService::improved(const TenantModule& module, Result<CompilerPool::Comp
   remember(module, file, CompileTier::o3);
   if (!waiting.empty())
     for (const Better& better : waiting.mapped()) better(*file);
-  keep(module, *file);
+  // Nobody need wait for the disk.
+  boost::asio::post(io_, [this, module, file] { keep(module, *file); });
 }
 
 void CodeService::when_better(const TenantModule& module, Better better) {
@@ -177,16 +178,24 @@ void CodeService::keep(const TenantModule& module, const UniqueFd& file) {
 
 void CodeService::remember(const TenantModule& module, std::shared_ptr<const UniqueFd> file,
                            CompileTier tier) {
+  const auto mapped = MappedFile::map(file->get(), {.limit = CodeStore::largest_code});
+  const std::uint64_t bytes = mapped ? mapped->bytes().size() : 0;
+  bytes_ += bytes;
   if (const auto known = memory_.find(module); known != memory_.end()) {
+    bytes_ -= std::exchange(known->second.bytes, bytes);
     known->second.file = std::move(file);
     known->second.tier = tier;
-    return;
+  } else {
+    recency_.push_front(module);
+    memory_[module] = {std::move(file), tier, bytes, recency_.begin()};
   }
-  recency_.push_front(module);
-  memory_[module] = {std::move(file), tier, recency_.begin()};
-  if (memory_.size() <= modules_in_memory) return;
-  memory_.erase(recency_.back());
-  recency_.pop_back();
+  while (memory_.size() > modules_in_memory ||
+         (bytes_ > bytes_in_memory.value && memory_.size() > 1)) {
+    const auto oldest = memory_.find(recency_.back());
+    bytes_ -= oldest->second.bytes;
+    memory_.erase(oldest);
+    recency_.pop_back();
+  }
 }
 
 }  // namespace orchid::executor

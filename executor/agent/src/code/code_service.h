@@ -37,6 +37,7 @@ class CodeService {
   using Better = std::function<void(const UniqueFd& code)>;
   using Done = std::function<void(Result<Code>)>;
   static constexpr std::size_t modules_in_memory = 256;
+  static constexpr ByteCount bytes_in_memory{std::uint64_t{1} << 30};  // of code
   /// So many modules may wait for better code; while they do, others get it at once.
   static constexpr std::size_t most_improvements = 512;
   /// So many modules of one tenant may wait for a compiler.
@@ -79,6 +80,7 @@ class CodeService {
   struct Cached {
     std::shared_ptr<const UniqueFd> file;
     CompileTier tier;
+    std::uint64_t bytes;
     std::list<TenantModule>::iterator place;
   };
   struct Flight {
@@ -92,6 +94,7 @@ class CodeService {
   CodeStore& store_;
   std::map<TenantModule, Cached> memory_;
   std::list<TenantModule> recency_;                           // of memory_, most recent first
+  std::uint64_t bytes_ = 0;                                   // of memory_
   std::map<TenantModule, Flight> flights_;                    // single flight
   std::map<TenantModule, std::vector<Better>> improvements_;  // being made
   /// Under the tier that calls ask for first, or `o3` for better code: that one may be too much,

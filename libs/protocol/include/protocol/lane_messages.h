@@ -83,6 +83,7 @@ struct LaneNeedCode {
 /// The module waits for a compiler, or is being compiled. `LaneSlot` or `LaneRejected` follows.
 struct LaneCompiling {
   std::string digest;
+  bool over = false;  // the code is there, and is being loaded
 };
 
 /// Where the executor had the code: in this worker, in its memory, on its disk, or nowhere (it was

@@ -80,7 +80,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
 
  private:
   void lane_claimed(DispatchLane& lane) override;
-  void lane_compiles(DispatchLane& lane, std::uint64_t function) override;
+  void lane_compiles(DispatchLane& lane, std::uint64_t function, bool waits) override;
   void lane_loaded(DispatchLane& lane, std::uint64_t function, const LaneSlot& slot) override;
   void lane_rejected(DispatchLane& lane, std::uint64_t function,
                      const LaneRejected& rejected) override;
@@ -126,6 +126,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   void finish_failed(DispatchCall& call, Outcome outcome, std::string message);
   void expire_call(DispatchCall& call, MonotonicTime now);
   void expire_waiting(DispatchCall& call, MonotonicTime now);
+  [[nodiscard]] bool is_being_loaded(const DispatchFunction& function) const;
   [[nodiscard]] bool is_being_compiled(const DispatchFunction& function) const;
   void fail_without_executor(MonotonicTime now);
 
