@@ -66,8 +66,14 @@ Result<void> ClientLeases::check(const ClientLeaseRequest& request) const {
 Result<void> ClientLeases::check_room(LeaseId id, const ClientLeaseRequest& request,
                                       MonotonicTime now) {
   if (broker_.grows()) return {};
-  const std::size_t largest = broker_.largest(request.worker);
+  const std::size_t largest = broker_.largest(
+      request.separate_processes ? broker_.where_processes_are_separate(request.worker)
+                                 : request.worker);
   if (request.at_least <= largest) return {};
+  if (request.separate_processes && request.at_least <= broker_.largest(request.worker))
+    return fail(ErrorCode::unsupported,
+                "executors that the lease needs are older than this gateway and cannot keep its "
+                "modules in separate processes: update them, or ask without 'separate_processes'");
   const std::string why = broker_.note_refusal(id, request, now);
   return fail(ErrorCode::no_capacity,
               largest == 0
@@ -187,6 +193,7 @@ ClientLeaseView ClientLeases::view_of(LeaseId id, const ClientLease& lease, Mono
                        .worker = lease.request.worker,
                        .workers_wanted = lease.request.workers,
                        .wait = lease.request.wait,
+                       .separate_processes = lease.request.separate_processes,
                        .open = !lease.waiting,
                        .expires_in = time_left(lease.expires, now),
                        .workers = {}};
@@ -213,7 +220,8 @@ std::vector<WorkerBroker::Held> ClientLeases::adopt(const std::vector<LeaseHeld>
                                             .client_host = placement::HostId(executor.host.boot_id),
                                             .client_host_only = true},
                                  .workers = 0,
-                                 .wait = lease.client.wait};
+                                 .wait = lease.client.wait,
+                                 .separate_processes = lease.client.separate_processes};
       add(id, {.request = std::move(request),
                .holder = HolderId(next_holder_++),
                .expires = now + lease.client.expires_in,

@@ -85,6 +85,7 @@ Json view(const ClientLeaseView& lease, Secrets secrets) {
   return {{"id", to_string(lease.id)},
           {"state", lease.open ? "open" : "opening"},
           {"wait", to_string(lease.wait)},
+          {"separate_processes", lease.separate_processes},
           {"cores_per_worker", lease.worker.alternatives.front().cores},
           {"memory_bytes", lease.worker.alternatives.front().memory.value},
           {"alternatives", shapes_json(lease.worker.alternatives)},
@@ -184,6 +185,7 @@ Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body) 
     request.wait = *mode;
   else if (!wait.empty())
     o.fault("wait", "must be hot, adaptive or blocking");
+  if (o.has("separate_processes")) request.separate_processes = o.flag("separate_processes");
   request.duration = read_duration(o);
   request.within = milliseconds(o.number<std::int64_t>(
       "within_ms", {.least = 0, .most = longest_wait.count(), .otherwise = 10'000}));

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "leases/worker_broker.h"
+#include "protocol/lane_protocol.h"
 
 namespace orchid::gateway {
 namespace {
@@ -72,6 +73,8 @@ const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime
         std::max(std::chrono::milliseconds(0),
                  std::chrono::duration_cast<std::chrono::milliseconds>(holder.expires - now));
   placement::Request request{.tenant = tenant_of(holder.tenant), .worker = holder.worker};
+  if (owner.client && owner.client->separate_processes)
+    request.worker = where_processes_are_separate(std::move(request.worker));
   if (!request.worker.client_host_only) request.has = hosts_of(holder);
   Decisions refusals;
   const LeaseBook::Opening opening = open_first(owner, std::move(request), refusals, now);
@@ -85,6 +88,14 @@ const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime
   holder.refused_at = capacity_.version();
   if (!holder.client) remember_refusals(id, holder, refusals);
   return nullptr;
+}
+
+placement::WorkerRequest WorkerBroker::where_processes_are_separate(
+    placement::WorkerRequest worker) const {
+  for (const auto& [id, executor] : hosts_.executors())
+    if (executor.lane_protocol < apart_lane_protocol)
+      worker.avoid_host.push_back(Capacity::name_of(executor));
+  return worker;
 }
 
 std::vector<std::pair<placement::HostId, std::uint32_t>> WorkerBroker::hosts_of(

@@ -49,9 +49,11 @@ Json to_json(const GrantTerms& g) {
 }
 Json to_json(const LeaseTenant& tenant) { return {{"uid", tenant.uid}, {"name", tenant.name}}; }
 Json to_json(const ClientTerms& terms) {
-  return {{"lease", to_string(terms.client_lease)},
-          {"wait", to_string(terms.wait)},
-          {"expires_in_ms", terms.expires_in.count()}};
+  Json json{{"lease", to_string(terms.client_lease)},
+            {"wait", to_string(terms.wait)},
+            {"expires_in_ms", terms.expires_in.count()}};
+  if (terms.separate_processes) json["separate_processes"] = true;
+  return json;
 }
 /// What the two messages that describe a lease have in common.
 template <typename Message>

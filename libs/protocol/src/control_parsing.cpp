@@ -107,6 +107,8 @@ ClientTerms parse_client_terms(const JsonObject& f) {
   terms.client_lease = client.parsed("lease", parse_lease_id);
   terms.wait = client.parsed("wait", parse_wait_mode);
   terms.expires_in = std::chrono::milliseconds(client.number<std::uint32_t>("expires_in_ms"));
+  if (client.has("separate_processes"))
+    terms.separate_processes = client.flag("separate_processes");
   return terms;
 }
 

@@ -64,6 +64,7 @@ orchid::LeaseOptions options_of(const orchid_lease_options* stated) {
   options.memory = stated->memory;
   options.wait = wait_of(stated->wait);
   if (stated->lane != nullptr) options.lane = stated->lane;
+  options.separate_processes = stated->separate_processes != 0;
   return options;
 }
 

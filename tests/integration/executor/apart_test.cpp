@@ -1,10 +1,16 @@
-// Places of a gateway: a worker for each module, of which one runs.
+// Places of a gateway: a worker for each module, of which one runs. And clients' leases of separate
+// processes: a worker with one module at a time.
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "executor_fixture.h"
+#include "foundation/files.h"
+#include "protocol/digest.h"
 
 namespace orchid::tests {
 namespace {
@@ -28,7 +34,117 @@ struct PlaceFixture {
   std::vector<std::unique_ptr<WorkerClient>> workers;
 };
 
+/// A client's lease that has a process for each module.
+struct SeparateFixture {
+  SeparateFixture() : worker(executor, lane_under_test(), executor.open_lease(terms(true))) {}
+  static ClientTerms terms(bool separate) {
+    return {.client_lease = {1, 1000},
+            .expires_in = std::chrono::hours(1),
+            .separate_processes = separate};
+  }
+
+  LocalExecutor executor{{.programs = PROGRAMS,
+                          .remote = lane_under_test() != LaneKind::local,
+                          .trusted_fabric = is_fabric_trusted()}};
+  WorkerClient worker;
+};
+
+/// That a process has used.
+unsigned long processor_ticks(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  std::string field;
+  unsigned long user = 0;
+  unsigned long system = 0;
+  for (int i = 3; i < 14; ++i) fields >> field;
+  fields >> user >> system;
+  return user + system;
+}
+
+std::string digest_of_function(const std::string& name) {
+  const auto bytes = read_file(test_function(name), 64_MiB);
+  REQUIRE(bytes.has_value());
+  return digest_of(*bytes);
+}
+
 }  // namespace
+
+TEST_CASE_FIXTURE(SeparateFixture,
+                  "a client's worker with code of one module is swapped for another module") {
+  const LaneSlot first = worker.load(test_function("counts_calls"));
+  CHECK(worker.call(first, "").output == "1");
+  const pid_t before = worker.pid();
+  const LaneSlot other = worker.load(test_function("reports_pid"));
+  CHECK(worker.pid() != before);
+  CHECK(worker.call(other, "").outcome == Outcome::ok);
+  CHECK(worker.call(worker.load(test_function("counts_calls")), "").output == "1");
+  CHECK(executor.counter("workers_swapped") == 2);
+  CHECK(executor.counter("workers_worker_lost") == 0);
+  CHECK(executor.sleepers() == 0);  // what a client's worker keeps is the client's affair
+}
+
+TEST_CASE_FIXTURE(SeparateFixture, "a module that nothing was loaded of costs no worker") {
+  const pid_t before = worker.pid();
+  worker.send(LaneAnnounce{"sha256:" + std::string(64, 'a')});
+  REQUIRE(std::holds_alternative<LaneNeedCode>(worker.receive()));
+  CHECK(worker.call(worker.load(test_function("counts_calls")), "").output == "1");
+  CHECK(worker.pid() == before);
+  CHECK(executor.counter("workers_swapped") == 0);
+}
+
+TEST_CASE_FIXTURE(SeparateFixture,
+                  "a client that announces two modules at once has them in two processes") {
+  const LaneSlot slot = worker.load(test_function("counts_calls"));
+  CHECK(worker.call(slot, "").output == "1");
+  const pid_t before = worker.pid();
+  (void)worker.load(test_function("reports_pid"));  // its code is known from now on
+  const pid_t second = worker.pid();
+  // No answer is waited for: the worker may have one of them, and the last one gets a fresh one.
+  for (const char* name : {"counts_calls", "reports_pid", "counts_calls"})
+    worker.send(LaneAnnounce{digest_of_function(name)});
+  std::vector<std::string> loaded;
+  while (loaded.empty()) {
+    const LaneMessage message = worker.receive();
+    if (const auto* got = std::get_if<LaneSlot>(&message)) {
+      if (worker.pid() != second) loaded.push_back(got->digest);
+    } else if (std::holds_alternative<LaneClaimed>(message)) {
+      worker.send(LaneAnnounce{digest_of_function("counts_calls")});
+    }
+  }
+  CHECK(loaded.front() == digest_of_function("counts_calls"));
+  CHECK(worker.pid() != before);
+  CHECK(worker.pid() != second);
+}
+
+TEST_CASE_FIXTURE(SeparateFixture, "a module that is announced waits for the call that runs") {
+  const LaneSlot slot = worker.load(test_function("computes"));
+  const pid_t before = worker.pid();
+  const unsigned long used = processor_ticks(before);
+  (void)worker.start(slot, "500");
+  REQUIRE(eventually([&] { return processor_ticks(before) > used + 5; }));  // it runs
+  worker.send(LaneAnnounce{digest_of_function("counts_calls")});
+  const auto reply = worker.finish();
+  CHECK(reply.outcome == Outcome::ok);
+  CHECK_FALSE(reply.ended);
+  CHECK(worker.call(worker.load(test_function("counts_calls")), "").output == "1");
+  CHECK(worker.pid() != before);
+}
+
+TEST_CASE_FIXTURE(SeparateFixture, "who would share a worker claims none of such a lease") {
+  if (lane_under_test() != LaneKind::local) return;  // it is the claim that counts
+  const auto lease = executor.open_lease(terms(true));
+  auto socket = connect_packets(executor.lane_socket());
+  REQUIRE(socket.has_value());
+  REQUIRE(send_packet(socket->get(), encode(LaneClaim{.lease = lease.id, .secret = lease.secret}))
+              .has_value());
+  const auto packet = receive_packet(socket->get(), true);
+  REQUIRE((packet.has_value() && packet->has_value()));
+  const auto answer = parse_lane_message((*packet)->text);
+  REQUIRE((answer.has_value() && std::holds_alternative<LaneRefused>(*answer)));
+  CHECK(std::get<LaneRefused>(*answer).code == ErrorCode::unsupported);
+  CHECK(contains(std::get<LaneRefused>(*answer).message, "lane protocol 2"));
+}
 
 TEST_CASE_FIXTURE(PlaceFixture,
                   "two modules have two processes of one lease, and keep their state") {

@@ -74,6 +74,29 @@ class Holder {
 
 }  // namespace
 
+TEST_CASE_FIXTURE(SystemFixture,
+                  "a lease with separate processes keeps modules apart, and shows it") {
+  deploy("reports_pid");
+  deploy("reports_pid_again");
+  for (const bool separate : {true, false}) {
+    CAPTURE(separate);
+    Lease lease = client().lease({.workers = 1, .separate_processes = separate});
+    CHECK(described(*this, lease.id()).at("separate_processes") == separate);
+    const LeasedFunction first = lease.function("reports_pid");
+    const LeasedFunction second = lease.function("reports_pid_again");
+    std::set<std::string> pids;
+    std::set<std::string> others;
+    for (int i = 0; i < 5; ++i) {
+      pids.emplace(first.invoke("").text());
+      others.emplace(second.invoke("").text());
+    }
+    if (separate)
+      for (const std::string& pid : pids) CHECK_FALSE(others.contains(pid));
+    else
+      CHECK(pids == others);
+  }
+}
+
 TEST_CASE_FIXTURE(SystemFixture, "a program that is killed leaves its cores to others") {
   deploy("counts_calls");
   const unsigned cores = cores_of(*this);

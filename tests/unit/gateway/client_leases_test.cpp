@@ -2,9 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "deliver.h"
+#include "protocol/lane_protocol.h"
 #include "worker_requests.h"
 
 namespace orchid::gateway {
@@ -23,6 +25,7 @@ struct ClientsWorld {
   std::vector<ControlMessage> sent;
   std::vector<Result<ClientLeaseView>> answers;
   bool answering = true;
+  std::uint32_t lane_protocol = shared_lane_protocol;  // of executors that join
   bool elsewhere_too = false;  // else its clients want workers of this host alone
 
   void join(const std::string& name, std::uint32_t cores, std::vector<LeaseHeld> held = {},
@@ -32,7 +35,8 @@ struct ClientsWorld {
                       .host = {.boot_id = boot_id, .hostname = "node-" + boot_id, .memory = 64_GiB},
                       .version = "1",
                       .lane_socket = "/run/" + name,
-                      .lane_address = boot_id == "far" ? "far:1" : ""};
+                      .lane_address = boot_id == "far" ? "far:1" : "",
+                      .lane_protocol = lane_protocol};
     for (std::uint32_t core = 0; core < cores; ++core) executor.host.cores.push_back(core);
     broker.executor_joined(executor, clients.adopt(held, executor, now), now);
     perform();
@@ -423,6 +427,46 @@ TEST_CASE("a gateway that starts anew learns the leases from the executors") {
   REQUIRE(world.clients.close(ada, {1, 6}, world.now).has_value());
   world.perform();
   CHECK(world.cores_taken() == 0);
+}
+
+TEST_CASE("separate processes are asked of executors that know them, and of no other") {
+  ClientsWorld world;
+  world.elsewhere_too = true;
+  world.join("old", 4, {}, "far");
+  world.open({.workers = 1, .separate_processes = true});
+  CHECK(world.answers.at(0).error().code == ErrorCode::unsupported);
+  CHECK(world.answers[0].error().message.find("update them") != std::string::npos);
+  CHECK(world.opened({.workers = 1}).workers.size() == 1);
+  world.lane_protocol = apart_lane_protocol;
+  world.join("new", 2);
+  const auto lease = world.opened({.workers = 2, .separate_processes = true});
+  CHECK(lease.separate_processes);
+  for (const WorkerGrant& worker : lease.workers) CHECK(worker.executor == ExecutorId("new"));
+  const auto* open = std::get_if<OpenLease>(&world.sent.back());
+  REQUIRE((open != nullptr && open->client));
+  CHECK(open->client->separate_processes);
+  CHECK(world.cores_taken() == 2);
+}
+
+TEST_CASE("a gateway that starts anew learns that a lease has separate processes") {
+  ClientsWorld world;
+  world.lane_protocol = apart_lane_protocol;
+  world.join(
+      "e1", 2,
+      {{.lease = {1, 7},
+        .tenant = {ada, "ada"},
+        .core_ids = {0},
+        .client = {
+            .client_lease = {1, 6}, .expires_in = seconds(20), .separate_processes = true}}});
+  CHECK(world.clients.find(ada, {1, 6}, world.now)->separate_processes);
+  // The worker that replaces a lost one is as that was.
+  REQUIRE(world.clients.renew(ada, {1, 6}, {.lost = {{1, 7}}}, world.now).has_value());
+  world.perform();
+  const auto opened = std::ranges::find_if(world.sent, [](const ControlMessage& message) {
+    return std::holds_alternative<OpenLease>(message);
+  });
+  REQUIRE(opened != world.sent.end());
+  CHECK(std::get<OpenLease>(*opened).client->separate_processes);
 }
 
 TEST_CASE("a lease that is not renewed is forgotten, also when its executor is silent") {

@@ -30,6 +30,18 @@ TEST_CASE("an empty request asks for one worker for a minute") {
   CHECK(request->duration == seconds(60));
   CHECK(request->within == seconds(10));
   CHECK_FALSE(request->worker.client_host_only);
+  CHECK_FALSE(request->separate_processes);
+}
+
+TEST_CASE("a client may ask for separate processes, and the lease says so") {
+  CHECK(parse_lease_request(as_bytes(R"({"separate_processes":true})"))->separate_processes);
+  CHECK_FALSE(parse_lease_request(as_bytes(R"({"separate_processes":false})"))->separate_processes);
+  CHECK(fault_of(R"({"separate_processes":1})") == "'separate_processes' must be true or false");
+  for (const bool separate : {true, false}) {
+    const auto shown = nlohmann::json::parse(
+        lease_json({.id = {3, 17}, .separate_processes = separate}, Secrets::hidden));
+    CHECK(shown.at("separate_processes") == separate);
+  }
 }
 
 TEST_CASE("a client may ask for workers of its own host alone") {

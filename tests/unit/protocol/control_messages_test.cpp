@@ -51,6 +51,10 @@ TEST_CASE("every numbered control message comes back as it was") {
   const ClientTerms terms{{2, 4}, WaitMode::blocking, std::chrono::milliseconds(60'000)};
   CHECK(numbered(OpenLease{.lease = {2, 9}, .secret = "s", .core_ids = {5}, .client = terms})
             .client == terms);
+  ClientTerms separate = terms;
+  separate.separate_processes = true;
+  CHECK(numbered(OpenLease{.lease = {2, 9}, .secret = "s", .core_ids = {5}, .client = separate})
+            .client == separate);
   CHECK_FALSE(open.holder_uid.has_value());
   CHECK(numbered(OpenLease{.lease = {2, 9}, .secret = "s", .core_ids = {5}, .holder_uid = 7})
             .holder_uid == 7);
@@ -136,12 +140,13 @@ TEST_CASE("hello and welcome come back as they were") {
       .lane_socket = "/run/x",
       .lane_address = "n1:4711",
       .lane_protocol = 2,
-      .held = {{.lease = {1, 2},
-                .tenant = {7, "eve"},
-                .cores_per_worker = 2,
-                .core_ids = {0, 3},
-                .client = {.client_lease = {1, 1}, .wait = WaitMode::hot},
-                .gpus = {4}}},
+      .held =
+          {{.lease = {1, 2},
+            .tenant = {7, "eve"},
+            .cores_per_worker = 2,
+            .core_ids = {0, 3},
+            .client = {.client_lease = {1, 1}, .wait = WaitMode::hot, .separate_processes = true},
+            .gpus = {4}}},
       .stream = "s-1",
       .ack = 12};
   const auto back = plain(hello);

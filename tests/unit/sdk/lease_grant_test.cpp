@@ -67,6 +67,9 @@ TEST_CASE("a request states what is wanted, and leaves out what is not") {
   CHECK_FALSE(request.contains("at_least"));
   CHECK_FALSE(request.contains("constraints"));
   CHECK_FALSE(request.contains("remote"));
+  CHECK_FALSE(request.contains("separate_processes"));
+  CHECK(json::parse(lease_request({.separate_processes = true}, "boot"))["separate_processes"] ==
+        true);
   CHECK(request["wait"] == "adaptive");
   CHECK(json::parse(renewal_request(std::chrono::seconds(5), {})) == json{{"duration_ms", 5000}});
   CHECK(json::parse(renewal_request(std::chrono::seconds(5), {{1, 2}}))["lost"] ==

@@ -275,6 +275,7 @@ TEST_CASE("what a C program wants of its workers is what the gateway is asked fo
                                         {"watts_at_most", 300.0}});
   CHECK(document["workers"] == 2);
   CHECK(document["at_least"] == 1);
+  CHECK(document["separate_processes"] == true);
   REQUIRE(document["alternatives"].size() == 2);
   CHECK(document["alternatives"][0]["gpu_model"] == "a100");
 }

@@ -34,13 +34,14 @@ void LaneSession::announce(const LaneAnnounce& message) {
   const std::string& digest = message.digest;
   if (!is_digest(digest))
     return refuse({ErrorCode::bad_request, "a digest must be sha256: and 64 hexadecimal digits"});
-  if (!keeps_to_module(digest))
+  if (!swaps() && !takes_module(digest))
     return send(LaneRejected{digest, ErrorCode::conflict,
                              "this worker is another module's: claim one more for this module"});
   if (const Failure* known = failed_before(digest))
     return send(LaneRejected{digest, known->code, known->message});
   if (worker_ == nullptr)
     return send(LaneRejected{digest, ErrorCode::no_capacity, "the worker is being replaced"});
+  if (!takes_module(digest)) return swap_worker(std::chrono::steady_clock::now());
   if (const WorkerSlot* slot = worker_->find_slot(digest))
     return send_slot(digest, *slot, {.file = nullptr, .source = CodeSource::worker}, {});
   if (worker_->is_loading(digest)) {
@@ -69,7 +70,7 @@ void LaneSession::reject(const std::string& digest, const Failure& why) {
 }
 
 void LaneSession::provide(const std::string& digest, UniqueFd module) {
-  if (!keeps_to_module(digest))
+  if (!swaps() && !takes_module(digest))
     return refuse({ErrorCode::bad_request, "the code of a module that was not announced"});
   services_.code.compile({tenant_, digest}, std::move(module),
                          [weak = weak_from_this(), digest](const Result<CodeService::Code>& code) {
@@ -80,6 +81,7 @@ void LaneSession::provide(const std::string& digest, UniqueFd module) {
 
 void LaneSession::load(const std::string& digest, const Result<CodeService::Code>& code) {
   if (over_) return;
+  if (apart_ && module_ != digest) return;  // what an earlier worker was asked to load
   const auto wanted = wanted_by_.extract(digest);
   if (!code) return reject(digest, code.error());
   if (worker_ == nullptr)
@@ -90,6 +92,7 @@ void LaneSession::load(const std::string& digest, const Result<CodeService::Code
 }
 
 void LaneSession::load(const ModuleLoad& module) {
+  has_code_ = true;
   worker_->load(
       {.digest = module.digest,
        .code = module.code.file->get(),

@@ -17,6 +17,8 @@ constexpr std::uint64_t no_call = ~std::uint64_t{0};
 constexpr const char* memory_message =
     "the executor's processes together have used up the memory of its grant, and the kernel "
     "killed this worker";
+/// A call that runs on while another module is announced is the client's own doing.
+constexpr std::chrono::seconds swap_patience{5};
 constexpr std::size_t most_cancellations = 256;  // more than calls fit into a lane
 
 std::uint64_t spin_of(WaitMode wait) {
@@ -119,6 +121,8 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   idle_memory_ = {};
   sleep_ = {};
   kept_ = {};
+  has_code_ = false;
+  swap_by_.reset();
   services_.workers.on_end(*worker_, [weak = weak_from_this()](const ChildEvent& event) {
     if (const auto self = weak.lock()) self->worker_ended(event);
   });
@@ -131,6 +135,7 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
                          .cores = cores_});
   }
   hand_over();
+  if (swaps() && retries_.empty()) module_.clear();
   // Before the client asks for anything: a fresh worker says whose fault it was.
   for (const ModuleLoad& module : std::exchange(retries_, {}))
     if (worker_ != nullptr) load(module);
@@ -161,8 +166,9 @@ void LaneSession::worker_ended(const ChildEvent& event) {
     ended.message = memory_message;
   const KillReason why = worker_->kill_reason();
   const bool spoiled = ended.request == 0 && why == KillReason::none;
-  // Those two are counted by the reason already.
-  if (why != KillReason::gave_way && why != KillReason::restless)
+  const bool swapped = why == KillReason::swapped;
+  // Those are counted by the reason already.
+  if (why != KillReason::gave_way && why != KillReason::restless && !swapped)
     ++services_.counters[spoiled ? "workers_spoiled"
                                  : "workers_" + std::string(to_string(ended.outcome))];
   const std::shared_ptr<WorkerProcess> dead = std::exchange(worker_, nullptr);
@@ -173,6 +179,7 @@ void LaneSession::worker_ended(const ChildEvent& event) {
     send(ended);
     return end();  // what was to be loaded is loaded elsewhere
   }
+  if (swapped) return was_swapped(ended);
   dead->fail_loads(ended.message);
   const bool braking = brake_.braking();
   const auto delay = brake_.after_death(std::chrono::steady_clock::now());
@@ -189,10 +196,33 @@ void LaneSession::worker_ended(const ChildEvent& event) {
   });
 }
 
-bool LaneSession::keeps_to_module(const std::string& digest) {
+bool LaneSession::takes_module(const std::string& digest) {
   if (!apart_) return true;
-  if (module_.empty()) module_ = digest;
+  if (module_.empty() || (swaps() && !has_code_)) module_ = digest;
   return module_ == digest;
+}
+
+/// Its worker has code of one module, and the client wants another one. `watch` asks again: the
+/// worker may be a little behind the answer that the client has.
+void LaneSession::swap_worker(MonotonicTime now) {
+  if (!swap_by_) swap_by_ = now + swap_patience;
+  if (worker_->kill_reason() != KillReason::none) return;  // its end is on the way
+  const std::uint64_t word = worker_->page().state.load(std::memory_order_acquire);
+  if (run_state_of(word) == RunState::running && now < *swap_by_) return;
+  log::debug("event=worker_swapped lease={} worker={} module={}", to_string(*lease_), worker_->id(),
+             short_digest(module_));
+  ++services_.counters["workers_swapped"];
+  worker_->kill(KillReason::swapped);
+}
+
+/// No crash: nothing is tried again, and the next one comes at once.
+void LaneSession::was_swapped(const LaneEnded& ended) {
+  module_.clear();
+  retries_.clear();
+  unasked_.clear();
+  wanted_by_.clear();
+  send(ended);
+  take_worker();
 }
 
 /// What a client's lease keeps is the client's own affair: it has the memory for itself.
@@ -217,6 +247,7 @@ void LaneSession::watch(MonotonicTime now) {
   }
   StatusPage& page = worker_->page();
   const std::uint64_t word = page.state.load(std::memory_order_acquire);
+  if (swap_by_) swap_worker(now);
   watch_loads(now, run_state_of(word) == RunState::running);
   if (run_state_of(word) != RunState::running) return watch_memory(now);
   if (now - threads_counted_ >= thread_interval) {

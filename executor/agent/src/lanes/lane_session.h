@@ -64,9 +64,9 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   /// The worker's cores are taken back: it ends, with the call that it runs, unless that has to end
   /// at once anyway. The client hears `ended`, and then nothing more. `watch` asks again.
   void evict(MonotonicTime now);
-  /// Its worker runs the code of one module and no other.
-  [[nodiscard]] bool is_apart() const { return apart_; }
-  /// Of a worker that is apart, for what it must share with others of its place; nothing: there is
+  /// It shares a place of the gateway's: its worker runs the code of one module and no other.
+  [[nodiscard]] bool is_apart() const { return apart_ && !client_terms_; }
+  /// Of such a worker, for what it must share with others of its place; nothing: there is
   /// none now. Ends one that works while it has nothing to run.
   [[nodiscard]] std::optional<WarmWorker> look_at_sleep(MonotonicTime now);
   /// That all workers of its place may keep together.
@@ -80,7 +80,11 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void end_intruder();
 
  private:
-  [[nodiscard]] bool keeps_to_module(const std::string& digest);
+  [[nodiscard]] bool takes_module(const std::string& digest);
+  /// A client's lease of separate processes: another module gets another worker.
+  [[nodiscard]] bool swaps() const { return client_terms_ && client_terms_->separate_processes; }
+  void swap_worker(MonotonicTime now);
+  void was_swapped(const LaneEnded& ended);
   [[nodiscard]] std::optional<std::chrono::nanoseconds> time_left() const;
   void watch_loads(MonotonicTime now, bool running);
   void watch_memory(MonotonicTime now);
@@ -129,7 +133,9 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   std::shared_ptr<WorkerProcess> worker_;
   MonotonicTime connected_by_;  // the client of another host, to that worker
   bool apart_ = false;
-  std::string module_;  // that one; "": none was announced yet
+  std::string module_;                    // that one; "": none was announced yet
+  bool has_code_ = false;                 // its worker was given code of that
+  std::optional<MonotonicTime> swap_by_;  // it ends for another module, when its call has ended
   SleepWatch sleep_;
   struct {
     std::chrono::nanoseconds used{-1};

@@ -128,6 +128,10 @@ Result<const OpenLease*> LeaseTable::claim(const Claim& claim) {
     return fail(ErrorCode::denied, "the lease belongs to another user");
   if (lease.reclaimed)
     return fail(ErrorCode::lease_ended, "the owner of the lease's cores takes them back");
+  if (lease.terms.client && lease.terms.client->separate_processes && !claim.apart)
+    return fail(ErrorCode::unsupported,
+                "the lease has separate processes for its modules: claim its workers with lane "
+                "protocol 2");
   const bool several = claim.apart && !lease.terms.client;
   if (lease.claimed >= lease.terms.workers * (several ? claims_per_place : 1))
     return fail(ErrorCode::no_capacity, "all workers of the lease are claimed");

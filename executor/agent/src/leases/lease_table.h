@@ -38,7 +38,8 @@ class LeaseTable {
   static constexpr std::uint32_t claims_per_place = 2 * warm_workers_per_place;
   /// What a client must know to use a worker of the lease. Errors: `denied` (no such lease, or a
   /// wrong secret: not told apart), `no_capacity` (all its workers are claimed), `denied` (another
-  /// user), `lease_ended` (its cores are being taken back).
+  /// user), `lease_ended` (its cores are being taken back), `unsupported` (not `apart`, though its
+  /// modules have separate processes).
   struct Claim {
     LeaseId lease;
     std::string secret;

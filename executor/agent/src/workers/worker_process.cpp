@@ -61,6 +61,8 @@ std::string_view message_of(KillReason reason) {
     case KillReason::gave_way:
       return "the worker gave way: the functions of its place together need more memory than it "
              "has";
+    case KillReason::swapped:
+      return "the worker made way for one with another module";
     case KillReason::restless:
       return "the function used processor time while its worker had no call to run; the worker was "
              "replaced";
@@ -264,7 +266,8 @@ bool WorkerProcess::left_a_call() const {
 
 bool WorkerProcess::was_taken_unawares() const {
   return kill_reason_ == KillReason::evicted || kill_reason_ == KillReason::nonsense ||
-         kill_reason_ == KillReason::gave_way || kill_reason_ == KillReason::restless;
+         kill_reason_ == KillReason::gave_way || kill_reason_ == KillReason::restless ||
+         kill_reason_ == KillReason::swapped;
 }
 
 LaneEnded WorkerProcess::epitaph(const ChildEvent& event) const {

@@ -60,6 +60,7 @@ enum class KillReason {
   evicted,    // its cores were taken back
   gave_way,   // idle, for the memory that it kept
   restless,   // idle, and used processor time
+  swapped,    // idle, for another module of its lease
 };
 
 /// A module as this worker has it.

@@ -90,6 +90,7 @@ struct ClientTerms {
   LeaseId client_lease;  // what the client knows it by; its workers may lie on several hosts
   WaitMode wait = WaitMode::adaptive;
   std::chrono::milliseconds expires_in{0};  // from now
+  bool separate_processes = false;          // no process of it runs the code of two modules
   friend bool operator==(const ClientTerms&, const ClientTerms&) = default;
 };
 

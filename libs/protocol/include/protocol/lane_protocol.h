@@ -9,7 +9,8 @@ namespace orchid {
 /// What a client says that loads several modules into one worker.
 constexpr std::uint32_t shared_lane_protocol = 1;
 /// What a gateway says for its own leases: each connection is one worker for one module, and the
-/// connections of a lease share its place.
+/// connections of a lease share its place. A client says it for a lease of separate processes: its
+/// worker has one module at a time, and is replaced when another one is announced.
 constexpr std::uint32_t apart_lane_protocol = 2;
 /// A place keeps so many workers of different modules; the one that ran longest ago goes first.
 constexpr std::size_t warm_workers_per_place = 8;

@@ -136,6 +136,7 @@ typedef struct orchid_lease_options {
   /* "auto" (NULL: too); "local": within this host; "ucx": as between hosts; "tcp": the same, and
    * never over RDMA. */
   const char* lane;
+  int separate_processes; /* not 0: no worker process runs the code of two modules */
 } orchid_lease_options;
 
 /* `options` may be NULL. Errors: ORCHID_STATUS_BAD_REQUEST: an option makes no sense;

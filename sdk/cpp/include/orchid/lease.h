@@ -84,6 +84,11 @@ struct LeaseOptions {
   /// where one is free and four cores elsewhere. Not empty: `cores_per_worker` and `memory` are not
   /// looked at. At most 8.
   std::vector<WorkerSize> alternatives{};
+  /// No worker process runs the code of two modules, so that no function meets what another one has
+  /// left in its process. A call of a module that no idle worker has waits some milliseconds for a
+  /// fresh worker; with one worker for each module that is once. What functions keep in globals is
+  /// lost with their worker.
+  bool separate_processes = false;
 };
 
 struct CallOptions {

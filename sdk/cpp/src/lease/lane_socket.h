@@ -1,6 +1,7 @@
 // lease/lane_socket.h: the conversation with an executor about one worker (docs/PROTOCOL.md §3):
 // packets over a Unix socket within a host, over TLS between hosts.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -18,16 +19,19 @@ namespace orchid::sdk {
 /// Owned by who drives the lane. Never blocks, but for `claim_remote`.
 class LaneSocket {
  public:
-  /// With the claim sent. Errors: `unreachable`.
-  [[nodiscard]] static Result<LaneSocket> claim_local(const GrantedWorker& worker) {
-    auto socket = lane_client::claim_here(worker.lane_socket, claim_of(worker));
+  /// With the claim sent, in that version of the lane protocol. Errors: `unreachable`.
+  [[nodiscard]] static Result<LaneSocket> claim_local(const GrantedWorker& worker,
+                                                      std::uint32_t protocol) {
+    auto socket = lane_client::claim_here(worker.lane_socket, claim_of(worker, protocol));
     if (!socket) return fail(std::move(socket.error()));
     return LaneSocket(std::move(*socket));
   }
   /// Blocks until then. Errors: `unreachable`, `timed_out`, `bad_request`.
   [[nodiscard]] static Result<LaneSocket> claim_remote(const GrantedWorker& worker,
+                                                       std::uint32_t protocol,
                                                        lane_client::Deadline deadline) {
-    auto channel = lane_client::claim_there(worker.lane_address, claim_of(worker), deadline);
+    auto channel =
+        lane_client::claim_there(worker.lane_address, claim_of(worker, protocol), deadline);
     if (!channel) return fail(std::move(channel.error()));
     return LaneSocket(std::move(*channel));
   }
@@ -57,8 +61,8 @@ class LaneSocket {
   }
 
  private:
-  static LaneClaim claim_of(const GrantedWorker& worker) {
-    return {.lease = worker.lease, .secret = worker.secret};
+  static LaneClaim claim_of(const GrantedWorker& worker, std::uint32_t protocol) {
+    return {.lease = worker.lease, .secret = worker.secret, .protocol = protocol};
   }
   explicit LaneSocket(UniqueFd socket) : way_(std::move(socket)) {}
   explicit LaneSocket(transport::SecureChannel channel) : way_(std::move(channel)) {}

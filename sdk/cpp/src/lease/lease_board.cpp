@@ -212,6 +212,7 @@ std::shared_ptr<LeaseCode> LeaseBoard::add_code(std::string digest, std::string 
   code->function = std::move(function);
   code->module = std::move(module);
   codes_.push_back(code);
+  count_loads();
   codes_version_.fetch_add(1);
   return code;
 }
@@ -233,6 +234,7 @@ void LeaseBoard::code_loaded(LeaseCode& code, const std::vector<std::string>& en
   const std::lock_guard lock(mutex_);
   if (!std::exchange(code.loaded, true)) code.entries = entries;
   code.failed_loads = 0;
+  count_loads();
   changed_.notify_all();
 }
 
@@ -247,6 +249,7 @@ bool LeaseBoard::code_rejected(LeaseCode& code, const LaneRejected& why) {
     if (lane_client::is_transient(why.code) && ++code.failed_loads < lane_client::most_failed_loads)
       return true;
     code.rejected = details;
+    count_loads();
     const auto of_code = [&](const DirectCall& call) {
       return call.code == &code ? Turn::now : Turn::never;
     };
@@ -286,7 +289,7 @@ void LeaseBoard::lane_changed() {
     changed_.notify_all();
   }
   // Another lane may take what waits: the lane thread offers it around.
-  if (waiting_.load() == 0) return;
+  if (!wants_lanes()) return;
   if (const auto lease_threads = threads()) lease_threads->lanes.wake();
 }
 

@@ -18,6 +18,7 @@
 #include "foundation/tick_clock.h"
 #include "lease/call_queue.h"
 #include "lease/direct_call.h"
+#include "lease/module_seats.h"
 #include "orchid/client.h"
 #include "protocol/lane_messages.h"
 
@@ -61,6 +62,44 @@ class LeaseBoard : public std::enable_shared_from_this<LeaseBoard> {
     waiting_.fetch_sub(1);
     call->lane.store(&lane, std::memory_order_release);
     return call;
+  }
+  /// In a lease of separate processes: the same, for a lane whose worker has `has`; null: no
+  /// module. Or, once it has no calls, the module that its worker is to have instead; it is counted
+  /// as coming from then on. With neither it stays as it is.
+  struct Next {
+    DirectCall* call = nullptr;
+    std::shared_ptr<LeaseCode> module{};
+  };
+  template <typename TurnOf>
+  [[nodiscard]] Next take_next(WorkerLane& lane, const LeaseCode* has, bool is_empty,
+                               TurnOf turn_of) {
+    const std::lock_guard lock(mutex_);
+    LeaseCode* wanted = module_to_load(has);
+    if (wanted == nullptr) {
+      std::vector<int> waiting(codes_.size());
+      const MonotonicTime now = std::chrono::steady_clock::now();
+      DirectCall* call = queue_.take([&](const DirectCall& each) {
+        const Turn turn = turn_of(each);
+        return turn == Turn::never ? turn_of_other(each, has, waiting, now, wanted) : turn;
+      });
+      if (call != nullptr) {
+        waiting_.fetch_sub(1);
+        call->lane.store(&lane, std::memory_order_release);
+        return {.call = call};
+      }
+    }
+    if (wanted == nullptr || !is_empty) return {};
+    seats_.seat(&lane, wanted->number, ModuleSeats::State::coming);
+    count_loads();
+    return {.module = codes_[wanted->number]};
+  }
+  /// Whether a lane that has nothing to do should look: for calls, or a module to be loaded.
+  [[nodiscard]] bool wants_lanes() const {
+    return waiting_.load() != 0 || loads_wanted_.load(std::memory_order_relaxed) != 0;
+  }
+  /// In a lease of separate processes: modules that no worker has loaded yet, nor is about to.
+  [[nodiscard]] unsigned loads_wanted() const {
+    return loads_wanted_.load(std::memory_order_relaxed);
   }
   /// False: it does not wait in the queue.
   [[nodiscard]] bool remove_waiting(DirectCall& call);
@@ -113,6 +152,9 @@ class LeaseBoard : public std::enable_shared_from_this<LeaseBoard> {
   /// Until a worker has loaded it; throws why none has.
   void await_code(const LeaseCode& code);
   void code_loaded(LeaseCode& code, const std::vector<std::string>& entries);
+  /// In a lease of separate processes: that lane's worker has this module; null: none.
+  void seat(const WorkerLane& lane, const LeaseCode* module);
+  void leave_seat(const WorkerLane& lane);
   /// True: it may be announced again.
   [[nodiscard]] bool code_rejected(LeaseCode& code, const LaneRejected& why);
   /// The module as a memory file; -1: it is being fetched.
@@ -159,6 +201,11 @@ class LeaseBoard : public std::enable_shared_from_this<LeaseBoard> {
   enum class Place : std::uint8_t { first, last };
   bool queue(DirectCall& call, Place place);
   [[nodiscard]] std::optional<Error::Details> refusal_of(const DirectCall& call) const;
+  [[nodiscard]] LeaseCode* module_to_load(const LeaseCode* has) const;
+  [[nodiscard]] Turn turn_of_other(const DirectCall& call, const LeaseCode* has,
+                                   std::vector<int>& waiting, MonotonicTime now,
+                                   LeaseCode*& wanted) const;
+  void count_loads();
   void finish_async(AsyncCall& async);
   void tell_room_waiters();
   void watch_lanes();
@@ -168,6 +215,7 @@ class LeaseBoard : public std::enable_shared_from_this<LeaseBoard> {
   const Ticks ticks_;
 
   std::atomic<unsigned> waiting_{0};
+  std::atomic<unsigned> loads_wanted_{0};
   std::atomic<unsigned> room_waiters_{0};
   std::atomic<std::uint32_t> queue_version_{0};  // grows with every call that waits
   std::atomic<std::uint32_t> codes_version_{0};
@@ -185,6 +233,7 @@ class LeaseBoard : public std::enable_shared_from_this<LeaseBoard> {
   CallQueue<DirectCall> queue_;                    // guarded by mutex_
   std::list<AsyncCall*> asynchronous_;             // guarded by mutex_; not yet done
   std::vector<std::shared_ptr<LeaseCode>> codes_;  // guarded by mutex_; by number
+  ModuleSeats seats_;                              // guarded by mutex_
   std::optional<Error::Details> end_;              // guarded by mutex_
   std::optional<Error::Details> refusal_;          // guarded by mutex_; the executor's last
 };

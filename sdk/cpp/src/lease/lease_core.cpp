@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "http/problem.h"
+#include "lease/lease_threads.h"
 
 namespace orchid::sdk {
 namespace {
@@ -65,12 +66,16 @@ WorkerLane* LeaseCore::take_idle_lane(const DirectCall& call) {
 }
 
 void LeaseCore::enqueue(DirectCall& call) {
-  if (queue(call)) offer();
+  if (!queue(call)) return;
+  offer();
+  // A lane that is idle now may take it once it has waited for longer.
+  if (options().separate_processes && waiting() != 0)
+    if (const auto lease_threads = threads()) lease_threads->lanes.wake();
 }
 
 /// Lets all lanes look at the queue that nobody drives; who drives looks by itself.
 void LeaseCore::offer() {
-  for (std::size_t i = 0; i < lane_count() && waiting() != 0; ++i) {
+  for (std::size_t i = 0; i < lane_count() && wants_lanes(); ++i) {
     WorkerLane& lane = lane_at(i);
     if (lane.phase() == LanePhase::ready && lane.try_drive()) lane.leave();
   }
@@ -145,9 +150,9 @@ bool LeaseCore::supervise_lanes(MonotonicTime now) {
 MonotonicTime LeaseCore::expire(MonotonicTime now) {
   const bool watched = is_watching() && supervise_lanes(now);
   MonotonicTime next = MonotonicTime::max();
-  if (waiting() != 0) offer();
+  if (wants_lanes()) offer();
   for (const auto& async : take_late(now, next)) overdue(async->call);
-  if (waiting() != 0) next = std::min(next, now + offer_interval);
+  if (wants_lanes()) next = std::min(next, now + offer_interval);
   return watched ? std::min(next, now + watch_interval) : next;
 }
 

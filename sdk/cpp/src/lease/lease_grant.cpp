@@ -87,6 +87,7 @@ std::string lease_request(const LeaseOptions& options, std::string_view boot_id)
                                        {"gpus", size.gpus},
                                        {"gpu_model", size.gpu_model}});
   if (options.lane == "local") request["remote"] = false;
+  if (options.separate_processes) request["separate_processes"] = true;
   if (options.at_least > 0) request["at_least"] = options.at_least;
   if (json constraints = constraints_of(options.constraints); !constraints.empty())
     request["constraints"] = std::move(constraints);

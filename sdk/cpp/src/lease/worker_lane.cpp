@@ -47,7 +47,7 @@ void WorkerLane::disarm() {
 void WorkerLane::leave() {
   while (true) {
     if (attention_.load() != attention_seen_) handle_events();
-    if (board_.waiting() != 0) pump();
+    if (board_.wants_lanes()) pump();
     const std::uint32_t queue_seen = board_.queue_version();
     const std::uint32_t attention_seen = attention_seen_;  // the next driver's from the store on
     if (!flights_.empty() && conversation_.is_ready() && !has_attentive_owner()) {
@@ -74,7 +74,10 @@ Turn WorkerLane::turn_of(const DirectCall& call) const {
   if (!conversation_.is_ready() || stream_ != nullptr) return Turn::never;
   const unsigned number = call.code->number;
   if (codes_.ready(number) == nullptr) return Turn::never;
-  if (call.home != nullptr && call.home->end != end_ && !call.home->end->gone()) return Turn::never;
+  // Where processes are separate its input is copied, since only some workers have its module.
+  if (call.home != nullptr && call.home->end != end_ && !call.home->end->gone() && !is_separate())
+    return Turn::never;
+  if (board_.loads_wanted() != 0 && !flights_.empty()) return Turn::when_idle;
   if (call.follows && flights_.size() == 1) return Turn::now;
   return turn_behind(flights_.size(), call.at_most_once,
                      {.of_call = usual_run(number), .of_last = usual_run(last_code_)});
@@ -171,7 +174,7 @@ bool WorkerLane::receive_answers(const void* owner) {
     handle_events();
     any = true;
   }
-  if (board_.waiting() != 0) pump();
+  if (board_.wants_lanes()) pump();
   return any;
 }
 
@@ -198,7 +201,7 @@ void WorkerLane::linger(std::chrono::nanoseconds time) {
   std::uint64_t start = ticks_now();
   while (!flights_.empty()) {
     if (take_answers()) {
-      if (board_.waiting() != 0) pump();
+      if (board_.wants_lanes()) pump();
       start = ticks_now();
       continue;
     }
@@ -312,6 +315,7 @@ void WorkerLane::finish(DirectCall& call) {
 }
 
 void WorkerLane::pump() {
+  if (is_separate()) return pump_module();
   while (conversation_.is_ready() && board_.waiting() != 0) {
     DirectCall* call =
         board_.take_waiting(*this, [&](const DirectCall& each) { return turn_of(each); });

@@ -173,10 +173,21 @@ class WorkerLane {
   void use_lane(OpenedLane opened, std::int64_t pid);
   void take_arrivals();
 
+  // worker_lane_module.cpp
+  [[nodiscard]] bool is_separate() const { return board_.options().separate_processes; }
+  [[nodiscard]] std::uint32_t claim_protocol() const;
+  void open_seat();
+  void leave_seat();
+  void give_up_module();
+  void announce_module();
+  void pump_module();
+  void take_module(std::shared_ptr<LeaseCode> module);
+
   // worker_lane_end.cpp
   void lane_failed(const Failure& why);
   void obey(lane_client::Step step);
   void detach();
+  void close_end();
   void end_calls(const LaneEnded& ended);
   void end_call(DirectCall& call, bool named, const LaneEnded& ended);
   void die(const Failure& why);
@@ -205,6 +216,9 @@ class WorkerLane {
   std::shared_ptr<LaneEnd> end_;        // shared with what is lent from it
   std::shared_ptr<LaneStream> stream_;  // shared with its owner; has the lane for itself
   lane_client::CodeSlots<std::shared_ptr<LeaseCode>> codes_;
+  std::shared_ptr<LeaseCode>
+      module_;          // in a lease of separate processes: the only one; may be null
+  bool swaps_ = false;  // for that: another worker is to come
   std::vector<lane_client::RunTimeEstimate> usual_runs_;  // by the code's number
   std::optional<LaneSocket> socket_;
   std::uint64_t socket_watch_ = 0;  // the lane thread's names for what it watches; 0: nothing
@@ -237,7 +251,7 @@ void WorkerLane::drive(Over over, IsLate is_late, Until until) {
     if (progress) {
       if (over()) break;
       if (attention_.load(std::memory_order_relaxed) != attention_seen_) handle_events();
-      if (board_.waiting() != 0) pump();
+      if (board_.wants_lanes()) pump();
       start = 0;
       continue;
     }

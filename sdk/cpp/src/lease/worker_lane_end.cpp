@@ -98,6 +98,11 @@ void WorkerLane::hear(const LaneEnded& message, Files& /*files*/) {
 void WorkerLane::detach() {
   pid_.store(0, std::memory_order_relaxed);
   codes_.clear();
+  if (!swaps_) leave_seat();
+  close_end();
+}
+
+void WorkerLane::close_end() {
   if (!end_) return;
   if (const auto threads = board_.threads(); threads && wake_watch_ != 0)
     threads->lanes.forget(end_->client->wake_descriptor(), wake_watch_);
@@ -141,6 +146,7 @@ void WorkerLane::end_call(DirectCall& call, bool named, const LaneEnded& ended) 
 void WorkerLane::die(const Failure& why) {
   if (conversation_.phase() == LanePhase::dead) return;
   (void)take_answers();
+  swaps_ = false;
   if (conversation_.phase() == LanePhase::claiming) board_.lane_refused({why.code, why.message});
   detach();
   if (const auto threads = board_.threads(); threads && socket_watch_ != 0)

@@ -17,7 +17,7 @@ void WorkerLane::open() {
   kind_ = *kind;
   tcp_only_ = lane == "tcp";
   if (kind_ == LaneKind::ucx) return connect_remote();
-  auto socket = LaneSocket::claim_local(worker_);
+  auto socket = LaneSocket::claim_local(worker_, claim_protocol());
   if (socket) return use_socket(std::move(*socket));
   // A container of this host has the same boot id, and its files elsewhere.
   if (lane != "auto" || worker_.lane_address.empty()) return die(socket.error());
@@ -36,11 +36,12 @@ void WorkerLane::use_socket(LaneSocket socket) {
 void WorkerLane::connect_remote() {
   const auto threads = board_.threads();
   if (threads == nullptr) return;
-  threads->connector.post([weak = board_.weak_from_this(), lane = this, worker = worker_] {
-    if (const auto core = weak.lock(); core == nullptr || core->ended()) return;
-    auto socket = LaneSocket::claim_remote(worker, lane_deadline());
-    if (const auto core = weak.lock()) lane->arrive(std::move(socket));
-  });
+  threads->connector.post(
+      [weak = board_.weak_from_this(), lane = this, worker = worker_, protocol = claim_protocol()] {
+        if (const auto core = weak.lock(); core == nullptr || core->ended()) return;
+        auto socket = LaneSocket::claim_remote(worker, protocol, lane_deadline());
+        if (const auto core = weak.lock()) lane->arrive(std::move(socket));
+      });
 }
 
 void WorkerLane::tell(const LaneMessage& message, const std::vector<int>& descriptors) {
@@ -96,6 +97,7 @@ void WorkerLane::use_lane(OpenedLane opened, std::int64_t pid) {
         end_->client->wake_descriptor(), board_.weak_from_this(), *this,
         end_->local != nullptr ? LaneThread::Events::readable : LaneThread::Events::when_armed);
   conversation_.opened();
+  open_seat();
   announce();
   board_.lane_changed();
 }
@@ -150,8 +152,11 @@ void WorkerLane::announce() {
   codes_seen_ = board_.codes_version();
   const auto codes = board_.codes();
   usual_runs_.resize(codes.size());
-  for (const auto& code : codes)
-    if (codes_.announce(code->number, code)) tell(LaneAnnounce{code->digest});
+  if (is_separate())
+    announce_module();
+  else
+    for (const auto& code : codes)
+      if (codes_.announce(code->number, code)) tell(LaneAnnounce{code->digest});
   codes_.send_needed([&](const std::shared_ptr<LeaseCode>& code) {
     const int module = board_.module_of(code);
     if (module < 0) return false;  // comes by later
@@ -167,6 +172,7 @@ void WorkerLane::hear(const LaneNeedCode& message, Files& /*files*/) {
 void WorkerLane::hear(const LaneSlot& message, Files& /*files*/) {
   const auto code = codes_.loaded(message);
   if (!code) return;
+  if (is_separate()) board_.seat(*this, code->module.get());
   board_.code_loaded(*code->module, message.entries);
   if (stream_waits_for(*code->module)) begin_again(*stream_);
 }
@@ -176,6 +182,7 @@ void WorkerLane::hear(const LaneRejected& message, Files& /*files*/) {
   if (!code) return;
   if (!board_.code_rejected(*code->module, message)) {
     codes_.refuse(code->number);
+    give_up_module();
     if (stream_waits_for(*code->module)) begin_again(*stream_);
   } else if (message.code != ErrorCode::no_capacity) {
     announce();  // a worker that is being replaced announces with its replacement

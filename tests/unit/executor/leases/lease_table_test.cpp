@@ -337,6 +337,24 @@ TEST_CASE("a client's lease has as many workers as it says, whatever is claimed"
   CHECK(table.claim({{1, 1}, secret, 1000, true}).error().code == ErrorCode::no_capacity);
 }
 
+TEST_CASE("a lease of separate processes is for clients that know how to use one") {
+  LeaseTable table(first_numbers(4));
+  const MonotonicTime now{1h};
+  OpenLease open = client_request(1, 1h);
+  open.client->separate_processes = true;
+  REQUIRE(table.open(open, now).has_value());
+  CHECK(table.held_by_clients(now).at(0).client.separate_processes);
+  const auto shared = table.claim({.lease = {1, 1}, .secret = open.secret, .uid = 1000});
+  REQUIRE_FALSE(shared.has_value());
+  CHECK(shared.error().code == ErrorCode::unsupported);
+  CHECK(table.claim({.lease = {1, 1}, .secret = open.secret, .uid = 1000, .apart = true})
+            .has_value());
+  // Not several of them, as for a place of the gateway's.
+  CHECK(table.claim({.lease = {1, 1}, .secret = open.secret, .uid = 1000, .apart = true})
+            .error()
+            .code == ErrorCode::no_capacity);
+}
+
 TEST_CASE("no worker is claimed of a lease whose cores are being taken back") {
   LeaseTable table(first_numbers(2));
   const MonotonicTime now{1h};

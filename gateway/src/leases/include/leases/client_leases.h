@@ -22,6 +22,7 @@ struct ClientLeaseView {
   placement::WorkerRequest worker{};
   std::uint32_t workers_wanted = 1;
   WaitMode wait = WaitMode::adaptive;
+  bool separate_processes = false;
   bool open = false;  // false: its workers are still being looked for
   std::chrono::milliseconds expires_in{0};
   std::vector<WorkerGrant> workers;

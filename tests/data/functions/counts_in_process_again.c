@@ -1,0 +1,8 @@
+/* Expected: ok, output is the worker's process id and the number of its calls: as
+ * counts_in_process, in another module. */
+#include "counts_in_process.h"
+
+ORCHID_ENTRY(counts_in_process_again) {
+  (void)input, (void)input_size;
+  return count_in_process(call);
+}
