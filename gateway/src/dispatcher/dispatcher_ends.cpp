@@ -98,7 +98,8 @@ void Dispatcher::expire_waiting(DispatchCall& call, MonotonicTime now) {
   const bool had_worker = has_ready_lane() || last_ready_ >= call.call.accepted;
   if (call.history.attempt > 0 || had_worker)
     return finish_failed(call, Outcome::deadline_exceeded,
-                         call.history.attempt > 0 ? "the deadline passed while it waited to run again"
+                         call.history.attempt > 0
+                             ? "the deadline passed while it waited to run again"
                          : is_being_loaded(*call.function)
                              ? "the deadline passed while its module was loaded: does a static "
                                "initialiser not end?"

@@ -31,7 +31,8 @@ std::string made_plain(std::string_view event) {
   std::string text;
   text.reserve(event.size());
   const auto escape = [&](std::string_view bytes) {
-    for (const char byte : bytes) text += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+    for (const char byte : bytes)
+      text += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
   };
   for (std::size_t at = 0; at < event.size();) {
     const std::string_view rest = event.substr(at);
@@ -64,11 +65,10 @@ void write(LogLevel level, std::string_view event) {
   const auto now = std::chrono::system_clock::now();
   const auto seconds = std::chrono::time_point_cast<std::chrono::seconds>(now);
   const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(now - seconds).count();
-  const std::string line =
-      fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z {} {}[{}] {}\n",
-                  fmt::gmtime(std::chrono::system_clock::to_time_t(now)), millis,
-                  names[static_cast<std::size_t>(level)], settings.program, ::getpid(),
-                  made_plain(event));
+  const std::string line = fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z {} {}[{}] {}\n",
+                                       fmt::gmtime(std::chrono::system_clock::to_time_t(now)),
+                                       millis, names[static_cast<std::size_t>(level)],
+                                       settings.program, ::getpid(), made_plain(event));
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

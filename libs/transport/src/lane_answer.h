@@ -112,8 +112,8 @@ template <typename Place>
   response.payload_is_message = (header.flags & flag_message) != 0;
   response.quick_code = (header.flags & flag_quick) != 0;
   constexpr std::chrono::nanoseconds longest = std::chrono::hours(24 * 365);
-  response.run_time = std::chrono::nanoseconds(std::min<std::uint64_t>(
-      header.deadline_ns, static_cast<std::uint64_t>(longest.count())));
+  response.run_time = std::chrono::nanoseconds(
+      std::min<std::uint64_t>(header.deadline_ns, static_cast<std::uint64_t>(longest.count())));
   return nullptr;
 }
 

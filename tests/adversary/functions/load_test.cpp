@@ -92,4 +92,8 @@ TEST_CASE("an initialiser takes all memory") {
   Stage::get().check_leftovers();
 }
 
+TEST_CASE("an initialiser ends its process without a word") {
+  refuse_to_load("ends_quietly_on_load", "load", std::chrono::seconds(20));
+}
+
 }  // namespace orchid::tests

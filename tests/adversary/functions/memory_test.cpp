@@ -80,4 +80,10 @@ TEST_CASE("the worker's code is made writable and patched") {
       {.name = "patches_worker_code", .outcomes = {"ok", "function_crashed", "function_error"}});
 }
 
+TEST_CASE("memory is taken that the kernel's limit does not count") {
+  Stage::get().perform({.name = "hides_memory",
+                        .outcomes = {"limit_exceeded"},
+                        .words = "more memory than its worker's limit"});
+}
+
 }  // namespace orchid::tests

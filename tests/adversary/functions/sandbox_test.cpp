@@ -95,4 +95,8 @@ TEST_CASE("system calls are made as 32-bit programs make them") {
   Stage::get().perform({.name = "calls_32_bit_kernel", .outcomes = {"function_crashed"}});
 }
 
+TEST_CASE("signals are left pending, which the kernel counts for the whole user") {
+  Stage::get().perform({.name = "uses_up_signals", .words = "few"});
+}
+
 }  // namespace orchid::tests

@@ -84,6 +84,8 @@ void LaneSession::load(const std::string& digest, const Result<CodeService::Code
   if (apart_ && module_ != digest) return;  // what an earlier worker was asked to load
   const auto wanted = wanted_by_.extract(digest);
   if (!code) return reject(digest, code.error());
+  if (knows_compiling_ && code->source == CodeSource::compiled)
+    send(LaneCompiling{.digest = digest, .over = true});
   if (worker_ == nullptr)
     return send(LaneRejected{digest, ErrorCode::no_capacity, "the worker is being replaced"});
   load({.digest = digest,

@@ -11,6 +11,9 @@
 namespace orchid::executor {
 namespace {
 constexpr std::chrono::milliseconds thread_interval{20};
+constexpr std::chrono::milliseconds memory_interval{100};
+/// For what the worker has of its own, with UCX or without.
+constexpr ByteCount memory_slack = 128_MiB;
 constexpr std::uint64_t spin_for_ever = 1ULL << 32;
 constexpr std::uint64_t spin_adaptively = 50;
 constexpr std::uint64_t no_call = ~std::uint64_t{0};
@@ -180,7 +183,7 @@ void LaneSession::worker_ended(const ChildEvent& event) {
     return end();  // what was to be loaded is loaded elsewhere
   }
   if (swapped) return was_swapped(ended);
-  dead->fail_loads(ended.message);
+  dead->fail_loads(event, ended.message);
   const bool braking = brake_.braking();
   const auto delay = brake_.after_death(std::chrono::steady_clock::now());
   ended.replaced_in = delay;
@@ -255,6 +258,11 @@ void LaneSession::watch(MonotonicTime now) {
     if (worker_->thread_count() > limits::threads_per_worker)
       return worker_->kill(KillReason::threads);
   }
+  if (now - memory_looked_ >= memory_interval) {
+    memory_looked_ = now;
+    if (worker_->own_memory().value > worker_->data_limit().value + memory_slack.value)
+      return worker_->kill(KillReason::memory);
+  }
   const std::uint64_t number = call_of(word);
   if (const auto left = time_left(); left && left->count() <= 0) {
     page.stop.store(number, std::memory_order_relaxed);
@@ -309,7 +317,7 @@ std::optional<WarmWorker> LaneSession::look_at_sleep(MonotonicTime now) {
   if (worker_->awaits_client()) return std::nullopt;  // which takes the network's thread a while
   const std::uint64_t word = worker_->page().state.load(std::memory_order_acquire);
   const auto used = worker_->processor_time();
-  if (used && sleep_.is_restless(word, worker_->links(), *used, now)) {
+  if (used && sleep_.is_restless(word, worker_->link_work(), *used, now)) {
     if (worker_->said_last_words()) {
       worker_->make_sure_of_its_end();
       return std::nullopt;
@@ -334,7 +342,7 @@ void LaneSession::end_intruder() {
   log::warn("event=workers_ran_together lease={} worker={} module={}", to_string(*lease_),
             worker_->id(), short_digest(module_));
   ++services_.counters["workers_ran_together"];
-  worker_->kill(KillReason::nonsense);
+  worker_->kill(KillReason::together);
 }
 
 void LaneSession::give_way() {

@@ -156,7 +156,8 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   MonotonicTime retries_since_;
   /// Of these the client has not asked again since: it is not told unasked.
   std::set<std::string> unasked_;
-  FailedLoads too_slow_;  // while other functions of this client waited
+  FailedLoads too_slow_;         // while other functions of this client waited
+  MonotonicTime memory_looked_;  // of a running call: the kernel does not count all of it
   MonotonicTime threads_counted_;
   IdleMemory idle_memory_;
   boost::asio::steady_timer replacement_timer_;

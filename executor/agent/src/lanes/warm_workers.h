@@ -12,6 +12,7 @@
 #include "foundation/clock.h"
 #include "foundation/units.h"
 #include "worker/status_page.h"
+#include "workers/link_work.h"
 
 namespace orchid::executor {
 
@@ -25,18 +26,19 @@ class SleepWatch {
   /// What it may use instead while it links code that the agent has given it.
   static constexpr std::chrono::seconds link_time{1};
 
-  /// `word`: of its status page. `links`: the agent has given it work. `used`: processor time, from
-  /// its birth on. True: it works, though there is nothing to run.
-  [[nodiscard]] bool is_restless(std::uint64_t word, bool links, std::chrono::nanoseconds used,
-                                 MonotonicTime now) {
+  /// `word`: of its status page. `used`: processor time, from its birth on. True: it works, though
+  /// there is nothing to run.
+  [[nodiscard]] bool is_restless(std::uint64_t word, const LinkWork& work,
+                                 std::chrono::nanoseconds used, MonotonicTime now) {
     if (run_state_of(word) != RunState::running)
       runs_since_.reset();
     else if (word != word_)
       runs_since_ = now;
-    if (word == word_ && links == links_ && run_state_of(word) == RunState::idle)
-      return used - used_before_ > (links ? link_time : free_time) + (now - asleep_since_) / share;
+    if (word == word_ && work == work_ && run_state_of(word) == RunState::idle)
+      return used - used_before_ >
+             (work.waits ? link_time : free_time) + (now - asleep_since_) / share;
     word_ = word;
-    links_ = links;
+    work_ = work;
     used_before_ = used;
     asleep_since_ = now;
     return false;
@@ -49,7 +51,7 @@ class SleepWatch {
 
  private:
   std::uint64_t word_ = ~std::uint64_t{0};
-  bool links_ = false;
+  LinkWork work_;
   std::chrono::nanoseconds used_before_{0};
   MonotonicTime asleep_since_;
   std::optional<MonotonicTime> runs_since_;

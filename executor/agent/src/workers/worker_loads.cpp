@@ -1,5 +1,6 @@
 // The modules of a worker: which it has, which it loads, and why one cannot be loaded.
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <utility>
@@ -76,6 +77,7 @@ bool WorkerProcess::take_answer(const WorkerMessage& message) {
   if (improved == nullptr) return answer_load(message);
   const auto answered = improvements_.extract(improved->slot);
   if (answered.empty()) return false;
+  ++improvements_answered_;
   if (!improved->message.empty())
     log::warn("event=code_not_improved worker={} module={} reason=\"{}\"", id_,
               short_digest(answered.mapped()), improved->message);
@@ -106,20 +108,21 @@ bool WorkerProcess::answer_load(const WorkerMessage& message) {
   return true;
 }
 
-void WorkerProcess::fail_loads(const std::string& why) {
+void WorkerProcess::fail_loads(const ChildEvent& event, const std::string& why) {
   bool begun = true;  // the worker was at the first; the others it had not looked at
   for (auto& [generation, pending] : std::exchange(loads_, {})) {
     LoadFailure failure{
         LoadFailure::Blame::worker,
         {ErrorCode::unreachable, "the worker was lost before it could load the module"}};
-    if (std::exchange(begun, false)) failure = failure_of(pending, why);
+    if (std::exchange(begun, false)) failure = failure_of(pending, event, why);
     pending.done(std::unexpected(std::move(failure)), {});
   }
 }
 
 /// Only what the module's own code did in a worker of its own is its fault. A kill from outside, or
 /// what an earlier call left behind, is worth another try.
-LoadFailure WorkerProcess::failure_of(const PendingLoad& load, const std::string& why) const {
+LoadFailure WorkerProcess::failure_of(const PendingLoad& load, const ChildEvent& event,
+                                      const std::string& why) const {
   using Blame = LoadFailure::Blame;
   const auto words = static_cast<LastWords>(page().last_words.load());
   const Blame its_own = load.first ? Blame::module : Blame::worker;
@@ -138,7 +141,12 @@ LoadFailure WorkerProcess::failure_of(const PendingLoad& load, const std::string
     return {its_own,
             {ErrorCode::module_rejected, fmt::format("loading the module took longer than {} s: {}",
                                                      limits::load_time.count(), question)}};
-  if (words == LastWords::signal || words == LastWords::exited)
+  // Nobody but its own code ends a process so, whatever it says; only a lane to another host
+  // breaks.
+  const bool from_outside = event.kind == ChildEvent::Kind::killed && event.value == SIGKILL;
+  const bool lane_broke = remote_lane_.port != 0 && words == LastWords::failed;
+  const bool by_itself = kill_reason_ == KillReason::none && !from_outside && !lane_broke;
+  if (by_itself || kill_reason_ == KillReason::nonsense)
     return {its_own, {ErrorCode::module_rejected, "loading the module ended the worker: " + why}};
   return {Blame::worker,
           {ErrorCode::unreachable, "the worker was lost while it loaded the module"}};

@@ -27,8 +27,10 @@ Outcome outcome_of(KillReason reason) {
     case KillReason::cancelled:
       return Outcome::cancelled;
     case KillReason::threads:
+    case KillReason::memory:
       return Outcome::limit_exceeded;
     case KillReason::nonsense:
+    case KillReason::together:
     case KillReason::restless:
       return Outcome::function_crashed;
     case KillReason::evicted:
@@ -61,6 +63,12 @@ std::string_view message_of(KillReason reason) {
     case KillReason::gave_way:
       return "the worker gave way: the functions of its place together need more memory than it "
              "has";
+    case KillReason::together:
+      return "the function broke the rules of its sandbox: its worker said that it runs a call "
+             "beside another worker of its place";
+    case KillReason::memory:
+      return "the function keeps more memory than its worker's limit: let it use less, or raise "
+             "its memory limit";
     case KillReason::swapped:
       return "the worker made way for one with another module";
     case KillReason::restless:
@@ -267,7 +275,7 @@ bool WorkerProcess::left_a_call() const {
 bool WorkerProcess::was_taken_unawares() const {
   return kill_reason_ == KillReason::evicted || kill_reason_ == KillReason::nonsense ||
          kill_reason_ == KillReason::gave_way || kill_reason_ == KillReason::restless ||
-         kill_reason_ == KillReason::swapped;
+         kill_reason_ == KillReason::swapped || kill_reason_ == KillReason::together;
 }
 
 LaneEnded WorkerProcess::epitaph(const ChildEvent& event) const {

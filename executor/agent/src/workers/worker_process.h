@@ -24,6 +24,7 @@
 #include "transport/local_lane.h"
 #include "worker/messages.h"
 #include "worker/status_page.h"
+#include "workers/link_work.h"
 
 namespace orchid::executor {
 
@@ -61,6 +62,8 @@ enum class KillReason {
   gave_way,   // idle, for the memory that it kept
   restless,   // idle, and used processor time
   swapped,    // idle, for another module of its lease
+  memory,     // it has more than its limit, which the kernel did not see
+  together,   // it ran beside another worker of its place
 };
 
 /// A module as this worker has it.
@@ -145,15 +148,20 @@ class WorkerProcess {
   [[nodiscard]] std::optional<LoadLimit> load_limit(MonotonicTime since, MonotonicTime now) const;
   /// Ends the worker for it.
   void end_load(LoadLimit limit);
-  /// Or taking over better code.
-  [[nodiscard]] bool links() const { return is_loading() || !improvements_.empty(); }
+  /// Loads, and better code that it takes over.
+  [[nodiscard]] LinkWork link_work() const {
+    return {.waits = is_loading() || !improvements_.empty(),
+            .done = loads_answered_ + improvements_answered_};
+  }
   [[nodiscard]] std::uint64_t loads_answered() const { return loads_answered_; }
-  void fail_loads(const std::string& why);  // the process has ended
+  /// The process has ended so; `why` for people.
+  void fail_loads(const ChildEvent& event, const std::string& why);
   /// The control socket is at its end: the process has ended, or user code says so.
   void control_closed();
 
   /// From now on it may have so much memory, beside what itself and its lane need.
   void limit_memory(ByteCount data);
+  [[nodiscard]] ByteCount data_limit() const { return data_limit_; }
   /// From now on it runs on these cores of this machine, with all its threads, and nowhere else.
   void bind_to(const CoreList& cores);
   /// Empty: it may run wherever the executor may.
@@ -199,7 +207,8 @@ class WorkerProcess {
     std::optional<MonotonicTime> due;
     LoadDone done;
   };
-  [[nodiscard]] LoadFailure failure_of(const PendingLoad& load, const std::string& why) const;
+  [[nodiscard]] LoadFailure failure_of(const PendingLoad& load, const ChildEvent& event,
+                                       const std::string& why) const;
   [[nodiscard]] bool answer_load(const WorkerMessage& message);
   [[nodiscard]] std::uint32_t choose_slot();
   [[nodiscard]] std::string last_place() const;
@@ -230,6 +239,7 @@ class WorkerProcess {
   std::uint32_t next_generation_ = 1;
   std::uint64_t uses_ = 0;
   std::uint64_t loads_answered_ = 0;
+  std::uint64_t improvements_answered_ = 0;
   KillReason kill_reason_ = KillReason::none;
 };
 

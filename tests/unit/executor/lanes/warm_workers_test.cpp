@@ -19,19 +19,19 @@ constexpr std::uint64_t idle_later = pack_state(4, RunState::idle);
 TEST_CASE("a worker that uses processor time though nothing runs in it is restless") {
   SleepWatch watch;
   MonotonicTime now{1h};
-  CHECK_FALSE(watch.is_restless(idle, false, 5s, now));
-  CHECK_FALSE(watch.is_restless(idle, false, 5s + 40ms, now + 40ms));
-  CHECK(watch.is_restless(idle, false, 5s + 60ms, now + 60ms));
+  CHECK_FALSE(watch.is_restless(idle, {}, 5s, now));
+  CHECK_FALSE(watch.is_restless(idle, {}, 5s + 40ms, now + 40ms));
+  CHECK(watch.is_restless(idle, {}, 5s + 60ms, now + 60ms));
 }
 
 TEST_CASE("a call, and what it leaves behind, is no restlessness") {
   SleepWatch watch;
   MonotonicTime now{1h};
-  CHECK_FALSE(watch.is_restless(idle, false, 0s, now));
-  CHECK_FALSE(watch.is_restless(running, false, 10s, now + 10s));
+  CHECK_FALSE(watch.is_restless(idle, {}, 0s, now));
+  CHECK_FALSE(watch.is_restless(running, {}, 10s, now + 10s));
   CHECK_FALSE(watch.sleeps(now + 10s));
-  CHECK_FALSE(watch.is_restless(idle_later, false, 11s, now + 11s));
-  CHECK_FALSE(watch.is_restless(idle_later, false, 11s, now + 12s));
+  CHECK_FALSE(watch.is_restless(idle_later, {}, 11s, now + 11s));
+  CHECK_FALSE(watch.is_restless(idle_later, {}, 11s, now + 12s));
   CHECK(watch.sleeps(now + 12s));
   CHECK(watch.last_run() == now + 11s);
 }
@@ -39,27 +39,35 @@ TEST_CASE("a call, and what it leaves behind, is no restlessness") {
 TEST_CASE("linking code is no restlessness, and neither is a little in a long time") {
   SleepWatch watch;
   MonotonicTime now{1h};
-  CHECK_FALSE(watch.is_restless(idle, false, 0s, now));
-  CHECK_FALSE(watch.is_restless(idle, true, 3s, now + 3s));
-  CHECK_FALSE(watch.is_restless(idle, false, 3s, now + 4s));
-  CHECK_FALSE(watch.is_restless(idle, false, 3s + 1s, now + 1h));
+  CHECK_FALSE(watch.is_restless(idle, {}, 0s, now));
+  CHECK_FALSE(watch.is_restless(idle, {.waits = true}, 3s, now + 3s));
+  CHECK_FALSE(watch.is_restless(idle, {}, 3s, now + 4s));
+  CHECK_FALSE(watch.is_restless(idle, {}, 3s + 1s, now + 1h));
+}
+
+TEST_CASE("code that was given and linked between two looks is no restlessness") {
+  SleepWatch watch;
+  MonotonicTime now{1h};
+  CHECK_FALSE(watch.is_restless(idle, {}, 0s, now));
+  CHECK_FALSE(watch.is_restless(idle, {.done = 1}, 2s, now + 3s));
+  CHECK(watch.is_restless(idle, {.done = 1}, 4s, now + 4s));
 }
 
 TEST_CASE("a worker that never ends linking is restless") {
   SleepWatch watch;
   MonotonicTime now{1h};
-  CHECK_FALSE(watch.is_restless(idle, true, 0s, now));
-  CHECK_FALSE(watch.is_restless(idle, true, 900ms, now + 900ms));
-  CHECK(watch.is_restless(idle, true, 2s, now + 2s));
+  CHECK_FALSE(watch.is_restless(idle, {.waits = true}, 0s, now));
+  CHECK_FALSE(watch.is_restless(idle, {.waits = true}, 900ms, now + 900ms));
+  CHECK(watch.is_restless(idle, {.waits = true}, 2s, now + 2s));
 }
 
 TEST_CASE("of two workers that run at two looks the one that began last stays") {
   SleepWatch watch;
   MonotonicTime now{1h};
-  CHECK_FALSE(watch.is_restless(idle, false, 0s, now));
+  CHECK_FALSE(watch.is_restless(idle, {}, 0s, now));
   CHECK_FALSE(watch.runs_since());
-  CHECK_FALSE(watch.is_restless(running, false, 0s, now + 20ms));
-  CHECK_FALSE(watch.is_restless(running, false, 20ms, now + 40ms));
+  CHECK_FALSE(watch.is_restless(running, {}, 0s, now + 20ms));
+  CHECK_FALSE(watch.is_restless(running, {}, 20ms, now + 40ms));
   CHECK(watch.runs_since() == now + 20ms);
   now += 40ms;
   std::vector<WarmWorker> workers{{.memory = 1_MiB, .last_run = now, .runs_since = now - 20ms},
