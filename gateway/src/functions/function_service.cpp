@@ -107,9 +107,10 @@ void FunctionService::begin(const std::shared_ptr<Deploying>& deploy) {
   auto module = make_sealed_memory("orchid-module", request.module);
   if (!module) return end(deploy, fail(std::move(module.error())));
   deploy->module = std::make_shared<UniqueFd>(std::move(*module));
-  parts_.inspector.inspect(deploy->module, [this, deploy](Result<module::Manifest> manifest) {
-    inspected(deploy, std::move(manifest));
-  });
+  parts_.inspector.inspect(request.tenant, deploy->module,
+                           [this, deploy](Result<module::Manifest> manifest) {
+                             inspected(deploy, std::move(manifest));
+                           });
 }
 
 std::shared_ptr<ConcurrencyGate> FunctionService::gate_of(uid_t tenant,

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <ranges>
 #include <string>
+#include <vector>
 
 #include "foundation/log.h"
 #include "foundation/sockets.h"
+#include "inspector/inspection_turns.h"
 
 namespace orchid::gateway {
 namespace {
@@ -144,28 +146,43 @@ void Inspector::answered(std::uint64_t id, Result<module::Manifest> result) {
   send_waiting();
 }
 
-void Inspector::inspect(std::shared_ptr<const UniqueFd> module, Done done) {
+void Inspector::inspect(uid_t tenant, std::shared_ptr<const UniqueFd> module, Done done) {
   owner_.assert_current();
-  if (waiting_.size() >= options_.most_waiting) {
+  const auto wait = std::ranges::count(waiting_, tenant, &Request::tenant);
+  if (static_cast<std::size_t>(wait) >= options_.most_waiting) {
     done(fail(ErrorCode::no_capacity, "too many modules wait for inspection: try again later"));
     return;
   }
-  waiting_.push_back({.module = std::move(module), .done = std::move(done), .due = {}});
+  waiting_.push_back(
+      {.tenant = tenant, .module = std::move(module), .done = std::move(done), .due = {}});
   // While there is no server, a request waits for the next one as long as it would wait for an
   // answer.
   waiting_.back().due = clock_.now() + options_.answer_within;
   send_waiting();
 }
 
+std::optional<Inspector::Request> Inspector::take_next() {
+  std::vector<uid_t> waiting;
+  std::vector<uid_t> running;
+  for (const Request& request : waiting_) waiting.push_back(request.tenant);
+  for (const auto& [id, request] : sent_) running.push_back(request.tenant);
+  const auto next = next_inspection(waiting, running, options_.at_once_of_one);
+  if (!next) return std::nullopt;
+  const auto found = waiting_.begin() + static_cast<std::ptrdiff_t>(*next);
+  Request request = std::move(*found);
+  waiting_.erase(found);
+  return request;
+}
+
 void Inspector::send_waiting() {
-  while (server_ && !waiting_.empty() && sent_.size() < options_.at_once) {
-    Request request = std::move(waiting_.front());
-    waiting_.pop_front();
-    ++request.attempts;
-    request.due = clock_.now() + options_.answer_within;
+  while (server_ && sent_.size() < options_.at_once) {
+    auto request = take_next();
+    if (!request) return;
+    ++request->attempts;
+    request->due = clock_.now() + options_.answer_within;
     const std::uint64_t id = next_id_++;
-    const int module = request.module->get();
-    sent_.emplace(id, std::move(request));
+    const int module = request->module->get();
+    sent_.emplace(id, std::move(*request));
     if (auto sent = send_packet(server_->socket.native_handle(), encode(InspectRequest{.id = id}),
                                 {module});
         !sent)

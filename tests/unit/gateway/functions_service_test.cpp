@@ -9,7 +9,7 @@ namespace {
 /// Answers when the test says so.
 class FakeInspector final : public ModuleInspector {
  public:
-  void inspect(std::shared_ptr<const UniqueFd>, Done done) override {
+  void inspect(uid_t, std::shared_ptr<const UniqueFd>, Done done) override {
     waiting.push_back(std::move(done));
   }
   [[nodiscard]] bool is_up() const override { return true; }

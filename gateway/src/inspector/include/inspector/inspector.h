@@ -28,8 +28,9 @@ class Inspector final : public ModuleInspector {
   struct Options {
     std::filesystem::path compiler;  // the program
     std::chrono::milliseconds answer_within{15'000};
-    std::size_t at_once = 4;        // requests in the server; others wait here
-    std::size_t most_waiting = 64;  // more are refused
+    std::size_t at_once = 4;         // requests in the server; others wait here
+    std::size_t at_once_of_one = 3;  // of one tenant: slow ones of his leave a place for others
+    std::size_t most_waiting = 64;   // of one tenant; more are refused
   };
   Inspector(boost::asio::io_context& control, const Clock& clock, Options options);
   ~Inspector() override;
@@ -40,12 +41,13 @@ class Inspector final : public ModuleInspector {
   void start();
   /// Ends the server; requests that wait are dropped.
   void stop();
-  void inspect(std::shared_ptr<const UniqueFd> module, Done done) override;
+  void inspect(uid_t tenant, std::shared_ptr<const UniqueFd> module, Done done) override;
   [[nodiscard]] bool is_up() const override { return server_.has_value() && ends_.ends() == 0; }
   void add_metrics(MetricsText& text) const;
 
  private:
   struct Request {
+    uid_t tenant;
     std::shared_ptr<const UniqueFd> module;  // shared with whoever deploys it
     Done done;
     unsigned attempts = 0;
@@ -65,6 +67,7 @@ class Inspector final : public ModuleInspector {
   void receive();
   void answered(std::uint64_t id, Result<module::Manifest> result);
   void send_waiting();
+  [[nodiscard]] std::optional<Request> take_next();
   void tick();
 
   boost::asio::io_context& control_;
