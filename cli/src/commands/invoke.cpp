@@ -150,7 +150,10 @@ void add_invoke(CLI::App& app, Shell& shell) {
       ->excludes(async);
   command->add_flag("--stats", arguments->stats, "print the costs of the calls to standard error")
       ->excludes(async);
-  command->add_flag("--time", arguments->time, "print the cost of the first call to standard error")
+  command
+      ->add_flag("--time", arguments->time,
+                 "print to standard error where the first call's time went: connect, send, queue, "
+                 "place, compile, link, run, wait, receive")
       ->excludes(async);
   command->callback([&shell, arguments] { shell.status = run_invoke(shell, *arguments); });
 }

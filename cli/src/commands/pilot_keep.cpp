@@ -117,12 +117,13 @@ void add_pilot_keep(CLI::App& pilots, Shell& shell) {
                       "the shortest time of a pilot (default: 2m)");
   command->add_option("--longest", arguments->longest, "the longest time of a pilot (default: 1h)");
   command->add_option("--idle-time", arguments->idle_time,
-                      "cancel a pilot that nobody has used for so long (default: 60s)");
-  command->add_option("--start-within", arguments->start_within,
-                      "try another node if Slurm finds no room for so long on one that seems to be "
-                      "free (default: 3m)");
+                      "cancel a pilot that nobody has used for this time (default: 60s)");
+  command->add_option(
+      "--start-within", arguments->start_within,
+      "try another node if Slurm finds no room for this time on one that seems to be "
+      "free (default: 3m)");
   command->add_option("--join-within", arguments->join_within,
-                      "cancel a pilot that has run for so long and has not joined (default: 3m)");
+                      "cancel a pilot that has run for this time and has not joined (default: 3m)");
   command->add_option(
       "--memory-per-core", arguments->memory_per_core,
       "memory of each pilot for each core, such as 1GiB (default: the partition's)");

@@ -257,7 +257,7 @@ void add_share_stop(CLI::App& shares, Shell& shell) {
 
 void add_share(CLI::App& app, Shell& shell) {
   auto* shares =
-      app.add_subcommand("share", "Idle cores inside a Slurm job of yours, for your functions");
+      app.add_subcommand("share", "Offer idle cores of your Slurm job to your functions");
   shares->footer(
       "examples, in a job script:\n  orchid share start cores:auto,mem:8G\n"
       "  orchid share status\n  orchid share stop");
