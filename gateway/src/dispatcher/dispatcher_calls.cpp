@@ -15,6 +15,7 @@ constexpr std::size_t known_functions =
 constexpr std::size_t functions_per_round =
     64;  // a round of placing looks at the longest waiting ones only
 constexpr std::chrono::microseconds spin_time{20};
+constexpr std::chrono::microseconds spin_time_of_sleeper{60};  // its worker is woken first
 constexpr std::chrono::milliseconds overdue_short_call{1};  // nothing is sent behind it then
 
 std::chrono::microseconds whole_microseconds(MonotonicTime::duration time) {
@@ -265,7 +266,8 @@ bool Dispatcher::send(DispatchLane& lane, DispatchCall& call, MonotonicTime now)
   lane.called = true;
   if (lane.flights.empty()) lane.front_since = now;
   lane.flights.push(call, *request);
-  if (lane.place().ran(lane) && options_.counts != nullptr) options_.counts->switches.add();
+  const bool switches = lane.place().ran(lane);
+  if (switches && options_.counts != nullptr) options_.counts->switches.add();
   sent_.splice(sent_.end(), *call.home, call.self);
   call.home = &sent_;
   call.lane = &lane;
@@ -277,7 +279,7 @@ bool Dispatcher::send(DispatchLane& lane, DispatchCall& call, MonotonicTime now)
   --waiting_count_;
   reindex(*call.function);
   deadlines_.move(call, call.call.deadline + lane_client::answer_grace);
-  if (call.is_short) spin_until_ = now + spin_time;
+  if (call.is_short) spin_until_ = now + (switches ? spin_time_of_sleeper : spin_time);
   return true;
 }
 
