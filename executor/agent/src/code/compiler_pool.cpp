@@ -12,15 +12,16 @@ namespace orchid::executor {
 namespace {
 
 constexpr unsigned attempt_limit = 2;
-/// A sixth of the share that a process of ours has which wants the same core, and the least share.
-constexpr int later_nice = 8;
+/// Of a core that a process of ours wants, too: a sixth, a tenth, and next to nothing.
+constexpr int better_nice = 8;
+constexpr int late_nice = 10;
 constexpr int last_nice = 19;
 
 /// What calls wait for gets on also where all cores are busy.
 int nice_of(CompileRank rank, CompileRank purpose) {
   if (rank == CompileRank::calls) return 0;
-  const bool is_last = rank == CompileRank::late && purpose == CompileRank::better;
-  return is_last ? last_nice : later_nice;
+  if (rank == CompileRank::better) return better_nice;
+  return purpose == CompileRank::calls ? late_nice : last_nice;
 }
 
 std::string what_it_has(ByteCount size, const CompilerProcess::Figures& figures) {
