@@ -16,7 +16,7 @@ constexpr std::size_t functions_per_round =
     64;  // a round of placing looks at the longest waiting ones only
 constexpr std::chrono::microseconds spin_time{20};
 constexpr std::chrono::microseconds spin_time_of_sleeper{60};  // its worker is woken first
-constexpr std::chrono::milliseconds overdue_short_call{1};  // nothing is sent behind it then
+constexpr std::chrono::milliseconds overdue_short_call{1};     // nothing is sent behind it then
 
 std::chrono::microseconds whole_microseconds(MonotonicTime::duration time) {
   return std::max(std::chrono::duration_cast<std::chrono::microseconds>(time),

@@ -76,8 +76,8 @@ Result<void> limit_resources(const Mapped& mapped, const ConfinementOptions& opt
   const rlim_t data = options.data_limit.value;
   if (!set_memory(RLIMIT_DATA, mapped.data.value + data) ||
       !set_memory(RLIMIT_AS, mapped.all.value + data + most_address_space.value) ||
-      !set(RLIMIT_CORE, 0) || !set(RLIMIT_SIGPENDING, most_pending_signals) || !set(RLIMIT_FSIZE, RLIM_INFINITY) ||
-      !set(RLIMIT_NOFILE, most_descriptors(options.role)))
+      !set(RLIMIT_CORE, 0) || !set(RLIMIT_SIGPENDING, most_pending_signals) ||
+      !set(RLIMIT_FSIZE, RLIM_INFINITY) || !set(RLIMIT_NOFILE, most_descriptors(options.role)))
     return fail_errno("setrlimit");
   return {};
 }

@@ -1,4 +1,5 @@
-/* Leaves as many signals pending as it can: the kernel counts them for all processes of the user. */
+/* Leaves as many signals pending as it can: the kernel counts them for all processes of the user.
+ */
 #include <signal.h>
 #include <unistd.h>
 

@@ -252,6 +252,19 @@ TEST_CASE("who has used less is served first: many modules of one do not hold up
   CHECK(world.wait_of(other) <= world.options.slice + world.start_time);
 }
 
+TEST_CASE("the time that a late compilation takes does not count against its tenant") {
+  CompilerWorld world({.at_once = 1});
+  world.obey();
+  world.run(1s);
+  (void)world.add(1, 60s);
+  world.run(200ms);
+  for (int i = 0; i < 300; ++i) (void)world.add(2, 40ms);
+  world.run(5s);
+  const auto small = world.add(1, 5ms);
+  world.run(1s);
+  CHECK(world.wait_of(small) <= world.options.slice + world.start_time);
+}
+
 TEST_CASE("without a core all end and wait; what waited is compiled later") {
   CompilerWorld world(personal());
   world.obey();
