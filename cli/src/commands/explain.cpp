@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
@@ -12,14 +11,13 @@
 #include "foundation/units.h"
 #include "pilot/pilot_logs.h"
 #include "supervisor/pilot_owner.h"
+#include "terminal/answers.h"
 #include "terminal/documents.h"
 #include "terminal/duration.h"
 #include "terminal/table.h"
 
 namespace orchid::cli {
 namespace {
-
-using nlohmann::json;
 
 struct ExplainArguments {
   std::string id;
@@ -38,21 +36,16 @@ std::string check_name(const std::string& text) {
   return good ? "" : "'" + text + "' is not a name: use letters, digits and ._-";
 }
 
-std::string decision_text(const json& decision) {
-  std::string text =
-      decision.value("placed", false) ? "placed" : "refused: " + decision.value("refusal", "");
-  text += " (policy " + decision.value("policy", "") + ", " +
-          format_duration(std::chrono::milliseconds(decision.value("age_ms", std::int64_t{0}))) +
+std::string decision_text(const JsonObject& decision) {
+  std::string text = decision.flag("placed") ? "placed" : "refused: " + decision.text("refusal");
+  text += " (policy " + decision.text("policy") + ", " +
+          format_duration(std::chrono::milliseconds(decision.number<std::int64_t>("age_ms"))) +
           " ago)\n";
-  const json chosen = decision.value("chosen", json::array());
-  for (const json& place : chosen) text += "  on " + place.get<std::string>() + "\n";
-  const json alternatives = decision.value("alternatives", json::array());
-  for (const json& tried : alternatives) {
-    const std::string wanted = tried.value("wanted", "");
-    text +=
-        "  " + (wanted.empty() ? "" : "for " + wanted + ": ") + tried.value("summary", "") + "\n";
-    const json examples = tried.value("examples", json::array());
-    for (const json& example : examples) text += "    not " + example.get<std::string>() + "\n";
+  for (const std::string& place : decision.texts("chosen")) text += "  on " + place + "\n";
+  for (const JsonObject& tried : decision.objects("alternatives")) {
+    const std::string wanted = tried.text("wanted");
+    text += "  " + (wanted.empty() ? "" : "for " + wanted + ": ") + tried.text("summary") + "\n";
+    for (const std::string& example : tried.texts("examples")) text += "    not " + example + "\n";
   }
   return text;
 }
@@ -69,38 +62,39 @@ ExitStatus print_decisions(Shell& shell, const std::string& text) {
     print_answer(shell, text);
     return ExitStatus::ok;
   }
-  const json document = json::parse(text);
-  const json& decisions = document.at("decisions");
-  for (const json& decision : decisions) shell.print(decision_text(decision));
-  if (!decisions.empty() && !decisions.back().value("placed", false)) say_why_no_pilot_comes(shell);
+  const Answer answer(text);
+  std::string decided;
+  bool placed = true;  // by the last of them
+  for (const JsonObject& decision : answer.root().objects("decisions")) {
+    decided += decision_text(decision);
+    placed = decision.flag("placed");
+  }
+  answer.check();
+  if (!decided.empty()) shell.print(decided);
+  if (!placed) say_why_no_pilot_comes(shell);
   return ExitStatus::ok;
 }
 
-std::string count_of(const json& node, const char* key, const char* one) {
-  const auto count = node.value(key, 0U);
-  return std::to_string(count) + " " + one + (count == 1 ? "" : "s");
+std::string cores_text(std::uint64_t count) {
+  return std::to_string(count) + (count == 1 ? " core" : " cores");
+}
+
+std::string why_bare(const JsonObject& node) {
+  const auto free = node.number<std::uint64_t>("cores_free");
+  if (node.text("state") == "unusable")
+    return "no executor, and the cluster does not offer it now ('orchid hosts' says why)";
+  if (free == 0) return "no executor, and jobs have all its cores";
+  return "no executor: " + cores_text(free) + " that a pilot could grant";
 }
 
 /// Nodes of clusters on which nobody has granted anything: no executor is there to be asked.
 void add_bare_nodes(Shell& shell, const std::set<std::string>& known, Table& table) {
-  const json document = json::parse(shell.client().get("/v1/hosts"));
-  const json clusters = document.value("clusters", json::array());
-  for (const json& cluster : clusters) {
-    const json nodes = cluster.value("nodes", json::array());
-    for (const json& node : nodes) {
-      const std::string name = node.value("name", "");
-      if (known.contains(name)) continue;
-      const std::string state = node.value("state", "");
-      table.add(
-          {name, "no",
-           state == "unusable"
-               ? "no executor, and the cluster does not offer it now ('orchid hosts' says why)"
-           : node.value("cores_free", 0U) == 0
-               ? "no executor, and jobs have all its cores"
-               : "no executor: " + count_of(node, "cores_free", "core") +
-                     " that a pilot could grant"});
-    }
-  }
+  const Answer answer(shell.client().get("/v1/hosts"));
+  for (const JsonObject& cluster : answer.root().objects("clusters"))
+    for (const JsonObject& node : cluster.objects("nodes"))
+      if (const std::string name = node.text("name"); !known.contains(name))
+        table.add({name, "no", why_bare(node)});
+  answer.check();
 }
 
 ExitStatus explain_now(Shell& shell, const ExplainArguments& arguments) {
@@ -117,16 +111,16 @@ ExitStatus explain_now(Shell& shell, const ExplainArguments& arguments) {
     print_answer(shell, text);
     return ExitStatus::ok;
   }
-  const json document = json::parse(text);
+  const Answer answer(text);
   Table table({"host", "room", "why"});
   std::set<std::string> known;
   bool fits = false;
-  for (const json& host : document.at("hosts")) {
-    fits = fits || host.value("fits", false);
-    known.insert(host.value("host", ""));
-    table.add(
-        {host.value("host", ""), host.value("fits", false) ? "yes" : "no", host.value("text", "")});
+  for (const JsonObject& host : answer.root().objects("hosts")) {
+    fits = fits || host.flag("fits");
+    known.insert(host.text("host"));
+    table.add({host.text("host"), host.flag("fits") ? "yes" : "no", host.text("text")});
   }
+  answer.check();
   add_bare_nodes(shell, known, table);
   if (table.empty())
     shell.note(
@@ -162,9 +156,11 @@ ExitStatus run_explain(Shell& shell, const ExplainArguments& arguments) {
                               "' is not an id: calls have ids like i-0123456789abcdef, leases ids "
                               "like l-3-17; without an id the hosts are listed");
   if (is_lease) return print_decisions(shell, placement_of(shell, arguments.id));
-  const json invocation = json::parse(shell.client().get("/v1/invocations/" + arguments.id));
-  const std::string lease = invocation.value("lease", "");
-  const std::string node = invocation.value("node", "");
+  const Answer answer(shell.client().get("/v1/invocations/" + arguments.id));
+  const std::string lease = answer.root().text("lease");
+  const std::string node = answer.root().text("node");
+  const std::string message = answer.root().text("message");
+  answer.check();
   if (const auto decisions = decisions_about(shell, lease, /*may_be_forgotten=*/node.empty())) {
     if (!shell.json)
       shell.print_line(node.empty()
@@ -172,7 +168,6 @@ ExitStatus run_explain(Shell& shell, const ExplainArguments& arguments) {
                            : "the call ran on " + node + ", in a worker of lease " + lease);
     return print_decisions(shell, *decisions);
   }
-  const std::string message = invocation.value("message", "");
   if (!shell.json)
     shell.note("the call has reached no worker" + (message.empty() ? "" : ": " + message) +
                "; each host now, for a worker with one core:");

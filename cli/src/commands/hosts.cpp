@@ -1,11 +1,15 @@
 // commands/hosts.cpp: orchid hosts: the machines that Orchid has, and what is free on them.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "commands/commands.h"
 #include "foundation/units.h"
+#include "terminal/answers.h"
 #include "terminal/documents.h"
 #include "terminal/duration.h"
 #include "terminal/table.h"
@@ -13,116 +17,109 @@
 namespace orchid::cli {
 namespace {
 
-using nlohmann::json;
+using Objects = std::vector<JsonObject>;
 
-/// A count, or a list of which only the length matters.
-std::uint64_t count_of(const json& document, const char* key) {
-  const auto found = document.find(key);
-  if (found == document.end()) return 0;
-  return found->is_array() ? found->size() : found->get<std::uint64_t>();
+std::uint64_t count_of(const JsonObject& o, const char* key) {
+  return o.number<std::uint64_t>(key);
 }
 
-std::string row_state(const json& executors) {
-  for (const json& executor : executors)
-    if (executor.value("state", "") == "connected") return "connected";
-  return "lost";
+std::string row_state(const Objects& executors) {
+  const auto is_connected = [](const JsonObject& o) { return o.text("state") == "connected"; };
+  return std::ranges::any_of(executors, is_connected) ? "connected" : "lost";
 }
 
-std::string sources_of(const json& executors) {
+std::string sources_of(const Objects& executors) {
   std::set<std::string> sources;
-  for (const json& executor : executors)
-    if (const json grant = executor.value("grant", json::object()); !grant.empty()) {
-      const std::uint64_t job = grant.value("job", std::uint64_t{0});
-      sources.insert(grant.value("source", "") + (job == 0 ? "" : " " + std::to_string(job)));
-    }
+  for (const JsonObject& executor : executors) {
+    if (!executor.has("grant")) continue;
+    const JsonObject grant = executor.object("grant");
+    const std::uint64_t job = count_of(grant, "job");
+    sources.insert(grant.text("source") + (job == 0 ? "" : " " + std::to_string(job)));
+  }
   std::string text;
   for (const std::string& source : sources) text += (text.empty() ? "" : ", ") + source;
   return text;
 }
 
 /// "1 of 2 leased"; of those that Orchid may use.
-std::string offered_gpus_of(const json& host) {
+std::string offered_gpus_of(const JsonObject& host) {
   const std::uint64_t all = count_of(host, "gpus_usable");
   if (all == 0) return "-";
   return std::to_string(count_of(host, "gpus_leased")) + " of " + std::to_string(all) + " leased";
 }
 
-void print_executors(Shell& shell, const json& hosts) {
+Table table_of_executors(const Objects& hosts) {
   Table table({"host", "state", "from", "architecture", "cores", "leased", "gpus", "workers ready",
                "memory", "cpu"});
-  for (const json& host : hosts) {
-    const json executors = host.value("executors", json::array());
+  for (const JsonObject& host : hosts) {
+    const Objects executors = host.objects("executors");
     std::uint64_t ready = 0;
-    for (const json& executor : executors) ready += count_of(executor, "workers_ready");
-    table.add({host.value("name", host.value("hostname", "")), row_state(executors),
-               sources_of(executors), host.value("architecture", ""),
+    for (const JsonObject& executor : executors) ready += count_of(executor, "workers_ready");
+    table.add({host.text(host.has("name") ? "name" : "hostname"), row_state(executors),
+               sources_of(executors), host.text("architecture"),
                std::to_string(count_of(host, "cores")),
                std::to_string(count_of(host, "cores_leased")), offered_gpus_of(host),
                std::to_string(ready), to_string(ByteCount{count_of(host, "memory_bytes")}),
-               host.value("cpu", "")});
+               host.text("cpu")});
   }
-  if (table.empty())
-    shell.note("no host is connected; 'orchid up' starts an executor on this one");
-  else
-    shell.print(table.text());
+  return table;
 }
 
-std::string joined(const json& texts) {
+std::string joined(const std::vector<std::string>& texts) {
   std::string text;
-  for (const json& one : texts) text += (text.empty() ? "" : ",") + one.get<std::string>();
+  for (const std::string& one : texts) text += (text.empty() ? "" : ",") + one;
   return text;
 }
 
-std::string numbers_or_count(const json& node, const char* numbers, const char* count) {
-  const std::string known = node.value(numbers, "");
+std::string numbers_or_count(const JsonObject& node, const char* numbers, const char* count) {
+  const std::string known = node.text(numbers);
   const std::string total = std::to_string(count_of(node, count));
   return known.empty() ? total : total + " (" + known + ")";
 }
 
-std::string gpus_of(const json& node) {
-  const std::size_t count = node.value("gpus", json::array()).size();
+std::string gpus_of(const JsonObject& node) {
+  const std::size_t count = node.size("gpus");
   if (count == 0) return "-";
   return numbers_or_count(node, "free_gpus", "gpus_free") + " of " + std::to_string(count);
 }
 
-std::string state_of(const json& node) {
-  const std::string why = joined(node.value("why", json::array()));
-  return node.value("state", "") + (why.empty() ? "" : ": " + why);
+std::string state_of(const JsonObject& node) {
+  const std::string why = joined(node.texts("why"));
+  return node.text("state") + (why.empty() ? "" : ": " + why);
 }
 
 /// "4 cores for 12 min, then 8".
-std::string forecast_of(const json& node) {
+std::string forecast_of(const JsonObject& node) {
   std::string text;
-  const json windows = node.value("forecast", json::array());
-  for (const json& window : windows) {
+  for (const JsonObject& window : node.objects("forecast")) {
     text += (text.empty() ? "" : ", then ") + std::to_string(count_of(window, "cores"));
-    if (window.contains("until_s") && window.contains("from_s"))
-      text += " for " + format_duration(std::chrono::seconds(window["until_s"].get<std::int64_t>() -
-                                                             window["from_s"].get<std::int64_t>()));
+    if (window.has("until_s") && window.has("from_s"))
+      text +=
+          " for " + format_duration(std::chrono::seconds(window.number<std::int64_t>("until_s") -
+                                                         window.number<std::int64_t>("from_s")));
   }
   return text.empty() ? "as now" : text;
 }
 
-void print_cluster(Shell& shell, const json& cluster, bool forecast) {
-  const std::string message = cluster.value("message", "");
-  shell.print("\ncluster " + cluster.value("cluster", "") + " (" + cluster.value("backend", "") +
-              "), " + cluster.value("state", "") + (message.empty() ? "" : ": " + message) + "\n");
+std::string text_of_cluster(const JsonObject& cluster, bool forecast) {
+  const std::string message = cluster.text("message");
   std::vector<std::string> heads{"node",       "kind",        "state",     "cores",
                                  "free cores", "memory free", "GPUs free", "features"};
   if (forecast) heads = {"node", "state", "free cores", "cores that stay free"};
   Table table(heads);
-  const json nodes = cluster.value("nodes", json::array());
-  for (const json& node : nodes) {
+  for (const JsonObject& node : cluster.objects("nodes")) {
     const std::string free = numbers_or_count(node, "free_cores", "cores_free");
     if (forecast)
-      table.add({node.value("name", ""), state_of(node), free, forecast_of(node)});
+      table.add({node.text("name"), state_of(node), free, forecast_of(node)});
     else
-      table.add({node.value("name", ""), node.value("kind", ""), state_of(node),
+      table.add({node.text("name"), node.text("kind"), state_of(node),
                  std::to_string(count_of(node, "cores")), free,
                  to_string(ByteCount{count_of(node, "memory_free_bytes")}), gpus_of(node),
-                 joined(node.value("features", json::array()))});
+                 joined(node.texts("features"))});
   }
-  if (!table.empty()) shell.print(table.text());
+  return "\ncluster " + cluster.text("cluster") + " (" + cluster.text("backend") + "), " +
+         cluster.text("state") + (message.empty() ? "" : ": " + message) + "\n" +
+         (table.empty() ? "" : table.text());
 }
 
 ExitStatus run_hosts(Shell& shell, bool forecast) {
@@ -131,13 +128,20 @@ ExitStatus run_hosts(Shell& shell, bool forecast) {
     print_answer(shell, text);
     return ExitStatus::ok;
   }
-  const json document = json::parse(text);
-  const json clusters = document.value("clusters", json::array());
-  if (!forecast) print_executors(shell, document.at("hosts"));
+  const Answer answer(text);
+  const Table executors = table_of_executors(answer.root().objects("hosts"));
+  std::string clusters;
+  for (const JsonObject& cluster : answer.root().objects("clusters"))
+    clusters += text_of_cluster(cluster, forecast);
+  answer.check();
+  if (!forecast && executors.empty())
+    shell.note("no host is connected; 'orchid up' starts an executor on this one");
+  else if (!forecast)
+    shell.print(executors.text());
   if (forecast && clusters.empty())
     shell.note(
         "no batch system reports what will be free; see 'sources' in the gateway's settings");
-  for (const json& cluster : clusters) print_cluster(shell, cluster, forecast);
+  if (!clusters.empty()) shell.print(clusters);
   return ExitStatus::ok;
 }
 

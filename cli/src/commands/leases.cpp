@@ -2,12 +2,14 @@
 // back.
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
+#include <string>
 
 #include "commands/commands.h"
 #include "foundation/units.h"
+#include "terminal/answers.h"
 #include "terminal/documents.h"
 #include "terminal/duration.h"
 #include "terminal/table.h"
@@ -15,48 +17,49 @@
 namespace orchid::cli {
 namespace {
 
-using nlohmann::json;
-
-std::string nodes_of(const json& lease) {
+std::string nodes_of(const JsonObject& lease) {
   std::set<std::string> names;
-  const json workers = lease.value("workers", json::array());
-  for (const json& worker : workers) names.insert(worker.value("node", ""));
+  for (const JsonObject& worker : lease.objects("workers")) names.insert(worker.text("node"));
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
   return text;
 }
 
 /// Of the workers that are there, without repetition; else of what was asked for.
-std::string texts_of(const json& lease, std::string (*text_of)(const json&)) {
+template <typename OfWorker, typename OfShape>
+std::string texts_of(const JsonObject& lease, OfWorker of_worker, OfShape of_shape) {
   std::set<std::string> texts;
-  const json workers = lease.value("workers", json::array());
-  for (const json& worker : workers)  // older gateways say it of the lease alone
-    if (worker.contains("cores")) texts.insert(text_of(worker));
-  if (texts.empty())
-    for (const json& shape : lease.value("alternatives", json::array({lease})))
-      texts.insert(text_of(shape));
+  for (const JsonObject& worker : lease.objects("workers"))
+    if (worker.has("cores")) texts.insert(of_worker(worker));  // older gateways do not say it
+  if (texts.empty() && lease.has("alternatives"))
+    for (const JsonObject& shape : lease.objects("alternatives")) texts.insert(of_shape(shape));
+  else if (texts.empty())
+    texts.insert(of_shape(lease));
   std::string joined;
   for (const std::string& text : texts) joined += (joined.empty() ? "" : " or ") + text;
   return joined;
 }
 
-std::string cores_of(const json& worker) {
-  const auto gpus = worker.value("gpus", json());
-  const std::uint64_t count = gpus.is_array()    ? gpus.size()
-                              : gpus.is_number() ? gpus.get<std::uint64_t>()
-                                                 : 0;
-  const std::string cores =
-      std::to_string(worker.value("cores", worker.value("cores_per_worker", 0U)));
-  return count == 0 ? cores : cores + " + " + std::to_string(count) + " GPU";
+std::string cores_text(std::uint64_t cores, std::uint64_t gpus) {
+  return std::to_string(cores) + (gpus == 0 ? "" : " + " + std::to_string(gpus) + " GPU");
+}
+/// Its GPUs by number.
+std::string cores_of_worker(const JsonObject& worker) {
+  return cores_text(worker.number<std::uint64_t>("cores"), worker.size("gpus"));
+}
+/// How many of them are wanted.
+std::string cores_of_shape(const JsonObject& shape) {
+  const char* cores = shape.has("cores") ? "cores" : "cores_per_worker";
+  return cores_text(shape.number<std::uint64_t>(cores), shape.number<std::uint64_t>("gpus"));
 }
 
-std::string memory_of(const json& worker) {
-  return to_string(ByteCount{worker.value("memory_bytes", std::uint64_t{0})});
+std::string memory_of(const JsonObject& worker) {
+  return to_string(ByteCount{worker.number<std::uint64_t>("memory_bytes")});
 }
 
-std::string workers_of(const json& lease) {
-  return std::to_string(lease.value("workers", json::array()).size()) + " of " +
-         std::to_string(lease.value("workers_wanted", 0U));
+std::string workers_of(const JsonObject& lease) {
+  return std::to_string(lease.size("workers")) + " of " +
+         std::to_string(lease.number<std::uint64_t>("workers_wanted"));
 }
 
 ExitStatus run_leases(Shell& shell) {
@@ -65,15 +68,17 @@ ExitStatus run_leases(Shell& shell) {
     print_answer(shell, text);
     return ExitStatus::ok;
   }
-  const json document = json::parse(text);
+  const Answer answer(text);
   Table table(
       {"lease", "state", "workers", "cores each", "memory each", "wait", "hosts", "ends in"});
-  for (const json& lease : document.at("leases")) {
-    const std::chrono::milliseconds left(lease.value("expires_in_ms", std::int64_t{0}));
-    table.add({lease.value("id", ""), lease.value("state", ""), workers_of(lease),
-               texts_of(lease, cores_of), texts_of(lease, memory_of), lease.value("wait", ""),
-               nodes_of(lease), format_duration(left)});
+  for (const JsonObject& lease : answer.root().objects("leases")) {
+    const std::chrono::milliseconds left(lease.number<std::int64_t>("expires_in_ms"));
+    table.add({lease.text("id"), lease.text("state"), workers_of(lease),
+               texts_of(lease, cores_of_worker, cores_of_shape),
+               texts_of(lease, memory_of, memory_of), lease.text("wait"), nodes_of(lease),
+               format_duration(left)});
   }
+  answer.check();
   if (table.empty()) {
     shell.note("you hold no lease; programs take them with Client::lease");
   } else {
