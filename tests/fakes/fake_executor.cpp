@@ -87,6 +87,7 @@ void FakeExecutor::obey(Connection& connection) {
     if (std::holds_alternative<LaneClaim>(message)) {
       give_worker(connection);
     } else if (const auto* announced = std::get_if<LaneAnnounce>(&message)) {
+      time_left_ms_ = announced->time_left ? announced->time_left->count() : -1;
       ++announcements_;
       (void)send_packet(
           connection.socket.get(),

@@ -2,6 +2,7 @@
 // which do as a test says.
 #pragma once
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -34,6 +35,8 @@ class FakeExecutor {
   /// Refuses all leases that were claimed.
   void revoke(const std::string& why);
   [[nodiscard]] unsigned announcements() const { return announcements_; }
+  /// What the last one said of the time that its calls have left; -1: nothing.
+  [[nodiscard]] std::int64_t announced_time_left_ms() const { return time_left_ms_; }
   [[nodiscard]] unsigned replacements() const { return replacements_; }
   /// Of calls, by workers.
   [[nodiscard]] unsigned answers() const { return calls_answered_; }
@@ -57,6 +60,7 @@ class FakeExecutor {
   std::atomic<bool> revokes_{false};
   std::atomic<bool> ends_{false};
   std::atomic<unsigned> announcements_{0};
+  std::atomic<std::int64_t> time_left_ms_{-1};
   std::atomic<unsigned> replacements_{0};
   std::atomic<unsigned> calls_answered_{0};
   std::thread thread_;  // last: it uses all of the above

@@ -119,6 +119,20 @@ TEST_CASE("an answer that the code is gone makes it load again, and the call goe
   CHECK(function.invoke(std::move(input)).text() == std::string(5000, 'b'));
 }
 
+TEST_CASE("a module is loaded for as long as the calls that wait for it") {
+  Site site;
+  Lease lease = site.client.lease();
+  const LeasedFunction function = lease.function("f");
+  CHECK(site.executor.announced_time_left_ms() == -1);  // nobody has called it yet
+  site.executor.forget_code();
+  CHECK(function.invoke("x", {.deadline = seconds(20)}).text() == "x");
+  CHECK(site.executor.announced_time_left_ms() > 10'000);
+  CHECK(site.executor.announced_time_left_ms() <= 20'000);
+  site.executor.forget_code();
+  CHECK(function.invoke("x", {.deadline = milliseconds(900)}).text() == "x");
+  CHECK(site.executor.announced_time_left_ms() == 1000);  // time enough for a sound module
+}
+
 TEST_CASE("a worker that answers a call with a chunk is replaced") {
   for (const ResponseKind kind : {ResponseKind::chunk, ResponseKind::discarded}) {
     Site site;

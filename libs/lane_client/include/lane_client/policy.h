@@ -26,6 +26,10 @@ constexpr std::chrono::seconds replace_within{10};
 /// time would end sound workers of a busy host; only calls of one that hangs wait for so long.
 constexpr std::chrono::milliseconds answer_grace{500};
 
+/// A load that calls wait for lasts until the last of their deadlines, but at least so long: calls
+/// with short deadlines would otherwise end one load of a sound module after the other.
+constexpr std::chrono::seconds shortest_load{1};
+
 /// Attempts that ended by the platform's fault, evictions apart. A call that kills its workers in a
 /// way that looks like ours costs so many of them.
 constexpr unsigned most_attempts = 3;

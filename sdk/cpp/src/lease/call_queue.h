@@ -49,6 +49,10 @@ class CallQueue {
     calls_.erase(found);
     return true;
   }
+  template <typename Each>
+  void for_each(Each each) const {
+    for (const Call* call : calls_) each(*call);
+  }
   [[nodiscard]] std::deque<Call*> take_all() {
     std::deque<Call*> all;
     all.swap(calls_);

@@ -217,6 +217,15 @@ std::shared_ptr<LeaseCode> LeaseBoard::add_code(std::string digest, std::string 
   return code;
 }
 
+std::optional<MonotonicTime> LeaseBoard::last_deadline_of(const LeaseCode& code) const {
+  std::optional<MonotonicTime> last;
+  const std::lock_guard lock(mutex_);
+  queue_.for_each([&](const DirectCall& call) {
+    if (call.code == &code) last = std::max(last.value_or(call.due), call.due);
+  });
+  return last;
+}
+
 void LeaseBoard::await_code(const LeaseCode& code) {
   std::unique_lock lock(mutex_);
   changed_.wait_until(lock, std::chrono::steady_clock::now() + longest_load,
@@ -245,7 +254,8 @@ bool LeaseBoard::code_rejected(LeaseCode& code, const LaneRejected& why) {
                          .function = code.function};
   {
     const std::lock_guard lock(mutex_);
-    if (why.code == ErrorCode::no_capacity) return true;
+    // The calls that wait for it have passed their deadlines, or will; others may have more time.
+    if (why.code == ErrorCode::no_capacity || why.code == ErrorCode::timed_out) return true;
     if (lane_client::is_transient(why.code) && ++code.failed_loads < lane_client::most_failed_loads)
       return true;
     code.rejected = details;

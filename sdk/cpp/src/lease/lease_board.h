@@ -149,6 +149,8 @@ class LeaseBoard : public std::enable_shared_from_this<LeaseBoard> {
   /// The one with this digest; `module` may be empty. Throws when the lease has ended.
   [[nodiscard]] std::shared_ptr<LeaseCode> add_code(std::string digest, std::string function,
                                                     UniqueFd module);
+  /// Of the calls of it that wait in the queue, the last one; nothing: none waits.
+  [[nodiscard]] std::optional<MonotonicTime> last_deadline_of(const LeaseCode& code) const;
   /// Until a worker has loaded it; throws why none has.
   void await_code(const LeaseCode& code);
   void code_loaded(LeaseCode& code, const std::vector<std::string>& entries);

@@ -251,9 +251,12 @@ void WorkerLane::code_lost(DirectCall& call, const transport::LaneResponse& resp
   }
   end_->client->release(response);
   codes_.forget(call.code->number);
+  // First the call, since the code is loaded for as long as that may wait.
+  if (lane_client::runs_again_without_code(call.history))
+    board_.put_back(call);
+  else
+    finish_with(call, ErrorKind::internal, "the worker loses the function's code again and again");
   announce();
-  if (lane_client::runs_again_without_code(call.history)) return board_.put_back(call);
-  finish_with(call, ErrorKind::internal, "the worker loses the function's code again and again");
 }
 
 void WorkerLane::cancel_unwanted() {

@@ -141,6 +141,7 @@ class WorkerLane {
   template <typename Over, typename IsLate, typename Until>
   void drive(Over over, IsLate is_late, Until until);
   void announce();
+  void tell_of(const LeaseCode& code);
   [[nodiscard]] Error::Details failure_of(const DirectCall& call, ErrorKind kind,
                                           std::string message) const;
 

@@ -34,7 +34,7 @@ void WorkerLane::give_up_module() {
 
 void WorkerLane::announce_module() {
   if (module_ != nullptr && codes_.announce(module_->number, module_))
-    tell(LaneAnnounce{module_->digest});
+    tell_of(*module_);
 }
 
 void WorkerLane::pump_module() {
@@ -54,7 +54,7 @@ void WorkerLane::take_module(std::shared_ptr<LeaseCode> module) {
   const bool swaps = std::exchange(module_, std::move(module)) != nullptr;
   if (!swaps) return announce();
   swaps_ = true;
-  tell(LaneAnnounce{module_->digest});
+  tell_of(*module_);
   (void)conversation_.give_up("it makes way for another module", std::chrono::steady_clock::now());
   detach();
   board_.watch_closely();

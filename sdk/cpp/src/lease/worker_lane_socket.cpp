@@ -1,10 +1,13 @@
 // The conversation with the executor: how a worker comes and loads modules.
+#include <algorithm>
 #include <chrono>
 #include <variant>
 
 #include "foundation/host_addresses.h"
 #include "http/problem.h"
 #include "lane_client/executor_message.h"
+#include "lane_client/policy.h"
+#include "lease/lane_stream.h"
 #include "lease/lease_threads.h"
 #include "lease/open_lane.h"
 #include "lease/worker_lane.h"
@@ -146,6 +149,20 @@ void WorkerLane::take_arrivals() {
   step == lane_client::Step::end ? die(why) : obey(step);
 }
 
+/// A load has the time of the calls that wait for it. One that none waits for, as when a program
+/// asks for a function, has what the executor gives it.
+void WorkerLane::tell_of(const LeaseCode& code) {
+  auto until = board_.last_deadline_of(code);
+  if (stream_ != nullptr && stream_->code.get() == &code)
+    until = std::max(until.value_or(stream_->call.due), stream_->call.due);
+  std::optional<std::chrono::milliseconds> left;
+  if (until)
+    left = std::max<std::chrono::milliseconds>(
+        std::chrono::ceil<std::chrono::milliseconds>(*until - std::chrono::steady_clock::now()),
+        lane_client::shortest_load);
+  tell(LaneAnnounce{code.digest, left});
+}
+
 /// Tells the executor which modules will be called, and sends those it asked for.
 void WorkerLane::announce() {
   if (!conversation_.is_ready()) return;
@@ -156,7 +173,7 @@ void WorkerLane::announce() {
     announce_module();
   else
     for (const auto& code : codes)
-      if (codes_.announce(code->number, code)) tell(LaneAnnounce{code->digest});
+      if (codes_.announce(code->number, code)) tell_of(*code);
   codes_.send_needed([&](const std::shared_ptr<LeaseCode>& code) {
     const int module = board_.module_of(code);
     if (module < 0) return false;  // comes by later
