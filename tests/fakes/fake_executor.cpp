@@ -89,10 +89,13 @@ void FakeExecutor::obey(Connection& connection) {
     } else if (const auto* announced = std::get_if<LaneAnnounce>(&message)) {
       time_left_ms_ = announced->time_left ? announced->time_left->count() : -1;
       ++announcements_;
-      (void)send_packet(
-          connection.socket.get(),
-          encode(LaneSlot{
-              .digest = announced->digest, .generation = connection.generation, .entries = {"e"}}));
+      if (compiles_)
+        (void)send_packet(connection.socket.get(), encode(LaneCompiling{announced->digest}));
+      else
+        (void)send_packet(connection.socket.get(),
+                          encode(LaneSlot{.digest = announced->digest,
+                                          .generation = connection.generation,
+                                          .entries = {"e"}}));
     } else if (std::holds_alternative<LaneReplace>(message)) {
       ++replacements_;
       (void)send_packet(connection.socket.get(), encode(LaneEnded{.message = "replaced"}));

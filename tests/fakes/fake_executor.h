@@ -28,6 +28,8 @@ class FakeExecutor {
   void answer_calls(bool answers) { answers_ = answers; }
   /// The worker answers the next call with "need code".
   void forget_code() { forgets_ = true; }
+  /// Modules that are announced from now on wait for a compiler, for ever.
+  void compile_for_ever() { compiles_ = true; }
   /// The worker's answers are of this kind from now on, whatever it was asked.
   void answer_with(ResponseKind kind) { kind_ = kind; }
   /// Closes all connections. Returns when that is done.
@@ -55,6 +57,7 @@ class FakeExecutor {
   std::string revocation_;                                // before `revokes_` is set
   std::atomic<bool> answers_{true};
   std::atomic<bool> forgets_{false};
+  std::atomic<bool> compiles_{false};
   std::atomic<ResponseKind> kind_{ResponseKind::reply};
   std::atomic<bool> hangs_up_{false};
   std::atomic<bool> revokes_{false};

@@ -133,6 +133,18 @@ TEST_CASE("a module is loaded for as long as the calls that wait for it") {
   CHECK(site.executor.announced_time_left_ms() == 1000);  // time enough for a sound module
 }
 
+TEST_CASE("a call that waits for a compiler until its deadline says so") {
+  Site site;
+  Lease lease = site.client.lease();
+  const LeasedFunction function = lease.function("f");
+  site.executor.compile_for_ever();
+  site.executor.forget_code();
+  const Error error =
+      error_of([&] { (void)function.invoke("x", {.deadline = milliseconds(300)}); });
+  CHECK(error.kind() == ErrorKind::deadline_exceeded);
+  CHECK(error.message().find("it waited for a compiler for 0.") != std::string::npos);
+}
+
 TEST_CASE("a worker that answers a call with a chunk is replaced") {
   for (const ResponseKind kind : {ResponseKind::chunk, ResponseKind::discarded}) {
     Site site;

@@ -36,8 +36,10 @@ struct LeaseCode {
   std::vector<std::string> entries;  // once it is loaded; not changed after
   std::optional<Error::Details> rejected;
   unsigned failed_loads = 0;
-  UniqueFd module;        // a sealed memory file; empty until an executor has asked for it
-  bool fetching = false;  // the keeper is about to get it
+  unsigned compiling = 0;         // lanes whose executors say that it waits for a compiler
+  MonotonicTime compiling_since;  // while there are any
+  UniqueFd module;                // a sealed memory file; empty until an executor has asked for it
+  bool fetching = false;          // the keeper is about to get it
 };
 
 enum class Destination : std::uint8_t { own_memory, callers_memory, in_place };

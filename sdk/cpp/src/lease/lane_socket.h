@@ -62,7 +62,11 @@ class LaneSocket {
 
  private:
   static LaneClaim claim_of(const GrantedWorker& worker, std::uint32_t protocol) {
-    return {.lease = worker.lease, .secret = worker.secret, .protocol = protocol};
+    return {.lease = worker.lease,
+            .secret = worker.secret,
+            .protocol = protocol,
+            .address = {},
+            .knows_compiling = true};
   }
   explicit LaneSocket(UniqueFd socket) : way_(std::move(socket)) {}
   explicit LaneSocket(transport::SecureChannel channel) : way_(std::move(channel)) {}

@@ -23,6 +23,12 @@ constexpr std::chrono::seconds longest_load{60};
 /// host to be lost after half a minute or so.
 constexpr std::chrono::seconds longest_search{90};
 
+/// For people, to a tenth.
+std::string seconds_since(MonotonicTime start) {
+  const auto tenths = (std::chrono::steady_clock::now() - start) / std::chrono::milliseconds(100);
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+}
+
 template <typename Word>
 void futex_wait(std::atomic<Word>& word, Word value, MonotonicTime until) {
   const auto time = until.time_since_epoch();
@@ -96,6 +102,28 @@ bool LeaseBoard::remove_waiting(DirectCall& call) {
   if (!queue_.remove(call)) return false;
   waiting_.fetch_sub(1);
   return true;
+}
+
+Error::Details LeaseBoard::why_late(const DirectCall& call) const {
+  const std::lock_guard lock(mutex_);
+  if (call.code->compiling > 0)
+    return {
+        .kind = ErrorKind::deadline_exceeded,
+        .message = "the call's deadline has passed: it waited for a compiler for " +
+                   seconds_since(std::max(call.code->compiling_since, call.due - call.deadline)) +
+                   ", and the function is not compiled yet on the worker's host",
+        .hint = "give it more time"};
+  return {.kind = ErrorKind::deadline_exceeded,
+          .message = "the call's deadline has passed before it started",
+          .hint = "give it more time, or take more workers"};
+}
+
+void LeaseBoard::count_compiling(LeaseCode& code, bool waits) {
+  const std::lock_guard lock(mutex_);
+  if (!waits)
+    --code.compiling;
+  else if (code.compiling++ == 0)
+    code.compiling_since = std::chrono::steady_clock::now();
 }
 
 void LeaseBoard::park(DirectCall& call, MonotonicTime until) {
@@ -234,7 +262,10 @@ void LeaseBoard::await_code(const LeaseCode& code) {
   if (code.rejected) throw Error(*code.rejected);
   if (end_) throw Error(*end_);
   throw Error({.kind = ErrorKind::timed_out,
-               .message = "no worker has loaded the module within a minute",
+               .message = code.compiling > 0 ? "the module waited for a compiler for " +
+                                                   seconds_since(code.compiling_since) +
+                                                   ", and is not compiled yet"
+                                             : "no worker has loaded the module within a minute",
                .hint = "try again, or look at the executor's log",
                .function = code.function});
 }

@@ -103,6 +103,8 @@ class LeaseBoard : public std::enable_shared_from_this<LeaseBoard> {
   }
   /// False: it does not wait in the queue.
   [[nodiscard]] bool remove_waiting(DirectCall& call);
+  /// What a call that has waited until its deadline has waited for.
+  [[nodiscard]] Error::Details why_late(const DirectCall& call) const;
   void finish(DirectCall& call);
   void finish_with(DirectCall& call, Error::Details why);
   static void park(DirectCall& call, MonotonicTime until);
@@ -154,6 +156,8 @@ class LeaseBoard : public std::enable_shared_from_this<LeaseBoard> {
   /// Until a worker has loaded it; throws why none has.
   void await_code(const LeaseCode& code);
   void code_loaded(LeaseCode& code, const std::vector<std::string>& entries);
+  /// One more lane waits until an executor has compiled it, or one less.
+  void count_compiling(LeaseCode& code, bool waits);
   /// In a lease of separate processes: that lane's worker has this module; null: none.
   void seat(const WorkerLane& lane, const LeaseCode* module);
   void leave_seat(const WorkerLane& lane);

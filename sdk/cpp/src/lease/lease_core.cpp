@@ -107,10 +107,7 @@ void LeaseCore::wait(DirectCall& call, MonotonicTime until) {
 /// A call that waits is dropped at its deadline. One that is in a lane has the executor's word to
 /// come; its driver gives it up when that is late.
 void LeaseCore::overdue(DirectCall& call) {
-  if (remove_waiting(call))
-    return finish_with(call, {.kind = ErrorKind::deadline_exceeded,
-                              .message = "the call's deadline has passed before it started",
-                              .hint = "give it more time, or take more workers"});
+  if (remove_waiting(call)) return finish_with(call, why_late(call));
   WorkerLane* lane = call.lane.load(std::memory_order_acquire);
   if (lane == nullptr || std::chrono::steady_clock::now() < call.due + lane_client::answer_grace)
     return;

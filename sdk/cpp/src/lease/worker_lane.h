@@ -167,7 +167,8 @@ class WorkerLane {
   void hear(const LaneRefused& message, Files& files);
   void hear(const LaneNeedCode& message, Files& files);
   void hear(const LaneSlot& message, Files& files);
-  void hear(const LaneCompiling& /*message*/, Files& /*files*/) {}
+  void hear(const LaneCompiling& message, Files& files);
+  void set_compiling(const std::shared_ptr<LeaseCode>& code, bool waits);
   void hear(const LaneRejected& message, Files& files);
   void hear(const LaneEnded& message, Files& files);
   void open_remote(const LaneClaimed& message);
@@ -217,6 +218,7 @@ class WorkerLane {
   std::shared_ptr<LaneEnd> end_;        // shared with what is lent from it
   std::shared_ptr<LaneStream> stream_;  // shared with its owner; has the lane for itself
   lane_client::CodeSlots<std::shared_ptr<LeaseCode>> codes_;
+  std::vector<std::shared_ptr<LeaseCode>> compiling_;  // that wait for a compiler; shared as above
   std::shared_ptr<LeaseCode>
       module_;          // in a lease of separate processes: the only one; may be null
   bool swaps_ = false;  // for that: another worker is to come

@@ -33,8 +33,7 @@ void WorkerLane::give_up_module() {
 }
 
 void WorkerLane::announce_module() {
-  if (module_ != nullptr && codes_.announce(module_->number, module_))
-    tell_of(*module_);
+  if (module_ != nullptr && codes_.announce(module_->number, module_)) tell_of(*module_);
 }
 
 void WorkerLane::pump_module() {

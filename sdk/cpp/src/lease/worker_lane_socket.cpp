@@ -186,9 +186,21 @@ void WorkerLane::hear(const LaneNeedCode& message, Files& /*files*/) {
   if (codes_.needs(message.digest) != nullptr) announce();
 }
 
+void WorkerLane::hear(const LaneCompiling& message, Files& /*files*/) {
+  if (const auto* code = codes_.find_loading(message.digest))
+    set_compiling(code->module, !message.over);
+}
+
+void WorkerLane::set_compiling(const std::shared_ptr<LeaseCode>& code, bool waits) {
+  const bool waited = std::erase(compiling_, code) > 0;
+  if (waits) compiling_.push_back(code);
+  if (waits != waited) board_.count_compiling(*code, waits);
+}
+
 void WorkerLane::hear(const LaneSlot& message, Files& /*files*/) {
   const auto code = codes_.loaded(message);
   if (!code) return;
+  set_compiling(code->module, false);
   if (is_separate()) board_.seat(*this, code->module.get());
   board_.code_loaded(*code->module, message.entries);
   if (stream_waits_for(*code->module)) begin_again(*stream_);
@@ -197,6 +209,7 @@ void WorkerLane::hear(const LaneSlot& message, Files& /*files*/) {
 void WorkerLane::hear(const LaneRejected& message, Files& /*files*/) {
   const auto code = codes_.rejected(message.digest);
   if (!code) return;
+  set_compiling(code->module, false);
   if (!board_.code_rejected(*code->module, message)) {
     codes_.refuse(code->number);
     give_up_module();
