@@ -46,6 +46,7 @@ class Relay {
   [[nodiscard]] Result<bool> pass_call();
   [[nodiscard]] Result<bool> pass_answer();
   [[nodiscard]] Result<bool> lose_remote(Failure why);
+  [[nodiscard]] Result<bool> give_up_remote(const Failure& why);
   [[nodiscard]] Result<void> check_time();
   [[nodiscard]] Result<void> answer(const transport::LaneResponse& response);
   [[nodiscard]] Result<void> tell_gateway(const LaneMessage& message,
@@ -58,7 +59,9 @@ class Relay {
   std::optional<transport::SecureChannel> executor_;
   std::optional<transport::LocalLaneWorker> local_;
   std::optional<transport::UcxLaneClient> remote_;
-  bool in_remote_ = false;  // a call has been passed on and is not answered
+  bool in_remote_ = false;            // a call has been passed on and is not answered
+  std::uint64_t remote_request_ = 0;  // that call, or the one before
+  bool told_end_ = false;             // of this worker; the executor's word on it is to come
   lane_client::Conversation conversation_;
 };
 
