@@ -231,7 +231,8 @@ void LaneSession::was_swapped(const LaneEnded& ended) {
 /// What a client's lease keeps is the client's own affair: it has the memory for itself.
 void LaneSession::watch_memory(MonotonicTime now) {
   if (client_terms_ || !idle_memory_.is_due(now, worker_->page().calls.load())) return;
-  const ByteCount kept = worker_->own_memory();
+  // Its client gives back the lane's pages when nothing is in the lane for a second.
+  const ByteCount kept{worker_->own_memory().value + worker_->lane_memory().value};
   if (kept > IdleMemory::bound)
     worker_->tell(Retire{"the functions of this worker kept " + to_string(kept) +
                          " of memory while nobody called them"});
@@ -331,7 +332,7 @@ std::optional<WarmWorker> LaneSession::look_at_sleep(MonotonicTime now) {
   // What uses no time keeps what it had.
   if (!used || *used != kept_.used)
     kept_ = {.used = used.value_or(std::chrono::nanoseconds{-1}), .memory = worker_->own_memory()};
-  return WarmWorker{.memory = kept_.memory,
+  return WarmWorker{.memory = {kept_.memory.value + worker_->lane_memory().value},
                     .last_run = sleep_.last_run(),
                     .sleeps = sleep_.sleeps(now),
                     .runs_since = sleep_.runs_since()};

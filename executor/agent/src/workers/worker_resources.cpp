@@ -1,5 +1,6 @@
 // workers/worker_resources.cpp: cores, memory and threads of a worker, as the kernel has them.
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,6 +37,13 @@ ByteCount WorkerProcess::own_memory() const {
   std::uint64_t shared = 0;
   if (!(fields >> all >> resident >> shared) || shared > resident) return {};
   return {(resident - shared) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))};
+}
+
+ByteCount WorkerProcess::lane_memory() const {
+  struct stat file{};
+  constexpr std::uint64_t block = 512;  // of st_blocks, whatever the file system
+  if (::fstat(lane_.memory.get(), &file) != 0) return {};
+  return {static_cast<std::uint64_t>(file.st_blocks) * block};
 }
 
 void WorkerProcess::limit_memory(ByteCount data) {
