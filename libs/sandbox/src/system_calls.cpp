@@ -155,6 +155,11 @@ ArgumentCondition masked(unsigned argument, std::uint64_t mask, std::uint64_t va
   return {.argument = argument, .mask = mask, .value = value};
 }
 
+/// What pthread_create asks of the kernel: glibc's nptl/pthread_create.c.
+constexpr std::uint64_t thread_flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SYSVSEM |
+                                       CLONE_SIGHAND | CLONE_THREAD | CLONE_SETTLS |
+                                       CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+
 /// The list as it grows.
 class Table {
  public:
@@ -239,7 +244,8 @@ void add_signal_rules(Table& table, std::uint64_t self) {
 }
 
 void add_process_rules(Table& table, SandboxRole role, FilterStage stage) {
-  table.allow_if(SCMP_SYS(clone), {masked(0, CLONE_THREAD, CLONE_THREAD)}, "threads");
+  table.allow_if(SCMP_SYS(clone), {equals(0, thread_flags)},
+                 "threads, as the C library makes them");
   // Unshares nothing from a process with one thread and fails in others: how the worker tells.
   table.allow_if(SCMP_SYS(unshare), {equals(0, CLONE_THREAD)}, "asking whether there are threads");
   const auto self = static_cast<std::uint64_t>(::getpid());

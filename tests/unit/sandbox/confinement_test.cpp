@@ -79,6 +79,27 @@ TEST_CASE("a confined worker computes, and that is all") {
                    [] { return refused(::syscall(SYS_close_range, 0, 100, 0)); }) == 0);
 }
 
+TEST_CASE("a thread is made as the C library makes it, and in no other way") {
+  CHECK(in_sandbox(SandboxRole::worker, [] {
+          int ran = 1;
+          std::thread([&] { ran = 0; }).join();
+          return ran;
+        }) == 0);
+  constexpr long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SYSVSEM | CLONE_SIGHAND |
+                         CLONE_THREAD | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+  for (const long other : {flags | CLONE_PTRACE, flags | CLONE_UNTRACED, flags | CLONE_PARENT,
+                           flags | CLONE_NEWNS, flags & ~CLONE_FILES, flags & ~CLONE_SETTLS,
+                           long{CLONE_VM | CLONE_SIGHAND | CLONE_THREAD}}) {
+    CAPTURE(other);
+    CHECK(in_sandbox(SandboxRole::worker, [other] {
+            return ::syscall(SYS_clone, other, nullptr, nullptr, nullptr, nullptr) == -1 &&
+                           errno == EPERM
+                       ? 0
+                       : 1;
+          }) == 0);
+  }
+}
+
 TEST_CASE("what the site made readable can be read") {
   const auto opens = [] {
     return ::open("/usr/share/common-licenses/GPL-3", O_RDONLY) >= 0 ? 0 : 1;
