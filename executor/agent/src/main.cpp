@@ -261,6 +261,7 @@ Result<void> serve(const Configuration& c) {
   });
   agent.start();
   io.run();
+  ::unlink((c.runtime_directory / "lanes.sock").c_str());
   return {};
 }
 

@@ -142,6 +142,26 @@ TEST_CASE("two users run Orchid side by side, and neither gets at the other's") 
   std::filesystem::remove_all(second.system().runtime());
 }
 
+TEST_CASE("no socket is left where Orchid was") {
+  if (::geteuid() != 0 || are_workers_elsewhere()) {
+    MESSAGE("left out: another user's runtime directory outlives the fixture, and needs root");
+    return;
+  }
+  const ProgramsForAll programs;
+  const uid_t uid = fresh_uid(2);
+  const std::filesystem::path runtime = "/tmp/orchid-" + std::to_string(uid);
+  {
+    const SystemFixture system({.programs = programs.directory,
+                                .wrapper = as_user(uid),
+                                .default_runtime = runtime,
+                                .uid = uid});
+    CHECK(std::filesystem::exists(runtime / "lanes.sock"));
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(runtime))
+    CHECK_MESSAGE(!std::filesystem::is_socket(entry.status()), entry.path().string());
+  std::filesystem::remove_all(runtime);
+}
+
 TEST_CASE(
     "a directory whose socket paths would be too long, and a host name that resolves nowhere") {
   if (are_workers_elsewhere()) {
