@@ -33,6 +33,15 @@ void PacketChannel::drain() {
   if (!alive.expired()) wait();
 }
 
+void PacketChannel::read_rest() {
+  const std::weak_ptr<Handlers> alive = handlers_;
+  while (const std::shared_ptr<Handlers> handlers = alive.lock()) {
+    auto packet = receive_packet(socket_.native_handle(), false);
+    if (!packet || !*packet) return;
+    handlers->on_packet(**packet);
+  }
+}
+
 Result<void> PacketChannel::send(std::string_view text, const std::vector<int>& descriptors) {
   return send_packet(socket_.native_handle(), text, descriptors);
 }

@@ -20,6 +20,9 @@ class PacketChannel final : public LaneChannel {
 
   [[nodiscard]] Result<void> send(std::string_view text,
                                   const std::vector<int>& descriptors) override;
+  /// Takes all that has come and was not looked at: from a process that has ended, and so says
+  /// nothing more.
+  void read_rest();
   [[nodiscard]] int descriptor() { return socket_.native_handle(); }
 
  private:

@@ -133,10 +133,14 @@ void CompilerPool::answered(CompileSchedule::Process number, Result<Compiled> re
     result.error().message +=
         "; " + what_it_has(jobs_.at(entry.job).request.size, entry.process->figures());
   }
+  // Its answer was found after its end, which is told next: until then it may not get another job.
+  const bool has_ended = processes_.at(number).process->has_ended();
   const auto job = jobs_.extract(std::exchange(processes_.at(number).job, 0));
   schedule_.finished(number, std::chrono::steady_clock::now());
+  const bool pumping = std::exchange(pumping_, pumping_ || has_ended);
   job.mapped().done(std::move(result));
-  pump();
+  pumping_ = pumping;
+  if (!has_ended) pump();
 }
 
 void CompilerPool::ended(CompileSchedule::Process number, const ChildEvent& event) {

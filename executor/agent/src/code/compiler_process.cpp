@@ -85,6 +85,7 @@ void CompilerProcess::happened(const ChildEvent& event) {
   if (event.kind == ChildEvent::Kind::stopped) return kill();
   timer_.cancel();
   pid_ = -1;
+  if (channel_) channel_->read_rest();
   channel_.reset();
   const auto ended = handlers_.ended;
   ended(event);
@@ -100,6 +101,7 @@ void CompilerProcess::compile(int module, CompileTier tier) {
 }
 
 void CompilerProcess::from_compiler(Packet& packet) {
+  if (has_ended() && !busy_) return;  // only the answer that it was asked for counts then
   auto message = parse_compiler_message(packet.text);
   if (!message) {
     log::error("event=bad_message from=compiler reason=\"{}\"", message.error().message);

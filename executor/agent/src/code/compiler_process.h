@@ -60,6 +60,8 @@ class CompilerProcess {
   void give_way(int nice);
   void kill();
   [[nodiscard]] pid_t pid() const { return pid_; }
+  /// `ended` is about to be told.
+  [[nodiscard]] bool has_ended() const { return pid_ < 0; }
   [[nodiscard]] const Figures& figures() const { return figures_; }
   /// Why we killed it, if a compilation was the reason.
   [[nodiscard]] Overrun overrun() const { return overrun_; }

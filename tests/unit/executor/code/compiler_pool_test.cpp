@@ -1,0 +1,61 @@
+#include "code/compiler_pool.h"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+
+#include "fake_compilers.h"
+
+namespace orchid::executor {
+
+TEST_CASE("a tenant's modules are compiled by his process, another tenant's by another") {
+  FakeCompilers compilers;
+  const auto first = compilers.compile(1, "ok").value();
+  const auto other = compilers.compile(2, "ok").value();
+  const auto second = compilers.compile(1, "ok").value();
+  CHECK(first.substr(first.find(' ')) == " 1");
+  CHECK(second == first.substr(0, first.find(' ')) + " 2");
+  CHECK(other.substr(0, other.find(' ')) != first.substr(0, first.find(' ')));
+  CHECK(compilers.pool.restarts() == 0);
+}
+
+TEST_CASE("a module that ends its compiler twice is refused, and the next one is compiled") {
+  FakeCompilers compilers;
+  const auto result = compilers.compile(1, "dies");
+  REQUIRE_FALSE(result.has_value());
+  CHECK(result.error().code == ErrorCode::module_rejected);
+  CHECK(result.error().message.find("makes the compiler crash") != std::string::npos);
+  CHECK(compilers.pool.restarts() == 2);
+  CHECK(compilers.compile(1, "ok").has_value());
+}
+
+TEST_CASE("what a compiler says of a module is told, with the module's size if it is too much") {
+  FakeCompilers compilers;
+  const auto bad = compilers.compile(1, "fails module_rejected");
+  CHECK(bad.error().code == ErrorCode::module_rejected);
+  CHECK(bad.error().message == "it is too much");
+  const auto much = compilers.compile(1, "fails compile_limit");
+  CHECK(much.error().code == ErrorCode::compile_limit);
+  CHECK(much.error().message == "it is too much; the module has 19 B of bitcode");
+  std::map<std::string, std::uint64_t> counters;
+  compilers.pool.count(counters);
+  CHECK(counters.at("compile_limit") == 1);
+  CHECK(counters.at("compiler_restarts") == 0);
+}
+
+TEST_CASE("an answer counts though its compiler has ended before it is read") {
+  FakeCompilers compilers;
+  (void)compilers.compile(1, "ok").value();  // so that the next request goes out at once
+  const pid_t pid = compilers.pool.pid_of(CompileRank::calls);
+  std::optional<Result<CompilerPool::Compiled>> result;
+  compilers.pool.compile(
+      {.tenant = 1, .module = module_that("chatters"), .size = ByteCount{8}},
+      [&](Result<CompilerPool::Compiled> compiled) { result = std::move(compiled); });
+  siginfo_t ended{};
+  REQUIRE(::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT) == 0);
+  compilers.run_until([&] { return result.has_value(); });
+  REQUIRE(result->has_value());
+  CHECK(text_of((*result)->code) == std::to_string(pid) + " 2");
+  CHECK(compilers.compile(1, "ok").has_value());  // by a new one
+}
+
+}  // namespace orchid::executor
