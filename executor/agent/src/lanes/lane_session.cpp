@@ -170,8 +170,7 @@ void LaneSession::worker_ended(const ChildEvent& event) {
   const KillReason why = worker_->kill_reason();
   const bool spoiled = ended.request == 0 && why == KillReason::none;
   const bool swapped = why == KillReason::swapped;
-  // Those are counted by the reason already.
-  if (why != KillReason::gave_way && why != KillReason::restless && !swapped)
+  if (!has_own_counter(why))
     ++services_.counters[spoiled ? "workers_spoiled"
                                  : "workers_" + std::string(to_string(ended.outcome))];
   const std::shared_ptr<WorkerProcess> dead = std::exchange(worker_, nullptr);
@@ -313,7 +312,7 @@ void LaneSession::evict(MonotonicTime now) {
 }
 
 std::optional<WarmWorker> LaneSession::look_at_sleep(MonotonicTime now) {
-  if (!apart_ || over_ || worker_ == nullptr || worker_->kill_reason() != KillReason::none)
+  if (over_ || worker_ == nullptr || worker_->kill_reason() != KillReason::none)
     return std::nullopt;
   if (worker_->awaits_client()) return std::nullopt;  // which takes the network's thread a while
   const std::uint64_t word = worker_->page().state.load(std::memory_order_acquire);

@@ -85,6 +85,11 @@ constexpr const char* forged_page =
 
 }  // namespace
 
+bool has_own_counter(KillReason reason) {
+  return reason == KillReason::gave_way || reason == KillReason::restless ||
+         reason == KillReason::swapped;
+}
+
 Result<StatusPageMapping> StatusPageMapping::create() {
   UniqueFd file(::memfd_create("orchid-status", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file || ::ftruncate(file.get(), status_page_bytes) != 0) return fail_errno("status page");

@@ -66,6 +66,9 @@ enum class KillReason {
   together,   // it ran beside another worker of its place
 };
 
+/// Whether such ends are counted by their reason, and not by what became of a call.
+[[nodiscard]] bool has_own_counter(KillReason reason);
+
 /// A module as this worker has it.
 struct WorkerSlot {
   std::uint32_t slot = 0;

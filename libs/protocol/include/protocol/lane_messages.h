@@ -12,13 +12,13 @@
 #include "foundation/error_code.h"
 #include "foundation/result.h"
 #include "foundation/units.h"
+#include "protocol/lane_protocol.h"
 #include "protocol/lease_id.h"
 #include "protocol/outcome.h"
 #include "protocol/running_log.h"
 
 namespace orchid {
 
-constexpr std::uint32_t lane_protocol_version = 1;
 /// A worker keeps so many modules linked; the one that was asked for longest ago goes first, and
 /// its client learns that from its next call, which is answered `need_code`.
 constexpr std::size_t modules_per_worker = 64;
@@ -28,7 +28,7 @@ constexpr std::size_t modules_per_worker = 64;
 struct LaneClaim {
   LeaseId lease;
   std::string secret;  // 64 hexadecimal digits; never logged
-  std::uint32_t protocol = lane_protocol_version;
+  std::uint32_t protocol = shared_lane_protocol;
   std::string address;  // only to orchid-dispatch: the lane address of the worker's executor
   bool knows_compiling = false;  // `LaneCompiling`, and the code `compile_limit`
 };
