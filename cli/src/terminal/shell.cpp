@@ -11,8 +11,8 @@
 
 #include "foundation/files.h"
 #include "foundation/unique_fd.h"
+#include "foundation/visible_text.h"
 #include "protocol/limits.h"
-#include "terminal/visible_text.h"
 
 namespace orchid::cli {
 namespace {

@@ -6,7 +6,6 @@
 #include "calls/reply_delivery.h"
 #include "foundation/files.h"
 #include "run_orchid.h"
-#include "terminal/visible_text.h"
 
 namespace orchid::cli {
 namespace {
@@ -30,16 +29,6 @@ constexpr auto hostile = "\033]0;title\007 \033[2Jgone \302\233m \377";
 constexpr auto harmless = "\\x1b]0;title\\x07 \\x1b[2Jgone \\u{9b}m \\xff";
 
 }  // namespace
-
-TEST_CASE("what would steer a terminal is shown, and text stays as it is") {
-  CHECK(visible_text(hostile) == harmless);
-  CHECK(visible_text("plain\ttext\nwith é, 漢 and 🙂\r\n") == "plain\ttext\nwith é, 漢 and 🙂\r\n");
-  CHECK(visible_text("over\rwritten\177") == "over\\x0dwritten\\x7f");
-  CHECK(visible_text("a\342\200\256b") == "a\\u{202e}b");                        // right to left
-  CHECK(visible_text("\300\200 \355\240\200") == "\\xc0\\x80 \\xed\\xa0\\x80");  // not UTF-8
-  CHECK(visible_text("cut \342\202") == "cut \\xe2\\x82");
-  CHECK(visible_text("").empty());
-}
 
 TEST_CASE("a function's log cannot steer a terminal, and comes through a pipe as it is") {
   FakeGateway gateway([](const FakeRequest&) { return FakeAnswer{.body = hostile}; });

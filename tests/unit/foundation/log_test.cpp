@@ -33,11 +33,11 @@ TEST_CASE("an event is one line, and changes no terminal, whatever it quotes") {
   CHECK(logged("\x1b[31mred") == "event=test reason=\"\\x1b[31mred\"\n");
   CHECK(logged("one\nevent=forged") == "event=test reason=\"one\\x0aevent=forged\"\n");
   CHECK(logged("\xc2\x9b"
-               "31m") == "event=test reason=\"\\xc2\\x9b31m\"\n");
+               "31m") == "event=test reason=\"\\u{9b}31m\"\n");
   CHECK(logged("\xe2\x80\xae"
-               "back") == "event=test reason=\"\\xe2\\x80\\xaeback\"\n");
+               "back") == "event=test reason=\"\\u{202e}back\"\n");
   CHECK(logged(std::string("a\0b\x7f", 4)) == "event=test reason=\"a\\x00b\\x7f\"\n");
-  CHECK(logged("cut \xe2\x80") == "event=test reason=\"cut \xe2\x80\"\n");
+  CHECK(logged("cut \xe2\x80") == "event=test reason=\"cut \\xe2\\x80\"\n");
 }
 
 }  // namespace orchid

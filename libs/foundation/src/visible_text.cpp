@@ -1,11 +1,11 @@
-#include "terminal/visible_text.h"
+#include "foundation/visible_text.h"
 
 #include <fmt/format.h>
 
 #include <cstdint>
 #include <iterator>
 
-namespace orchid::cli {
+namespace orchid {
 namespace {
 
 /// A character of UTF-8 in its shortest form, or one byte that is none.
@@ -34,23 +34,24 @@ Character first_character(std::string_view text) {
 }
 
 bool steers(std::uint32_t code) {
-  if (code == '\n' || code == '\t') return false;
+  if (code == '\t') return false;
   return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x61C || code == 0x200E ||
          code == 0x200F || (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
 }
 
 }  // namespace
 
-std::string visible_text(std::string_view text) {
+std::string visible_text(std::string_view text, LineEnds ends) {
   std::string visible;
   visible.reserve(text.size());
   while (!text.empty()) {
-    const Character next = first_character(text);
-    if (text.starts_with("\r\n")) {  // as some write line ends
-      visible += "\r\n";
-      text.remove_prefix(2);
+    if (ends == LineEnds::stay && (text.front() == '\n' || text.starts_with("\r\n"))) {
+      const std::size_t size = text.front() == '\n' ? 1 : 2;
+      visible += text.substr(0, size);
+      text.remove_prefix(size);
       continue;
     }
+    const Character next = first_character(text);
     if (!next.valid || (steers(next.code) && next.code < 0x80))
       fmt::format_to(std::back_inserter(visible), "\\x{:02x}", next.code);
     else if (steers(next.code))
@@ -62,4 +63,4 @@ std::string visible_text(std::string_view text) {
   return visible;
 }
 
-}  // namespace orchid::cli
+}  // namespace orchid
