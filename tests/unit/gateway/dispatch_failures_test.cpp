@@ -301,18 +301,26 @@ TEST_CASE("a module that takes too much to compile is a limit's fault, and not l
   CHECK(bench.executor.workers.at(0)->count<LaneAnnounce>() == 1);
 }
 
-TEST_CASE("a call whose deadline passes while it waits for a compiler says so, and for how long") {
-  Bench bench;
-  bench.executor.loads = false;
-  bench.grant();
-  bench.settle();
-  const auto answer = bench.call("big", "a", {.deadline = milliseconds(5000)});
-  bench.settle();
-  bench.executor.workers.at(0)->say(LaneCompiling{bench.function("big")->digest});
-  bench.settle();
-  bench.advance(milliseconds(4900));
+/// A call that waits for a module, which its executor says waits for a compiler.
+struct CallOfBigModule : Bench {
+  CallOfBigModule() {
+    executor.loads = false;
+    grant();
+    settle();
+    answer = call("big", "a", {.deadline = milliseconds(5000)});
+    settle();
+    executor.workers.at(0)->say(LaneCompiling{function("big")->digest});
+    settle();
+  }
+  std::shared_ptr<Answer> answer;
+};
+
+TEST_CASE_FIXTURE(
+    CallOfBigModule,
+    "a call whose deadline passes while it waits for a compiler says so, and for how long") {
+  advance(milliseconds(4900));
   CHECK_FALSE(answer->done);
-  bench.advance(milliseconds(200));
+  advance(milliseconds(200));
   REQUIRE(answer->done);
   CHECK(answer->result.outcome == Outcome::deadline_exceeded);
   CHECK(answer->result.message ==
@@ -320,18 +328,11 @@ TEST_CASE("a call whose deadline passes while it waits for a compiler says so, a
         "yet");
 }
 
-TEST_CASE("a call whose deadline passes while its code is loaded is told so") {
-  Bench bench;
-  bench.executor.loads = false;
-  bench.grant();
-  bench.settle();
-  const auto answer = bench.call("big", "a", {.deadline = milliseconds(5000)});
-  bench.settle();
-  FakeWorker& worker = *bench.executor.workers.at(0);
-  worker.say(LaneCompiling{bench.function("big")->digest});
-  worker.say(LaneCompiling{.digest = bench.function("big")->digest, .over = true});
-  bench.settle();
-  bench.advance(milliseconds(5100));
+TEST_CASE_FIXTURE(CallOfBigModule,
+                  "a call whose deadline passes while its code is loaded is told so") {
+  executor.workers.at(0)->say(LaneCompiling{.digest = function("big")->digest, .over = true});
+  settle();
+  advance(milliseconds(5100));
   REQUIRE(answer->done);
   CHECK(answer->result.outcome == Outcome::deadline_exceeded);
   CHECK(answer->result.message ==
