@@ -2,18 +2,21 @@
 // its own?
 //
 // Eight functions called in turn, whose workers are all kept, against one function called alike;
-// and 64 of them, so that each call needs a new worker. Input and output are 5 bytes.
+// and 64 of them, so that each call needs a new worker. Input and output are 5 bytes. What a
+// process that sleeps costs: the eight workers that keep most, which are those that have run
+// something.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <fstream>
-#include <stdexcept>
+#include <functional>
 #include <string>
-#include <system_error>
 #include <vector>
 
+#include "foundation/files.h"
 #include "foundation/tick_clock.h"
 #include "harness/bench.h"
 #include "harness/child_process.h"
@@ -21,47 +24,13 @@
 #include "local_orchid.h"
 #include "orchid/client.h"
 #include "timed_calls.h"
+#include "turn_functions.h"
 
 namespace orchid::bench {
 namespace {
 
 constexpr int many = 64;
 constexpr int kept = 8;
-
-/// Removed at the end.
-struct Folder {
-  Folder() {
-    std::string pattern = "/tmp/orchid-turn-XXXXXX";
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    path = pattern;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  std::filesystem::path path;
-};
-
-std::string name_of(int number) { return "turn" + std::to_string(number); }
-
-/// A module of its own for each number.
-Result<void> deploy(Client& client, const std::filesystem::path& folder, int number) {
-  const std::string name = name_of(number);
-  const std::filesystem::path source = folder / (name + ".c");
-  std::ofstream(source) << "#include <string.h>\n#include <orchid/function.h>\n"
-                           "ORCHID_ENTRY("
-                        << name << ") {\n  void* output = orchid_output(call, input_size);\n"
-                        << "  if (output == NULL) return ORCHID_ERROR;\n"
-                        << "  memcpy(output, input, input_size);\n  return ORCHID_OK;\n}\n";
-  const std::filesystem::path module = folder / (name + ".orc");
-  auto built = output_of({.command = {PROGRAMS "/orchid", "build", source, "-o", module}},
-                         std::chrono::seconds(60));
-  if (!built) return fail(std::move(built.error()));
-  client.deploy_file(name, module.string());
-  return {};
-}
 
 /// wrk calls `count` functions in turn for a second; the requests per second.
 Result<std::vector<double>> load(const std::filesystem::path& folder,
@@ -83,6 +52,21 @@ Result<std::vector<double>> load(const std::filesystem::path& folder,
     return fail(ErrorCode::internal,
                 "wrk printed no rate, or answers that were not 2xx:\n" + *printed);
   return std::vector<double>{std::strtod(printed->c_str() + at + label.size(), nullptr)};
+}
+
+/// In KiB, shared pages divided among those who share them; the `count` largest workers.
+Result<std::vector<double>> worker_memory(const tests::LocalOrchid& orchid, std::size_t count) {
+  std::vector<double> sizes;
+  for (const pid_t pid : orchid.processes()) {
+    const auto name = read_file("/proc/" + std::to_string(pid) + "/comm", 4_KiB);
+    if (!name || as_text(*name) != "orchid-worker\n") continue;
+    if (const auto size = proportional_memory_of(pid))
+      sizes.push_back(static_cast<double>(size->value) / 1024);
+  }
+  if (sizes.size() < count) return fail(ErrorCode::internal, "too few workers are there");
+  std::ranges::sort(sizes, std::greater());
+  sizes.resize(count);
+  return sizes;
 }
 
 int run(Bench& bench) {
@@ -121,6 +105,13 @@ int run(Bench& bench) {
                  .baseline = {"one function", "wrk -t1 -c16 -d1s -s post.lua URL", ""},
                  .baseline_round = [&] { return load(folder.path, *orchid, 1); },
                  .promises = {{Statistic::p50, {Target::Direction::at_least, 0.7}}}});
+  bench.measure({.row = "memory (PSS) of a worker that sleeps",
+                 .unit = "KiB",
+                 .round = [&]() -> Result<std::vector<double>> {
+                   if (auto called = calls(kept, kept); !called) return called;
+                   return worker_memory(*orchid, kept);
+                 },
+                 .promises = {}});
   bench.measure({.row = "a call, 64 functions in turn, each in a new worker",
                  .unit = "us",
                  .round = [&] { return calls(256, many); },

@@ -2,7 +2,10 @@
 // UCX wake-up, and what does a worker cost while it sleeps?
 //
 // An adaptive lease, after 1 ms without calls, on both lanes; the one between hosts over loopback.
-// The differences to the raw wake-up are of the same round.
+// The differences to the raw wake-up are of the same round. The last row is of the first lane,
+// beside four processes that compute in bursts on all cores: the worker bound to its core, as the
+// executor binds those of a lease, against one that the kernel may move.
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,11 +13,14 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <span>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "busy_desktop.h"
 #include "foundation/sockets.h"
 #include "foundation/tick_clock.h"
 #include "harness/bench.h"
@@ -159,12 +165,44 @@ Result<void> measure(Bench& bench, const Lane& lane, const Rival& rival,
   return {};
 }
 
+/// All threads of a process, which one of the same user may move.
+Result<void> run_on(pid_t process, const std::vector<int>& cores) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores) CPU_SET(static_cast<unsigned>(core), &set);
+  const std::filesystem::path tasks = "/proc/" + std::to_string(process) + "/task";
+  for (const auto& task : std::filesystem::directory_iterator(tasks))
+    if (::sched_setaffinity(std::stoi(task.path().filename().string()), sizeof(set), &set) != 0)
+      return fail_errno("sched_setaffinity");
+  return {};
+}
+
+void measure_beside(Bench& bench, const BusyDesktop& desktop, const Lane& lane,
+                    const std::vector<int>& cores) {
+  Setup setup(lane);
+  const auto worker =
+      static_cast<pid_t>(sdk::LeaseAccess::core_of(setup.lease).worker_pids().at(0));
+  const auto round = [&](const std::vector<int>& where) -> Result<std::vector<double>> {
+    if (auto moved = run_on(worker, where); !moved) return fail(std::move(moved.error()));
+    return setup.ours();
+  };
+  desktop.go_on();
+  bench.compare({.row = "a call after 1 ms asleep, beside four processes that compute in bursts",
+                 .unit = "us",
+                 .round = [&] { return round({cores[1]}); },
+                 .baseline = {"its worker on any core", bench.command_line(), ""},
+                 .baseline_round = [&] { return round(cores); },
+                 .promises = {}});
+  desktop.stop();
+}
+
 int run(Bench& bench) {
   const std::vector<int> cores = allowed_cores();
   if (cores.size() < 2) {
     std::fputs("wake_latency needs two cores\n", stderr);
     return 3;
   }
+  const BusyDesktop desktop(4);  // before it is pinned
   if (auto pinned = pin_this_thread(cores[0]); !pinned) return 3;
   const std::array lanes{Lane{"local", "posix,self", ""}, Lane{"ucx", "tcp,self", "lo"}};
   std::vector<Rival> rivals;
@@ -175,6 +213,7 @@ int run(Bench& bench) {
   }
   for (std::size_t i = 0; i < lanes.size(); ++i)
     if (auto done = measure(bench, lanes[i], rivals[i], cores); !done) return 3;
+  measure_beside(bench, desktop, lanes[0], cores);
   return bench.report();
 }
 
