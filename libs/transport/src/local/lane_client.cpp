@@ -5,6 +5,7 @@
 
 #include "lane_answer.h"
 #include "local/lane_signal.h"
+#include "transport/lane_orders.h"
 #include "transport/local_lane.h"
 
 namespace orchid::transport {
@@ -135,7 +136,7 @@ const char* LocalLaneClient::read_response(const LaneEntry& entry, LaneResponse&
 void LocalLaneClient::release(const LaneResponse& response) {
   const std::uint64_t number = response.ticket;
   const auto mark = static_cast<std::uint8_t>(number / ring_entries + 1);
-  memory_.released()[number % ring_entries].store(mark, std::memory_order_release);
+  memory_.released()[number % ring_entries].store(mark, lane_orders.release_answer);
   if (const auto piece = pieces_of_requests_[number % ring_entries]; piece != InputRooms::none)
     pieces_.free(piece);
   released_[number % ring_entries] = true;

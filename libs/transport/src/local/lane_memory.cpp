@@ -7,6 +7,7 @@
 #include <atomic>
 #include <utility>
 
+#include "transport/lane_orders.h"
 #include "transport/local_lane.h"
 
 namespace orchid::transport {
@@ -59,7 +60,7 @@ LaneMemory& LaneMemory::operator=(LaneMemory&& other) noexcept {
 
 bool LaneMemory::is_answered(std::uint64_t request_id) const {
   auto& sequence = response_ring()[(request_id - 1) % ring_entries].header.sequence;
-  return std::atomic_ref<std::uint64_t>(sequence).load(std::memory_order_acquire) >= request_id;
+  return std::atomic_ref<std::uint64_t>(sequence).load(lane_orders.see_published) >= request_id;
 }
 
 LaneMemory::~LaneMemory() {

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "transport/lane_layout.h"
+#include "transport/lane_orders.h"
 #include "transport/local_lane.h"
 
 namespace orchid::transport {
@@ -31,17 +32,18 @@ inline void publish(LaneEntry& entry, const CallHeader& header, std::uint64_t nu
   out.version = header.version;
   out.held_answers = header.held_answers;
   out.origin = header.origin;
-  std::atomic_ref<std::uint64_t>(out.sequence).store(number + 1, std::memory_order_release);
+  std::atomic_ref<std::uint64_t>(out.sequence).store(number + 1, lane_orders.publish);
 }
 
 [[nodiscard]] inline bool is_published(const LaneEntry& entry, std::uint64_t number) {
   auto& sequence = const_cast<std::uint64_t&>(entry.header.sequence);
-  return std::atomic_ref<std::uint64_t>(sequence).load(std::memory_order_acquire) == number + 1;
+  return std::atomic_ref<std::uint64_t>(sequence).load(lane_orders.see_published) == number + 1;
 }
 
 /// After `publish`: wakes one that has been asleep for a moment. One that falls asleep just now can
 /// be missed; so `wake_if_sleeping` must follow, after this entry or a later one.
 inline void wake_if_seen_sleeping(ControlLine& sleeping, int descriptor) {
+  // Relaxed: it decides only whether to look again, by an exchange, which one of several wins.
   if (sleeping.value.load(std::memory_order_relaxed) == 0) return;
   if (sleeping.value.exchange(0) == 0) return;
   constexpr std::uint64_t one = 1;
@@ -52,13 +54,13 @@ inline void wake_if_seen_sleeping(ControlLine& sleeping, int descriptor) {
 /// entry, or we see the sleeper. It waits until all our entries are visible, which costs as much as
 /// an entry's way to the other core: who has several entries to write pays it once.
 inline void wake_if_sleeping(ControlLine& sleeping, int descriptor) {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  std::atomic_thread_fence(lane_orders.fence_before_look);
   wake_if_seen_sleeping(sleeping, descriptor);
 }
 
 inline void announce_sleep(ControlLine& sleeping) {
   sleeping.value.store(1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  std::atomic_thread_fence(lane_orders.fence_before_look);
 }
 
 /// Nobody woke it: the descriptor is looked at all the same once in so many times, since what

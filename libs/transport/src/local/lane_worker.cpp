@@ -3,6 +3,7 @@
 
 #include "lane_answer.h"
 #include "local/lane_signal.h"
+#include "transport/lane_orders.h"
 #include "transport/local_lane.h"
 
 namespace orchid::transport {
@@ -98,7 +99,7 @@ void LocalLaneWorker::reclaim() {
     // marks may have been overwritten by those of later, inline answers.
     const bool long_ago = next_ - *oldest >= ring_entries - 1;
     if (!long_ago &&
-        memory_.released()[*oldest % ring_entries].load(std::memory_order_acquire) != mark)
+        memory_.released()[*oldest % ring_entries].load(lane_orders.see_released) != mark)
       break;
     outputs_.free_oldest();
   }
