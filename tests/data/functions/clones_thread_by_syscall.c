@@ -7,8 +7,8 @@
 
 static char child_stack[1 << 16] __attribute__((aligned(64)));
 
-/* The flags that pthread_create gives: VM, FS, FILES, SIGHAND, THREAD, SYSVSEM, SETTLS, PARENT_SETTID
- * and CHILD_CLEARTID; it asks for no area of its own, and its number goes nowhere. */
+/* The flags that pthread_create gives: VM, FS, FILES, SIGHAND, THREAD, SYSVSEM, SETTLS,
+ * PARENT_SETTID and CHILD_CLEARTID; it asks for no area of its own, and its number goes nowhere. */
 static long raw_thread(void) {
 #if defined(__x86_64__)
   long result;
