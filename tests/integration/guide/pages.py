@@ -206,6 +206,7 @@ PAGES = {
     "pilots.md": [marked, settings()],
     "shares.md": [marked, marked, marked],
     "infiniband.md": [marked],
+    "arm.md": [marked, marked],
 }
 
 found = {page.name for page in GUIDE.glob("*.md")}
