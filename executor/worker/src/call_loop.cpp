@@ -322,9 +322,6 @@ bool CallLoop::was_refused_memory() const {
   return (parts_.page.refused.load(std::memory_order_relaxed) & refused_memory) != 0;
 }
 
-void CallLoop::end(LastWords words, std::string_view why) {
-  if (words == LastWords::spoiled) parts_.lane.flush();  // the call was answered
-  end_worker(parts_.page, words, why);
-}
+void CallLoop::end(LastWords words, std::string_view why) { end_worker(parts_.page, words, why); }
 
 }  // namespace orchid::executor

@@ -142,7 +142,6 @@ Result<void> Relay::pass(const LaneClaimed& claimed) {
   remote_.emplace(std::move(*remote));
   local_.emplace(std::move(*local));
   in_remote_ = false;
-  told_end_ = false;
   conversation_.opened();
   LaneClaimed local_claim = claimed;
   local_claim.port = 0;
@@ -153,10 +152,6 @@ Result<void> Relay::pass(const LaneClaimed& claimed) {
 
 /// What the call had logged goes where a client of this host looks for it.
 Result<void> Relay::pass(LaneEnded& ended) {
-  if (std::exchange(told_end_, false)) {
-    conversation_.ended(Clock::now(), ended.replaced_in);
-    return {};
-  }
   while (remote_ && in_remote_) {  // answers that came before the end count
     const auto passed = pass_answer();
     if (!passed || !*passed) break;
@@ -197,31 +192,12 @@ Result<bool> Relay::pass_call() {
                                    .input = (*request)->input});
   if (!sent) return lose_remote(sent.error());
   in_remote_ = true;
-  remote_request_ = header.request_id;
   return true;
-}
-
-/// Only what runs in the worker can have sent that. The gateway hears whose fault it is, and the
-/// executor puts another worker in its place.
-Result<bool> Relay::give_up_remote(const Failure& why) {
-  const std::string message = lane_client::broken_rules(why.message);
-  (void)conversation_.give_up(message, Clock::now());
-  if (auto asked = executor_->send(encode(LaneReplace{message})); !asked)
-    return fail(std::move(asked.error()));
-  LaneEnded ended{.request = in_remote_ ? remote_request_ : 0,
-                  .outcome = Outcome::function_crashed,
-                  .message = message,
-                  .started = in_remote_};
-  remote_.reset();
-  if (auto passed = pass(ended); !passed) return fail(std::move(passed.error()));
-  told_end_ = true;
-  return false;
 }
 
 /// The executor knows what has become of the worker. A call that has not gone out is sent again by
 /// whoever waits for it. Errors: `why`, if the lane has not merely broken.
 Result<bool> Relay::lose_remote(Failure why) {
-  if (why.code == ErrorCode::bad_request) return give_up_remote(why);
   if (why.code != ErrorCode::unreachable) return fail(std::move(why));
   remote_.reset();
   (void)conversation_.broken(why, Clock::now());

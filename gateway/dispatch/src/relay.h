@@ -46,7 +46,6 @@ class Relay {
   [[nodiscard]] Result<bool> pass_call();
   [[nodiscard]] Result<bool> pass_answer();
   [[nodiscard]] Result<bool> lose_remote(Failure why);
-  [[nodiscard]] Result<bool> give_up_remote(const Failure& why);
   [[nodiscard]] Result<void> check_time();
   [[nodiscard]] Result<void> answer(const transport::LaneResponse& response);
   [[nodiscard]] Result<void> tell_gateway(const LaneMessage& message,
@@ -59,9 +58,7 @@ class Relay {
   std::optional<transport::SecureChannel> executor_;
   std::optional<transport::LocalLaneWorker> local_;
   std::optional<transport::UcxLaneClient> remote_;
-  bool in_remote_ = false;            // a call has been passed on and is not answered
-  std::uint64_t remote_request_ = 0;  // that call, or the one before
-  bool told_end_ = false;             // of this worker; the executor's word on it is to come
+  bool in_remote_ = false;  // a call has been passed on and is not answered
   lane_client::Conversation conversation_;
 };
 

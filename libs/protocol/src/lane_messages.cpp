@@ -80,7 +80,6 @@ Json to_json(const LaneEnded& m) {
             {"exit_status", m.exit_status},
             {"started", m.started},
             {"replaced_in_ms", m.replaced_in.count()}};
-  if (m.answered != 0) json["answered"] = m.answered;
   if (!m.log.text.empty() || m.log.dropped != 0)
     json["log"] = {{"text", m.log.text}, {"dropped", m.log.dropped}};
   return json;
@@ -107,7 +106,6 @@ LaneEnded parse_ended(const JsonObject& f) {
   m.exit_status = f.number<int>("exit_status");
   m.started = f.flag("started");
   m.replaced_in = std::chrono::milliseconds(f.number<std::uint32_t>("replaced_in_ms"));
-  if (f.has("answered")) m.answered = f.number<std::uint64_t>("answered");
   if (f.has("log")) {
     const JsonObject log = f.object("log");
     m.log = {.text = log.text("text"), .dropped = log.number<std::uint64_t>("dropped")};

@@ -215,27 +215,6 @@ TEST_CASE("a worker whose lane has broken, of which the executor says nothing, i
   check_worker(relay);
 }
 
-TEST_CASE("what a worker sends that no worker sends is its function's doing, told once") {
-  RelayFixture relay;
-  LiveWorker live;
-  relay.executor_says(live.claimed());
-  auto worker = live.arrive();
-  auto client = lane_of(relay);
-  const auto request = client.send({.deadline = 10s, .input = as_bytes("ping")}).value();
-  const auto give_up = Clock::now() + patience;
-  while (!worker.receive().value()) REQUIRE(Clock::now() < give_up);
-  REQUIRE(worker.answer({.outcome = Outcome::evicted}));
-  worker.flush();
-  const auto ended = relay.gateway_hears<LaneEnded>();
-  CHECK(ended.outcome == Outcome::function_crashed);
-  CHECK(ended.started);
-  CHECK(ended.request == request);
-  CHECK(ended.message.find("broke the rules of its sandbox") != std::string::npos);
-  CHECK(relay.executor_hears<LaneReplace>().reason.find("nonsense") != std::string::npos);
-  relay.executor_says(LaneEnded{.message = "it was replaced"});
-  check_worker(relay);
-}
-
 TEST_CASE("after three workers out of reach, or an executor that sends no other, the relay ends") {
   const DeadWorker dead;
   {

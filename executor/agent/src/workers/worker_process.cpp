@@ -316,8 +316,6 @@ LaneEnded WorkerProcess::epitaph(const ChildEvent& event) const {
   } else if (kill_reason_ == KillReason::none) {
     ended.message = "the worker " + describe(event);
   }
-  if (remote_lane_.port != 0 && kill_reason_ == KillReason::none && !from_outside)
-    ended.answered = seen.request_id.load();  // its client knows whether that is true
   return ended;
 }
 

@@ -92,7 +92,6 @@ class Flights {
   void doubt(LaneEnded& ended) {
     Call* const oldest = front();
     if (oldest == nullptr || ended.outcome == Outcome::evicted) return;
-    find_forgery(ended, front_request());
     if (ended.started && ended.request == front_request()) return;
     if (++oldest->history.denials % most_denials != 0) return;
     ended.request = front_request();

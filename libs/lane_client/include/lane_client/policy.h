@@ -3,8 +3,6 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
-#include <string>
 #include <string_view>
 
 #include "foundation/error_code.h"
@@ -107,11 +105,6 @@ struct Verdict {
 /// start always runs again; else only after what the platform did to it, and not without end:
 /// evictions do not count, since whoever takes a place back may do so often.
 [[nodiscard]] Verdict judge(CallHistory& call, const LostCall& lost, const LaneEnded& ended);
-/// The client knows what was answered. `unanswered`: the oldest call in the lane, 0: none. If that
-/// is the one that the worker says it has answered, its function has forged that.
-void find_forgery(LaneEnded& ended, std::uint64_t unanswered);
-/// Where only what runs in the worker can have done it.
-[[nodiscard]] std::string broken_rules(std::string_view what);
 /// The worker has no code for it any more. False: too often.
 [[nodiscard]] bool runs_again_without_code(CallHistory& call);
 

@@ -125,8 +125,6 @@ class LaneWorker {
   /// Publishes the answer to the oldest unanswered request with the current output. Errors:
   /// `bad_request`, `unreachable`.
   [[nodiscard]] virtual Result<void> answer(const Answer& answer) = 0;
-  /// Returns when all answers are on their way to the client, or cannot be sent within a second.
-  virtual void flush() {}
 
   /// As at the client's end.
   [[nodiscard]] virtual bool prepare_to_sleep() = 0;

@@ -14,7 +14,7 @@ constexpr std::uint64_t told_count = 128;
 
 Failure worker_sent_nonsense(std::string_view what) {
   return {ErrorCode::bad_request,
-          "the worker sent nonsense over the lane (" + std::string(what) + ")"};
+          "the worker sent worker_sent_nonsense over the lane (" + std::string(what) + ")"};
 }
 
 }  // namespace

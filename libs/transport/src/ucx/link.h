@@ -67,11 +67,6 @@ class UcxLink {
   /// Takes at most `outbox_limit` parcels that wait.
   void send(const Parcel& parcel);
 
-  /// All of it: nothing waits here or in UCX.
-  [[nodiscard]] bool has_sent_all() const {
-    return outbox_first_ == outbox_next_ && free_slots_ == slot_count;
-  }
-
   /// Lets UCX work, and sends on what waits. False: there was nothing to do.
   bool progress();
   /// While a connection is made: UCX's own thread, which accepts it, may need this core.

@@ -187,7 +187,7 @@ class WorkerLane {
 
   // worker_lane_end.cpp
   void lane_failed(const Failure& why);
-  void obey(lane_client::Step step, Outcome outcome = Outcome::worker_lost);
+  void obey(lane_client::Step step);
   void detach();
   void close_end();
   void end_calls(const LaneEnded& ended);

@@ -56,20 +56,13 @@ void WorkerLane::relieve(MonotonicTime now, bool others_idle) {
   });
 }
 
-/// Nonsense only what runs in the worker can have written. Else the executor may know what became
-/// of the worker.
+/// The executor may know what became of the worker.
 void WorkerLane::lane_failed(const Failure& why) {
-  const MonotonicTime now = std::chrono::steady_clock::now();
-  if (why.code == ErrorCode::bad_request)
-    obey(conversation_.give_up(lane_client::broken_rules(why.message), now),
-         Outcome::function_crashed);
-  else
-    obey(conversation_.broken(why, now));
+  obey(conversation_.broken(why, std::chrono::steady_clock::now()));
   if (conversation_.phase() == LanePhase::losing) board_.lane_changed();
 }
 
-/// `outcome`: of the call that runs, if the worker is given up.
-void WorkerLane::obey(lane_client::Step step, Outcome outcome) {
+void WorkerLane::obey(lane_client::Step step) {
   switch (step) {
     case lane_client::Step::none:
       break;
@@ -80,7 +73,6 @@ void WorkerLane::obey(lane_client::Step step, Outcome outcome) {
       detach();
       tell(LaneReplace{conversation_.trouble()});
       end_calls({.request = flights_.front_request(),
-                 .outcome = outcome,
                  .message = conversation_.trouble(),
                  .started = true});
       board_.lane_changed();
