@@ -11,7 +11,10 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "agent.h"
 #include "bandwidth/accessed_memory.h"
@@ -40,6 +43,29 @@ void raise_descriptor_limit() {
   if (::setrlimit(RLIMIT_NOFILE, &limit) != 0)
     log::warn("event=descriptor_limit reason=\"cannot raise it\"");
 }
+
+/// A socket of this process's: its file goes with the object, unless another process has put its
+/// own in that place.
+class OwnSocketFile {
+ public:
+  explicit OwnSocketFile(std::filesystem::path path)
+      : path_(std::move(path)), made_(identity_of(path_)) {}
+  OwnSocketFile(const OwnSocketFile&) = delete;
+  OwnSocketFile& operator=(const OwnSocketFile&) = delete;
+  ~OwnSocketFile() {
+    if (made_ && identity_of(path_) == made_) ::unlink(path_.c_str());
+  }
+
+ private:
+  using Identity = std::pair<dev_t, ino_t>;
+  static std::optional<Identity> identity_of(const std::filesystem::path& file) {
+    struct stat found{};
+    if (::stat(file.c_str(), &found) != 0) return std::nullopt;
+    return Identity{found.st_dev, found.st_ino};
+  }
+  std::filesystem::path path_;
+  std::optional<Identity> made_;
+};
 
 /// Each system call once for each thing that may be asked of it.
 nlohmann::json calls_of_functions() {
@@ -217,6 +243,7 @@ Result<void> serve(const Configuration& c) {
   if (!store) return fail(std::move(store.error()));
   auto lanes = listen_for_clients(c);
   if (!lanes) return fail(std::move(lanes.error()));
+  const OwnSocketFile lane_socket(c.runtime_directory / "lanes.sock");
 
   boost::asio::io_context io(1);
   Agent::Options options{.gateway = *address,
@@ -261,7 +288,6 @@ Result<void> serve(const Configuration& c) {
   });
   agent.start();
   io.run();
-  ::unlink((c.runtime_directory / "lanes.sock").c_str());
   return {};
 }
 

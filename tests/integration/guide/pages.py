@@ -68,8 +68,11 @@ def in_consumer(name):
     """What that test builds and runs has these lines, in this order."""
     def check(block):
         text = (SOURCES / "tests/integration/consumer" / name).read_text()
+        at = 0
         for line in block.text.splitlines():
-            block.must(line in text, f"tests/integration/consumer/{name} has no line '{line}'")
+            found_at = text.find(line, at)
+            block.must(found_at >= 0, f"tests/integration/consumer/{name} has no line '{line}' after the one before it")
+            at = found_at + len(line)
     return check
 
 

@@ -1,4 +1,5 @@
 // The modules of a client's worker: from the announcement to the slot, or to why there is none.
+#include <algorithm>
 #include <chrono>
 #include <expected>
 #include <utility>
@@ -6,6 +7,7 @@
 #include "foundation/log.h"
 #include "lanes/lane_session.h"
 #include "protocol/digest.h"
+#include "protocol/limits.h"
 
 namespace orchid::executor {
 namespace {
@@ -88,9 +90,12 @@ void LaneSession::load(const std::string& digest, const Result<CodeService::Code
     send(LaneCompiling{.digest = digest, .over = true});
   if (worker_ == nullptr)
     return send(LaneRejected{digest, ErrorCode::no_capacity, "the worker is being replaced"});
-  load({.digest = digest,
-        .code = *code,
-        .due = wanted.empty() ? std::nullopt : std::optional(wanted.mapped())});
+  auto due = wanted.empty() ? std::nullopt : std::optional(wanted.mapped());
+  // The time of a compilation is not the load's: a client's calls may be late by now, and others
+  // come.
+  if (due && client_terms_)
+    due = std::max(*due, std::chrono::steady_clock::now() + limits::load_time);
+  load({.digest = digest, .code = *code, .due = due});
 }
 
 void LaneSession::load(const ModuleLoad& module) {

@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds answer_grace{500};
 
 /// A load that calls wait for lasts until the last of their deadlines, but at least so long: calls
 /// with short deadlines would otherwise end one load of a sound module after the other.
-constexpr std::chrono::seconds shortest_load{1};
+constexpr std::chrono::seconds shortest_load{5};
 
 /// Attempts that ended by the platform's fault, evictions apart. A call that kills its workers in a
 /// way that looks like ours costs so many of them.
