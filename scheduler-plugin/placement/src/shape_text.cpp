@@ -133,7 +133,7 @@ Result<std::vector<WorkerShape>> parse_shapes(std::string_view text) {
                                                       most_alternatives));
     WorkerShape shape;
     Parts seen;
-    std::optional<std::string_view> parts = *shape_text;
+    std::optional<std::string_view> parts = shape_text;
     while (const auto part = take_before(parts, ','))
       if (auto read = read_part(*part, shape, seen); !read) return fail(std::move(read.error()));
     if (std::ranges::find(shapes, shape) != shapes.end())

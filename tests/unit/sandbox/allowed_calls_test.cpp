@@ -21,8 +21,8 @@ using Arguments = std::array<std::uint64_t, 6>;
 constexpr int numbers = 1024;  // more than any kernel has
 
 /// Those that would end the child, let it wait for ever, or make a thread on the stack of this one.
-constexpr std::array not_tried{SYS_exit, SYS_exit_group, SYS_rt_sigreturn, SYS_kill, SYS_tgkill,
-                               SYS_clone,
+constexpr std::array not_tried{SYS_exit, SYS_exit_group, SYS_rt_sigreturn,
+                               SYS_kill, SYS_tgkill,     SYS_clone,
 #ifdef SYS_pause
                                SYS_pause
 #endif
