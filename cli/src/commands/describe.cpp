@@ -49,7 +49,7 @@ ExitStatus run_describe(Shell& shell, const std::string& name) {
   const json document = json::parse(info.json);
   for (const auto& [key, value] : document.items()) {
     if (key == "name" || key == "version" || key == "entries" || key == "targets" ||
-        key == "alternatives" || value.is_null())
+        value.is_null())
       continue;
     if (key == "calls") {
       table.add({key, shown_calls(value)});

@@ -123,10 +123,9 @@ void Dispatcher::finish_sleep() {
   asleep_.clear();
 }
 
-void Dispatcher::supply_exists(bool exists, const std::string& missing) {
+void Dispatcher::supply_exists(bool exists) {
   if (!exists && supply_exists_) supply_missing_since_ = clock_.now();
   supply_exists_ = exists;
-  missing_ = missing;
 }
 
 void Dispatcher::expire() {

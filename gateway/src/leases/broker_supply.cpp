@@ -13,14 +13,13 @@ BrokerSupply::BrokerSupply(boost::asio::io_context& control, BrokerLoop& loop, O
 }
 
 void BrokerSupply::add_dispatcher(HolderId id, LeaseTenant tenant, Poster home, WorkerTaker& taker,
-                                  std::weak_ptr<const void> alive,
-                                  std::vector<placement::WorkerShape> alternatives) {
+                                  std::weak_ptr<const void> alive) {
   const uid_t uid = tenant.uid;
-  loop_.post([this, id, tenant = std::move(tenant), alternatives = std::move(alternatives),
+  loop_.post([this, id, tenant = std::move(tenant),
               entry = Dispatcher{uid, std::move(home), &taker, std::move(alive)}](
                  WorkerBroker& broker, MonotonicTime) mutable {
     dispatchers_.insert_or_assign(id, std::move(entry));
-    broker.add_dispatcher(id, std::move(tenant), std::move(alternatives));
+    broker.add_dispatcher(id, std::move(tenant));
   });
 }
 
@@ -122,9 +121,8 @@ bool BrokerSupply::perform(const BrokerAction& action) {
     tell(refused->holder,
          [lease = refused->lease](WorkerTaker& taker) { taker.worker_refused(lease); });
   } else if (const auto* supply = std::get_if<TellSupply>(&action)) {
-    tell(supply->holder, [supply = *supply](WorkerTaker& taker) {
-      taker.supply_exists(supply.exists, supply.missing);
-    });
+    tell(supply->holder,
+         [exists = supply->exists](WorkerTaker& taker) { taker.supply_exists(exists); });
   } else if (const auto* answers = std::get_if<TellExecutorAnswers>(&action)) {
     for (const auto& [id, dispatcher] : dispatchers_)
       tell(dispatcher, [executor = answers->executor, yes = answers->answers](WorkerTaker& taker) {
