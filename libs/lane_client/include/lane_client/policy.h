@@ -7,6 +7,7 @@
 
 #include "foundation/error_code.h"
 #include "protocol/lane_messages.h"
+#include "protocol/limits.h"
 #include "protocol/outcome.h"
 
 namespace orchid::lane_client {
@@ -28,7 +29,7 @@ constexpr std::chrono::milliseconds answer_grace{500};
 
 /// A load that calls wait for lasts until the last of their deadlines, but at least so long: calls
 /// with short deadlines would otherwise end one load of a sound module after the other.
-constexpr std::chrono::seconds shortest_load{5};
+constexpr std::chrono::seconds shortest_load = limits::load_time;
 
 /// Attempts that ended by the platform's fault, evictions apart. A call that kills its workers in a
 /// way that looks like ours costs so many of them.
