@@ -23,7 +23,6 @@
 #include "harness/machine.h"
 #include "local_orchid.h"
 #include "orchid/client.h"
-#include "timed_calls.h"
 #include "turn_functions.h"
 
 namespace orchid::bench {
@@ -83,15 +82,7 @@ int run(Bench& bench) {
       return 3;
     }
   const TickRate rate = TickRate::measure();
-  int next = 0;
-  const auto calls = [&](int count, int functions) {
-    return timed_calls(count, rate, [&]() -> Result<void> {
-      next = (next + 1) % functions;
-      if (client.invoke(name_of(next), "hello").text() != "hello")
-        return fail(ErrorCode::internal, "a wrong answer");
-      return {};
-    });
-  };
+  TurnCalls calls(client, rate);
   (void)calls(3 * many, many);  // the best code of all is there
   bench.compare({.row = "a call, eight functions in turn",
                  .unit = "us",

@@ -10,7 +10,6 @@
 #include "far_site.h"
 #include "foundation/tick_clock.h"
 #include "harness/bench.h"
-#include "timed_calls.h"
 #include "turn_functions.h"
 
 namespace orchid::bench {
@@ -35,15 +34,7 @@ int measure_far_turns(Bench& bench) {
     if (auto deployed = deploy(client, folder.path, i); !deployed)
       return complain(deployed.error());
   const TickRate rate = TickRate::measure();
-  int next = 0;
-  const auto calls = [&](int count, int functions) {
-    return timed_calls(count, rate, [&]() -> Result<void> {
-      next = (next + 1) % functions;
-      if (client.invoke(name_of(next), "hello").text() != "hello")
-        return fail(ErrorCode::internal, "a wrong answer");
-      return {};
-    });
-  };
+  TurnCalls calls(client, rate);
   if (auto warm = calls(3 * all_functions, all_functions); !warm) return complain(warm.error());
   bench.compare({.row = "a call, eight functions in turn, workers of another host",
                  .unit = "us",

@@ -7,10 +7,13 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "foundation/result.h"
+#include "foundation/tick_clock.h"
 #include "harness/child_process.h"
 #include "orchid/client.h"
+#include "timed_calls.h"
 
 namespace orchid::bench {
 
@@ -48,5 +51,26 @@ inline Result<void> deploy(Client& client, const std::filesystem::path& folder, 
   client.deploy_file(name, module.string());
   return {};
 }
+
+/// Calls those that were deployed in turn, and goes on where it stopped. Borrows both.
+class TurnCalls {
+ public:
+  TurnCalls(Client& client, const TickRate& rate) : client_(client), rate_(rate) {}
+
+  /// `count` calls of the first `functions` of them; how long each took, in microseconds.
+  [[nodiscard]] Result<std::vector<double>> operator()(int count, int functions) {
+    return timed_calls(count, rate_, [&]() -> Result<void> {
+      next_ = (next_ + 1) % functions;
+      if (client_.invoke(name_of(next_), "hello").text() != "hello")
+        return fail(ErrorCode::internal, "a wrong answer");
+      return {};
+    });
+  }
+
+ private:
+  Client& client_;
+  const TickRate& rate_;
+  int next_ = 0;
+};
 
 }  // namespace orchid::bench
