@@ -2,8 +2,10 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "commands/commands.h"
 #include "foundation/files.h"
@@ -26,6 +28,22 @@ struct BuildArguments {
   std::string output;
 };
 
+/// Of the CUDA toolkit that the environment names, whose nvcc is in PATH, or in its usual place.
+std::optional<fs::path> find_libdevice() {
+  std::vector<fs::path> toolkits;
+  for (const char* name : {"CUDA_PATH", "CUDA_HOME"})
+    if (const char* value = std::getenv(name); value != nullptr && *value != '\0')
+      toolkits.emplace_back(value);
+  std::error_code error;
+  if (const auto nvcc = find_program("nvcc"))
+    toolkits.push_back(fs::canonical(*nvcc, error).parent_path().parent_path());
+  toolkits.emplace_back("/usr/local/cuda");
+  for (const fs::path& toolkit : toolkits)
+    if (auto file = toolkit / "nvvm" / "libdevice" / "libdevice.10.bc"; fs::exists(file, error))
+      return file;
+  return std::nullopt;
+}
+
 /// In Debian's PATH with the version in the name, else in LLVM 19's own folder.
 Toolchain find_toolchain() {
   const auto find = [](const std::string& name) {
@@ -35,7 +53,8 @@ Toolchain find_toolchain() {
   return {.clang = find("clang"),
           .clangxx = find("clang++"),
           .flang = find("flang-new"),
-          .link = find("llvm-link")};
+          .link = find("llvm-link"),
+          .libdevice = find_libdevice()};
 }
 
 /// Beside an installed program; else where the sources of Orchid are.
@@ -72,15 +91,48 @@ Result<void> run_steps(Shell& shell, const ImagePlan& plan) {
   return {};
 }
 
+/// Of an image for cores whose parts have been compiled: the C and C++ that go to GPUs too.
+Result<std::vector<fs::path>> sources_with_kernels(const ImagePlan& plan) {
+  std::vector<fs::path> sources;
+  for (const BuildStep& step : plan.steps) {
+    const auto extension = fs::path(step.source).extension();
+    if (step.source.empty() || extension == ".ll") continue;  // linked, or already for one target
+    const auto bitcode = read_file(step.output, limits::module_size);
+    if (!bitcode) return fail(bitcode.error());
+    if (has_kernels(*bitcode)) sources.emplace_back(step.source);
+  }
+  return sources;
+}
+
 Result<std::vector<std::byte>> make_module(Shell& shell, const BuildRequest& request) {
-  const auto plans = plan_build(request, find_toolchain());
+  const Toolchain tools = find_toolchain();
+  auto plans = plan_build(request, tools);
   if (!plans) return fail(plans.error());
   std::vector<std::vector<std::byte>> code;
-  for (const ImagePlan& plan : *plans) {
-    if (auto ran = run_steps(shell, plan); !ran) return fail(std::move(ran.error()));
+  const auto make = [&](const ImagePlan& plan) -> Result<void> {
+    if (plan.arch == "nvptx64" && !tools.libdevice)
+      shell.note(
+          "libdevice of the CUDA toolkit was not found: kernels cannot use exp, log, sin and the "
+          "like\n");
+    if (auto ran = run_steps(shell, plan); !ran) return ran;
     auto bitcode = read_file(plan.bitcode, limits::module_size);
     if (!bitcode) return fail(std::move(bitcode.error()));
     code.push_back(std::move(*bitcode));
+    return {};
+  };
+  for (const ImagePlan& plan : *plans)
+    if (auto made = make(plan); !made) return fail(std::move(made.error()));
+  if (request.targets.empty()) {
+    BuildRequest device = request;
+    auto sources = sources_with_kernels(plans->front());
+    if (!sources) return fail(std::move(sources.error()));
+    device.sources = std::move(*sources);
+    if (!device.sources.empty()) {
+      auto plan = plan_device_image(device, tools);
+      if (!plan) return fail(std::move(plan.error()));
+      plans->push_back(std::move(*plan));
+      if (auto made = make(plans->back()); !made) return fail(std::move(made.error()));
+    }
   }
   std::vector<module::Image> images;
   for (std::size_t i = 0; i < code.size(); ++i)
@@ -132,12 +184,13 @@ ExitStatus run_build(Shell& shell, const BuildArguments& arguments) {
 }  // namespace
 
 void add_build(CLI::App& app, Shell& shell) {
-  auto* command =
-      add_command(app, shell, "build", "Compile C, C++ or Fortran to a module, with LLVM 19",
-                  "  orchid build saxpy.cpp\n  orchid build main.cpp part.c -o saxpy.orc\n"
-                  "  orchid build saxpy.cpp --target x86-64 --target aarch64\n"
-                  "  orchid build saxpy.cpp -- -O3 -DNDEBUG -Iinclude   (what follows -- goes to "
-                  "the compiler)");
+  auto* command = add_command(
+      app, shell, "build", "Compile C, C++ or Fortran to a module, with LLVM 19",
+      "  orchid build saxpy.cpp\n  orchid build main.cpp part.c -o saxpy.orc\n"
+      "  orchid build saxpy.cpp --target x86-64 --target aarch64\n"
+      "  orchid build kernels.cpp   (with orchid/kernel.h: for cores, and for GPUs by PTX)\n"
+      "  orchid build saxpy.cpp -- -O3 -DNDEBUG -Iinclude   (what follows -- goes to "
+      "the compiler)");
   auto arguments = std::make_shared<BuildArguments>();
   command
       ->add_option("SOURCE", arguments->sources,
@@ -147,7 +200,8 @@ void add_build(CLI::App& app, Shell& shell) {
                       "the module (default: the first source's name with .orc)");
   command
       ->add_option("--target", arguments->targets,
-                   "x86-64, aarch64 or nvptx64; can be repeated (default: this machine's)")
+                   "x86-64, aarch64 or nvptx64; can be repeated (default: this machine's, and "
+                   "nvptx64 where the source has kernels)")
       ->allow_extra_args(false);
   command->callback([&shell, arguments] { shell.status = run_build(shell, *arguments); });
 }

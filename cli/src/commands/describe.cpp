@@ -47,9 +47,12 @@ ExitStatus run_describe(Shell& shell, const std::string& name) {
         {"entry", entry.name + (entry.signature.empty() ? "  (bytes)" : "  " + entry.signature)});
   for (const std::string& target : info.targets) table.add({"target", target});
   const json document = json::parse(info.json);
+  for (const json& kernel : document.value("kernels", json::array()))
+    table.add({"kernel", kernel.value("name", "") + "  " +
+                             std::to_string(kernel.value("args_size", 0)) + " bytes of arguments"});
   for (const auto& [key, value] : document.items()) {
     if (key == "name" || key == "version" || key == "entries" || key == "targets" ||
-        value.is_null())
+        key == "kernels" || value.is_null())
       continue;
     if (key == "calls") {
       table.add({key, shown_calls(value)});

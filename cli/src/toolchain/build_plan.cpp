@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "foundation/files.h"
+
 namespace orchid::cli {
 namespace {
 
@@ -63,8 +65,14 @@ std::unexpected<Failure> missing(std::string_view program, std::string_view pack
 constexpr std::array<const char*, 7> clang_flags{"-O2",        "-flto=thin", "-g0",    "-c",
                                                  "-emit-llvm", "-Wall",      "-Wextra"};
 
+constexpr std::string_view device_arch = "nvptx64";
+/// The kernels are optimised for the GPU that runs them, at run time. sm_75 is the oldest of these.
+constexpr std::array<const char*, 10> device_flags{
+    "-O2",       "-g0",       "-c",          "-emit-llvm", "-Wall", "-Wextra", "-ffreestanding",
+    "-nostdlib", "-nogpulib", "-march=sm_75"};
+
 Result<std::vector<std::string>> compile_command(Language language, const BuildRequest& request,
-                                                 const Toolchain& tools) {
+                                                 const Toolchain& tools, bool for_device) {
   if (language == Language::fortran) {
     if (!tools.flang) return missing("flang-new-19", "flang-19");
     return std::vector<std::string>{*tools.flang, "-O2", "-c", "-emit-llvm"};
@@ -79,7 +87,12 @@ Result<std::vector<std::string>> compile_command(Language language, const BuildR
   const auto& compiler = is_c ? tools.clang : tools.clangxx;
   if (!compiler) return missing(is_c ? "clang-19" : "clang++-19", "clang-19");
   std::vector<std::string> command{*compiler};
-  command.insert(command.end(), clang_flags.begin(), clang_flags.end());
+  if (for_device) {
+    command.insert(command.end(), device_flags.begin(), device_flags.end());
+    if (tools.libdevice) command.emplace_back("-DORCHID_LIBDEVICE=1");
+  } else {
+    command.insert(command.end(), clang_flags.begin(), clang_flags.end());
+  }
   command.emplace_back(is_c ? "-std=gnu17" : "-std=c++23");
   command.push_back("-I" + request.headers.string());
   return command;
@@ -91,14 +104,27 @@ Result<std::filesystem::path> add_compile_step(ImagePlan& plan, const std::files
   const auto language = language_of(source);
   if (!language) return fail(language.error());
   if (*language == Language::bitcode) return source;
-  auto command = compile_command(*language, request, tools);
+  auto command = compile_command(*language, request, tools, plan.arch == device_arch);
   if (!command) return fail(std::move(command.error()));
   auto output = request.scratch / (plan.arch + "-" + std::to_string(plan.steps.size()) + ".bc");
   command->push_back("--target=" + plan.triple);
   command->insert(command->end(), request.compiler_flags.begin(), request.compiler_flags.end());
   command->insert(command->end(), {"-o", output.string(), source.string()});
-  plan.steps.push_back({.command = std::move(*command), .source = source.string()});
+  plan.steps.push_back(
+      {.command = std::move(*command), .source = source.string(), .output = output});
   return output;
+}
+
+/// Of libdevice only what is needed. Its triple and data layout differ from clang's in name only.
+void add_libdevice(ImagePlan& plan, const std::filesystem::path& libdevice,
+                   const BuildRequest& request) {
+  const auto& linker = plan.steps.back().command.front();
+  const auto output = request.scratch / (plan.arch + "-libdevice.bc");
+  plan.steps.push_back(
+      {.command = {linker, "--suppress-warnings", "--internalize", "--only-needed", "-o",
+                   output.string(), plan.bitcode.string(), libdevice.string()},
+       .source = ""});
+  plan.bitcode = output;
 }
 
 Result<ImagePlan> plan_image(const Target& target, const BuildRequest& request,
@@ -113,7 +139,8 @@ Result<ImagePlan> plan_image(const Target& target, const BuildRequest& request,
     if (!part) return fail(std::move(part.error()));
     parts.push_back(part->string());
   }
-  if (parts.size() == 1) {
+  const bool adds_libdevice = plan.arch == device_arch && tools.libdevice.has_value();
+  if (parts.size() == 1 && !adds_libdevice) {
     plan.bitcode = parts.front();
     return plan;
   }
@@ -122,10 +149,21 @@ Result<ImagePlan> plan_image(const Target& target, const BuildRequest& request,
   std::vector<std::string> command{*tools.link, "-o", plan.bitcode.string()};
   command.insert(command.end(), parts.begin(), parts.end());
   plan.steps.push_back({.command = std::move(command), .source = ""});
+  if (adds_libdevice) add_libdevice(plan, *tools.libdevice, request);
   return plan;
 }
 
 }  // namespace
+
+bool has_kernels(std::span<const std::byte> bitcode) {
+  return as_text(bitcode).find("orchid_kernel_layout_") != std::string_view::npos;
+}
+
+Result<ImagePlan> plan_device_image(const BuildRequest& request, const Toolchain& tools) {
+  const auto target = find_target(device_arch);
+  if (!target) return fail(target.error());
+  return plan_image(*target, request, tools);
+}
 
 bool is_source_file(const std::filesystem::path& file) {
   const auto language = language_of(file);
@@ -157,7 +195,8 @@ std::string cross_compiling_hint(std::string_view arch) {
   if (target->arch == "x86-64")
     return "for x86-64 the headers of that architecture are needed: apt install "
            "g++-x86-64-linux-gnu";
-  return "for nvptx64 a source may use no header that needs an operating system";
+  return "for nvptx64 a source may use no header that needs an operating system: put what is for "
+         "the host between '#if ORCHID_HOST' and '#endif'";
 }
 
 }  // namespace orchid::cli

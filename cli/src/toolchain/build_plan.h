@@ -1,8 +1,10 @@
 // toolchain/build_plan.h: which compilers a build runs, with which flags. Decisions only; nothing
 // is run here.
 #pragma once
+#include <cstddef>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,10 +15,11 @@ namespace orchid::cli {
 
 /// The compilers that were found on this machine.
 struct Toolchain {
-  std::optional<std::filesystem::path> clang;    // clang-19
-  std::optional<std::filesystem::path> clangxx;  // clang++-19
-  std::optional<std::filesystem::path> flang;    // flang-new-19
-  std::optional<std::filesystem::path> link;     // llvm-link-19
+  std::optional<std::filesystem::path> clang;        // clang-19
+  std::optional<std::filesystem::path> clangxx;      // clang++-19
+  std::optional<std::filesystem::path> flang;        // flang-new-19
+  std::optional<std::filesystem::path> link;         // llvm-link-19
+  std::optional<std::filesystem::path> libdevice{};  // libdevice.10.bc of the CUDA toolkit
 };
 
 struct BuildRequest {
@@ -30,6 +33,7 @@ struct BuildRequest {
 struct BuildStep {
   std::vector<std::string> command;
   std::string source;  // what it compiles, for messages; empty: it links
+  std::filesystem::path output{};
 };
 
 /// How one image of the module is made.
@@ -39,6 +43,14 @@ struct ImagePlan {
   std::vector<BuildStep> steps;
   std::filesystem::path bitcode;  // where the image is after the last step
 };
+
+/// Whether bitcode for cores has kernels (orchid/kernel.h): the symbols of their layouts stand in
+/// its table of names as plain text.
+[[nodiscard]] bool has_kernels(std::span<const std::byte> bitcode);
+
+/// The image for GPUs of these sources, C and C++ that have kernels. Errors: as `plan_build`.
+[[nodiscard]] Result<ImagePlan> plan_device_image(const BuildRequest& request,
+                                                  const Toolchain& tools);
 
 /// Whether that is a text that a build compiles, by its name.
 [[nodiscard]] bool is_source_file(const std::filesystem::path& file);

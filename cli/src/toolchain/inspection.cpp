@@ -22,12 +22,19 @@ std::string reasons(std::string text, const std::filesystem::path& module) {
 
 }  // namespace
 
-Result<Inspection> inspect_module(const std::filesystem::path& module) {
+namespace {
+
+/// What orchid-compiler prints for `module`.
+Result<std::string> ask_compiler(const std::filesystem::path& module,
+                                 const std::vector<std::string>& mode_and_gpu) {
   constexpr int rejected = 1;
   const auto programs = own_program_directory();
   if (!programs) return fail(programs.error());
   const auto compiler = *programs / "orchid-compiler";
-  auto output = run_program({.command = {compiler, "--inspect", std::filesystem::absolute(module)},
+  std::vector<std::string> command{compiler, mode_and_gpu.front(),
+                                   std::filesystem::absolute(module)};
+  command.insert(command.end(), mode_and_gpu.begin() + 1, mode_and_gpu.end());
+  auto output = run_program({.command = std::move(command),
                              .capture_output = true,
                              .capture_errors = true,
                              .longest = longest_inspection});
@@ -41,17 +48,34 @@ Result<Inspection> inspect_module(const std::filesystem::path& module) {
     return fail(ErrorCode::internal,
                 fmt::format("{} ended with status {}: {}", compiler.string(), output->status, why));
   }
-  auto manifest = module::parse_manifest(output->output);
+  return std::move(output->output);
+}
+
+}  // namespace
+
+Result<std::string> make_ptx(const std::filesystem::path& module, const std::string& gpu) {
+  return ask_compiler(module, {"--ptx", gpu});
+}
+
+Result<Inspection> inspect_module(const std::filesystem::path& module) {
+  auto output = ask_compiler(module, {"--inspect"});
+  if (!output) return fail(std::move(output.error()));
+  auto manifest = module::parse_manifest(*output);
   if (!manifest)
     return fail(std::move(manifest.error()).while_doing("reading what orchid-compiler says"));
-  strip_end(output->output);
-  return Inspection{.manifest = std::move(*manifest), .json = std::move(output->output)};
+  strip_end(*output);
+  return Inspection{.manifest = std::move(*manifest), .json = std::move(*output)};
 }
 
 std::string describe(const module::Manifest& manifest) {
   std::string text;
   for (const module::Entry& entry : manifest.entries)
     text += fmt::format("  entry   {}  {}\n", entry.name, entry.signature.value_or("(bytes)"));
+  for (const module::Kernel& kernel : manifest.kernels) {
+    text += fmt::format("  kernel  {}  {} bytes of arguments", kernel.name, kernel.args_size);
+    if (kernel.group_size != 0) text += fmt::format(", groups of {}", kernel.group_size);
+    text += '\n';
+  }
   for (const module::Target& target : manifest.targets)
     text +=
         fmt::format("  target  {}  {}, {}\n", target.triple.empty() ? target.arch : target.triple,

@@ -63,11 +63,17 @@ Result<void> check_producer(const Image& image) {
                   producer->name, LLVM_VERSION_STRING));
 }
 
+/// As `orchid build --target` has it.
+std::string target_name(std::string_view triple) {
+  std::string name = module::architecture_of(triple);
+  return name == "x86_64" ? "x86-64" : name;
+}
+
 std::string describe_targets(const Container& container) {
   std::string text;
   for (const Image& image : container.images)
-    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ",
-                        module::architecture_of(image.triple), to_string(image.kind));
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", target_name(image.triple),
+                        to_string(image.kind));
   return text;
 }
 
@@ -113,14 +119,16 @@ Result<std::size_t> pick_host_image(Container& container, const HostTarget& host
   }
   if (!picked && problems.empty())
     problems.push_back(
-        fmt::format("the module has no bitcode image for this host, which is {}; it has: {}. Build "
-                    "it with --target {}",
-                    host.architecture, describe_targets(container), host.triple.str()));
+        fmt::format("no image for {}; the module has {}: build it with --target {} too",
+                    target_name(host.triple.str()), describe_targets(container),
+                    target_name(host.triple.str())));
   if (!problems.empty()) return reject(join(problems));
   return *picked;
 }
 
-Result<std::unique_ptr<llvm::Module>> parse(const Image& image, llvm::LLVMContext& context) {
+}  // namespace
+
+Result<std::unique_ptr<llvm::Module>> parse_image(const Image& image, llvm::LLVMContext& context) {
   auto parsed = llvm::parseBitcodeFile(as_buffer(image), context);
   if (!parsed) {
     const auto producer = producer_of(image);
@@ -139,8 +147,6 @@ Result<std::unique_ptr<llvm::Module>> parse(const Image& image, llvm::LLVMContex
   return std::move(*parsed);
 }
 
-}  // namespace
-
 Result<HostModule> read_host_module(std::span<const std::byte> bytes, const HostTarget& host,
                                     llvm::LLVMContext& context) {
   auto container = module::read_container(bytes);
@@ -149,7 +155,7 @@ Result<HostModule> read_host_module(std::span<const std::byte> bytes, const Host
   const auto picked = pick_host_image(result.container, host);
   if (!picked) return fail(picked.error());
   result.host_image = *picked;
-  auto code = parse(result.container.images[*picked], context);
+  auto code = parse_image(result.container.images[*picked], context);
   if (!code) return fail(std::move(code.error()));
   result.code = std::move(*code);
   return result;

@@ -32,6 +32,10 @@ struct HostModule {
                                                   const HostTarget& host,
                                                   llvm::LLVMContext& context);
 
+/// Parses and verifies one bitcode image, for whatever target. Errors: `module_rejected`.
+[[nodiscard]] Result<std::unique_ptr<llvm::Module>> parse_image(const module::Image& image,
+                                                                llvm::LLVMContext& context);
+
 /// What keeps well-formed code from being compiled for this host: its target, data layout, assembly
 /// at file level, indirect functions.
 [[nodiscard]] std::vector<std::string> find_code_problems(const llvm::Module& code,

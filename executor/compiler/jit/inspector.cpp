@@ -7,6 +7,7 @@
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,9 @@
 #include "jit/code_generator.h"
 #include "jit/diagnostics.h"
 #include "jit/host_target.h"
+#include "jit/kernels.h"
+#include "jit/other_images.h"
+#include "jit/ptx_generator.h"
 #include "jit/retarget.h"
 #include "jit/unused_code.h"
 #include "jit/warm_up.h"
@@ -188,15 +192,21 @@ Result<module::Manifest> HostInspector::inspect(std::span<const std::byte> bytes
   inspection.problems() = find_code_problems(*host_module->code, host_);
   inspection.check_abi_version();
   inspection.read_entries();
+  KernelList kernels = read_kernels(*host_module->code);
+  std::ranges::move(kernels.problems, std::back_inserter(inspection.problems()));
   // As before code is made: what no entry reaches needs nothing.
   retarget(*host_module->code, host_);
   drop_unused(*host_module->code);
   inspection.read_undefined();
-  if (!inspection.problems().empty()) return reject(join(inspection.problems()));
 
   module::Manifest manifest{
       .abi = abi_version, .digest = digest_of(bytes), .size = ByteCount{bytes.size()}};
   manifest.entries = std::move(inspection.entries());
+  manifest.kernels = std::move(kernels.kernels);
+  std::ranges::move(
+      find_problems_of_other_images(host_module->container, host_module->host_image, manifest),
+      std::back_inserter(inspection.problems()));
+  if (!inspection.problems().empty()) return reject(join(inspection.problems()));
   manifest.undefined = std::move(inspection.undefined());
   for (const module::Image& image : host_module->container.images)
     manifest.targets.push_back({.triple = image.triple,
@@ -213,6 +223,7 @@ Result<std::unique_ptr<ModuleInspector>> ModuleInspector::create() {
   if (!host) return fail(std::move(host.error()));
   // What libraries load at their first use: OpenSSL its configuration, LLVM its tables.
   static_cast<void>(digest_of({}));
+  start_ptx_back_end();
   llvm::LLVMContext context;
   if (make_warm_up_module(context) == nullptr)
     return fail(ErrorCode::internal, "the built-in module cannot be read");

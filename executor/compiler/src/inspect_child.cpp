@@ -6,16 +6,21 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <span>
 
 #include "confined.h"
 #include "foundation/files.h"
 #include "foundation/sockets.h"
 #include "jit/code_generator.h"
+#include "jit/ptx_generator.h"
 #include "protocol/limits.h"
 #include "waiting.h"
 
 namespace orchid::executor {
 namespace {
+
+// What asks for PTX; the GPU's name follows.
+constexpr std::string_view ptx_request = "ptx ";
 
 // In the child.
 
@@ -51,6 +56,27 @@ std::string inspect(const ModuleInspector& inspector, int module) {
                               "; split it into smaller modules");
 }
 
+/// PTX is as long as it is, so it travels as a sealed memory file.
+void answer_ptx(int socket, std::string_view gpu, int module) {
+  const auto mapped = MappedFile::map(module, {.limit = limits::module_size});
+  if (!mapped) {
+    static_cast<void>(send_packet(
+        socket,
+        encode_rejection(mapped.error().code, "reading the module: " + mapped.error().message)));
+    return;
+  }
+  const auto text = generate_ptx(mapped->bytes(), gpu);
+  if (!text) {
+    static_cast<void>(
+        send_packet(socket, encode_rejection(text.error().code, text.error().message)));
+    return;
+  }
+  const auto memory = make_sealed_memory("orchid-ptx", std::as_bytes(std::span(*text)));
+  static_cast<void>(
+      memory ? send_packet(socket, encode(CompiledCode{}), {memory->get()})
+             : send_packet(socket, encode_rejection(memory.error().code, memory.error().message)));
+}
+
 /// The whole life of the child; ends the process.
 [[noreturn]] void run_child(int socket, pid_t parent, const ModuleInspector& inspector) {
   Answering answering{
@@ -67,8 +93,12 @@ std::string inspect(const ModuleInspector& inspector, int module) {
   static_cast<void>(wait_readable(socket));
   const auto packet = receive_packet(socket, false);
   if (!packet || !packet->has_value() || (*packet)->descriptors.size() != 1) ::_exit(1);
-  const std::string answer = inspect(inspector, (*packet)->descriptors[0].get());
-  static_cast<void>(send_packet(socket, answer));
+  const int module = (*packet)->descriptors[0].get();
+  const std::string_view request = (*packet)->text;
+  if (request.starts_with(ptx_request))
+    answer_ptx(socket, request.substr(ptx_request.size()), module);
+  else
+    static_cast<void>(send_packet(socket, inspect(inspector, module)));
   ::_exit(0);
 }
 
@@ -101,8 +131,13 @@ Result<void> InspectChild::hand_over(int module) {
   return send_packet(socket_.get(), "inspect", {module});
 }
 
+Result<void> InspectChild::ask_for_ptx(int module, std::string_view gpu) {
+  asked_for_ptx_ = true;
+  return send_packet(socket_.get(), std::string(ptx_request) + std::string(gpu), {module});
+}
+
 std::optional<CompilerMessage> InspectChild::read_answer(std::uint64_t id) {
-  const auto packet = receive_packet(socket_.get(), false);
+  auto packet = receive_packet(socket_.get(), false);
   if (!packet || !packet->has_value()) return std::nullopt;
   // It has read untrusted input: nothing of it is believed but the shape, and the id is ours.
   auto message = parse_compiler_message((*packet)->text);
@@ -113,6 +148,12 @@ std::optional<CompilerMessage> InspectChild::read_answer(std::uint64_t id) {
   }
   if (auto* rejected = std::get_if<InspectRejected>(&*message)) {
     rejected->id = id;
+    return std::move(*message);
+  }
+  if (auto* code = std::get_if<CompiledCode>(&*message);
+      code != nullptr && asked_for_ptx_ && (*packet)->descriptors.size() == 1) {
+    code->id = id;
+    ptx_ = std::move((*packet)->descriptors[0]);
     return std::move(*message);
   }
   return std::nullopt;

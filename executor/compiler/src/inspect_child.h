@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "foundation/result.h"
 #include "foundation/unique_fd.h"
@@ -29,10 +30,14 @@ class InspectChild {
 
   /// Gives it `module`, a sealed memory file. Errors: `unreachable`, when it has ended already.
   [[nodiscard]] Result<void> hand_over(int module);
+  /// Asks for the PTX of `module` instead. Errors: `unreachable`.
+  [[nodiscard]] Result<void> ask_for_ptx(int module, std::string_view gpu);
   /// Readable when it has answered or ended.
   [[nodiscard]] int socket() const { return socket_.get(); }
-  /// Its answer, `InspectedManifest` or `InspectRejected` under `id`, also when it crashed. Reads
-  /// without waiting.
+  /// The memory file that came with a `CompiledCode`.
+  [[nodiscard]] int ptx() const { return ptx_.get(); }
+  /// Its answer, `InspectedManifest` (`CompiledCode` for PTX) or `InspectRejected` under `id`, also
+  /// when it crashed. Reads without waiting.
   [[nodiscard]] CompilerMessage take_answer(std::uint64_t id);
   /// Only what it has said itself, `InspectedManifest` or `InspectRejected`; nothing when it said
   /// nothing (yet).
@@ -47,9 +52,13 @@ class InspectChild {
 
   pid_t pid_;  // 0: reaped
   UniqueFd socket_;
+  bool asked_for_ptx_ = false;
+  UniqueFd ptx_;
 };
 
 /// How long reading a module may take.
 constexpr std::chrono::seconds inspect_time{10};
+/// How long making PTX may take.
+constexpr std::chrono::seconds ptx_time{60};
 
 }  // namespace orchid::executor

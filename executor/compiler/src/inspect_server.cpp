@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -19,6 +20,7 @@
 #include "foundation/sockets.h"
 #include "inspect_child.h"
 #include "jit/inspector.h"
+#include "jit/ptx_generator.h"
 #include "protocol/compiler_messages.h"
 #include "protocol/limits.h"
 #include "waiting.h"
@@ -135,7 +137,9 @@ class InspectServer {
   std::vector<Running> running_;
 };
 
-Result<CompilerMessage> inspect_bytes(std::span<const std::byte> bytes) {
+/// A confined child that has been given the module; what it answers is read by `read`.
+Result<void> with_child(std::span<const std::byte> bytes, std::string_view gpu,
+                        const std::function<void(InspectChild&, bool in_time)>& read) {
   const auto inspector = ModuleInspector::create();
   if (!inspector) return fail(inspector.error());
   const auto module = make_sealed_memory("orchid-module", bytes);
@@ -143,9 +147,39 @@ Result<CompilerMessage> inspect_bytes(std::span<const std::byte> bytes) {
   const auto child = InspectChild::start(**inspector);
   if (!child) return fail(child.error());
   // One that could not confine itself has ended, and its answer says why.
-  static_cast<void>((*child)->hand_over(module->get()));
-  if (!wait_readable((*child)->socket(), inspect_time)) return InspectChild::timed_out(0);
-  return (*child)->take_answer(0);
+  static_cast<void>(gpu.empty() ? (*child)->hand_over(module->get())
+                                : (*child)->ask_for_ptx(module->get(), gpu));
+  const auto time = gpu.empty() ? inspect_time : ptx_time;
+  read(**child, wait_readable((*child)->socket(), time));
+  return {};
+}
+
+int tell(std::string_view what) {
+  fmt::print(stderr, "orchid-compiler: {}\n", what);
+  return 1;
+}
+
+/// Prints what a child makes of a file; `gpu` is empty for its manifest.
+int print_answer(const std::filesystem::path& path, std::string_view gpu) {
+  const auto bytes = read_file(path, limits::module_size);
+  if (!bytes) return tell(bytes.error().message);
+  int status = 1;
+  const auto asked = with_child(*bytes, gpu, [&](InspectChild& child, bool in_time) {
+    const auto answer = in_time ? child.take_answer(0) : InspectChild::timed_out(0);
+    if (const auto* rejected = std::get_if<InspectRejected>(&answer)) {
+      status = tell(path.string() + ": " + rejected->message);
+    } else if (const auto* inspected = std::get_if<InspectedManifest>(&answer)) {
+      fmt::print("{}\n", inspected->manifest);
+      status = 0;
+    } else if (const auto text = MappedFile::map(child.ptx(), {.limit = limits::module_size});
+               text) {
+      fmt::print("{}", as_text(text->bytes()));
+      status = 0;
+    } else {
+      status = tell(text.error().message);
+    }
+  });
+  return asked ? status : tell(asked.error().message);
 }
 
 }  // namespace
@@ -161,23 +195,13 @@ int run_inspect_server(int socket, int parent_pid) {
   return InspectServer(socket, **inspector).run();
 }
 
-int inspect_file(const std::filesystem::path& path) {
-  const auto bytes = read_file(path, limits::module_size);
-  if (!bytes) {
-    fmt::print(stderr, "orchid-compiler: {}\n", bytes.error().message);
-    return 1;
-  }
-  const auto answer = inspect_bytes(*bytes);
-  if (!answer) {
-    fmt::print(stderr, "orchid-compiler: {}\n", answer.error().message);
-    return 1;
-  }
-  if (const auto* rejected = std::get_if<InspectRejected>(&*answer)) {
-    fmt::print(stderr, "orchid-compiler: {}: {}\n", path.string(), rejected->message);
-    return 1;
-  }
-  fmt::print("{}\n", std::get<InspectedManifest>(*answer).manifest);
-  return 0;
+int inspect_file(const std::filesystem::path& path) { return print_answer(path, {}); }
+
+int print_ptx(const std::filesystem::path& module, std::string_view gpu) {
+  if (!is_known_gpu(gpu))
+    return tell(
+        fmt::format("'{}' is not a GPU that PTX can be made for, such as sm_75 or sm_90", gpu));
+  return print_answer(module, gpu);
 }
 
 }  // namespace orchid::executor

@@ -2,6 +2,7 @@
 // never looks into one itself.
 #pragma once
 #include <filesystem>
+#include <string_view>
 
 namespace orchid::executor {
 
@@ -11,5 +12,9 @@ namespace orchid::executor {
 /// `orchid-compiler --inspect FILE`: prints the manifest, or the reasons on standard error. The
 /// process's exit status.
 [[nodiscard]] int inspect_file(const std::filesystem::path& path);
+
+/// Writes the PTX of a module's image for nvptx64 to standard output, or the
+/// reasons on standard error. The process's exit status.
+[[nodiscard]] int print_ptx(const std::filesystem::path& module, std::string_view gpu);
 
 }  // namespace orchid::executor

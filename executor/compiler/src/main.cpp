@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::string_view usage =
     "usage: orchid-compiler --inspect FILE        print what a module offers and needs, as JSON\n"
+    "       orchid-compiler --ptx FILE GPU        print the kernels of its image for GPUs as PTX\n"
     "       orchid-compiler --serve FD            compile modules for the executor (FD: a packet "
     "socket)\n"
     "       orchid-compiler --inspect-server FD   inspect modules for the gateway\n"
@@ -54,6 +55,8 @@ int main(int argc, char** argv) {
     if (socket && mode == "--inspect-server")
       return orchid::executor::run_inspect_server(*socket, parent_pid);
   }
+  if (argc == 4 && std::string_view(argv[1]) == "--ptx")
+    return orchid::executor::print_ptx(argv[2], argv[3]);
   fmt::print(stderr, "{}", usage);
   return wrong_usage;
 }

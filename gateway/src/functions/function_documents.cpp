@@ -51,6 +51,13 @@ Json describe_version(const DeployedVersion& deployed) {
                        {"arch", target.arch},
                        {"kind", target.kind},
                        {"size", target.size.value}});
+  Json kernels = Json::array();
+  for (const module::Kernel& kernel : manifest.kernels)
+    kernels.push_back({{"name", kernel.name},
+                       {"args_size", kernel.args_size},
+                       {"args_alignment", kernel.args_alignment},
+                       {"group_size", kernel.group_size},
+                       {"local_bytes", kernel.local_bytes}});
   return {{"name", deployed.version->function},
           {"version", deployed.version->digest},
           {"created", format_time(deployed.created)},
@@ -58,6 +65,7 @@ Json describe_version(const DeployedVersion& deployed) {
           {"abi", manifest.abi},
           {"entries", entries},
           {"targets", targets},
+          {"kernels", kernels},
           {"undefined", manifest.undefined},
           {"effects", manifest.effects},
           {"concurrency", describe_limit(deployed.version->gate)},

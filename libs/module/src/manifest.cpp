@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "foundation/json_document.h"
+#include "protocol/limits.h"
 
 namespace orchid::module {
 
@@ -25,14 +26,39 @@ std::string to_json(const Manifest& manifest) {
   for (const Target& t : manifest.targets)
     targets.push_back(
         {{"triple", t.triple}, {"arch", t.arch}, {"kind", t.kind}, {"size", t.size.value}});
+  Json kernels = Json::array();
+  for (const Kernel& k : manifest.kernels)
+    kernels.push_back({{"name", k.name},
+                       {"args_size", k.args_size},
+                       {"args_alignment", k.args_alignment},
+                       {"group_size", k.group_size},
+                       {"local_bytes", k.local_bytes}});
   return dump_json({{"abi", manifest.abi},
                     {"digest", manifest.digest},
                     {"size", manifest.size.value},
                     {"entries", entries},
                     {"targets", targets},
+                    {"kernels", kernels},
                     {"undefined", manifest.undefined},  // symbols are any bytes
                     {"effects", manifest.effects}});
 }
+
+namespace {
+
+void read_kernels(const JsonObject& o, std::vector<Kernel>& kernels) {
+  for (const JsonObject& k : o.objects("kernels"))
+    kernels.push_back({.name = k.text("name"),
+                       .args_size = k.number<std::uint32_t>("args_size"),
+                       .args_alignment = k.number<std::uint32_t>("args_alignment"),
+                       .group_size = k.number<std::uint32_t>("group_size"),
+                       .local_bytes = k.number<std::uint32_t>("local_bytes")});
+  if (kernels.size() > limits::kernels_per_module)
+    o.fault("kernels", "are more than " + std::to_string(limits::kernels_per_module));
+  if (!std::ranges::is_sorted(kernels, {}, &Kernel::name))
+    o.fault("kernels", "are not sorted by name");
+}
+
+}  // namespace
 
 Result<Manifest> parse_manifest(std::string_view text) {
   const JsonDocument document(text, {.subject = "the manifest"});
@@ -48,6 +74,7 @@ Result<Manifest> parse_manifest(std::string_view text) {
   for (const JsonObject& t : o.objects("targets"))
     manifest.targets.push_back({t.text("triple"), t.text("arch"), t.text("kind"),
                                 ByteCount{t.number<std::uint64_t>("size")}});
+  if (o.has("kernels")) read_kernels(o, manifest.kernels);
   manifest.undefined = o.texts("undefined");
   manifest.effects = o.texts("effects");
   if (!std::ranges::is_sorted(manifest.entries, {}, &Entry::name))

@@ -82,6 +82,23 @@ TEST_CASE("each target has an image of its own, once") {
   CHECK((*plans)[0].bitcode != (*plans)[1].bitcode);
 }
 
+TEST_CASE("an image for GPUs is free of the host, and links libdevice where it was found") {
+  auto tools = all_tools;
+  auto plan = plan_device_image(request({"k.cpp"}), tools);
+  REQUIRE(plan.has_value());
+  REQUIRE(plan->steps.size() == 1);
+  CHECK(has(plan->steps[0].command, "--target=nvptx64-nvidia-cuda"));
+  CHECK(has(plan->steps[0].command, "-ffreestanding"));
+  CHECK_FALSE(has(plan->steps[0].command, "-DORCHID_LIBDEVICE=1"));
+  tools.libdevice = "/cuda/libdevice.10.bc";
+  plan = plan_device_image(request({"k.cpp"}), tools);
+  REQUIRE(plan.has_value());
+  CHECK(has(plan->steps.front().command, "-DORCHID_LIBDEVICE=1"));
+  CHECK(has(plan->steps.back().command, "--only-needed"));
+  CHECK(plan->steps.back().command.back() == "/cuda/libdevice.10.bc");
+  CHECK(cross_compiling_hint("nvptx64").find("#if ORCHID_HOST") != std::string::npos);
+}
+
 TEST_CASE("what cannot be built is told with what to do") {
   CHECK(plan_build(request({"a.rs"}), all_tools).error().code == ErrorCode::bad_request);
   CHECK(plan_build(request({"a.c"}, {"vax"}), all_tools).error().message.find("aarch64") !=

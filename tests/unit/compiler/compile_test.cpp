@@ -235,7 +235,7 @@ TEST_CASE("a wrong module is refused, and the next one compiles") {
   CompileServer server;
   CHECK(contains(server.failure(as_bytes("hello")).message, "not LLVM bitcode"));
   CHECK(contains(server.failure(read_data("tiny_aarch64.bc")).message,
-                 "no bitcode image for this host"));
+                 "no image for x86-64; the module has aarch64"));
   CHECK(contains(server.failure(read_data("no_entry.bc")).message, "no entry"));
   const auto assembly = server.failure(read_data("bad_assembly.bc"));
   CHECK(assembly.code == ErrorCode::module_rejected);

@@ -123,7 +123,8 @@ TEST_CASE("bitcode of a newer LLVM is refused, and both versions are named") {
 
 TEST_CASE("a module without an image for this host is refused with the targets that it has") {
   InspectServer server;
-  CHECK(contains_name(server.rejection(read_data("tiny_aarch64.bc")), "it has: aarch64 (bitcode)"));
+  CHECK(contains_name(server.rejection(read_data("tiny_aarch64.bc")),
+                      "no image for x86-64; the module has aarch64 (bitcode)"));
   const Bytes arm = read_data("tiny_aarch64.bc");
   const Bytes machine_code(64, std::byte{0x90});
   const auto container = module::write_container(std::vector<module::Image>{
@@ -132,7 +133,8 @@ TEST_CASE("a module without an image for this host is refused with the targets t
        .arch = "",
        .kind = module::ImageKind::object,
        .bytes = machine_code}});
-  CHECK(contains_name(server.rejection(*container), "it has: aarch64 (bitcode), x86_64 (object)"));
+  CHECK(contains_name(server.rejection(*container),
+                      "the module has aarch64 (bitcode), x86-64 (object)"));
 }
 
 TEST_CASE("a container that lies about its images is refused") {

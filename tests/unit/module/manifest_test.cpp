@@ -28,6 +28,23 @@ TEST_CASE("a manifest survives the way through JSON") {
   CHECK(read->targets[0].size == 90_B);
 }
 
+TEST_CASE("kernels survive the way through JSON, and older manifests have none") {
+  Manifest manifest = example();
+  manifest.kernels = {{.name = "k", .args_size = 24, .args_alignment = 8, .group_size = 64}};
+  const auto read = parse_manifest(to_json(manifest));
+  REQUIRE(read.has_value());
+  CHECK(read->kernels == manifest.kernels);
+  std::string older = to_json(example());
+  const std::string list = "\"kernels\":[],";
+  const auto at = older.find(list);
+  REQUIRE(at != std::string::npos);
+  older.erase(at, list.size());
+  CHECK(parse_manifest(older).has_value());
+  manifest.kernels.assign(300, {.name = "k"});
+  CHECK(parse_manifest(to_json(manifest)).error().message.find("more than 256") !=
+        std::string::npos);
+}
+
 TEST_CASE("entries are found by name") {
   CHECK(example().entry_index("a") == 0);
   CHECK(example().entry_index("b") == 1);

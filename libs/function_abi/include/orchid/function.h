@@ -8,7 +8,8 @@
  * 8) and is valid until the entry returns or exchanges chunks; it may be changed in place. The
  * entry asks for room with orchid_output(), writes there, and returns ORCHID_OK, or any other value
  * for an error, best after orchid_error(). Everything runs on one thread of one process; globals
- * live as long as the process does, which is at least one call.
+ * live as long as the process does, which is at least one call. Data-parallel kernels, which an
+ * entry launches over all its cores or a GPU: orchid/kernel.h.
  *
  * A module may also export, per entry, `const char orchid_signature_E[]`: the types of a typed
  * entry, such as "f64(span<f64>,span<f64>)" (grammar: docs/PROTOCOL.md), and it exports `const
@@ -31,6 +32,10 @@ extern "C" {
 #endif
 
 #define ORCHID_ABI_VERSION 1u
+
+#if defined(__NVPTX__) && !defined(ORCHID_DEVICE)
+#define ORCHID_DEVICE 1
+#endif
 
 /* One running call. Opaque; valid until the entry returns; not to be used by another thread. */
 typedef struct orchid_call orchid_call;
@@ -115,7 +120,9 @@ int32_t orchid_core_count(orchid_call* call);
 #define ORCHID_EXPORT __attribute__((visibility("default"), used))
 #define ORCHID_UNUSED __attribute__((unused)) /* an entry may ignore what it is given */
 
-/* One definition in each module, however many of its files include this header. */
+/* One definition in each module, however many of its files include this header. An image for a
+ * device (orchid/kernel.h) has none. */
+#ifndef ORCHID_DEVICE
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -123,6 +130,7 @@ extern __attribute__((visibility("default"), weak)) const uint32_t orchid_abi_ve
 __attribute__((used)) const uint32_t orchid_abi_version = ORCHID_ABI_VERSION;
 #ifdef __cplusplus
 }
+#endif
 #endif
 
 /* A function whose module lies in the same program, put there by orchid_add_functions of the CMake
@@ -163,11 +171,18 @@ extern __attribute__((visibility("hidden"))) const unsigned char ORCHID_MODULE_E
 
 /* Declares and opens an entry in C:   ORCHID_ENTRY(echo) { void* out = orchid_output(call,
  * input_size); ... return ORCHID_OK; } */
+#ifdef ORCHID_DEVICE /* checked, never emitted: a device has kernels only */
+#define ORCHID_ENTRY(name)                                                          \
+  ORCHID_UNUSED static int32_t orchid_entry_##name(ORCHID_UNUSED orchid_call* call, \
+                                                   ORCHID_UNUSED const void* input, \
+                                                   ORCHID_UNUSED size_t input_size)
+#else
 #define ORCHID_ENTRY(name)                                                                   \
   ORCHID_EMBED(name)                                                                         \
   ORCHID_EXTERN_C ORCHID_EXPORT int32_t orchid_entry_##name(ORCHID_UNUSED orchid_call* call, \
                                                             ORCHID_UNUSED const void* input, \
                                                             ORCHID_UNUSED size_t input_size)
+#endif
 
 /* For headers: another file of the program has the entry E, and orchid_embedded_E names it. C++ has
  * ORCHID_DECLARE_FUNCTION (orchid/embedded.h) for typed ones. */

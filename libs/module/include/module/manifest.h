@@ -24,13 +24,24 @@ struct Target {
   ByteCount size;
 };
 
-/// A value. Entries are sorted by name, and an entry's index is its place here.
+/// A data-parallel kernel (orchid/kernel.h); its layout is the same in all images that have it.
+struct Kernel {
+  std::string name;
+  std::uint32_t args_size = 0;
+  std::uint32_t args_alignment = 0;
+  std::uint32_t group_size = 0;   // 0: no groups
+  std::uint32_t local_bytes = 0;  // 0: not known
+  friend bool operator==(const Kernel&, const Kernel&) = default;
+};
+
+/// A value. Entries and kernels are sorted by name, and an entry's index is its place here.
 struct Manifest {
   std::uint32_t abi = 1;
   std::string digest;
   ByteCount size;
   std::vector<Entry> entries;
   std::vector<Target> targets;
+  std::vector<Kernel> kernels{};       // none in the manifests of older versions
   std::vector<std::string> undefined;  // symbols that the host must provide
   std::vector<std::string> effects;    // host calls that act on the outside; empty: safe to repeat
 

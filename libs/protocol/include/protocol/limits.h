@@ -20,6 +20,7 @@ constexpr unsigned threads_per_worker = 256;
 constexpr std::size_t entries_per_module = 256;
 constexpr std::size_t function_name_length = 64;
 constexpr std::size_t images_per_module = 32;
+constexpr std::size_t kernels_per_module = 256;
 constexpr ByteCount control_frame = 1_MiB;
 constexpr std::chrono::seconds default_deadline{60};
 constexpr std::chrono::hours longest_deadline{24};

@@ -1,0 +1,29 @@
+// jit/kernels.h: the data-parallel kernels of one image, as orchid/kernel.h writes them.
+#pragma once
+#include <llvm/IR/Module.h>
+
+#include <string>
+#include <vector>
+
+#include "module/manifest.h"
+
+namespace orchid::executor {
+
+constexpr std::string_view kernel_prefix = "orchid_kernel_";
+constexpr std::string_view kernel_layout_prefix = "orchid_kernel_layout_";
+
+struct KernelList {
+  std::vector<module::Kernel> kernels;  // sorted by name
+  std::vector<std::string> problems;
+};
+
+/// An image for cores, or one for nvptx64, by its target triple.
+[[nodiscard]] KernelList read_kernels(llvm::Module& code);
+
+/// Every difference between the lists of two images, which are named as given.
+[[nodiscard]] std::vector<std::string> kernel_differences(const std::vector<module::Kernel>& one,
+                                                          std::string_view one_name,
+                                                          const std::vector<module::Kernel>& other,
+                                                          std::string_view other_name);
+
+}  // namespace orchid::executor

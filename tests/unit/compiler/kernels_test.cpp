@@ -1,0 +1,174 @@
+// Modules with kernels through a real `orchid-compiler`: their lists, and their PTX.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "compiler_process.h"
+#include "foundation/files.h"
+#include "module/container.h"
+#include "module/manifest.h"
+
+using namespace orchid;
+using namespace orchid::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Part {
+  std::string triple;
+  Bytes bytes;
+};
+constexpr const char* cores = "x86_64-linux-gnu";
+constexpr const char* gpu = "nvptx64-nvidia-cuda";
+
+Bytes pack(const std::vector<Part>& parts) {
+  std::vector<module::Image> images;
+  for (const Part& part : parts)
+    images.push_back({.triple = part.triple, .arch = "", .bytes = part.bytes});
+  return *module::write_container(images);
+}
+
+bool has_text(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// A file that is removed at the end of its life.
+class ModuleFile {
+ public:
+  explicit ModuleFile(const Bytes& bytes)
+      : path_(fs::temp_directory_path() / ("orchid-kernels-" + std::to_string(::getpid()))) {
+    REQUIRE(write_file_atomically(path_, bytes).has_value());
+  }
+  ~ModuleFile() { fs::remove(path_); }
+  ModuleFile(const ModuleFile&) = delete;
+  ModuleFile& operator=(const ModuleFile&) = delete;
+  [[nodiscard]] std::string path() const { return path_.string(); }
+
+ private:
+  fs::path path_;
+};
+
+CommandResult run_compiler(const std::string& mode, const Bytes& bytes,
+                           const std::string& rest = {}) {
+  const ModuleFile file(bytes);
+  return run_command(std::string(COMPILER) + " " + mode + " " + file.path() + " " + rest + " 2>&1");
+}
+
+std::string rejection_of(const Bytes& bytes) {
+  const auto result = run_compiler("--inspect", bytes);
+  CHECK(result.exit_status == 1);
+  return result.output;
+}
+
+}  // namespace
+
+TEST_CASE("the kernels of a module are listed with their layouts") {
+  const auto result = run_compiler("--inspect", pack({{cores, read_data("kernels_cores.bc")},
+                                                      {gpu, read_data("kernels_gpu.bc")}}));
+  CHECK_MESSAGE(result.exit_status == 0, result.output);
+  const auto manifest = module::parse_manifest(result.output);
+  REQUIRE(manifest.has_value());
+  REQUIRE(manifest->kernels.size() == 2);
+  CHECK(manifest->kernels[0] == module::Kernel{.name = "scale",
+                                               .args_size = 16,
+                                               .args_alignment = 8,
+                                               .group_size = 0,
+                                               .local_bytes = 0});
+  CHECK(manifest->kernels[1].name == "sum");
+  CHECK(manifest->kernels[1].group_size == 64);
+  REQUIRE(manifest->targets.size() == 2);
+  CHECK(manifest->targets[1].arch == "nvptx64");
+}
+
+TEST_CASE("all that differs between the kernels of two images is told at once, with figures") {
+  const std::string message = rejection_of(pack(
+      {{cores, read_data("kernels_cores.bc")}, {gpu, read_data("kernels_gpu_without_sum.bc")}}));
+  CHECK_MESSAGE(has_text(message,
+                         "kernel 'scale': the size of the arguments is 16 in the image "
+                         "for x86_64 and 24 in that for nvptx64"),
+                message);
+  CHECK_MESSAGE(has_text(message, "kernel 'sum' is missing in the image for nvptx64"), message);
+}
+
+TEST_CASE("an image for GPUs that needs libm is refused with the names") {
+  const std::string message = rejection_of(
+      pack({{cores, read_data("kernels_cores_log.bc")}, {gpu, read_data("kernels_gpu_log.bc")}}));
+  CHECK_MESSAGE(has_text(message, "a GPU does not have: logf, powf;"), message);
+  CHECK(has_text(message, "libdevice"));
+}
+
+TEST_CASE("kernels that the header did not make are refused, each with what is wrong") {
+  const std::string message = rejection_of(read_data("bad_kernels.bc"));
+  for (const char* part :
+       {"kernel 'no_function' has a layout but no function", "kernel 'no_layout' has no",
+        "kernel 'wrong_type' must be void", "'orchid_kernel_layout_short_layout' must be",
+        "'orchid_kernel_layout_odd' must be"})
+    CHECK_MESSAGE(has_text(message, part), part << " is not in: " << message);
+}
+
+TEST_CASE("images for other hosts must have the entries of this one's") {
+  const std::string message = rejection_of(pack(
+      {{cores, read_data("tiny_x86_64.bc")}, {"aarch64-linux-gnu", read_data("other_entry.bc")}}));
+  CHECK_MESSAGE(has_text(message, "entry 'tiny' is missing in the image for aarch64"), message);
+  CHECK_MESSAGE(has_text(message, "entry 'other' is missing in the image for x86_64"), message);
+}
+
+TEST_CASE("a module with GPU images alone is told what it has and what it needs") {
+  CHECK(has_text(rejection_of(pack({{gpu, read_data("kernels_gpu.bc")}})),
+                 "no image for x86-64; the module has nvptx64 (bitcode): build it with --target "
+                 "x86-64 too"));
+}
+
+TEST_CASE("a container with forty images is refused") {
+  std::vector<Part> parts(40, Part{gpu, read_data("kernels_gpu.bc")});
+  CHECK(has_text(rejection_of(pack(parts)), "more than 32 images"));
+}
+
+TEST_CASE("a damaged image for GPUs is refused and breaks nothing") {
+  const Bytes whole = read_data("kernels_gpu.bc");
+  std::mt19937 random(21);
+  for (int round = 0; round < 40; ++round) {
+    Bytes damaged = whole;
+    for (int i = 0; i < 8; ++i)
+      damaged[8 + random() % (damaged.size() - 8)] = static_cast<std::byte>(random());
+    const auto result =
+        run_compiler("--inspect", pack({{cores, read_data("kernels_cores.bc")}, {gpu, damaged}}));
+    CHECK_MESSAGE((result.exit_status == 0 || result.exit_status == 1), result.output);
+  }
+}
+
+TEST_CASE("PTX of kernels is what ptxas accepts") {
+  const Bytes module =
+      pack({{cores, read_data("kernels_cores.bc")}, {gpu, read_data("kernels_gpu.bc")}});
+  for (const std::string card : {"sm_75", "sm_80", "sm_90"}) {
+    const auto ptx = run_compiler("--ptx", module, card);
+    REQUIRE_MESSAGE(ptx.exit_status == 0, ptx.output);
+    CHECK(has_text(ptx.output, ".target " + card));
+    CHECK(has_text(ptx.output, ".entry orchid_kernel_scale("));
+    CHECK(has_text(ptx.output, ".entry orchid_kernel_sum("));
+    if (std::string(PTXAS).empty()) {
+      MESSAGE("not tested: ptxas");
+      continue;
+    }
+    const auto text = std::as_bytes(std::span(ptx.output));
+    const ModuleFile file(Bytes(text.begin(), text.end()));
+    const auto assembled = run_command(std::string(PTXAS) + " -arch=" + card + " -o /dev/null " +
+                                       file.path() + " 2>&1");
+    CHECK_MESSAGE(assembled.exit_status == 0, assembled.output);
+  }
+}
+
+TEST_CASE("PTX that cannot be made is refused with the reason") {
+  CHECK(has_text(run_compiler("--ptx", read_data("kernels_cores.bc"), "sm_80").output,
+                 "no bitcode image for nvptx64"));
+  CHECK(has_text(run_compiler("--ptx", pack({{gpu, read_data("kernels_gpu.bc")}}), "gfx90a").output,
+                 "'gfx90a' is not a GPU"));
+  CHECK(has_text(
+      run_compiler("--ptx", pack({{gpu, read_data("kernels_gpu_log.bc")}}), "sm_80").output,
+      "a GPU does not have: logf, powf;"));
+}
