@@ -106,26 +106,33 @@ void Dispatcher::expire_waiting(DispatchCall& call, MonotonicTime now) {
                              : "the deadline passed while it waited for a free worker");
   finish_failed(
       call, Outcome::no_capacity,
-      !supply_exists_ ? "no executor is connected; start one on this host and try again"
+      !supply_exists_ ? why_no_supply(call)
       : refused_ == LeaseId{}
           ? "no worker came free before the deadline; 'orchid hosts' shows who has the cores"
           : "no worker came free before the deadline; 'orchid explain " + call.call.invocation +
                 "' says why");
 }
 
+std::string Dispatcher::why_no_supply(const DispatchCall& call) const {
+  if (missing_.empty()) return "no executor is connected; start one on this host and try again";
+  return (call.call.version->hosts.needs_gpu ? "the module has kernels for GPUs only: " : "") +
+         missing_;
+}
+
+/// At once where hosts are there that cannot run it. One that has just gone may come back.
 void Dispatcher::fail_without_executor(MonotonicTime now) {
-  if (supply_exists_ || !places_.empty() || now - supply_missing_since_ < options_.executor_within)
+  if (supply_exists_ || !places_.empty() ||
+      (supply_missing_since_ && now - *supply_missing_since_ < options_.executor_within))
     return;
   std::vector<std::string> hopeless;  // ids: ending one may bring changes for the others
   for (const auto& [key, function] : waiting_)
     for (const DispatchCall& call : function->waiting)
-      if (now - call.call.accepted >= options_.executor_within)
+      if (!missing_.empty() || now - call.call.accepted >= options_.executor_within)
         hopeless.push_back(call.call.invocation);
   for (const std::string& invocation : hopeless) {
     const auto found = by_invocation_.find(invocation);
     if (found != by_invocation_.end() && found->second->is_waiting())
-      finish_failed(*found->second, Outcome::no_capacity,
-                    "no executor is connected; start one on this host and try again");
+      finish_failed(*found->second, Outcome::no_capacity, why_no_supply(*found->second));
   }
 }
 

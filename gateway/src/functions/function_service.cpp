@@ -48,6 +48,7 @@ std::map<std::string, std::shared_ptr<const FunctionVersion>> FunctionService::r
     version->function = record.function;
     version->digest = record.digest;
     version->manifest = std::move(*manifest);
+    version->hosts = hosts_of(version->manifest);
     version->module = std::move(*module);
     version->gate = gate_of(record.tenant, record.function);
     version->gate->set_limit(record.concurrency);
@@ -151,6 +152,7 @@ void FunctionService::inspected(const std::shared_ptr<Deploying>& deploy,
   deploy->version->function = request.name;
   deploy->version->digest = deploy->digest;
   deploy->version->manifest = std::move(*checked);
+  deploy->version->hosts = hosts_of(deploy->version->manifest);
   deploy->version->module = std::move(*deploy->module);
   deploy->version->gate = gate_of(request.tenant, request.name);
   if (request.accepted) request.accepted(deploy->version);

@@ -10,19 +10,23 @@ namespace orchid::gateway {
 WorkerBroker::WorkerBroker(Options options, Capacity::Options capacity)
     : options_(std::move(options)),
       capacity_(hosts_, std::move(capacity)),
-      leases_(options_.epoch, hosts_, capacity_),
-      supply_told_(options_.grows) {}
+      leases_(options_.epoch, hosts_, capacity_) {}
 
-placement::WorkerRequest WorkerBroker::dispatcher_worker() const {
-  return {.alternatives = {{.memory = options_.worker_memory}},
-          .client_host = placement::HostId(options_.boot_id),
-          .client_host_only = !options_.remote_dispatch};
+placement::WorkerRequest WorkerBroker::dispatcher_worker(placement::WorkerRequest worker) const {
+  for (placement::WorkerShape& shape : worker.alternatives)
+    if (shape.memory.value == 0) shape.memory = options_.worker_memory;
+  worker.client_host = placement::HostId(options_.boot_id);
+  worker.client_host_only = !options_.remote_dispatch;
+  return worker;
 }
 
-void WorkerBroker::add_dispatcher(HolderId id, LeaseTenant tenant) {
+void WorkerBroker::add_dispatcher(HolderId id, LeaseTenant tenant,
+                                  placement::WorkerRequest worker) {
   capacity_.welcome(tenant);
-  holders_[id] = Holder{.tenant = std::move(tenant), .worker = dispatcher_worker()};
-  actions_.emplace_back(TellSupply{id, supply_told_});
+  Holder& holder = holders_[id] =
+      Holder{.tenant = std::move(tenant), .worker = dispatcher_worker(std::move(worker))};
+  holder.supply = supply_for(id, holder.worker);
+  actions_.emplace_back(*holder.supply);
 }
 
 void WorkerBroker::add_client(HolderId id, const ClientLeaseRequest& request, LeaseId client_lease,
@@ -210,6 +214,7 @@ void WorkerBroker::executor_said(const ExecutorId& id, const GrantChanged& grant
 
 void WorkerBroker::clusters_changed(const TouchedNodes& nodes, MonotonicTime now) {
   displace(capacity_.refresh_facts(hosts_.boot_ids_of(nodes), now), now);
+  tell_supply();
   plan(now);
 }
 
@@ -331,14 +336,15 @@ void WorkerBroker::release_holder(const Lease& lease) {
 }
 
 void WorkerBroker::tell_supply() {
-  const placement::WorkerRequest worker = dispatcher_worker();
-  const bool exists =
-      options_.grows || std::ranges::any_of(hosts_.executors(), [&](const auto& entry) {
-        return entry.second.state == ExecutorState::connected && fits(entry.second, worker);
-      });
-  if (exists == supply_told_) return;
-  supply_told_ = exists;
-  for (const auto& [id, holder] : holders_) actions_.emplace_back(TellSupply{id, exists});
+  for (auto& [id, holder] : holders_) {
+    if (!holder.supply) continue;
+    TellSupply supply = supply_for(id, holder.worker);
+    if (supply == *holder.supply) continue;
+    holder.supply = supply;
+    actions_.emplace_back(std::move(supply));
+  }
 }
+
+bool WorkerBroker::has_supply() const { return supply_for({}, dispatcher_worker({})).exists; }
 
 }  // namespace orchid::gateway

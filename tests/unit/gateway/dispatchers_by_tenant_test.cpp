@@ -25,11 +25,18 @@ struct TenantsWorld {
   test::FakeClock clock;
   Supply supply;
   std::map<HolderId, uid_t> known;
+  std::map<HolderId, placement::WorkerRequest> workers;
   DispatchersByTenant dispatchers{
       io,
       clock,
       supply,
-      {.add = [this](HolderId id, uid_t tenant, Dispatcher&) { known[id] = tenant; },
+      {.add =
+           [this](HolderId id, uid_t tenant, const placement::WorkerRequest& worker,
+                  Dispatcher& dispatcher) {
+             known[id] = tenant;
+             workers[id] = worker;
+             dispatcher.supply_exists(true, "");
+           },
        .remove = [this](HolderId id) { known.erase(id); }},
       {.owner = 7, .thread = 2, .each = {}, .forget_after = milliseconds(1000)}};
   std::shared_ptr<const FunctionVersion> version = std::make_shared<FunctionVersion>();
@@ -65,6 +72,41 @@ TEST_CASE("each tenant's calls want workers of their own") {
   CHECK(world.dispatchers.live_calls() == 3);
   world.dispatchers.stop();
   CHECK(world.ended == 3);
+}
+
+TEST_CASE("calls that other hosts can run, or are wanted on others, want workers of their own") {
+  TenantsWorld world;
+  const auto deploy = [&](ModuleHosts hosts) {
+    auto version = std::make_shared<FunctionVersion>();
+    version->hosts = std::move(hosts);
+    return version;
+  };
+  const auto call = [&](const auto& version, std::optional<placement::HostKind> kind) {
+    world.dispatchers.start({.invocation = "i-" + std::to_string(world.dispatchers.live_calls()),
+                             .tenant = 7,
+                             .version = version,
+                             .accepted = world.clock.now(),
+                             .deadline = world.clock.now() + std::chrono::seconds(60),
+                             .kind = kind},
+                            [](const CallResult&) {});
+  };
+  const auto x86 = deploy({.images = {"x86_64"}});
+  call(x86, std::nullopt);
+  call(deploy({.images = {"x86_64"}}), std::nullopt);
+  CHECK(world.workers.size() == 1);
+  call(deploy({.images = {"aarch64", "x86_64"}}), std::nullopt);
+  call(deploy({.images = {"x86_64"}, .needs_gpu = true}), std::nullopt);
+  call(x86, placement::HostKind::dpu);
+  REQUIRE(world.workers.size() == 4);
+  std::vector<placement::WorkerRequest> workers;
+  for (const auto& [id, worker] : world.workers) workers.push_back(worker);
+  CHECK(workers[0].images == std::vector<std::string>{"x86_64"});
+  CHECK(workers[0].alternatives.front().gpus == 0);
+  CHECK_FALSE(workers[0].kind.has_value());
+  CHECK(workers[1].images == std::vector<std::string>{"aarch64", "x86_64"});
+  CHECK(workers[2].alternatives.front().gpus == 1);
+  CHECK(workers[3].kind == placement::HostKind::dpu);
+  world.dispatchers.stop();
 }
 
 TEST_CASE("a call is cancelled whoever's it is") {

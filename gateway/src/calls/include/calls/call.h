@@ -6,15 +6,18 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "calls/call_counts.h"
 #include "calls/concurrency_gate.h"
+#include "calls/module_hosts.h"
 #include "foundation/clock.h"
 #include "foundation/unique_fd.h"
 #include "module/manifest.h"
+#include "placement/host.h"
 #include "protocol/lease_id.h"
 #include "protocol/outcome.h"
 #include "protocol/running_log.h"
@@ -31,6 +34,7 @@ struct FunctionVersion {
   mutable CallCounts calls;  // changes
   /// Of the function, shared by its versions; may be null. Changes.
   std::shared_ptr<ConcurrencyGate> gate = nullptr;
+  ModuleHosts hosts{};  // of the manifest
 };
 
 /// Bytes and what keeps them alive: a vector, or a buffer of a lane.
@@ -52,6 +56,7 @@ struct Call {
   MonotonicTime accepted;
   MonotonicTime deadline;
   bool at_most_once = false;
+  std::optional<placement::HostKind> kind = std::nullopt;  // of its host; nothing: any
   ConcurrencyGate::Place place = nullptr;  // at the function's gate; null: not yet, or no limit
 };
 

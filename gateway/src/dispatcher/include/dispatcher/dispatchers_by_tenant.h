@@ -1,12 +1,15 @@
 // dispatcher/dispatchers_by_tenant.h: a dispatcher for each tenant whose calls run on an HTTP
-// thread, since a worker is one tenant's alone.
+// thread, since a worker is one tenant's alone; and for each set of hosts that can run them, since
+// any of its workers has to do for any of its calls.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <tuple>
 
 #include "calls/call.h"
 #include "dispatcher/dispatcher.h"
@@ -20,6 +23,7 @@ class DispatchersByTenant final : public CallRunner {
  public:
   struct Options {
     uid_t owner = 0;           // of the gateway: has a dispatcher from the start to the end
+    ModuleHosts usual{};       // of the modules that the owner calls most likely
     std::uint64_t thread = 0;  // which of the HTTP threads this is, from 0; below `most_threads`
     Dispatcher::Options each;  // `id` is given by this class
     /// Of another tenant's, without calls and workers: then it goes.
@@ -27,7 +31,7 @@ class DispatchersByTenant final : public CallRunner {
   };
   /// How a dispatcher comes to be known to the supply, and is forgotten there.
   struct Registry {
-    std::function<void(HolderId, uid_t tenant, Dispatcher&)> add;
+    std::function<void(HolderId, uid_t tenant, placement::WorkerRequest, Dispatcher&)> add;
     std::function<void(HolderId)> remove;
   };
   static constexpr std::uint64_t most_threads = 64;
@@ -37,7 +41,7 @@ class DispatchersByTenant final : public CallRunner {
                       Registry registry, Options options);
   DispatchersByTenant(const DispatchersByTenant&) = delete;
   DispatchersByTenant& operator=(const DispatchersByTenant&) = delete;
-  void add_owner() { (void)of(options_.owner); }
+  void add_owner() { (void)of({options_.owner, std::nullopt, options_.usual}); }
 
   void start(Call call, CallDone done) override;
   void expect(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version) override;
@@ -58,19 +62,38 @@ class DispatchersByTenant final : public CallRunner {
   [[nodiscard]] std::size_t tenants() const { return dispatchers_.size(); }
 
  private:
+  /// Of calls that the same workers can run. Borrowed until it is in the map.
+  struct KeyView {
+    uid_t tenant;
+    std::optional<placement::HostKind> kind;
+    const ModuleHosts& hosts;
+  };
+  struct Key {
+    uid_t tenant;
+    std::optional<placement::HostKind> kind;
+    ModuleHosts hosts;
+  };
+  struct Before {
+    using is_transparent = void;
+    template <typename Left, typename Right>
+    bool operator()(const Left& left, const Right& right) const {
+      return std::tie(left.tenant, left.kind, left.hosts) <
+             std::tie(right.tenant, right.kind, right.hosts);
+    }
+  };
   struct Entry {
     HolderId id;
     std::unique_ptr<Dispatcher> dispatcher;
     MonotonicTime used;  // when it last had calls or workers
   };
-  Dispatcher& of(uid_t tenant);
+  Dispatcher& of(const KeyView& calls);
 
   boost::asio::io_context& io_;
   const Clock& clock_;
   WorkerSupply& supply_;
   Registry registry_;
   Options options_;
-  std::map<uid_t, Entry> dispatchers_;
+  std::map<Key, Entry, Before> dispatchers_;
   std::uint64_t next_ = 0;  // of the dispatchers of this thread
 };
 

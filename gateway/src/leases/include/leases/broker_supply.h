@@ -25,9 +25,9 @@ class BrokerSupply final : public WorkerSupply, private ActionPerformer {
   BrokerSupply(boost::asio::io_context& control, BrokerLoop& loop, Options options);
 
   /// Any thread. `taker` is called on the thread of `home`, and only while `alive`, which that
-  /// thread alone destroys, lives.
+  /// thread alone destroys, lives. `worker`: as WorkerBroker::add_dispatcher.
   void add_dispatcher(HolderId id, LeaseTenant tenant, Poster home, WorkerTaker& taker,
-                      std::weak_ptr<const void> alive);
+                      std::weak_ptr<const void> alive, placement::WorkerRequest worker = {});
   /// Any thread. Its leases are given back.
   void remove_dispatcher(HolderId id);
   void want_workers(HolderId dispatcher, unsigned total) override;  // any thread

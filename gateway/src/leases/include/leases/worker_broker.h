@@ -55,6 +55,8 @@ struct TellExecutorAnswers {  // to all dispatchers
 struct TellSupply {
   HolderId holder;
   bool exists = false;
+  std::string missing{};  // if not, and hosts are there: what is needed, and what there is
+  friend bool operator==(const TellSupply&, const TellSupply&) = default;
 };
 using BrokerAction = std::variant<SendToExecutor, ForgetExecutor, GiveWorker, TellRefused, AskBack,
                                   TellLeaseEnded, TellExecutorAnswers, TellSupply>;
@@ -90,7 +92,9 @@ class WorkerBroker {
   WorkerBroker& operator=(const WorkerBroker&) = delete;
 
   // Holders.
-  void add_dispatcher(HolderId id, LeaseTenant tenant);
+  /// `worker`: what each of its workers has, and constraints on its host. Memory 0: as the site
+  /// gives.
+  void add_dispatcher(HolderId id, LeaseTenant tenant, placement::WorkerRequest worker = {});
   /// `expires`: when the leases of its workers end by themselves. It wants none yet.
   void add_client(HolderId id, const ClientLeaseRequest& request, LeaseId client_lease,
                   MonotonicTime expires);
@@ -158,8 +162,11 @@ class WorkerBroker {
   /// What has to be done since the last time, in order.
   [[nodiscard]] std::vector<BrokerAction> take_actions();
 
-  /// Whether an executor is connected that could give workers, as the dispatchers were told.
-  [[nodiscard]] bool has_supply() const { return supply_told_; }
+  /// Whether an executor is connected that could give workers for some function.
+  [[nodiscard]] bool has_supply() const;
+  /// Why no connected host could ever have such workers, in words: "no image for x86-64; the module
+  /// has aarch64". Empty: one could, or none is there at all.
+  [[nodiscard]] std::string why_no_host(const placement::WorkerRequest& worker) const;
   [[nodiscard]] const HostBook& hosts() const { return hosts_; }
   [[nodiscard]] const LeaseBook& leases() const { return leases_; }
   [[nodiscard]] const Capacity& capacity() const { return capacity_; }
@@ -178,8 +185,9 @@ class WorkerBroker {
     std::uint64_t refused_at =
         0;  // of the capacity's version: it is not asked again before that changes
     std::optional<placement::DecisionId> decision;
-    bool over_quota = false;         // by that decision
-    std::optional<LeaseId> refused;  // what a dispatcher asks for in vain and was told of
+    bool over_quota = false;           // by that decision
+    std::optional<LeaseId> refused;    // what a dispatcher asks for in vain and was told of
+    std::optional<TellSupply> supply;  // as a dispatcher was last told
     void has_one_more(const ExecutorId& executor);
     void has_one_less(const ExecutorId& executor);
     [[nodiscard]] unsigned unmet() const { return wanted > held ? wanted - held : 0; }
@@ -215,7 +223,10 @@ class WorkerBroker {
   [[nodiscard]] std::uint32_t workers_with_gpus(const HostDescription& host,
                                                 const placement::CoreSet& gpus,
                                                 const placement::WorkerShape& shape) const;
-  [[nodiscard]] placement::WorkerRequest dispatcher_worker() const;
+  [[nodiscard]] placement::WorkerRequest dispatcher_worker(placement::WorkerRequest worker) const;
+  [[nodiscard]] bool can_give(const Executor& executor,
+                              const placement::WorkerRequest& worker) const;
+  [[nodiscard]] TellSupply supply_for(HolderId id, const placement::WorkerRequest& worker) const;
   void refresh_host(const std::string& boot_id, MonotonicTime now);
   void displace(const Capacity::Losses& losses, MonotonicTime now);
   void drop_executor(const ExecutorId& id, MonotonicTime now);
@@ -234,7 +245,6 @@ class WorkerBroker {
   std::map<HolderId, Holder> holders_;
   DecisionIndex decisions_;
   HolderId last_served_;  // ties go to whoever comes after it
-  bool supply_told_ = false;
   std::vector<BrokerAction> actions_;
 };
 

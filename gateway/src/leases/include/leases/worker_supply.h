@@ -46,8 +46,9 @@ class WorkerTaker {
   /// Whether this executor answers the gateway. Its workers go on without it, but they load no code
   /// and are not replaced.
   virtual void executor_answers(const ExecutorId& executor, bool answers) = 0;
-  /// Whether any executor is there that could give workers.
-  virtual void supply_exists(bool exists) = 0;
+  /// Whether any executor is there that could give such workers. If not, `missing` says what they
+  /// need and what there is; empty: no executor is there at all.
+  virtual void supply_exists(bool exists, const std::string& missing) = 0;
 };
 
 /// Where dispatchers ask. Called on their threads; answers come later, through WorkerTaker.
