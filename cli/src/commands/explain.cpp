@@ -148,6 +148,22 @@ std::optional<std::string> decisions_about(Shell& shell, const std::string& leas
   }
 }
 
+/// What the call wanted of its host.
+ExplainArguments wishes_of(Shell& shell, const JsonObject& call) {
+  ExplainArguments arguments;
+  if (const std::string kind = call.text("host_kind"); !kind.empty())
+    arguments.wishes["kind"] = kind;
+  try {
+    for (const std::string& one : shell.client().describe(call.text("function")).architectures) {
+      std::string& images = arguments.wishes["images"];
+      images += (images.empty() ? "" : ",") + one;
+    }
+  } catch (const Error& error) {  // it has been deleted meanwhile
+    if (error.kind() != ErrorKind::not_found) throw;
+  }
+  return arguments;
+}
+
 ExitStatus run_explain(Shell& shell, const ExplainArguments& arguments) {
   if (arguments.id.empty()) return explain_now(shell, arguments);
   const bool is_lease = arguments.id.starts_with("l-");
@@ -171,7 +187,7 @@ ExitStatus run_explain(Shell& shell, const ExplainArguments& arguments) {
   if (!shell.json)
     shell.note("the call has reached no worker" + (message.empty() ? "" : ": " + message) +
                "; each host now, for a worker with one core:");
-  return explain_now(shell, arguments);
+  return explain_now(shell, wishes_of(shell, answer.root()));
 }
 
 }  // namespace
@@ -208,6 +224,8 @@ void add_explain(CLI::App& app, Shell& shell) {
   wish("--avoid-host", "avoid_host", "names of hosts that it must not be on: n1,n2");
   wish("--kind", "kind", "kind of its host: cpu, gpu or dpu");
   wish("--architecture", "architecture", "architecture of its host: x86_64, aarch64");
+  wish("--images", "images",
+       "architectures that the module has images for: x86_64,aarch64; its host has one of them");
   wish("--features", "features", "features that its host must have: ib,ssd");
   command->callback([&shell, arguments] { shell.status = run_explain(shell, *arguments); });
 }
