@@ -20,6 +20,7 @@
 #include "jit/diagnostics.h"
 #include "jit/host_target.h"
 #include "jit/module_state.h"
+#include "jit/outer_loops.h"
 #include "jit/retarget.h"
 #include "jit/unused_code.h"
 #include "jit/warm_up.h"
@@ -30,7 +31,7 @@ namespace {
 // Part of the key of all code that is cached: raise the number with any change to what happens to a
 // module here or in retarget.cpp.
 constexpr std::string_view pipeline_name =
-    "orchid-2 internalize globaldce default-passes(loop-vectorize,slp-vectorize) pic "
+    "orchid-3 internalize globaldce default-passes(loop-vectorize,outer-loops,slp-vectorize) pic "
     "small-code-model emulated-tls init-array probe-stack uwtable";
 
 /// Runs passes over one module.
@@ -74,6 +75,7 @@ void optimise(llvm::Module& code, llvm::TargetMachine& machine, CompileTier tier
   tuning.SLPVectorization = tier == CompileTier::o3;
   tuning.LoopInterleaving = tier == CompileTier::o3;
   Optimiser optimiser(&machine, tuning);
+  vectorise_outer_loops(optimiser.builder());
   optimiser.run(code, tier == CompileTier::o3 ? optimiser.builder().buildPerModuleDefaultPipeline(
                                                     llvm::OptimizationLevel::O3)
                                               : quick_passes(optimiser.builder()));

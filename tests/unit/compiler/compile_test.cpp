@@ -30,6 +30,7 @@ class ObjectFile {
   ObjectFile& operator=(const ObjectFile&) = delete;
   ~ObjectFile() { std::filesystem::remove_all(directory_); }
   [[nodiscard]] std::string path() const { return directory_ + "/module.o"; }
+  [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] std::string disassemble() const {
     return run_command(std::string(OBJDUMP) + " -d " + path()).output;
   }
@@ -304,3 +305,38 @@ TEST_CASE("many compilations leave nothing behind") {
   CHECK(resident_pages() - before < 2048);  // pages of 4 KiB
 }
 #endif
+
+TEST_CASE("the loop over a kernel's items becomes vector code around a loop of the body") {
+  CompileServer server;
+  if (!server.host_has("avx2")) {
+    MESSAGE("skipped: this host has no AVX2");
+    return;
+  }
+  const ObjectFile object(server.compile("idw.bc"));
+  const std::string code = object.disassemble();
+  // A division of as many items as a register holds; without, each item divides for itself.
+  const std::string divide = "vdivps";
+  bool wide = false;
+  for (std::size_t at = code.find(divide); at != std::string::npos;
+       at = code.find(divide, at + 1)) {
+    const std::string line = code.substr(at, code.find('\n', at) - at);
+    wide = wide || contains(line, "%ymm") || contains(line, "%zmm");
+  }
+  CHECK_MESSAGE(wide, code);
+}
+
+TEST_CASE("kernels compute the same bits as vector code and as scalar code") {
+  CompileServer server;
+  const auto run = [&](CompileTier tier) {
+    const ObjectFile object(server.compile("kernel_bodies.bc", tier));
+    REQUIRE(server.made == tier);
+    const auto result =
+        run_command("cd " + object.directory() +
+                    " && " CLANG " " TEST_DATA "/run_all.o module.o -lm -o program && ./program");
+    REQUIRE(result.exit_status == 0);
+    return result.output;
+  };
+  const std::string scalar = run(CompileTier::quick);
+  CHECK(count(scalar, "\n") > 20);
+  CHECK(run(CompileTier::o3) == scalar);
+}

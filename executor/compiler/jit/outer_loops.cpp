@@ -1,0 +1,153 @@
+#include "jit/outer_loops.h"
+
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/Analysis/VectorUtils.h>
+#include <llvm/IR/Function.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/PassManager.h>
+#include <llvm/Support/CommandLine.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
+
+#include <algorithm>
+
+namespace llvm {
+// Exported by LLVM 19, and declared in none of its headers.
+extern cl::opt<bool> EnableVPlanNativePath;
+}  // namespace llvm
+
+namespace orchid::executor {
+namespace {
+
+constexpr const char* wish = "llvm.loop.vectorize.enable";
+constexpr const char* promise = "llvm.loop.parallel_accesses";
+
+/// It says something about the program, and computes nothing.
+bool is_remark(const llvm::Instruction& instruction) {
+  const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+  return call != nullptr &&
+         (call->getIntrinsicID() == llvm::Intrinsic::assume ||
+          call->getIntrinsicID() == llvm::Intrinsic::experimental_noalias_scope_decl);
+}
+
+bool is_scalar(const llvm::Type* type) {
+  return type->isVoidTy() || type->isIntegerTy() || type->isPointerTy() || type->isFloatTy() ||
+         type->isDoubleTy();
+}
+
+/// Not on the stack, for all that can be seen: what lies there belongs to one iteration.
+bool is_shared_memory(const llvm::Value* pointer) {
+  llvm::SmallVector<const llvm::Value*, 4> objects;
+  constexpr unsigned to_the_end = 0;
+  llvm::getUnderlyingObjects(pointer, objects, nullptr, to_the_end);
+  return std::ranges::all_of(objects, [](const llvm::Value* object) {
+    return llvm::isa<llvm::Argument, llvm::GlobalVariable, llvm::LoadInst>(object);
+  });
+}
+
+bool is_translated(const llvm::Instruction& instruction) {
+  if (!is_scalar(instruction.getType())) return false;
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) return load->isSimple();
+  if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction))
+    return store->isSimple() && is_scalar(store->getValueOperand()->getType()) &&
+           !store->getValueOperand()->getType()->isPointerTy() &&
+           is_shared_memory(store->getPointerOperand());
+  if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction))
+    return llvm::isTriviallyVectorizable(call->getIntrinsicID());
+  return llvm::isa<llvm::PHINode, llvm::BinaryOperator, llvm::UnaryOperator, llvm::CastInst,
+                   llvm::CmpInst, llvm::SelectInst, llvm::GetElementPtrInst, llvm::BranchInst>(
+      instruction);
+}
+
+/// It runs as often for each iteration of `outer`. As LoopVectorizationLegality has it: a loop that
+/// the vectoriser takes and then refuses would keep it from those inside.
+bool is_uniform(const llvm::Loop& loop, const llvm::Loop& outer) {
+  const llvm::PHINode* counter = loop.getCanonicalInductionVariable();
+  const llvm::BasicBlock* latch = loop.getLoopLatch();
+  if (counter == nullptr || latch == nullptr) return false;
+  const auto* branch = llvm::dyn_cast<llvm::BranchInst>(latch->getTerminator());
+  if (branch == nullptr || !branch->isConditional()) return false;
+  const auto* compare = llvm::dyn_cast<llvm::CmpInst>(branch->getCondition());
+  if (compare == nullptr) return false;
+  const llvm::Value* next = counter->getIncomingValueForBlock(latch);
+  const llvm::Value* left = compare->getOperand(0);
+  const llvm::Value* right = compare->getOperand(1);
+  return (left == next && outer.isLoopInvariant(right)) ||
+         (right == next && outer.isLoopInvariant(left));
+}
+
+/// Only for the ends of inner loops, or the same way for all iterations of `outer`.
+bool is_uniform(const llvm::BasicBlock& block, const llvm::Loop& outer,
+                const llvm::LoopInfo& loops) {
+  const auto* branch = llvm::dyn_cast<llvm::BranchInst>(block.getTerminator());
+  return branch != nullptr &&
+         (!branch->isConditional() || outer.isLoopInvariant(branch->getCondition()) ||
+          loops.isLoopHeader(branch->getSuccessor(0)) ||
+          loops.isLoopHeader(branch->getSuccessor(1)));
+}
+
+bool is_translated(const llvm::Loop& loop, const llvm::LoopInfo& loops) {
+  const auto all_loops = loop.getLoopsInPreorder();
+  return std::ranges::all_of(
+             all_loops,
+             [&](const llvm::Loop* inner) { return inner == &loop || is_uniform(*inner, loop); }) &&
+         std::ranges::all_of(loop.blocks(), [&](const llvm::BasicBlock* block) {
+           return is_uniform(*block, loop, loops) &&
+                  std::ranges::all_of(*block, [](const llvm::Instruction& instruction) {
+                    return is_remark(instruction) || is_translated(instruction);
+                  });
+         });
+}
+
+bool writes_to_own_memory(const llvm::Loop& loop) {
+  return std::ranges::any_of(loop.blocks(), [](const llvm::BasicBlock* block) {
+    return std::ranges::any_of(*block, [](const llvm::Instruction& instruction) {
+      const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
+      return store != nullptr && !is_shared_memory(store->getPointerOperand());
+    });
+  });
+}
+
+/// The vectoriser then looks for itself whether iterations depend on each other.
+void drop_promise(llvm::Loop& loop) {
+  llvm::MDNode* id = loop.getLoopID();
+  loop.setLoopID(llvm::makePostTransformationMetadata(id->getContext(), id, {promise}, {}));
+}
+
+void drop_remarks(const llvm::Loop& loop) {
+  for (llvm::BasicBlock* block : loop.blocks())
+    for (llvm::Instruction& instruction : llvm::make_early_inc_range(*block))
+      if (is_remark(instruction)) instruction.eraseFromParent();
+}
+
+class ItemLoopPass : public llvm::PassInfoMixin<ItemLoopPass> {
+ public:
+  llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+    const llvm::LoopInfo& loops = analyses.getResult<llvm::LoopAnalysis>(function);
+    for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
+      const bool promises = llvm::findOptionMDForLoop(loop, promise) != nullptr;
+      if (loop->isInnermost()) {
+        if (promises && writes_to_own_memory(*loop)) drop_promise(*loop);
+      } else if (llvm::findOptionMDForLoop(loop, wish) != nullptr) {
+        if (promises && is_translated(*loop, loops))
+          drop_remarks(*loop);
+        else
+          llvm::addStringMetadataToLoop(loop, wish, 0);
+      }
+    }
+    return llvm::PreservedAnalyses::all();
+  }
+};
+
+}  // namespace
+
+void vectorise_outer_loops(llvm::PassBuilder& builder) {
+  llvm::EnableVPlanNativePath = true;
+  builder.registerVectorizerStartEPCallback(
+      [](llvm::FunctionPassManager& passes, llvm::OptimizationLevel) {
+        passes.addPass(ItemLoopPass());
+      });
+}
+
+}  // namespace orchid::executor
