@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "call_log.h"
 #include "foundation/unique_fd.h"
 #include "harness/bench.h"
 #include "hygiene.h"
+#include "user_code/call_log.h"
 
 namespace orchid::bench {
 namespace {

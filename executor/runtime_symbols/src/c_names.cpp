@@ -287,11 +287,14 @@ constexpr std::array<std::string_view, 5> compiler{
     "__atomic_flag_for_address __atomic_flag_wait_explicit atomic_flag_clear_explicit "
     "atomic_flag_test_and_set_explicit"};
 
-constexpr std::array<std::string_view, 1> host_api{
+constexpr std::array<std::string_view, 2> host_api{
     "orchid_output orchid_append orchid_exchange orchid_error orchid_log orchid_should_stop "
     "orchid_progress orchid_time_left_ns "
     "orchid_invocation_id orchid_core "
-    "orchid_core_count"};
+    "orchid_core_count",
+    // orchid/kernel.h
+    "orchid_device_kind orchid_device_alloc orchid_device_free orchid_device_write "
+    "orchid_device_read orchid_launch orchid_device_wait"};
 
 }  // namespace
 

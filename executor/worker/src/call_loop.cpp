@@ -15,8 +15,8 @@
 #include "foundation/sockets.h"
 #include "last_words.h"
 #include "orchid/function.h"
-#include "runtime_overrides.h"
 #include "runtime_symbols/runtime_symbols.h"
+#include "user_code/runtime_overrides.h"
 
 namespace orchid::executor {
 namespace {
@@ -227,6 +227,7 @@ void CallLoop::execute(const transport::LaneRequest& request) {
   orchid_call call{.lane = parts_.lane,
                    .page = page,
                    .log = parts_.log,
+                   .device = parts_.device,
                    .progress = parts_.progress,
                    .rate = parts_.rate,
                    .number = number_,
@@ -283,6 +284,7 @@ CallLoop::Verdict CallLoop::verdict_of(std::int32_t status, const orchid_call& c
         ", or the caller keeps too many answers";
     return {Outcome::limit_exceeded, fallback_message_};
   }
+  if ((refused & refused_device) != 0) return {Outcome::limit_exceeded, message};
   if (message.empty()) {
     fallback_message_ = "the function returned status " + std::to_string(status);
     message = fallback_message_;
@@ -294,7 +296,10 @@ void CallLoop::finish(const transport::LaneRequest& request, const orchid_call& 
                       const Verdict& verdict) {
   last_end_ = ticks_now();
   const auto run_time = parts_.rate.duration(last_end_ - call.started_ticks);
+  const std::string_view left = parts_.device.end_call();
+  parts_.hygiene.expect_team(parts_.device.thread_count());
   std::string_view spoiled = parts_.hygiene.restore_after_call(run_time);
+  if (spoiled.empty()) spoiled = left;
   StatusPage& page = parts_.page;
   // What it holds, nobody gives back; the next call, or only its code, might find no room.
   if (verdict.outcome != Outcome::ok && was_refused_memory()) spoiled = "it had no memory left";

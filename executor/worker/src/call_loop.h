@@ -8,15 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "call_context.h"
-#include "call_log.h"
-#include "crash_report.h"
+#include "devices/device.h"
 #include "foundation/tick_clock.h"
 #include "foundation/unique_fd.h"
 #include "hygiene.h"
 #include "jit/linker.h"
 #include "lane_wait.h"
 #include "transport/local_lane.h"
+#include "user_code/call_context.h"
+#include "user_code/call_log.h"
+#include "user_code/crash_report.h"
 #include "worker/messages.h"
 #include "worker/status_page.h"
 
@@ -32,6 +33,7 @@ class CallLoop {
     StatusPage& page;
     CallLog& log;
     Hygiene& hygiene;
+    Device& device;
     CodeMap& code;
     const TickRate& rate;
     int control;  // packet socket to the agent

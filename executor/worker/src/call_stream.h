@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <span>
 
-#include "call_context.h"
 #include "lane_wait.h"
 #include "protocol/call_header.h"
+#include "user_code/call_context.h"
 
 namespace orchid::executor {
 

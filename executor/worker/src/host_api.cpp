@@ -6,9 +6,9 @@
 #include <cstring>
 #include <limits>
 
-#include "call_context.h"
 #include "call_stream.h"
 #include "orchid/function.h"
+#include "user_code/call_context.h"
 
 void orchid_call::set_message(std::string_view text) {
   message_size = std::min(text.size(), message->size());

@@ -9,9 +9,9 @@
 #include <ctime>
 #include <utility>
 
-#include "call_log.h"
-#include "crash_report.h"
-#include "runtime_overrides.h"
+#include "user_code/call_log.h"
+#include "user_code/crash_report.h"
+#include "user_code/runtime_overrides.h"
 
 namespace orchid::executor {
 namespace {
@@ -33,11 +33,15 @@ void Hygiene::remember() {
   if (options_.threads >= 0) threads_at_start_ = ProcessState::count_entries(options_.threads);
 }
 
+bool Hygiene::may_have_several_threads() const {
+  return options_.library_threads || team_threads_ != 0;
+}
+
 /// Unsharing what a process with one thread does not share does nothing and succeeds; with more it
 /// fails. The cheapest way to ask: no directory is read.
 bool Hygiene::has_own_threads_only() const {
-  if (options_.threads >= 0)
-    return ProcessState::count_entries(options_.threads) == threads_at_start_;
+  if (may_have_several_threads())
+    return ProcessState::count_entries(options_.threads) == threads_at_start_ + team_threads_;
   return ::syscall(SYS_unshare, CLONE_THREAD) == 0;
 }
 
@@ -65,7 +69,7 @@ std::string_view Hygiene::restore_after_call(std::chrono::nanoseconds run_time) 
   OverrideTargets& targets = override_targets();
   if (std::exchange(targets.library_changed, false)) library_.restore();
   if (std::exchange(targets.signals_changed, false)) restore_signals();
-  const bool made_some = options_.threads < 0 && __libc_single_threaded == 0;
+  const bool made_some = !may_have_several_threads() && __libc_single_threaded == 0;
   if (made_some || run_time > time_to_make_a_thread)
     if (const auto threads = find_threads(); !threads.empty()) return threads;
   since_look_ += run_time;

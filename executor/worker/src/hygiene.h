@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "library_state.h"
-#include "machine_state.h"
 #include "process_state.h"
+#include "user_code/machine_state.h"
 
 namespace orchid::executor {
 
@@ -16,11 +16,12 @@ class Hygiene {
  public:
   /// What to look at; all were opened before the sandbox closed.
   struct Options {
-    int descriptors = -1;  // /proc/self/fd; -1: not counted
-    int threads = -1;   // /proc/self/task, for workers with threads of their own; -1: there is one
-    int mappings = -1;  // /proc/self/maps; -1: not counted
-    int memory = -1;    // /proc/self/statm; -1: not looked at
-    bool opens_files = false;  // then descriptors are counted after each call
+    int descriptors = -1;          // /proc/self/fd; -1: not counted
+    int threads = -1;              // /proc/self/task; -1: there is one thread, always
+    int mappings = -1;             // /proc/self/maps; -1: not counted
+    int memory = -1;               // /proc/self/statm; -1: not looked at
+    bool library_threads = false;  // some were there before user code; UCX has them
+    bool opens_files = false;      // then descriptors are counted after each call
   };
   /// The dear questions are asked when calls have run for so long since the last time. They take a
   /// hundredth of that.
@@ -30,6 +31,8 @@ class Hygiene {
 
   /// What is there now may stay. Once, before user code comes.
   void remember();
+  /// So many threads of the worker's own are kept beside those that it remembers.
+  void expect_team(int threads) { team_threads_ = threads; }
   /// The processor's flags and how it computes. First of all when a function has returned or
   /// thrown: what comes next may compute, copy and read unaligned words.
   void restore_registers() const;
@@ -42,6 +45,7 @@ class Hygiene {
   [[nodiscard]] std::string_view find_threads() const;
 
  private:
+  [[nodiscard]] bool may_have_several_threads() const;
   [[nodiscard]] bool has_own_threads_only() const;
   [[nodiscard]] std::string_view look();
 
@@ -52,6 +56,7 @@ class Hygiene {
   ProcessState process_;
   std::chrono::nanoseconds since_look_{0};
   int threads_at_start_ = 1;
+  int team_threads_ = 0;
 };
 
 }  // namespace orchid::executor

@@ -13,14 +13,15 @@
 #include <filesystem>
 #include <string>
 
-#include "call_log.h"
 #include "call_loop.h"
+#include "devices/cores_device.h"
 #include "foundation/numbers.h"
 #include "foundation/sockets.h"
 #include "hygiene.h"
 #include "remote_client.h"
-#include "runtime_overrides.h"
 #include "sandbox/confinement.h"
+#include "user_code/call_log.h"
+#include "user_code/runtime_overrides.h"
 
 namespace orchid::executor {
 namespace {
@@ -120,6 +121,16 @@ void bind_to(std::int32_t core) {
   ::sched_setaffinity(0, sizeof(set), &set);
 }
 
+/// What the worker's state is looked at through; UCX may open and close descriptors of its own.
+Hygiene::Options questions_for(const Birth& birth) {
+  return {.descriptors = birth.remote && birth.readable_paths.empty() ? -1 : files_number,
+          .threads = threads_number,
+          .mappings = mappings_number,
+          .memory = memory_number,
+          .library_threads = birth.remote.has_value(),
+          .opens_files = !birth.readable_paths.empty()};
+}
+
 /// The agent says `proceed` once the process is in its cgroup.
 void await_proceed(int control) {
   auto packet = receive_packet(control, true);
@@ -156,13 +167,7 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
   override_targets().log = log;
   log->capture_standard_streams();
   auto* code = new CodeMap();
-  // UCX may open and close descriptors of its own.
-  auto* hygiene =
-      new Hygiene({.descriptors = birth.remote && birth.readable_paths.empty() ? -1 : files_number,
-                   .threads = birth.remote ? threads_number : -1,
-                   .mappings = mappings_number,
-                   .memory = memory_number,
-                   .opens_files = !birth.readable_paths.empty()});
+  auto* hygiene = new Hygiene(questions_for(birth));
   install_crash_handlers(page, *code);
 
   ConfinementOptions confinement{
@@ -190,8 +195,9 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
     calls = new transport::UcxLaneWorker(std::move(*remote));
     confinement.protected_descriptors = end_of_descriptors();
   }
+  auto* device = new CoresDevice(rate);
   auto* loop = new CallLoop(
-      {*calls, page, *log, *hygiene, *code, rate, control, birth.core, lane->progress()});
+      {*calls, page, *log, *hygiene, *device, *code, rate, control, birth.core, lane->progress()});
   hygiene->remember();
   if (auto confined = confine_further(confinement); !confined)
     give_up(control, confined.error().message);

@@ -37,12 +37,12 @@ MAY_INCLUDE = {
 }
 # Where the project's own header folders stand: the first folder of an #include, and the part it belongs to.
 HEADER_ROOTS = {
-    "foundation": "libs/foundation", "processes": "libs/processes", "protocol": "libs/protocol", "module": "libs/module", "transport": "libs/transport", "lane_client": "libs/lane_client",
+    "foundation": "libs/foundation", "function_abi": "libs/function_abi", "processes": "libs/processes", "protocol": "libs/protocol", "module": "libs/module", "transport": "libs/transport", "lane_client": "libs/lane_client",
     "sandbox": "libs/sandbox", "placement": "scheduler-plugin/placement",
     "pilot": "scheduler-plugin/pilot", "share": "scheduler-plugin/share", "site": "scheduler-plugin/site",
     "orchid": None,  # function_abi and the SDK share it; the file decides
 }
-FUNCTION_ABI_HEADERS = ("orchid/embedded.h", "orchid/function.h", "orchid/function.hpp", "orchid/values.h")
+FUNCTION_ABI_HEADERS = ("orchid/embedded.h", "orchid/function.h", "orchid/function.hpp", "orchid/kernel.h", "orchid/kernel.hpp", "orchid/values.h")
 
 
 def part_of(path):

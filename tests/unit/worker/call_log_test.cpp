@@ -1,4 +1,4 @@
-#include "call_log.h"
+#include "user_code/call_log.h"
 
 #include <doctest/doctest.h>
 

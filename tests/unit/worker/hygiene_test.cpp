@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
+#include <future>
 #include <iomanip>
 #include <iostream>
 #include <locale>
@@ -23,8 +24,9 @@
 #include <string>
 #include <thread>
 
-#include "runtime_overrides.h"
+#include "devices/core_team.h"
 #include "runtime_symbols/runtime_symbols.h"
+#include "user_code/runtime_overrides.h"
 
 namespace orchid::executor {
 
@@ -191,6 +193,27 @@ TEST_CASE("a thread that still runs is found, one that has ended is not") {
   end.notify_one();
   thread.join();
   CHECK(Hygiene({}).find_threads().empty());
+}
+
+TEST_CASE("a thread that still runs is found beside those of a team, which are not") {
+  const int tasks = ::open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  REQUIRE(tasks >= 0);
+  Hygiene hygiene({.threads = tasks});
+  hygiene.remember();
+  CoreTeam team(TickRate::measure());
+  team.resize(2);
+  hygiene.expect_team(2);
+  CHECK(hygiene.find_threads().empty());
+  std::promise<void> end;
+  std::thread left([&] { end.get_future().wait(); });
+  CHECK(hygiene.find_threads() == "the function left a thread running");
+  end.set_value();
+  left.join();
+  CHECK(hygiene.find_threads().empty());
+  team.disband();
+  hygiene.expect_team(0);
+  CHECK(hygiene.find_threads().empty());
+  ::close(tasks);
 }
 #endif
 

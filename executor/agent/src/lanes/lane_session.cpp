@@ -255,7 +255,8 @@ void LaneSession::watch(MonotonicTime now) {
   if (run_state_of(word) != RunState::running) return watch_memory(now);
   if (now - threads_counted_ >= thread_interval) {
     threads_counted_ = now;
-    if (worker_->thread_count() > limits::threads_per_worker)
+    // Those of its team for kernels are not the function's.
+    if (worker_->thread_count() > limits::threads_per_worker + worker_->cores())
       return worker_->kill(KillReason::threads);
   }
   if (now - memory_looked_ >= memory_interval) {

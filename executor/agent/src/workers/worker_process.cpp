@@ -261,12 +261,13 @@ void WorkerProcess::explain_end(LaneEnded& ended, const ChildEvent& event) const
 /// A crash that follows from memory or output that was refused.
 void WorkerProcess::explain_refusal(LaneEnded& ended) const {
   const std::uint32_t refused = page().refused.load();
-  if ((refused & (refused_memory | refused_output)) == 0) return;
+  if ((refused & (refused_memory | refused_output | refused_device)) == 0) return;
+  const std::string_view what = (refused & refused_memory) != 0   ? "memory"
+                                : (refused & refused_output) != 0 ? "output"
+                                                                  : "device memory";
   ended.outcome = Outcome::limit_exceeded;
-  ended.message = ((refused & refused_memory) != 0
-                       ? "the memory limit was reached and the function did not check for it: "
-                       : "the output limit was reached and the function did not check for it: ") +
-                  ended.message;
+  ended.message = "the " + std::string(what) +
+                  " limit was reached and the function did not check for it: " + ended.message;
 }
 
 /// An idle worker has answered what it has taken. Not known of workers with clients of other hosts.

@@ -24,6 +24,7 @@ enum class LastWords : std::uint32_t {
 /// Resources that were refused to the running call: they explain the crash that often follows.
 constexpr std::uint32_t refused_memory = 1;
 constexpr std::uint32_t refused_output = 2;
+constexpr std::uint32_t refused_device = 4;  // memory of a device
 
 struct StatusPage {
   // Written by the worker at each call: one cache line.

@@ -14,7 +14,8 @@
  * vector code; there a call to a function that is not inlined, printf among them, keeps it scalar.
  * A kernel has no orchid_call: it cannot log and cannot ask whether to stop. What it prints may be
  * lost. It may not throw. On cores a launch of items that are all slow is stopped between pieces of
- * 1 to 20 ms, so a single item that never ends costs the worker at its deadline.
+ * 1 to 20 ms, so a single item that never ends costs the worker at its deadline. There a kernel has
+ * 256 KiB of stack, its local memory included, and rounds to nearest whatever its entry does.
  *
  * Groups: so many items share local memory.
  *

@@ -1,10 +1,12 @@
-#include "crash_report.h"
+#include "user_code/crash_report.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdint>
 
@@ -61,7 +63,17 @@ void describe_place(std::uintptr_t instruction) {
   crash_page->place[at] = 0;
 }
 
+/// Of several threads that crash at once the first is told of; its end is that of the others.
+void let_one_report() {
+  static std::atomic<pid_t> reporter{0};
+  const pid_t self = ::gettid();
+  pid_t first = 0;
+  if (reporter.compare_exchange_strong(first, self) || first == self) return;
+  while (true) ::pause();
+}
+
 void report_crash(int number, siginfo_t* info, void* context) {
+  let_one_report();
   if (crash_page->last_words.load() == 0) {
     const Registers registers = registers_of(context);
     // Of a signal that a process has sent the address is not told; raise() and abort() are such.
@@ -83,6 +95,12 @@ void report_crash(int number, siginfo_t* info, void* context) {
   ::raise(number);  // a fault would also come again; an abort would not
 }
 
+void unblock_signals() {
+  sigset_t none;
+  sigemptyset(&none);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+}
+
 }  // namespace
 
 void install_crash_handlers(StatusPage& page, const CodeMap& code) {
@@ -93,6 +111,12 @@ void install_crash_handlers(StatusPage& page, const CodeMap& code) {
   restore_signals();
 }
 
+void use_signal_stack(std::span<std::byte> stack) {
+  const stack_t own{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};
+  ::sigaltstack(&own, nullptr);
+  unblock_signals();
+}
+
 void restore_signals() {
   const stack_t stack{.ss_sp = signal_stack, .ss_flags = 0, .ss_size = signal_stack_bytes};
   ::sigaltstack(&stack, nullptr);
@@ -100,14 +124,12 @@ void restore_signals() {
   for (int number = 1; number < SIGRTMIN; ++number)
     if (number != SIGKILL && number != SIGSTOP)
       ::signal(number, number == SIGPIPE || number == SIGTERM ? SIG_IGN : SIG_DFL);
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_sigaction = report_crash;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   sigemptyset(&action.sa_mask);
   for (const int number : caught) ::sigaction(number, &action, nullptr);
-  sigset_t none;
-  sigemptyset(&none);
-  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+  unblock_signals();
 }
 
 }  // namespace orchid::executor

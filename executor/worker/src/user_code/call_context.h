@@ -5,21 +5,23 @@
 #include <cstdint>
 #include <string_view>
 
-#include "call_log.h"
 #include "foundation/tick_clock.h"
 #include "protocol/limits.h"
 #include "transport/local_lane.h"
+#include "user_code/call_log.h"
 #include "worker/status_page.h"
 
 namespace orchid::executor {
 class CallStream;
-}
+class Device;
+}  // namespace orchid::executor
 
 /// The running call. Made anew for each call, on the worker's thread.
 struct orchid_call {
   orchid::transport::LaneWorker& lane;
   orchid::executor::StatusPage& page;
   orchid::executor::CallLog& log;
+  orchid::executor::Device& device;      // where its kernels run
   std::atomic<std::uint64_t>& progress;  // of the lane: transport/lane_layout.h
   const orchid::TickRate& rate;
   std::uint64_t number;      // in this worker

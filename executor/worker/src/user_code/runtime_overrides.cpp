@@ -1,4 +1,4 @@
-#include "runtime_overrides.h"
+#include "user_code/runtime_overrides.h"
 
 #include <unistd.h>
 
@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "orchid/function.h"
+#include "orchid/kernel.h"
 
 namespace orchid::executor {
 namespace {
@@ -142,7 +143,7 @@ OverrideTargets& override_targets() {
 }
 
 void* find_override(std::string_view name) {
-  static const std::array<std::pair<std::string_view, void*>, 48> overrides{{
+  static const std::array<std::pair<std::string_view, void*>, 55> overrides{{
       {"orchid_output", address_of(orchid_output)},
       {"orchid_append", address_of(orchid_append)},
       {"orchid_exchange", address_of(orchid_exchange)},
@@ -154,6 +155,13 @@ void* find_override(std::string_view name) {
       {"orchid_invocation_id", address_of(orchid_invocation_id)},
       {"orchid_core", address_of(orchid_core)},
       {"orchid_core_count", address_of(orchid_core_count)},
+      {"orchid_device_kind", address_of(orchid_device_kind)},
+      {"orchid_device_alloc", address_of(orchid_device_alloc)},
+      {"orchid_device_free", address_of(orchid_device_free)},
+      {"orchid_device_write", address_of(orchid_device_write)},
+      {"orchid_device_read", address_of(orchid_device_read)},
+      {"orchid_launch", address_of(orchid_launch)},
+      {"orchid_device_wait", address_of(orchid_device_wait)},
       {"exit", address_of(exit_with)},
       {"_exit", address_of(exit_at_once)},
       {"_Exit", address_of(exit_at_once)},

@@ -4,7 +4,7 @@
 #pragma once
 #include <string_view>
 
-#include "call_log.h"
+#include "user_code/call_log.h"
 #include "worker/status_page.h"
 
 namespace orchid::executor {

@@ -1,6 +1,8 @@
 // worker/crash_report.h: what a worker still says when a signal ends it.
 #pragma once
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "jit/linker.h"
@@ -17,7 +19,12 @@ using CodeMap = std::vector<std::unique_ptr<LinkedModule>>;
 /// must outlive the process's last instruction; it never reallocates.
 void install_crash_handlers(StatusPage& page, const CodeMap& code);
 
-/// Puts handlers, mask and signal stack back to what install_crash_handlers made of them.
+/// For a further thread of the worker's own, first of all: its signal stack, which must outlive it,
+/// and no signal blocked.
+void use_signal_stack(std::span<std::byte> stack);
+
+/// Puts handlers, mask and signal stack of the calling thread back to what install_crash_handlers
+/// made of them.
 void restore_signals();
 
 }  // namespace orchid::executor
