@@ -1,5 +1,5 @@
-// The functions of orchid/function.h for entries that run in the program itself. A program that has
-// no such entry does not link this file.
+// The functions of orchid/function.h and orchid/kernel.h for entries that run in the program
+// itself. A program that has no such entry does not link this file.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -7,6 +7,9 @@
 #include <memory>
 #include <new>
 
+#include "function_abi/core_memory.h"
+#include "function_abi/launch_check.h"
+#include "orchid/kernel.h"
 #include "orchid/native_twin.h"
 
 /// One call, on the thread that made it.
@@ -17,7 +20,17 @@ struct orchid_call {
   std::vector<Line> output;
   std::size_t output_size = 0;
   std::string message;
+  orchid::function_abi::CoreMemory device_memory;
 };
+
+namespace {
+
+std::int32_t refuse(orchid_call* call, std::string why) {
+  call->message = std::move(why);
+  return ORCHID_ERROR;
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -59,6 +72,45 @@ std::int64_t orchid_time_left_ns(orchid_call*) { return std::numeric_limits<std:
 std::uint64_t orchid_invocation_id(orchid_call*) { return 0; }
 std::int32_t orchid_core(orchid_call*) { return -1; }
 std::int32_t orchid_core_count(orchid_call*) { return 1; }
+
+std::int32_t orchid_device_kind(orchid_call*) { return ORCHID_DEVICE_CORES; }
+
+void* orchid_device_alloc(orchid_call* call, std::size_t size) {
+  void* memory = call->device_memory.alloc(std::max<std::size_t>(size, 1));
+  if (memory == nullptr) call->message = orchid::function_abi::no_device_memory(size);
+  return memory;
+}
+void orchid_device_free(orchid_call* call, void* memory) { (void)call->device_memory.free(memory); }
+
+std::int32_t orchid_device_write(orchid_call* call, void* device, const void* host,
+                                 std::size_t size) {
+  if (size == 0) return ORCHID_OK;
+  if (!call->device_memory.holds(device, size))
+    return refuse(call, orchid::function_abi::not_device_memory("orchid_device_write", size));
+  std::memcpy(device, host, size);
+  return ORCHID_OK;
+}
+std::int32_t orchid_device_read(orchid_call* call, void* host, const void* device,
+                                std::size_t size) {
+  if (size == 0) return ORCHID_OK;
+  if (!call->device_memory.holds(device, size))
+    return refuse(call, orchid::function_abi::not_device_memory("orchid_device_read", size));
+  std::memcpy(host, device, size);
+  return ORCHID_OK;
+}
+
+/// The device is the calling thread: a launch has ended when it returns.
+std::int32_t orchid_launch(orchid_call* call, const orchid_kernel* kernel, const void* args,
+                           std::size_t args_size, std::uint64_t items) {
+  std::string fault = orchid::function_abi::find_launch_fault(kernel, args, args_size, items);
+  if (!fault.empty()) return refuse(call, std::move(fault));
+  if (items == 0) return ORCHID_OK;
+  if (kernel->run == nullptr)
+    return refuse(call, orchid::function_abi::no_image_for_cores(*kernel));
+  kernel->run(args, 0, items);
+  return ORCHID_OK;
+}
+std::int32_t orchid_device_wait(orchid_call*) { return ORCHID_OK; }
 
 }  // extern "C"
 

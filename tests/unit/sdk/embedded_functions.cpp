@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "orchid/function.hpp"
+#include "orchid/kernel.hpp"
 
 double scalar_product(std::span<const double> a, std::span<const double> b) {
   double sum = 0;
@@ -27,3 +28,20 @@ std::vector<double> scaled(std::span<const double> values, double factor) {
   return result;
 }
 ORCHID_FUNCTION(scaled)
+
+struct HalveArgs {
+  float* values;
+};
+ORCHID_KERNEL(halve, HalveArgs) { args.values[item] /= 2; }
+ORCHID_KERNEL_FUNCTION(halve)
+
+ORCHID_ENTRY(copies_too_much) {
+  void* memory = orchid_device_alloc(call, 8);
+  return orchid_device_read(call, orchid_output(call, 9), memory, 9);
+}
+
+ORCHID_ENTRY(launches_too_much) {
+  const HalveArgs args{nullptr};
+  if (orchid_launch(call, &halve, &args, sizeof args, 0) != ORCHID_OK) return ORCHID_BAD_ARGUMENTS;
+  return orchid_launch(call, &halve, &args, sizeof args, std::uint64_t{1} << 63);
+}

@@ -24,3 +24,6 @@ inline std::int32_t unmarked(std::int32_t number) { return number; }
 
 ORCHID_DECLARE_ENTRY(reversed)
 ORCHID_DECLARE_ENTRY(fails)
+ORCHID_DECLARE_ENTRY(halve)
+ORCHID_DECLARE_ENTRY(copies_too_much)
+ORCHID_DECLARE_ENTRY(launches_too_much)

@@ -71,4 +71,25 @@ TEST_CASE("bytes that do not fit a native entry are a bad request") {
   }
 }
 
+TEST_CASE("the device of a native twin is the calling thread") {
+  const Reply reply =
+      call_native(orchid_embedded_halve, values::encode_all(std::vector<float>{1, 2, 3}));
+  CHECK(decode_reply<std::vector<float>>(reply, "halve") == std::vector<float>{0.5F, 1, 1.5F});
+}
+
+TEST_CASE("what a device refuses, a native twin is refused, too") {
+  const auto message_of = [](const EmbeddedFunction& function) {
+    try {
+      (void)call_native(function, {});
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::function_error);
+      return error.message();
+    }
+    return std::string();
+  };
+  CHECK(message_of(orchid_embedded_copies_too_much).starts_with("orchid_device_read: these 9"));
+  CHECK(message_of(orchid_embedded_launches_too_much)
+            .starts_with("kernel 'halve' cannot be launched over 9223372036854775808 items"));
+}
+
 }  // namespace orchid
