@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "orchid/client.h"
+#include "orchid/native_twin.h"
 #include "orchid/offload.h"
 #include "roots.h"
 
@@ -34,6 +35,10 @@ int main() try {
     const auto on_a_worker = lease.function<roots>();
     const std::vector<double> squares{1, 4, 9};
     if (on_a_worker(squares) != on_a_worker.local(squares)) return 1;
+    const auto input = orchid::values::encode_all(std::vector<float>{1, 2, 3});
+    if (lease.function(orchid_embedded_halve).invoke(input).output !=
+        orchid::call_native(orchid_embedded_halve, input).output)
+      return 1;
   }
   return workers_take_a_share() ? 0 : 1;
 } catch (const orchid::Error& error) {
