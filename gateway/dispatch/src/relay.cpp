@@ -51,6 +51,7 @@ Result<void> Relay::claim() {
   if (wanted == nullptr || wanted->address.empty())
     return fail(ErrorCode::bad_request, "the gateway's first message was not a claim of a worker");
   executor_address_ = std::exchange(wanted->address, {});
+  wanted->knows_progress = true;  // it ends here, in the local lane
   auto executor = lane_client::claim_there(executor_address_, *wanted, lane_deadline());
   if (!executor) return fail(std::move(executor.error()));
   executor_ = std::move(*executor);
@@ -169,6 +170,15 @@ Result<void> Relay::pass(LaneEnded& ended) {
   in_remote_ = false;
   conversation_.ended(Clock::now(), ended.replaced_in);
   return tell_gateway(ended);
+}
+
+/// Where the gateway looks for that of a worker of this host. It names its request, so that a late
+/// one hurts nobody.
+Result<void> Relay::pass(const LaneProgress& progress) {
+  if (local_)
+    local_->progress().store(transport::pack_progress(progress.request, progress.thousandths),
+                             std::memory_order_relaxed);
+  return {};
 }
 
 /// A worker takes one call after the other, and so does this one: the lane's next call is taken

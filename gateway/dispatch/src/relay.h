@@ -42,6 +42,7 @@ class Relay {
   [[nodiscard]] Result<bool> pass_to_gateway();
   [[nodiscard]] Result<void> pass(const LaneClaimed& claimed);
   [[nodiscard]] Result<void> pass(LaneEnded& ended);
+  [[nodiscard]] Result<void> pass(const LaneProgress& progress);
   [[nodiscard]] Result<void> pass(const auto& other) { return tell_gateway(other); }
   [[nodiscard]] Result<bool> pass_call();
   [[nodiscard]] Result<bool> pass_answer();

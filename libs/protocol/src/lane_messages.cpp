@@ -21,6 +21,7 @@ Json to_json(const LaneClaim& m) {
             {"secret", m.secret}};
   if (!m.address.empty()) json["address"] = m.address;
   if (m.knows_compiling) json["knows_compiling"] = true;
+  if (m.knows_progress) json["knows_progress"] = true;
   return json;
 }
 Json to_json(const LaneClaimed& m) {
@@ -71,6 +72,9 @@ Json to_json(const LaneRejected& m) {
 }
 Json to_json(const LaneCancel& m) { return {{"type", "cancel"}, {"request", m.request}}; }
 Json to_json(const LaneReplace& m) { return {{"type", "replace"}, {"reason", m.reason}}; }
+Json to_json(const LaneProgress& m) {
+  return {{"type", "progress"}, {"request", m.request}, {"thousandths", m.thousandths}};
+}
 Json to_json(const LaneEnded& m) {
   Json json{{"type", "ended"},
             {"request", m.request},
@@ -134,6 +138,7 @@ LaneClaim parse_claim(const JsonObject& f) {
   m.protocol = f.number<std::uint32_t>("protocol");
   if (f.has("address")) m.address = f.text("address", 512);
   if (f.has("knows_compiling")) m.knows_compiling = f.flag("knows_compiling");
+  if (f.has("knows_progress")) m.knows_progress = f.flag("knows_progress");
   return m;
 }
 
@@ -141,6 +146,10 @@ LaneMessage read_lane_message(const JsonObject& f, std::string_view type) {
   if (type == "claimed") return parse_claimed(f);
   if (type == "slot") return parse_slot(f);
   if (type == "ended") return parse_ended(f);
+  if (type == "progress")
+    return LaneProgress{
+        .request = f.number<std::uint64_t>("request"),
+        .thousandths = f.number<std::uint32_t>("thousandths", {.most = LaneProgress::whole})};
   if (type == "need_code") return LaneNeedCode{f.text("digest")};
   if (type == "compiling") return LaneCompiling{f.text("digest"), f.has("over") && f.flag("over")};
   if (type == "refused")

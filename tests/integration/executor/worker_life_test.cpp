@@ -221,6 +221,28 @@ TEST_CASE_FIXTURE(ExecutorFixture, "globals live as long as the worker; initiali
   CHECK(worker.call(slot, "").output == "1 2 2");
 }
 
+TEST_CASE_FIXTURE(ExecutorFixture, "how far a call is, its caller sees while it runs") {
+  const LaneSlot slot = worker.load(test_function("says_progress"));
+  if (lane_under_test() == LaneKind::ucx) {
+    // It is told: once, though the function says it again and again; and only to who knows it.
+    const std::uint64_t request = worker.start(slot, "", std::chrono::milliseconds(500));
+    CHECK(worker.finish().output == "stopped");
+    CHECK(worker.progress(request) == 0.5);
+    CHECK(worker.progress_notes().size() == 1);
+    WorkerClient old(executor, LaneKind::ucx, executor.open_lease());
+    const LaneSlot there = old.load(test_function("says_progress"));
+    CHECK(old.call(there, "", std::chrono::milliseconds(500)).output == "stopped");
+    CHECK(old.progress_notes().empty());
+    return;
+  }
+  for (int round = 0; round < 2; ++round) {
+    const std::uint64_t request = worker.start(slot, "");
+    CHECK(eventually([&] { return worker.progress(request) == 0.5; }));
+    worker.cancel(request);
+    CHECK(worker.finish().output == "stopped");
+  }
+}
+
 TEST_CASE_FIXTURE(ExecutorFixture,
                   "a call to a slot that holds nothing is answered need_code, and runs nothing") {
   const LaneSlot slot = worker.load(test_function("counts_calls"));

@@ -78,6 +78,19 @@ TEST_CASE("on other hosts, too, no process runs code of two modules, and each ke
   for (const std::string& pid : first) CHECK_FALSE(second.contains(pid));
 }
 
+TEST_CASE("how far a call on another host is, its invocation says while it runs") {
+  if (!hosts) return;
+  Site site;
+  Client client = site.client();
+  client.deploy("says_progress", module_bytes("says_progress"));
+  const Invocation running = client.submit("says_progress", {}, {.deadline = seconds(60)});
+  CHECK(eventually([&] { return running.status().progress == 0.5; }, seconds(30)));
+  running.cancel();
+  const InvocationStatus ended = running.wait(seconds(30));
+  CHECK(ended.node.starts_with("host"));
+  CHECK_FALSE(ended.progress.has_value());
+}
+
 TEST_CASE("a program on another host comes in through the door") {
   if (!hosts) return;
   Site site({.gateway_flags = {"--door-listen", std::string(HostNamespaces::here) + ":0"}});

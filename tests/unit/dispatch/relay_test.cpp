@@ -56,15 +56,15 @@ struct RelayFixture {
       return Relay(std::move(relay_end), contexts, rate).run();
     });
     auto listener = listen_tcp("127.0.0.1:0").value();
-    const LaneClaim claim{.lease = {1, 1}, .secret = secret, .address = listener.address};
-    REQUIRE(send_packet(gateway.get(), encode(claim)).has_value());
+    const LaneClaim wanted{.lease = {1, 1}, .secret = secret, .address = listener.address};
+    REQUIRE(send_packet(gateway.get(), encode(wanted)).has_value());
     pollfd connected{.fd = listener.socket.get(), .events = POLLIN, .revents = 0};
     REQUIRE(::poll(&connected, 1, 10'000) == 1);
     UniqueFd socket(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
     executor.emplace(transport::SecureChannel::accept(std::move(socket), [this](auto) {
                        return secret;
                      }).value());
-    (void)executor_hears<LaneClaim>();
+    claim = executor_hears<LaneClaim>();
   }
 
   void executor_says(const LaneMessage& message) {
@@ -93,6 +93,7 @@ struct RelayFixture {
   std::string secret = random_hex(32);
   UniqueFd gateway;
   std::optional<transport::SecureChannel> executor;
+  LaneClaim claim;  // as the executor has heard it
 };
 
 /// At a port of which the kernel says that nobody listens, and which nobody else gets.
@@ -213,6 +214,33 @@ TEST_CASE("a worker whose lane has broken, of which the executor says nothing, i
   CHECK(relay.executor_hears<LaneReplace>().reason.find("has gone") != std::string::npos);
   relay.end_worker();
   check_worker(relay);
+}
+
+TEST_CASE("what a call of another host says of its progress is in the gateway's lane") {
+  RelayFixture relay;
+  CHECK(relay.claim.knows_progress);
+  LiveWorker live;
+  relay.executor_says(live.claimed());
+  auto worker = live.arrive();
+  auto client = lane_of(relay);
+  const auto request = client.send({.deadline = 10s, .input = as_bytes("ping")}).value();
+  const auto progress_is = [&](std::optional<double> wanted) {
+    const auto give_up = Clock::now() + patience;
+    while (client.running_progress(request) != wanted && Clock::now() < give_up) ::sched_yield();
+    return client.running_progress(request) == wanted;
+  };
+  CHECK(progress_is(std::nullopt));
+  relay.executor_says(LaneProgress{.request = request, .thousandths = 420});
+  CHECK(progress_is(0.42));
+  relay.executor_says(LaneProgress{.request = request, .thousandths = 1000});
+  CHECK(progress_is(1.0));
+  relay.executor_says(LaneProgress{.request = request + 1, .thousandths = 1});  // another call's
+  CHECK(progress_is(std::nullopt));
+  SUBCASE("an executor that says more than the whole is not believed any more") {
+    REQUIRE(relay.executor->send(R"({"type":"progress","request":1,"thousandths":1001})"));
+    const std::string reason = relay.reason_of_end();
+    CHECK_MESSAGE(reason.find("thousandths") != std::string::npos, reason);
+  }
 }
 
 TEST_CASE("after three workers out of reach, or an executor that sends no other, the relay ends") {

@@ -51,6 +51,11 @@ TEST_CASE("every lane message comes back as it was") {
   CHECK(round_trip(LaneCompiling{.digest = "d", .over = true}).over);
   CHECK(round_trip(LaneClaim{.lease = {1, 2}, .knows_compiling = true}).knows_compiling);
   CHECK_FALSE(round_trip(LaneClaim{.lease = {1, 2}}).knows_compiling);
+  CHECK(round_trip(LaneClaim{.lease = {1, 2}, .knows_progress = true}).knows_progress);
+  CHECK_FALSE(round_trip(LaneClaim{.lease = {1, 2}}).knows_progress);
+  const auto progress = round_trip(LaneProgress{.request = 9, .thousandths = 1000});
+  CHECK(progress.request == 9);
+  CHECK(progress.thousandths == 1000);
   CHECK(round_trip(LaneRejected{"d", ErrorCode::module_rejected, "m"}).message == "m");
   CHECK(round_trip(LaneCancel{1ULL << 63}).request == 1ULL << 63);
   CHECK(round_trip(LaneReplace{"why"}).reason == "why");

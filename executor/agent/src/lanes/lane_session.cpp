@@ -14,6 +14,8 @@ constexpr std::chrono::milliseconds thread_interval{20};
 constexpr std::chrono::milliseconds memory_interval{100};
 /// For what the worker has of its own, with UCX or without.
 constexpr ByteCount memory_slack = 128_MiB;
+constexpr std::chrono::milliseconds progress_interval{50};
+static_assert(LaneProgress::whole == transport::whole_progress);
 constexpr std::uint64_t spin_for_ever = 1ULL << 32;
 constexpr std::uint64_t spin_adaptively = 50;
 constexpr std::uint64_t no_call = ~std::uint64_t{0};
@@ -95,6 +97,7 @@ void LaneSession::claim(const LaneClaim& message) {
   client_terms_ = (*terms)->client;
   tenant_ = (*terms)->tenant.uid;
   knows_compiling_ = message.knows_compiling;
+  knows_progress_ = message.knows_progress;
   memory_ = (*terms)->memory;
   cores_ = (*terms)->cores_per_worker;
   core_ids_ = (*terms)->core_ids;
@@ -124,6 +127,7 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   idle_memory_ = {};
   sleep_ = {};
   kept_ = {};
+  progress_told_ = {};  // its requests have the same numbers
   has_code_ = false;
   swap_by_.reset();
   services_.workers.on_end(*worker_, [weak = weak_from_this()](const ChildEvent& event) {
@@ -237,6 +241,20 @@ void LaneSession::watch_memory(MonotonicTime now) {
                          " of memory while nobody called them"});
 }
 
+/// Over the conversation, so that no answer waits for it; and not by the worker, whose thread is
+/// the function's now.
+void LaneSession::tell_progress(MonotonicTime now) {
+  if (!is_remote() || !knows_progress_ || now - progress_looked_ < progress_interval) return;
+  progress_looked_ = now;
+  const std::uint64_t request = worker_->page().request_id.load(std::memory_order_relaxed);
+  const auto thousandths = worker_->progress_of(request);
+  if (!thousandths) return;
+  const LaneProgress told =
+      std::exchange(progress_told_,
+                    {.request = request, .thousandths = static_cast<std::uint32_t>(*thousandths)});
+  if (told.request != request || told.thousandths != *thousandths) send(progress_told_);
+}
+
 void LaneSession::watch(MonotonicTime now) {
   if (!lease_ && now >= claim_by_)
     return refuse({ErrorCode::timed_out, "no worker was claimed in time"});
@@ -253,6 +271,8 @@ void LaneSession::watch(MonotonicTime now) {
   if (swap_by_) swap_worker(now);
   watch_loads(now, run_state_of(word) == RunState::running);
   if (run_state_of(word) != RunState::running) return watch_memory(now);
+  tell_progress(now);
+  if (over_) return;
   if (now - threads_counted_ >= thread_interval) {
     threads_counted_ = now;
     // Those of its team for kernels are not the function's.

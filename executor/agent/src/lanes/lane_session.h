@@ -88,6 +88,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   [[nodiscard]] std::optional<std::chrono::nanoseconds> time_left() const;
   void watch_loads(MonotonicTime now, bool running);
   void watch_memory(MonotonicTime now);
+  void tell_progress(MonotonicTime now);
   void from_client(Packet& packet);
   void claim(const LaneClaim& message);
   void take_worker();
@@ -130,6 +131,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   CoreList core_ids_;             // of the lease
   std::uint32_t tenant_ = 0;      // uid
   bool knows_compiling_ = false;  // the client: see LaneCompiling
+  bool knows_progress_ = false;   // the client: see LaneProgress
   std::shared_ptr<WorkerProcess> worker_;
   MonotonicTime connected_by_;  // the client of another host, to that worker
   bool apart_ = false;
@@ -159,6 +161,8 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   FailedLoads too_slow_;         // while other functions of this client waited
   MonotonicTime memory_looked_;  // of a running call: the kernel does not count all of it
   MonotonicTime threads_counted_;
+  MonotonicTime progress_looked_;  // of a running call, for a client of another host
+  LaneProgress progress_told_;
   IdleMemory idle_memory_;
   boost::asio::steady_timer replacement_timer_;
   ReplacementBrake brake_;

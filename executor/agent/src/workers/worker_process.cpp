@@ -132,6 +132,13 @@ void WorkerProcess::tell(const WorkerMessage& message, const std::vector<int>& d
   page().attention.fetch_add(1, std::memory_order_release);
 }
 
+std::optional<std::uint64_t> WorkerProcess::progress_of(std::uint64_t request) const {
+  const auto memory = transport::LaneMemory::map(lane_.memory.get(), lane_.geometry);
+  if (!memory) return std::nullopt;
+  return transport::progress_of(request,
+                                memory->control().progress.value.load(std::memory_order_relaxed));
+}
+
 RunningLog WorkerProcess::log_of(std::uint64_t request) const {
   auto descriptors = transport::duplicate(lane_);
   if (!descriptors) return {};

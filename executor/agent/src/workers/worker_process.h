@@ -198,6 +198,8 @@ class WorkerProcess {
   /// That all its threads have used; nothing when the kernel does not say.
   [[nodiscard]] std::optional<std::chrono::nanoseconds> processor_time() const;
 
+  /// How far call `request` says that it is, of `whole_progress`; nothing: it does not say.
+  [[nodiscard]] std::optional<std::uint64_t> progress_of(std::uint64_t request) const;
   /// What call `request` has printed, as the worker left it: at most `ended_log_bytes`.
   [[nodiscard]] RunningLog log_of(std::uint64_t request) const;
   /// What the client is told when the process has ended.

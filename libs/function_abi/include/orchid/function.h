@@ -95,7 +95,7 @@ void orchid_log(orchid_call* call, const char* text, size_t size);
  * back: return soon. About 1 ns. */
 int orchid_should_stop(orchid_call* call);
 
-/* How far the call is, 0 to 1. Reserved: it is kept for those who wait, but nothing shows it yet.
+/* How far the call is, 0 to 1: who waits for it over HTTP, or looks, sees the last that was said.
  */
 void orchid_progress(orchid_call* call, double fraction);
 

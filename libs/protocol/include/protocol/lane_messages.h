@@ -31,6 +31,7 @@ struct LaneClaim {
   std::uint32_t protocol = shared_lane_protocol;
   std::string address;  // only to orchid-dispatch: the lane address of the worker's executor
   bool knows_compiling = false;  // `LaneCompiling`, and the code `compile_limit`
+  bool knows_progress = false;   // `LaneProgress`
 };
 
 struct LaneAnnounce {
@@ -108,6 +109,14 @@ struct LaneRejected {
   std::string message;
 };
 
+/// How far the running call says that it is, to clients of other hosts; the others read it in the
+/// lane. Only when it has changed, and some tens of times a second at most.
+struct LaneProgress {
+  static constexpr std::uint32_t whole = 1000;
+  std::uint64_t request = 0;
+  std::uint32_t thousandths = 0;  // at most `whole`; user code says so
+};
+
 /// This worker is gone. A `LaneClaimed` with its replacement follows when that is ready.
 struct LaneEnded {
   std::uint64_t request = 0;  // 0: none was running
@@ -123,9 +132,9 @@ struct LaneEnded {
 };
 constexpr std::size_t ended_log_bytes = 16 * 1024;
 
-using LaneMessage =
-    std::variant<LaneClaim, LaneClaimed, LaneRefused, LaneAnnounce, LaneNeedCode, LaneCode,
-                 LaneCompiling, LaneSlot, LaneRejected, LaneCancel, LaneReplace, LaneEnded>;
+using LaneMessage = std::variant<LaneClaim, LaneClaimed, LaneRefused, LaneAnnounce, LaneNeedCode,
+                                 LaneCode, LaneCompiling, LaneSlot, LaneRejected, LaneCancel,
+                                 LaneReplace, LaneProgress, LaneEnded>;
 
 [[nodiscard]] std::string encode(const LaneMessage& message);
 /// Errors: `bad_request`, naming the type and the field that is missing or wrong.

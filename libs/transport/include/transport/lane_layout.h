@@ -1,9 +1,11 @@
 // transport/lane_layout.h: where things lie in the memory file of a local lane (docs/PROTOCOL.md
 // §4).
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "foundation/units.h"
 #include "protocol/call_header.h"
@@ -45,6 +47,12 @@ constexpr std::uint64_t whole_progress = 1000;
 [[nodiscard]] constexpr std::uint64_t pack_progress(std::uint64_t request_id,
                                                     std::uint64_t thousandths) {
   return request_id << progress_bits | thousandths;
+}
+/// The thousandths of that request, however many the word says; nothing: it is of another one.
+[[nodiscard]] constexpr std::optional<std::uint64_t> progress_of(std::uint64_t request_id,
+                                                                 std::uint64_t word) {
+  if (word == 0 || word >> progress_bits != request_id) return std::nullopt;
+  return std::min(word & ((1U << progress_bits) - 1), whole_progress);
 }
 
 constexpr std::size_t request_ring_offset = 4096;

@@ -167,10 +167,10 @@ RunningLog LocalLaneClient::running_log(std::uint64_t request_id) const {
 }
 
 std::optional<double> LocalLaneClient::running_progress(std::uint64_t request_id) const {
-  const std::uint64_t word = memory_.control().progress.value.load(std::memory_order_relaxed);
-  constexpr std::uint64_t mask = (1U << progress_bits) - 1;
-  if (word == 0 || word >> progress_bits != request_id) return std::nullopt;
-  return static_cast<double>(std::min(word & mask, whole_progress)) / whole_progress;
+  const auto thousandths =
+      progress_of(request_id, memory_.control().progress.value.load(std::memory_order_relaxed));
+  if (!thousandths) return std::nullopt;
+  return static_cast<double>(*thousandths) / whole_progress;
 }
 
 void LocalLaneClient::trim() {

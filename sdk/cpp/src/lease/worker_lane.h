@@ -170,6 +170,7 @@ class WorkerLane {
   void hear(const LaneCompiling& message, Files& files);
   void set_compiling(const std::shared_ptr<LeaseCode>& code, bool waits);
   void hear(const LaneRejected& message, Files& files);
+  void hear(const LaneProgress& /*message*/, Files& /*files*/) {}  // was not asked for
   void hear(const LaneEnded& message, Files& files);
   void open_remote(const LaneClaimed& message);
   void use_lane(OpenedLane opened, std::int64_t pid);

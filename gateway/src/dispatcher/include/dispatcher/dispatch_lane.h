@@ -137,6 +137,7 @@ class DispatchLane {
   void hear(const LaneCompiling& message, Files& files);
   void hear(const LaneSlot& message, Files& files);
   void hear(const LaneRejected& message, Files& files);
+  void hear(const LaneProgress& /*message*/, Files& /*files*/) {}  // it is in the lane
   void hear(const LaneEnded& message, Files& files);
   std::shared_ptr<LaneEnd> detach();
   void broken(const Failure& why);
