@@ -138,6 +138,8 @@ void CallLoop::obey(const WorkerMessage& message, std::vector<UniqueFd>& descrip
 }
 
 void CallLoop::load(const Load& message, UniqueFd code) {
+  (void)
+      parts_.lane.flush();  // the loaded code may end the process: earlier answers are not its own
   const auto start = std::chrono::steady_clock::now();
   if (message.slot >= slot_limit)
     return refuse(message, "a worker has 1024 places for modules", !message.first);
@@ -327,6 +329,14 @@ bool CallLoop::was_refused_memory() const {
   return (parts_.page.refused.load(std::memory_order_relaxed) & refused_memory) != 0;
 }
 
-void CallLoop::end(LastWords words, std::string_view why) { end_worker(parts_.page, words, why); }
+/// A worker that is spoiled has answered its calls, and their answers are to arrive. It says first
+/// that it ends: an idle worker that works would be killed for that.
+void CallLoop::end(LastWords words, std::string_view why) {
+  if (words != LastWords::spoiled) end_worker(parts_.page, words, why);
+  say_last_words(parts_.page, words, why);
+  if (auto flushed = parts_.lane.flush(); !flushed)
+    end_worker(parts_.page, LastWords::failed, flushed.error().message);
+  ::_exit(0);
+}
 
 }  // namespace orchid::executor

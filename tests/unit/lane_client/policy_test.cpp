@@ -24,6 +24,22 @@ TEST_CASE("an estimate stands nonsense from a worker") {
   CHECK(estimate.mean() > nanoseconds(0));
 }
 
+TEST_CASE("a worker that says it has answered a call, and has not, has broken the rules") {
+  const LaneEnded said{.outcome = Outcome::worker_lost, .answered = 7};
+  LaneEnded ended = said;
+  find_forgery(ended, 7);
+  CHECK(ended.outcome == Outcome::function_crashed);
+  CHECK(ended.request == 7);
+  CHECK(ended.started);
+  CHECK(ended.message.find("broke the rules of its sandbox") != std::string::npos);
+  for (const std::uint64_t unanswered : {0, 6, 8}) {  // it is true, or nobody can know
+    ended = said;
+    find_forgery(ended, unanswered);
+    CHECK(ended.outcome == Outcome::worker_lost);
+    CHECK_FALSE(ended.started);
+  }
+}
+
 TEST_CASE(
     "a call that did not start runs again; else only if the platform ended it, and not for ever") {
   const LaneEnded crashed{.outcome = Outcome::function_crashed};

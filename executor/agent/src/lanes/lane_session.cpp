@@ -78,8 +78,9 @@ void LaneSession::from_client(Packet& packet) {
     return watch(std::chrono::steady_clock::now());
   }
   if (const auto* replace = std::get_if<LaneReplace>(&*message)) {
+    if (worker_ == nullptr || (replace->worker != 0 && replace->worker != worker_->id())) return;
     log::warn("event=worker_replaced lease={} reason=\"{}\"", to_string(*lease_), replace->reason);
-    if (worker_) worker_->kill(KillReason::unresponsive);
+    worker_->kill(KillReason::unresponsive);
     return;
   }
   refuse({ErrorCode::bad_request, "clients do not send this message"});
@@ -338,7 +339,9 @@ std::optional<WarmWorker> LaneSession::look_at_sleep(MonotonicTime now) {
   if (worker_->awaits_client()) return std::nullopt;  // which takes the network's thread a while
   const std::uint64_t word = worker_->page().state.load(std::memory_order_acquire);
   const auto used = worker_->processor_time();
-  if (used && sleep_.is_restless(word, worker_->link_work(), *used, now)) {
+  LinkWork work = worker_->link_work();
+  work.waits = work.waits || worker_->said_last_words();  // it sends its answers to the end
+  if (used && sleep_.is_restless(word, work, *used, now)) {
     if (worker_->said_last_words()) {
       worker_->make_sure_of_its_end();
       return std::nullopt;

@@ -324,6 +324,10 @@ LaneEnded WorkerProcess::epitaph(const ChildEvent& event) const {
   } else if (kill_reason_ == KillReason::none) {
     ended.message = "the worker " + describe(event);
   }
+  // Its client knows whether that is true, unless the lane has broken before the answer was sent.
+  if (remote_lane_.port != 0 && kill_reason_ == KillReason::none && !from_outside &&
+      words != LastWords::failed)
+    ended.answered = seen.request_id.load();
   return ended;
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "foundation/error_code.h"
@@ -106,6 +108,14 @@ struct Verdict {
 /// start always runs again; else only after what the platform did to it, and not without end:
 /// evictions do not count, since whoever takes a place back may do so often.
 [[nodiscard]] Verdict judge(CallHistory& call, const LostCall& lost, const LaneEnded& ended);
+/// Whether a worker that has ended says that it has answered `unanswered`, the oldest call in its
+/// lane (0: none). Then the answer may be on its way: the lane is read to its end.
+[[nodiscard]] bool claims_answer(const LaneEnded& ended, std::uint64_t unanswered);
+/// For a lane that was read to its end, so that the client knows what was answered: if that is not
+/// what the worker says, its function has forged it.
+void find_forgery(LaneEnded& ended, std::uint64_t unanswered);
+/// Where only what runs in the worker can have done it.
+[[nodiscard]] std::string broken_rules(std::string_view what);
 /// The worker has no code for it any more. False: too often.
 [[nodiscard]] bool runs_again_without_code(CallHistory& call);
 

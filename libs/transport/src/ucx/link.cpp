@@ -1,8 +1,11 @@
 #include "ucx/link.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -107,6 +110,42 @@ Result<void> UcxLink::complete(LaneDeadline deadline) {
   if (UCS_PTR_IS_PTR(flush)) ucx_.request_free(flush);
   if (failure_) return fail(*failure_);
   return {};
+}
+
+Result<void> UcxLink::flush(LaneDeadline deadline) {
+  const auto goes_on = [&] { return !failure_ && std::chrono::steady_clock::now() < deadline; };
+  while (outbox_first_ != outbox_next_ && goes_on()) progress_or_sleep();
+  if (failure_) return fail(*failure_);
+  ucp_request_param_t parameters{};
+  const ucs_status_ptr_t flush = ucx_.ep_flush_nbx(endpoint_, &parameters);
+  if (UCS_PTR_IS_ERR(flush))
+    return fail(ucx_.failure(ErrorCode::unreachable, "flush", UCS_PTR_STATUS(flush)));
+  ucs_status_t status = UCS_PTR_IS_PTR(flush) ? UCS_INPROGRESS : UCS_OK;
+  while (status == UCS_INPROGRESS && goes_on()) {
+    progress_or_sleep();
+    status = ucx_.request_check_status(flush);
+  }
+  if (UCS_PTR_IS_PTR(flush)) ucx_.request_free(flush);
+  if (failure_) return fail(*failure_);
+  if (status != UCS_OK || outbox_first_ != outbox_next_)
+    return fail(ErrorCode::timed_out, "what was sent did not get away in time");
+  return {};
+}
+
+Result<void> UcxLink::keep(std::span<const TcpSocket> connections) {
+  for (const TcpSocket& connection : connections) {
+    UniqueFd copy(::fcntl(connection.fd, F_DUPFD_CLOEXEC, 0));
+    if (!copy) return fail_errno("keep a connection of UCX's");
+    connections_.push_back(std::move(copy));
+  }
+  return {};
+}
+
+bool UcxLink::is_at_end() const {
+  return failure_ && !connections_.empty() &&
+         std::ranges::all_of(connections_, [](const UniqueFd& connection) {
+           return was_read_to_its_end(connection.get());
+         });
 }
 
 UcxLink::~UcxLink() {
@@ -309,6 +348,13 @@ void UcxLink::pump() {
 
 void UcxLink::progress_or_yield() {
   if (!progress()) ::sched_yield();
+}
+
+void UcxLink::progress_or_sleep() {
+  if (progress() || !arm()) return;
+  constexpr int look_ms = 10;
+  pollfd wait{.fd = wake_descriptor_, .events = POLLIN, .revents = 0};
+  ::poll(&wait, 1, look_ms);
 }
 
 bool UcxLink::progress() {

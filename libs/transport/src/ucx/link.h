@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "foundation/result.h"
+#include "foundation/unique_fd.h"
 #include "transport/ucx_lane.h"
+#include "ucx/doors.h"
 #include "ucx/frame.h"
 #include "ucx/library.h"
 
@@ -67,6 +69,10 @@ class UcxLink {
   /// Takes at most `outbox_limit` parcels that wait.
   void send(const Parcel& parcel);
 
+  /// Waits, asleep where it can, until the kernel has all that was sent. Errors: `timed_out`, and
+  /// why the link is of no use.
+  [[nodiscard]] Result<void> flush(LaneDeadline deadline);
+
   /// Lets UCX work, and sends on what waits. False: there was nothing to do.
   bool progress();
   /// While a connection is made: UCX's own thread, which accepts it, may need this core.
@@ -74,6 +80,12 @@ class UcxLink {
   /// Why the link is of no use any more.
   [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
   void fail_with(Failure failure);
+  /// Connections that UCX has made for this link, so that it is known how they end. Errors:
+  /// `system`.
+  [[nodiscard]] Result<void> keep(std::span<const TcpSocket> connections);
+  /// The link has failed since the other end has closed it in good order, after all that was
+  /// received. Over TCP only; else nobody can know.
+  [[nodiscard]] bool is_at_end() const;
 
   /// True: nothing to do, and `wake_descriptor` will become readable.
   [[nodiscard]] bool arm();
@@ -116,6 +128,7 @@ class UcxLink {
   void pump();
   [[nodiscard]] bool send_some(Waiting& waiting);
   void close_endpoint();
+  void progress_or_sleep();
 
   const UcxLibrary& ucx_;
   ConnectionKey key_;
@@ -125,6 +138,7 @@ class UcxLink {
   std::vector<std::byte> address_;
   FrameSink* sink_ = nullptr;
   std::optional<Failure> failure_;
+  std::vector<UniqueFd> connections_;  // copies: UCX closes its own when they end
   bool peer_ready_ = false;
   bool closing_ = false;
   std::uint64_t sent_frames_ = 0;
