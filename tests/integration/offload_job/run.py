@@ -12,7 +12,7 @@ sys.path.insert(0, str(HERE.parents[1] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
 from slurm_cluster import chosen, measured, started, wait_until  # noqa: E402
 from processes import alive, expect, family  # noqa: E402
-from site_of_pilots import orchid_beside  # noqa: E402
+from site_of_pilots import SHORT_GRACE, orchid_beside  # noqa: E402
 
 PROGRAMS, MPIRUN = pathlib.Path(sys.argv[1]), sys.argv[2]
 NODES = ("--nodes", "2", "--cores", "2")
@@ -128,7 +128,7 @@ def without_a_gateway_the_ranks_compute_all(site, expected):
 
 def a_killed_gateway_costs_nothing_but_its_workers(site, expected):
     job = MpiJob(site, "killed")
-    site.start_pilot("--partition", "idle", "--cores", "2", "--node-list", "n2", "--gateway-grace", "5s")
+    site.start_pilot("--partition", "idle", "--cores", "2", "--node-list", "n2", "--gateway-grace", SHORT_GRACE)
     everybody = family(site.wait_for_executor("n2"))
     job.wait_for_workers()
     site.stop_gateway(kill=True)

@@ -15,7 +15,7 @@ import slurm_cluster  # noqa: E402 (found only after the line above)
 from munge_daemon import munged  # noqa: E402
 from slurm_cluster import chosen, wait_until  # noqa: E402
 from processes import alive, expect, family  # noqa: E402
-from site_of_pilots import KNOWN_CLUSTER, automatic, run_beside  # noqa: E402
+from site_of_pilots import KNOWN_CLUSTER, SHORT_GRACE, automatic, run_beside  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
 NODES = ("--nodes", "2", "--cores", "2", "--option", "EnforcePartLimits=ALL")
@@ -194,7 +194,7 @@ def without_a_good_configuration(site):
 
 
 def pilots_of_a_killed_gateway_end_by_themselves(site):
-    site.start_pilot("--partition", "idle", "--node-list", "n1", "--gateway-grace", "6s")
+    site.start_pilot("--partition", "idle", "--node-list", "n1", "--gateway-grace", SHORT_GRACE)
     executor = site.wait_for_executor("n1")
     everybody, folder = family(executor), site.folder_of(executor)
     site.stop_gateway(kill=True)

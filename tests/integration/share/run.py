@@ -14,7 +14,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
 from processes import affinity, alive, expect, family  # noqa: E402
-from site_of_pilots import run_beside  # noqa: E402
+from site_of_pilots import SHORT_GRACE, run_beside  # noqa: E402
 from slurm_cluster import chosen, wait_until  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
@@ -215,7 +215,7 @@ def a_job_of_two_nodes_is_shared_on_both(site):
 
 
 def when_the_gateway_has_gone_a_share_ends(site):
-    with shared(site, "--gateway-grace 6s") as job:
+    with shared(site, f"--gateway-grace {SHORT_GRACE}") as job:
         everybody, folder = family(job.executor()), site.folder_of(job.executor())
         site.stop_gateway(kill=True)
         wait_until(lambda: not any(map(alive, everybody)), "it ends by itself")

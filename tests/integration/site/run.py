@@ -15,7 +15,7 @@ import slurm_cluster  # noqa: E402 (found only after the line above)
 from host_service import host_service, status_of, uids_of  # noqa: E402
 from jobs_of_users import Place, User, ended  # noqa: E402
 from processes import affinity, alive, expect, family, words_of  # noqa: E402
-from site_of_pilots import automatic, run_beside  # noqa: E402
+from site_of_pilots import SHORT_GRACE, automatic, run_beside  # noqa: E402
 from slurm_cluster import chosen, wait_until  # noqa: E402
 
 PROGRAMS, FUNCTIONS, TEST_FUNCTIONS = sys.argv[1:4]
@@ -300,13 +300,13 @@ def slurms_option_shares_with_the_site(site):
 
 def nothing_is_left_when_the_gateway_has_been_killed(site):
     with for_everybody(site), place_with(site, "--pilots-from", BOB.pw_name) as place:
-        with ended(User(place, ALICE).share("cores:1,mem:600M", "--gateway-grace 6s")) as share:
+        with ended(User(place, ALICE).share("cores:1,mem:600M", f"--gateway-grace {SHORT_GRACE}")) as share:
             share.wait_for_word("started with 0")
             goes_after_the_gateway(site, place, share)
             wait_until(lambda: "orchid-share" not in place.cluster.run("squeue", "--steps", f"--jobs={share.job}", "--format=%j"),
                        "nor the step of the share", share.trouble)
             expect(place.cluster.state_of(share.job) == "RUNNING", "the job that has shared its cores goes on")
-        pilot = place.pilot(BOB, "--cores", "1", "--gateway-grace", "6s")
+        pilot = place.pilot(BOB, "--cores", "1", "--gateway-grace", SHORT_GRACE)
         goes_after_the_gateway(site, place, pilot)
         pilot.wait_for_end()
 
