@@ -70,7 +70,7 @@ std::string_view message_of(KillReason reason) {
       return "the function keeps more memory than its worker's limit: let it use less, or raise "
              "its memory limit";
     case KillReason::swapped:
-      return "the worker made way for one with another module";
+      return made_way;
     case KillReason::restless:
       return "the function used processor time while its worker had no call to run; the worker was "
              "replaced";

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -66,6 +67,8 @@ enum class KillReason {
   together,   // it ran beside another worker of its place
 };
 
+/// What a client is told of a worker that was swapped.
+constexpr std::string_view made_way = "the worker made way for one with another module";
 /// Whether such ends are counted by their reason, and not by what became of a call.
 [[nodiscard]] bool has_own_counter(KillReason reason);
 
