@@ -131,11 +131,12 @@ struct HostsReport::Made {
 HostsReport::HostsReport(Parts parts) : made_(std::make_unique<Made>(parts)) {
   made_->boot_ids = parts.hosts.boot_ids();
   made_->next = made_->boot_ids.begin();
-  made_->leased = count_leased(parts.leases);
 }
 HostsReport::~HostsReport() = default;
 
+/// Leases are counted with the hosts that they are on: others may open and close between the parts.
 bool HostsReport::go_on(MonotonicTime now) {
+  made_->leased = count_leased(made_->parts.leases);
   for (std::size_t i = 0; i < hosts_in_a_part && made_->next != made_->boot_ids.end(); ++i)
     made_->add(*made_->next++, now);
   return made_->next != made_->boot_ids.end();

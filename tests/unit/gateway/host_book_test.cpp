@@ -212,6 +212,22 @@ TEST_CASE("many hosts are told in parts, and one that goes in between is left ou
   CHECK(told[598]["boot_id"] == "boot1598");
 }
 
+TEST_CASE("a lease that opens while the hosts are being told is its executor's and its host's") {
+  HostBook book;
+  book.join(known_executor("a", "boot1", {0, 1}));
+  Capacity capacity(book, {});
+  REQUIRE(capacity.refresh("boot1", MonotonicTime{}).empty());
+  LeaseBook leases(1, book, capacity);
+  HostsReport report(
+      {.hosts = book, .leases = leases, .capacity = capacity, .viewer = {}, .job = std::nullopt});
+  REQUIRE(leases.open({.holder = HolderId(1)}, {.worker = on_host("boot1")}, MonotonicTime{})
+              .lease.has_value());
+  CHECK_FALSE(report.go_on(MonotonicTime{}));
+  const auto told = report.take();
+  CHECK(told[0]["cores_leased"] == 1);
+  CHECK(told[0]["executors"][0]["cores_leased"] == 1);
+}
+
 TEST_CASE("of one batch job only its executors are told, and to others not even these") {
   HostBook book;
   for (const std::uint64_t job : {17, 18}) {
