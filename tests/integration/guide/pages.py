@@ -17,6 +17,8 @@ from gateway_process import COMMAND_TIMEOUT_S, gateway, launch, wait_for  # noqa
 PROGRAMS, SOURCES = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 GUIDE = SOURCES / "docs/guide"
 MARK = "Our tests do not run"
+# What a paragraph says that stands for all blocks around it; others stand for one.
+FOR_ALL = re.compile(r"of this (section|page)|the next two\s+blocks")
 INCLUDES = [f"-I{SOURCES / folder}" for folder in ("sdk/cpp/include", "sdk/c/include", "libs/function_abi/include")]
 CPP = """#include <cstdio>
 #include <cstring>
@@ -31,6 +33,18 @@ int main() {
 """
 
 
+class Paragraph:
+    def __init__(self, text):
+        self.text, self.spent = text, False
+
+    def marks(self):
+        """Whether it says of one block more that it is not run."""
+        if MARK not in self.text or (self.spent and not FOR_ALL.search(self.text)):
+            return False
+        self.spent = True
+        return True
+
+
 class Block:
     def __init__(self, page, text, around):
         self.page, self.text, self.around = page, text, around
@@ -43,7 +57,7 @@ class Block:
 def blocks_of(page):
     """Fenced ones, and those that are indented by four blanks. `around`: the paragraphs before and after."""
     lines = page.read_text().splitlines()
-    found, at = [], 0
+    found, at, after, last = [], 0, Paragraph(""), 0
     while at < len(lines):
         fenced, indented = lines[at].startswith("```"), lines[at].startswith("    ") and (at == 0 or not lines[at - 1].strip())
         if not fenced and not indented:
@@ -54,14 +68,29 @@ def blocks_of(page):
             at += 1
         body = lines[start + 1:at] if fenced else [line[4:] for line in lines[start:at]]
         at += 1 if fenced else 0
-        before = "\n".join(lines[:start]).rstrip().rpartition("\n\n")[2]
-        after = "\n".join(lines[at:]).lstrip("\n").partition("\n\n")[0]
-        found.append(Block(page, "\n".join(body) + "\n", before + "\n" + after))
+        between = "\n".join(lines[last:start]).strip().split("\n\n")
+        before = after if between == [after.text] else Paragraph(between[-1])
+        after, last = Paragraph("\n".join(lines[at:]).strip().partition("\n\n")[0]), at
+        found.append(Block(page, "\n".join(body) + "\n", [before, after]))
     return found
 
 
 def marked(block):
-    block.must(MARK in block.around, f"the paragraphs around it do not say '{MARK}'")
+    block.must(any(paragraph.marks() for paragraph in block.around), f"no paragraph around it says '{MARK}' of it")
+
+
+def a_mark_counts_once():
+    with tempfile.TemporaryDirectory() as folder:
+        page = pathlib.Path(folder) / "page.md"
+        page.write_text(f"Text.\n\n```\none\n```\n\n{MARK} this line.\n\n```\ntwo\n```\n\nText.\n")
+        one, two = blocks_of(page)
+        marked(one)
+        try:
+            marked(two)
+        except SystemExit as refused:
+            assert "no paragraph" in str(refused), refused
+        else:
+            sys.exit("one paragraph has marked two blocks")
 
 
 def in_consumer(name):
@@ -212,6 +241,7 @@ PAGES = {
     "arm.md": [marked, marked],
 }
 
+a_mark_counts_once()
 found = {page.name for page in GUIDE.glob("*.md")}
 if found != {*PAGES, "writing-functions.md"}:
     sys.exit(f"pages that no test knows, or that have gone: {found ^ {*PAGES, 'writing-functions.md'}}")
