@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <iterator>
+#include <system_error>
 
 #include "foundation/json_document.h"
 #include "foundation/pipe.h"
@@ -114,6 +116,11 @@ Result<void> Supervisor::run() {
   // The executor lasts until the gateway has finished what runs.
   stop_child(gateway_, options_.gateway_grace);
   stop_child(executor_, options_.executor_grace);
+  // What was killed has left its socket, and nobody else uses this folder: we have its lock.
+  for (const char* socket : {"gateway.sock", "lanes.sock"}) {
+    std::error_code gone;
+    std::filesystem::remove(options_.runtime / socket, gone);
+  }
   remove_gateway_file(options_.runtime);
   remove_gateway_file(options_.state / "gateway");  // the gateway's own, if it was killed
   return result;

@@ -174,6 +174,21 @@ TEST_CASE(
   CHECK_FALSE(contains(open.words_of("orchid-gateway"), "--lane-listen"));
 }
 
+TEST_CASE("no socket is left of a program that is killed while all of them end") {
+  Stage stage;
+  stage.stop_when_ready = true;
+  // It leaves by SIGKILL when it is to end.
+  constexpr auto dies_with_a_socket =
+      "socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).bind(os.path.join(here, 'lanes.sock'))\n"
+      "signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGKILL))\n"
+      "open(os.path.join(here, 'was_there'), 'w').close()\n"
+      "notify(); rest()";
+  stage.play("orchid-executor", dies_with_a_socket);
+  CHECK(stage.run() == 0);
+  CHECK(stage.exists("was_there"));
+  CHECK_FALSE(stage.exists("lanes.sock"));
+}
+
 TEST_CASE("a program that ends is started again, and the other one stays") {
   Stage stage;
   stage.play("orchid-executor",
