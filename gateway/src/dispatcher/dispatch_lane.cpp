@@ -114,8 +114,12 @@ void DispatchLane::hear(const LaneNeedCode& message, Files& /*files*/) {
 }
 
 void DispatchLane::hear(const LaneCompiling& message, Files& /*files*/) {
-  if (const auto* code = codes_.find_loading(message.digest))
-    events_.lane_compiles(*this, code->number, !message.over);
+  auto* code = codes_.find_loading(message.digest);
+  if (code == nullptr) return;
+  if (message.over)
+    code->compiling_since.reset();
+  else if (!code->compiling_since)
+    code->compiling_since = clock_.now();
 }
 
 void DispatchLane::hear(const LaneSlot& message, Files& /*files*/) {

@@ -74,22 +74,28 @@ void Dispatcher::expire_call(DispatchCall& call, MonotonicTime now) {
   if (waiting_count_ > 0) pump();
 }
 
-/// A worker is to load it, and has not.
-bool Dispatcher::is_being_loaded(const DispatchFunction& function) const {
-  const auto loads = [&](const auto& lane) { return lane->codes().is_loading(function.number); };
-  return std::ranges::any_of(
-      places_, [&](const auto& place) { return std::ranges::any_of(place->lanes, loads); });
-}
-
-/// An executor has said so, and a worker still waits for the code.
-bool Dispatcher::is_being_compiled(const DispatchFunction& function) const {
-  return function.compiling_since && is_being_loaded(function);
+/// Of the lanes whose workers are to load it, and have not. None, if another worker has it: its
+/// calls wait for that one.
+std::vector<const DispatchLane*> Dispatcher::lanes_that_load(
+    const DispatchFunction& function) const {
+  std::vector<const DispatchLane*> loading;
+  for (const auto& place : places_)
+    for (const auto& lane : place->lanes) {
+      if (lane->codes().ready(function.number) != nullptr) return {};
+      if (lane->codes().is_loading(function.number)) loading.push_back(lane.get());
+    }
+  return loading;
 }
 
 void Dispatcher::expire_waiting(DispatchCall& call, MonotonicTime now) {
-  if (is_being_compiled(*call.function)) {
-    const auto since = std::max(*call.function->compiling_since, call.call.accepted);
-    const auto waited = std::chrono::duration<double>(now - since).count();
+  const auto loading = lanes_that_load(*call.function);
+  std::optional<MonotonicTime> since;  // an executor says that it compiles it
+  for (const DispatchLane* lane : loading)
+    if (const auto told = lane->codes().loading(call.function->number)->compiling_since)
+      since = std::min(since.value_or(*told), *told);
+  if (since) {
+    const auto waited =
+        std::chrono::duration<double>(now - std::max(*since, call.call.accepted)).count();
     return finish_failed(call, Outcome::deadline_exceeded,
                          fmt::format("the deadline passed: it waited for a compiler for {:.1f} s, "
                                      "and the function is not compiled yet",
@@ -97,13 +103,12 @@ void Dispatcher::expire_waiting(DispatchCall& call, MonotonicTime now) {
   }
   const bool had_worker = has_ready_lane() || last_ready_ >= call.call.accepted;
   if (call.history.attempt > 0 || had_worker)
-    return finish_failed(call, Outcome::deadline_exceeded,
-                         call.history.attempt > 0
-                             ? "the deadline passed while it waited to run again"
-                         : is_being_loaded(*call.function)
-                             ? "the deadline passed while its module was loaded: does a static "
-                               "initialiser not end?"
-                             : "the deadline passed while it waited for a free worker");
+    return finish_failed(
+        call, Outcome::deadline_exceeded,
+        call.history.attempt > 0 ? "the deadline passed while it waited to run again"
+        : !loading.empty()       ? "the deadline passed while its module was loaded: does a static "
+                                   "initialiser not end?"
+                                 : "the deadline passed while it waited for a free worker");
   finish_failed(
       call, Outcome::no_capacity,
       !supply_exists_ ? why_no_supply(call)

@@ -34,19 +34,9 @@ void Dispatcher::lane_claimed(DispatchLane& lane) {
   if (waiting_count_ > 0) pump();
 }
 
-void Dispatcher::lane_compiles(DispatchLane&, std::uint64_t number, bool waits) {
-  DispatchFunction* function = find_function(number);
-  if (function == nullptr) return;
-  if (!waits)
-    function->compiling_since.reset();
-  else if (!function->compiling_since)
-    function->compiling_since = clock_.now();
-}
-
 void Dispatcher::lane_loaded(DispatchLane&, std::uint64_t number, const LaneSlot& slot) {
   DispatchFunction* function = find_function(number);
   if (function == nullptr) return;
-  function->compiling_since.reset();
   for (DispatchCall& call : function->waiting) {
     if (call.history.attempt > 0 || call.timings.link.count() > 0) continue;
     call.timings.compile = slot.compile_us;
@@ -61,7 +51,6 @@ void Dispatcher::lane_rejected(DispatchLane& lane, std::uint64_t number,
   if (lane.last_version && lane.last_version->digest == rejected.digest) lane.last_version.reset();
   DispatchFunction* function = find_function(number);
   if (function == nullptr) return;
-  function->compiling_since.reset();
   // A worker that dies fails its loads too, and then it may have been the running call that killed
   // it.
   const bool too_much = rejected.code == ErrorCode::compile_limit;

@@ -63,7 +63,6 @@ Result<void> Dispatcher::open_lane(DispatchPlace& place, std::uint64_t module,
 void Dispatcher::load(DispatchPlace& place, DispatchFunction& function,
                       const std::shared_ptr<const FunctionVersion>& version,
                       std::optional<std::chrono::milliseconds> time_left) {
-  if (!is_being_compiled(function)) function.compiling_since.reset();
   if (DispatchLane* lane = place.lane_for(function.number))
     return lane->announce(function.number, version, time_left);
   if (place.is_full()) {

@@ -378,6 +378,25 @@ TEST_CASE_FIXTURE(CallOfBigModule,
         "the deadline passed while its module was loaded: does a static initialiser not end?");
 }
 
+TEST_CASE("a call that waits for a busy worker does not blame the compiler of another host") {
+  Bench bench;
+  bench.grant();
+  const auto running = bench.call("big", "a");
+  bench.settle();
+  bench.executor.loads = false;
+  bench.grant();
+  const auto waiting = bench.call("big", "b", {.deadline = milliseconds(5000)});
+  bench.settle();
+  REQUIRE(bench.executor.workers.size() == 2);
+  REQUIRE(bench.executor.workers.at(1)->count<LaneAnnounce>() == 1);
+  bench.executor.workers.at(1)->say(LaneCompiling{bench.function("big")->digest});
+  bench.settle();
+  bench.advance(milliseconds(5100));
+  REQUIRE(waiting->done);
+  CHECK(waiting->result.message == "the deadline passed while it waited for a free worker");
+  CHECK_FALSE(running->done);
+}
+
 TEST_CASE("a compiler that was lost is asked again before a call fails") {
   Bench bench;
   bench.executor.rejects =

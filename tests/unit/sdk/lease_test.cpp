@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <future>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "c_program.h"
@@ -30,6 +31,7 @@ using tests::FakeRequest;
 /// A gateway that grants one worker of a fake executor.
 struct Site {
   FakeExecutor executor;
+  std::string second_worker;             // behind the first one, with a comma
   std::string more_workers;              // in the answer to a renewal
   std::atomic<int> renewals_without{0};  // so many first ones bring none
   std::atomic<bool> knows_lease{true};
@@ -45,7 +47,8 @@ struct Site {
            executor.path().string() + R"(","lane_address":""})";
   }
   FakeAnswer answer(const FakeRequest& request) {
-    if (request.method == "POST") return {.status = 201, .body = document(worker("l-1-2"))};
+    if (request.method == "POST")
+      return {.status = 201, .body = document(worker("l-1-2") + second_worker)};
     if (request.method == "PATCH" && !knows_lease) return {.status = 404, .body = "{}"};
     if (request.method == "PATCH")
       return {.body = document(renewals_without-- > 0 ? std::string() : more_workers)};
@@ -143,6 +146,29 @@ TEST_CASE("a call that waits for a compiler until its deadline says so") {
       error_of([&] { (void)function.invoke("x", {.deadline = milliseconds(300)}); });
   CHECK(error.kind() == ErrorKind::deadline_exceeded);
   CHECK(error.message().find("it waited for a compiler for 0.") != std::string::npos);
+}
+
+TEST_CASE("a call that waits for a busy worker does not blame the compiler of another one") {
+  Site site;
+  site.second_worker = "," + site.worker("l-1-3");
+  Lease lease = site.client.lease({.workers = 2});
+  const LeasedFunction function = lease.function("f");
+  const auto give_up = std::chrono::steady_clock::now() + seconds(20);
+  while (site.executor.announcements() < 2) REQUIRE(std::chrono::steady_clock::now() < give_up);
+  site.executor.compile_for_ever();
+  site.executor.forget_code();
+  CHECK(function.invoke("x").text() == "x");  // one has lost it, and the other one has it
+  CHECK(site.executor.announcements() == 3);
+  site.executor.answer_calls(false);
+  // One of them is with the worker that has the code, and the other one waits for that.
+  const CallOptions once{.deadline = milliseconds(300), .at_most_once = true};
+  const ReplyFuture one = function.async("x", once);
+  const ReplyFuture other = function.async("y", once);
+  std::set<std::string> told;
+  for (const ReplyFuture* call : {&one, &other})
+    told.insert(error_of([&] { (void)call->get(); }).message());
+  CHECK(told == std::set<std::string>{"the call's deadline has passed",
+                                      "the call's deadline has passed before it started"});
 }
 
 TEST_CASE("a worker that answers a call with a chunk is replaced") {

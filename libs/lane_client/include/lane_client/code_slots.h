@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "foundation/clock.h"
 #include "protocol/lane_messages.h"
 
 namespace orchid::lane_client {
@@ -29,7 +30,8 @@ class CodeSlots {
     State state = State::announced;
     std::uint32_t slot = 0;
     std::uint32_t generation = 0;
-    Module module{};  // until it is ready
+    Module module{};                                    // until it is ready
+    std::optional<MonotonicTime> compiling_since = {};  // while it waits for a compiler
 
     [[nodiscard]] bool is_loading() const {
       return state == State::announced || state == State::needed;
@@ -41,9 +43,11 @@ class CodeSlots {
     const Code* code = find(number);
     return code != nullptr && code->state == State::ready ? code : nullptr;
   }
-  [[nodiscard]] bool is_loading(Number number) const {
+  [[nodiscard]] bool is_loading(Number number) const { return loading(number) != nullptr; }
+  /// Null: it is not being loaded.
+  [[nodiscard]] const Code* loading(Number number) const {
     const Code* code = find(number);
-    return code != nullptr && code->is_loading();
+    return code != nullptr && code->is_loading() ? code : nullptr;
   }
   /// Whether one is being loaded of which that is true.
   template <typename Predicate>

@@ -36,6 +36,7 @@ struct LeaseCode {
   std::vector<std::string> entries;  // once it is loaded; not changed after
   std::optional<Error::Details> rejected;
   unsigned failed_loads = 0;
+  unsigned ready = 0;             // lanes whose workers have it
   unsigned compiling = 0;         // lanes whose executors say that it waits for a compiler
   MonotonicTime compiling_since;  // while there are any
   UniqueFd module;                // a sealed memory file; empty until an executor has asked for it

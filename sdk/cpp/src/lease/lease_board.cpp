@@ -106,7 +106,8 @@ bool LeaseBoard::remove_waiting(DirectCall& call) {
 
 Error::Details LeaseBoard::why_late(const DirectCall& call) const {
   const std::lock_guard lock(mutex_);
-  if (call.code->compiling > 0)
+  // Where a worker has its code, it has waited for that one.
+  if (call.code->compiling > 0 && call.code->ready == 0)
     return {
         .kind = ErrorKind::deadline_exceeded,
         .message = "the call's deadline has passed: it waited for a compiler for " +
@@ -116,14 +117,6 @@ Error::Details LeaseBoard::why_late(const DirectCall& call) const {
   return {.kind = ErrorKind::deadline_exceeded,
           .message = "the call's deadline has passed before it started",
           .hint = "give it more time, or take more workers"};
-}
-
-void LeaseBoard::count_compiling(LeaseCode& code, bool waits) {
-  const std::lock_guard lock(mutex_);
-  if (!waits)
-    --code.compiling;
-  else if (code.compiling++ == 0)
-    code.compiling_since = std::chrono::steady_clock::now();
 }
 
 void LeaseBoard::park(DirectCall& call, MonotonicTime until) {

@@ -158,6 +158,8 @@ class LeaseBoard : public std::enable_shared_from_this<LeaseBoard> {
   void code_loaded(LeaseCode& code, const std::vector<std::string>& entries);
   /// One more lane waits until an executor has compiled it, or one less.
   void count_compiling(LeaseCode& code, bool waits);
+  /// The worker of a lane has it now, or no longer.
+  void count_ready(LeaseCode& code, bool is_ready);
   /// In a lease of separate processes: that lane's worker has this module; null: none.
   void seat(const WorkerLane& lane, const LeaseCode* module);
   void leave_seat(const WorkerLane& lane);

@@ -58,4 +58,17 @@ Turn LeaseBoard::turn_of_other(const DirectCall& call, const LeaseCode* has,
   return has_waited ? Turn::when_idle : Turn::never;
 }
 
+void LeaseBoard::count_compiling(LeaseCode& code, bool waits) {
+  const std::lock_guard lock(mutex_);
+  if (!waits)
+    --code.compiling;
+  else if (code.compiling++ == 0)
+    code.compiling_since = std::chrono::steady_clock::now();
+}
+
+void LeaseBoard::count_ready(LeaseCode& code, bool is_ready) {
+  const std::lock_guard lock(mutex_);
+  is_ready ? ++code.ready : --code.ready;
+}
+
 }  // namespace orchid::sdk

@@ -250,7 +250,7 @@ void WorkerLane::code_lost(DirectCall& call, const transport::LaneResponse& resp
     call.home = nullptr;
   }
   end_->client->release(response);
-  codes_.forget(call.code->number);
+  forget_code(*call.code);
   // First the call, since the code is loaded for as long as that may wait.
   if (lane_client::runs_again_without_code(call.history))
     board_.put_back(call);

@@ -169,6 +169,7 @@ class WorkerLane {
   void hear(const LaneSlot& message, Files& files);
   void hear(const LaneCompiling& message, Files& files);
   void set_compiling(const std::shared_ptr<LeaseCode>& code, bool waits);
+  void forget_code(const LeaseCode& code);
   void hear(const LaneRejected& message, Files& files);
   void hear(const LaneProgress& /*message*/, Files& /*files*/) {}  // was not asked for
   void hear(const LaneEnded& message, Files& files);
@@ -220,6 +221,7 @@ class WorkerLane {
   std::shared_ptr<LaneEnd> end_;        // shared with what is lent from it
   std::shared_ptr<LaneStream> stream_;  // shared with its owner; has the lane for itself
   lane_client::CodeSlots<std::shared_ptr<LeaseCode>> codes_;
+  std::vector<std::shared_ptr<LeaseCode>> ready_;      // that the worker has; shared as above
   std::vector<std::shared_ptr<LeaseCode>> compiling_;  // that wait for a compiler; shared as above
   std::shared_ptr<LeaseCode>
       module_;          // in a lease of separate processes: the only one; may be null

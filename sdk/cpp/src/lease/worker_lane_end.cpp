@@ -118,6 +118,7 @@ void WorkerLane::hear(const LaneEnded& message, Files& /*files*/) {
 void WorkerLane::detach() {
   pid_.store(0, std::memory_order_relaxed);
   codes_.clear();
+  for (const auto& code : std::exchange(ready_, {})) board_.count_ready(*code, false);
   for (const auto& code : std::exchange(compiling_, {})) board_.count_compiling(*code, false);
   if (!swaps_) leave_seat();
   close_end();

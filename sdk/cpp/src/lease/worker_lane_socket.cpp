@@ -198,10 +198,21 @@ void WorkerLane::set_compiling(const std::shared_ptr<LeaseCode>& code, bool wait
   if (waits != waited) board_.count_compiling(*code, waits);
 }
 
+/// The worker has it no more.
+void WorkerLane::forget_code(const LeaseCode& code) {
+  codes_.forget(code.number);
+  const auto at = std::ranges::find(ready_, &code, &std::shared_ptr<LeaseCode>::get);
+  if (at == ready_.end()) return;
+  board_.count_ready(**at, false);
+  ready_.erase(at);
+}
+
 void WorkerLane::hear(const LaneSlot& message, Files& /*files*/) {
   const auto code = codes_.loaded(message);
   if (!code) return;
   set_compiling(code->module, false);
+  ready_.push_back(code->module);
+  board_.count_ready(*code->module, true);
   if (is_separate()) board_.seat(*this, code->module.get());
   board_.code_loaded(*code->module, message.entries);
   if (stream_waits_for(*code->module)) begin_again(*stream_);

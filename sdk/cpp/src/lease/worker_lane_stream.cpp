@@ -97,7 +97,7 @@ void WorkerLane::take_of_stream(const transport::LaneResponse& response) {
 /// The worker has dropped the code for another module's. False: it does so too often, or nobody
 /// waits for the function any more.
 bool WorkerLane::await_code(LaneStream& stream) {
-  codes_.forget(stream.code->number);
+  forget_code(*stream.code);
   announce();
   if (stream.cancel_told || !stream.first_entry ||
       !lane_client::runs_again_without_code(stream.call.history))

@@ -48,7 +48,6 @@ struct DispatchFunction {
   CallList waiting;                                     // oldest first
   std::uint64_t waiting_key = 0;                        // in the dispatcher's index; 0: none waits
   std::size_t live = 0;                                 // waiting and running
-  std::optional<MonotonicTime> compiling_since;         // as an executor said of it
 
   [[nodiscard]] lane_client::RunTimeEstimate& estimate(std::uint16_t entry) {
     if (entry >= estimates.size()) estimates.resize(std::size_t{entry} + 1);

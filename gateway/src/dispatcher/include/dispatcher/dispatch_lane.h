@@ -47,8 +47,6 @@ class LaneEvents {
  public:
   virtual ~LaneEvents() = default;
   virtual void lane_claimed(DispatchLane& lane) = 0;  // the first worker, or a replacement
-  /// Calls of that module wait for a compiler, or no longer: their code is being loaded.
-  virtual void lane_compiles(DispatchLane& lane, std::uint64_t function, bool waits) = 0;
   virtual void lane_loaded(DispatchLane& lane, std::uint64_t function, const LaneSlot& slot) = 0;
   virtual void lane_rejected(DispatchLane& lane, std::uint64_t function,
                              const LaneRejected& rejected) = 0;

@@ -80,7 +80,6 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
 
  private:
   void lane_claimed(DispatchLane& lane) override;
-  void lane_compiles(DispatchLane& lane, std::uint64_t function, bool waits) override;
   void lane_loaded(DispatchLane& lane, std::uint64_t function, const LaneSlot& slot) override;
   void lane_rejected(DispatchLane& lane, std::uint64_t function,
                      const LaneRejected& rejected) override;
@@ -126,8 +125,8 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   void finish_failed(DispatchCall& call, Outcome outcome, std::string message);
   void expire_call(DispatchCall& call, MonotonicTime now);
   void expire_waiting(DispatchCall& call, MonotonicTime now);
-  [[nodiscard]] bool is_being_loaded(const DispatchFunction& function) const;
-  [[nodiscard]] bool is_being_compiled(const DispatchFunction& function) const;
+  [[nodiscard]] std::vector<const DispatchLane*> lanes_that_load(
+      const DispatchFunction& function) const;
   void fail_without_executor(MonotonicTime now);
   [[nodiscard]] std::string why_no_supply(const DispatchCall& call) const;
 
