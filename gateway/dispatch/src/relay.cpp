@@ -226,6 +226,7 @@ Result<bool> Relay::pass_call() {
                                    .input = (*request)->input});
   if (!sent) return lose_remote(sent.error());
   in_remote_ = true;
+  trimmed_ = false;
   remote_request_ = header.request_id;
   return true;
 }
@@ -261,9 +262,15 @@ Result<bool> Relay::lose_remote(Failure why) {
   return false;
 }
 
-/// An executor that says nothing takes the worker for a sound one: it is to put another in its
-/// place. Errors: `unreachable`: it does not.
+/// The gateway trims the local lane, and this one the other. An executor that says nothing takes
+/// the worker for a sound one: it is to put another in its place. Errors: `unreachable`: it does
+/// not.
 Result<void> Relay::check_time() {
+  if (remote_ && !in_remote_ && !trimmed_ &&
+      Clock::now() - idle_since_ >= lane_client::trim_after) {
+    remote_->trim();
+    trimmed_ = true;
+  }
   switch (conversation_.expire(Clock::now())) {
     case lane_client::Step::none:
       return {};
@@ -284,6 +291,7 @@ Result<bool> Relay::pass_answer() {
   auto answered = answer(**response);
   remote_->release(**response);
   in_remote_ = false;
+  idle_since_ = Clock::now();
   if (!answered) return fail(std::move(answered.error()));
   return true;
 }

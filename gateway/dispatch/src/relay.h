@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 
+#include "foundation/clock.h"
 #include "foundation/result.h"
 #include "foundation/sockets.h"
 #include "foundation/tick_clock.h"
@@ -64,6 +65,8 @@ class Relay {
   std::optional<transport::UcxLaneClient> remote_;
   bool in_remote_ = false;            // a call has been passed on and is not answered
   std::uint64_t remote_request_ = 0;  // that call, or the one before
+  bool trimmed_ = true;               // no memory of large past payloads is left in it
+  MonotonicTime idle_since_;          // the remote lane
   std::uint64_t worker_ = 0;          // the executor's number for it
   bool at_end_ = false;               // the remote lane was read to its end
   /// How a worker ended that has sent what no worker sends, until the executor says that it has.

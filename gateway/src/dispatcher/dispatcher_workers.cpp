@@ -7,6 +7,7 @@
 
 #include "dispatcher/dispatcher.h"
 #include "foundation/log.h"
+#include "lane_client/policy.h"
 
 namespace orchid::gateway {
 namespace {
@@ -16,7 +17,6 @@ constexpr std::chrono::milliseconds failed_claim_penalty{100};
 constexpr std::chrono::milliseconds shortest_hold{
     20};  // else two starving threads would pass a worker to and fro all the time
 constexpr std::chrono::milliseconds longest_clog{20};
-constexpr std::chrono::seconds trim_after{1};
 
 /// A worker that cannot be claimed is not asked for again at once.
 std::chrono::milliseconds penalty_of(const DispatchLane& lane) {
@@ -300,7 +300,7 @@ void Dispatcher::look_after(DispatchLane& lane, MonotonicTime now) {
     return give_up_worker(lane, Outcome::worker_lost, "a slow client holds an answer");
   if (now - lane.idle_since >= options_.give_back_after && lane.place().lanes.size() > 1)
     return close_lane(lane);
-  if (!lane.trimmed && lane.end()->held == 0 && now - lane.idle_since >= trim_after) {
+  if (!lane.trimmed && lane.end()->held == 0 && now - lane.idle_since >= lane_client::trim_after) {
     lane.end()->client.trim();
     lane.trimmed = true;
   }

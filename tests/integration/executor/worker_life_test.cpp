@@ -1,6 +1,7 @@
 // Births: calls start no process, replacements wait for none.
 #include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -219,6 +220,23 @@ TEST_CASE_FIXTURE(ExecutorFixture, "globals live as long as the worker; initiali
   const LaneSlot slot = worker.load(test_function("initialisers"));
   CHECK(worker.call(slot, "").output == "1 1 1");
   CHECK(worker.call(slot, "").output == "1 2 2");
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "an idle relay lets its worker give large payloads' room back") {
+  if (lane_under_test() != LaneKind::relayed) return;  // else the lane's own client says when
+  const auto resident_mib = [&] {
+    std::ifstream file("/proc/" + std::to_string(worker.pid()) + "/statm");
+    std::uint64_t all = 0;
+    std::uint64_t resident = 0;
+    file >> all >> resident;
+    return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) >> 20;
+  };
+  const std::string large(std::size_t{100} << 20, 'x');
+  const LaneSlot slot = worker.load(std::filesystem::path(EXAMPLES) / "echo.bc");
+  CHECK(worker.call(slot, large, std::chrono::seconds(60)).output.size() == large.size());
+  CHECK(resident_mib() > 150);
+  CHECK(eventually([&] { return resident_mib() < 100; }));
+  CHECK(worker.call(slot, "and on").output == "and on");
 }
 
 TEST_CASE_FIXTURE(ExecutorFixture, "how far a call is, its caller sees while it runs") {

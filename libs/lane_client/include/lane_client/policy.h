@@ -29,6 +29,9 @@ constexpr std::chrono::seconds replace_within{10};
 /// time would end sound workers of a busy host; only calls of one that hangs wait for so long.
 constexpr std::chrono::milliseconds answer_grace{500};
 
+/// A lane in which nothing is for so long gives the room of large past payloads back.
+constexpr std::chrono::seconds trim_after{1};
+
 /// A load that calls wait for lasts until the last of their deadlines, but at least so long: calls
 /// with short deadlines would otherwise end one load of a sound module after the other.
 constexpr std::chrono::seconds shortest_load = limits::load_time;
