@@ -5,8 +5,6 @@
 // for good behind that. The control is the same hot function beside two processes that burn as much
 // CPU time as the two compilers took, at the compilers' priorities, and in a session of their own
 // as the executor is: Linux shares a core between sessions first.
-//
-// And what does a module that takes very long to compile cost the first calls of small ones?
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -17,18 +15,16 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "compile_bomb.h"
+#include "executor_compilers.h"
 #include "first_call.h"
 #include "foundation/files.h"
 #include "foundation/tick_clock.h"
 #include "harness/bench.h"
-#include "harness/machine.h"
 #include "local_orchid.h"
+#include "new_modules.h"
 #include "orchid/client.h"
 #include "orchid/lease.h"
 
@@ -39,50 +35,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr int cold_functions = 100;
-constexpr int first_calls = 20;
 constexpr auto patience = 60s;
-constexpr int ordinary_nice = 8;  // of compilers: 0 and 8
-
-/// Black-Scholes, new each time: LLVM passes over a few bytes behind the end of a module.
-class NewModules {
- public:
-  explicit NewModules(std::vector<std::byte> module)
-      : module_(std::move(module)), number_(static_cast<std::uint32_t>(::getpid()) << 16) {
-    module_.resize(module_.size() + sizeof(number_));
-  }
-  std::span<const std::byte> next() {
-    ++number_;
-    std::memcpy(module_.data() + module_.size() - sizeof(number_), &number_, sizeof(number_));
-    return module_;
-  }
-
- private:
-  std::vector<std::byte> module_;
-  std::uint32_t number_;
-};
-
-/// One of the executor's compilers.
-struct Compiler {
-  pid_t pid = -1;
-  int nice = 0;
-  std::chrono::microseconds cpu_per_batch{0};
-  [[nodiscard]] std::chrono::microseconds cpu() const {
-    return cpu_time_of(pid).value_or(std::chrono::microseconds(0));
-  }
-};
-
-std::vector<Compiler> find_compilers(const tests::LocalOrchid& orchid) {
-  std::vector<Compiler> compilers;
-  for (const pid_t pid : orchid.processes()) {
-    std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline");
-    const std::string words(std::istreambuf_iterator<char>(file), {});
-    if (words.find("orchid-compiler") != std::string::npos &&
-        words.find("--serve") != std::string::npos)
-      compilers.push_back(
-          {.pid = pid, .nice = ::getpriority(PRIO_PROCESS, static_cast<id_t>(pid))});
-  }
-  return compilers;
-}
 
 class Setup {
  public:
@@ -118,49 +71,6 @@ class Setup {
     for (Compiler& compiler : compilers_)
       compiler.cpu_per_batch = compiler.cpu() - compiler.cpu_per_batch;
     return batch;
-  }
-
-  /// Of new functions one after the other over one lease, in milliseconds. `beside` is given that
-  /// lease and this work, and does it.
-  template <typename Beside>
-  Result<std::vector<double>> call_first(Beside beside) {
-    Lease lease = client_.lease();
-    return beside(lease, [&] {
-      std::vector<double> values;
-      const std::array<std::byte, 8> no_options{};
-      for (int i = 0; i < first_calls; ++i) {
-        const auto start = Clock::now();
-        (void)lease.module(modules_.next()).function().invoke(no_options);
-        values.push_back(milliseconds_since(start));
-      }
-      return values;
-    });
-  }
-  Result<std::vector<double>> call_first_when_idle() {
-    return call_first([](Lease&, auto work) -> Result<std::vector<double>> { return work(); });
-  }
-  Result<std::vector<double>> call_first_beside_bomb(const tests::LocalOrchid& orchid) {
-    return call_first([&](Lease& lease, auto work) -> Result<std::vector<double>> {
-      std::atomic<bool> refused = false;
-      std::thread bomb([&] {
-        try {
-          (void)lease.module(bombs_.next()).function().invoke("x");
-        } catch (const Error&) {
-          refused = true;
-        }
-      });
-      const auto give_up = Clock::now() + patience;
-      while (late_compilers(orchid).empty() && !refused && Clock::now() < give_up) {
-      }
-      auto values = work();
-      const bool all_the_while = !refused && !late_compilers(orchid).empty();
-      // Two crashes, and it is not tried again.
-      while (!refused && Clock::now() < give_up)
-        for (const pid_t pid : late_compilers(orchid)) ::kill(pid, SIGABRT);
-      bomb.join();
-      if (!all_the_while) return fail(ErrorCode::timed_out, "the long compilation is over");
-      return values;
-    });
   }
 
   /// As much CPU time as the compilers took for the last batch.
@@ -211,14 +121,6 @@ class Setup {
     return values.size() > enough ? few : values;
   }
 
-  /// Those that go on behind everybody else.
-  static std::vector<pid_t> late_compilers(const tests::LocalOrchid& orchid) {
-    std::vector<pid_t> pids;
-    for (const Compiler& compiler : find_compilers(orchid))
-      if (compiler.nice > ordinary_nice) pids.push_back(compiler.pid);
-    return pids;
-  }
-
   [[noreturn]] static void burn(const Compiler& compiler) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::setpriority(PRIO_PROCESS, 0, compiler.nice);
@@ -249,7 +151,6 @@ class Setup {
   Client client_;
   std::vector<Compiler> compilers_;
   NewModules modules_;
-  NewModules bombs_{tests::make_compile_bomb()};
   LeasedFunction echo_;
   TickRate rate_ = TickRate::measure();
 };
@@ -292,16 +193,6 @@ void compare_compilations(Bench& bench, Setup& setup) {
                    .promises = {{Statistic::p50, {Target::Direction::at_most, 3}}}});
 }
 
-void compare_first_calls(Bench& bench, Setup& setup, const tests::LocalOrchid& orchid) {
-  bench.compare({.row = "first call of a small function while a large one is compiled",
-                 .unit = "ms",
-                 .round = [&] { return setup.call_first_beside_bomb(orchid); },
-                 .baseline = {"the same on the idle machine", bench.command_line(), ""},
-                 .baseline_round = [&] { return setup.call_first_when_idle(); },
-                 .promises = {{Statistic::p50, {Target::Direction::at_most, 3}},
-                              {Statistic::p99, {Target::Direction::at_most, 3}}}});
-}
-
 int run(Bench& bench) {
   auto orchid = tests::LocalOrchid::start(PROGRAMS);
   auto echo = read_file(std::filesystem::path(FUNCTIONS) / "echo.bc", 1_MiB);
@@ -324,7 +215,6 @@ int run(Bench& bench) {
   }
   compare_hot_calls(bench, setup);
   compare_compilations(bench, setup);
-  compare_first_calls(bench, setup, *orchid);
   return bench.report();
 }
 
