@@ -16,9 +16,12 @@ HttpUnit::HttpUnit(std::size_t index, const Clock& clock, BrokerSupply& supply,
     : index_(index),
       dispatchers_(io_, clock, supply,
                    {.add =
-                        [this, &supply](HolderId id, uid_t tenant, Dispatcher& dispatcher) {
-                          supply.add_dispatcher(id, {tenant, user_name(tenant)}, poster(),
-                                                dispatcher, dispatcher.alive());
+                        [this, &supply](HolderId id, uid_t tenant, const WorkerNeeds* needs,
+                                        Dispatcher& dispatcher) {
+                          supply.add_dispatcher(
+                              id, {tenant, user_name(tenant)}, poster(), dispatcher,
+                              dispatcher.alive(),
+                              needs != nullptr ? needs->alternatives : one_core_worker());
                         },
                     .remove = [&supply](HolderId id) { supply.remove_dispatcher(id); }},
                    {.owner = ::geteuid(),

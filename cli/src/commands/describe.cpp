@@ -52,7 +52,7 @@ ExitStatus run_describe(Shell& shell, const std::string& name) {
                              std::to_string(kernel.value("args_size", 0)) + " bytes of arguments"});
   for (const auto& [key, value] : document.items()) {
     if (key == "name" || key == "version" || key == "entries" || key == "targets" ||
-        key == "kernels" || value.is_null())
+        key == "kernels" || key == "alternatives" || value.is_null())
       continue;
     if (key == "calls") {
       table.add({key, shown_calls(value)});

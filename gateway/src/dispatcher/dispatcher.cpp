@@ -123,9 +123,10 @@ void Dispatcher::finish_sleep() {
   asleep_.clear();
 }
 
-void Dispatcher::supply_exists(bool exists) {
+void Dispatcher::supply_exists(bool exists, const std::string& missing) {
   if (!exists && supply_exists_) supply_missing_since_ = clock_.now();
   supply_exists_ = exists;
+  missing_ = missing;
 }
 
 void Dispatcher::expire() {

@@ -106,11 +106,17 @@ void Dispatcher::expire_waiting(DispatchCall& call, MonotonicTime now) {
                              : "the deadline passed while it waited for a free worker");
   finish_failed(
       call, Outcome::no_capacity,
-      !supply_exists_ ? "no executor is connected; start one on this host and try again"
+      !supply_exists_ ? why_no_supply(call)
       : refused_ == LeaseId{}
           ? "no worker came free before the deadline; 'orchid hosts' shows who has the cores"
           : "no worker came free before the deadline; 'orchid explain " + call.call.invocation +
                 "' says why");
+}
+
+std::string Dispatcher::why_no_supply(const DispatchCall& call) const {
+  return missing_.empty() ? "no executor is connected; start one on this host and try again"
+                          : "'" + call.call.version->function + "' " + missing_ +
+                                ": start a larger one, or deploy the function with other needs";
 }
 
 void Dispatcher::fail_without_executor(MonotonicTime now) {
@@ -124,8 +130,7 @@ void Dispatcher::fail_without_executor(MonotonicTime now) {
   for (const std::string& invocation : hopeless) {
     const auto found = by_invocation_.find(invocation);
     if (found != by_invocation_.end() && found->second->is_waiting())
-      finish_failed(*found->second, Outcome::no_capacity,
-                    "no executor is connected; start one on this host and try again");
+      finish_failed(*found->second, Outcome::no_capacity, why_no_supply(*found->second));
   }
 }
 

@@ -9,8 +9,12 @@ DispatchersByTenant::DispatchersByTenant(boost::asio::io_context& io, const Cloc
                                          WorkerSupply& supply, Registry registry, Options options)
     : io_(io), clock_(clock), supply_(supply), registry_(std::move(registry)), options_(options) {}
 
-Dispatcher& DispatchersByTenant::of(uid_t tenant) {
-  Entry& entry = dispatchers_[tenant];
+std::shared_ptr<const WorkerNeeds> DispatchersByTenant::needs_of(const FunctionVersion* version) {
+  return version != nullptr && version->needs != nullptr ? version->needs->get() : nullptr;
+}
+
+Dispatcher& DispatchersByTenant::of(uid_t tenant, std::shared_ptr<const WorkerNeeds> needs) {
+  Entry& entry = dispatchers_[Key{tenant, needs == nullptr ? 0 : needs->number}];
   entry.used = clock_.now();
   if (entry.dispatcher) return *entry.dispatcher;
   // Never the same for two, on whatever threads, also when tenants come and go.
@@ -18,27 +22,29 @@ Dispatcher& DispatchersByTenant::of(uid_t tenant) {
   Dispatcher::Options each = options_.each;
   each.id = entry.id;
   entry.dispatcher = std::make_unique<Dispatcher>(io_, clock_, supply_, each);
-  registry_.add(entry.id, tenant, *entry.dispatcher);
+  entry.needs = std::move(needs);
+  registry_.add(entry.id, tenant, entry.needs.get(), *entry.dispatcher);
   return *entry.dispatcher;
 }
 
 void DispatchersByTenant::start(Call call, CallDone done) {
   const uid_t tenant = call.tenant;
-  of(tenant).start(std::move(call), std::move(done));
+  auto needs = needs_of(call.version.get());
+  of(tenant, std::move(needs)).start(std::move(call), std::move(done));
 }
 
 void DispatchersByTenant::expect(uid_t tenant,
                                  const std::shared_ptr<const FunctionVersion>& version) {
-  of(tenant).expect(tenant, version);
+  of(tenant, needs_of(version.get())).expect(tenant, version);
 }
 
 void DispatchersByTenant::cancel(const std::string& invocation) {
   // Whose it is does not matter: one of them knows it, or none.
-  for (const auto& [tenant, entry] : dispatchers_) entry.dispatcher->cancel(invocation);
+  for (const auto& [key, entry] : dispatchers_) entry.dispatcher->cancel(invocation);
 }
 
 RunningLog DispatchersByTenant::running_log(const std::string& invocation) const {
-  for (const auto& [tenant, entry] : dispatchers_)
+  for (const auto& [key, entry] : dispatchers_)
     if (RunningLog log = entry.dispatcher->running_log(invocation);
         !log.text.empty() || log.dropped != 0)
       return log;
@@ -46,14 +52,14 @@ RunningLog DispatchersByTenant::running_log(const std::string& invocation) const
 }
 
 std::optional<double> DispatchersByTenant::running_progress(const std::string& invocation) const {
-  for (const auto& [tenant, entry] : dispatchers_)
+  for (const auto& [key, entry] : dispatchers_)
     if (const auto progress = entry.dispatcher->running_progress(invocation)) return progress;
   return std::nullopt;
 }
 
 bool DispatchersByTenant::poll() {
   bool any = false;
-  for (const auto& [tenant, entry] : dispatchers_) any = entry.dispatcher->poll() || any;
+  for (const auto& [key, entry] : dispatchers_) any = entry.dispatcher->poll() || any;
   return any;
 }
 
@@ -63,7 +69,7 @@ bool DispatchersByTenant::expects_answer_soon() const {
 }
 
 bool DispatchersByTenant::prepare_to_sleep() {
-  for (const auto& [tenant, entry] : dispatchers_)
+  for (const auto& [key, entry] : dispatchers_)
     if (!entry.dispatcher->prepare_to_sleep()) {
       finish_sleep();
       return false;
@@ -72,29 +78,29 @@ bool DispatchersByTenant::prepare_to_sleep() {
 }
 
 void DispatchersByTenant::finish_sleep() {
-  for (const auto& [tenant, entry] : dispatchers_) entry.dispatcher->finish_sleep();
+  for (const auto& [key, entry] : dispatchers_) entry.dispatcher->finish_sleep();
 }
 
 void DispatchersByTenant::sweep() {
   if (dispatchers_.size() < 2) return;
   const MonotonicTime now = clock_.now();
-  for (auto& [tenant, entry] : dispatchers_)
+  for (auto& [key, entry] : dispatchers_)
     if (entry.dispatcher->live_calls() > 0 || entry.dispatcher->workers() > 0) entry.used = now;
   std::erase_if(dispatchers_, [&](const auto& item) {
-    const auto& [tenant, entry] = item;
-    if (tenant == options_.owner || now - entry.used < options_.forget_after) return false;
+    const auto& [key, entry] = item;
+    if (key == Key{options_.owner, 0} || now - entry.used < options_.forget_after) return false;
     registry_.remove(entry.id);
     return true;
   });
 }
 
 void DispatchersByTenant::stop() {
-  for (const auto& [tenant, entry] : dispatchers_) entry.dispatcher->stop();
+  for (const auto& [key, entry] : dispatchers_) entry.dispatcher->stop();
 }
 
 std::size_t DispatchersByTenant::live_calls() const {
   std::size_t calls = 0;
-  for (const auto& [tenant, entry] : dispatchers_) calls += entry.dispatcher->live_calls();
+  for (const auto& [key, entry] : dispatchers_) calls += entry.dispatcher->live_calls();
   return calls;
 }
 

@@ -13,13 +13,14 @@ BrokerSupply::BrokerSupply(boost::asio::io_context& control, BrokerLoop& loop, O
 }
 
 void BrokerSupply::add_dispatcher(HolderId id, LeaseTenant tenant, Poster home, WorkerTaker& taker,
-                                  std::weak_ptr<const void> alive) {
+                                  std::weak_ptr<const void> alive,
+                                  std::vector<placement::WorkerShape> alternatives) {
   const uid_t uid = tenant.uid;
-  loop_.post([this, id, tenant = std::move(tenant),
+  loop_.post([this, id, tenant = std::move(tenant), alternatives = std::move(alternatives),
               entry = Dispatcher{uid, std::move(home), &taker, std::move(alive)}](
                  WorkerBroker& broker, MonotonicTime) mutable {
     dispatchers_.insert_or_assign(id, std::move(entry));
-    broker.add_dispatcher(id, std::move(tenant));
+    broker.add_dispatcher(id, std::move(tenant), std::move(alternatives));
   });
 }
 
@@ -121,8 +122,9 @@ bool BrokerSupply::perform(const BrokerAction& action) {
     tell(refused->holder,
          [lease = refused->lease](WorkerTaker& taker) { taker.worker_refused(lease); });
   } else if (const auto* supply = std::get_if<TellSupply>(&action)) {
-    tell(supply->holder,
-         [exists = supply->exists](WorkerTaker& taker) { taker.supply_exists(exists); });
+    tell(supply->holder, [supply = *supply](WorkerTaker& taker) {
+      taker.supply_exists(supply.exists, supply.missing);
+    });
   } else if (const auto* answers = std::get_if<TellExecutorAnswers>(&action)) {
     for (const auto& [id, dispatcher] : dispatchers_)
       tell(dispatcher, [executor = answers->executor, yes = answers->answers](WorkerTaker& taker) {

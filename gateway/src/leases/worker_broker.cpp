@@ -10,19 +10,24 @@ namespace orchid::gateway {
 WorkerBroker::WorkerBroker(Options options, Capacity::Options capacity)
     : options_(std::move(options)),
       capacity_(hosts_, std::move(capacity)),
-      leases_(options_.epoch, hosts_, capacity_),
-      supply_told_(options_.grows) {}
+      leases_(options_.epoch, hosts_, capacity_) {}
 
-placement::WorkerRequest WorkerBroker::dispatcher_worker() const {
-  return {.alternatives = {{.memory = options_.worker_memory}},
+placement::WorkerRequest WorkerBroker::dispatcher_worker(
+    std::vector<placement::WorkerShape> alternatives) const {
+  for (placement::WorkerShape& shape : alternatives)
+    if (shape.memory.value == 0) shape.memory = options_.worker_memory;
+  return {.alternatives = std::move(alternatives),
           .client_host = placement::HostId(options_.boot_id),
           .client_host_only = !options_.remote_dispatch};
 }
 
-void WorkerBroker::add_dispatcher(HolderId id, LeaseTenant tenant) {
+void WorkerBroker::add_dispatcher(HolderId id, LeaseTenant tenant,
+                                  std::vector<placement::WorkerShape> alternatives) {
   capacity_.welcome(tenant);
-  holders_[id] = Holder{.tenant = std::move(tenant), .worker = dispatcher_worker()};
-  actions_.emplace_back(TellSupply{id, supply_told_});
+  Holder& holder = holders_[id] =
+      Holder{.tenant = std::move(tenant), .worker = dispatcher_worker(std::move(alternatives))};
+  holder.supply = supply_for(id, holder.worker);
+  actions_.emplace_back(*holder.supply);
 }
 
 void WorkerBroker::add_client(HolderId id, const ClientLeaseRequest& request, LeaseId client_lease,
@@ -67,6 +72,9 @@ void WorkerBroker::want_workers(HolderId id, unsigned total, MonotonicTime now) 
 void WorkerBroker::given_back(HolderId id, LeaseId lease_id, MonotonicTime now) {
   const Lease* lease = leases_.find(lease_id);
   if (lease == nullptr || lease->holder != id || !leases_.close(lease_id, now)) return;
+  // Who was asked for it has its turn before cores are gathered for another one like it.
+  if (const auto found = holders_.find(id); found != holders_.end() && found->second.asked_back > 0)
+    found->second.gathers_again = now + options_.ask_back_again;
   release_holder(*lease);
   actions_.emplace_back(SendToExecutor{lease->executor, CloseLease{lease_id}});
   plan(now);
@@ -205,6 +213,7 @@ void WorkerBroker::executor_said(const ExecutorId& id, const GrantChanged& grant
       others.push_back(std::move(loss));
   }
   displace(others, now);
+  tell_supply();
   plan(now);
 }
 
@@ -331,14 +340,17 @@ void WorkerBroker::release_holder(const Lease& lease) {
 }
 
 void WorkerBroker::tell_supply() {
-  const placement::WorkerRequest worker = dispatcher_worker();
-  const bool exists =
-      options_.grows || std::ranges::any_of(hosts_.executors(), [&](const auto& entry) {
-        return entry.second.state == ExecutorState::connected && fits(entry.second, worker);
-      });
-  if (exists == supply_told_) return;
-  supply_told_ = exists;
-  for (const auto& [id, holder] : holders_) actions_.emplace_back(TellSupply{id, exists});
+  for (auto& [id, holder] : holders_) {
+    if (!holder.supply) continue;
+    TellSupply supply = supply_for(id, holder.worker);
+    if (supply == *holder.supply) continue;
+    holder.supply = supply;
+    actions_.emplace_back(std::move(supply));
+  }
+}
+
+bool WorkerBroker::has_supply() const {
+  return supply_for({}, dispatcher_worker(one_core_worker())).exists;
 }
 
 }  // namespace orchid::gateway

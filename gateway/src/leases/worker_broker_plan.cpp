@@ -1,5 +1,5 @@
-// worker_broker_plan.cpp: who gets a worker next, where, and who gives one back; and what is said
-// of such decisions afterwards.
+// worker_broker_plan.cpp: who gets a worker next, and where; and what is said of such decisions
+// afterwards.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -12,21 +12,12 @@
 #include "protocol/lane_protocol.h"
 
 namespace orchid::gateway {
-namespace {
-
-/// Cores of the alternative with the fewest GPUs: cores alone can be asked back of others.
-std::uint32_t cores_without_gpus(const placement::WorkerRequest& worker) {
-  return std::ranges::min(
-             worker.alternatives, {},
-             [](const placement::WorkerShape& shape) { return std::pair(shape.gpus, shape.cores); })
-      .cores;
-}
-
-}  // namespace
 
 void WorkerBroker::plan(MonotonicTime now) {
+  end_gathering(now);
   while (open_one(now)) {
   }
+  begin_gathering(now);
   ask_back(now);
 }
 
@@ -48,6 +39,7 @@ bool WorkerBroker::open_one(MonotonicTime now) {
 bool WorkerBroker::open_for(HolderId id, Holder& holder, MonotonicTime now) {
   const Lease* lease = find_place(id, holder, now);
   if (lease == nullptr) return false;
+  if (gathering_ && gathering_->holder == id) stop_gathering();
   holder.has_one_more(lease->executor);
   last_served_ = id;
   actions_.emplace_back(SendToExecutor{lease->executor, lease->open_message()});
@@ -75,6 +67,7 @@ const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime
   placement::Request request{.tenant = tenant_of(holder.tenant), .worker = holder.worker};
   if (owner.client && owner.client->separate_processes)
     request.worker = where_processes_are_separate(std::move(request.worker));
+  if (gathering_ && gathering_->holder != id) request.worker.avoid_host.push_back(gathering_->host);
   if (!request.worker.client_host_only) request.has = hosts_of(holder);
   Decisions refusals;
   const LeaseBook::Opening opening = open_first(owner, std::move(request), refusals, now);
@@ -159,6 +152,24 @@ bool WorkerBroker::fits(const Executor& executor, const placement::WorkerRequest
   return host != nullptr &&
          placement::misfit_of({host->name, host->architecture, host->kind, host->features},
                               worker) == placement::Reason::fits;
+}
+
+/// Whether it is large enough, were nobody else there.
+bool WorkerBroker::has_shape(const Executor& executor, const placement::WorkerShape& shape) const {
+  const HostDescription& host = executor.host;
+  return host.cores.size() >= shape.cores && host.memory >= shape.memory &&
+         (shape.gpus == 0 ||
+          capacity_.count_gpus(host.boot_id, gpu_set(host), shape.gpu_model) >= shape.gpus);
+}
+
+/// One core is more than none that an executor just has to give back: it may have one again soon.
+bool WorkerBroker::could_give(const Executor& executor,
+                              const placement::WorkerRequest& worker) const {
+  const auto fits_in = [&](const placement::WorkerShape& shape) {
+    const bool plain = shape == placement::WorkerShape{.memory = options_.worker_memory};
+    return plain || has_shape(executor, shape);
+  };
+  return fits(executor, worker) && std::ranges::any_of(worker.alternatives, fits_in);
 }
 
 /// Nothing: it wants nothing, or new capacity would not help it.
@@ -301,73 +312,6 @@ std::vector<placement::HostReason> WorkerBroker::consider(placement::Request req
 unsigned WorkerBroker::held_by(HolderId id) const {
   const auto found = holders_.find(id);
   return found == holders_.end() ? 0 : found->second.held;
-}
-
-/// Nothing is asked back that would not help: what is its owner's alone, or on another host than
-/// the only one that will do.
-WorkerBroker::Useful WorkerBroker::useful_workers(const Holder& poor, HolderId donor) const {
-  Useful useful;
-  std::set<ExecutorId> seen;
-  for (const LeaseId id : leases_.of_holder(donor)) {
-    const ExecutorId& where = leases_.find(id)->executor;
-    if (!seen.insert(where).second) continue;
-    const Executor* executor = hosts_.find(where);
-    if (executor != nullptr && fits(*executor, poor.worker) &&
-        Capacity::serves(*executor, poor.tenant))
-      useful.executors.push_back(where);
-    else
-      useful.all = false;
-  }
-  return useful;
-}
-
-void WorkerBroker::ask_back(MonotonicTime now) {
-  std::size_t incoming = leases_.closing_count();
-  for (auto& [id, holder] : holders_) {
-    if (holder.asked_back > 0 && now - holder.asked_at >= options_.ask_back_again)
-      holder.asked_back = 0;
-    incoming += holder.asked_back;
-  }
-  for (const auto& [poor_id, poor] : holders_) {
-    unsigned coming = 0;
-    std::map<HolderId, Useful> useful;  // for this one; the same for each core that it misses
-    const auto useful_of = [&](HolderId id) -> const Useful& {
-      const auto known = useful.find(id);
-      return known != useful.end() ? known->second
-                                   : useful.emplace(id, useful_workers(poor, id)).first->second;
-    };
-    for (unsigned missing = poor.unmet() * cores_without_gpus(poor.worker); missing > 0;
-         --missing) {
-      if (incoming > 0) {  // cores that come free without our asking
-        --incoming;
-        ++coming;
-        continue;
-      }
-      HolderId donor_id;
-      Holder* donor = nullptr;
-      const auto surplus = [](const Holder& h) {
-        return h.lasting() > h.wanted ? h.lasting() - h.wanted : 0;
-      };
-      for (auto& [id, candidate] : holders_) {
-        if (id == poor_id || candidate.lasting() == 0) continue;
-        const bool fair = surplus(candidate) > 0 || candidate.lasting() > poor.held + coming + 1 ||
-                          poor.held + coming == 0;
-        if (!fair || useful_of(id).executors.empty()) continue;
-        const auto rank = [&](const Holder& h) { return std::pair(surplus(h), h.lasting()); };
-        if (donor == nullptr || rank(candidate) > rank(*donor)) {
-          donor_id = id;
-          donor = &candidate;
-        }
-      }
-      if (donor == nullptr) break;
-      ++donor->asked_back;
-      donor->asked_at = now;
-      ++coming;
-      const Useful& of_donor = useful_of(donor_id);
-      actions_.emplace_back(
-          AskBack{donor_id, 1, of_donor.all ? std::vector<ExecutorId>{} : of_donor.executors});
-    }
-  }
 }
 
 }  // namespace orchid::gateway

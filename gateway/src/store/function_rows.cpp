@@ -10,8 +10,8 @@ Result<void> write_version(Database& database, const VersionRecord& version) {
           .bind(version.created)
           .run();
   if (!named) return named;
-  if (auto limited =
-          write_concurrency(database, version.tenant, version.function, version.concurrency);
+  if (auto limited = write_options(database, version.tenant, version.function,
+                                   {.concurrency = version.concurrency, .needs = version.needs});
       !limited)
     return limited;
   auto removed =
@@ -34,10 +34,12 @@ Result<void> write_version(Database& database, const VersionRecord& version) {
       .run();
 }
 
-Result<void> write_concurrency(Database& database, uid_t tenant, const std::string& function,
-                               unsigned concurrency) {
-  return database.prepare("UPDATE functions SET concurrency = ? WHERE tenant = ? AND name = ?")
-      .bind(std::int64_t{concurrency})
+Result<void> write_options(Database& database, uid_t tenant, const std::string& function,
+                           const StoredOptions& options) {
+  return database
+      .prepare("UPDATE functions SET concurrency = ?, needs = ? WHERE tenant = ? AND name = ?")
+      .bind(std::int64_t{options.concurrency})
+      .bind(options.needs)
       .bind(std::int64_t{tenant})
       .bind(function)
       .run();
@@ -79,8 +81,8 @@ Result<std::vector<VersionRecord>> read_versions(Database& database) {
   std::vector<VersionRecord> versions;
   Statement select = database.prepare(
       "SELECT v.tenant, v.function, v.digest, v.manifest, v.created, v.deleted, "
-      "coalesce(f.concurrency, 0) FROM function_versions AS v LEFT JOIN functions AS f ON f.tenant "
-      "= v.tenant AND f.name = v.function ORDER BY v.sequence");
+      "coalesce(f.concurrency, 0), coalesce(f.needs, '') FROM function_versions AS v LEFT JOIN "
+      "functions AS f ON f.tenant = v.tenant AND f.name = v.function ORDER BY v.sequence");
   while (true) {
     auto row = select.step();
     if (!row) return fail(std::move(row.error()));
@@ -92,6 +94,7 @@ Result<std::vector<VersionRecord>> read_versions(Database& database) {
                         .created = select.integer(4),
                         .deleted = !select.is_null(5),
                         .concurrency = static_cast<unsigned>(select.integer(6)),
+                        .needs = select.text(7),
                         .module = {}});
   }
 }

@@ -6,7 +6,7 @@
 namespace orchid::gateway {
 namespace {
 
-constexpr std::int64_t schema_version = 4;
+constexpr std::int64_t schema_version = 5;
 
 // Times are milliseconds since 1970. A payload is its content, or the digest of a spool file.
 constexpr const char* tables = R"sql(
@@ -16,7 +16,7 @@ CREATE TABLE tokens (
 ) WITHOUT ROWID;
 CREATE TABLE functions (
   tenant INTEGER NOT NULL, name TEXT NOT NULL, created INTEGER NOT NULL, concurrency INTEGER NOT NULL DEFAULT 0,
-  PRIMARY KEY (tenant, name)
+  needs TEXT NOT NULL DEFAULT '', PRIMARY KEY (tenant, name)
 ) WITHOUT ROWID;
 CREATE TABLE function_versions (
   sequence INTEGER PRIMARY KEY AUTOINCREMENT, tenant INTEGER NOT NULL, function TEXT NOT NULL, digest TEXT NOT NULL,
@@ -46,7 +46,8 @@ CREATE TABLE audit (
 constexpr std::array<const char*, schema_version - 1> additions{
     "ALTER TABLE functions ADD COLUMN concurrency INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE invocations ADD COLUMN lease TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE invocations ADD COLUMN request TEXT NOT NULL DEFAULT ''"};
+    "ALTER TABLE invocations ADD COLUMN request TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE functions ADD COLUMN needs TEXT NOT NULL DEFAULT ''"};
 
 Result<void> bring_up_to_date(Database& database, std::int64_t version) {
   if (version == 0) return database.execute(tables);

@@ -25,15 +25,6 @@ Reason misfit_of(const HostTraits& host, const WorkerRequest& request) {
   return has_all ? Reason::fits : Reason::lacks_feature;
 }
 
-std::string to_string(const WorkerShape& shape) {
-  std::string text = fmt::format("{} core{}", shape.cores, shape.cores == 1 ? "" : "s");
-  if (shape.gpus > 0)
-    text += fmt::format(", {} GPU{}{}{}", shape.gpus, shape.gpus == 1 ? "" : "s",
-                        shape.gpu_model.empty() ? "" : " ", shape.gpu_model);
-  if (shape.memory.value > 0) text += ", " + to_string(shape.memory);
-  return text;
-}
-
 std::string to_string(const WorkerRequest& request) {
   std::vector<std::string> shapes;
   for (const WorkerShape& shape : request.alternatives) shapes.push_back(to_string(shape));

@@ -173,7 +173,7 @@ TEST_CASE("when the executor is killed its calls go to another worker") {
 
 TEST_CASE("without any executor calls end with no_capacity after two seconds, not before") {
   Bench bench;
-  bench.dispatcher->supply_exists(false);
+  bench.dispatcher->supply_exists(false, "");
   bench.clock.advance(seconds(60));
   const auto answer = bench.call("echo", "x");
   bench.advance(milliseconds(1900));

@@ -25,11 +25,16 @@ struct TenantsWorld {
   test::FakeClock clock;
   Supply supply;
   std::map<HolderId, uid_t> known;
+  std::map<HolderId, const WorkerNeeds*> needed;
   DispatchersByTenant dispatchers{
       io,
       clock,
       supply,
-      {.add = [this](HolderId id, uid_t tenant, Dispatcher&) { known[id] = tenant; },
+      {.add =
+           [this](HolderId id, uid_t tenant, const WorkerNeeds* needs, Dispatcher&) {
+             known[id] = tenant;
+             needed[id] = needs;
+           },
        .remove = [this](HolderId id) { known.erase(id); }},
       {.owner = 7, .thread = 2, .each = {}, .forget_after = milliseconds(1000)}};
   std::shared_ptr<const FunctionVersion> version = std::make_shared<FunctionVersion>();
@@ -94,6 +99,47 @@ TEST_CASE("a tenant without calls is forgotten after a while, the owner never") 
   world.call(1000, "i-2");
   CHECK(world.tenants() == std::set<uid_t>{7, 1000});
   CHECK(world.known.rbegin()->first != before);  // what was said to the old one is not for it
+  world.dispatchers.stop();
+}
+
+TEST_CASE("calls of functions with other needs want other workers, and wait for nobody else's") {
+  TenantsWorld world;
+  world.dispatchers.add_owner();
+  NeedsBook book;
+  const auto wide = book.of({{.cores = 1, .gpus = 1}, {.cores = 4}});
+  CHECK(book.of({{.cores = 1, .gpus = 1}, {.cores = 4}}) == wide);
+  CHECK(book.of({{.cores = 4}, {.cores = 1, .gpus = 1}}) != wide);  // another order of preference
+  CHECK(book.of({{.cores = 1}}) == nullptr);
+  const auto make_version = [](std::shared_ptr<const WorkerNeeds> needs) {
+    auto version = std::make_shared<FunctionVersion>();
+    version->needs = std::make_shared<FunctionNeeds>();
+    version->needs->set(std::move(needs));
+    return version;
+  };
+  const auto plain = make_version(nullptr);
+  const auto first = make_version(wide);
+  const auto second = make_version(wide);
+  int calls = 0;
+  for (const auto& version : {plain, first, second, first}) {
+    world.version = version;
+    world.call(7, "i-" + std::to_string(++calls));
+  }
+  std::map<const WorkerNeeds*, unsigned> wanted;
+  for (const auto& [holder, total] : world.supply.wanted) wanted[world.needed.at(holder)] += total;
+  CHECK(wanted == std::map<const WorkerNeeds*, unsigned>{{nullptr, 1}, {wide.get(), 3}});
+  CHECK(world.dispatchers.dispatchers() == 2);
+
+  first->needs->set(nullptr);  // those that wait keep what they wait for
+  world.version = first;
+  world.call(7, "i-5");
+  CHECK(world.dispatchers.dispatchers() == 2);
+  for (const char* invocation : {"i-2", "i-3", "i-4"}) world.dispatchers.cancel(invocation);
+  world.clock.advance(milliseconds(1001));
+  world.dispatchers.sweep();
+  world.clock.advance(milliseconds(1001));
+  world.dispatchers.sweep();
+  CHECK(world.dispatchers.dispatchers() == 1);
+  CHECK(world.dispatchers.live_calls() == 2);
   world.dispatchers.stop();
 }
 

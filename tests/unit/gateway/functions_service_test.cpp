@@ -144,6 +144,64 @@ TEST_CASE_FIXTURE(ServiceFixture,
   CHECK(limit_of("two", std::nullopt, false) == 0);
 }
 
+TEST_CASE_FIXTURE(ServiceFixture,
+                  "needs are kept, changed without a new version, and become one core again") {
+  using Shapes = std::vector<placement::WorkerShape>;
+  const auto needs_after = [this](std::string_view module, std::optional<Shapes> wanted,
+                                  bool inspects) {
+    const auto bytes = as_bytes(module);
+    const std::size_t before = deployed.size();
+    service->deploy({.tenant = 1,
+                     .name = "f",
+                     .module = {bytes.begin(), bytes.end()},
+                     .precondition = {},
+                     .needs = std::move(wanted)},
+                    [this](Result<Deployment> result) { deployed.push_back(std::move(result)); });
+    if (inspects) inspector.accept();
+    wait_for(before + 1);
+    REQUIRE(deployed.back().has_value());
+    CHECK(deployed.back()->created == inspects);
+    return to_string(deployed.back()->version.version->needs->get());
+  };
+  const Shapes either{{.cores = 1, .gpus = 1, .gpu_model = "a100"}, {.cores = 4, .memory = 2_GiB}};
+  const std::string text = "1 core, 1 GPU a100 | 4 cores, 2 GiB";
+  CHECK(needs_after("one", std::nullopt, true).empty());
+  CHECK(needs_after("one", either, false) == text);
+  CHECK(needs_after("two", std::nullopt, true) == text);
+  deployed.clear();
+  open();
+  CHECK(needs_after("two", std::nullopt, false) == text);
+  CHECK(needs_after("two", Shapes{{.cores = 2}}, false) == "2 cores");
+  deployed.clear();
+  open();
+  CHECK(needs_after("two", std::nullopt, false) == "2 cores");
+  CHECK(needs_after("two", Shapes{{}}, false).empty());
+  deployed.clear();
+  open();
+  CHECK(needs_after("two", std::nullopt, false).empty());
+}
+
+TEST_CASE_FIXTURE(ServiceFixture, "a tenant's functions have 64 different needs at most") {
+  const auto deploy_with = [this](const std::string& name, std::uint32_t cores) {
+    const auto bytes = as_bytes(std::string_view("x"));
+    const std::size_t before = deployed.size();
+    const bool is_new = table.current()->find(1, name) == nullptr;
+    service->deploy({.tenant = 1,
+                     .name = name,
+                     .module = {bytes.begin(), bytes.end()},
+                     .precondition = {},
+                     .needs = std::vector<placement::WorkerShape>{{.cores = cores}}},
+                    [this](Result<Deployment> result) { deployed.push_back(std::move(result)); });
+    if (is_new && deployed.size() == before) inspector.accept();
+    wait_for(before + 1);
+    return deployed.back().has_value() ? "" : deployed.back().error().message;
+  };
+  for (std::uint32_t i = 0; i < 64; ++i) CHECK(deploy_with("f" + std::to_string(i), 2 + i).empty());
+  CHECK(deploy_with("g", 200).find("64 different needs already") != std::string::npos);
+  CHECK(deploy_with("g", 65).empty());    // another one's
+  CHECK(deploy_with("f3", 200).empty());  // in place of its own
+}
+
 TEST_CASE_FIXTURE(ServiceFixture, "a rejected module leaves nothing behind") {
   deploy("f", "x");
   inspector.answer(fail(ErrorCode::module_rejected, "three reasons"));

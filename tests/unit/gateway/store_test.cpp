@@ -100,13 +100,15 @@ TEST_CASE_FIXTURE(StoreFixture,
     REQUIRE((*database)->execute(sql).has_value());
   };
   set_layout(
-      "ALTER TABLE functions DROP COLUMN concurrency; ALTER TABLE invocations DROP COLUMN lease; "
+      "ALTER TABLE functions DROP COLUMN concurrency; ALTER TABLE functions DROP COLUMN needs; "
+      "ALTER TABLE invocations DROP COLUMN lease; "
       "ALTER TABLE invocations DROP COLUMN request; PRAGMA user_version=1");
   (void)open();
   std::optional<Result<void>> done;
-  store->set_concurrency(1, "f", 3, {.at = 1, .tenant = 1, .action = "limit"}, into(done));
+  store->set_options(1, "f", {.concurrency = 3, .needs = "2 cores"},
+                     {.at = 1, .tenant = 1, .action = "limit"}, into(done));
   CHECK(wait(done).has_value());
-  set_layout("PRAGMA user_version=5");
+  set_layout("PRAGMA user_version=6");
   const auto refused = Store::open(directory.path());
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code == ErrorCode::bad_configuration);

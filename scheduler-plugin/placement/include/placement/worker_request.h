@@ -70,7 +70,7 @@ struct HostTraits {
 /// The same of those alone that tell hosts apart that are otherwise alike.
 [[nodiscard]] Reason name_misfit(const std::string& host, const WorkerRequest& request);
 
-/// "4 cores, 1 GPU a100, 2 GiB".
+/// "4 cores, 1 GPU a100, 2 GiB", as placement/shape_text.h reads it.
 [[nodiscard]] std::string to_string(const WorkerShape& shape);
 /// "1 core, 1 GPU, or of 4 cores, on a host with the feature fast, for 60 s".
 [[nodiscard]] std::string to_string(const WorkerRequest& request);

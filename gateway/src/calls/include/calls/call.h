@@ -12,6 +12,7 @@
 
 #include "calls/call_counts.h"
 #include "calls/concurrency_gate.h"
+#include "calls/function_needs.h"
 #include "foundation/clock.h"
 #include "foundation/unique_fd.h"
 #include "module/manifest.h"
@@ -31,6 +32,8 @@ struct FunctionVersion {
   mutable CallCounts calls;  // changes
   /// Of the function, shared by its versions; may be null. Changes.
   std::shared_ptr<ConcurrencyGate> gate = nullptr;
+  /// Likewise; null: one core.
+  std::shared_ptr<FunctionNeeds> needs = nullptr;
 };
 
 /// Bytes and what keeps them alive: a vector, or a buffer of a lane.

@@ -65,7 +65,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   void workers_asked_back(unsigned count, const std::vector<ExecutorId>& where) override;
   void lease_ended(LeaseId lease) override;
   void executor_answers(const ExecutorId& executor, bool answers) override;
-  void supply_exists(bool exists) override;
+  void supply_exists(bool exists, const std::string& missing) override;
 
   /// Does what is due by the clock. Its own timer calls it.
   void expire();
@@ -129,6 +129,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   [[nodiscard]] bool is_being_loaded(const DispatchFunction& function) const;
   [[nodiscard]] bool is_being_compiled(const DispatchFunction& function) const;
   void fail_without_executor(MonotonicTime now);
+  [[nodiscard]] std::string why_no_supply(const DispatchCall& call) const;
 
   // Answers: dispatcher_answers.cpp.
   using EndPtr = std::shared_ptr<LaneEnd>;
@@ -208,6 +209,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   std::set<ExecutorId> silent_executors_;
   LeaseId refused_;  // see worker_refused; none: nothing was refused since a worker was granted
   bool supply_exists_ = false;
+  std::string missing_;  // if it does not; empty: no executor is there at all
   MonotonicTime supply_missing_since_;
   MonotonicTime ready_since_;  // when the first of the present workers became ready
   MonotonicTime last_ready_;   // when the last of them went away; the present does not count

@@ -1,5 +1,7 @@
 // dispatcher/dispatchers_by_tenant.h: a dispatcher for each tenant whose calls run on an HTTP
-// thread, since a worker is one tenant's alone.
+// thread, since a worker is one tenant's alone; and one more for each need of its functions other
+// than one core, so that calls wait for such places alone as they may have, and nobody's call waits
+// behind one that needs another place.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
@@ -7,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "calls/call.h"
 #include "dispatcher/dispatcher.h"
@@ -27,7 +30,8 @@ class DispatchersByTenant final : public CallRunner {
   };
   /// How a dispatcher comes to be known to the supply, and is forgotten there.
   struct Registry {
-    std::function<void(HolderId, uid_t tenant, Dispatcher&)> add;
+    /// `needs`: of its workers; null: one core.
+    std::function<void(HolderId, uid_t tenant, const WorkerNeeds* needs, Dispatcher&)> add;
     std::function<void(HolderId)> remove;
   };
   static constexpr std::uint64_t most_threads = 64;
@@ -37,7 +41,7 @@ class DispatchersByTenant final : public CallRunner {
                       Registry registry, Options options);
   DispatchersByTenant(const DispatchersByTenant&) = delete;
   DispatchersByTenant& operator=(const DispatchersByTenant&) = delete;
-  void add_owner() { (void)of(options_.owner); }
+  void add_owner() { (void)of(options_.owner, nullptr); }
 
   void start(Call call, CallDone done) override;
   void expect(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version) override;
@@ -50,27 +54,31 @@ class DispatchersByTenant final : public CallRunner {
   [[nodiscard]] bool prepare_to_sleep() override;
   void finish_sleep() override;
 
-  /// Forgets tenants that have gone. To be called now and then, outside of what it calls back.
+  /// Forgets tenants that have gone, and needs that no function has any more. To be called now and
+  /// then, outside of what it calls back.
   void sweep();
   /// As Dispatcher::stop, of all.
   void stop();
   [[nodiscard]] std::size_t live_calls() const;
-  [[nodiscard]] std::size_t tenants() const { return dispatchers_.size(); }
+  [[nodiscard]] std::size_t dispatchers() const { return dispatchers_.size(); }
 
  private:
   struct Entry {
     HolderId id;
+    std::shared_ptr<const WorkerNeeds> needs;  // shared with the functions that have them
     std::unique_ptr<Dispatcher> dispatcher;
     MonotonicTime used;  // when it last had calls or workers
   };
-  Dispatcher& of(uid_t tenant);
+  using Key = std::pair<uid_t, std::uint64_t>;  // with the number of the needs; 0: one core
+  Dispatcher& of(uid_t tenant, std::shared_ptr<const WorkerNeeds> needs);
+  [[nodiscard]] static std::shared_ptr<const WorkerNeeds> needs_of(const FunctionVersion* version);
 
   boost::asio::io_context& io_;
   const Clock& clock_;
   WorkerSupply& supply_;
   Registry registry_;
   Options options_;
-  std::map<uid_t, Entry> dispatchers_;
+  std::map<Key, Entry> dispatchers_;
   std::uint64_t next_ = 0;  // of the dispatchers of this thread
 };
 

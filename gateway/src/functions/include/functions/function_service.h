@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "foundation/clock.h"
 #include "foundation/owner_thread.h"
@@ -27,6 +28,8 @@ struct DeployRequest {
   std::vector<std::byte> module;
   Precondition precondition;
   std::optional<unsigned> concurrency = std::nullopt;  // 0: no limit; nothing: as it was
+  /// What its workers have; nothing: as it was.
+  std::optional<std::vector<placement::WorkerShape>> needs = std::nullopt;
   /// Called when the module has been found good, while it is being stored, so that a worker can get
   /// ready for the first call meanwhile. May be empty.
   std::function<void(std::shared_ptr<const FunctionVersion>)> accepted;
@@ -72,8 +75,20 @@ class FunctionService {
   void next_change(const Name& name);
   void begin(const std::shared_ptr<Deploying>& deploy);
   void same_bytes(const std::shared_ptr<Deploying>& deploy, const DeployedVersion& version);
-  [[nodiscard]] std::shared_ptr<ConcurrencyGate> gate_of(uid_t tenant,
-                                                         const std::string& name) const;
+  /// What all versions of a function share.
+  struct Shared {
+    std::shared_ptr<ConcurrencyGate> gate;
+    std::shared_ptr<FunctionNeeds> needs;
+  };
+  [[nodiscard]] Shared shared_of(uid_t tenant, const std::string& name) const;
+  [[nodiscard]] Result<void> check_needs(const DeployRequest& request) const;
+  /// What it is to have from now on.
+  struct Wanted {
+    unsigned concurrency = 0;
+    std::shared_ptr<const WorkerNeeds> needs;
+  };
+  [[nodiscard]] Wanted wanted_of(const DeployRequest& request, const FunctionVersion& version);
+  static void apply(const Wanted& wanted, const FunctionVersion& version);
   void inspected(const std::shared_ptr<Deploying>& deploy, Result<module::Manifest> manifest);
   void stored(const std::shared_ptr<Deploying>& deploy, Result<void> result);
   void end(const std::shared_ptr<Deploying>& deploy, Result<Deployment> result);
@@ -81,6 +96,7 @@ class FunctionService {
 
   Parts parts_;
   FunctionRegistry registry_;
+  NeedsBook needs_;
   OwnerThread owner_;
   std::map<Name, std::deque<Task>> changes_;  // the first of each is under way
 };

@@ -55,6 +55,8 @@ struct TellExecutorAnswers {  // to all dispatchers
 struct TellSupply {
   HolderId holder;
   bool exists = false;
+  std::string missing{};  // if not, and executors are there: what is needed, and what there is
+  friend bool operator==(const TellSupply&, const TellSupply&) = default;
 };
 using BrokerAction = std::variant<SendToExecutor, ForgetExecutor, GiveWorker, TellRefused, AskBack,
                                   TellLeaseEnded, TellExecutorAnswers, TellSupply>;
@@ -90,7 +92,9 @@ class WorkerBroker {
   WorkerBroker& operator=(const WorkerBroker&) = delete;
 
   // Holders.
-  void add_dispatcher(HolderId id, LeaseTenant tenant);
+  /// `alternatives`: of each of its workers.
+  void add_dispatcher(HolderId id, LeaseTenant tenant,
+                      std::vector<placement::WorkerShape> alternatives = one_core_worker());
   /// `expires`: when the leases of its workers end by themselves. It wants none yet.
   void add_client(HolderId id, const ClientLeaseRequest& request, LeaseId client_lease,
                   MonotonicTime expires);
@@ -158,8 +162,8 @@ class WorkerBroker {
   /// What has to be done since the last time, in order.
   [[nodiscard]] std::vector<BrokerAction> take_actions();
 
-  /// Whether an executor is connected that could give workers, as the dispatchers were told.
-  [[nodiscard]] bool has_supply() const { return supply_told_; }
+  /// Whether an executor is connected that could give workers with one core.
+  [[nodiscard]] bool has_supply() const;
   [[nodiscard]] const HostBook& hosts() const { return hosts_; }
   [[nodiscard]] const LeaseBook& leases() const { return leases_; }
   [[nodiscard]] const Capacity& capacity() const { return capacity_; }
@@ -178,11 +182,17 @@ class WorkerBroker {
     std::uint64_t refused_at =
         0;  // of the capacity's version: it is not asked again before that changes
     std::optional<placement::DecisionId> decision;
-    bool over_quota = false;         // by that decision
-    std::optional<LeaseId> refused;  // what a dispatcher asks for in vain and was told of
+    bool over_quota = false;           // by that decision
+    std::optional<LeaseId> refused;    // what a dispatcher asks for in vain and was told of
+    std::optional<TellSupply> supply;  // as a dispatcher was last told
+    MonotonicTime gathers_again{};     // after a Gathering for it that came to nothing
     void has_one_more(const ExecutorId& executor);
     void has_one_less(const ExecutorId& executor);
     [[nodiscard]] unsigned unmet() const { return wanted > held ? wanted - held : 0; }
+    /// Cores of its worker with the fewest GPUs: cores alone can be asked back of others.
+    [[nodiscard]] std::uint32_t cores_each() const;
+    /// Held, and not wanted.
+    [[nodiscard]] unsigned surplus() const { return lasting() > wanted ? lasting() - wanted : 0; }
     /// What it could be asked for.
     [[nodiscard]] unsigned lasting() const {
       return !client && held > asked_back ? held - asked_back : 0;
@@ -202,6 +212,24 @@ class WorkerBroker {
   [[nodiscard]] std::vector<std::pair<placement::HostId, std::uint32_t>> hosts_of(
       const Holder& holder) const;
   void ask_back(MonotonicTime now);
+  void ask_back_for(HolderId poor_id, const Holder& poor, unsigned& incoming, MonotonicTime now);
+  [[nodiscard]] static bool may_take(const Holder& donor, const Holder& poor, unsigned has,
+                                     std::uint32_t cores);
+  /// Cores of one executor are asked back for a worker of several, since they seldom come free all
+  /// at once: until it is placed, or is wanted no more, or too much time has passed, the other
+  /// holders get nothing on that host.
+  struct Gathering {
+    HolderId holder;
+    ExecutorId executor;
+    std::string host;         // its name
+    std::size_t missing = 0;  // cores to be asked back
+    MonotonicTime until;
+  };
+  [[nodiscard]] std::optional<Gathering> where_to_gather(HolderId id, const Holder& poor) const;
+  void begin_gathering(MonotonicTime now);
+  void ask_back_there(MonotonicTime now);
+  void end_gathering(MonotonicTime now);
+  void stop_gathering();
   /// Executors of a holder's workers that would do for another one.
   struct Useful {
     std::vector<ExecutorId> executors;
@@ -215,7 +243,12 @@ class WorkerBroker {
   [[nodiscard]] std::uint32_t workers_with_gpus(const HostDescription& host,
                                                 const placement::CoreSet& gpus,
                                                 const placement::WorkerShape& shape) const;
-  [[nodiscard]] placement::WorkerRequest dispatcher_worker() const;
+  [[nodiscard]] placement::WorkerRequest dispatcher_worker(
+      std::vector<placement::WorkerShape> alternatives) const;
+  [[nodiscard]] bool could_give(const Executor& executor,
+                                const placement::WorkerRequest& worker) const;
+  [[nodiscard]] bool has_shape(const Executor& executor, const placement::WorkerShape& shape) const;
+  [[nodiscard]] TellSupply supply_for(HolderId id, const placement::WorkerRequest& worker) const;
   void refresh_host(const std::string& boot_id, MonotonicTime now);
   void displace(const Capacity::Losses& losses, MonotonicTime now);
   void drop_executor(const ExecutorId& id, MonotonicTime now);
@@ -234,7 +267,7 @@ class WorkerBroker {
   std::map<HolderId, Holder> holders_;
   DecisionIndex decisions_;
   HolderId last_served_;  // ties go to whoever comes after it
-  bool supply_told_ = false;
+  std::optional<Gathering> gathering_;
   std::vector<BrokerAction> actions_;
 };
 

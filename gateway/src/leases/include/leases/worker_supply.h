@@ -6,6 +6,7 @@
 
 #include "hosts/host_book.h"
 #include "leases/lease_book.h"
+#include "placement/worker_request.h"
 #include "protocol/control_messages.h"
 #include "protocol/lane_protocol.h"
 #include "protocol/lease_id.h"
@@ -29,6 +30,11 @@ struct WorkerGrant {
   std::uint32_t lane_protocol = shared_lane_protocol;
 };
 
+/// The only alternative of what most workers have: one core, and what else the site gives.
+[[nodiscard]] inline std::vector<placement::WorkerShape> one_core_worker() {
+  return {placement::WorkerShape{}};
+}
+
 /// What a dispatcher hears; called on its thread.
 class WorkerTaker {
  public:
@@ -46,8 +52,9 @@ class WorkerTaker {
   /// Whether this executor answers the gateway. Its workers go on without it, but they load no code
   /// and are not replaced.
   virtual void executor_answers(const ExecutorId& executor, bool answers) = 0;
-  /// Whether any executor is there that could give workers.
-  virtual void supply_exists(bool exists) = 0;
+  /// Whether any executor is there that could give such workers. If not, `missing` says what they
+  /// need and what there is; empty: no executor is there at all.
+  virtual void supply_exists(bool exists, const std::string& missing) = 0;
 };
 
 /// Where dispatchers ask. Called on their threads; answers come later, through WorkerTaker.
