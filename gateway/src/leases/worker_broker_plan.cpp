@@ -14,10 +14,10 @@
 namespace orchid::gateway {
 
 void WorkerBroker::plan(MonotonicTime now) {
-  end_gathering(now);
+  end_reservations(now);
   while (open_one(now)) {
   }
-  begin_gathering(now);
+  reserve(now);
   ask_back(now);
 }
 
@@ -26,7 +26,8 @@ void WorkerBroker::plan(MonotonicTime now) {
 bool WorkerBroker::open_one(MonotonicTime now) {
   std::vector<std::tuple<double, unsigned, bool, HolderId>> wanting;
   for (const auto& [id, holder] : holders_)
-    if (holder.unmet() > 0 && holder.refused_at != capacity_.version())
+    if (holder.unmet() > 0 &&
+        (holder.refused_at != capacity_.version() || (holder.kept_out && is_overdue(holder, now))))
       wanting.emplace_back(capacity_.share(holder.tenant, now), holder.held, id <= last_served_,
                            id);
   std::ranges::sort(wanting);
@@ -39,21 +40,25 @@ bool WorkerBroker::open_one(MonotonicTime now) {
 bool WorkerBroker::open_for(HolderId id, Holder& holder, MonotonicTime now) {
   const Lease* lease = find_place(id, holder, now);
   if (lease == nullptr) return false;
-  if (gathering_ && gathering_->holder == id) stop_gathering();
-  holder.has_one_more(lease->executor);
+  holder.has_one_more(*lease, now);
+  holder.reserves_for = first_reservation;
   last_served_ = id;
   actions_.emplace_back(SendToExecutor{lease->executor, lease->open_message()});
+  served(id, *lease, now);
   return true;
 }
 
-void WorkerBroker::Holder::has_one_more(const ExecutorId& executor) {
+void WorkerBroker::Holder::has_one_more(const Lease& lease, MonotonicTime now) {
   ++held;
-  ++held_at[executor];
+  ++held_at[lease.executor];
+  cores += lease.cores();
+  since = now;
 }
 
-void WorkerBroker::Holder::has_one_less(const ExecutorId& executor) {
-  if (held > 0) --held;
-  const auto here = held_at.find(executor);
+void WorkerBroker::Holder::has_one_less(const Lease& lease, MonotonicTime now) {
+  if (held > 0 && --held == 0) since = now;
+  cores -= std::min(cores, lease.cores());
+  const auto here = held_at.find(lease.executor);
   if (here != held_at.end() && --here->second == 0) held_at.erase(here);
 }
 
@@ -64,10 +69,8 @@ const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime
     owner.client->expires_in =
         std::max(std::chrono::milliseconds(0),
                  std::chrono::duration_cast<std::chrono::milliseconds>(holder.expires - now));
-  placement::Request request{.tenant = tenant_of(holder.tenant), .worker = holder.worker};
-  if (owner.client && owner.client->separate_processes)
-    request.worker = where_processes_are_separate(std::move(request.worker));
-  if (gathering_ && gathering_->holder != id) request.worker.avoid_host.push_back(gathering_->host);
+  placement::Request request = request_of(holder);
+  keep_out(id, holder, request.worker, now);
   if (!request.worker.client_host_only) request.has = hosts_of(holder);
   Decisions refusals;
   const LeaseBook::Opening opening = open_first(owner, std::move(request), refusals, now);
@@ -83,11 +86,20 @@ const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime
   return nullptr;
 }
 
+placement::Request WorkerBroker::request_of(const Holder& holder) const {
+  placement::Request request{.tenant = tenant_of(holder.tenant), .worker = holder.worker};
+  if (holder.client && holder.client->separate_processes)
+    request.worker = where_processes_are_separate(std::move(request.worker));
+  return request;
+}
+
 placement::WorkerRequest WorkerBroker::where_processes_are_separate(
     placement::WorkerRequest worker) const {
   for (const auto& [id, executor] : hosts_.executors())
     if (executor.lane_protocol < apart_lane_protocol)
-      worker.avoid_host.push_back(Capacity::name_of(executor));
+      if (const placement::Host* host =
+              capacity_.placement().description(placement::HostId(executor.host.boot_id)))
+        worker.avoid_host.push_back(host->name);
   return worker;
 }
 

@@ -11,6 +11,8 @@ Reason name_misfit(const std::string& host, const WorkerRequest& request) {
   if (!request.host.empty() && request.host != host) return Reason::other_host;
   if (std::ranges::find(request.avoid_host, host) != request.avoid_host.end())
     return Reason::avoided_host;
+  if (std::ranges::find(request.reserved_hosts, host) != request.reserved_hosts.end())
+    return Reason::reserved_host;
   return Reason::fits;
 }
 

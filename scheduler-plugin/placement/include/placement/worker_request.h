@@ -39,6 +39,8 @@ struct WorkerRequest {
   HostId client_host{};
   /// On no other one. Only then grants are looked at that clients of their host alone can reach.
   bool client_host_only = false;
+  /// Names: others have their turn there.
+  std::vector<std::string> reserved_hosts{};
   /// For the policy `near`: the nearest first, after the client's own host.
   std::vector<HostId> near{};
 

@@ -43,9 +43,9 @@ class WorkerTaker {
   /// There is no place for one more now. What is remembered of this lease, which there will not be,
   /// says why, and the newest of it; so this is told once until a worker is granted.
   virtual void worker_refused(LeaseId lease) = 0;
-  /// Others starve: give back `count` workers, idle ones at once, busy ones after the call that
-  /// they run. `where`: those of these executors first, busy or not, since the others would not do;
-  /// empty: any.
+  /// Others starve: give back `count` workers, in place of what was asked before, idle ones at
+  /// once, busy ones after the call that they run. `where`: those of these executors first, busy or
+  /// not, since the others would not do; empty: any.
   virtual void workers_asked_back(unsigned count, const std::vector<ExecutorId>& where) = 0;
   /// The executor took the lease back: its worker is gone.
   virtual void lease_ended(LeaseId lease) = 0;
