@@ -79,7 +79,7 @@ class Gateway::Objects {
   void stop();
 
  private:
-  using KeptVersions = std::map<std::string, std::shared_ptr<const FunctionVersion>>;
+  using KeptVersions = FunctionService::KeptVersions;
   void build_async();
   void build_units();
   [[nodiscard]] std::vector<MakeRoutes> all_routes();
@@ -274,7 +274,7 @@ void Gateway::Objects::restore_invocations(std::vector<InvocationRecord> unfinis
     if (const Function* function = table->find(record.tenant, record.function))
       for (const DeployedVersion& version : function->versions)
         if (version.version->digest == record.digest) return version.version;
-    const auto old = kept.find(record.digest);
+    const auto old = kept.find({record.tenant, record.function, record.digest});
     return old == kept.end() ? nullptr : old->second;
   };
   async_->restore(std::move(unfinished), find_version);

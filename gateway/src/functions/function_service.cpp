@@ -33,9 +33,8 @@ UnixMillis FunctionService::now() const {
       .count();
 }
 
-std::map<std::string, std::shared_ptr<const FunctionVersion>> FunctionService::restore(
-    std::vector<VersionRecord> versions) {
-  std::map<std::string, std::shared_ptr<const FunctionVersion>> kept;
+FunctionService::KeptVersions FunctionService::restore(std::vector<VersionRecord> versions) {
+  KeptVersions kept;
   for (VersionRecord& record : versions) {
     if (registry_.is_full()) {
       log::error(
@@ -63,12 +62,14 @@ std::map<std::string, std::shared_ptr<const FunctionVersion>> FunctionService::r
     version->digest = record.digest;
     version->manifest = std::move(*manifest);
     version->module = std::move(*module);
-    Shared shared = shared_of(record.tenant, record.function);
+    // A function that was deleted is another one than that which has its name now.
+    Shared shared =
+        record.with_its_function ? Shared::create() : shared_of(record.tenant, record.function);
     version->gate = std::move(shared.gate);
     version->needs = std::move(shared.needs);
     apply({record.concurrency, needs_.of(std::move(*needs))}, *version);
     if (record.deleted) {
-      kept[record.digest] = std::move(version);
+      kept[{record.tenant, record.function, record.digest}] = std::move(version);
     } else {
       registry_.put(record.tenant, std::move(version), record.created);
     }
@@ -132,8 +133,7 @@ void FunctionService::begin(const std::shared_ptr<Deploying>& deploy) {
 
 FunctionService::Shared FunctionService::shared_of(uid_t tenant, const std::string& name) const {
   const Function* function = registry_.table()->find(tenant, name);
-  if (function == nullptr)
-    return {.gate = ConcurrencyGate::create(0), .needs = std::make_shared<FunctionNeeds>()};
+  if (function == nullptr) return Shared::create();
   return {.gate = function->newest().version->gate, .needs = function->newest().version->needs};
 }
 
@@ -148,15 +148,22 @@ void FunctionService::apply(const Wanted& wanted, const FunctionVersion& version
   version.needs->set(wanted.needs);
 }
 
-/// Calls of each of them have workers of their own, so there are not as many as one likes.
-Result<void> FunctionService::check_needs(const DeployRequest& request) const {
-  if (!request.needs) return {};
-  std::set<std::string> texts{placement::to_string(*request.needs)};
+/// Calls of each of them have workers of their own, so there are not as many as one likes. Those of
+/// deploys on their way count.
+Result<void> FunctionService::check_needs(const DeployRequest& request) {
+  const auto wanted = request.needs ? needs_.of(*request.needs) : nullptr;
+  if (wanted == nullptr) return {};
+  const Name own{request.tenant, request.name};
+  std::set<std::shared_ptr<const WorkerNeeds>> others;
   for (const Function* function : registry_.table()->of_tenant(request.tenant))
-    if (function->name != request.name)
-      if (std::string text = to_string(function->newest().version->needs->get()); !text.empty())
-        texts.insert(std::move(text));
-  if (texts.size() <= most_needs_of_tenant) return {};
+    if (function->name != request.name) others.insert(function->newest().version->needs->get());
+  for (const auto& [name, needs] : coming_needs_)
+    if (name.first == request.tenant && name != own) others.insert(needs);
+  others.erase(nullptr);
+  if (others.contains(wanted) || others.size() < most_needs_of_tenant) {
+    coming_needs_[own] = wanted;
+    return {};
+  }
   return fail(ErrorCode::quota,
               "your functions have " + std::to_string(most_needs_of_tenant) +
                   " different needs already: deploy it with those of another one");
@@ -201,7 +208,9 @@ void FunctionService::inspected(const std::shared_ptr<Deploying>& deploy,
   deploy->version->gate = std::move(shared.gate);
   deploy->version->needs = std::move(shared.needs);
   const Wanted wanted = wanted_of(request, *deploy->version);
-  if (request.accepted) request.accepted(deploy->version);
+  // Who prepares for its calls looks at its needs: those that it will have.
+  const bool has_its_needs = wanted.needs == deploy->version->needs->get();
+  if (has_its_needs && request.accepted) request.accepted(deploy->version);
   deploy->created = now();
   VersionRecord record{.tenant = request.tenant,
                        .function = request.name,
@@ -220,8 +229,10 @@ void FunctionService::inspected(const std::shared_ptr<Deploying>& deploy,
   parts_.store.put_version(
       std::move(record), Payload::of(std::move(request.module)),
       registry_.replaced_by(request.tenant, request.name, deploy->digest), std::move(audit),
-      on_thread<void>(parts_.control, [this, deploy, wanted](Result<void> result) {
+      on_thread<void>(parts_.control, [this, deploy, wanted, has_its_needs](Result<void> result) {
         if (result) apply(wanted, *deploy->version);
+        if (result && !has_its_needs && deploy->request.accepted)
+          deploy->request.accepted(deploy->version);
         stored(deploy, std::move(result));
       }));
 }
@@ -236,6 +247,7 @@ void FunctionService::stored(const std::shared_ptr<Deploying>& deploy, Result<vo
 }
 
 void FunctionService::end(const std::shared_ptr<Deploying>& deploy, Result<Deployment> result) {
+  coming_needs_.erase({deploy->request.tenant, deploy->request.name});
   deploy->done(std::move(result));
   next_change({deploy->request.tenant, deploy->request.name});
 }

@@ -47,6 +47,17 @@ Result<void> write_options(Database& database, uid_t tenant, const std::string& 
 
 Result<void> mark_function_deleted(Database& database, uid_t tenant, const std::string& function,
                                    UnixMillis at) {
+  // Calls that were accepted before run as they were meant to, whatever comes under this name.
+  auto kept = database
+                  .prepare(
+                      "UPDATE function_versions AS v SET deleted = ?, needs = f.needs FROM "
+                      "functions AS f WHERE f.tenant = v.tenant AND f.name = v.function AND "
+                      "v.tenant = ? AND v.function = ? AND v.deleted IS NULL")
+                  .bind(at)
+                  .bind(std::int64_t{tenant})
+                  .bind(function)
+                  .run();
+  if (!kept) return kept;
   auto removed = database.prepare("DELETE FROM functions WHERE tenant = ? AND name = ?")
                      .bind(std::int64_t{tenant})
                      .bind(function)
@@ -54,14 +65,7 @@ Result<void> mark_function_deleted(Database& database, uid_t tenant, const std::
   if (!removed) return removed;
   if (database.changes() == 0)
     return fail(ErrorCode::not_found, "there is no function '" + function + "'");
-  return database
-      .prepare(
-          "UPDATE function_versions SET deleted = ? WHERE tenant = ? AND function = ? AND deleted "
-          "IS NULL")
-      .bind(at)
-      .bind(std::int64_t{tenant})
-      .bind(function)
-      .run();
+  return {};
 }
 
 Result<void> mark_version_deleted(Database& database, uid_t tenant, const std::string& function,
@@ -81,8 +85,9 @@ Result<std::vector<VersionRecord>> read_versions(Database& database) {
   std::vector<VersionRecord> versions;
   Statement select = database.prepare(
       "SELECT v.tenant, v.function, v.digest, v.manifest, v.created, v.deleted, "
-      "coalesce(f.concurrency, 0), coalesce(f.needs, '') FROM function_versions AS v LEFT JOIN "
-      "functions AS f ON f.tenant = v.tenant AND f.name = v.function ORDER BY v.sequence");
+      "coalesce(f.concurrency, 0), coalesce(v.needs, f.needs, ''), v.needs IS NOT NULL FROM "
+      "function_versions AS v LEFT JOIN functions AS f ON f.tenant = v.tenant AND "
+      "f.name = v.function AND v.needs IS NULL ORDER BY v.sequence");
   while (true) {
     auto row = select.step();
     if (!row) return fail(std::move(row.error()));
@@ -93,6 +98,7 @@ Result<std::vector<VersionRecord>> read_versions(Database& database) {
                         .manifest = select.text(3),
                         .created = select.integer(4),
                         .deleted = !select.is_null(5),
+                        .with_its_function = select.integer(8) != 0,
                         .concurrency = static_cast<unsigned>(select.integer(6)),
                         .needs = select.text(7),
                         .module = {}});

@@ -20,7 +20,7 @@ CREATE TABLE functions (
 ) WITHOUT ROWID;
 CREATE TABLE function_versions (
   sequence INTEGER PRIMARY KEY AUTOINCREMENT, tenant INTEGER NOT NULL, function TEXT NOT NULL, digest TEXT NOT NULL,
-  manifest TEXT NOT NULL, created INTEGER NOT NULL, deleted INTEGER, UNIQUE (tenant, function, digest)
+  manifest TEXT NOT NULL, created INTEGER NOT NULL, deleted INTEGER, needs TEXT, UNIQUE (tenant, function, digest)
 );
 CREATE TABLE invocations (
   id TEXT PRIMARY KEY, tenant INTEGER NOT NULL, function TEXT NOT NULL, digest TEXT NOT NULL, entry TEXT NOT NULL,
@@ -47,7 +47,8 @@ constexpr std::array<const char*, schema_version - 1> additions{
     "ALTER TABLE functions ADD COLUMN concurrency INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE invocations ADD COLUMN lease TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE invocations ADD COLUMN request TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE functions ADD COLUMN needs TEXT NOT NULL DEFAULT ''"};
+    "ALTER TABLE functions ADD COLUMN needs TEXT NOT NULL DEFAULT ''; "
+    "ALTER TABLE function_versions ADD COLUMN needs TEXT"};
 
 Result<void> bring_up_to_date(Database& database, std::int64_t version) {
   if (version == 0) return database.execute(tables);

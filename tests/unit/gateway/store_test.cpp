@@ -101,6 +101,7 @@ TEST_CASE_FIXTURE(StoreFixture,
   };
   set_layout(
       "ALTER TABLE functions DROP COLUMN concurrency; ALTER TABLE functions DROP COLUMN needs; "
+      "ALTER TABLE function_versions DROP COLUMN needs; "
       "ALTER TABLE invocations DROP COLUMN lease; "
       "ALTER TABLE invocations DROP COLUMN request; PRAGMA user_version=1");
   (void)open();

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -52,10 +53,11 @@ class FunctionService {
   };
   FunctionService(Parts parts, FunctionRegistry::Limits limits);
 
-  /// At start-up: what the store holds. Returns the versions that only unfinished invocations need,
-  /// by digest.
-  std::map<std::string, std::shared_ptr<const FunctionVersion>> restore(
-      std::vector<VersionRecord> versions);
+  /// By tenant, function and digest.
+  using KeptVersions =
+      std::map<std::tuple<uid_t, std::string, std::string>, std::shared_ptr<const FunctionVersion>>;
+  /// At start-up: what the store holds. Returns the versions that only unfinished invocations need.
+  KeptVersions restore(std::vector<VersionRecord> versions);
 
   /// The control thread calls it before anything else but `restore`.
   void adopt_thread() { owner_.adopt(); }
@@ -79,9 +81,12 @@ class FunctionService {
   struct Shared {
     std::shared_ptr<ConcurrencyGate> gate;
     std::shared_ptr<FunctionNeeds> needs;
+    [[nodiscard]] static Shared create() {
+      return {.gate = ConcurrencyGate::create(0), .needs = std::make_shared<FunctionNeeds>()};
+    }
   };
   [[nodiscard]] Shared shared_of(uid_t tenant, const std::string& name) const;
-  [[nodiscard]] Result<void> check_needs(const DeployRequest& request) const;
+  [[nodiscard]] Result<void> check_needs(const DeployRequest& request);
   /// What it is to have from now on.
   struct Wanted {
     unsigned concurrency = 0;
@@ -97,6 +102,7 @@ class FunctionService {
   Parts parts_;
   FunctionRegistry registry_;
   NeedsBook needs_;
+  std::map<Name, std::shared_ptr<const WorkerNeeds>> coming_needs_;  // of deploys on their way
   OwnerThread owner_;
   std::map<Name, std::deque<Task>> changes_;  // the first of each is under way
 };

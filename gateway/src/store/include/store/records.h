@@ -33,8 +33,9 @@ struct VersionRecord {
   std::string digest;
   std::string manifest;  // JSON
   UnixMillis created = 0;
-  bool deleted = false;      // kept only for the calls that still need it
-  unsigned concurrency = 0;  // these two are the function's: StoredOptions
+  bool deleted = false;            // kept only for the calls that still need it
+  bool with_its_function = false;  // deleted; then `needs` are those that that had
+  unsigned concurrency = 0;        // these two are the function's: StoredOptions
   std::string needs;
   std::vector<std::byte> module;  // filled when the store is loaded
 };
