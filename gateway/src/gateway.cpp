@@ -189,7 +189,10 @@ void Gateway::Objects::build_async() {
   }
   async_ = std::make_unique<AsyncInvocations>(
       AsyncInvocations::Parts{*store_, clock_, control_, std::move(runners),
-                              [this] { return broker_.has_supply(); }},
+                              [this](const std::shared_ptr<const WorkerNeeds>& needs) {
+                                return broker_.has_supply(needs ? needs->alternatives
+                                                                : one_core_worker());
+                              }},
       AsyncInvocations::Options{.limits = {.queued = config_.queued},
                                 .keep_finished = config_.keep_finished});
 }
