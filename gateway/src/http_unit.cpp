@@ -1,11 +1,17 @@
 #include "http_unit.h"
 
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <boost/asio/post.hpp>
 
 namespace orchid::gateway {
 namespace {
+
+std::string own_architecture() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.machine : "x86_64";
+}
 
 std::size_t share(std::size_t total, unsigned threads) { return (total + threads - 1) / threads; }
 
@@ -16,15 +22,14 @@ HttpUnit::HttpUnit(std::size_t index, const Clock& clock, BrokerSupply& supply,
     : index_(index),
       dispatchers_(io_, clock, supply,
                    {.add =
-                        [this, &supply](HolderId id, uid_t tenant, const WorkerNeeds* needs,
+                        [this, &supply](HolderId id, uid_t tenant, placement::WorkerRequest worker,
                                         Dispatcher& dispatcher) {
-                          supply.add_dispatcher(
-                              id, {tenant, user_name(tenant)}, poster(), dispatcher,
-                              dispatcher.alive(),
-                              needs != nullptr ? needs->alternatives : one_core_worker());
+                          supply.add_dispatcher(id, {tenant, user_name(tenant)}, poster(),
+                                                dispatcher, dispatcher.alive(), std::move(worker));
                         },
                     .remove = [&supply](HolderId id) { supply.remove_dispatcher(id); }},
                    {.owner = ::geteuid(),
+                    .usual = {.images = {own_architecture()}},
                     .thread = index,
                     .each = {.give_back_after = worker_idle_time, .counts = &dispatch_counts_}}),
       limited_(dispatchers_, clock, poster()) {}

@@ -28,8 +28,8 @@ struct BuildArguments {
   std::string output;
 };
 
-/// Of the CUDA toolkit that the environment names, whose nvcc is in PATH, or in its usual place.
-std::optional<fs::path> find_libdevice() {
+/// CUDA toolkits that the environment names, whose nvcc is in PATH, or in their usual place.
+std::vector<fs::path> cuda_toolkits() {
   std::vector<fs::path> toolkits;
   for (const char* name : {"CUDA_PATH", "CUDA_HOME"})
     if (const char* value = std::getenv(name); value != nullptr && *value != '\0')
@@ -38,9 +38,14 @@ std::optional<fs::path> find_libdevice() {
   if (const auto nvcc = find_program("nvcc"))
     toolkits.push_back(fs::canonical(*nvcc, error).parent_path().parent_path());
   toolkits.emplace_back("/usr/local/cuda");
-  for (const fs::path& toolkit : toolkits)
-    if (auto file = toolkit / "nvvm" / "libdevice" / "libdevice.10.bc"; fs::exists(file, error))
-      return file;
+  return toolkits;
+}
+
+/// In the first toolkit that has it.
+std::optional<fs::path> find_in_cuda(const fs::path& file) {
+  std::error_code error;
+  for (const fs::path& toolkit : cuda_toolkits())
+    if (fs::exists(toolkit / file, error)) return toolkit / file;
   return std::nullopt;
 }
 
@@ -54,7 +59,8 @@ Toolchain find_toolchain() {
           .clangxx = find("clang++"),
           .flang = find("flang-new"),
           .link = find("llvm-link"),
-          .libdevice = find_libdevice()};
+          .libdevice = find_in_cuda("nvvm/libdevice/libdevice.10.bc"),
+          .nvcc = find_in_cuda("bin/nvcc")};
 }
 
 /// Beside an installed program; else where the sources of Orchid are.
@@ -82,7 +88,8 @@ Result<void> run_steps(Shell& shell, const ImagePlan& plan) {
     if (!result) return fail(result.error());
     if (!result->output.empty()) shell.note(result->output);
     if (result->status == 0) continue;
-    const std::string hint = cross_compiling_hint(plan.arch);
+    const std::string hint =
+        plan.kind == module::ImageKind::ptx ? "" : cross_compiling_hint(plan.arch);
     return fail(ErrorCode::module_rejected,
                 (step.source.empty() ? "linking" : "compiling " + step.source) + " for " +
                     plan.triple + " failed; the messages above say why" +
@@ -115,7 +122,7 @@ Result<std::vector<std::byte>> make_module(Shell& shell, const BuildRequest& req
           "libdevice of the CUDA toolkit was not found: kernels cannot use exp, log, sin and the "
           "like\n");
     if (auto ran = run_steps(shell, plan); !ran) return ran;
-    auto bitcode = read_file(plan.bitcode, limits::module_size);
+    auto bitcode = read_file(plan.image, limits::module_size);
     if (!bitcode) return fail(std::move(bitcode.error()));
     code.push_back(std::move(*bitcode));
     return {};
@@ -136,7 +143,10 @@ Result<std::vector<std::byte>> make_module(Shell& shell, const BuildRequest& req
   }
   std::vector<module::Image> images;
   for (std::size_t i = 0; i < code.size(); ++i)
-    images.push_back({.triple = (*plans)[i].triple, .arch = (*plans)[i].arch, .bytes = code[i]});
+    images.push_back({.triple = (*plans)[i].triple,
+                      .arch = (*plans)[i].arch,
+                      .kind = (*plans)[i].kind,
+                      .bytes = code[i]});
   return module::write_container(images);
 }
 
@@ -185,16 +195,17 @@ ExitStatus run_build(Shell& shell, const BuildArguments& arguments) {
 
 void add_build(CLI::App& app, Shell& shell) {
   auto* command = add_command(
-      app, shell, "build", "Compile C, C++ or Fortran to a module, with LLVM 19",
+      app, shell, "build", "Compile C, C++, Fortran or CUDA C++ to a module, with LLVM 19",
       "  orchid build saxpy.cpp\n  orchid build main.cpp part.c -o saxpy.orc\n"
       "  orchid build saxpy.cpp --target x86-64 --target aarch64\n"
       "  orchid build kernels.cpp   (with orchid/kernel.h: for cores, and for GPUs by PTX)\n"
+      "  orchid build main.cpp kernels.cu   (CUDA kernels, by nvcc)\n"
       "  orchid build saxpy.cpp -- -O3 -DNDEBUG -Iinclude   (what follows -- goes to "
       "the compiler)");
   auto arguments = std::make_shared<BuildArguments>();
   command
       ->add_option("SOURCE", arguments->sources,
-                   "C (.c), C++ (.cpp, .cc, .cxx), Fortran (.f90), bitcode (.bc)")
+                   "C (.c), C++ (.cpp, .cc, .cxx), Fortran (.f90), CUDA C++ (.cu), bitcode (.bc)")
       ->required();
   command->add_option("-o,--output", arguments->output,
                       "the module (default: the first source's name with .orc)");

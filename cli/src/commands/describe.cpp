@@ -49,7 +49,8 @@ ExitStatus run_describe(Shell& shell, const std::string& name) {
   const json document = json::parse(info.json);
   for (const json& kernel : document.value("kernels", json::array()))
     table.add({"kernel", kernel.value("name", "") + "  " +
-                             std::to_string(kernel.value("args_size", 0)) + " bytes of arguments"});
+                             std::to_string(kernel.value("args_size", 0)) + " bytes of arguments" +
+                             (kernel.value("on_cores", true) ? "" : ", for GPUs only")});
   for (const auto& [key, value] : document.items()) {
     if (key == "name" || key == "version" || key == "entries" || key == "targets" ||
         key == "kernels" || key == "alternatives" || value.is_null())

@@ -191,14 +191,22 @@ std::optional<std::string> decisions_about(Shell& shell, const std::string& leas
   }
 }
 
-/// Empty: one core, or it has been deleted.
-std::string needs_of(Shell& shell, const std::string& function) {
+/// What the call wanted of its host and of its worker.
+ExplainArguments wishes_of(Shell& shell, const JsonObject& call) {
+  ExplainArguments arguments;
+  if (const std::string kind = call.text("host_kind"); !kind.empty())
+    arguments.wishes["kind"] = kind;
   try {
-    return shell.client().describe(function).needs;
-  } catch (const Error& error) {
+    const FunctionInfo function = shell.client().describe(call.text("function"));
+    arguments.needs = function.needs;
+    for (const std::string& one : function.architectures) {
+      std::string& images = arguments.wishes["images"];
+      images += (images.empty() ? "" : ",") + one;
+    }
+  } catch (const Error& error) {  // it has been deleted meanwhile
     if (error.kind() != ErrorKind::not_found) throw;
-    return "";
   }
+  return arguments;
 }
 
 ExitStatus run_explain(Shell& shell, const ExplainArguments& arguments) {
@@ -213,7 +221,6 @@ ExitStatus run_explain(Shell& shell, const ExplainArguments& arguments) {
   const std::string lease = answer.root().text("lease");
   const std::string node = answer.root().text("node");
   const std::string message = answer.root().text("message");
-  const std::string function = answer.root().text("function");
   answer.check();
   if (const auto decisions = decisions_about(shell, lease, /*may_be_forgotten=*/node.empty())) {
     if (!shell.json)
@@ -222,13 +229,12 @@ ExitStatus run_explain(Shell& shell, const ExplainArguments& arguments) {
                            : "the call ran on " + node + ", in a worker of lease " + lease);
     return print_decisions(shell, *decisions);
   }
-  const std::string needs = needs_of(shell, function);
+  const ExplainArguments wishes = wishes_of(shell, answer.root());
   if (!shell.json)
     shell.note("the call has reached no worker" + (message.empty() ? "" : ": " + message) +
-               "; each host now, for a worker with " + (needs.empty() ? "one core" : needs) + ":");
-  ExplainArguments now = arguments;
-  now.needs = needs;
-  return explain_now(shell, now);
+               "; each host now, for a worker with " +
+               (wishes.needs.empty() ? "one core" : wishes.needs) + ":");
+  return explain_now(shell, wishes);
 }
 
 }  // namespace
@@ -272,6 +278,8 @@ void add_explain(CLI::App& app, Shell& shell) {
   wish("--avoid-host", "avoid_host", "names of hosts that it must not be on: n1,n2");
   wish("--kind", "kind", "kind of its host: cpu, gpu or dpu");
   wish("--architecture", "architecture", "architecture of its host: x86_64, aarch64");
+  wish("--images", "images",
+       "architectures that the module has images for: x86_64,aarch64; its host has one of them");
   wish("--features", "features", "features that its host must have: ib,ssd");
   command->callback([&shell, arguments] { shell.status = run_explain(shell, *arguments); });
 }

@@ -27,6 +27,7 @@ struct InvokeArguments {
   bool time = false;
   std::string deadline;
   std::string idempotency_key;
+  std::string host_kind;
   std::size_t repeat = 1;
   std::size_t concurrency = 1;
   [[nodiscard]] bool is_typed() const { return !arguments.empty() || !npy.empty(); }
@@ -74,7 +75,8 @@ void print_costs(Shell& shell, const InvokeArguments& arguments, const RepeatRes
 }
 
 ExitStatus run_invoke(Shell& shell, const InvokeArguments& arguments) {
-  InvokeOptions options{.idempotency_key = arguments.idempotency_key};
+  InvokeOptions options{.idempotency_key = arguments.idempotency_key,
+                        .host_kind = arguments.host_kind};
   if (!arguments.deadline.empty()) {
     const auto deadline = parse_duration(arguments.deadline);
     if (!deadline) return shell.report(deadline.error());
@@ -136,6 +138,11 @@ void add_invoke(CLI::App& app, Shell& shell) {
       command->add_flag("--async", arguments->async, "do not wait: print the invocation's id");
   command->add_option("--deadline", arguments->deadline,
                       "time for the whole call, such as 500ms, 30s or '1h 5m'");
+  command
+      ->add_option("--on", arguments->host_kind,
+                   "kind of the host that runs it: cpu, gpu or dpu (default: any that the "
+                   "function has an image for)")
+      ->check(CLI::IsMember({"cpu", "gpu", "dpu"}));
   command
       ->add_option("--idempotency-key", arguments->idempotency_key,
                    "with --async: the same key never starts a second call")

@@ -10,7 +10,7 @@
 namespace orchid::cli {
 namespace {
 
-enum class Language { c, cpp, fortran, ir, bitcode };
+enum class Language { c, cpp, fortran, cuda, ir, bitcode };
 
 struct Target {
   std::string_view triple;
@@ -29,12 +29,13 @@ Result<Language> language_of(const std::filesystem::path& source) {
   if (is_one_of({".c"})) return Language::c;
   if (is_one_of({".cpp", ".cc", ".cxx", ".C", ".c++"})) return Language::cpp;
   if (is_one_of({".f90", ".f95", ".f03", ".f08", ".f", ".F90", ".F"})) return Language::fortran;
+  if (is_one_of({".cu"})) return Language::cuda;
   if (is_one_of({".ll"})) return Language::ir;
   if (is_one_of({".bc"})) return Language::bitcode;
   return fail(ErrorCode::bad_request,
               "'" + source.string() +
                   "' is not a source that 'orchid build' knows: C (.c), C++ "
-                  "(.cpp, .cc, .cxx), Fortran (.f90, .f) or "
+                  "(.cpp, .cc, .cxx), Fortran (.f90, .f), CUDA C++ (.cu) or "
                   "bitcode (.bc) or LLVM's text (.ll) of any other compiler");
 }
 
@@ -120,11 +121,10 @@ void add_libdevice(ImagePlan& plan, const std::filesystem::path& libdevice,
                    const BuildRequest& request) {
   const auto& linker = plan.steps.back().command.front();
   const auto output = request.scratch / (plan.arch + "-libdevice.bc");
-  plan.steps.push_back(
-      {.command = {linker, "--suppress-warnings", "--internalize", "--only-needed", "-o",
-                   output.string(), plan.bitcode.string(), libdevice.string()},
-       .source = ""});
-  plan.bitcode = output;
+  plan.steps.push_back({.command = {linker, "--suppress-warnings", "--internalize", "--only-needed",
+                                    "-o", output.string(), plan.image.string(), libdevice.string()},
+                        .source = ""});
+  plan.image = output;
 }
 
 Result<ImagePlan> plan_image(const Target& target, const BuildRequest& request,
@@ -132,7 +132,8 @@ Result<ImagePlan> plan_image(const Target& target, const BuildRequest& request,
   ImagePlan plan{.triple = std::string(target.triple),
                  .arch = std::string(target.arch),
                  .steps = {},
-                 .bitcode = {}};
+                 .image = {},
+                 .kind = module::ImageKind::bitcode};
   std::vector<std::string> parts;
   for (const auto& source : request.sources) {
     auto part = add_compile_step(plan, source, request, tools);
@@ -141,16 +142,49 @@ Result<ImagePlan> plan_image(const Target& target, const BuildRequest& request,
   }
   const bool adds_libdevice = plan.arch == device_arch && tools.libdevice.has_value();
   if (parts.size() == 1 && !adds_libdevice) {
-    plan.bitcode = parts.front();
+    plan.image = parts.front();
     return plan;
   }
   if (!tools.link) return missing("llvm-link-19", "llvm-19");
-  plan.bitcode = request.scratch / (plan.arch + ".bc");
-  std::vector<std::string> command{*tools.link, "-o", plan.bitcode.string()};
+  plan.image = request.scratch / (plan.arch + ".bc");
+  std::vector<std::string> command{*tools.link, "-o", plan.image.string()};
   command.insert(command.end(), parts.begin(), parts.end());
   plan.steps.push_back({.command = std::move(command), .source = ""});
   if (adds_libdevice) add_libdevice(plan, *tools.libdevice, request);
   return plan;
+}
+
+/// The oldest GPUs that nvcc 13 compiles for; a driver makes code of the text for newer ones too.
+constexpr std::string_view oldest_gpu = "sm_75";
+
+/// PTX goes into the module as it is: a GPU's driver compiles it.
+Result<ImagePlan> plan_cuda_image(const std::filesystem::path& source, std::size_t number,
+                                  const BuildRequest& request, const Toolchain& tools) {
+  if (!tools.nvcc)
+    return fail(ErrorCode::unsupported,
+                "nvcc is needed for " + source.string() +
+                    " and was not found: install the CUDA toolkit, or set CUDA_HOME to where it "
+                    "is; kernels of orchid/kernel.h need neither");
+  const auto output = request.scratch / ("cuda-" + std::to_string(number) + ".ptx");
+  std::vector<std::string> command{tools.nvcc->string(),
+                                   "--ptx",
+                                   "-arch=compute_" + std::string(oldest_gpu.substr(3)),
+                                   "-O3",
+                                   "-std=c++20",
+                                   "-I" + request.headers.string()};
+  command.insert(command.end(), request.compiler_flags.begin(), request.compiler_flags.end());
+  command.insert(command.end(), {"-o", output.string(), source.string()});
+  return ImagePlan{
+      .triple = "nvptx64-nvidia-cuda",
+      .arch = std::string(oldest_gpu),
+      .steps = {{.command = std::move(command), .source = source.string(), .output = output}},
+      .image = output,
+      .kind = module::ImageKind::ptx};
+}
+
+bool is_cuda(const std::filesystem::path& source) {
+  const auto language = language_of(source);
+  return language && *language == Language::cuda;
 }
 
 }  // namespace
@@ -171,6 +205,13 @@ bool is_source_file(const std::filesystem::path& file) {
 }
 
 Result<std::vector<ImagePlan>> plan_build(const BuildRequest& request, const Toolchain& tools) {
+  BuildRequest compiled = request;  // by clang and flang, for each target
+  std::erase_if(compiled.sources, is_cuda);
+  if (compiled.sources.empty())
+    return fail(ErrorCode::bad_request,
+                "a module of .cu files alone has no entry, since functions start on cores: give "
+                "'orchid build' a C or C++ source too, which declares the kernels with "
+                "ORCHID_DECLARE_KERNEL of orchid/kernel.h and launches them");
   std::vector<std::string> names = request.targets;
   if (names.empty()) names.push_back(machine_architecture());
   std::vector<ImagePlan> plans;
@@ -178,7 +219,13 @@ Result<std::vector<ImagePlan>> plan_build(const BuildRequest& request, const Too
     const auto target = find_target(name);
     if (!target) return fail(target.error());
     if (std::ranges::find(plans, target->triple, &ImagePlan::triple) != plans.end()) continue;
-    auto plan = plan_image(*target, request, tools);
+    auto plan = plan_image(*target, compiled, tools);
+    if (!plan) return fail(std::move(plan.error()));
+    plans.push_back(std::move(*plan));
+  }
+  for (const auto& source : request.sources) {
+    if (!is_cuda(source)) continue;
+    auto plan = plan_cuda_image(source, plans.size(), request, tools);
     if (!plan) return fail(std::move(plan.error()));
     plans.push_back(std::move(*plan));
   }

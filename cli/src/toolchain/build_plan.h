@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "foundation/result.h"
+#include "module/container.h"
 
 namespace orchid::cli {
 
@@ -20,6 +21,7 @@ struct Toolchain {
   std::optional<std::filesystem::path> flang;        // flang-new-19
   std::optional<std::filesystem::path> link;         // llvm-link-19
   std::optional<std::filesystem::path> libdevice{};  // libdevice.10.bc of the CUDA toolkit
+  std::optional<std::filesystem::path> nvcc{};
 };
 
 struct BuildRequest {
@@ -41,7 +43,8 @@ struct ImagePlan {
   std::string triple;
   std::string arch;  // as it stands in the container
   std::vector<BuildStep> steps;
-  std::filesystem::path bitcode;  // where the image is after the last step
+  std::filesystem::path image;  // where it is after the last step
+  module::ImageKind kind = module::ImageKind::bitcode;
 };
 
 /// Whether bitcode for cores has kernels (orchid/kernel.h): the symbols of their layouts stand in

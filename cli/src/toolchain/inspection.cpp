@@ -74,6 +74,7 @@ std::string describe(const module::Manifest& manifest) {
   for (const module::Kernel& kernel : manifest.kernels) {
     text += fmt::format("  kernel  {}  {} bytes of arguments", kernel.name, kernel.args_size);
     if (kernel.group_size != 0) text += fmt::format(", groups of {}", kernel.group_size);
+    if (!kernel.on_cores) text += ", for GPUs only: no image for cores has it";
     text += '\n';
   }
   for (const module::Target& target : manifest.targets)

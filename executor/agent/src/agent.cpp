@@ -214,7 +214,9 @@ ControlHello Agent::make_hello(const CompilerReady& target) const {
                 .features = target.features,
                 .cores = leases_.cores(),
                 .memory = host_.memory,
-                .kind = options_.gpus.empty() ? "cpu" : "gpu",
+                .kind = !options_.kind.empty()  ? options_.kind
+                        : options_.gpus.empty() ? "cpu"
+                                                : "gpu",
                 .thread_order = host_.thread_order,
                 .thread_numa_nodes = host_.thread_numa_nodes,
                 .gpus = options_.gpus};

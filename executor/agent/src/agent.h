@@ -48,6 +48,7 @@ class Agent {
     std::optional<BandwidthGovernor::Options> bandwidth;  // nothing: functions run unmeasured
     /// How many processes of ours the kernel has ended for want of memory; may be empty.
     std::function<std::uint64_t()> memory_kills;
+    std::string kind;              // of this host; empty: what its GPUs say
     std::vector<OfferedGpu> gpus;  // counted and handed out; no worker can open one
     UniqueFd core_feed;            // who says which cores are offered now; empty: all, always
     /// What there is to do while processes that were told to end are ending; may be empty.

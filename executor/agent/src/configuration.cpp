@@ -186,6 +186,10 @@ void declare_options(CLI::App& app, Configuration& c, Sizes& sizes, GrantTexts& 
   app.add_option("--host-id", c.host_id,
                  "be a machine of this name instead of the one that it runs on, for a container "
                  "with its own cores and network");
+  app.add_option("--kind", c.kind,
+                 "what this host is: dpu for a network card with cores of its own; calls and "
+                 "leases can ask for it (default: gpu with --gpus, else cpu)")
+      ->check(CLI::IsMember({"cpu", "gpu", "dpu"}));
   app.add_option("--readable", c.readable_paths,
                  "a directory that functions may read; can be repeated");
   add_grant_options(app, c, grant);

@@ -44,7 +44,8 @@ struct Configuration {
   /// Offered cores, of those that the affinity mask and cgroup allow; default: all of them.
   CoreList core_list;
   std::uint32_t core_list_counts = 0;  // processors, as a batch system counts; 0: not its numbers
-  std::vector<OfferedGpu> gpus;        // offered ones, by index, each once; default: none
+  std::string kind;  // of this host: "cpu", "gpu" or "dpu"; default: gpu if it offers one, or cpu
+  std::vector<OfferedGpu> gpus;  // offered ones, by index, each once; default: none
   /// A pipe of which whoever started us is the writer: it says which of these cores are to be
   /// offered now, a line for each change; none before the first. Its end is the grant's. -1: none.
   int core_feed = -1;

@@ -220,6 +220,11 @@ Result<Lanes> listen_for_clients(const Configuration& c) {
   return lanes;
 }
 
+std::vector<OfferedGpu> with_numa_nodes(std::vector<OfferedGpu> gpus) {
+  for (OfferedGpu& gpu : gpus) gpu.numa_node = numa_node_of_gpu(gpu.index, "/");
+  return gpus;
+}
+
 Result<void> serve(const Configuration& c) {
   raise_descriptor_limit();
   const auto scratch = Scratch::take(c.scratch_directory);
@@ -257,8 +262,8 @@ Result<void> serve(const Configuration& c) {
     if (!feed) return fail(std::move(feed.error()));
     options.core_feed = std::move(*feed);
   }
-  options.gpus = c.gpus;
-  for (OfferedGpu& gpu : options.gpus) gpu.numa_node = numa_node_of_gpu(gpu.index, "/");
+  options.kind = c.kind;
+  options.gpus = with_numa_nodes(c.gpus);
   options.lane_address = lanes->address;
   options.workers.remote_address = lanes->host;
   options.workers.trusted_fabric = c.lane_fabric != LaneFabric::tcp;

@@ -1,13 +1,16 @@
 #include "jit/bitcode.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/Config/llvm-config.h>
 #include <llvm/IR/DebugInfo.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/MemoryBufferRef.h>
 #include <llvm/Support/raw_ostream.h>
+#include <llvm/TargetParser/Host.h>
 
+#include <map>
 #include <optional>
 
 #include "foundation/files.h"
@@ -90,40 +93,56 @@ std::string inner_triple(const Image& image) {
   return {};
 }
 
-Result<std::size_t> pick_host_image(Container& container, const HostTarget& host) {
+/// Of a container, against what its bitcode says.
+std::vector<std::string> check_triple(const Container& container, std::size_t number,
+                                      const std::string& inner) {
   std::vector<std::string> problems;
-  std::optional<std::size_t> picked;
+  const Image& image = container.images[number];
+  if (image.kind == ImageKind::bitcode && !container.plain &&
+      module::architecture_of(inner) != module::architecture_of(image.triple))
+    problems.push_back(fmt::format("image {} says that it is for '{}', its bitcode is for '{}'",
+                                   number + 1, image.triple, inner));
+  if (!is_known_target(image.triple))
+    problems.push_back(fmt::format("the target '{}' is unknown; use one such as {}", image.triple,
+                                   llvm::Triple::normalize(llvm::sys::getProcessTriple())));
+  return problems;
+}
+
+std::string no_image_for(std::span<const HostTarget> processors, const Container& container) {
+  std::vector<std::string> names;
+  for (const HostTarget& processor : processors)
+    names.push_back(target_name(processor.triple.str()));
+  return fmt::format(
+      "no image for {}; the module has {}: {}build it with --target {} too",
+      fmt::join(names, " or "), describe_targets(container),
+      names.size() > 1 ? "functions start on cores, whatever runs their kernels; " : "",
+      names.front());
+}
+
+Result<std::size_t> pick_image(Container& container, std::span<const HostTarget> processors) {
+  std::vector<std::string> problems;
+  std::map<std::string, std::size_t> bitcode;  // by architecture
   for (std::size_t i = 0; i < container.images.size(); ++i) {
     Image& image = container.images[i];
+    std::string inner;
     if (image.kind == ImageKind::bitcode) {
       if (auto checked = check_producer(image); !checked) return fail(std::move(checked.error()));
-      const std::string inner = inner_triple(image);
+      inner = inner_triple(image);
       if (container.plain) image.triple = inner;
-      if (!container.plain &&
-          module::architecture_of(inner) != module::architecture_of(image.triple))
-        problems.push_back(fmt::format("image {} says that it is for '{}', its bitcode is for '{}'",
-                                       i + 1, image.triple, inner));
     }
     if (image.triple.empty())
       return i;  // damaged, or names no target: the parser and later checks tell
-    if (!is_known_target(image.triple))
-      problems.push_back(fmt::format("the target '{}' is unknown; use one such as {}", image.triple,
-                                     host.triple.str()));
-    if (image.kind != ImageKind::bitcode ||
-        module::architecture_of(image.triple) != host.architecture)
-      continue;
-    if (picked)
-      problems.push_back(
-          fmt::format("the module has two bitcode images for {}", host.architecture));
-    picked = i;
+    for (std::string& problem : check_triple(container, i, inner))
+      problems.push_back(std::move(problem));
+    const std::string architecture = module::architecture_of(image.triple);
+    if (image.kind == ImageKind::bitcode && !bitcode.emplace(architecture, i).second)
+      problems.push_back(fmt::format("the module has two bitcode images for {}", architecture));
   }
-  if (!picked && problems.empty())
-    problems.push_back(
-        fmt::format("no image for {}; the module has {}: build it with --target {} too",
-                    target_name(host.triple.str()), describe_targets(container),
-                    target_name(host.triple.str())));
   if (!problems.empty()) return reject(join(problems));
-  return *picked;
+  for (const HostTarget& processor : processors)
+    if (const auto found = bitcode.find(processor.architecture); found != bitcode.end())
+      return found->second;
+  return reject(no_image_for(processors, container));
 }
 
 }  // namespace
@@ -147,14 +166,14 @@ Result<std::unique_ptr<llvm::Module>> parse_image(const Image& image, llvm::LLVM
   return std::move(*parsed);
 }
 
-Result<HostModule> read_host_module(std::span<const std::byte> bytes, const HostTarget& host,
-                                    llvm::LLVMContext& context) {
+Result<ReadModule> read_module(std::span<const std::byte> bytes,
+                               std::span<const HostTarget> processors, llvm::LLVMContext& context) {
   auto container = module::read_container(bytes);
   if (!container) return fail(std::move(container.error()));
-  HostModule result{.container = std::move(*container), .host_image = 0, .code = nullptr};
-  const auto picked = pick_host_image(result.container, host);
+  ReadModule result{.container = std::move(*container), .image = 0, .code = nullptr};
+  const auto picked = pick_image(result.container, processors);
   if (!picked) return fail(picked.error());
-  result.host_image = *picked;
+  result.image = *picked;
   auto code = parse_image(result.container.images[*picked], context);
   if (!code) return fail(std::move(code.error()));
   result.code = std::move(*code);

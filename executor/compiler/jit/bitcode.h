@@ -19,24 +19,24 @@ constexpr std::string_view entry_prefix = "orchid_entry_";
 constexpr std::string_view signature_prefix = "orchid_signature_";
 constexpr std::string_view abi_version_name = "orchid_abi_version";
 
-struct HostModule {
+struct ReadModule {
   module::Container container;
-  std::size_t host_image = 0;  // index in the container
+  std::size_t image = 0;  // the one that was read: index in the container
   std::unique_ptr<llvm::Module> code;
 };
 
-/// Reads the container, picks the bitcode image of this host, parses and verifies it. What does not
-/// hinder reading is left to `find_code_problems`. Diagnostics are attached to `context`. Errors:
-/// `module_rejected`.
-[[nodiscard]] Result<HostModule> read_host_module(std::span<const std::byte> bytes,
-                                                  const HostTarget& host,
-                                                  llvm::LLVMContext& context);
+/// Reads the container, picks the bitcode image of the first of `processors` that it has one for,
+/// parses and verifies it. What does not hinder reading is left to `find_code_problems`.
+/// Diagnostics are attached to `context`. Errors: `module_rejected`.
+[[nodiscard]] Result<ReadModule> read_module(std::span<const std::byte> bytes,
+                                             std::span<const HostTarget> processors,
+                                             llvm::LLVMContext& context);
 
 /// Parses and verifies one bitcode image, for whatever target. Errors: `module_rejected`.
 [[nodiscard]] Result<std::unique_ptr<llvm::Module>> parse_image(const module::Image& image,
                                                                 llvm::LLVMContext& context);
 
-/// What keeps well-formed code from being compiled for this host: its target, data layout, assembly
+/// What keeps well-formed code from being compiled for `host`: its target, data layout, assembly
 /// at file level, indirect functions.
 [[nodiscard]] std::vector<std::string> find_code_problems(const llvm::Module& code,
                                                           const HostTarget& host);

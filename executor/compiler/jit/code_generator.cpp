@@ -138,7 +138,7 @@ class HostCodeGenerator final : public CodeGenerator {
     llvm::LLVMContext context;
     context.setDiscardValueNames(true);
     diagnostics.attach(context);
-    auto host_module = read_host_module(module, host_, context);
+    auto host_module = read_module(module, std::span(&host_, 1), context);
     if (!host_module) return fail(std::move(host_module.error()));
     if (auto good = diagnostics.result(); !good) return fail(std::move(good.error()));
     llvm::Module& code = *host_module->code;

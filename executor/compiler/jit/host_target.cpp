@@ -40,6 +40,27 @@ Result<HostTarget> HostTarget::detect() {
   return host;
 }
 
+Result<std::vector<HostTarget>> HostTarget::all_processors() {
+  // By name: the headers of a cross build may list other targets than this library has.
+  LLVMInitializeX86TargetInfo();
+  LLVMInitializeX86Target();
+  LLVMInitializeX86TargetMC();
+  LLVMInitializeAArch64TargetInfo();
+  LLVMInitializeAArch64Target();
+  LLVMInitializeAArch64TargetMC();
+  std::vector<HostTarget> targets;
+  for (const char* triple : {"x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"}) {
+    HostTarget target;
+    target.triple = llvm::Triple(triple);
+    target.architecture = module::architecture_of(triple);
+    auto machine = make_target_machine(target, CompileTier::quick);
+    if (!machine) return fail(std::move(machine.error()));
+    target.data_layout = (*machine)->createDataLayout().getStringRepresentation();
+    targets.push_back(std::move(target));
+  }
+  return targets;
+}
+
 Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const HostTarget& host,
                                                                  CompileTier tier) {
   std::string reason;

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "foundation/result.h"
 #include "protocol/compiler_messages.h"
@@ -19,6 +20,9 @@ struct HostTarget {
   std::string data_layout;
   /// Errors: `unsupported`, when this LLVM has no back end for the host.
   [[nodiscard]] static Result<HostTarget> detect();
+  /// The processors that executors exist for, this host's among them: what is the same for all
+  /// machines of an architecture, and no CPU. Errors: `unsupported`.
+  [[nodiscard]] static Result<std::vector<HostTarget>> all_processors();
 };
 
 /// Position-independent, small code model, emulated thread-local storage: what JITLink links

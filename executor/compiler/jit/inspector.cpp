@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <llvm/Analysis/ConstantFolding.h>
-#include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Module.h>
 
@@ -21,13 +20,13 @@
 #include "jit/other_images.h"
 #include "jit/ptx_generator.h"
 #include "jit/retarget.h"
+#include "jit/undefined_symbols.h"
 #include "jit/unused_code.h"
 #include "jit/warm_up.h"
 #include "module/signature.h"
 #include "protocol/digest.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
-#include "runtime_symbols/runtime_symbols.h"
 
 namespace orchid::executor {
 namespace {
@@ -105,37 +104,6 @@ class Inspection {
           value->getZExtValue(), abi_version);
   }
 
-  void read_undefined() {
-    std::string foreign_thread_locals;
-    for (llvm::GlobalValue& value : code_.global_values()) {
-      if (!value.isDeclarationForLinker() || value.hasExternalWeakLinkage())
-        continue;  // a weak one may stay null
-      if (const auto* function = llvm::dyn_cast<llvm::Function>(&value);
-          function != nullptr && function->isIntrinsic())
-        continue;
-      value.removeDeadConstantUsers();
-      if (value.use_empty()) continue;
-      if (value.isThreadLocal())
-        foreign_thread_locals +=
-            (foreign_thread_locals.empty() ? "" : ", ") + display(as_string(value.getName()));
-      undefined_.push_back(as_string(value.getName()));
-    }
-    std::ranges::sort(undefined_);
-    if (!foreign_thread_locals.empty())
-      problem(
-          "thread-local variables of the host's libraries cannot be used: {} (std::call_once needs "
-          "some; use a static variable instead)",
-          foreign_thread_locals);
-    std::string missing;
-    for (const std::string& name : missing_symbols(undefined_)) {
-      missing += (missing.empty() ? "" : ", ") + display(name);
-      if (const auto reason = refusal_reason(name); !reason.empty())
-        missing += fmt::format(" ({})", reason);
-    }
-    if (!missing.empty())
-      problem("these symbols are defined neither in the module nor by Orchid: {}", missing);
-  }
-
   template <typename... Args>
   void problem(fmt::format_string<Args...> format, Args&&... args) {
     problems_.push_back(fmt::format(format, std::forward<Args>(args)...));
@@ -143,14 +111,8 @@ class Inspection {
 
   [[nodiscard]] std::vector<std::string>& problems() { return problems_; }
   [[nodiscard]] std::vector<module::Entry>& entries() { return entries_; }
-  [[nodiscard]] std::vector<std::string>& undefined() { return undefined_; }
 
  private:
-  static std::string display(const std::string& name) {
-    const std::string readable = llvm::demangle(name);
-    return readable == name ? name : fmt::format("{} [{}]", readable, name);
-  }
-
   std::optional<std::string> read_signature(const std::string& entry) {
     const llvm::GlobalVariable* variable =
         code_.getGlobalVariable(std::string(signature_prefix) + entry, true);
@@ -168,47 +130,62 @@ class Inspection {
   llvm::Module& code_;
   std::vector<std::string> problems_;
   std::vector<module::Entry> entries_;
-  std::vector<std::string> undefined_;
 };
 
-class HostInspector final : public ModuleInspector {
+void move_to(std::vector<std::string>& all, std::vector<std::string> some) {
+  std::ranges::move(some, std::back_inserter(all));
+}
+
+class ProcessorInspector final : public ModuleInspector {
  public:
-  explicit HostInspector(HostTarget host) : host_(std::move(host)) {}
+  explicit ProcessorInspector(std::vector<HostTarget> processors)
+      : processors_(std::move(processors)) {}
   Result<module::Manifest> inspect(std::span<const std::byte> bytes) const override;
 
  private:
-  HostTarget host_;
+  [[nodiscard]] const HostTarget& target_of(const llvm::Module& code) const;
+
+  std::vector<HostTarget> processors_;  // this host's first
 };
 
-Result<module::Manifest> HostInspector::inspect(std::span<const std::byte> bytes) const {
+/// Code that names no target is looked at as if it were for this host: that is among its problems.
+const HostTarget& ProcessorInspector::target_of(const llvm::Module& code) const {
+  const auto found = std::ranges::find(processors_, module::architecture_of(code.getTargetTriple()),
+                                       &HostTarget::architecture);
+  return found == processors_.end() ? processors_.front() : *found;
+}
+
+Result<module::Manifest> ProcessorInspector::inspect(std::span<const std::byte> bytes) const {
   Diagnostics diagnostics;
   llvm::LLVMContext context;
   diagnostics.attach(context);
-  auto host_module = read_host_module(bytes, host_, context);
-  if (!host_module) return fail(std::move(host_module.error()));
-  if (auto read = diagnostics.result(); !read) return fail(std::move(read.error()));
+  auto read = read_module(bytes, processors_, context);
+  if (!read) return fail(std::move(read.error()));
+  if (auto good = diagnostics.result(); !good) return fail(std::move(good.error()));
 
-  Inspection inspection(*host_module->code);
-  inspection.problems() = find_code_problems(*host_module->code, host_);
+  llvm::Module& code = *read->code;
+  const HostTarget& target = target_of(code);
+  Inspection inspection(code);
+  inspection.problems() = find_code_problems(code, target);
   inspection.check_abi_version();
   inspection.read_entries();
-  KernelList kernels = read_kernels(*host_module->code);
-  std::ranges::move(kernels.problems, std::back_inserter(inspection.problems()));
+  KernelList kernels = read_kernels(code);
+  move_to(inspection.problems(), std::move(kernels.problems));
   // As before code is made: what no entry reaches needs nothing.
-  retarget(*host_module->code, host_);
-  drop_unused(*host_module->code);
-  inspection.read_undefined();
+  retarget(code, target);
+  drop_unused(code);
+  UndefinedSymbols undefined = read_undefined_symbols(code, target.architecture);
+  move_to(inspection.problems(), std::move(undefined.problems));
 
   module::Manifest manifest{
       .abi = abi_version, .digest = digest_of(bytes), .size = ByteCount{bytes.size()}};
   manifest.entries = std::move(inspection.entries());
   manifest.kernels = std::move(kernels.kernels);
-  std::ranges::move(
-      find_problems_of_other_images(host_module->container, host_module->host_image, manifest),
-      std::back_inserter(inspection.problems()));
+  move_to(inspection.problems(),
+          find_problems_of_other_images(read->container, read->image, processors_, manifest));
   if (!inspection.problems().empty()) return reject(join(inspection.problems()));
-  manifest.undefined = std::move(inspection.undefined());
-  for (const module::Image& image : host_module->container.images)
+  manifest.undefined = std::move(undefined.names);
+  for (const module::Image& image : read->container.images)
     manifest.targets.push_back({.triple = image.triple,
                                 .arch = module::architecture_of(image.triple),
                                 .kind = std::string(to_string(image.kind)),
@@ -221,13 +198,19 @@ Result<module::Manifest> HostInspector::inspect(std::span<const std::byte> bytes
 Result<std::unique_ptr<ModuleInspector>> ModuleInspector::create() {
   auto host = HostTarget::detect();
   if (!host) return fail(std::move(host.error()));
+  auto processors = HostTarget::all_processors();
+  if (!processors) return fail(std::move(processors.error()));
+  std::erase_if(*processors, [&](const HostTarget& processor) {
+    return processor.architecture == host->architecture;
+  });
+  processors->insert(processors->begin(), std::move(*host));
   // What libraries load at their first use: OpenSSL its configuration, LLVM its tables.
   static_cast<void>(digest_of({}));
   start_ptx_back_end();
   llvm::LLVMContext context;
   if (make_warm_up_module(context) == nullptr)
     return fail(ErrorCode::internal, "the built-in module cannot be read");
-  return std::make_unique<HostInspector>(std::move(*host));
+  return std::make_unique<ProcessorInspector>(std::move(*processors));
 }
 
 }  // namespace orchid::executor

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <iterator>
 #include <optional>
 
 #include "protocol/limits.h"
@@ -22,21 +23,31 @@ using Layout = std::array<std::uint32_t, 4>;
 
 llvm::StringRef as_reference(std::string_view text) { return {text.data(), text.size()}; }
 
-std::optional<Layout> read_layout(const llvm::Module& code, const llvm::GlobalVariable& variable) {
-  if (!variable.isConstant() || !variable.hasInitializer()) return std::nullopt;
-  const llvm::DataLayout& data = code.getDataLayout();
-  Layout layout{};
-  if (data.getTypeAllocSize(variable.getValueType()).getFixedValue() != sizeof layout)
-    return std::nullopt;
+/// Four words of a constant. Nothing: they are not there, or not known before it is linked.
+std::optional<Layout> read_words(const llvm::Module& code, const llvm::GlobalVariable& variable,
+                                 std::uint64_t offset) {
   llvm::Type* word = llvm::Type::getInt32Ty(code.getContext());
-  for (std::size_t i = 0; i < layout.size(); ++i) {
+  Layout words{};
+  for (std::uint32_t& one : words) {
     const auto* value = llvm::dyn_cast_or_null<llvm::ConstantInt>(
         llvm::ConstantFoldLoadFromConst(const_cast<llvm::Constant*>(variable.getInitializer()),
-                                        word, llvm::APInt(64, i * sizeof(std::uint32_t)), data));
+                                        word, llvm::APInt(64, offset), code.getDataLayout()));
     if (value == nullptr) return std::nullopt;
-    layout.at(i) = static_cast<std::uint32_t>(value->getZExtValue());
+    one = static_cast<std::uint32_t>(value->getZExtValue());
+    offset += sizeof one;
   }
-  return layout;
+  return words;
+}
+
+bool is_constant_of_size(const llvm::Module& code, const llvm::GlobalVariable& variable,
+                         std::uint64_t size) {
+  return variable.isConstant() && variable.hasInitializer() &&
+         code.getDataLayout().getTypeAllocSize(variable.getValueType()).getFixedValue() == size;
+}
+
+std::optional<Layout> read_layout(const llvm::Module& code, const llvm::GlobalVariable& variable) {
+  if (!is_constant_of_size(code, variable, sizeof(Layout))) return std::nullopt;
+  return read_words(code, variable, 0);
 }
 
 /// void (const void* args, uint64_t begin, uint64_t end)
@@ -84,6 +95,7 @@ class KernelReader {
       if (!variable.getName().starts_with(as_reference(kernel_layout_prefix))) continue;
       read_one(variable);
     }
+    if (!for_device_) read_declared();
     std::ranges::sort(list_.kernels, {}, &module::Kernel::name);
     if (list_.kernels.size() > limits::kernels_per_module)
       list_.problems.push_back(fmt::format("the module has {} kernels, more than {}",
@@ -112,8 +124,41 @@ class KernelReader {
                              .args_size = (*layout)[0],
                              .args_alignment = (*layout)[1],
                              .group_size = (*layout)[2],
-                             .local_bytes = (*layout)[3]});
+                             .local_bytes = (*layout)[3],
+                             .on_cores = true});
     check_function(list_.kernels.back());
+  }
+
+  /// Of ORCHID_DECLARE_KERNEL: an orchid_kernel whose second pointer, to the code for cores, is
+  /// null.
+  void read_declared() {
+    constexpr std::uint64_t pointer = 8;
+    constexpr std::uint64_t words = 2 * pointer;
+    for (const llvm::GlobalVariable& variable : code_.globals()) {
+      if (variable.isDeclarationForLinker() ||
+          !variable.getName().starts_with(as_reference(kernel_info_prefix)) ||
+          !is_constant_of_size(code_, variable, words + sizeof(Layout)))
+        continue;
+      const auto* run =
+          llvm::ConstantFoldLoadFromConst(const_cast<llvm::Constant*>(variable.getInitializer()),
+                                          llvm::PointerType::getUnqual(code_.getContext()),
+                                          llvm::APInt(64, pointer), code_.getDataLayout());
+      if (run == nullptr || !run->isNullValue()) continue;
+      const std::string name = variable.getName().substr(kernel_info_prefix.size()).str();
+      const auto layout = read_words(code_, variable, words);
+      if (!is_entry_name(name) || !layout || !std::has_single_bit((*layout)[1])) {
+        list_.problems.push_back(fmt::format(
+            "'{}{}' is no declaration of a kernel; use ORCHID_DECLARE_KERNEL of orchid/kernel.h",
+            kernel_info_prefix, name));
+        continue;
+      }
+      list_.kernels.push_back({.name = name,
+                               .args_size = (*layout)[0],
+                               .args_alignment = (*layout)[1],
+                               .group_size = (*layout)[2],
+                               .local_bytes = (*layout)[3],
+                               .on_cores = false});
+    }
   }
 
   void check_function(const module::Kernel& kernel) {
@@ -160,9 +205,12 @@ class KernelReader {
   KernelList list_;
 };
 
-void compare_layouts(const module::Kernel& one, std::string_view one_name,
-                     const module::Kernel& other, std::string_view other_name,
-                     std::vector<std::string>& problems) {
+}  // namespace
+
+std::vector<std::string> layout_differences(const module::Kernel& one, std::string_view one_name,
+                                            const module::Kernel& other,
+                                            std::string_view other_name) {
+  std::vector<std::string> problems;
   const auto compare = [&](std::string_view what, std::uint32_t a, std::uint32_t b) {
     if (a != b)
       problems.push_back(
@@ -172,11 +220,13 @@ void compare_layouts(const module::Kernel& one, std::string_view one_name,
   };
   compare("the size of the arguments", one.args_size, other.args_size);
   compare("the alignment of the arguments", one.args_alignment, other.args_alignment);
-  compare("the group size", one.group_size, other.group_size);
-  compare("the size of local memory", one.local_bytes, other.local_bytes);
+  const bool both_tell = one.on_cores && other.on_cores;
+  if (both_tell || (one.group_size > 0 && other.group_size > 0))
+    compare("the group size", one.group_size, other.group_size);
+  if (one.local_bytes > 0 && other.local_bytes > 0)
+    compare("the size of local memory", one.local_bytes, other.local_bytes);
+  return problems;
 }
-
-}  // namespace
 
 KernelList read_kernels(llvm::Module& code) { return KernelReader(code).read(); }
 
@@ -193,7 +243,8 @@ std::vector<std::string> kernel_differences(const std::vector<module::Kernel>& o
     if (twin == other.end() || twin->name != kernel.name)
       missing(kernel.name, other_name);
     else
-      compare_layouts(kernel, one_name, *twin, other_name, problems);
+      std::ranges::move(layout_differences(kernel, one_name, *twin, other_name),
+                        std::back_inserter(problems));
   }
   for (const module::Kernel& kernel : other)
     if (!std::ranges::binary_search(one, kernel.name, {}, &module::Kernel::name))

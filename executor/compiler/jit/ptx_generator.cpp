@@ -16,10 +16,12 @@
 #include <memory>
 #include <optional>
 
+#include "foundation/files.h"
 #include "jit/bitcode.h"
 #include "jit/device_code.h"
 #include "jit/diagnostics.h"
 #include "jit/kernels.h"
+#include "module/manifest.h"
 
 namespace orchid::executor {
 namespace {
@@ -61,10 +63,9 @@ void optimise_for_device(llvm::Module& code, llvm::TargetMachine& machine) {
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(code, modules);
 }
 
-const module::Image* find_device_image(module::Container& container) {
-  const auto found = std::ranges::find_if(container.images, [](const module::Image& image) {
-    return image.kind == module::ImageKind::bitcode &&
-           module::architecture_of(image.triple) == "nvptx64";
+const module::Image* find_device_image(module::Container& container, module::ImageKind kind) {
+  const auto found = std::ranges::find_if(container.images, [&](const module::Image& image) {
+    return image.kind == kind && module::is_gpu_architecture(module::architecture_of(image.triple));
   });
   return found == container.images.end() ? nullptr : &*found;
 }
@@ -101,7 +102,9 @@ Result<std::string> generate_ptx(std::span<const std::byte> module, std::string_
                             gpu));
   auto container = module::read_container(module);
   if (!container) return fail(std::move(container.error()));
-  const module::Image* image = find_device_image(*container);
+  const module::Image* image = find_device_image(*container, module::ImageKind::bitcode);
+  const module::Image* ready = find_device_image(*container, module::ImageKind::ptx);
+  if (image == nullptr && ready != nullptr) return std::string(as_text(ready->bytes));
   if (image == nullptr)
     return fail(ErrorCode::not_found,
                 "the module has no bitcode image for nvptx64; build it with --target nvptx64");

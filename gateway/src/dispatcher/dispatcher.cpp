@@ -12,7 +12,6 @@ Dispatcher::Dispatcher(boost::asio::io_context& io, const Clock& clock, WorkerSu
       supply_(supply),
       options_(options),
       timer_(io),
-      supply_missing_since_(clock.now()),
       ready_since_(MonotonicTime::min()),
       last_ready_(MonotonicTime::min()),
       spin_until_(MonotonicTime::min()),
@@ -40,6 +39,7 @@ void Dispatcher::start(Call call, CallDone done) {
     return refuse(Outcome::no_capacity,
                   std::to_string(waiting_count_) + " calls are waiting already; try again later");
   enqueue(std::move(call), std::move(done), now);
+  if (!missing_.empty()) fail_without_executor(now);
   update_want();
   arm_timer(now);
 }
@@ -124,9 +124,11 @@ void Dispatcher::finish_sleep() {
 }
 
 void Dispatcher::supply_exists(bool exists, const std::string& missing) {
-  if (!exists && supply_exists_) supply_missing_since_ = clock_.now();
+  const MonotonicTime now = clock_.now();
+  if (!exists && supply_exists_) supply_missing_since_ = now;
   supply_exists_ = exists;
   missing_ = missing;
+  if (!missing_.empty()) fail_without_executor(now);
 }
 
 void Dispatcher::expire() {

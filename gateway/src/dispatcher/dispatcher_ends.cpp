@@ -114,18 +114,22 @@ void Dispatcher::expire_waiting(DispatchCall& call, MonotonicTime now) {
 }
 
 std::string Dispatcher::why_no_supply(const DispatchCall& call) const {
-  return missing_.empty() ? "no executor is connected; start one on this host and try again"
-                          : "'" + call.call.version->function + "' " + missing_ +
-                                ": start a larger one, or deploy the function with other needs";
+  if (missing_.empty()) return "no executor is connected; start one on this host and try again";
+  const FunctionVersion& version = *call.call.version;
+  const bool has_needs = version.needs != nullptr && version.needs->get() != nullptr;
+  return (version.hosts.needs_gpu ? "the module has kernels for GPUs only: " : "") + missing_ +
+         (has_needs ? "; start a larger one, or deploy the function with other needs" : "");
 }
 
+/// At once where hosts are there that cannot run it. One that has just gone may come back.
 void Dispatcher::fail_without_executor(MonotonicTime now) {
-  if (supply_exists_ || !places_.empty() || now - supply_missing_since_ < options_.executor_within)
+  if (supply_exists_ || !places_.empty() ||
+      (supply_missing_since_ && now - *supply_missing_since_ < options_.executor_within))
     return;
   std::vector<std::string> hopeless;  // ids: ending one may bring changes for the others
   for (const auto& [key, function] : waiting_)
     for (const DispatchCall& call : function->waiting)
-      if (now - call.call.accepted >= options_.executor_within)
+      if (!missing_.empty() || now - call.call.accepted >= options_.executor_within)
         hopeless.push_back(call.call.invocation);
   for (const std::string& invocation : hopeless) {
     const auto found = by_invocation_.find(invocation);

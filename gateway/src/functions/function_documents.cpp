@@ -72,7 +72,8 @@ Json describe_version(const DeployedVersion& deployed) {
                        {"args_size", kernel.args_size},
                        {"args_alignment", kernel.args_alignment},
                        {"group_size", kernel.group_size},
-                       {"local_bytes", kernel.local_bytes}});
+                       {"local_bytes", kernel.local_bytes},
+                       {"on_cores", kernel.on_cores}});
   return {{"name", deployed.version->function},
           {"version", deployed.version->digest},
           {"created", format_time(deployed.created)},

@@ -61,6 +61,7 @@ FunctionService::KeptVersions FunctionService::restore(std::vector<VersionRecord
     version->function = record.function;
     version->digest = record.digest;
     version->manifest = std::move(*manifest);
+    version->hosts = hosts_of(version->manifest);
     version->module = std::move(*module);
     // A function that was deleted is another one than that which has its name now.
     Shared shared =
@@ -203,6 +204,7 @@ void FunctionService::inspected(const std::shared_ptr<Deploying>& deploy,
   deploy->version->function = request.name;
   deploy->version->digest = deploy->digest;
   deploy->version->manifest = std::move(*checked);
+  deploy->version->hosts = hosts_of(deploy->version->manifest);
   deploy->version->module = std::move(*deploy->module);
   Shared shared = shared_of(request.tenant, request.name);
   deploy->version->gate = std::move(shared.gate);

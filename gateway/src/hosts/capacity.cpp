@@ -106,16 +106,29 @@ std::string Capacity::free_name(const std::string& name, const std::string& boot
   }
 }
 
+namespace {
+
+/// One that offers a GPU, or was told what its host is, says so.
+placement::HostKind kind_said_by(const std::vector<const Executor*>& executors) {
+  for (const Executor* executor : executors)
+    if (const auto kind = placement::parse_host_kind(executor->host.kind);
+        kind && *kind != placement::HostKind::cpu)
+      return *kind;
+  return placement::HostKind::cpu;
+}
+
+}  // namespace
+
 HostFacts Capacity::facts_of(const std::vector<const Executor*>& executors) const {
+  const placement::HostKind said = kind_said_by(executors);
   if (knowledge_ != nullptr)
-    if (auto known = knowledge_->facts_of(executors)) return std::move(*known);
-  const HostDescription& host = executors.front()->host;
-  HostFacts facts;
-  for (const Executor* executor : executors)  // one that offers a GPU says so
-    if (facts.kind == placement::HostKind::cpu)
-      facts.kind =
-          placement::parse_host_kind(executor->host.kind).value_or(placement::HostKind::cpu);
-  facts.allocation.host = HostId(host.boot_id);
+    if (auto known = knowledge_->facts_of(executors)) {
+      // Batch systems know no DPUs.
+      if (said == placement::HostKind::dpu) known->kind = said;
+      return std::move(*known);
+    }
+  HostFacts facts{.kind = said, .features = {}, .gpus = {}, .allocation = {}};
+  facts.allocation.host = HostId(executors.front()->host.boot_id);
   return facts;
 }
 

@@ -32,6 +32,7 @@ InvocationRecord record_of(std::string id, const AsyncSubmission& submission) {
   record.idempotency_key = submission.idempotency_key;
   record.request = submission.reference;
   record.at_most_once = submission.at_most_once;
+  record.kind = submission.kind;
   record.accepted = submission.accepted;
   record.deadline = submission.deadline;
   return record;
@@ -213,6 +214,7 @@ void AsyncInvocations::hand_over(BookedInvocation& invocation, Payload input) {
             .accepted = now,
             .deadline = now + left,
             .at_most_once = invocation.record.at_most_once,
+            .kind = invocation.record.kind,
             .place = std::exchange(invocation.gate_place, nullptr)};
   const RunnerPort& port = parts_.runners[invocation.runner];
   port.post([this, runner = port.runner, control = parts_.control,

@@ -19,9 +19,9 @@ Result<void> InvocationBook::check_room(std::size_t on_the_way) const {
 
 const FunctionNeeds* InvocationBook::line_of(const BookedInvocation& invocation) {
   const FunctionVersion* version = invocation.version.get();
-  const bool has_needs =
-      version != nullptr && version->needs != nullptr && version->needs->get() != nullptr;
-  return has_needs ? version->needs.get() : nullptr;
+  if (version == nullptr || version->needs == nullptr) return nullptr;
+  const bool alone = invocation.found_no_place || version->needs->get() != nullptr;
+  return alone ? version->needs.get() : nullptr;
 }
 
 InvocationBook::Line& InvocationBook::line(const FunctionNeeds* key) {
@@ -162,6 +162,7 @@ bool InvocationBook::ended(BookedInvocation& invocation, Outcome outcome, bool r
     return false;
   }
   invocation.extra = false;
+  invocation.found_no_place = true;
   enter_queue(invocation);
   line(invocation.line).paused_until = now + limits_.pause_without_capacity;
   return true;

@@ -31,6 +31,7 @@ Json describe_invocation(const InvocationView& view) {
             {"deadline", format_time(record.deadline)},
             {"attempt", record.attempts}};
   if (record.at_most_once) json["at_most_once"] = true;
+  if (record.kind) json["host_kind"] = to_string(*record.kind);
   if (view.progress) json["progress"] = *view.progress;
   if (record.state != StoredState::done) return json;
   json["finished"] = record.finished ? Json(format_time(*record.finished)) : Json();

@@ -55,6 +55,11 @@ Result<InvocationOptions> parse_invocation_options(const Request& request,
   if (!once.empty() && once != "true" && once != "false")
     return fail(ErrorCode::bad_request, "Orchid-At-Most-Once must be true or false");
   options.at_most_once = once == "true";
+  if (request.headers.has(Header::orchid_host_kind)) {
+    options.kind = placement::parse_host_kind(request.header(Header::orchid_host_kind));
+    if (!options.kind)
+      return fail(ErrorCode::bad_request, "Orchid-Host-Kind must be cpu, gpu or dpu");
+  }
   if (request.headers.has(Header::idempotency_key)) {
     const std::string_view key = request.header(Header::idempotency_key);
     if (key.empty() || key.size() > 255)

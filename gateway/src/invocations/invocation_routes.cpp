@@ -119,7 +119,8 @@ void InvocationRoutes::run(Request& request, const Reply& reply, Accepted accept
                    .input = Payload::of(std::move(request.body)),
                    .deadline = now + options.deadline,
                    .wait_until = to_the_end ? MonotonicTime::max() : now + options.wait,
-                   .at_most_once = accepted.at_most_once};
+                   .at_most_once = accepted.at_most_once,
+                   .kind = options.kind};
   auto started = parts_.calls.start(
       std::move(call), [reply, function = std::string(request.parameters[0])](SyncAnswer result) {
         reply.send(result.outlived
@@ -139,6 +140,7 @@ void InvocationRoutes::submit(Request& request, const Reply& reply, Accepted acc
                              .idempotency_key = options.idempotency_key,
                              .reference = std::string(request.parameters[0]),
                              .at_most_once = accepted.at_most_once,
+                             .kind = options.kind,
                              .accepted = now,
                              .deadline = now + options.deadline.count(),
                              .input = Payload::of(std::move(request.body))};

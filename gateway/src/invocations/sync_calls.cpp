@@ -38,7 +38,8 @@ Result<std::uint64_t> SyncCalls::start(SyncRequest request, Answer answer) {
             .input = live.request.input,
             .accepted = live.accepted,
             .deadline = live.request.deadline,
-            .at_most_once = live.request.at_most_once};
+            .at_most_once = live.request.at_most_once,
+            .kind = live.request.kind};
   metrics_.started.add();
   parts_.runner.start(std::move(call),
                       [this, number](CallResult result) { ended(number, std::move(result)); });
@@ -113,6 +114,7 @@ void SyncCalls::hand_over(std::uint64_t number, Live& live) {
                              .idempotency_key = std::nullopt,
                              .reference = {},
                              .at_most_once = live.request.at_most_once,
+                             .kind = live.request.kind,
                              .accepted = live.accepted_wall,
                              .deadline = wall(live.request.deadline, live),
                              .input = live.request.input};
@@ -174,6 +176,7 @@ InvocationView SyncCalls::view_of_live(std::uint64_t number, const Live& live) c
   view.record.digest = live.request.version->digest;
   view.record.entry = live.request.version->manifest.entries[live.request.entry].name;
   view.record.at_most_once = live.request.at_most_once;
+  view.record.kind = live.request.kind;
   view.record.accepted = live.accepted_wall;
   view.record.deadline = wall(live.request.deadline, live);
   view.record.state = StoredState::started;

@@ -14,13 +14,13 @@ BrokerSupply::BrokerSupply(boost::asio::io_context& control, BrokerLoop& loop, O
 
 void BrokerSupply::add_dispatcher(HolderId id, LeaseTenant tenant, Poster home, WorkerTaker& taker,
                                   std::weak_ptr<const void> alive,
-                                  std::vector<placement::WorkerShape> alternatives) {
+                                  placement::WorkerRequest worker) {
   const uid_t uid = tenant.uid;
-  loop_.post([this, id, tenant = std::move(tenant), alternatives = std::move(alternatives),
+  loop_.post([this, id, tenant = std::move(tenant), worker = std::move(worker),
               entry = Dispatcher{uid, std::move(home), &taker, std::move(alive)}](
                  WorkerBroker& broker, MonotonicTime) mutable {
     dispatchers_.insert_or_assign(id, std::move(entry));
-    broker.add_dispatcher(id, std::move(tenant), std::move(alternatives));
+    broker.add_dispatcher(id, std::move(tenant), std::move(worker));
   });
 }
 

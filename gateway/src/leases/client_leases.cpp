@@ -75,6 +75,11 @@ Result<void> ClientLeases::check_room(LeaseId id, const ClientLeaseRequest& requ
                 "executors that the lease needs are older than this gateway and cannot keep its "
                 "modules in separate processes: update them, or ask without 'separate_processes'");
   const std::string why = broker_.note_refusal(id, request, now);
+  if (const std::string missing =
+          request.worker.images.empty() ? "" : broker_.why_no_host(request.worker);
+      !missing.empty())
+    return fail(ErrorCode::no_capacity,
+                fmt::format("{}: 'orchid explain {}' says more", missing, to_string(id)));
   return fail(ErrorCode::no_capacity,
               largest == 0
                   ? fmt::format("no executor can provide such workers ({}): see 'orchid "

@@ -13,20 +13,19 @@ WorkerBroker::WorkerBroker(Options options, Capacity::Options capacity)
       leases_(options_.epoch, hosts_, capacity_),
       reservations_(options_.ask_back_again) {}
 
-placement::WorkerRequest WorkerBroker::dispatcher_worker(
-    std::vector<placement::WorkerShape> alternatives) const {
-  for (placement::WorkerShape& shape : alternatives)
+placement::WorkerRequest WorkerBroker::dispatcher_worker(placement::WorkerRequest worker) const {
+  for (placement::WorkerShape& shape : worker.alternatives)
     if (shape.memory.value == 0) shape.memory = options_.worker_memory;
-  return {.alternatives = std::move(alternatives),
-          .client_host = placement::HostId(options_.boot_id),
-          .client_host_only = !options_.remote_dispatch};
+  worker.client_host = placement::HostId(options_.boot_id);
+  worker.client_host_only = !options_.remote_dispatch;
+  return worker;
 }
 
 void WorkerBroker::add_dispatcher(HolderId id, LeaseTenant tenant,
-                                  std::vector<placement::WorkerShape> alternatives) {
+                                  placement::WorkerRequest worker) {
   capacity_.welcome(tenant);
   Holder& holder = holders_[id] =
-      Holder{.tenant = std::move(tenant), .worker = dispatcher_worker(std::move(alternatives))};
+      Holder{.tenant = std::move(tenant), .worker = dispatcher_worker(std::move(worker))};
   holder.supply = supply_for(id, holder.worker);
   actions_.emplace_back(*holder.supply);
 }
@@ -219,6 +218,7 @@ void WorkerBroker::executor_said(const ExecutorId& id, const GrantChanged& grant
 
 void WorkerBroker::clusters_changed(const TouchedNodes& nodes, MonotonicTime now) {
   displace(capacity_.refresh_facts(hosts_.boot_ids_of(nodes), now), now);
+  tell_supply();
   plan(now);
 }
 
@@ -350,8 +350,8 @@ void WorkerBroker::tell_supply() {
   }
 }
 
-bool WorkerBroker::has_supply(std::vector<placement::WorkerShape> alternatives) const {
-  return supply_for({}, dispatcher_worker(std::move(alternatives))).exists;
+bool WorkerBroker::has_supply(placement::WorkerRequest worker) const {
+  return supply_for({}, dispatcher_worker(std::move(worker))).exists;
 }
 
 }  // namespace orchid::gateway

@@ -166,24 +166,6 @@ bool WorkerBroker::fits(const Executor& executor, const placement::WorkerRequest
                               worker) == placement::Reason::fits;
 }
 
-/// Whether it is large enough, were nobody else there.
-bool WorkerBroker::has_shape(const Executor& executor, const placement::WorkerShape& shape) const {
-  const HostDescription& host = executor.host;
-  return host.cores.size() >= shape.cores && host.memory >= shape.memory &&
-         (shape.gpus == 0 ||
-          capacity_.count_gpus(host.boot_id, gpu_set(host), shape.gpu_model) >= shape.gpus);
-}
-
-/// One core is more than none that an executor just has to give back: it may have one again soon.
-bool WorkerBroker::could_give(const Executor& executor,
-                              const placement::WorkerRequest& worker) const {
-  const auto fits_in = [&](const placement::WorkerShape& shape) {
-    const bool plain = shape == placement::WorkerShape{.memory = options_.worker_memory};
-    return plain || has_shape(executor, shape);
-  };
-  return fits(executor, worker) && std::ranges::any_of(worker.alternatives, fits_in);
-}
-
 /// Nothing: it wants nothing, or new capacity would not help it.
 std::optional<placement::WorkerDemand> WorkerBroker::demand_of(const Holder& holder) const {
   if (holder.unmet() == 0 || holder.over_quota) return std::nullopt;

@@ -13,7 +13,7 @@ namespace {
 #define ORCHID_INVOCATION_COLUMNS                                                            \
   "id, tenant, function, digest, entry, idempotency_key, at_most_once, accepted, deadline, " \
   "state, attempts, outcome, message, node, finished, timings, output_size, log_dropped, "   \
-  "lease, request"
+  "lease, request, host_kind"
 
 /// Six numbers: microseconds, the fifth nanoseconds, the sixth 1 for quick code (older rows have
 /// none).
@@ -71,6 +71,7 @@ InvocationRecord read_row(const Statement& row) {
   record.log_dropped = static_cast<std::uint64_t>(row.integer(17));
   record.lease = parse_lease_id(row.text(18)).value_or(LeaseId{});
   record.request = row.text(19);
+  record.kind = placement::parse_host_kind(row.text(20));
   return record;
 }
 
@@ -100,8 +101,8 @@ Result<void> insert_invocation(Database& database, const InvocationRecord& recor
   return database
       .prepare(
           "INSERT INTO invocations (id, tenant, function, digest, entry, idempotency_key, "
-          "at_most_once, accepted, deadline, state, attempts, request) VALUES "
-          "(?,?,?,?,?,?,?,?,?,?,?,?)")
+          "at_most_once, accepted, deadline, state, attempts, request, host_kind) VALUES "
+          "(?,?,?,?,?,?,?,?,?,?,?,?,?)")
       .bind(record.id)
       .bind(std::int64_t{record.tenant})
       .bind(record.function)
@@ -114,6 +115,7 @@ Result<void> insert_invocation(Database& database, const InvocationRecord& recor
       .bind(number(record.state))
       .bind(std::int64_t{record.attempts})
       .bind(record.request)
+      .bind(std::string(record.kind ? to_string(*record.kind) : ""))
       .run();
 }
 

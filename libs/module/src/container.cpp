@@ -10,6 +10,7 @@
 #include "bitcode_blocks.h"
 #include "byte_reader.h"
 #include "foundation/files.h"
+#include "module/ptx.h"
 #include "protocol/limits.h"
 
 namespace orchid::module {
@@ -27,6 +28,7 @@ constexpr std::uint64_t string_size = 16;
 constexpr std::uint64_t alignment = 8;
 constexpr std::uint16_t kind_object = 1;
 constexpr std::uint16_t kind_bitcode = 2;
+constexpr std::uint16_t kind_ptx = 5;
 
 std::unexpected<Failure> reject_container(std::string message) {
   return fail(ErrorCode::module_rejected, std::move(message));
@@ -94,10 +96,15 @@ Result<Image> read_image(std::span<const std::byte> bytes, std::size_t number) {
   } else if (stated_kind == kind_bitcode) {
     return damaged(number, "its content is not bitcode");
   } else {
-    image.kind = ImageKind::object;
+    image.kind = stated_kind == kind_ptx ? ImageKind::ptx : ImageKind::object;
   }
   if (image.kind == ImageKind::bitcode) {
     if (auto checked = check_bitcode_blocks(image.bytes); !checked)
+      return fail(std::move(checked.error())
+                      .while_doing(fmt::format("image {} ({})", number, image.triple)));
+  }
+  if (image.kind == ImageKind::ptx) {
+    if (auto checked = check_ptx(image.bytes); !checked)
       return fail(std::move(checked.error())
                       .while_doing(fmt::format("image {} ({})", number, image.triple)));
   }
@@ -177,6 +184,18 @@ constexpr std::uint64_t align(std::uint64_t n) {
   return (n + alignment - 1) / alignment * alignment;
 }
 
+std::uint16_t number_of(ImageKind kind) {
+  switch (kind) {
+    case ImageKind::bitcode:
+      return kind_bitcode;
+    case ImageKind::ptx:
+      return kind_ptx;
+    case ImageKind::object:
+      return kind_object;
+  }
+  return kind_object;
+}
+
 void append_image(std::vector<std::byte>& out, const Image& image) {
   // The string table starts with an empty string, as LLVM's does.
   std::string strings(1, '\0');
@@ -197,7 +216,7 @@ void append_image(std::vector<std::byte>& out, const Image& image) {
   append(out, size);
   append(out, head_size);
   append(out, entry_size);
-  append(out, image.kind == ImageKind::bitcode ? kind_bitcode : kind_object);
+  append(out, number_of(image.kind));
   append(out, std::uint16_t{0});  // no offloading model
   append(out, std::uint32_t{0});
   append(out, table);
@@ -215,7 +234,15 @@ void append_image(std::vector<std::byte>& out, const Image& image) {
 }  // namespace
 
 std::string_view to_string(ImageKind kind) {
-  return kind == ImageKind::bitcode ? "bitcode" : "object";
+  switch (kind) {
+    case ImageKind::bitcode:
+      return "bitcode";
+    case ImageKind::ptx:
+      return "ptx";
+    case ImageKind::object:
+      return "object";
+  }
+  return "object";
 }
 
 Result<Container> read_container(std::span<const std::byte> bytes) {

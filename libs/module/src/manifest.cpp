@@ -32,7 +32,8 @@ std::string to_json(const Manifest& manifest) {
                        {"args_size", k.args_size},
                        {"args_alignment", k.args_alignment},
                        {"group_size", k.group_size},
-                       {"local_bytes", k.local_bytes}});
+                       {"local_bytes", k.local_bytes},
+                       {"on_cores", k.on_cores}});
   return dump_json({{"abi", manifest.abi},
                     {"digest", manifest.digest},
                     {"size", manifest.size.value},
@@ -51,7 +52,8 @@ void read_kernels(const JsonObject& o, std::vector<Kernel>& kernels) {
                        .args_size = k.number<std::uint32_t>("args_size"),
                        .args_alignment = k.number<std::uint32_t>("args_alignment"),
                        .group_size = k.number<std::uint32_t>("group_size"),
-                       .local_bytes = k.number<std::uint32_t>("local_bytes")});
+                       .local_bytes = k.number<std::uint32_t>("local_bytes"),
+                       .on_cores = !k.has("on_cores") || k.flag("on_cores")});
   if (kernels.size() > limits::kernels_per_module)
     o.fault("kernels", "are more than " + std::to_string(limits::kernels_per_module));
   if (!std::ranges::is_sorted(kernels, {}, &Kernel::name))

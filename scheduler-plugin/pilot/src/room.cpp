@@ -1,6 +1,7 @@
 #include "pilot/room.h"
 
 #include <algorithm>
+#include <set>
 
 namespace orchid::pilot {
 namespace {
@@ -57,6 +58,13 @@ std::optional<std::string> why_on_no_node(const WorkerRequest& worker, const Wor
   if (!worker.architecture.empty() &&
       none([&](const Node& node) { return node.architecture == worker.architecture; }))
     return "no node has the architecture " + worker.architecture;
+  if (!worker.images.empty()) {
+    std::set<std::string> architectures;
+    for (const Node& node : nodes) architectures.insert(node.architecture);
+    const WorkerRequest any_with_image{.images = worker.images};
+    if (none([&](const Node& node) { return suits(any_with_image, node); }))
+      return placement::no_image_text({architectures.begin(), architectures.end()}, worker.images);
+  }
   if (worker.kind && none([&](const Node& node) { return node.kind == worker.kind; }))
     return "no node is of the kind " + std::string(to_string(*worker.kind));
   for (const std::string& feature : worker.features)

@@ -36,8 +36,9 @@ std::string detail_of(const HostReason& finding) {
 std::string to_string(const HostReason& finding) {
   const std::string detail = detail_of(finding);
   std::string text = finding.host_name + ": ";
-  if (finding.reason != Reason::fits) text += to_string(finding.reason);
-  if (finding.reason != Reason::fits && !detail.empty()) text += ": ";
+  const bool says_all = finding.reason == Reason::fits || finding.reason == Reason::no_image;
+  if (!says_all) text += to_string(finding.reason);
+  if (!says_all && !detail.empty()) text += ": ";
   text += detail;
   if (!finding.grant.value().empty()) text += fmt::format(" (grant {})", finding.grant.value());
   return text;

@@ -22,6 +22,7 @@ Reason class_misfit(const HostClass& host_class, const Needs& needs) {
   if (host_class.own_host_only && !needs.on_client_host) return Reason::unreachable;
   if (needs.architecture && *needs.architecture != host_class.architecture)
     return Reason::wrong_architecture;
+  if (needs.images && !needs.images->contains(host_class.architecture)) return Reason::no_image;
   if (needs.kind && *needs.kind != host_class.kind) return Reason::wrong_kind;
   if (!needs.unknown_feature.empty() || !host_class.features.includes(needs.features))
     return Reason::lacks_feature;

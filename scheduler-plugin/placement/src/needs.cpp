@@ -5,6 +5,18 @@
 #include "book.h"
 
 namespace orchid::placement {
+namespace {
+
+/// Of those names that some host has.
+CoreSet numbers_of(const Names& names, const std::vector<std::string>& wanted) {
+  CoreSet numbers;
+  for (const std::string& name : wanted)
+    if (const std::uint32_t number = names.find(name); number != Names::unknown)
+      numbers.insert(number);
+  return numbers;
+}
+
+}  // namespace
 
 Needs needs_of(const Book& book, const Request& request, const WorkerShape& shape,
                MonotonicTime now) {
@@ -25,6 +37,7 @@ Needs needs_of(const Book& book, const Request& request, const WorkerShape& shap
   if (!shape.gpu_model.empty() && shape.gpus > 0) needs.model = book.models().find(shape.gpu_model);
   if (!wanted.architecture.empty())
     needs.architecture = book.architectures().find(wanted.architecture);
+  if (!wanted.images.empty()) needs.images = numbers_of(book.architectures(), wanted.images);
   for (const std::string& feature : wanted.features) {
     const std::uint32_t number = book.features().find(feature);
     if (number == Names::unknown)

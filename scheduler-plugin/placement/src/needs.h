@@ -19,6 +19,7 @@ struct Needs {
   std::uint32_t gpus = 0;
   std::optional<std::uint32_t> model;
   std::optional<std::uint32_t> architecture;
+  std::optional<CoreSet> images;  // numbers of architectures
   std::optional<HostKind> kind;
   CoreSet features;             // numbers of names
   std::string unknown_feature;  // that no host has

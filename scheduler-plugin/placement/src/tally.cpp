@@ -147,6 +147,9 @@ HostReason finding_of(const Book& book, const Slot& slot, const Needs& needs, Re
     case Reason::wrong_architecture:
       finding.subject = host.description.architecture;
       break;
+    case Reason::no_image:
+      finding.subject = no_image_text({host.description.architecture}, needs.request->images);
+      break;
     case Reason::wrong_kind:
       finding.subject = to_string(host.description.kind);
       break;

@@ -20,11 +20,35 @@ Reason misfit_of(const HostTraits& host, const WorkerRequest& request) {
   if (const Reason reason = name_misfit(host.name, request); reason != Reason::fits) return reason;
   if (!request.architecture.empty() && request.architecture != host.architecture)
     return Reason::wrong_architecture;
+  // Batch systems do not always tell the architecture of a node that is down.
+  if (!request.images.empty() && !host.architecture.empty() &&
+      std::ranges::find(request.images, host.architecture) == request.images.end())
+    return Reason::no_image;
   if (request.kind && request.kind != host.kind) return Reason::wrong_kind;
   const bool has_all = std::ranges::all_of(request.features, [&](const std::string& feature) {
     return std::ranges::find(host.features, feature) != host.features.end();
   });
   return has_all ? Reason::fits : Reason::lacks_feature;
+}
+
+std::string target_name(std::string_view architecture) {
+  return architecture == "x86_64" ? "x86-64" : std::string(architecture);
+}
+
+namespace {
+
+std::string target_names(const std::vector<std::string>& architectures, std::string_view between) {
+  std::vector<std::string> names;
+  for (const std::string& one : architectures) names.push_back(target_name(one));
+  return fmt::format("{}", fmt::join(names, between));
+}
+
+}  // namespace
+
+std::string no_image_text(const std::vector<std::string>& hosts,
+                          const std::vector<std::string>& images) {
+  return fmt::format("no image for {}; the module has {}", target_names(hosts, " or "),
+                     target_names(images, " and "));
 }
 
 std::string to_string(const WorkerRequest& request) {
@@ -36,6 +60,8 @@ std::string to_string(const WorkerRequest& request) {
     text += fmt::format(", not on {}", fmt::join(request.avoid_host, ", "));
   if (request.kind) text += fmt::format(", on a host of the kind {}", to_string(*request.kind));
   if (!request.architecture.empty()) text += ", on " + request.architecture;
+  if (!request.images.empty())
+    text += ", with an image for " + target_names(request.images, " or ");
   if (!request.features.empty())
     text += fmt::format(", on a host with the feature{} {}",
                         request.features.size() == 1 ? "" : "s", fmt::join(request.features, ", "));

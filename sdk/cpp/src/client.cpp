@@ -56,6 +56,8 @@ sdk::HttpRequest invocation_request(std::string_view function, std::span<const s
     request.headers.push_back("Orchid-Signature: " + options.signature);
   if (!options.trace_parent.empty())
     request.headers.push_back("traceparent: " + options.trace_parent);
+  if (!options.host_kind.empty())
+    request.headers.push_back("Orchid-Host-Kind: " + options.host_kind);
   return request;
 }
 

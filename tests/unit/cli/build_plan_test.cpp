@@ -70,7 +70,7 @@ TEST_CASE("bitcode alone is taken as it is") {
   const auto plans = plan_build(request({"d.bc"}), {});
   REQUIRE(plans.has_value());
   CHECK(plans->front().steps.empty());
-  CHECK(plans->front().bitcode == "d.bc");
+  CHECK(plans->front().image == "d.bc");
 }
 
 TEST_CASE("each target has an image of its own, once") {
@@ -79,7 +79,7 @@ TEST_CASE("each target has an image of its own, once") {
   REQUIRE(plans.has_value());
   REQUIRE(plans->size() == 2);
   CHECK((*plans)[1].triple == "aarch64-linux-gnu");
-  CHECK((*plans)[0].bitcode != (*plans)[1].bitcode);
+  CHECK((*plans)[0].image != (*plans)[1].image);
 }
 
 TEST_CASE("an image for GPUs is free of the host, and links libdevice where it was found") {
@@ -97,6 +97,38 @@ TEST_CASE("an image for GPUs is free of the host, and links libdevice where it w
   CHECK(has(plan->steps.back().command, "--only-needed"));
   CHECK(plan->steps.back().command.back() == "/cuda/libdevice.10.bc");
   CHECK(cross_compiling_hint("nvptx64").find("#if ORCHID_HOST") != std::string::npos);
+}
+
+TEST_CASE("CUDA sources become PTX beside the images of the other sources") {
+  auto tools = all_tools;
+  tools.nvcc = "/cuda/bin/nvcc";
+  const auto plans = plan_build(request({"main.cpp", "k.cu"}, {"x86-64", "aarch64"}), tools);
+  REQUIRE(plans.has_value());
+  REQUIRE(plans->size() == 3);
+  for (const ImagePlan& plan : {plans->at(0), plans->at(1)}) {
+    CHECK(plan.kind == module::ImageKind::bitcode);
+    REQUIRE(plan.steps.size() == 1);
+    CHECK(plan.steps[0].source == "main.cpp");
+  }
+  const ImagePlan& cuda = plans->at(2);
+  CHECK(cuda.kind == module::ImageKind::ptx);
+  CHECK(cuda.triple == "nvptx64-nvidia-cuda");
+  CHECK(cuda.arch == "sm_75");
+  const auto& words = cuda.steps.at(0).command;
+  CHECK(words.front() == "/cuda/bin/nvcc");
+  for (const char* word : {"--ptx", "-arch=compute_75", "-I/headers", "-DX=1"})
+    CHECK(has(words, word));
+  CHECK(words.back() == "k.cu");
+}
+
+TEST_CASE("a CUDA source needs nvcc, and another source with an entry") {
+  const auto without = plan_build(request({"main.cpp", "k.cu"}), all_tools);
+  REQUIRE_FALSE(without.has_value());
+  CHECK(without.error().code == ErrorCode::unsupported);
+  CHECK(without.error().message.find("CUDA_HOME") != std::string::npos);
+  const auto alone = plan_build(request({"k.cu"}), all_tools);
+  REQUIRE_FALSE(alone.has_value());
+  CHECK(alone.error().message.find("ORCHID_DECLARE_KERNEL") != std::string::npos);
 }
 
 TEST_CASE("what cannot be built is told with what to do") {

@@ -121,20 +121,49 @@ TEST_CASE("bitcode of a newer LLVM is refused, and both versions are named") {
   CHECK(contains_name(message, "reads up to LLVM 19."));
 }
 
-TEST_CASE("a module without an image for this host is refused with the targets that it has") {
+TEST_CASE("a module for another host's processor has a manifest like one for this host's") {
   InspectServer server;
-  CHECK(contains_name(server.rejection(read_data("tiny_aarch64.bc")),
-                      "no image for x86-64; the module has aarch64 (bitcode)"));
-  const Bytes arm = read_data("tiny_aarch64.bc");
+  const auto manifest = server.manifest(read_data("tiny_aarch64.bc"));
+  REQUIRE(manifest.targets.size() == 1);
+  CHECK(manifest.targets[0].arch == "aarch64");
+  REQUIRE(manifest.entries.size() == 1);
+  CHECK(manifest.entries[0].name == "tiny");
+}
+
+TEST_CASE("a module without an image for any processor is refused with the targets that it has") {
+  InspectServer server;
   const Bytes machine_code(64, std::byte{0x90});
-  const auto container = module::write_container(std::vector<module::Image>{
-      {.triple = "aarch64-linux-gnu", .arch = "", .kind = module::ImageKind::bitcode, .bytes = arm},
-      {.triple = "x86_64-linux-gnu",
-       .arch = "",
-       .kind = module::ImageKind::object,
-       .bytes = machine_code}});
+  const auto container =
+      module::write_container(std::vector<module::Image>{{.triple = "x86_64-linux-gnu",
+                                                          .arch = "",
+                                                          .kind = module::ImageKind::object,
+                                                          .bytes = machine_code}});
   CHECK(contains_name(server.rejection(*container),
-                      "the module has aarch64 (bitcode), x86-64 (object)"));
+                      "no image for x86-64 or aarch64; the module has x86-64 (object)"));
+}
+
+TEST_CASE("what an image for another processor needs is judged by the libraries there") {
+  InspectServer server;
+  const auto pack = [](const Bytes& x86, const Bytes& arm) {
+    return *module::write_container(
+        std::vector<module::Image>{{.triple = "x86_64-linux-gnu", .arch = "", .bytes = x86},
+                                   {.triple = "aarch64-linux-gnu", .arch = "", .bytes = arm}});
+  };
+  // __mulxc3 is in x86-64's libgcc alone.
+  CHECK(server.manifest(read_data("x87_x86_64.bc")).undefined ==
+        std::vector<std::string>{"__mulxc3", "strlen"});
+  const std::string message =
+      server.rejection(pack(read_data("x87_x86_64.bc"), read_data("x87_aarch64.bc")));
+  CHECK_MESSAGE(contains_name(message,
+                              "the image for aarch64: these symbols are defined neither "
+                              "in the module nor by Orchid: __mulxc3"),
+                message);
+  CHECK_FALSE(contains_name(message, "strlen"));
+  const std::string alone = server.rejection(read_data("x87_aarch64.bc"));
+  CHECK(contains_name(alone, "nor by Orchid: __mulxc3"));
+  const std::string atomics = server.rejection(read_data("outline_atomics.bc"));
+  CHECK_MESSAGE(contains_name(atomics, "__aarch64_ldadd8_relax (atomic operations become"),
+                atomics);
 }
 
 TEST_CASE("a container that lies about its images is refused") {

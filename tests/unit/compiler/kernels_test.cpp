@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ namespace fs = std::filesystem;
 struct Part {
   std::string triple;
   Bytes bytes;
+  module::ImageKind kind = module::ImageKind::bitcode;
 };
 constexpr const char* cores = "x86_64-linux-gnu";
 constexpr const char* gpu = "nvptx64-nvidia-cuda";
@@ -29,7 +31,7 @@ constexpr const char* gpu = "nvptx64-nvidia-cuda";
 Bytes pack(const std::vector<Part>& parts) {
   std::vector<module::Image> images;
   for (const Part& part : parts)
-    images.push_back({.triple = part.triple, .arch = "", .bytes = part.bytes});
+    images.push_back({.triple = part.triple, .arch = "", .kind = part.kind, .bytes = part.bytes});
   return *module::write_container(images);
 }
 
@@ -57,6 +59,18 @@ CommandResult run_compiler(const std::string& mode, const Bytes& bytes,
                            const std::string& rest = {}) {
   const ModuleFile file(bytes);
   return run_command(std::string(COMPILER) + " " + mode + " " + file.path() + " " + rest + " 2>&1");
+}
+
+/// As nvcc declares a kernel with so many bytes of arguments.
+std::string ptx_kernel(const std::string& name, int size) {
+  return ".visible .entry orchid_kernel_" + name + "(.param .align 8 .b8 a[" +
+         std::to_string(size) + "], .param .u64 b, .param .u64 c)\n{\n\tret;\n}\n";
+}
+
+Part ptx(const std::string& kernels) {
+  const std::string text = ".version 9.0\n.target sm_75\n.address_size 64\n" + kernels;
+  const auto bytes = std::as_bytes(std::span(text));
+  return {gpu, Bytes(bytes.begin(), bytes.end()), module::ImageKind::ptx};
 }
 
 std::string rejection_of(const Bytes& bytes) {
@@ -120,8 +134,74 @@ TEST_CASE("images for other hosts must have the entries of this one's") {
 
 TEST_CASE("a module with GPU images alone is told what it has and what it needs") {
   CHECK(has_text(rejection_of(pack({{gpu, read_data("kernels_gpu.bc")}})),
-                 "no image for x86-64; the module has nvptx64 (bitcode): build it with --target "
-                 "x86-64 too"));
+                 "no image for x86-64 or aarch64; the module has nvptx64 (bitcode): functions "
+                 "start on cores, whatever runs their kernels; build it with --target x86-64 too"));
+  CHECK(has_text(rejection_of(pack({ptx(ptx_kernel("saxpy", 24))})),
+                 "the module has nvptx64 (ptx): functions start on cores"));
+}
+
+TEST_CASE("kernels that only PTX has are listed, and no image for cores has them") {
+  const auto result = run_compiler("--inspect", pack({{cores, read_data("declared_kernels.bc")},
+                                                      ptx(ptx_kernel("saxpy", 24)),
+                                                      ptx(ptx_kernel("halve", 24))}));
+  CHECK_MESSAGE(result.exit_status == 0, result.output);
+  const auto manifest = module::parse_manifest(result.output);
+  REQUIRE(manifest.has_value());
+  REQUIRE(manifest->kernels.size() == 2);
+  CHECK(manifest->kernels[1] == module::Kernel{.name = "saxpy",
+                                               .args_size = 24,
+                                               .args_alignment = 8,
+                                               .group_size = 0,
+                                               .local_bytes = 0,
+                                               .on_cores = false});
+  REQUIRE(manifest->targets.size() == 3);
+  CHECK(manifest->targets[1].kind == "ptx");
+  CHECK(manifest->targets[1].arch == "nvptx64");
+}
+
+TEST_CASE("all that PTX and the declarations of its kernels disagree about is told at once") {
+  const std::string message =
+      rejection_of(pack({{cores, read_data("declared_kernels.bc")},
+                         ptx(ptx_kernel("saxpy", 16) + ptx_kernel("unknown", 8) +
+                             ".visible .entry orchid_kernel_odd(.param .u64 a)\n{\n\tret;\n}\n")}));
+  for (const char* part :
+       {"kernel 'saxpy': the size of the arguments is 24 in the image for x86_64 and 16 in that "
+        "for PTX of sm_75",
+        "kernel 'unknown' is in PTX of sm_75 and not in the image for x86_64: declare it with "
+        "ORCHID_DECLARE_KERNEL(unknown, Args)",
+        "PTX of sm_75: kernel 'odd' must be extern \"C\" __global__ void orchid_kernel_odd(",
+        "kernel 'halve' is declared in the image for x86_64, and there is no image for GPUs"})
+    CHECK_MESSAGE(has_text(message, part), part << " is not in: " << message);
+}
+
+TEST_CASE("a kernel is in one image for GPUs: in bitcode or in PTX") {
+  const std::string message = rejection_of(pack({{cores, read_data("kernels_cores.bc")},
+                                                 {gpu, read_data("kernels_gpu.bc")},
+                                                 ptx(ptx_kernel("scale", 16))}));
+  CHECK_MESSAGE(has_text(message, "kernel 'scale' is in the image for nvptx64 and in PTX"),
+                message);
+  // Beside one for cores, PTX is a kernel's image for GPUs.
+  const auto tuned = run_compiler(
+      "--inspect", pack({{cores, read_data("kernels_cores.bc")}, ptx(ptx_kernel("scale", 16))}));
+  CHECK_MESSAGE(tuned.exit_status == 0, tuned.output);
+}
+
+TEST_CASE("an image of PTX that is no text, or too long, is refused") {
+  const Part binary{gpu, Bytes(64, std::byte{7}), module::ImageKind::ptx};
+  CHECK(has_text(rejection_of(pack({{cores, read_data("kernels_cores.bc")}, binary})),
+                 "its PTX is not text: byte 0 is 0x07"));
+  const Part large = ptx("//" + std::string(std::size_t{17} << 20, 'x'));
+  CHECK(has_text(rejection_of(pack({{cores, read_data("kernels_cores.bc")}, large})),
+                 "at most 16 MiB are read"));
+}
+
+TEST_CASE("an image for GPUs whose bitcode is broken is refused with the image's name") {
+  Bytes broken = read_data("kernels_gpu.bc");
+  for (std::size_t i = broken.size() / 3; i < broken.size() / 3 + 200; ++i)
+    broken[i] = std::byte{0xff};
+  const std::string message =
+      rejection_of(pack({{cores, read_data("kernels_cores.bc")}, {gpu, broken}}));
+  CHECK_MESSAGE(has_text(message, "nvptx64"), message);
 }
 
 TEST_CASE("a container with forty images is refused") {

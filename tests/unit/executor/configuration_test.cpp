@@ -55,6 +55,14 @@ TEST_CASE("what a batch system calls the host has at most 128 bytes") {
   CHECK(refused.error().message.find("128") != std::string::npos);
 }
 
+TEST_CASE("a host is told to be a DPU, and nothing that there is not") {
+  CHECK(parse({})->configuration.kind.empty());
+  CHECK(parse({"--kind", "dpu"})->configuration.kind == "dpu");
+  const auto refused = parse({"--kind", "moon"});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().message.find("--kind") != std::string::npos);
+}
+
 TEST_CASE("lanes use TCP unless the fabric is called trusted") {
   CHECK(parse({})->configuration.lane_fabric == LaneFabric::tcp);
   const auto with = [](const char* fabric) {

@@ -24,16 +24,21 @@ struct World {
   std::map<HolderId, std::vector<LeaseId>> given;
   std::map<HolderId, unsigned> asked_back;  // as they were last told
   std::map<HolderId, std::vector<LeaseId>> refused;
+  std::map<HolderId, TellSupply> supply;
   std::vector<LeaseId> ended;
   bool answering = true;
 
   void join(ExecutorId id, std::size_t cores, std::string boot_id = "here",
             std::optional<std::uint32_t> owner_only = std::nullopt,
-            const std::string& lane_address = "") {
-    Executor executor{
-        .id = id,
-        .owner = {},
-        .host = {.boot_id = std::move(boot_id), .hostname = "node", .memory = 64_GiB}};
+            const std::string& lane_address = "", const HostDescription& like = {}) {
+    Executor executor{.id = id,
+                      .owner = {},
+                      .host = {.boot_id = std::move(boot_id),
+                               .hostname = "node",
+                               .architecture = like.architecture,
+                               .memory = 64_GiB,
+                               .kind = like.kind,
+                               .gpus = like.gpus}};
     executor.lane_socket = "/run/" + id.value();
     executor.lane_address = lane_address;
     executor.grant.owner = owner_only;
@@ -58,6 +63,7 @@ struct World {
     if (const auto* refusal = std::get_if<TellRefused>(&action))
       refused[refusal->holder].push_back(refusal->lease);
     if (const auto* back = std::get_if<AskBack>(&action)) asked_back[back->holder] = back->count;
+    if (const auto* told = std::get_if<TellSupply>(&action)) supply[told->holder] = *told;
     if (const auto* gone = std::get_if<TellLeaseEnded>(&action)) ended.push_back(gone->lease);
   }
   void want(HolderId id, unsigned total) {

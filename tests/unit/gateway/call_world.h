@@ -47,7 +47,7 @@ struct CallWorld : World {
   }
   void add(HolderId id, Shapes alternatives, std::chrono::milliseconds call,
            LeaseTenant tenant = {}) {
-    broker.add_dispatcher(id, std::move(tenant), std::move(alternatives));
+    broker.add_dispatcher(id, std::move(tenant), {.alternatives = std::move(alternatives)});
     callers[id].call = call;
   }
   void add_client(HolderId id, placement::WorkerShape shape, unsigned workers) {

@@ -32,7 +32,10 @@ struct ClientsWorld {
             const std::string& boot_id = "here") {
     Executor executor{.id = ExecutorId(name),
                       .owner = {},
-                      .host = {.boot_id = boot_id, .hostname = "node-" + boot_id, .memory = 64_GiB},
+                      .host = {.boot_id = boot_id,
+                               .hostname = "node-" + boot_id,
+                               .architecture = "x86_64",
+                               .memory = 64_GiB},
                       .version = "1",
                       .lane_socket = "/run/" + name,
                       .lane_address = boot_id == "far" ? "far:1" : "",
@@ -106,6 +109,17 @@ TEST_CASE("a client gets its workers, with what it needs to claim them") {
   CHECK(open->client->wait == WaitMode::hot);
   CHECK(open->client->expires_in == seconds(30));
   CHECK(world.cores_taken() == 3);
+}
+
+TEST_CASE("a lease for code that no connected host can run is refused at once, with both sides") {
+  ClientsWorld world;
+  world.join("e1", 4);
+  world.open({.worker = {.images = {"aarch64"}}, .within = seconds(60)});
+  REQUIRE(world.answers.size() == 1);
+  CHECK(world.answers[0].error().code == ErrorCode::no_capacity);
+  CHECK(world.answers[0].error().message.starts_with(
+      "no image for x86-64; the module has aarch64: 'orchid explain l-2-"));
+  CHECK(world.opened({.worker = {.images = {"aarch64", "x86_64"}}}).workers.size() == 1);
 }
 
 TEST_CASE("what can never be met is refused at once, and says how much there is") {

@@ -309,6 +309,12 @@ TEST_CASE("what a batch system gives to a job is taken from the local source, an
   CHECK(host->host.features == std::vector<std::string>{"fast"});
   CHECK(host->host.gpus.at(0).index == 1);
   CHECK_FALSE(capacity.place(request, start).placed());
+  Executor card = local;  // a batch system knows no DPUs
+  card.host.kind = "dpu";
+  hosts.join(card);
+  CHECK(capacity.refresh("boot", start).empty());
+  CHECK(capacity.placement().host(placement::HostId("boot"))->host.kind ==
+        placement::HostKind::dpu);
   knowledge.cluster = KnownCluster({gpu_node}, {});
   CHECK(capacity.refresh_facts({"boot"}, start).empty());
   CHECK(capacity.place(request, start).placed());

@@ -183,6 +183,45 @@ TEST_CASE("without any executor calls end with no_capacity after two seconds, no
   CHECK(answer->result.outcome == Outcome::no_capacity);
 }
 
+TEST_CASE("where no host can run it a call ends at once, with what is missing") {
+  Bench bench;
+  bench.clock.advance(seconds(60));
+  const auto waiting = bench.call("echo", "x");
+  CHECK_FALSE(waiting->done);
+  // Its last host has just gone, and may come back.
+  bench.dispatcher->supply_exists(false, "no image for aarch64; the module has x86-64");
+  CHECK_FALSE(waiting->done);
+  bench.advance(milliseconds(2100));
+  REQUIRE(waiting->done);
+  CHECK(waiting->result.outcome == Outcome::no_capacity);
+  CHECK(waiting->result.message == "no image for aarch64; the module has x86-64");
+  const auto next = bench.call("echo", "x");
+  REQUIRE(next->done);
+  CHECK(next->result.message == "no image for aarch64; the module has x86-64");
+  bench.dispatcher->supply_exists(true, "");
+  CHECK_FALSE(bench.call("echo", "x")->done);
+}
+
+TEST_CASE("a call hears at once that there has never been a host for it") {
+  Bench bench;
+  bench.dispatcher = std::make_unique<Dispatcher>(bench.io, bench.clock, bench.supply,
+                                                  Dispatcher::Options{.id = HolderId(2)});
+  auto version = std::make_shared<FunctionVersion>();
+  version->hosts.needs_gpu = true;
+  std::optional<CallResult> result;
+  bench.dispatcher->start({.invocation = "i-1",
+                           .version = version,
+                           .accepted = bench.clock.now(),
+                           .deadline = bench.clock.now() + seconds(60)},
+                          [&](CallResult given) { result = std::move(given); });
+  CHECK_FALSE(result.has_value());  // what there is has not been told yet
+  bench.dispatcher->supply_exists(false, "it needs a GPU, and no connected host offers one");
+  REQUIRE(result.has_value());
+  CHECK(result->outcome == Outcome::no_capacity);
+  CHECK(result->message ==
+        "the module has kernels for GPUs only: it needs a GPU, and no connected host offers one");
+}
+
 TEST_CASE(
     "a deadline that passes in the queue is no_capacity without workers, deadline_exceeded with") {
   Bench bench;

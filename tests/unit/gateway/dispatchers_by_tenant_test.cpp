@@ -25,15 +25,17 @@ struct TenantsWorld {
   test::FakeClock clock;
   Supply supply;
   std::map<HolderId, uid_t> known;
-  std::map<HolderId, const WorkerNeeds*> needed;
+  std::map<HolderId, placement::WorkerRequest> workers;
   DispatchersByTenant dispatchers{
       io,
       clock,
       supply,
       {.add =
-           [this](HolderId id, uid_t tenant, const WorkerNeeds* needs, Dispatcher&) {
+           [this](HolderId id, uid_t tenant, const placement::WorkerRequest& worker,
+                  Dispatcher& dispatcher) {
              known[id] = tenant;
-             needed[id] = needs;
+             workers[id] = worker;
+             dispatcher.supply_exists(true, "");
            },
        .remove = [this](HolderId id) { known.erase(id); }},
       {.owner = 7, .thread = 2, .each = {}, .forget_after = milliseconds(1000)}};
@@ -70,6 +72,59 @@ TEST_CASE("each tenant's calls want workers of their own") {
   CHECK(world.dispatchers.live_calls() == 3);
   world.dispatchers.stop();
   CHECK(world.ended == 3);
+}
+
+TEST_CASE("calls that other hosts can run, or are wanted on others, want workers of their own") {
+  TenantsWorld world;
+  const auto deploy = [&](ModuleHosts hosts) {
+    auto version = std::make_shared<FunctionVersion>();
+    version->hosts = std::move(hosts);
+    return version;
+  };
+  const auto call = [&](const auto& version, std::optional<placement::HostKind> kind) {
+    world.dispatchers.start({.invocation = "i-" + std::to_string(world.dispatchers.live_calls()),
+                             .tenant = 7,
+                             .version = version,
+                             .accepted = world.clock.now(),
+                             .deadline = world.clock.now() + std::chrono::seconds(60),
+                             .kind = kind},
+                            [](const CallResult&) {});
+  };
+  const auto x86 = deploy({.images = {"x86_64"}});
+  call(x86, std::nullopt);
+  call(deploy({.images = {"x86_64"}}), std::nullopt);
+  CHECK(world.workers.size() == 1);
+  call(deploy({.images = {"aarch64", "x86_64"}}), std::nullopt);
+  call(deploy({.images = {"x86_64"}, .needs_gpu = true}), std::nullopt);
+  call(x86, placement::HostKind::dpu);
+  REQUIRE(world.workers.size() == 4);
+  std::vector<placement::WorkerRequest> workers;
+  for (const auto& [id, worker] : world.workers) workers.push_back(worker);
+  CHECK(workers[0].images == std::vector<std::string>{"x86_64"});
+  CHECK(workers[0].alternatives.front().gpus == 0);
+  CHECK_FALSE(workers[0].kind.has_value());
+  CHECK(workers[1].images == std::vector<std::string>{"aarch64", "x86_64"});
+  CHECK(workers[2].alternatives.front().gpus == 1);
+  CHECK(workers[3].kind == placement::HostKind::dpu);
+  world.dispatchers.stop();
+}
+
+TEST_CASE("of a function's needs a module with kernels for GPUs only has those with a GPU") {
+  TenantsWorld world;
+  NeedsBook book;
+  const auto call_with = [&](std::vector<placement::WorkerShape> needs) {
+    auto version = std::make_shared<FunctionVersion>();
+    version->hosts.needs_gpu = true;
+    version->needs = std::make_shared<FunctionNeeds>();
+    version->needs->set(book.of(std::move(needs)));
+    world.version = version;
+    world.call(7, "i-" + std::to_string(world.dispatchers.live_calls()));
+    return world.workers.rbegin()->second.alternatives;
+  };
+  using Shapes = std::vector<placement::WorkerShape>;
+  CHECK(call_with({{.cores = 2, .gpus = 2}, {.cores = 4}}) == Shapes{{.cores = 2, .gpus = 2}});
+  CHECK(call_with({{.cores = 4}}) == Shapes{{.gpus = 1}});
+  world.dispatchers.stop();
 }
 
 TEST_CASE("a call is cancelled whoever's it is") {
@@ -124,9 +179,10 @@ TEST_CASE("calls of functions with other needs want other workers, and wait for 
     world.version = version;
     world.call(7, "i-" + std::to_string(++calls));
   }
-  std::map<const WorkerNeeds*, unsigned> wanted;
-  for (const auto& [holder, total] : world.supply.wanted) wanted[world.needed.at(holder)] += total;
-  CHECK(wanted == std::map<const WorkerNeeds*, unsigned>{{nullptr, 1}, {wide.get(), 3}});
+  std::map<std::size_t, unsigned> wanted;  // by the number of alternatives
+  for (const auto& [holder, total] : world.supply.wanted)
+    wanted[world.workers.at(holder).alternatives.size()] += total;
+  CHECK(wanted == std::map<std::size_t, unsigned>{{1, 1}, {2, 3}});
   CHECK(world.dispatchers.dispatchers() == 2);
 
   first->needs->set(nullptr);  // those that wait keep what they wait for

@@ -55,7 +55,8 @@ TEST_CASE("every field of a request is taken over") {
       R"({"workers":4,"at_least":2,"cores_per_worker":3,"memory_bytes":1048576,)"
       R"("wait":"hot","duration_ms":5000,"within_ms":0,"boot_id":"b",)"
       R"("constraints":{"host":"n1","avoid_host":["n2","n3"],"architecture":"aarch64","kind":"dpu",)"
-      R"("features":["fast","near"],"lifetime_ms":90000,"watts_at_most":350.5}})"));
+      R"("images":["aarch64","x86_64"],"features":["fast","near"],"lifetime_ms":90000,)"
+      R"("watts_at_most":350.5}})"));
   REQUIRE_MESSAGE(request.has_value(), (request ? "" : request.error().message));
   CHECK(request->workers == 4);
   CHECK(request->at_least == 2);
@@ -68,6 +69,7 @@ TEST_CASE("every field of a request is taken over") {
   CHECK(request->worker.host == "n1");
   CHECK(request->worker.avoid_host == std::vector<std::string>{"n2", "n3"});
   CHECK(request->worker.architecture == "aarch64");
+  CHECK(request->worker.images == std::vector<std::string>{"aarch64", "x86_64"});
   CHECK(request->worker.kind == placement::HostKind::dpu);
   CHECK(request->worker.features == std::vector<std::string>{"fast", "near"});
   CHECK(request->worker.lifetime == seconds(90));
@@ -167,7 +169,7 @@ TEST_CASE("secrets are shown only to whoever opens or renews a lease") {
 TEST_CASE("what a worker's host must be like can be asked for in a query") {
   const auto worker = parse_placement_query(
       "cores=2&memory_bytes=1024&gpus=1&gpu_model=a100&host=n1&kind=gpu&architecture=x86_64"
-      "&features=ib%2Cssd,&avoid_host=n2,n3&lifetime_ms=5000&watts_at_most=300");
+      "&images=aarch64&features=ib%2Cssd,&avoid_host=n2,n3&lifetime_ms=5000&watts_at_most=300");
   REQUIRE(worker.has_value());
   CHECK(worker->alternatives.at(0).cores == 2);
   CHECK(worker->alternatives.at(0).memory.value == 1024);
@@ -175,6 +177,7 @@ TEST_CASE("what a worker's host must be like can be asked for in a query") {
   CHECK(worker->host == "n1");
   CHECK(worker->kind == placement::HostKind::gpu);
   CHECK(worker->architecture == "x86_64");
+  CHECK(worker->images == std::vector<std::string>{"aarch64"});
   CHECK(worker->features == std::vector<std::string>{"ib", "ssd"});
   CHECK(worker->avoid_host == std::vector<std::string>{"n2", "n3"});
   CHECK(worker->lifetime == seconds(5));

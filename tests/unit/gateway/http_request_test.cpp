@@ -151,6 +151,18 @@ TEST_CASE("a deadline that is stated counts, and a wrong one is refused") {
   }
 }
 
+TEST_CASE("a call may ask for a kind of host, and only for one that there is") {
+  CHECK_FALSE(parse_invocation_options(with_fields({}), {})->kind.has_value());
+  CHECK(parse_invocation_options(with_fields({{"Orchid-Host-Kind", "dpu"}}), {})->kind ==
+        placement::HostKind::dpu);
+  for (const char* wrong : {"", "DPU", "moon"}) {
+    CAPTURE(wrong);
+    const auto refused = parse_invocation_options(with_fields({{"Orchid-Host-Kind", wrong}}), {});
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().code == ErrorCode::bad_request);
+  }
+}
+
 TEST_CASE("If-Match takes tags with quotation marks or a star") {
   const auto tags = parse_precondition(with_fields({{"If-Match", "\"sha256:ab\" , \"x\""}}));
   REQUIRE(tags.has_value());

@@ -182,6 +182,21 @@ TEST_CASE("calls whose needs nobody can meet now keep no others waiting") {
   }
 }
 
+TEST_CASE("a call that no host can run, whatever its function needs, pauses its function alone") {
+  InvocationBook book({.running_per_runner = 4}, 1);
+  for (const char* id : {"a", "b"}) {
+    auto invocation = booked(id);
+    invocation.version = version_with(nullptr);
+    book.accept(std::move(invocation));
+  }
+  BookedInvocation* first = start_next(book, start);
+  REQUIRE(book.hand_over(*first));
+  CHECK(book.ended(*first, Outcome::no_capacity, false, start, 5'000));
+  CHECK(start_next(book, start)->record.id == "b");
+  CHECK(start_next(book, start) == nullptr);
+  CHECK(start_next(book, start + seconds(1)) == first);
+}
+
 TEST_CASE("calls of a function that is given needs leave the line of the others") {
   InvocationBook book({.running_per_runner = 1}, 1);
   NeedsBook needs;

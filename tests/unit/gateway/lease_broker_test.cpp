@@ -75,6 +75,49 @@ TEST_CASE("an executor that has given back all and gone is no host that does not
   CHECK(world.broker.hosts().find(e1) == nullptr);
 }
 
+TEST_CASE("a dispatcher hears what is missing where hosts are there and none of them will do") {
+  World world({.epoch = 1, .boot_id = "here", .remote_dispatch = true});
+  const HolderId any(1);
+  const HolderId arm(2);
+  const HolderId dpu(3);
+  const HolderId gpu(4);
+  const HolderId dpu_of_x86(5);
+  world.broker.add_dispatcher(any, {});
+  world.broker.add_dispatcher(arm, {}, {.images = {"aarch64"}});
+  world.broker.add_dispatcher(dpu, {}, {.kind = placement::HostKind::dpu});
+  world.broker.add_dispatcher(gpu, {}, {.alternatives = {{.gpus = 1}}, .images = {"x86_64"}});
+  world.broker.add_dispatcher(dpu_of_x86, {},
+                              {.images = {"x86_64"}, .kind = placement::HostKind::dpu});
+  world.perform();
+  for (const auto& [holder, supply] : world.supply) {  // nobody is there yet
+    CHECK_FALSE(supply.exists);
+    CHECK(supply.missing.empty());
+  }
+  world.join(e1, 2, "here", std::nullopt, "", {.architecture = "x86_64"});
+  CHECK(world.supply[any].exists);
+  CHECK_FALSE(world.supply[arm].exists);
+  CHECK(world.supply[arm].missing == "no image for x86-64; the module has aarch64");
+  CHECK(world.supply[dpu].missing == "no host of the kind dpu is connected, only cpu");
+  CHECK(world.supply[gpu].missing == "it needs a GPU, and no connected host offers one");
+
+  world.join(ExecutorId("e2"), 2, "card", std::nullopt, "10.0.0.2:1",
+             {.architecture = "aarch64", .kind = "dpu"});
+  CHECK(world.supply[arm].exists);
+  CHECK(world.supply[arm].missing.empty());
+  CHECK(world.supply[dpu].exists);
+  CHECK(world.supply[dpu_of_x86].missing == "no image for aarch64; the module has x86-64");
+  world.want(arm, 1);
+  REQUIRE(world.given[arm].size() == 1);
+  CHECK(world.broker.leases().find(world.given[arm][0])->executor == ExecutorId("e2"));
+  world.want(gpu, 1);
+  CHECK(world.given[gpu].empty());
+
+  world.join(ExecutorId("e3"), 2, "big", std::nullopt, "10.0.0.3:1",
+             {.architecture = "x86_64", .kind = "gpu", .gpus = {{.index = 0, .model = "a100"}}});
+  CHECK(world.supply[gpu].exists);
+  CHECK(world.given[gpu].size() == 1);
+}
+
 TEST_CASE("where pilots come by demand, wishes wait for them and are told by what they need") {
   WorkerBroker broker({.epoch = 1, .boot_id = "here", .remote_dispatch = true, .grows = true});
   broker.add_dispatcher(a, {});

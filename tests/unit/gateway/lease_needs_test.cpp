@@ -20,7 +20,7 @@ TellSupply last_supply(const std::vector<BrokerAction>& actions, HolderId id) {
 
 TEST_CASE("each worker has the best alternative that there is for it") {
   CallWorld world;
-  world.broker.add_dispatcher(wide, {}, Shapes{{.cores = 1, .gpus = 1}, {.cores = 2}});
+  world.broker.add_dispatcher(wide, {}, {.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 2}}});
   world.join_host("here", 4);
   world.join_host("there", 2, 1);
   world.want(wide, 3);
@@ -37,7 +37,7 @@ TEST_CASE("each worker has the best alternative that there is for it") {
 
 TEST_CASE("what is wanted and has no place is told with all its alternatives") {
   WorkerBroker broker({.epoch = 1, .boot_id = "here", .remote_dispatch = true, .grows = true});
-  broker.add_dispatcher(wide, {}, Shapes{{.cores = 1, .gpus = 1}, {.cores = 4}});
+  broker.add_dispatcher(wide, {}, {.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 4}}});
   broker.want_workers(wide, 2, MonotonicTime{});
   const auto demand = broker.demand();
   REQUIRE(demand.size() == 1);
@@ -50,7 +50,7 @@ TEST_CASE("what is wanted and has no place is told with all its alternatives") {
 TEST_CASE("a place of several cores that nobody wants is given for one core") {
   World world;
   world.broker.add_dispatcher(a, {});
-  world.broker.add_dispatcher(wide, {}, Shapes{{.cores = 2}});
+  world.broker.add_dispatcher(wide, {}, {.alternatives = {{.cores = 2}}});
   world.join(e1, 2);
   world.want(wide, 1);
   world.want(wide, 0);  // idle, and kept for a while
@@ -64,12 +64,12 @@ TEST_CASE("where GPUs are missing those are asked that have some") {
   CallWorld world;
   world.join_host("here", 4, 1);
   world.broker.add_dispatcher(a, {});
-  world.broker.add_dispatcher(b, {}, Shapes{{.cores = 1, .gpus = 1}});
+  world.broker.add_dispatcher(b, {}, {.alternatives = {{.cores = 1, .gpus = 1}}});
   world.want(b, 1);
   world.want(b, 0);
   world.want(a, 3);
   world.want(a, 0);  // more that nobody wants
-  world.broker.add_dispatcher(wide, {}, Shapes{{.cores = 1, .gpus = 1}});
+  world.broker.add_dispatcher(wide, {}, {.alternatives = {{.cores = 1, .gpus = 1}}});
   world.want(wide, 1);
   CHECK(world.asked_back[a] == 0);
   CHECK(world.asked_back[b] == 1);
@@ -88,8 +88,8 @@ TEST_CASE("a need that no host can meet is told with what there is, until one ca
     for (std::uint32_t core = 0; core < cores; ++core) executor.host.cores.push_back(core);
     broker.executor_joined(executor, {}, MonotonicTime{});
   };
-  broker.add_dispatcher(wide, {}, Shapes{{.cores = 1, .gpus = 1}, {.cores = 4}});
-  broker.add_dispatcher(b, {}, Shapes{{.cores = 1, .memory = 16_GiB}});
+  broker.add_dispatcher(wide, {}, {.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 4}}});
+  broker.add_dispatcher(b, {}, {.alternatives = {{.cores = 1, .memory = 16_GiB}}});
   TellSupply told = last_supply(broker.take_actions(), wide);
   CHECK_FALSE(told.exists);
   CHECK(told.missing.empty());  // nothing is there
@@ -98,9 +98,10 @@ TEST_CASE("a need that no host can meet is told with what there is, until one ca
   const auto actions = broker.take_actions();
   told = last_supply(actions, wide);
   CHECK_FALSE(told.exists);
-  CHECK(told.missing == "needs 1 GPU or 4 cores; the largest host offers 2 cores and none a GPU");
+  CHECK(told.missing ==
+        "it needs 1 GPU or 4 cores; the largest host offers 2 cores and none a GPU");
   CHECK(last_supply(actions, b).missing ==
-        "needs 1 core, 16 GiB; the largest host offers 2 cores, with 8 GiB of memory");
+        "it needs 1 core, 16 GiB; the largest host offers 2 cores, with 8 GiB of memory");
   CHECK(broker.has_supply());  // of one core
   join("e3", 4);
   told = last_supply(broker.take_actions(), wide);

@@ -139,10 +139,9 @@ class LeaseHistory {
                                        Capacity::Options{.knowledge = &job_});
     held_.clear();
     // One has workers of two cores, and one those where there are any.
-    using Shapes = std::vector<placement::WorkerShape>;
     broker_->add_dispatcher(HolderId(1), {});
-    broker_->add_dispatcher(HolderId(2), {}, Shapes{{.cores = 2}});
-    broker_->add_dispatcher(HolderId(3), {}, Shapes{{.cores = 2}, {.cores = 1}});
+    broker_->add_dispatcher(HolderId(2), {}, {.alternatives = {{.cores = 2}}});
+    broker_->add_dispatcher(HolderId(3), {}, {.alternatives = {{.cores = 2}, {.cores = 1}}});
     for (ModelExecutor& executor : executors_) join(executor);
     perform();
   }

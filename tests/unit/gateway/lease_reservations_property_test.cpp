@@ -20,8 +20,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr unsigned needs_histories = 300;
-constexpr int needs_steps = 3'000;
+constexpr unsigned needs_histories = 120;
+constexpr int needs_steps = 2'500;
 constexpr milliseconds needs_step{100};
 /// Nobody has nothing for so long; a call takes 6 s at most, and there are no more than 8 holders.
 constexpr seconds longest_without{180};
@@ -93,7 +93,7 @@ class NeedsHistory {
 
   /// Could a host give it a worker, were nobody else there?
   [[nodiscard]] bool is_possible(HolderId id) const {
-    return world_.broker.has_supply(shapes_.at(id));
+    return world_.broker.has_supply({.alternatives = shapes_.at(id)});
   }
   void check_bookings() {
     std::map<std::string, std::set<std::uint32_t>> cores;

@@ -30,10 +30,16 @@ TEST_CASE("a manifest survives the way through JSON") {
 
 TEST_CASE("kernels survive the way through JSON, and older manifests have none") {
   Manifest manifest = example();
-  manifest.kernels = {{.name = "k", .args_size = 24, .args_alignment = 8, .group_size = 64}};
+  manifest.kernels = {{.name = "j", .on_cores = false},
+                      {.name = "k", .args_size = 24, .args_alignment = 8, .group_size = 64}};
   const auto read = parse_manifest(to_json(manifest));
   REQUIRE(read.has_value());
   CHECK(read->kernels == manifest.kernels);
+  std::string without = to_json(manifest);  // as older versions wrote a kernel
+  const std::string field = ",\"on_cores\":false";
+  REQUIRE(without.find(field) != std::string::npos);
+  without.erase(without.find(field), field.size());
+  CHECK(parse_manifest(without)->kernels[0].on_cores);
   std::string older = to_json(example());
   const std::string list = "\"kernels\":[],";
   const auto at = older.find(list);

@@ -244,8 +244,12 @@ TEST_CASE("a GPU is asked for where one is free, and cores elsewhere when that w
 }
 
 TEST_CASE("demand that no pilot could serve starts none, and is told with the reason") {
-  std::vector<Node> nodes{
-      {.name = "n1", .cores = 8, .memory = 16_GiB, .kind = HostKind::cpu, .features = {"slow"}}};
+  std::vector<Node> nodes{{.name = "n1",
+                           .cores = 8,
+                           .memory = 16_GiB,
+                           .architecture = "x86_64",
+                           .kind = HostKind::cpu,
+                           .features = {"slow"}}};
   const auto why = [&](WorkerDemand demand) -> std::string {
     PilotController controller({.most_cores = 8, .longest = 1h, .grow_after = 0s});
     const Situation situation{.demand = {std::move(demand)},
@@ -259,6 +263,8 @@ TEST_CASE("demand that no pilot could serve starts none, and is told with the re
   CHECK(why({.worker = {.features = {"fast"}}}) ==
         "workers of 1 core, on a host with the feature fast: no node has the feature fast");
   CHECK(why({.worker = {.kind = HostKind::dpu}}).ends_with("no node is of the kind dpu"));
+  CHECK(why({.worker = {.images = {"aarch64"}}})
+            .ends_with("no image for x86-64; the module has aarch64"));
   CHECK(why({.worker = {.host = "n9"}}).ends_with("no node that pilots could get is called n9"));
   CHECK(why({.worker = {.alternatives = {{.cores = 9}}}}).ends_with("a pilot has at most 8 cores"));
   CHECK(why({.worker = {.alternatives = {{.cores = 1, .memory = 17_GiB}}}})

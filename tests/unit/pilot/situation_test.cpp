@@ -151,6 +151,7 @@ TEST_CASE("what is wanted is told with what it needs") {
                      {{"host", ""},
                       {"avoid_host", {"n3"}},
                       {"architecture", ""},
+                      {"images", {"aarch64"}},
                       {"kind", "gpu"},
                       {"features", {"fast"}}}},
                     {"lifetime_ms", 1'500}}});
@@ -167,6 +168,7 @@ TEST_CASE("what is wanted is told with what it needs") {
   CHECK(row.worker.host.empty());
   CHECK(row.worker.avoid_host == std::vector<std::string>{"n3"});
   CHECK(row.worker.architecture.empty());
+  CHECK(row.worker.images == std::vector<std::string>{"aarch64"});
   CHECK(row.worker.lifetime == milliseconds(1'500));
 }
 

@@ -14,6 +14,20 @@ std::vector<std::string> said(const std::vector<HostReason>& findings) {
   return lines;
 }
 
+TEST_CASE("a host without an image is passed over with what it is and what there is") {
+  Host arm = host_named("arm", 8);
+  arm.architecture = "aarch64";
+  SmallCluster cluster({arm});
+  const Request request{.tenant = alice, .worker = {.images = {"x86_64"}}};
+  CHECK(said(cluster.placement.consider(request, 0, start)) ==
+        std::vector<std::string>{"arm: no image for aarch64; the module has x86-64 (grant g-arm)"});
+  CHECK(cluster.place(request).empty());
+  CHECK(cluster.last.refusal->message.find("1 no image for its architecture") != std::string::npos);
+  CHECK(to_string(request.worker) == "1 core, with an image for x86-64");
+  CHECK(no_image_text({"aarch64", "x86_64"}, {"ppc64le", "riscv64"}) ==
+        "no image for aarch64 or x86-64; the module has ppc64le and riscv64");
+}
+
 TEST_CASE("each host's reason is told with its numbers") {
   SmallCluster cluster({});
   Host arm = host_named("arm", 8);

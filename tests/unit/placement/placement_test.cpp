@@ -354,6 +354,21 @@ TEST_CASE("constraints on host, architecture, kind and features hold") {
   CHECK(with({.host = "arm", .features = {"ib"}}).empty());
 }
 
+TEST_CASE("a worker goes where there is an image for it, and nowhere else") {
+  Host arm = host_named("arm", 4);
+  arm.architecture = "aarch64";
+  SmallCluster cluster({host_named("n1", 4), arm});
+  const auto with_images = [&](std::vector<std::string> images) {
+    return cluster.place({.tenant = alice, .worker = {.images = std::move(images)}});
+  };
+  CHECK(with_images({"x86_64"}) == "n1");
+  CHECK(with_images({"aarch64"}) == "arm");
+  CHECK(with_images({"riscv64", "aarch64"}) == "arm");
+  CHECK_FALSE(with_images({"aarch64", "x86_64"}).empty());
+  CHECK(with_images({"riscv64"}).empty());
+  CHECK(cluster.place({.tenant = alice, .worker = {.host = "n1", .images = {"aarch64"}}}).empty());
+}
+
 TEST_CASE("a host that is to be avoided gets no worker, whatever the order in which it comes") {
   for (const char* policy : {"pack", "spread", "near", "energy"}) {
     CAPTURE(policy);

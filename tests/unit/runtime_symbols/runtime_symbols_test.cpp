@@ -100,3 +100,19 @@ TEST_CASE("the host API is provided by the worker alone") {
   CHECK(missing_symbols(names) ==
         std::vector<std::string>{"nobody_has_this", "fork", "_ZSt9no_such_one"});
 }
+
+TEST_CASE("of another architecture the list decides, less what its libraries do not have") {
+  const std::vector<std::string> names{"malloc",  "orchid_error",   "__dso_handle",
+                                       "sinf128", "__mulxc3",       "__cpu_model",
+                                       "fork",    "nobody_has_this"};
+#if defined(__x86_64__)
+  CHECK(missing_symbols(names, "x86_64") == missing_symbols(names));
+  CHECK(missing_symbols(names, "aarch64") ==
+        std::vector<std::string>{"__mulxc3", "__cpu_model", "fork", "nobody_has_this"});
+#else
+  CHECK(missing_symbols(names, "aarch64") == missing_symbols(names));
+  CHECK(missing_symbols(names, "x86_64") == std::vector<std::string>{"fork", "nobody_has_this"});
+#endif
+  CHECK(missing_symbols(std::vector<std::string>{"__aarch64_ldadd8_relax"}, "aarch64").size() == 1);
+  CHECK_FALSE(refusal_reason("__aarch64_ldadd8_relax").empty());
+}

@@ -64,6 +64,8 @@ TEST_CASE("a request states what is wanted, and leaves out what is not") {
                         {"boot_id", "boot"},
                         {"constraints", {{"host", "n1"}, {"avoid_host", {"n2", "n3"}}}}});
   request = json::parse(lease_request({}, "boot"));
+  CHECK(json::parse(lease_request({}, "boot", {"aarch64", "x86_64"}))["constraints"] ==
+        json{{"images", {"aarch64", "x86_64"}}});
   CHECK_FALSE(request.contains("at_least"));
   CHECK_FALSE(request.contains("constraints"));
   CHECK_FALSE(request.contains("remote"));

@@ -26,6 +26,11 @@ namespace orchid::executor {
 /// nor the linker. In the same order.
 [[nodiscard]] std::vector<std::string> missing_symbols(std::span<const std::string> names);
 
+/// The same of code for hosts of this architecture ("aarch64"). Of another one than this host's
+/// only the list is known, not what the libraries there have of it.
+[[nodiscard]] std::vector<std::string> missing_symbols(std::span<const std::string> names,
+                                                       std::string_view architecture);
+
 /// Why a well-known function is refused: "a function runs in one process". Empty: no particular
 /// reason.
 [[nodiscard]] std::string_view refusal_reason(std::string_view name);

@@ -12,7 +12,8 @@
 
 namespace orchid::module {
 
-enum class ImageKind { bitcode, object };
+/// `ptx`: the text that a GPU's driver compiles, as nvcc makes it (module/ptx.h).
+enum class ImageKind { bitcode, object, ptx };
 [[nodiscard]] std::string_view to_string(ImageKind kind);
 
 /// One target's code. `bytes` points into what was read.

@@ -20,7 +20,7 @@ struct Entry {
 struct Target {
   std::string triple;
   std::string arch;  // "x86_64", "aarch64", "nvptx64"
-  std::string kind;  // "bitcode" or "object"
+  std::string kind;  // "bitcode", "ptx" or "object"
   ByteCount size;
 };
 
@@ -31,8 +31,14 @@ struct Kernel {
   std::uint32_t args_alignment = 0;
   std::uint32_t group_size = 0;   // 0: no groups
   std::uint32_t local_bytes = 0;  // 0: not known
+  bool on_cores = true;           // false: it has no image for cores, only one for GPUs
   friend bool operator==(const Kernel&, const Kernel&) = default;
 };
+
+/// Of a target that runs kernels, and no entries.
+[[nodiscard]] inline bool is_gpu_architecture(std::string_view architecture) {
+  return architecture == "nvptx64";
+}
 
 /// A value. Entries and kernels are sorted by name, and an entry's index is its place here.
 struct Manifest {

@@ -20,6 +20,7 @@ enum class Reason : std::uint8_t {
   unreachable,  // for a client of another host
   owner_only,
   wrong_architecture,
+  no_image,  // that its architecture could run
   wrong_kind,
   lacks_feature,
   wrong_gpu_model,
@@ -61,6 +62,8 @@ constexpr std::size_t reason_count = static_cast<std::size_t>(Reason::not_examin
       return "owner only";
     case Reason::wrong_architecture:
       return "wrong architecture";
+    case Reason::no_image:
+      return "no image for its architecture";
     case Reason::wrong_kind:
       return "wrong kind of host";
     case Reason::lacks_feature:

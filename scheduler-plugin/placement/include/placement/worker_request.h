@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "placement/host.h"
@@ -30,6 +31,7 @@ struct WorkerRequest {
   std::string host{};                     // name
   std::vector<std::string> avoid_host{};  // names: on none of these
   std::string architecture{};             // "x86_64"
+  std::vector<std::string> images{};      // architectures that there is code for: one of these
   std::optional<HostKind> kind{};
   std::vector<std::string> features{};    // all of them
   std::chrono::milliseconds lifetime{0};  // its grant lasts so much longer, at least
@@ -54,6 +56,7 @@ void visit_constraints(Request& request, Visitor visit) {
   visit("host", request.host);
   visit("avoid_host", request.avoid_host);
   visit("architecture", request.architecture);
+  visit("images", request.images);
   visit("kind", request.kind);
   visit("features", request.features);
   visit("lifetime_ms", request.lifetime);
@@ -67,6 +70,11 @@ struct HostTraits {
   std::optional<HostKind> kind;  // nothing: not known
   const std::vector<std::string>& features;
 };
+/// As `orchid build --target` names it: "x86-64" for "x86_64".
+[[nodiscard]] std::string target_name(std::string_view architecture);
+/// "no image for aarch64; the module has x86-64". Both sorted.
+[[nodiscard]] std::string no_image_text(const std::vector<std::string>& hosts,
+                                        const std::vector<std::string>& images);
 /// The first constraint that the host does not meet; `fits` if it meets all.
 [[nodiscard]] Reason misfit_of(const HostTraits& host, const WorkerRequest& request);
 /// The same of those alone that tell hosts apart that are otherwise alike.

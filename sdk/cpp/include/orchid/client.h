@@ -49,9 +49,10 @@ struct FunctionInfo {
   std::string name;
   std::string version;  // digest
   std::vector<EntryInfo> entries;
-  std::vector<std::string> targets;  // "x86_64 bitcode"
-  std::uint64_t size = 0;            // of the module, in bytes
-  std::string needs;                 // "1 core, 1 GPU | 4 cores"; empty: one core
+  std::vector<std::string> targets;          // "x86_64 bitcode"
+  std::vector<std::string> architectures{};  // of hosts that it has an image for, sorted
+  std::uint64_t size = 0;                    // of the module, in bytes
+  std::string needs;                         // "1 core, 1 GPU | 4 cores"; empty: one core
   /// The same, for `LeaseOptions::alternatives`: one at least.
   std::vector<WorkerSize> alternatives{};
   std::string json;  // the gateway's whole answer
@@ -63,6 +64,7 @@ struct InvokeOptions {
   std::string request_id;                // X-Request-Id, for logs; may be empty
   std::string signature;                 // the call is refused when the entry has another one
   std::string trace_parent;              // W3C traceparent; may be empty
+  std::string host_kind{};               // it runs on such a host: "cpu", "gpu", "dpu"; empty: any
   /// Of `invoke`: called on its thread, several times a second, while a call lasts longer than a
   /// second; false cancels the call. A call that is watched is stored durably after that second,
   /// and goes on when this process ends.

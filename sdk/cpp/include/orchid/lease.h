@@ -52,6 +52,8 @@ struct LeaseConstraints {
   std::vector<std::string> avoid_host{};  // names of hosts on which no worker is placed; at most 64
   std::string architecture{};             // as uname says it: "x86_64"
   std::string kind{};                     // "cpu", "gpu" or "dpu"
+  std::vector<std::string> functions{};   // deployed ones that its workers are to run: hosts that
+                                          // they have an image for
   std::vector<std::string> features{};    // all of them, as the batch system names them
   std::chrono::milliseconds lifetime{0};  // the cores stay Orchid's for so much longer, as far as
                                           // is known

@@ -35,8 +35,12 @@ FunctionInfo read_function(const JsonObject& o) {
     info.entries.push_back({entry.text("name"), entry.text("signature")});
   for (const JsonObject& target : any.objects("targets")) {
     const std::string kind = target.text("kind");
-    info.targets.push_back(target.text("arch") + (kind.empty() ? "" : " " + kind));
+    const std::string architecture = target.text("arch");
+    info.targets.push_back(architecture + (kind.empty() ? "" : " " + kind));
+    if (kind == "bitcode" && !architecture.starts_with("nvptx"))
+      info.architectures.push_back(architecture);
   }
+  std::ranges::sort(info.architectures);
   info.size = any.number<std::uint64_t>("size");
   info.needs = any.text("needs");
   for (const JsonObject& size : any.objects("alternatives"))

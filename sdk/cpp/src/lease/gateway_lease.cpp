@@ -1,5 +1,8 @@
 #include "lease/gateway_lease.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "api/documents.h"
 #include "foundation/files.h"
 #include "foundation/host_addresses.h"
@@ -9,12 +12,32 @@ namespace {
 
 constexpr std::chrono::milliseconds background_timeout{5'000};
 
+/// Architectures that all of the functions have an image for; of no functions none.
+std::vector<std::string> common_images(Session& session,
+                                       const std::vector<std::string>& functions) {
+  std::vector<std::string> common;
+  for (const std::string& function : functions) {
+    std::vector<std::string> images =
+        parse_function(session.get("/v1/functions/" + escape_path(function)).text()).architectures;
+    std::vector<std::string> both;
+    std::ranges::set_intersection(common, images, std::back_inserter(both));
+    common = &function == &functions.front() ? std::move(images) : std::move(both);
+    if (common.empty())
+      throw Error({.kind = ErrorKind::bad_request,
+                   .message = "no host can run all functions of the lease: '" + function +
+                              "' and those before it have no image for one architecture; build "
+                              "them with the same --target"});
+  }
+  return common;
+}
+
 }  // namespace
 
 LeaseGrant request_lease(Session& session, const LeaseOptions& options) {
   // Without a host of its own a client is given only workers that it can reach over the network.
   const std::string body = lease_request(
-      options, options.lane == "ucx" || options.lane == "tcp" ? std::string() : own_boot_id());
+      options, options.lane == "ucx" || options.lane == "tcp" ? std::string() : own_boot_id(),
+      common_images(session, options.constraints.functions));
   return parse_lease_grant(session
                                .request({.method = "POST",
                                          .target = "/v1/leases",

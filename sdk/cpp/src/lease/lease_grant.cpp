@@ -71,7 +71,8 @@ json constraints_of(const LeaseConstraints& wanted) {
   return constraints;
 }
 
-std::string lease_request(const LeaseOptions& options, std::string_view boot_id) {
+std::string lease_request(const LeaseOptions& options, std::string_view boot_id,
+                          const std::vector<std::string>& images) {
   json request{{"workers", options.workers},
                {"wait", name_of(options.wait)},
                {"duration_ms", options.duration.count()},
@@ -89,8 +90,9 @@ std::string lease_request(const LeaseOptions& options, std::string_view boot_id)
   if (options.lane == "local") request["remote"] = false;
   if (options.separate_processes) request["separate_processes"] = true;
   if (options.at_least > 0) request["at_least"] = options.at_least;
-  if (json constraints = constraints_of(options.constraints); !constraints.empty())
-    request["constraints"] = std::move(constraints);
+  json constraints = constraints_of(options.constraints);
+  if (!images.empty()) constraints["images"] = images;
+  if (!constraints.empty()) request["constraints"] = std::move(constraints);
   return request.dump();
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,9 +14,11 @@
 #include "calls/call_counts.h"
 #include "calls/concurrency_gate.h"
 #include "calls/function_needs.h"
+#include "calls/module_hosts.h"
 #include "foundation/clock.h"
 #include "foundation/unique_fd.h"
 #include "module/manifest.h"
+#include "placement/host.h"
 #include "protocol/lease_id.h"
 #include "protocol/outcome.h"
 #include "protocol/running_log.h"
@@ -34,6 +37,7 @@ struct FunctionVersion {
   std::shared_ptr<ConcurrencyGate> gate = nullptr;
   /// Likewise; null: one core.
   std::shared_ptr<FunctionNeeds> needs = nullptr;
+  ModuleHosts hosts{};  // of the manifest
 };
 
 /// Bytes and what keeps them alive: a vector, or a buffer of a lane.
@@ -55,6 +59,7 @@ struct Call {
   MonotonicTime accepted;
   MonotonicTime deadline;
   bool at_most_once = false;
+  std::optional<placement::HostKind> kind = std::nullopt;  // of its host; nothing: any
   ConcurrencyGate::Place place = nullptr;  // at the function's gate; null: not yet, or no limit
 };
 

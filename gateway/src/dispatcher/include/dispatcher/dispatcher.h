@@ -210,7 +210,7 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   LeaseId refused_;  // see worker_refused; none: nothing was refused since a worker was granted
   bool supply_exists_ = false;
   std::string missing_;  // if it does not; empty: no executor is there at all
-  MonotonicTime supply_missing_since_;
+  std::optional<MonotonicTime> supply_missing_since_;  // nothing: it has never been there
   MonotonicTime ready_since_;  // when the first of the present workers became ready
   MonotonicTime last_ready_;   // when the last of them went away; the present does not count
   MonotonicTime spin_until_;

@@ -1,15 +1,16 @@
 // dispatcher/dispatchers_by_tenant.h: a dispatcher for each tenant whose calls run on an HTTP
-// thread, since a worker is one tenant's alone; and one more for each need of its functions other
-// than one core, so that calls wait for such places alone as they may have, and nobody's call waits
-// behind one that needs another place.
+// thread, since a worker is one tenant's alone; and one more for each set of hosts that can run
+// them, and for each need of functions other than one core. So calls wait for such places alone as
+// they may have, and nobody's call waits behind one that needs another place.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
-#include <utility>
+#include <tuple>
 
 #include "calls/call.h"
 #include "dispatcher/dispatcher.h"
@@ -23,6 +24,7 @@ class DispatchersByTenant final : public CallRunner {
  public:
   struct Options {
     uid_t owner = 0;           // of the gateway: has a dispatcher from the start to the end
+    ModuleHosts usual{};       // of the modules that the owner calls most likely
     std::uint64_t thread = 0;  // which of the HTTP threads this is, from 0; below `most_threads`
     Dispatcher::Options each;  // `id` is given by this class
     /// Of another tenant's, without calls and workers: then it goes.
@@ -30,8 +32,8 @@ class DispatchersByTenant final : public CallRunner {
   };
   /// How a dispatcher comes to be known to the supply, and is forgotten there.
   struct Registry {
-    /// `needs`: of its workers; null: one core.
-    std::function<void(HolderId, uid_t tenant, const WorkerNeeds* needs, Dispatcher&)> add;
+    /// `worker`: what each of its workers has, and constraints on its host.
+    std::function<void(HolderId, uid_t tenant, placement::WorkerRequest worker, Dispatcher&)> add;
     std::function<void(HolderId)> remove;
   };
   static constexpr std::uint64_t most_threads = 64;
@@ -41,7 +43,7 @@ class DispatchersByTenant final : public CallRunner {
                       Registry registry, Options options);
   DispatchersByTenant(const DispatchersByTenant&) = delete;
   DispatchersByTenant& operator=(const DispatchersByTenant&) = delete;
-  void add_owner() { (void)of(options_.owner, nullptr); }
+  void add_owner() { (void)of({options_.owner, std::nullopt, options_.usual}, nullptr); }
 
   void start(Call call, CallDone done) override;
   void expect(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version) override;
@@ -63,22 +65,42 @@ class DispatchersByTenant final : public CallRunner {
   [[nodiscard]] std::size_t dispatchers() const { return dispatchers_.size(); }
 
  private:
+  /// Of calls that the same workers can run. Borrowed until it is in the map.
+  struct KeyView {
+    uid_t tenant;
+    std::optional<placement::HostKind> kind;
+    const ModuleHosts& hosts;
+    std::uint64_t needs = 0;  // their number; 0: one core
+  };
+  struct Key {
+    uid_t tenant;
+    std::optional<placement::HostKind> kind;
+    ModuleHosts hosts;
+    std::uint64_t needs = 0;
+  };
+  struct Before {
+    using is_transparent = void;
+    template <typename Left, typename Right>
+    bool operator()(const Left& left, const Right& right) const {
+      return std::tie(left.tenant, left.kind, left.hosts, left.needs) <
+             std::tie(right.tenant, right.kind, right.hosts, right.needs);
+    }
+  };
   struct Entry {
     HolderId id;
     std::shared_ptr<const WorkerNeeds> needs;  // shared with the functions that have them
     std::unique_ptr<Dispatcher> dispatcher;
     MonotonicTime used;  // when it last had calls or workers
   };
-  using Key = std::pair<uid_t, std::uint64_t>;  // with the number of the needs; 0: one core
-  Dispatcher& of(uid_t tenant, std::shared_ptr<const WorkerNeeds> needs);
-  [[nodiscard]] static std::shared_ptr<const WorkerNeeds> needs_of(const FunctionVersion* version);
+  Dispatcher& of(KeyView calls, std::shared_ptr<const WorkerNeeds> needs);
+  [[nodiscard]] static std::shared_ptr<const WorkerNeeds> needs_of(const FunctionVersion& version);
 
   boost::asio::io_context& io_;
   const Clock& clock_;
   WorkerSupply& supply_;
   Registry registry_;
   Options options_;
-  std::map<Key, Entry> dispatchers_;
+  std::map<Key, Entry, Before> dispatchers_;
   std::uint64_t next_ = 0;  // of the dispatchers of this thread
 };
 

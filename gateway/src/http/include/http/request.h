@@ -25,6 +25,7 @@ enum class Header : std::uint8_t {
   if_none_match,
   orchid_at_most_once,
   orchid_deadline_ms,
+  orchid_host_kind,
   orchid_signature,
   prefer,
   traceparent,

@@ -37,6 +37,7 @@ struct AsyncSubmission {
   std::optional<std::string> idempotency_key;
   std::string reference;  // of the function, as the caller wrote it; with a key
   bool at_most_once = false;
+  std::optional<placement::HostKind> kind = std::nullopt;
   UnixMillis accepted = 0;
   UnixMillis deadline = 0;
   Payload input;

@@ -40,6 +40,7 @@ struct BookedInvocation {
   bool extra = false;                   // a synchronous call that went on: it holds no slot
   std::uint64_t place = 0;              // in the queue; kept when it comes back
   bool held = false;                    // queued, but its function has as many running as it may
+  bool found_no_place = false;          // for the like of it, when it was last tried
   const FunctionNeeds* line = nullptr;  // in which it stands, or holds a slot
   ConcurrencyGate::Place gate_place = nullptr;  // once it may run
 };
@@ -94,9 +95,9 @@ class InvocationBook {
   void enter_queue(BookedInvocation& invocation);
   void leave_queue(const BookedInvocation& invocation);
   void leave_slot(BookedInvocation& invocation);
-  /// Calls of functions with needs stand in a line of their function's, with slots of its own: who
-  /// waits for a place of that kind, or stops for want of one, is in nobody else's way. All other
-  /// calls stand in one line, under null.
+  /// Calls of functions with needs, and those that have found no place, stand in a line of their
+  /// function's, with slots of its own: who waits for a place of that kind, or stops for want of
+  /// one, is in no other function's way. All other calls stand in one line, under null.
   struct Line {
     std::map<std::uint64_t, BookedInvocation*> queue;  // by place
     std::vector<std::size_t> busy;                     // slots in use, for each runner

@@ -7,6 +7,7 @@
 
 #include "foundation/result.h"
 #include "http/request.h"
+#include "placement/host.h"
 
 namespace orchid::gateway {
 
@@ -22,6 +23,7 @@ struct InvocationOptions {
   std::chrono::milliseconds wait;      // of the caller; at least `deadline`: to the end
   bool respond_async = false;
   bool at_most_once = false;
+  std::optional<placement::HostKind> kind;  // of the host that runs it; nothing: any
   std::optional<std::string> idempotency_key;
 };
 struct InvocationDefaults {

@@ -28,6 +28,7 @@ struct SyncRequest {
   MonotonicTime deadline;
   MonotonicTime wait_until;  // then it goes on without its caller
   bool at_most_once = false;
+  std::optional<placement::HostKind> kind = std::nullopt;
 };
 
 struct SyncAnswer {

@@ -26,11 +26,9 @@ class BrokerSupply final : public WorkerSupply, private ActionPerformer {
   BrokerSupply(boost::asio::io_context& control, BrokerLoop& loop, Options options);
 
   /// Any thread. `taker` is called on the thread of `home`, and only while `alive`, which that
-  /// thread alone destroys, lives. `alternatives`: what each of its workers may have, the best
-  /// first.
+  /// thread alone destroys, lives. `worker`: as WorkerBroker::add_dispatcher.
   void add_dispatcher(HolderId id, LeaseTenant tenant, Poster home, WorkerTaker& taker,
-                      std::weak_ptr<const void> alive,
-                      std::vector<placement::WorkerShape> alternatives = one_core_worker());
+                      std::weak_ptr<const void> alive, placement::WorkerRequest worker = {});
   /// Any thread. Its leases are given back.
   void remove_dispatcher(HolderId id);
   void want_workers(HolderId dispatcher, unsigned total) override;  // any thread

@@ -58,7 +58,7 @@ struct TellExecutorAnswers {  // to all dispatchers
 struct TellSupply {
   HolderId holder;
   bool exists = false;
-  std::string missing{};  // if not, and executors are there: what is needed, and what there is
+  std::string missing{};  // if not, and hosts are there: what is needed, and what there is
   friend bool operator==(const TellSupply&, const TellSupply&) = default;
 };
 using BrokerAction = std::variant<SendToExecutor, ForgetExecutor, GiveWorker, TellRefused, AskBack,
@@ -95,9 +95,9 @@ class WorkerBroker {
   WorkerBroker& operator=(const WorkerBroker&) = delete;
 
   // Holders.
-  /// `alternatives`: of each of its workers.
-  void add_dispatcher(HolderId id, LeaseTenant tenant,
-                      std::vector<placement::WorkerShape> alternatives = one_core_worker());
+  /// `worker`: what each of its workers has, and constraints on its host. Memory 0: as the site
+  /// gives.
+  void add_dispatcher(HolderId id, LeaseTenant tenant, placement::WorkerRequest worker = {});
   /// `expires`: when the leases of its workers end by themselves. It wants none yet.
   void add_client(HolderId id, const ClientLeaseRequest& request, LeaseId client_lease,
                   MonotonicTime expires);
@@ -166,8 +166,10 @@ class WorkerBroker {
   [[nodiscard]] std::vector<BrokerAction> take_actions();
 
   /// Whether an executor is connected that could give dispatchers such workers.
-  [[nodiscard]] bool has_supply(
-      std::vector<placement::WorkerShape> alternatives = one_core_worker()) const;
+  [[nodiscard]] bool has_supply(placement::WorkerRequest worker = {}) const;
+  /// Why no connected host could ever have such workers, in words: "no image for x86-64; the module
+  /// has aarch64". Empty: one could, or none is there at all.
+  [[nodiscard]] std::string why_no_host(const placement::WorkerRequest& worker) const;
   [[nodiscard]] const HostBook& hosts() const { return hosts_; }
   [[nodiscard]] const LeaseBook& leases() const { return leases_; }
   [[nodiscard]] const Capacity& capacity() const { return capacity_; }
@@ -284,11 +286,13 @@ class WorkerBroker {
   [[nodiscard]] std::uint32_t workers_with_gpus(const HostDescription& host,
                                                 const placement::CoreSet& gpus,
                                                 const placement::WorkerShape& shape) const;
-  [[nodiscard]] placement::WorkerRequest dispatcher_worker(
-      std::vector<placement::WorkerShape> alternatives) const;
+  [[nodiscard]] placement::WorkerRequest dispatcher_worker(placement::WorkerRequest worker) const;
+  [[nodiscard]] bool can_give(const Executor& executor,
+                              const placement::WorkerRequest& worker) const;
   [[nodiscard]] bool could_give(const Executor& executor,
                                 const placement::WorkerRequest& worker) const;
   [[nodiscard]] bool has_shape(const Executor& executor, const placement::WorkerShape& shape) const;
+  [[nodiscard]] std::string why_too_small(const placement::WorkerRequest& worker) const;
   [[nodiscard]] TellSupply supply_for(HolderId id, const placement::WorkerRequest& worker) const;
   void refresh_host(const std::string& boot_id, MonotonicTime now);
   void displace(const Capacity::Losses& losses, MonotonicTime now);

@@ -53,6 +53,7 @@ struct InvocationRecord {
   /// store, the digest of that and of the input, or nothing if an older gateway wrote it.
   std::string request;
   bool at_most_once = false;
+  std::optional<placement::HostKind> kind;  // of the host that runs it; nothing: any
   UnixMillis accepted = 0;
   UnixMillis deadline = 0;
   StoredState state = StoredState::queued;
