@@ -98,10 +98,8 @@ WorkerBroker::Gathering WorkerBroker::gather(const Executor& executor, HolderId 
   };
   Gathering found;
   if (fits(1, {})) return found;  // it has been refused for something else
-  const auto elsewhere =
-      static_cast<unsigned>(std::ranges::count_if(reservations_.all(), [&](const auto& entry) {
-        return entry.second.holder == id && entry.first != executor.host.boot_id;
-      }));
+  // Each that it has reserved before is a worker that it has by then.
+  const unsigned elsewhere = reservations_.count_before(executor.host.boot_id, id);
   Gatherable leases = gatherable(executor, id);
   std::vector<placement::DecisionId> ended = std::move(leases.ending);
   auto next = leases.askable.begin();

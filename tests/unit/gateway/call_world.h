@@ -67,12 +67,13 @@ struct CallWorld : World {
     now += time;
     tick();
   }
-  /// One of its leases there.
+  /// One of its leases there, if there is one.
   void give_back_at(HolderId id, const std::string& boot_id) {
     auto& leases = given[id];
     const auto found = std::ranges::find_if(leases, [&](LeaseId lease) {
       return broker.leases().find(lease)->executor == ExecutorId("on-" + boot_id);
     });
+    if (found == leases.end()) return;
     const LeaseId lease = *found;
     leases.erase(found);
     broker.given_back(id, lease, now);

@@ -4,6 +4,7 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
@@ -22,7 +23,8 @@ class HostReservations {
     placement::WorkerShape shape;  // of the worker
     MonotonicTime began;
     MonotonicTime until;
-    bool asked = false;  // those who have to give for it
+    bool asked = false;        // those who have to give for it
+    std::uint64_t number = 0;  // in the order in which they began
   };
   /// By the host's boot id.
   using Reservations = std::map<std::string, Reservation>;
@@ -39,6 +41,7 @@ class HostReservations {
   }
   /// `may_begin` is true of the host.
   void begin(const std::string& boot_id, Reservation reservation) {
+    reservation.number = ++last_number_;
     reserved_.emplace(boot_id, std::move(reservation));
   }
   void end(const std::string& boot_id, MonotonicTime now) {
@@ -53,10 +56,19 @@ class HostReservations {
     return static_cast<unsigned>(std::ranges::count(
         reserved_, holder, [](const auto& entry) { return entry.second.holder; }));
   }
+  /// Those of the holder that are older than that of this host; all, if it is not reserved.
+  [[nodiscard]] unsigned count_before(const std::string& boot_id, HolderId holder) const {
+    const auto here = reserved_.find(boot_id);
+    return static_cast<unsigned>(std::ranges::count_if(reserved_, [&](const auto& entry) {
+      return entry.second.holder == holder &&
+             (here == reserved_.end() || entry.second.number < here->second.number);
+    }));
+  }
 
  private:
   std::chrono::milliseconds pause_;
   Reservations reserved_;
+  std::uint64_t last_number_ = 0;
   std::map<std::string, MonotonicTime> open_until_;  // hosts that are not reserved before then
 };
 
