@@ -76,10 +76,10 @@ void WorkerBroker::ask_back(MonotonicTime now) {
   std::size_t incoming = incoming_cores();
   for (const auto& [id, poor] : holders_) ask_back_for(id, poor, incoming, asked);
   std::vector<std::string> reserved;
-  for (auto& [boot_id, reservation] : reservations_.all())
+  for (const auto& [boot_id, reservation] : reservations_.all())
     if (anew || !reservation.asked) reserved.push_back(boot_id);
   for (const std::string& boot_id : reserved) ask_for(boot_id, asked, now);
-  for (auto& [id, where] : asked)
+  for (const auto& [id, where] : asked)
     actions_.emplace_back(AskBack{id, holders_.at(id).asked_back, {where.begin(), where.end()}});
 }
 
