@@ -79,7 +79,7 @@ class Gateway::Objects {
   void stop();
 
  private:
-  using KeptVersions = std::map<std::string, std::shared_ptr<const FunctionVersion>>;
+  using KeptVersions = FunctionService::KeptVersions;
   void build_async();
   void build_units();
   [[nodiscard]] std::vector<MakeRoutes> all_routes();
@@ -188,8 +188,12 @@ void Gateway::Objects::build_async() {
     runners.push_back({units_.back()->poster(), &units_.back()->runner()});
   }
   async_ = std::make_unique<AsyncInvocations>(
-      AsyncInvocations::Parts{*store_, clock_, control_, std::move(runners),
-                              [this] { return broker_.has_supply(); }},
+      AsyncInvocations::Parts{
+          *store_, clock_, control_, std::move(runners),
+          [this](const std::shared_ptr<const WorkerNeeds>& needs) {
+            return broker_.has_supply(
+                {.alternatives = needs ? needs->alternatives : one_core_worker()});
+          }},
       AsyncInvocations::Options{.limits = {.queued = config_.queued},
                                 .keep_finished = config_.keep_finished});
 }
@@ -274,7 +278,7 @@ void Gateway::Objects::restore_invocations(std::vector<InvocationRecord> unfinis
     if (const Function* function = table->find(record.tenant, record.function))
       for (const DeployedVersion& version : function->versions)
         if (version.version->digest == record.digest) return version.version;
-    const auto old = kept.find(record.digest);
+    const auto old = kept.find({record.tenant, record.function, record.digest});
     return old == kept.end() ? nullptr : old->second;
   };
   async_->restore(std::move(unfinished), find_version);

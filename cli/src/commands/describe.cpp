@@ -53,7 +53,7 @@ ExitStatus run_describe(Shell& shell, const std::string& name) {
                              (kernel.value("on_cores", true) ? "" : ", for GPUs only")});
   for (const auto& [key, value] : document.items()) {
     if (key == "name" || key == "version" || key == "entries" || key == "targets" ||
-        key == "kernels" || value.is_null())
+        key == "kernels" || key == "alternatives" || value.is_null())
       continue;
     if (key == "calls") {
       table.add({key, shown_calls(value)});

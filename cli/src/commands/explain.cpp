@@ -1,5 +1,7 @@
 // commands/explain.cpp: orchid explain: why a call or a lease is where it is, or nowhere.
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -10,6 +12,7 @@
 #include "foundation/amounts.h"
 #include "foundation/units.h"
 #include "pilot/pilot_logs.h"
+#include "placement/shape_text.h"
 #include "supervisor/pilot_owner.h"
 #include "terminal/answers.h"
 #include "terminal/documents.h"
@@ -24,6 +27,7 @@ struct ExplainArguments {
   unsigned cores = 1;
   unsigned gpus = 0;
   std::string memory;
+  std::string needs;
   std::map<std::string, std::string> wishes;  // of its host, by the parameter's name
 };
 
@@ -48,6 +52,16 @@ std::string decision_text(const JsonObject& decision) {
     for (const std::string& example : tried.texts("examples")) text += "    not " + example + "\n";
   }
   return text;
+}
+
+/// As part of a query.
+std::string escaped(const std::string& text) {
+  std::string query;
+  for (const char c : text)
+    query += check_name(std::string(1, c)).empty()
+                 ? std::string(1, c)
+                 : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  return query;
 }
 
 /// Where the gateway is one of this host, and keeps pilots by demand.
@@ -97,21 +111,50 @@ void add_bare_nodes(Shell& shell, const std::set<std::string>& known, Table& tab
   answer.check();
 }
 
-ExitStatus explain_now(Shell& shell, const ExplainArguments& arguments) {
-  std::string target = "/v1/placement?cores=" + std::to_string(arguments.cores);
-  if (arguments.gpus > 0) target += "&gpus=" + std::to_string(arguments.gpus);
-  if (!arguments.memory.empty()) {
-    const auto memory = parse_byte_count(arguments.memory);
-    if (!memory) return shell.report_usage("--memory: " + memory.error().message);
-    target += "&memory_bytes=" + std::to_string(memory->value);
+Result<std::string> placement_target(const ExplainArguments& arguments) {
+  std::string target = "/v1/placement?";
+  if (!arguments.needs.empty()) {
+    if (const auto shapes = placement::parse_shapes(arguments.needs); !shapes)
+      return fail(shapes.error().code, "--needs: " + shapes.error().message);
+    target += "needs=" + escaped(arguments.needs);
+  } else {
+    target += "cores=" + std::to_string(arguments.cores);
+    if (arguments.gpus > 0) target += "&gpus=" + std::to_string(arguments.gpus);
+    if (!arguments.memory.empty()) {
+      const auto memory = parse_byte_count(arguments.memory);
+      if (!memory) return fail(memory.error().code, "--memory: " + memory.error().message);
+      target += "&memory_bytes=" + std::to_string(memory->value);
+    }
   }
   for (const auto& [name, value] : arguments.wishes) target += "&" + name + "=" + value;
-  const std::string text = shell.client().get(target);
+  return target;
+}
+
+/// Which of them a worker would have now, and why none of the better ones.
+void print_alternatives(Shell& shell, const JsonObject& answer) {
+  const bool any = answer.has("chosen");
+  const auto chosen = any ? answer.number<std::size_t>("chosen") : std::size_t{0};
+  std::size_t index = 0;
+  for (const JsonObject& one : answer.objects("alternatives")) {
+    if (any && index == chosen)
+      return shell.print_line("a worker would have " + one.text("wanted") + ":");
+    shell.print_line("not " + one.text("wanted") + ":");
+    for (const JsonObject& host : one.objects("hosts")) shell.print_line("  " + host.text("text"));
+    ++index;
+  }
+  shell.print_line("there is no room for any of them now; for the last of them:");
+}
+
+ExitStatus explain_now(Shell& shell, const ExplainArguments& arguments) {
+  const auto target = placement_target(arguments);
+  if (!target) return shell.report_usage(target.error().message);
+  const std::string text = shell.client().get(*target);
   if (shell.json) {
     print_answer(shell, text);
     return ExitStatus::ok;
   }
   const Answer answer(text);
+  if (!arguments.needs.empty()) print_alternatives(shell, answer.root());
   Table table({"host", "room", "why"});
   std::set<std::string> known;
   bool fits = false;
@@ -148,13 +191,15 @@ std::optional<std::string> decisions_about(Shell& shell, const std::string& leas
   }
 }
 
-/// What the call wanted of its host.
+/// What the call wanted of its host and of its worker.
 ExplainArguments wishes_of(Shell& shell, const JsonObject& call) {
   ExplainArguments arguments;
   if (const std::string kind = call.text("host_kind"); !kind.empty())
     arguments.wishes["kind"] = kind;
   try {
-    for (const std::string& one : shell.client().describe(call.text("function")).architectures) {
+    const FunctionInfo function = shell.client().describe(call.text("function"));
+    arguments.needs = function.needs;
+    for (const std::string& one : function.architectures) {
       std::string& images = arguments.wishes["images"];
       images += (images.empty() ? "" : ",") + one;
     }
@@ -184,10 +229,12 @@ ExitStatus run_explain(Shell& shell, const ExplainArguments& arguments) {
                            : "the call ran on " + node + ", in a worker of lease " + lease);
     return print_decisions(shell, *decisions);
   }
+  const ExplainArguments wishes = wishes_of(shell, answer.root());
   if (!shell.json)
     shell.note("the call has reached no worker" + (message.empty() ? "" : ": " + message) +
-               "; each host now, for a worker with one core:");
-  return explain_now(shell, wishes_of(shell, answer.root()));
+               "; each host now, for a worker with " +
+               (wishes.needs.empty() ? "one core" : wishes.needs) + ":");
+  return explain_now(shell, wishes);
 }
 
 }  // namespace
@@ -198,7 +245,8 @@ void add_explain(CLI::App& app, Shell& shell) {
       "  orchid explain i-0123456789abcdef   (a call)\n"
       "  orchid explain l-3-17               (a lease, also one that was refused)\n"
       "  orchid explain --cores 4            (each host, for a worker of 4 cores now)\n"
-      "  orchid explain --gpus 1 --gpu-model a100 --features ib,ssd");
+      "  orchid explain --gpus 1 --gpu-model a100 --features ib,ssd\n"
+      "  orchid explain --needs '1 gpu | 4 cores'");
   auto arguments = std::make_shared<ExplainArguments>();
   command->add_option("id", arguments->id,
                       "of an invocation or a lease; without it, each host is listed");
@@ -209,6 +257,12 @@ void add_explain(CLI::App& app, Shell& shell) {
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   command->add_option("--memory", arguments->memory, "memory of the worker, such as 4GiB");
+  command
+      ->add_option("--needs", arguments->needs,
+                   "what the worker has, as for 'orchid deploy': '1 gpu | 4 cores, 2 GiB'")
+      ->excludes("--cores")
+      ->excludes("--gpus")
+      ->excludes("--memory");
   const auto wish = [&](const std::string& flag, const char* parameter, const char* what) {
     command
         ->add_option_function<std::string>(

@@ -81,7 +81,7 @@ void Dispatcher::worker_refused(LeaseId lease) { refused_ = lease; }
 
 void Dispatcher::workers_asked_back(unsigned count, const std::vector<ExecutorId>& where) {
   debts_where_.insert(where.begin(), where.end());
-  debts_ = std::min<unsigned>(debts_ + count, static_cast<unsigned>(places_.size()));
+  debts_ = std::min<unsigned>(count, static_cast<unsigned>(places_.size()));
   settle_debts(clock_.now());
 }
 

@@ -4,15 +4,35 @@
 #include <utility>
 
 namespace orchid::gateway {
+namespace {
+
+/// Kernels that no core can run leave those with a GPU.
+std::vector<placement::WorkerShape> alternatives_of(const WorkerNeeds* needs,
+                                                    const ModuleHosts& hosts) {
+  std::vector<placement::WorkerShape> alternatives =
+      needs != nullptr ? needs->alternatives : one_core_worker();
+  if (!hosts.needs_gpu) return alternatives;
+  std::erase_if(alternatives, [](const placement::WorkerShape& one) { return one.gpus == 0; });
+  if (alternatives.empty()) alternatives.push_back({.gpus = 1});
+  return alternatives;
+}
+
+}  // namespace
 
 DispatchersByTenant::DispatchersByTenant(boost::asio::io_context& io, const Clock& clock,
                                          WorkerSupply& supply, Registry registry, Options options)
     : io_(io), clock_(clock), supply_(supply), registry_(std::move(registry)), options_(options) {}
 
-Dispatcher& DispatchersByTenant::of(const KeyView& calls) {
+std::shared_ptr<const WorkerNeeds> DispatchersByTenant::needs_of(const FunctionVersion& version) {
+  return version.needs != nullptr ? version.needs->get() : nullptr;
+}
+
+Dispatcher& DispatchersByTenant::of(KeyView calls, std::shared_ptr<const WorkerNeeds> needs) {
+  calls.needs = needs == nullptr ? 0 : needs->number;
   auto found = dispatchers_.find(calls);
   if (found == dispatchers_.end())
-    found = dispatchers_.emplace(Key{calls.tenant, calls.kind, calls.hosts}, Entry{}).first;
+    found = dispatchers_.emplace(Key{calls.tenant, calls.kind, calls.hosts, calls.needs}, Entry{})
+                .first;
   Entry& entry = found->second;
   entry.used = clock_.now();
   if (entry.dispatcher) return *entry.dispatcher;
@@ -21,8 +41,9 @@ Dispatcher& DispatchersByTenant::of(const KeyView& calls) {
   Dispatcher::Options each = options_.each;
   each.id = entry.id;
   entry.dispatcher = std::make_unique<Dispatcher>(io_, clock_, supply_, each);
+  entry.needs = std::move(needs);
   registry_.add(entry.id, calls.tenant,
-                {.alternatives = {{.gpus = calls.hosts.needs_gpu ? 1U : 0U}},
+                {.alternatives = alternatives_of(entry.needs.get(), calls.hosts),
                  .images = calls.hosts.images,
                  .kind = calls.kind},
                 *entry.dispatcher);
@@ -30,13 +51,14 @@ Dispatcher& DispatchersByTenant::of(const KeyView& calls) {
 }
 
 void DispatchersByTenant::start(Call call, CallDone done) {
-  Dispatcher& dispatcher = of({call.tenant, call.kind, call.version->hosts});
+  Dispatcher& dispatcher =
+      of({call.tenant, call.kind, call.version->hosts}, needs_of(*call.version));
   dispatcher.start(std::move(call), std::move(done));
 }
 
 void DispatchersByTenant::expect(uid_t tenant,
                                  const std::shared_ptr<const FunctionVersion>& version) {
-  of({tenant, std::nullopt, version->hosts}).expect(tenant, version);
+  of({tenant, std::nullopt, version->hosts}, needs_of(*version)).expect(tenant, version);
 }
 
 void DispatchersByTenant::cancel(const std::string& invocation) {
@@ -89,7 +111,8 @@ void DispatchersByTenant::sweep() {
     if (entry.dispatcher->live_calls() > 0 || entry.dispatcher->workers() > 0) entry.used = now;
   std::erase_if(dispatchers_, [&](const auto& item) {
     const auto& [key, entry] = item;
-    const bool is_usual = key.tenant == options_.owner && !key.kind && key.hosts == options_.usual;
+    const bool is_usual =
+        key.tenant == options_.owner && !key.kind && key.hosts == options_.usual && key.needs == 0;
     if (is_usual || now - entry.used < options_.forget_after) return false;
     registry_.remove(entry.id);
     return true;

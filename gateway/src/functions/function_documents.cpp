@@ -39,8 +39,23 @@ Json describe_limit(const std::shared_ptr<ConcurrencyGate>& gate) {
   return gate == nullptr || gate->limit() == 0 ? Json() : Json(gate->limit());
 }
 
+/// Null: one core.
+Json describe_needs(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+Json describe_alternatives(const std::shared_ptr<const WorkerNeeds>& needs) {
+  Json list = Json::array();
+  for (const placement::WorkerShape& shape :
+       needs != nullptr ? needs->alternatives : std::vector{placement::WorkerShape{}})
+    list.push_back({{"cores", shape.cores},
+                    {"memory_bytes", shape.memory.value},
+                    {"gpus", shape.gpus},
+                    {"gpu_model", shape.gpu_model}});
+  return list;
+}
+
 Json describe_version(const DeployedVersion& deployed) {
   const module::Manifest& manifest = deployed.version->manifest;
+  const auto needs = deployed.version->needs != nullptr ? deployed.version->needs->get() : nullptr;
   Json entries = Json::array();
   for (const module::Entry& entry : manifest.entries)
     entries.push_back(
@@ -70,6 +85,8 @@ Json describe_version(const DeployedVersion& deployed) {
           {"undefined", manifest.undefined},
           {"effects", manifest.effects},
           {"concurrency", describe_limit(deployed.version->gate)},
+          {"needs", describe_needs(to_string(needs))},
+          {"alternatives", describe_alternatives(needs)},
           {"calls", describe_calls(deployed.version->calls)}};
 }
 

@@ -36,7 +36,8 @@ void FunctionRoutes::add_to(Router& router) {
   };
   router.add(Method::get, "/v1/functions", {}, bind(&FunctionRoutes::list));
   router.add(Method::put, "/v1/functions/{}",
-             {.body = limits::module_size, .query = {"concurrency"}}, bind(&FunctionRoutes::put));
+             {.body = limits::module_size, .query = {"concurrency", "needs"}},
+             bind(&FunctionRoutes::put));
   router.add(Method::get, "/v1/functions/{}", {}, bind(&FunctionRoutes::get));
   router.add(Method::delete_, "/v1/functions/{}", {}, bind(&FunctionRoutes::remove));
   router.add(Method::get, "/v1/functions/{}/versions", {}, bind(&FunctionRoutes::versions));
@@ -51,12 +52,15 @@ void FunctionRoutes::put(Request& request, const Reply& reply) {
     return reply.send(refuse(checked.error(), ""));
   auto concurrency = parse_concurrency(request);
   if (!concurrency) return reply.send(refuse(concurrency.error(), name));
+  auto needs = parse_needs(request);
+  if (!needs) return reply.send(refuse(needs.error(), name));
   DeployRequest deploy{
       .tenant = request.identity.tenant.uid,
       .name = name,
       .module = std::move(request.body),
       .precondition = std::move(*precondition),
       .concurrency = *concurrency,
+      .needs = std::move(*needs),
       .accepted = [&runner = parts_.runner, here = parts_.here,
                    tenant = request.identity.tenant.uid](
                       std::shared_ptr<const FunctionVersion> version) {

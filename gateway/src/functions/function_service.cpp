@@ -1,10 +1,18 @@
 #include "functions/function_service.h"
 
+#include <set>
+
 #include "foundation/files.h"
 #include "foundation/log.h"
+#include "placement/shape_text.h"
 #include "protocol/digest.h"
 
 namespace orchid::gateway {
+namespace {
+
+constexpr std::size_t most_needs_of_tenant = 64;
+
+}  // namespace
 
 /// One deploy on its way; shared by the callbacks of its steps.
 struct FunctionService::Deploying {
@@ -25,9 +33,8 @@ UnixMillis FunctionService::now() const {
       .count();
 }
 
-std::map<std::string, std::shared_ptr<const FunctionVersion>> FunctionService::restore(
-    std::vector<VersionRecord> versions) {
-  std::map<std::string, std::shared_ptr<const FunctionVersion>> kept;
+FunctionService::KeptVersions FunctionService::restore(std::vector<VersionRecord> versions) {
+  KeptVersions kept;
   for (VersionRecord& record : versions) {
     if (registry_.is_full()) {
       log::error(
@@ -39,9 +46,15 @@ std::map<std::string, std::shared_ptr<const FunctionVersion>> FunctionService::r
     auto manifest = module::parse_manifest(record.manifest);
     auto module = make_sealed_memory("orchid-module", record.module);
     record.module = {};
-    if (!manifest || !module) {
+    using Shapes = std::vector<placement::WorkerShape>;
+    auto needs =
+        record.needs.empty() ? Result<Shapes>(Shapes{}) : placement::parse_shapes(record.needs);
+    if (!manifest || !module || !needs) {
       log::error("event=version_lost function={} version={} reason=\"{}\"", record.function,
-                 record.digest, manifest ? module.error().message : manifest.error().message);
+                 record.digest,
+                 !manifest ? manifest.error().message
+                 : !module ? module.error().message
+                           : needs.error().message);
       continue;
     }
     auto version = std::make_shared<FunctionVersion>();
@@ -50,10 +63,14 @@ std::map<std::string, std::shared_ptr<const FunctionVersion>> FunctionService::r
     version->manifest = std::move(*manifest);
     version->hosts = hosts_of(version->manifest);
     version->module = std::move(*module);
-    version->gate = gate_of(record.tenant, record.function);
-    version->gate->set_limit(record.concurrency);
+    // A function that was deleted is another one than that which has its name now.
+    Shared shared =
+        record.with_its_function ? Shared::create() : shared_of(record.tenant, record.function);
+    version->gate = std::move(shared.gate);
+    version->needs = std::move(shared.needs);
+    apply({record.concurrency, needs_.of(std::move(*needs))}, *version);
     if (record.deleted) {
-      kept[record.digest] = std::move(version);
+      kept[{record.tenant, record.function, record.digest}] = std::move(version);
     } else {
       registry_.put(record.tenant, std::move(version), record.created);
     }
@@ -104,6 +121,7 @@ void FunctionService::begin(const std::shared_ptr<Deploying>& deploy) {
   auto same =
       registry_.find_same(request.tenant, request.name, deploy->digest, request.precondition);
   if (!same) return end(deploy, fail(std::move(same.error())));
+  if (auto good = check_needs(request); !good) return end(deploy, fail(std::move(good.error())));
   if (*same != nullptr) return same_bytes(deploy, **same);
   auto module = make_sealed_memory("orchid-module", request.module);
   if (!module) return end(deploy, fail(std::move(module.error())));
@@ -114,29 +132,63 @@ void FunctionService::begin(const std::shared_ptr<Deploying>& deploy) {
                            });
 }
 
-std::shared_ptr<ConcurrencyGate> FunctionService::gate_of(uid_t tenant,
-                                                          const std::string& name) const {
+FunctionService::Shared FunctionService::shared_of(uid_t tenant, const std::string& name) const {
   const Function* function = registry_.table()->find(tenant, name);
-  return function != nullptr ? function->newest().version->gate : ConcurrencyGate::create(0);
+  if (function == nullptr) return Shared::create();
+  return {.gate = function->newest().version->gate, .needs = function->newest().version->needs};
 }
 
-/// Nothing to deploy; at most another limit to keep.
+FunctionService::Wanted FunctionService::wanted_of(const DeployRequest& request,
+                                                   const FunctionVersion& version) {
+  return {.concurrency = request.concurrency.value_or(version.gate->limit()),
+          .needs = request.needs ? needs_.of(*request.needs) : version.needs->get()};
+}
+
+void FunctionService::apply(const Wanted& wanted, const FunctionVersion& version) {
+  version.gate->set_limit(wanted.concurrency);
+  version.needs->set(wanted.needs);
+}
+
+/// Calls of each of them have workers of their own, so there are not as many as one likes. Those of
+/// deploys on their way count.
+Result<void> FunctionService::check_needs(const DeployRequest& request) {
+  const auto wanted = request.needs ? needs_.of(*request.needs) : nullptr;
+  if (wanted == nullptr) return {};
+  const Name own{request.tenant, request.name};
+  std::set<std::shared_ptr<const WorkerNeeds>> others;
+  for (const Function* function : registry_.table()->of_tenant(request.tenant))
+    if (function->name != request.name) others.insert(function->newest().version->needs->get());
+  for (const auto& [name, needs] : coming_needs_)
+    if (name.first == request.tenant && name != own) others.insert(needs);
+  others.erase(nullptr);
+  if (others.contains(wanted) || others.size() < most_needs_of_tenant) {
+    coming_needs_[own] = wanted;
+    return {};
+  }
+  return fail(ErrorCode::quota,
+              "your functions have " + std::to_string(most_needs_of_tenant) +
+                  " different needs already: deploy it with those of another one");
+}
+
+/// Nothing to deploy; at most other options to keep.
 void FunctionService::same_bytes(const std::shared_ptr<Deploying>& deploy,
                                  const DeployedVersion& version) {
-  const auto& wanted = deploy->request.concurrency;
-  const auto gate = version.version->gate;
-  if (!wanted || *wanted == gate->limit())
+  const Wanted wanted = wanted_of(deploy->request, *version.version);
+  if (wanted.concurrency == version.version->gate->limit() &&
+      wanted.needs == version.version->needs->get())
     return end(deploy, Deployment{.created = false, .version = version});
+  StoredOptions options{.concurrency = wanted.concurrency, .needs = to_string(wanted.needs)};
   AuditRecord audit{.at = now(),
                     .tenant = deploy->request.tenant,
                     .action = "limit",
                     .subject = deploy->request.name,
-                    .detail = "concurrency " + std::to_string(*wanted)};
-  parts_.store.set_concurrency(
-      deploy->request.tenant, deploy->request.name, *wanted, std::move(audit),
-      on_thread<void>(parts_.control, [this, deploy, version, gate](Result<void> result) {
+                    .detail = "concurrency " + std::to_string(options.concurrency) +
+                              (options.needs.empty() ? "" : ", needs " + options.needs)};
+  parts_.store.set_options(
+      deploy->request.tenant, deploy->request.name, std::move(options), std::move(audit),
+      on_thread<void>(parts_.control, [this, deploy, version, wanted](Result<void> result) {
         if (!result) return end(deploy, fail(std::move(result.error())));
-        gate->set_limit(*deploy->request.concurrency);
+        apply(wanted, *version.version);
         end(deploy, Deployment{.created = false, .version = version});
       }));
 }
@@ -154,8 +206,13 @@ void FunctionService::inspected(const std::shared_ptr<Deploying>& deploy,
   deploy->version->manifest = std::move(*checked);
   deploy->version->hosts = hosts_of(deploy->version->manifest);
   deploy->version->module = std::move(*deploy->module);
-  deploy->version->gate = gate_of(request.tenant, request.name);
-  if (request.accepted) request.accepted(deploy->version);
+  Shared shared = shared_of(request.tenant, request.name);
+  deploy->version->gate = std::move(shared.gate);
+  deploy->version->needs = std::move(shared.needs);
+  const Wanted wanted = wanted_of(request, *deploy->version);
+  // Who prepares for its calls looks at its needs: those that it will have.
+  const bool has_its_needs = wanted.needs == deploy->version->needs->get();
+  if (has_its_needs && request.accepted) request.accepted(deploy->version);
   deploy->created = now();
   VersionRecord record{.tenant = request.tenant,
                        .function = request.name,
@@ -163,7 +220,8 @@ void FunctionService::inspected(const std::shared_ptr<Deploying>& deploy,
                        .manifest = module::to_json(deploy->version->manifest),
                        .created = deploy->created,
                        .deleted = false,
-                       .concurrency = request.concurrency.value_or(deploy->version->gate->limit()),
+                       .concurrency = wanted.concurrency,
+                       .needs = to_string(wanted.needs),
                        .module = {}};
   AuditRecord audit{.at = deploy->created,
                     .tenant = request.tenant,
@@ -173,13 +231,16 @@ void FunctionService::inspected(const std::shared_ptr<Deploying>& deploy,
   parts_.store.put_version(
       std::move(record), Payload::of(std::move(request.module)),
       registry_.replaced_by(request.tenant, request.name, deploy->digest), std::move(audit),
-      on_thread<void>(parts_.control,
-                      [this, deploy](Result<void> result) { stored(deploy, std::move(result)); }));
+      on_thread<void>(parts_.control, [this, deploy, wanted, has_its_needs](Result<void> result) {
+        if (result) apply(wanted, *deploy->version);
+        if (result && !has_its_needs && deploy->request.accepted)
+          deploy->request.accepted(deploy->version);
+        stored(deploy, std::move(result));
+      }));
 }
 
 void FunctionService::stored(const std::shared_ptr<Deploying>& deploy, Result<void> result) {
   if (!result) return end(deploy, fail(std::move(result.error())));
-  if (deploy->request.concurrency) deploy->version->gate->set_limit(*deploy->request.concurrency);
   registry_.put(deploy->request.tenant, deploy->version, deploy->created);
   parts_.table.publish(registry_.table());
   log::info("event=deployed function={} version={} entries={}", deploy->request.name,
@@ -188,6 +249,7 @@ void FunctionService::stored(const std::shared_ptr<Deploying>& deploy, Result<vo
 }
 
 void FunctionService::end(const std::shared_ptr<Deploying>& deploy, Result<Deployment> result) {
+  coming_needs_.erase({deploy->request.tenant, deploy->request.name});
   deploy->done(std::move(result));
   next_change({deploy->request.tenant, deploy->request.name});
 }

@@ -146,8 +146,8 @@ void AsyncInvocations::drain() {
 }
 
 void AsyncInvocations::pump() {
-  if (draining_ || !parts_.has_supply()) return;
-  while (BookedInvocation* next = book_.start_next(parts_.clock.now()))
+  if (draining_) return;
+  while (BookedInvocation* next = book_.start_next(parts_.clock.now(), parts_.has_supply))
     if (pass_gate(*next)) start(*next);
 }
 

@@ -6,7 +6,7 @@
 namespace orchid::gateway {
 
 InvocationBook::InvocationBook(Limits limits, std::size_t runners)
-    : limits_(limits), busy_(runners, 0) {
+    : limits_(limits), runners_(runners) {
   assert(runners > 0);
 }
 
@@ -17,17 +17,48 @@ Result<void> InvocationBook::check_room(std::size_t on_the_way) const {
                   " asynchronous invocations are waiting already: try again later");
 }
 
+const FunctionNeeds* InvocationBook::line_of(const BookedInvocation& invocation) {
+  const FunctionVersion* version = invocation.version.get();
+  if (version == nullptr || version->needs == nullptr) return nullptr;
+  const bool alone = invocation.found_no_place || version->needs->get() != nullptr;
+  return alone ? version->needs.get() : nullptr;
+}
+
+InvocationBook::Line& InvocationBook::line(const FunctionNeeds* key) {
+  Line& line = lines_[key];
+  line.busy.resize(runners_);
+  return line;
+}
+
+/// One that is empty, without slots in use and without a pause is as if it had never been.
+void InvocationBook::leave_line(Lines::iterator at) {
+  const Line& line = at->second;
+  if (line.queue.empty() && std::ranges::all_of(line.busy, [](auto slots) { return slots == 0; }))
+    lines_.erase(at);
+}
+
 void InvocationBook::enter_queue(BookedInvocation& invocation) {
   if (invocation.place == 0) invocation.place = next_place_++;
   invocation.state = InvocationState::queued;
   invocation.record.state = StoredState::queued;
-  (invocation.held ? held_ : queue_).emplace(invocation.place, &invocation);
-  deadlines_.emplace(invocation.record.deadline, invocation.place);
+  if (invocation.held) {
+    held_.emplace(invocation.place, &invocation);
+  } else {
+    invocation.line = line_of(invocation);
+    line(invocation.line).queue.emplace(invocation.place, &invocation);
+  }
+  deadlines_.emplace(std::pair(invocation.record.deadline, invocation.place), &invocation);
 }
 
 void InvocationBook::leave_queue(const BookedInvocation& invocation) {
-  (invocation.held ? held_ : queue_).erase(invocation.place);
   deadlines_.erase({invocation.record.deadline, invocation.place});
+  if (invocation.held) {
+    held_.erase(invocation.place);
+    return;
+  }
+  const auto at = lines_.find(invocation.line);
+  at->second.queue.erase(invocation.place);
+  leave_line(at);
 }
 
 void InvocationBook::accept(BookedInvocation invocation) {
@@ -44,17 +75,39 @@ void InvocationBook::adopt_running(BookedInvocation invocation, std::size_t runn
   invocations_[id] = std::move(invocation);
 }
 
-BookedInvocation* InvocationBook::start_next(MonotonicTime now) {
-  if (queue_.empty() || now < paused_until_) return nullptr;
-  const auto least = std::ranges::min_element(busy_);
-  if (*least >= limits_.running_per_runner) return nullptr;
-  BookedInvocation& invocation = *queue_.begin()->second;
+/// Those of a function that has been given needs meanwhile leave the line of all others.
+void InvocationBook::sort_out_heads() {
+  for (auto plain = lines_.find(nullptr); plain != lines_.end() && !plain->second.queue.empty() &&
+                                          line_of(*plain->second.queue.begin()->second) != nullptr;
+       plain = lines_.find(nullptr)) {
+    BookedInvocation& head = *plain->second.queue.begin()->second;
+    leave_queue(head);
+    enter_queue(head);
+  }
+}
+
+BookedInvocation* InvocationBook::start_next(MonotonicTime now, const HasSupply& has_supply) {
+  sort_out_heads();
+  Line* oldest = nullptr;
+  for (auto& [key, line] : lines_) {
+    if (line.queue.empty() || now < line.paused_until ||
+        *std::ranges::min_element(line.busy) >= limits_.running_per_runner)
+      continue;
+    if (oldest != nullptr && oldest->queue.begin()->first < line.queue.begin()->first) continue;
+    if (has_supply(key != nullptr ? key->get() : nullptr)) oldest = &line;
+  }
+  return oldest == nullptr ? nullptr : &give_slot(*oldest);
+}
+
+BookedInvocation& InvocationBook::give_slot(Line& line) {
+  BookedInvocation& invocation = *line.queue.begin()->second;
+  const auto least = std::ranges::min_element(line.busy);
+  ++*least;  // so that the line stays
   leave_queue(invocation);
-  ++*least;
-  invocation.runner = static_cast<std::size_t>(least - busy_.begin());
+  invocation.runner = static_cast<std::size_t>(least - line.busy.begin());
   invocation.state = InvocationState::starting;
   invocation.record.state = StoredState::started;
-  return &invocation;
+  return invocation;
 }
 
 void InvocationBook::hold(BookedInvocation& invocation) {
@@ -109,15 +162,19 @@ bool InvocationBook::ended(BookedInvocation& invocation, Outcome outcome, bool r
     return false;
   }
   invocation.extra = false;
+  invocation.found_no_place = true;
   enter_queue(invocation);
-  paused_until_ = now + limits_.pause_without_capacity;
+  line(invocation.line).paused_until = now + limits_.pause_without_capacity;
   return true;
 }
 
 void InvocationBook::leave_slot(BookedInvocation& invocation) {
   const bool held =
       invocation.state == InvocationState::starting || invocation.state == InvocationState::running;
-  if (held && !invocation.extra) --busy_[invocation.runner];
+  if (!held || invocation.extra) return;
+  const auto at = lines_.find(invocation.line);
+  --at->second.busy[invocation.runner];
+  leave_line(at);
 }
 
 void InvocationBook::end(BookedInvocation& invocation) {
@@ -130,10 +187,9 @@ void InvocationBook::stored(const std::string& id) { invocations_.erase(id); }
 
 std::vector<BookedInvocation*> InvocationBook::expired(UnixMillis wall_now) {
   std::vector<BookedInvocation*> late;
-  for (const auto& [deadline, place] : deadlines_) {
-    if (deadline > wall_now) break;
-    const auto queued = queue_.find(place);
-    late.push_back(queued != queue_.end() ? queued->second : held_.at(place));
+  for (const auto& [when, invocation] : deadlines_) {
+    if (when.first > wall_now) break;
+    late.push_back(invocation);
   }
   return late;
 }

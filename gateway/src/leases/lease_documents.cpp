@@ -11,6 +11,7 @@
 #include "http/query.h"
 #include "http/request_options.h"
 #include "leases/demand_report.h"
+#include "placement/shape_text.h"
 
 namespace orchid::gateway {
 namespace {
@@ -19,10 +20,9 @@ using Json = nlohmann::ordered_json;
 using std::chrono::milliseconds;
 
 constexpr std::uint32_t most_workers = 100'000;
-constexpr std::uint32_t most_cores = 65'536;
-constexpr std::uint32_t most_gpus = 1'024;
-constexpr std::uint64_t most_memory = std::uint64_t{1} << 50;  // of a query, in bytes
-constexpr std::size_t most_alternatives = 8;
+constexpr std::uint32_t most_cores = placement::most_cores_of_worker;
+constexpr std::uint32_t most_gpus = placement::most_gpus_of_worker;
+constexpr std::uint64_t most_memory = placement::most_memory_of_worker.value;  // in bytes
 constexpr double most_watts = 1e6;
 constexpr milliseconds longest_wait{600'000};
 constexpr std::uint64_t longest_lifetime = milliseconds(ClientLeases::longest).count();
@@ -47,8 +47,7 @@ milliseconds read_duration(const JsonObject& o) {
 placement::WorkerShape read_shape(const JsonObject& o, const char* cores) {
   placement::WorkerShape shape;
   shape.cores = o.number<std::uint32_t>(cores, {.least = 1, .most = most_cores, .otherwise = 1});
-  shape.memory =
-      ByteCount{o.number<std::uint64_t>("memory_bytes", {.most = std::uint64_t{1} << 50})};
+  shape.memory = ByteCount{o.number<std::uint64_t>("memory_bytes", {.most = most_memory})};
   shape.gpus = o.number<std::uint32_t>("gpus", {.most = most_gpus});
   shape.gpu_model = o.text("gpu_model", longest_name);
   if (!shape.gpu_model.empty() && shape.gpus == 0) o.fault("gpu_model", "needs a number of 'gpus'");
@@ -61,7 +60,8 @@ std::vector<placement::WorkerShape> read_alternatives(const JsonObject& o) {
   if (o.has("alternatives"))
     for (const char* key : {"cores_per_worker", "memory_bytes", "gpus", "gpu_model"})
       if (o.has(key)) o.fault(key, "belongs in each of the 'alternatives'");
-  for (const JsonObject& one : o.objects("alternatives", {.least = 1, .most = most_alternatives}))
+  for (const JsonObject& one :
+       o.objects("alternatives", {.least = 1, .most = placement::most_alternatives}))
     shapes.push_back(read_shape(one, "cores"));
   if (shapes.empty()) shapes.push_back(read_shape(o, "cores_per_worker"));
   return shapes;
@@ -197,12 +197,30 @@ Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body) 
 }
 
 std::vector<std::string> placement_query_names() {
-  std::vector<std::string> names{"cores", "memory_bytes", "gpus", "gpu_model"};
+  std::vector<std::string> names{"cores", "memory_bytes", "gpus", "gpu_model", "needs"};
   placement::WorkerRequest worker;
   placement::visit_constraints(worker,
                                [&](const char* name, const auto&) { names.emplace_back(name); });
   return names;
 }
+
+namespace {
+
+/// In place of the other parameters of a worker.
+Result<void> read_needs(std::string_view query, placement::WorkerRequest& worker) {
+  const std::string text = query_parameter(query, "needs");
+  if (text.empty()) return {};
+  for (const char* name : {"cores", "memory_bytes", "gpus", "gpu_model"})
+    if (!query_parameter(query, name).empty())
+      return fail(ErrorCode::bad_request,
+                  std::string("'") + name + "' belongs into 'needs', as in '4 cores, 2 GiB'");
+  auto shapes = placement::parse_shapes(text);
+  if (!shapes) return fail(shapes.error().code, "needs: " + shapes.error().message);
+  worker.alternatives = std::move(*shapes);
+  return {};
+}
+
+}  // namespace
 
 Result<placement::WorkerRequest> parse_placement_query(std::string_view query) {
   placement::WorkerRequest worker;
@@ -222,8 +240,8 @@ Result<placement::WorkerRequest> parse_placement_query(std::string_view query) {
                           .memory = ByteCount{*memory},
                           .gpus = static_cast<std::uint32_t>(*gpus),
                           .gpu_model = query_parameter(query, "gpu_model")}};
-  Result<void> read;
-  placement::visit_constraints(worker, ConstraintQuery(query, read));
+  Result<void> read = read_needs(query, worker);
+  if (read) placement::visit_constraints(worker, ConstraintQuery(query, read));
   if (!read) return fail(std::move(read.error()));
   return worker;
 }

@@ -1,5 +1,7 @@
 #include "leases/placement_report.h"
 
+#include <algorithm>
+
 #include "http/json_text.h"
 
 #include <nlohmann/json.hpp>
@@ -54,15 +56,28 @@ std::string explanations_json(const std::vector<placement::Explanation>& explana
   return json_text({{"decisions", std::move(list)}});
 }
 
-std::string findings_json(const std::vector<placement::HostReason>& findings) {
-  Json list = Json::array();
-  for (const placement::HostReason& finding : findings)
-    list.push_back({{"host", finding.host_name},
-                    {"grant", finding.grant.value()},
-                    {"fits", finding.reason == placement::Reason::fits},
-                    {"reason", to_string(finding.reason)},
-                    {"text", to_string(finding)}});
-  return json_text({{"hosts", std::move(list)}});
+std::string findings_json(const std::vector<Considered>& considered) {
+  const auto fits = [](const placement::HostReason& finding) {
+    return finding.reason == placement::Reason::fits;
+  };
+  Json chosen;
+  Json alternatives = Json::array();
+  for (const Considered& one : considered) {
+    Json hosts = Json::array();
+    for (const placement::HostReason& finding : one.findings)
+      hosts.push_back({{"host", finding.host_name},
+                       {"grant", finding.grant.value()},
+                       {"fits", fits(finding)},
+                       {"reason", to_string(finding.reason)},
+                       {"text", to_string(finding)}});
+    if (chosen.is_null() && std::ranges::any_of(one.findings, fits)) chosen = alternatives.size();
+    alternatives.push_back({{"wanted", to_string(one.shape)}, {"hosts", std::move(hosts)}});
+  }
+  const std::size_t shown = chosen.is_null() ? alternatives.size() - 1 : chosen.get<std::size_t>();
+  Json hosts = alternatives.at(shown).at("hosts");
+  return json_text({{"hosts", std::move(hosts)},
+                    {"chosen", std::move(chosen)},
+                    {"alternatives", std::move(alternatives)}});
 }
 
 }  // namespace orchid::gateway

@@ -46,7 +46,11 @@ void PlacementRoutes::consider(Request& request, const Reply& reply) {
           if (shape.memory.value == 0) shape.memory = broker.worker_memory();
         if (worker.client_host.value().empty())
           worker.client_host = placement::HostId(broker.boot_id());
-        return findings_json(broker.consider({.tenant = tenant, .worker = std::move(worker)}, now));
+        std::vector<Considered> considered;
+        for (std::uint32_t i = 0; i < worker.alternatives.size(); ++i)
+          considered.push_back({worker.alternatives[i],
+                                broker.consider({.tenant = tenant, .worker = worker}, now, i)});
+        return findings_json(considered);
       },
       parts_.here, [reply](std::string text) { reply.send(json_response(200, std::move(text))); });
 }

@@ -10,7 +10,8 @@ namespace orchid::gateway {
 WorkerBroker::WorkerBroker(Options options, Capacity::Options capacity)
     : options_(std::move(options)),
       capacity_(hosts_, std::move(capacity)),
-      leases_(options_.epoch, hosts_, capacity_) {}
+      leases_(options_.epoch, hosts_, capacity_),
+      reservations_(options_.ask_back_again) {}
 
 placement::WorkerRequest WorkerBroker::dispatcher_worker(placement::WorkerRequest worker) const {
   for (placement::WorkerShape& shape : worker.alternatives)
@@ -63,15 +64,17 @@ void WorkerBroker::remove_holder(HolderId id, MonotonicTime now) {
 void WorkerBroker::want_workers(HolderId id, unsigned total, MonotonicTime now) {
   const auto found = holders_.find(id);
   if (found == holders_.end()) return;
-  found->second.wanted = total;
-  if (found->second.unmet() == 0) found->second.refused.reset();  // who waits next asks anew
+  Holder& holder = found->second;
+  if (holder.unmet() == 0) holder.since = now;
+  holder.wanted = total;
+  if (holder.unmet() == 0) holder.refused.reset();  // who waits next asks anew
   plan(now);
 }
 
 void WorkerBroker::given_back(HolderId id, LeaseId lease_id, MonotonicTime now) {
   const Lease* lease = leases_.find(lease_id);
   if (lease == nullptr || lease->holder != id || !leases_.close(lease_id, now)) return;
-  release_holder(*lease);
+  release_holder(*lease, now);
   actions_.emplace_back(SendToExecutor{lease->executor, CloseLease{lease_id}});
   plan(now);
 }
@@ -109,7 +112,7 @@ void WorkerBroker::take_over(const ExecutorId& id, const std::vector<Held>& held
     } else if (is_new)
       if (const auto known = holders_.find(found.holder); known != holders_.end()) {
         Holder& holder = known->second;
-        holder.has_one_more(id);
+        holder.has_one_more(*leases_.find(found.lease.lease), now);
         holder.wanted = std::max(holder.wanted, holder.held);
       }
   }
@@ -120,7 +123,7 @@ void WorkerBroker::take_over(const ExecutorId& id, const std::vector<Held>& held
             held.end())
       gone.push_back(lease_id);
   for (const LeaseId lease : gone)
-    if (const auto ended = leases_.closed(id, lease, now)) lease_ended(id, *ended, false);
+    if (const auto ended = leases_.closed(id, lease, now)) lease_ended(id, *ended, false, now);
 }
 
 void WorkerBroker::executor_resumed(const ExecutorId& id, MonotonicTime now) {
@@ -141,7 +144,7 @@ void WorkerBroker::executor_lost(const ExecutorId& id, MonotonicTime now) {
     log::warn("event=executor_lost executor={} host={}", id.value(), executor->host.hostname);
   hosts_.lose(id, now);
   for (const Lease& lease : leases_.lose_executor(id, now)) {
-    end_for_holder(lease, true);
+    end_for_holder(lease, true, now);
     actions_.emplace_back(SendToExecutor{id, CloseLease{lease.id}});
   }
   refresh_host(executor->host.boot_id, now);
@@ -164,7 +167,7 @@ void WorkerBroker::executor_said(const ExecutorId& id, const LeaseRefused& messa
   if (const auto ended = leases_.refused(id, message.lease, now)) {
     log::warn("event=lease_refused lease={} code={} message=\"{}\"", to_string(message.lease),
               to_string(message.code), message.message);
-    lease_ended(id, *ended, true);
+    lease_ended(id, *ended, true, now);
     hosts_.refuse_until(id, now + options_.refusal_pause);
     refresh_host(hosts_.find(id)->host.boot_id, now);
   }
@@ -178,7 +181,7 @@ void WorkerBroker::executor_said(const ExecutorId& id, const LeaseClosed& messag
     if (ended->lease.state != LeaseState::closing)
       log::info("event=lease_ended lease={} reason={}", to_string(message.lease),
                 to_string(message.reason));
-    lease_ended(id, *ended, message.reason == LeaseEnd::reclaimed);
+    lease_ended(id, *ended, message.reason == LeaseEnd::reclaimed, now);
   }
   plan(now);
 }
@@ -209,6 +212,7 @@ void WorkerBroker::executor_said(const ExecutorId& id, const GrantChanged& grant
       others.push_back(std::move(loss));
   }
   displace(others, now);
+  tell_supply();
   plan(now);
 }
 
@@ -250,7 +254,7 @@ void WorkerBroker::tick(MonotonicTime now) {
   for (const ExecutorId& id : hosts_.lost_before(now - options_.forget_lost_after))
     forget_lost(id, now);
   for (const LeaseId id : leases_.opening_since(now - options_.open_within)) {
-    release_holder(*leases_.find(id));
+    release_holder(*leases_.find(id), now);
     leases_.close(id, now);
     actions_.emplace_back(SendToExecutor{leases_.find(id)->executor, CloseLease{id}});
   }
@@ -271,7 +275,7 @@ void WorkerBroker::displace(const Capacity::Losses& losses, MonotonicTime now) {
     if (const auto lease = leases_.displace(loss, now)) {
       log::info("event=lease_displaced lease={} executor={}", to_string(lease->id),
                 lease->executor.value());
-      end_for_holder(*lease, true);
+      end_for_holder(*lease, true, now);
       actions_.emplace_back(SendToExecutor{lease->executor, CloseLease{lease->id}});
     }
 }
@@ -279,7 +283,7 @@ void WorkerBroker::displace(const Capacity::Losses& losses, MonotonicTime now) {
 std::vector<BrokerAction> WorkerBroker::take_actions() { return std::exchange(actions_, {}); }
 
 void WorkerBroker::drop_executor(const ExecutorId& id, MonotonicTime now) {
-  for (const Lease& lease : leases_.drop_executor(id, now)) end_for_holder(lease, true);
+  for (const Lease& lease : leases_.drop_executor(id, now)) end_for_holder(lease, true, now);
   actions_.emplace_back(ForgetExecutor{id});
   log::info("event=executor_gone executor={}", id.value());
   tell_supply();
@@ -297,7 +301,7 @@ void WorkerBroker::forget_lost(const ExecutorId& id, MonotonicTime now) {
     if (lease.state != LeaseState::closing && !lease.client) given_up.push_back(lease);
   }
   for (const Lease& lease : given_up) {
-    end_for_holder(lease, true);
+    end_for_holder(lease, true, now);
     leases_.close(lease.id, now);
     actions_.emplace_back(SendToExecutor{id, CloseLease{lease.id}});
   }
@@ -311,15 +315,16 @@ void WorkerBroker::remove_executor(const ExecutorId& id, MonotonicTime now) {
   refresh_host(boot_id, now);
 }
 
-void WorkerBroker::lease_ended(const ExecutorId& id, const LeaseBook::Ended& ended, bool lost) {
-  end_for_holder(ended.lease, lost);
+void WorkerBroker::lease_ended(const ExecutorId& id, const LeaseBook::Ended& ended, bool lost,
+                               MonotonicTime now) {
+  end_for_holder(ended.lease, lost, now);
   if (ended.close_again) actions_.emplace_back(SendToExecutor{id, CloseLease{ended.lease.id}});
 }
 
 /// For a lease that ends without its holder's doing.
-void WorkerBroker::end_for_holder(const Lease& lease, bool lost) {
+void WorkerBroker::end_for_holder(const Lease& lease, bool lost, MonotonicTime now) {
   if (lease.state == LeaseState::closing) return;
-  release_holder(lease);
+  release_holder(lease, now);
   // A client that never came, has gone or did not renew needs no other worker in its place.
   if (const auto found = holders_.find(lease.holder);
       !lost && lease.client && found != holders_.end() && found->second.wanted > 0)
@@ -328,10 +333,10 @@ void WorkerBroker::end_for_holder(const Lease& lease, bool lost) {
     actions_.emplace_back(TellLeaseEnded{lease.holder, lease.id, lost});
 }
 
-void WorkerBroker::release_holder(const Lease& lease) {
+void WorkerBroker::release_holder(const Lease& lease, MonotonicTime now) {
   const auto found = holders_.find(lease.holder);
   if (found == holders_.end()) return;
-  found->second.has_one_less(lease.executor);
+  found->second.has_one_less(lease, now);
   if (found->second.asked_back > 0) --found->second.asked_back;
 }
 
@@ -345,6 +350,8 @@ void WorkerBroker::tell_supply() {
   }
 }
 
-bool WorkerBroker::has_supply() const { return supply_for({}, dispatcher_worker({})).exists; }
+bool WorkerBroker::has_supply(placement::WorkerRequest worker) const {
+  return supply_for({}, dispatcher_worker(std::move(worker))).exists;
+}
 
 }  // namespace orchid::gateway

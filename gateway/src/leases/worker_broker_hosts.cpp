@@ -7,6 +7,7 @@
 #include <set>
 
 #include "leases/worker_broker.h"
+#include "placement/shape_text.h"
 
 namespace orchid::gateway {
 namespace {
@@ -25,12 +26,46 @@ std::vector<std::string> values_of(const std::vector<const placement::Host*>& ho
   return {values.begin(), values.end()};
 }
 
+std::string counted(std::size_t number, std::string_view what) {
+  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
+
+/// "1 GPU or 4 cores": what a person would say.
+std::string words_of(const placement::WorkerRequest& worker, ByteCount usual_memory) {
+  std::vector<std::string> texts;
+  for (placement::WorkerShape shape : worker.alternatives) {
+    if (shape.memory == usual_memory) shape.memory = {};
+    constexpr std::string_view one_core = "1 core, ";
+    std::string text = to_string(shape);
+    if (shape.gpus > 0 && text.starts_with(one_core)) text.erase(0, one_core.size());
+    texts.push_back(std::move(text));
+  }
+  return fmt::format("{}", fmt::join(texts, " or "));
+}
+
 }  // namespace
+
+/// Whether it is large enough, were nobody else there.
+bool WorkerBroker::has_shape(const Executor& executor, const placement::WorkerShape& shape) const {
+  const HostDescription& host = executor.host;
+  return host.cores.size() >= shape.cores && host.memory >= shape.memory &&
+         (shape.gpus == 0 ||
+          capacity_.count_gpus(host.boot_id, gpu_set(host), shape.gpu_model) >= shape.gpus);
+}
+
+/// One core is more than none that an executor just has to give back: it may have one again soon.
+bool WorkerBroker::could_give(const Executor& executor,
+                              const placement::WorkerRequest& worker) const {
+  const auto fits_in = [&](const placement::WorkerShape& shape) {
+    const bool plain = shape == placement::WorkerShape{.memory = options_.worker_memory};
+    return plain || has_shape(executor, shape);
+  };
+  return fits(executor, worker) && std::ranges::any_of(worker.alternatives, fits_in);
+}
 
 bool WorkerBroker::can_give(const Executor& executor,
                             const placement::WorkerRequest& worker) const {
-  return executor.state == ExecutorState::connected && fits(executor, worker) &&
-         (!needs_gpu(worker) || !executor.host.gpus.empty());
+  return executor.state == ExecutorState::connected && could_give(executor, worker);
 }
 
 std::string WorkerBroker::why_no_host(const placement::WorkerRequest& worker) const {
@@ -57,7 +92,31 @@ std::string WorkerBroker::why_no_host(const placement::WorkerRequest& worker) co
   };
   if (!worker.images.empty() && std::ranges::all_of(hosts, runs_none))
     return placement::no_image_text(values_of(hosts, architecture), worker.images);
-  return needs_gpu(worker) ? "it needs a GPU, and no connected host offers one" : "";
+  return why_too_small(worker);
+}
+
+/// Of the hosts that it could be on.
+std::string WorkerBroker::why_too_small(const placement::WorkerRequest& worker) const {
+  const Executor* largest = nullptr;
+  std::size_t gpus = 0;
+  for (const auto& [executor_id, executor] : hosts_.executors()) {
+    if (executor.state != ExecutorState::connected || !fits(executor, worker)) continue;
+    gpus = std::max(gpus, executor.host.gpus.size());
+    if (largest == nullptr || executor.host.cores.size() > largest->host.cores.size())
+      largest = &executor;
+  }
+  if (largest == nullptr) return {};
+  if (needs_gpu(worker) && gpus == 0) return "it needs a GPU, and no connected host offers one";
+  std::string text = fmt::format("it needs {}; the largest host offers {}",
+                                 words_of(worker, options_.worker_memory),
+                                 counted(largest->host.cores.size(), "core"));
+  const auto any = [&](auto wants) { return std::ranges::any_of(worker.alternatives, wants); };
+  if (any([](const auto& shape) { return shape.gpus > 0; }))
+    text +=
+        gpus == 0 ? " and none a GPU" : fmt::format(", and the best one {}", counted(gpus, "GPU"));
+  if (any([&](const auto& shape) { return shape.memory > largest->host.memory; }))
+    text += fmt::format(", with {} of memory", to_string(largest->host.memory));
+  return text;
 }
 
 TellSupply WorkerBroker::supply_for(HolderId id, const placement::WorkerRequest& worker) const {

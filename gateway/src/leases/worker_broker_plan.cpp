@@ -1,5 +1,5 @@
-// worker_broker_plan.cpp: who gets a worker next, where, and who gives one back; and what is said
-// of such decisions afterwards.
+// worker_broker_plan.cpp: who gets a worker next, and where; and what is said of such decisions
+// afterwards.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -12,21 +12,12 @@
 #include "protocol/lane_protocol.h"
 
 namespace orchid::gateway {
-namespace {
-
-/// Cores of the alternative with the fewest GPUs: cores alone can be asked back of others.
-std::uint32_t cores_without_gpus(const placement::WorkerRequest& worker) {
-  return std::ranges::min(
-             worker.alternatives, {},
-             [](const placement::WorkerShape& shape) { return std::pair(shape.gpus, shape.cores); })
-      .cores;
-}
-
-}  // namespace
 
 void WorkerBroker::plan(MonotonicTime now) {
+  end_reservations(now);
   while (open_one(now)) {
   }
+  reserve(now);
   ask_back(now);
 }
 
@@ -35,7 +26,8 @@ void WorkerBroker::plan(MonotonicTime now) {
 bool WorkerBroker::open_one(MonotonicTime now) {
   std::vector<std::tuple<double, unsigned, bool, HolderId>> wanting;
   for (const auto& [id, holder] : holders_)
-    if (holder.unmet() > 0 && holder.refused_at != capacity_.version())
+    if (holder.unmet() > 0 &&
+        (holder.refused_at != capacity_.version() || (holder.kept_out && is_overdue(holder, now))))
       wanting.emplace_back(capacity_.share(holder.tenant, now), holder.held, id <= last_served_,
                            id);
   std::ranges::sort(wanting);
@@ -48,20 +40,25 @@ bool WorkerBroker::open_one(MonotonicTime now) {
 bool WorkerBroker::open_for(HolderId id, Holder& holder, MonotonicTime now) {
   const Lease* lease = find_place(id, holder, now);
   if (lease == nullptr) return false;
-  holder.has_one_more(lease->executor);
+  holder.has_one_more(*lease, now);
+  holder.reserves_for = first_reservation;
   last_served_ = id;
   actions_.emplace_back(SendToExecutor{lease->executor, lease->open_message()});
+  served(id, *lease, now);
   return true;
 }
 
-void WorkerBroker::Holder::has_one_more(const ExecutorId& executor) {
+void WorkerBroker::Holder::has_one_more(const Lease& lease, MonotonicTime now) {
   ++held;
-  ++held_at[executor];
+  ++held_at[lease.executor];
+  cores += lease.cores();
+  since = now;
 }
 
-void WorkerBroker::Holder::has_one_less(const ExecutorId& executor) {
-  if (held > 0) --held;
-  const auto here = held_at.find(executor);
+void WorkerBroker::Holder::has_one_less(const Lease& lease, MonotonicTime now) {
+  if (held > 0 && --held == 0) since = now;
+  cores -= std::min(cores, lease.cores());
+  const auto here = held_at.find(lease.executor);
   if (here != held_at.end() && --here->second == 0) held_at.erase(here);
 }
 
@@ -72,9 +69,8 @@ const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime
     owner.client->expires_in =
         std::max(std::chrono::milliseconds(0),
                  std::chrono::duration_cast<std::chrono::milliseconds>(holder.expires - now));
-  placement::Request request{.tenant = tenant_of(holder.tenant), .worker = holder.worker};
-  if (owner.client && owner.client->separate_processes)
-    request.worker = where_processes_are_separate(std::move(request.worker));
+  placement::Request request = request_of(holder);
+  keep_out(id, holder, request.worker, now);
   if (!request.worker.client_host_only) request.has = hosts_of(holder);
   Decisions refusals;
   const LeaseBook::Opening opening = open_first(owner, std::move(request), refusals, now);
@@ -90,11 +86,20 @@ const Lease* WorkerBroker::find_place(HolderId id, Holder& holder, MonotonicTime
   return nullptr;
 }
 
+placement::Request WorkerBroker::request_of(const Holder& holder) const {
+  placement::Request request{.tenant = tenant_of(holder.tenant), .worker = holder.worker};
+  if (holder.client && holder.client->separate_processes)
+    request.worker = where_processes_are_separate(std::move(request.worker));
+  return request;
+}
+
 placement::WorkerRequest WorkerBroker::where_processes_are_separate(
     placement::WorkerRequest worker) const {
   for (const auto& [id, executor] : hosts_.executors())
     if (executor.lane_protocol < apart_lane_protocol)
-      worker.avoid_host.push_back(Capacity::name_of(executor));
+      if (const placement::Host* host =
+              capacity_.placement().description(placement::HostId(executor.host.boot_id)))
+        worker.avoid_host.push_back(host->name);
   return worker;
 }
 
@@ -301,73 +306,6 @@ std::vector<placement::HostReason> WorkerBroker::consider(placement::Request req
 unsigned WorkerBroker::held_by(HolderId id) const {
   const auto found = holders_.find(id);
   return found == holders_.end() ? 0 : found->second.held;
-}
-
-/// Nothing is asked back that would not help: what is its owner's alone, or on another host than
-/// the only one that will do.
-WorkerBroker::Useful WorkerBroker::useful_workers(const Holder& poor, HolderId donor) const {
-  Useful useful;
-  std::set<ExecutorId> seen;
-  for (const LeaseId id : leases_.of_holder(donor)) {
-    const ExecutorId& where = leases_.find(id)->executor;
-    if (!seen.insert(where).second) continue;
-    const Executor* executor = hosts_.find(where);
-    if (executor != nullptr && fits(*executor, poor.worker) &&
-        Capacity::serves(*executor, poor.tenant))
-      useful.executors.push_back(where);
-    else
-      useful.all = false;
-  }
-  return useful;
-}
-
-void WorkerBroker::ask_back(MonotonicTime now) {
-  std::size_t incoming = leases_.closing_count();
-  for (auto& [id, holder] : holders_) {
-    if (holder.asked_back > 0 && now - holder.asked_at >= options_.ask_back_again)
-      holder.asked_back = 0;
-    incoming += holder.asked_back;
-  }
-  for (const auto& [poor_id, poor] : holders_) {
-    unsigned coming = 0;
-    std::map<HolderId, Useful> useful;  // for this one; the same for each core that it misses
-    const auto useful_of = [&](HolderId id) -> const Useful& {
-      const auto known = useful.find(id);
-      return known != useful.end() ? known->second
-                                   : useful.emplace(id, useful_workers(poor, id)).first->second;
-    };
-    for (unsigned missing = poor.unmet() * cores_without_gpus(poor.worker); missing > 0;
-         --missing) {
-      if (incoming > 0) {  // cores that come free without our asking
-        --incoming;
-        ++coming;
-        continue;
-      }
-      HolderId donor_id;
-      Holder* donor = nullptr;
-      const auto surplus = [](const Holder& h) {
-        return h.lasting() > h.wanted ? h.lasting() - h.wanted : 0;
-      };
-      for (auto& [id, candidate] : holders_) {
-        if (id == poor_id || candidate.lasting() == 0) continue;
-        const bool fair = surplus(candidate) > 0 || candidate.lasting() > poor.held + coming + 1 ||
-                          poor.held + coming == 0;
-        if (!fair || useful_of(id).executors.empty()) continue;
-        const auto rank = [&](const Holder& h) { return std::pair(surplus(h), h.lasting()); };
-        if (donor == nullptr || rank(candidate) > rank(*donor)) {
-          donor_id = id;
-          donor = &candidate;
-        }
-      }
-      if (donor == nullptr) break;
-      ++donor->asked_back;
-      donor->asked_at = now;
-      ++coming;
-      const Useful& of_donor = useful_of(donor_id);
-      actions_.emplace_back(
-          AskBack{donor_id, 1, of_donor.all ? std::vector<ExecutorId>{} : of_donor.executors});
-    }
-  }
 }
 
 }  // namespace orchid::gateway

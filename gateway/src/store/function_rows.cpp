@@ -10,8 +10,8 @@ Result<void> write_version(Database& database, const VersionRecord& version) {
           .bind(version.created)
           .run();
   if (!named) return named;
-  if (auto limited =
-          write_concurrency(database, version.tenant, version.function, version.concurrency);
+  if (auto limited = write_options(database, version.tenant, version.function,
+                                   {.concurrency = version.concurrency, .needs = version.needs});
       !limited)
     return limited;
   auto removed =
@@ -34,10 +34,12 @@ Result<void> write_version(Database& database, const VersionRecord& version) {
       .run();
 }
 
-Result<void> write_concurrency(Database& database, uid_t tenant, const std::string& function,
-                               unsigned concurrency) {
-  return database.prepare("UPDATE functions SET concurrency = ? WHERE tenant = ? AND name = ?")
-      .bind(std::int64_t{concurrency})
+Result<void> write_options(Database& database, uid_t tenant, const std::string& function,
+                           const StoredOptions& options) {
+  return database
+      .prepare("UPDATE functions SET concurrency = ?, needs = ? WHERE tenant = ? AND name = ?")
+      .bind(std::int64_t{options.concurrency})
+      .bind(options.needs)
       .bind(std::int64_t{tenant})
       .bind(function)
       .run();
@@ -45,6 +47,17 @@ Result<void> write_concurrency(Database& database, uid_t tenant, const std::stri
 
 Result<void> mark_function_deleted(Database& database, uid_t tenant, const std::string& function,
                                    UnixMillis at) {
+  // Calls that were accepted before run as they were meant to, whatever comes under this name.
+  auto kept = database
+                  .prepare(
+                      "UPDATE function_versions AS v SET deleted = ?, needs = f.needs FROM "
+                      "functions AS f WHERE f.tenant = v.tenant AND f.name = v.function AND "
+                      "v.tenant = ? AND v.function = ? AND v.deleted IS NULL")
+                  .bind(at)
+                  .bind(std::int64_t{tenant})
+                  .bind(function)
+                  .run();
+  if (!kept) return kept;
   auto removed = database.prepare("DELETE FROM functions WHERE tenant = ? AND name = ?")
                      .bind(std::int64_t{tenant})
                      .bind(function)
@@ -52,14 +65,7 @@ Result<void> mark_function_deleted(Database& database, uid_t tenant, const std::
   if (!removed) return removed;
   if (database.changes() == 0)
     return fail(ErrorCode::not_found, "there is no function '" + function + "'");
-  return database
-      .prepare(
-          "UPDATE function_versions SET deleted = ? WHERE tenant = ? AND function = ? AND deleted "
-          "IS NULL")
-      .bind(at)
-      .bind(std::int64_t{tenant})
-      .bind(function)
-      .run();
+  return {};
 }
 
 Result<void> mark_version_deleted(Database& database, uid_t tenant, const std::string& function,
@@ -79,8 +85,9 @@ Result<std::vector<VersionRecord>> read_versions(Database& database) {
   std::vector<VersionRecord> versions;
   Statement select = database.prepare(
       "SELECT v.tenant, v.function, v.digest, v.manifest, v.created, v.deleted, "
-      "coalesce(f.concurrency, 0) FROM function_versions AS v LEFT JOIN functions AS f ON f.tenant "
-      "= v.tenant AND f.name = v.function ORDER BY v.sequence");
+      "coalesce(f.concurrency, 0), coalesce(v.needs, f.needs, ''), v.needs IS NOT NULL FROM "
+      "function_versions AS v LEFT JOIN functions AS f ON f.tenant = v.tenant AND "
+      "f.name = v.function AND v.needs IS NULL ORDER BY v.sequence");
   while (true) {
     auto row = select.step();
     if (!row) return fail(std::move(row.error()));
@@ -91,7 +98,9 @@ Result<std::vector<VersionRecord>> read_versions(Database& database) {
                         .manifest = select.text(3),
                         .created = select.integer(4),
                         .deleted = !select.is_null(5),
+                        .with_its_function = select.integer(8) != 0,
                         .concurrency = static_cast<unsigned>(select.integer(6)),
+                        .needs = select.text(7),
                         .module = {}});
   }
 }

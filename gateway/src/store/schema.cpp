@@ -6,7 +6,7 @@
 namespace orchid::gateway {
 namespace {
 
-constexpr std::int64_t schema_version = 5;
+constexpr std::int64_t schema_version = 6;
 
 // Times are milliseconds since 1970. A payload is its content, or the digest of a spool file.
 constexpr const char* tables = R"sql(
@@ -16,11 +16,11 @@ CREATE TABLE tokens (
 ) WITHOUT ROWID;
 CREATE TABLE functions (
   tenant INTEGER NOT NULL, name TEXT NOT NULL, created INTEGER NOT NULL, concurrency INTEGER NOT NULL DEFAULT 0,
-  PRIMARY KEY (tenant, name)
+  needs TEXT NOT NULL DEFAULT '', PRIMARY KEY (tenant, name)
 ) WITHOUT ROWID;
 CREATE TABLE function_versions (
   sequence INTEGER PRIMARY KEY AUTOINCREMENT, tenant INTEGER NOT NULL, function TEXT NOT NULL, digest TEXT NOT NULL,
-  manifest TEXT NOT NULL, created INTEGER NOT NULL, deleted INTEGER, UNIQUE (tenant, function, digest)
+  manifest TEXT NOT NULL, created INTEGER NOT NULL, deleted INTEGER, needs TEXT, UNIQUE (tenant, function, digest)
 );
 CREATE TABLE invocations (
   id TEXT PRIMARY KEY, tenant INTEGER NOT NULL, function TEXT NOT NULL, digest TEXT NOT NULL, entry TEXT NOT NULL,
@@ -47,7 +47,9 @@ constexpr std::array<const char*, schema_version - 1> additions{
     "ALTER TABLE functions ADD COLUMN concurrency INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE invocations ADD COLUMN lease TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE invocations ADD COLUMN request TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE invocations ADD COLUMN host_kind TEXT NOT NULL DEFAULT ''"};
+    "ALTER TABLE invocations ADD COLUMN host_kind TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE functions ADD COLUMN needs TEXT NOT NULL DEFAULT ''; "
+    "ALTER TABLE function_versions ADD COLUMN needs TEXT"};
 
 Result<void> bring_up_to_date(Database& database, std::int64_t version) {
   if (version == 0) return database.execute(tables);

@@ -228,12 +228,12 @@ void Store::delete_function(uid_t tenant, std::string function, AuditRecord audi
       std::move(done));
 }
 
-void Store::set_concurrency(uid_t tenant, std::string function, unsigned concurrency,
-                            AuditRecord audit, Completion<void> done) {
+void Store::set_options(uid_t tenant, std::string function, StoredOptions options,
+                        AuditRecord audit, Completion<void> done) {
   submit<void>(
-      [tenant, function = std::move(function), concurrency,
+      [tenant, function = std::move(function), options = std::move(options),
        audit = std::move(audit)](Store& store) -> Result<void> {
-        auto written = write_concurrency(*store.database_, tenant, function, concurrency);
+        auto written = write_options(*store.database_, tenant, function, options);
         if (!written) return written;
         return insert_audit(*store.database_, audit);
       },

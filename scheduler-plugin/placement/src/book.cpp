@@ -216,6 +216,30 @@ void Book::close(DecisionId id) {
   leases_.erase(found);
 }
 
+Slot Book::without(SlotNumber number, std::span<const DecisionId> ended) const {
+  Slot slot = slots_[number];
+  const HostEntry& host = hosts_[slot.host];
+  CoreSet leased = host.leased;
+  CoreSet leased_gpus = host.leased_gpus;
+  ByteCount placed_in_pool = pool_placed(host, slot);
+  for (const DecisionId id : ended) {
+    const LeaseEntry* const lease = find_lease(id);
+    if (lease == nullptr) continue;
+    for (const WorkerEntry& worker : lease->workers) {
+      const Slot& its_slot = slots_[worker.slot];
+      if (its_slot.host != slot.host) continue;
+      leased -= worker.cores;
+      leased_gpus -= worker.gpus;
+      if (same_pool(slot, its_slot)) placed_in_pool.value -= worker.memory.value;
+      if (worker.slot == number) slot.placed.value -= worker.memory.value;
+    }
+  }
+  slot.free = slot.usable - leased;
+  slot.free_gpus = slot.usable_gpus - leased_gpus;
+  slot.memory_free = memory_left(host, slot, placed_in_pool);
+  return slot;
+}
+
 void Book::keep_back(HostNumber number, const CoreSet& cores, const CoreSet& gpus) {
   HostEntry& host = hosts_[number];
   assert(!host.leased.intersects(cores) && !host.leased_gpus.intersects(gpus));
@@ -265,6 +289,15 @@ Reason Book::availability(const HostEntry& host, const Slot& slot) const {
   return Reason::fits;
 }
 
+/// Of the grant's, and of its pool's.
+ByteCount Book::memory_left(const HostEntry& host, const Slot& slot,
+                            ByteCount placed_in_pool) const {
+  const std::uint64_t pool = pool_memory(host, slot).value;
+  const std::uint64_t granted = slot.grant.memory.value;
+  return {std::min(pool - std::min(pool, placed_in_pool.value),
+                   granted - std::min(granted, slot.placed.value))};
+}
+
 /// What leases and states change. Cheap: it follows each lease.
 void Book::refresh_slots(HostNumber number) {
   const HostEntry& host = hosts_[number];
@@ -272,11 +305,7 @@ void Book::refresh_slots(HostNumber number) {
     Slot& slot = slots_[at];
     slot.free = slot.usable - host.leased;
     slot.free_gpus = slot.usable_gpus - host.leased_gpus;
-    const ByteCount pool = pool_memory(host, slot);
-    const ByteCount placed = pool_placed(host, slot);
-    const std::uint64_t in_pool = pool.value - std::min(pool.value, placed.value);
-    slot.memory_free.value = std::min(
-        in_pool, slot.grant.memory.value - std::min(slot.grant.memory.value, slot.placed.value));
+    slot.memory_free = memory_left(host, slot, pool_placed(host, slot));
     if (const Reason reason = availability(host, slot); reason != slot.unavailable)
       set_unavailable(slot, reason);
     if (slot.unavailable == Reason::fits)

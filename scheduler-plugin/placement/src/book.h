@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -133,6 +134,8 @@ class Book {
   void let_go(HostNumber number, const CoreSet& cores, const CoreSet& gpus);
   [[nodiscard]] const LeaseEntry* find_lease(DecisionId id) const;
   [[nodiscard]] const std::unordered_map<DecisionId, LeaseEntry>& leases() const { return leases_; }
+  /// The slot as it would be if these leases had ended.
+  [[nodiscard]] Slot without(SlotNumber number, std::span<const DecisionId> ended) const;
   [[nodiscard]] Place place_of(const WorkerEntry& worker) const;
 
   // Indexes.
@@ -159,6 +162,8 @@ class Book {
   [[nodiscard]] static bool same_pool(const Slot& left, const Slot& right);
   [[nodiscard]] ByteCount pool_memory(const HostEntry& host, const Slot& slot) const;
   [[nodiscard]] ByteCount pool_placed(const HostEntry& host, const Slot& slot) const;
+  [[nodiscard]] ByteCount memory_left(const HostEntry& host, const Slot& slot,
+                                      ByteCount placed_in_pool) const;
   template <typename Misplaced>
   void drop_workers(DecisionId id, const Misplaced& misplaced, LossList& losses);
   void give_back(DecisionId id, const WorkerEntry& worker);

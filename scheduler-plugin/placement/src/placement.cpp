@@ -273,6 +273,17 @@ std::optional<Placement::HostView> Placement::host(const HostId& id) const {
   return view;
 }
 
+bool Placement::would_fit(const GrantId& grant, const Request& request,
+                          std::span<const DecisionId> ended, MonotonicTime now) const {
+  const auto number = state_->book.find_grant(grant);
+  if (!number) return false;
+  Needs needs = needs_of(state_->book, request, request.worker.alternatives.front(), now);
+  needs.cores *= request.workers;
+  needs.gpus *= request.workers;
+  needs.memory.value *= request.workers;
+  return misfit(state_->book, state_->book.without(*number, ended), needs) == Reason::fits;
+}
+
 const Host* Placement::description(const HostId& id) const {
   const auto number = state_->book.find_host(id);
   return number ? &state_->book.host(*number).description : nullptr;

@@ -11,6 +11,8 @@ Reason name_misfit(const std::string& host, const WorkerRequest& request) {
   if (!request.host.empty() && request.host != host) return Reason::other_host;
   if (std::ranges::find(request.avoid_host, host) != request.avoid_host.end())
     return Reason::avoided_host;
+  if (std::ranges::find(request.reserved_hosts, host) != request.reserved_hosts.end())
+    return Reason::reserved_host;
   return Reason::fits;
 }
 
@@ -47,15 +49,6 @@ std::string no_image_text(const std::vector<std::string>& hosts,
                           const std::vector<std::string>& images) {
   return fmt::format("no image for {}; the module has {}", target_names(hosts, " or "),
                      target_names(images, " and "));
-}
-
-std::string to_string(const WorkerShape& shape) {
-  std::string text = fmt::format("{} core{}", shape.cores, shape.cores == 1 ? "" : "s");
-  if (shape.gpus > 0)
-    text += fmt::format(", {} GPU{}{}{}", shape.gpus, shape.gpus == 1 ? "" : "s",
-                        shape.gpu_model.empty() ? "" : " ", shape.gpu_model);
-  if (shape.memory.value > 0) text += ", " + to_string(shape.memory);
-  return text;
 }
 
 std::string to_string(const WorkerRequest& request) {

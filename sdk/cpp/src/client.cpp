@@ -81,10 +81,12 @@ Client::Client(ClientOptions options)
 
 FunctionInfo Client::deploy(std::string_view name, std::span<const std::byte> module,
                             const DeployOptions& options) {
-  const std::string limit =
-      options.concurrency ? "?concurrency=" + std::to_string(*options.concurrency) : "";
+  std::string query;
+  if (options.concurrency) query = "?concurrency=" + std::to_string(*options.concurrency);
+  if (!options.needs.empty())
+    query += (query.empty() ? "?needs=" : "&needs=") + sdk::escape_path(options.needs);
   sdk::HttpRequest request{.method = "PUT",
-                           .target = function_path(name) + limit,
+                           .target = function_path(name) + query,
                            .headers = {"Content-Type: application/octet-stream"},
                            .body = module,
                            .timeout = undated_answer};

@@ -22,7 +22,7 @@ struct World {
   WorkerBroker broker;
   MonotonicTime now{};
   std::map<HolderId, std::vector<LeaseId>> given;
-  std::map<HolderId, unsigned> asked_back;
+  std::map<HolderId, unsigned> asked_back;  // as they were last told
   std::map<HolderId, std::vector<LeaseId>> refused;
   std::map<HolderId, TellSupply> supply;
   std::vector<LeaseId> ended;
@@ -62,7 +62,7 @@ struct World {
       given[give->holder].push_back(give->grant.lease);
     if (const auto* refusal = std::get_if<TellRefused>(&action))
       refused[refusal->holder].push_back(refusal->lease);
-    if (const auto* back = std::get_if<AskBack>(&action)) asked_back[back->holder] += back->count;
+    if (const auto* back = std::get_if<AskBack>(&action)) asked_back[back->holder] = back->count;
     if (const auto* told = std::get_if<TellSupply>(&action)) supply[told->holder] = *told;
     if (const auto* gone = std::get_if<TellLeaseEnded>(&action)) ended.push_back(gone->lease);
   }

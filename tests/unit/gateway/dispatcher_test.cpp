@@ -302,6 +302,34 @@ TEST_CASE("a worker that is asked back goes at once when idle, and after its cal
   CHECK(bench.dispatcher->live_calls() == 1);
 }
 
+TEST_CASE("what is asked back again is owed once, and what is needed no more is not owed") {
+  Bench bench;
+  bench.grant();
+  bench.grant();
+  bench.settle();
+  bench.call("slow", "a");
+  bench.call("slow", "b");
+  bench.settle();
+  bench.clock.advance(milliseconds(30));
+  const auto answer_all = [&] {
+    for (const auto& worker : bench.executor.workers)
+      if (!worker->closed && worker->take()) worker->answer({.run_time = milliseconds(1)});
+    bench.settle();
+  };
+  SUBCASE("asked twice for one") {
+    bench.dispatcher->workers_asked_back(1, {});
+    bench.dispatcher->workers_asked_back(1, {});
+    answer_all();
+    CHECK(bench.supply.returned.size() == 1);
+  }
+  SUBCASE("asked for two, and for none in the end") {
+    bench.dispatcher->workers_asked_back(2, {});
+    bench.dispatcher->workers_asked_back(0, {});
+    answer_all();
+    CHECK(bench.supply.returned.empty());
+  }
+}
+
 TEST_CASE("the thread may spin after a short call only, and not for long") {
   Bench bench;
   FakeWorker& worker = bench.worker_with_short_function("echo");

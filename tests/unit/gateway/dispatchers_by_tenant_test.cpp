@@ -109,6 +109,24 @@ TEST_CASE("calls that other hosts can run, or are wanted on others, want workers
   world.dispatchers.stop();
 }
 
+TEST_CASE("of a function's needs a module with kernels for GPUs only has those with a GPU") {
+  TenantsWorld world;
+  NeedsBook book;
+  const auto call_with = [&](std::vector<placement::WorkerShape> needs) {
+    auto version = std::make_shared<FunctionVersion>();
+    version->hosts.needs_gpu = true;
+    version->needs = std::make_shared<FunctionNeeds>();
+    version->needs->set(book.of(std::move(needs)));
+    world.version = version;
+    world.call(7, "i-" + std::to_string(world.dispatchers.live_calls()));
+    return world.workers.rbegin()->second.alternatives;
+  };
+  using Shapes = std::vector<placement::WorkerShape>;
+  CHECK(call_with({{.cores = 2, .gpus = 2}, {.cores = 4}}) == Shapes{{.cores = 2, .gpus = 2}});
+  CHECK(call_with({{.cores = 4}}) == Shapes{{.gpus = 1}});
+  world.dispatchers.stop();
+}
+
 TEST_CASE("a call is cancelled whoever's it is") {
   TenantsWorld world;
   world.call(1000, "i-1");
@@ -136,6 +154,48 @@ TEST_CASE("a tenant without calls is forgotten after a while, the owner never") 
   world.call(1000, "i-2");
   CHECK(world.tenants() == std::set<uid_t>{7, 1000});
   CHECK(world.known.rbegin()->first != before);  // what was said to the old one is not for it
+  world.dispatchers.stop();
+}
+
+TEST_CASE("calls of functions with other needs want other workers, and wait for nobody else's") {
+  TenantsWorld world;
+  world.dispatchers.add_owner();
+  NeedsBook book;
+  const auto wide = book.of({{.cores = 1, .gpus = 1}, {.cores = 4}});
+  CHECK(book.of({{.cores = 1, .gpus = 1}, {.cores = 4}}) == wide);
+  CHECK(book.of({{.cores = 4}, {.cores = 1, .gpus = 1}}) != wide);  // another order of preference
+  CHECK(book.of({{.cores = 1}}) == nullptr);
+  const auto make_version = [](std::shared_ptr<const WorkerNeeds> needs) {
+    auto version = std::make_shared<FunctionVersion>();
+    version->needs = std::make_shared<FunctionNeeds>();
+    version->needs->set(std::move(needs));
+    return version;
+  };
+  const auto plain = make_version(nullptr);
+  const auto first = make_version(wide);
+  const auto second = make_version(wide);
+  int calls = 0;
+  for (const auto& version : {plain, first, second, first}) {
+    world.version = version;
+    world.call(7, "i-" + std::to_string(++calls));
+  }
+  std::map<std::size_t, unsigned> wanted;  // by the number of alternatives
+  for (const auto& [holder, total] : world.supply.wanted)
+    wanted[world.workers.at(holder).alternatives.size()] += total;
+  CHECK(wanted == std::map<std::size_t, unsigned>{{1, 1}, {2, 3}});
+  CHECK(world.dispatchers.dispatchers() == 2);
+
+  first->needs->set(nullptr);  // those that wait keep what they wait for
+  world.version = first;
+  world.call(7, "i-5");
+  CHECK(world.dispatchers.dispatchers() == 2);
+  for (const char* invocation : {"i-2", "i-3", "i-4"}) world.dispatchers.cancel(invocation);
+  world.clock.advance(milliseconds(1001));
+  world.dispatchers.sweep();
+  world.clock.advance(milliseconds(1001));
+  world.dispatchers.sweep();
+  CHECK(world.dispatchers.dispatchers() == 1);
+  CHECK(world.dispatchers.live_calls() == 2);
   world.dispatchers.stop();
 }
 

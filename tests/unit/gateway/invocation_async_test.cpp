@@ -15,13 +15,13 @@ struct AsyncFixture {
     store = Store::open(directory.path()).value();
     auto state = store->load();
     REQUIRE(state.has_value());
-    async =
-        std::make_unique<AsyncInvocations>(AsyncInvocations::Parts{*store,
-                                                                   clock,
-                                                                   control.poster(),
-                                                                   {{http.poster(), &runner}},
-                                                                   [this] { return has_supply; }},
-                                           AsyncInvocations::Options{});
+    async = std::make_unique<AsyncInvocations>(
+        AsyncInvocations::Parts{*store,
+                                clock,
+                                control.poster(),
+                                {{http.poster(), &runner}},
+                                [this](const auto&) { return has_supply; }},
+        AsyncInvocations::Options{});
     async->restore(std::move(state->unfinished),
                    [this](const InvocationRecord&) { return version; });
     store->start();

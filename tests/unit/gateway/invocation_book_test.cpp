@@ -5,6 +5,8 @@
 namespace orchid::gateway {
 namespace {
 
+using std::chrono::seconds;
+
 constexpr MonotonicTime start{std::chrono::hours(1)};
 
 BookedInvocation booked(std::string id, UnixMillis deadline = 10'000) {
@@ -15,17 +17,28 @@ BookedInvocation booked(std::string id, UnixMillis deadline = 10'000) {
   return invocation;
 }
 
+BookedInvocation* start_next(InvocationBook& book, MonotonicTime now) {
+  return book.start_next(now, [](const auto&) { return true; });
+}
+
+std::shared_ptr<FunctionVersion> version_with(std::shared_ptr<const WorkerNeeds> needs) {
+  auto version = std::make_shared<FunctionVersion>();
+  version->needs = std::make_shared<FunctionNeeds>();
+  version->needs->set(std::move(needs));
+  return version;
+}
+
 TEST_CASE("invocations start in the order of their acceptance, on the least busy runner") {
   InvocationBook book({.running_per_runner = 1}, 2);
   for (const char* id : {"a", "b", "c"}) book.accept(booked(id));
-  BookedInvocation* a = book.start_next(start);
-  BookedInvocation* b = book.start_next(start);
+  BookedInvocation* a = start_next(book, start);
+  BookedInvocation* b = start_next(book, start);
   REQUIRE(a != nullptr);
   REQUIRE(b != nullptr);
   CHECK(a->record.id == "a");
   CHECK(b->record.id == "b");
   CHECK(a->runner != b->runner);
-  CHECK(book.start_next(start) == nullptr);
+  CHECK(start_next(book, start) == nullptr);
   CHECK(book.queued_count() == 1);
 }
 
@@ -33,11 +46,11 @@ TEST_CASE("a slot is free again when its call has ended") {
   InvocationBook book({.running_per_runner = 1}, 1);
   book.accept(booked("a"));
   book.accept(booked("b"));
-  BookedInvocation* a = book.start_next(start);
+  BookedInvocation* a = start_next(book, start);
   REQUIRE(book.hand_over(*a));
   CHECK_FALSE(book.ended(*a, Outcome::ok, true, start, 0));
   CHECK(a->state == InvocationState::ending);
-  CHECK(book.start_next(start)->record.id == "b");
+  CHECK(start_next(book, start)->record.id == "b");
   book.stored("a");
   CHECK(book.find("a") == nullptr);
 }
@@ -47,17 +60,17 @@ TEST_CASE("a call that found no worker waits again at its old place, after a pau
       {.running_per_runner = 4, .pause_without_capacity = std::chrono::milliseconds(250)}, 1);
   book.accept(booked("a"));
   book.accept(booked("b"));
-  BookedInvocation* a = book.start_next(start);
+  BookedInvocation* a = start_next(book, start);
   REQUIRE(book.hand_over(*a));
   CHECK(book.ended(*a, Outcome::no_capacity, false, start, 5'000));
-  CHECK(book.start_next(start) == nullptr);
-  CHECK(book.start_next(start + std::chrono::milliseconds(250)) == a);
+  CHECK(start_next(book, start) == nullptr);
+  CHECK(start_next(book, start + std::chrono::milliseconds(250)) == a);
 }
 
 TEST_CASE("a call that found no worker ends when its deadline has passed") {
   InvocationBook book({}, 1);
   book.accept(booked("a"));
-  BookedInvocation* a = book.start_next(start);
+  BookedInvocation* a = start_next(book, start);
   REQUIRE(book.hand_over(*a));
   CHECK_FALSE(book.ended(*a, Outcome::no_capacity, false, start, 10'000));
 }
@@ -67,7 +80,7 @@ TEST_CASE("what happened on a worker is final") {
   for (const Outcome outcome :
        {Outcome::function_error, Outcome::worker_lost, Outcome::no_capacity}) {
     book.accept(booked("a"));
-    BookedInvocation* a = book.start_next(start);
+    BookedInvocation* a = start_next(book, start);
     REQUIRE(book.hand_over(*a));
     CHECK_FALSE(book.ended(*a, outcome, true, start, 0));
     book.stored("a");
@@ -78,7 +91,7 @@ TEST_CASE("queued invocations expire, running ones are their runner's business")
   InvocationBook book({}, 1);
   book.accept(booked("late", 1'000));
   book.accept(booked("later", 2'000));
-  BookedInvocation* running = book.start_next(start);
+  BookedInvocation* running = start_next(book, start);
   CHECK(running->record.id == "late");
   CHECK(book.expired(1'500).empty());
   const auto expired = book.expired(2'000);
@@ -93,13 +106,13 @@ TEST_CASE("cancelling depends on how far it is") {
   InvocationBook book({}, 1);
   book.accept(booked("a"));
   CHECK(book.cancel(2, "a") == InvocationBook::Cancelled::unknown);
-  BookedInvocation* a = book.start_next(start);
+  BookedInvocation* a = start_next(book, start);
   CHECK(book.cancel(1, "a") == InvocationBook::Cancelled::noted);
   CHECK_FALSE(book.hand_over(*a));
   book.end(*a);
   CHECK(book.cancel(1, "a") == InvocationBook::Cancelled::too_late);
   book.accept(booked("b"));
-  BookedInvocation* b = book.start_next(start);
+  BookedInvocation* b = start_next(book, start);
   REQUIRE(book.hand_over(*b));
   CHECK(book.cancel(1, "b") == InvocationBook::Cancelled::ask_runner);
   CHECK_FALSE(book.ended(*b, Outcome::no_capacity, false, start, 0));
@@ -111,14 +124,91 @@ TEST_CASE("a call that was synchronous takes no slot, and may be queued in the e
   InvocationBook book({.running_per_runner = 1}, 1);
   book.adopt_running(booked("sync"), 0);
   book.accept(booked("a"));
-  BookedInvocation* a = book.start_next(start);
+  BookedInvocation* a = start_next(book, start);
   REQUIRE(a != nullptr);
   REQUIRE(book.hand_over(*a));
   BookedInvocation* sync = book.find("sync");
   CHECK(book.ended(*sync, Outcome::no_capacity, false, start, 0));
   CHECK(book.queued_count() == 1);
   CHECK_FALSE(book.ended(*a, Outcome::ok, true, start, 0));
-  CHECK(book.start_next(start + std::chrono::seconds(1)) == sync);
+  CHECK(start_next(book, start + std::chrono::seconds(1)) == sync);
+}
+
+TEST_CASE("calls whose needs nobody can meet now keep no others waiting") {
+  InvocationBook book({.running_per_runner = 1, .pause_without_capacity = seconds(1)}, 1);
+  NeedsBook needs;
+  const auto huge = needs.of({{.cores = 4000}});
+  const auto version = version_with(huge);
+  const auto other_version = version_with(huge);
+  const auto accept = [&](const char* id, std::shared_ptr<FunctionVersion> of) {
+    auto invocation = booked(id);
+    invocation.version = std::move(of);
+    book.accept(std::move(invocation));
+  };
+  accept("huge", version);
+  accept("huge too", version);
+  accept("plain", nullptr);
+  accept("plain too", version_with(nullptr));
+  SUBCASE("there is none of that kind") {
+    const auto no_huge = [&](const auto& of) { return of != huge; };
+    BookedInvocation* plain = book.start_next(start, no_huge);
+    REQUIRE(plain != nullptr);
+    CHECK(plain->record.id == "plain");
+    CHECK(book.start_next(start, no_huge) == nullptr);  // the slot is taken
+    REQUIRE(book.hand_over(*plain));
+    CHECK_FALSE(book.ended(*plain, Outcome::ok, true, start, 0));
+    CHECK(book.start_next(start, no_huge)->record.id == "plain too");
+    CHECK(book.queued_count() == 2);
+    CHECK(start_next(book, start)->record.id == "huge");  // there is some now
+  }
+  SUBCASE("it waits with its runner, in a slot of its own") {
+    CHECK(start_next(book, start)->record.id == "huge");
+    CHECK(start_next(book, start)->record.id == "plain");
+    CHECK(start_next(book, start) == nullptr);
+    accept("other", other_version);
+    CHECK(start_next(book, start)->record.id == "other");
+  }
+  SUBCASE("it has found no place, and pauses alone") {
+    BookedInvocation* first = start_next(book, start);
+    REQUIRE(book.hand_over(*first));
+    CHECK(book.ended(*first, Outcome::no_capacity, false, start, 5'000));
+    CHECK(start_next(book, start)->record.id == "plain");
+    CHECK(start_next(book, start + seconds(1)) == first);  // at its old place
+  }
+  SUBCASE("its function has other needs now") {
+    version->needs->set(nullptr);
+    const auto no_huge = [&](const auto& of) { return of != huge; };
+    CHECK(book.start_next(start, no_huge)->record.id == "huge");
+  }
+}
+
+TEST_CASE("a call that no host can run, whatever its function needs, pauses its function alone") {
+  InvocationBook book({.running_per_runner = 4}, 1);
+  for (const char* id : {"a", "b"}) {
+    auto invocation = booked(id);
+    invocation.version = version_with(nullptr);
+    book.accept(std::move(invocation));
+  }
+  BookedInvocation* first = start_next(book, start);
+  REQUIRE(book.hand_over(*first));
+  CHECK(book.ended(*first, Outcome::no_capacity, false, start, 5'000));
+  CHECK(start_next(book, start)->record.id == "b");
+  CHECK(start_next(book, start) == nullptr);
+  CHECK(start_next(book, start + seconds(1)) == first);
+}
+
+TEST_CASE("calls of a function that is given needs leave the line of the others") {
+  InvocationBook book({.running_per_runner = 1}, 1);
+  NeedsBook needs;
+  const auto version = version_with(nullptr);
+  auto first = booked("a");
+  first.version = version;
+  book.accept(std::move(first));
+  book.accept(booked("b"));
+  const auto huge = needs.of({{.cores = 4000}});
+  version->needs->set(huge);
+  CHECK(book.start_next(start, [&](const auto& of) { return of != huge; })->record.id == "b");
+  CHECK(book.expired(10'000).size() == 1);
 }
 
 TEST_CASE("there is a limit of what may wait") {

@@ -100,14 +100,17 @@ TEST_CASE_FIXTURE(StoreFixture,
     REQUIRE((*database)->execute(sql).has_value());
   };
   set_layout(
-      "ALTER TABLE functions DROP COLUMN concurrency; ALTER TABLE invocations DROP COLUMN lease; "
+      "ALTER TABLE functions DROP COLUMN concurrency; ALTER TABLE functions DROP COLUMN needs; "
+      "ALTER TABLE function_versions DROP COLUMN needs; "
+      "ALTER TABLE invocations DROP COLUMN lease; "
       "ALTER TABLE invocations DROP COLUMN request; ALTER TABLE invocations DROP COLUMN host_kind; "
       "PRAGMA user_version=1");
   (void)open();
   std::optional<Result<void>> done;
-  store->set_concurrency(1, "f", 3, {.at = 1, .tenant = 1, .action = "limit"}, into(done));
+  store->set_options(1, "f", {.concurrency = 3, .needs = "2 cores"},
+                     {.at = 1, .tenant = 1, .action = "limit"}, into(done));
   CHECK(wait(done).has_value());
-  set_layout("PRAGMA user_version=6");
+  set_layout("PRAGMA user_version=7");
   const auto refused = Store::open(directory.path());
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code == ErrorCode::bad_configuration);

@@ -402,6 +402,35 @@ TEST_CASE("a place is found behind any number of hosts that are to be avoided") 
   CHECK(cluster.place({.tenant = alice, .worker = worker}) == "n31");
 }
 
+TEST_CASE("what would fit if leases had ended is told, and they go on") {
+  const Host host = host_named("n1", 4);
+  SmallCluster cluster({host});
+  const Placement& placement = cluster.placement;
+  std::vector<DecisionId> leases;
+  for (const std::uint32_t cores : {2U, 1U}) {
+    CHECK(cluster.place(cores) == "n1");
+    leases.push_back(cluster.last.id);
+  }
+  const GrantId grant = cluster.last.places[0].grant;
+  Request request{.tenant = TenantId(1), .worker = {.alternatives = {{.cores = 4}}}};
+  const auto fits = [&](std::size_t ended) {
+    return placement.would_fit(grant, request, std::span(leases).first(ended), start);
+  };
+  CHECK_FALSE(fits(1));
+  CHECK(fits(2));
+  request.worker.alternatives = {{.cores = 1}};
+  request.workers = 3;
+  CHECK_FALSE(fits(0));
+  CHECK(fits(1));
+  request.worker.reserved_hosts = {"n1"};
+  CHECK_FALSE(fits(1));
+  request.worker.reserved_hosts = {};
+  request.worker.alternatives = {{.cores = 1, .memory = host.memory}};
+  CHECK_FALSE(fits(2));  // three times the memory that there is
+  CHECK(placement.lease_count() == 2);
+  CHECK_FALSE(placement.audit().has_value());
+}
+
 TEST_CASE("a host described anew loses what it no longer has") {
   Host host = host_named("n1", 4);
   SmallCluster cluster({host});

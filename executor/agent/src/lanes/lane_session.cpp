@@ -140,6 +140,11 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
     worker_->tell(Assign{.spin_us = spin_of(client_terms_->wait),
                          .output_limit = limits::direct_size.value,
                          .cores = cores_});
+  } else if (cores_ > 1) {  // of one core it knows all that it has to
+    worker_->set_cores(cores_);
+    worker_->tell(Assign{.spin_us = spin_of(WaitMode::adaptive),
+                         .output_limit = limits::output_size.value,
+                         .cores = cores_});
   }
   hand_over();
   if (swaps() && retries_.empty()) module_.clear();

@@ -104,6 +104,10 @@ class Placement {
     std::vector<GrantId> grants;
   };
   [[nodiscard]] std::optional<HostView> host(const HostId& id) const;
+  /// Whether so many workers like the first alternative would fit into the grant if these leases
+  /// had ended; quotas and the policy aside.
+  [[nodiscard]] bool would_fit(const GrantId& grant, const Request& request,
+                               std::span<const DecisionId> ended, MonotonicTime now) const;
   /// As it was put; null: it is not known. Valid until the placement changes.
   [[nodiscard]] const Host* description(const HostId& id) const;
   [[nodiscard]] std::optional<HostId> host_named(std::string_view name) const;

@@ -27,6 +27,7 @@ enum class Reason : std::uint8_t {
   too_few_cores,
   too_few_gpus,
   avoided_host,
+  reserved_host,
   ends_too_soon,
   too_little_memory,
   too_much_power,
@@ -75,6 +76,8 @@ constexpr std::size_t reason_count = static_cast<std::size_t>(Reason::not_examin
       return "too few GPUs free";
     case Reason::avoided_host:
       return "avoided by the request";
+    case Reason::reserved_host:
+      return "reserved for another worker";
     case Reason::ends_too_soon:
       return "grant ends too soon";
     case Reason::too_little_memory:

@@ -41,6 +41,8 @@ struct WorkerRequest {
   HostId client_host{};
   /// On no other one. Only then grants are looked at that clients of their host alone can reach.
   bool client_host_only = false;
+  /// Names: others have their turn there.
+  std::vector<std::string> reserved_hosts{};
   /// For the policy `near`: the nearest first, after the client's own host.
   std::vector<HostId> near{};
 
@@ -78,7 +80,7 @@ struct HostTraits {
 /// The same of those alone that tell hosts apart that are otherwise alike.
 [[nodiscard]] Reason name_misfit(const std::string& host, const WorkerRequest& request);
 
-/// "4 cores, 1 GPU a100, 2 GiB".
+/// "4 cores, 1 GPU a100, 2 GiB", as placement/shape_text.h reads it.
 [[nodiscard]] std::string to_string(const WorkerShape& shape);
 /// "1 core, 1 GPU, or of 4 cores, on a host with the feature fast, for 60 s".
 [[nodiscard]] std::string to_string(const WorkerRequest& request);

@@ -52,7 +52,10 @@ struct FunctionInfo {
   std::vector<std::string> targets;          // "x86_64 bitcode"
   std::vector<std::string> architectures{};  // of hosts that it has an image for, sorted
   std::uint64_t size = 0;                    // of the module, in bytes
-  std::string json;                          // the gateway's whole answer
+  std::string needs;                         // "1 core, 1 GPU | 4 cores"; empty: one core
+  /// The same, for `LeaseOptions::alternatives`: one at least.
+  std::vector<WorkerSize> alternatives{};
+  std::string json;  // the gateway's whole answer
 };
 
 struct InvokeOptions {
@@ -73,6 +76,9 @@ struct DeployOptions {
   /// So many invocations run at once, others wait; 0: as many as there are workers. Not given: as
   /// it was.
   std::optional<unsigned> concurrency{};
+  /// What a worker of it has, the best first: "1 gpu | 4 cores" takes a GPU where one is free and
+  /// four cores elsewhere. "1 core" as long as nothing was ever given. Empty: as it was.
+  std::string needs{};
 };
 
 /// Any thread may use one Client at any time; connections are kept and shared. All members throw

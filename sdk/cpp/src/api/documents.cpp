@@ -42,6 +42,13 @@ FunctionInfo read_function(const JsonObject& o) {
   }
   std::ranges::sort(info.architectures);
   info.size = any.number<std::uint64_t>("size");
+  info.needs = any.text("needs");
+  for (const JsonObject& size : any.objects("alternatives"))
+    info.alternatives.push_back({.cores = size.number<unsigned>("cores", {.least = 1}),
+                                 .memory = size.number<std::uint64_t>("memory_bytes"),
+                                 .gpus = size.number<unsigned>("gpus"),
+                                 .gpu_model = size.text("gpu_model")});
+  if (info.alternatives.empty()) info.alternatives.emplace_back();  // of an older gateway
   info.json = o.dump();
   return info;
 }

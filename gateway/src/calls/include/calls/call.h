@@ -13,6 +13,7 @@
 
 #include "calls/call_counts.h"
 #include "calls/concurrency_gate.h"
+#include "calls/function_needs.h"
 #include "calls/module_hosts.h"
 #include "foundation/clock.h"
 #include "foundation/unique_fd.h"
@@ -34,6 +35,8 @@ struct FunctionVersion {
   mutable CallCounts calls;  // changes
   /// Of the function, shared by its versions; may be null. Changes.
   std::shared_ptr<ConcurrencyGate> gate = nullptr;
+  /// Likewise; null: one core.
+  std::shared_ptr<FunctionNeeds> needs = nullptr;
   ModuleHosts hosts{};  // of the manifest
 };
 

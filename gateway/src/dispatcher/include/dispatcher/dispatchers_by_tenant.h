@@ -1,6 +1,7 @@
 // dispatcher/dispatchers_by_tenant.h: a dispatcher for each tenant whose calls run on an HTTP
-// thread, since a worker is one tenant's alone; and for each set of hosts that can run them, since
-// any of its workers has to do for any of its calls.
+// thread, since a worker is one tenant's alone; and one more for each set of hosts that can run
+// them, and for each need of functions other than one core. So calls wait for such places alone as
+// they may have, and nobody's call waits behind one that needs another place.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
@@ -31,7 +32,8 @@ class DispatchersByTenant final : public CallRunner {
   };
   /// How a dispatcher comes to be known to the supply, and is forgotten there.
   struct Registry {
-    std::function<void(HolderId, uid_t tenant, placement::WorkerRequest, Dispatcher&)> add;
+    /// `worker`: what each of its workers has, and constraints on its host.
+    std::function<void(HolderId, uid_t tenant, placement::WorkerRequest worker, Dispatcher&)> add;
     std::function<void(HolderId)> remove;
   };
   static constexpr std::uint64_t most_threads = 64;
@@ -41,7 +43,7 @@ class DispatchersByTenant final : public CallRunner {
                       Registry registry, Options options);
   DispatchersByTenant(const DispatchersByTenant&) = delete;
   DispatchersByTenant& operator=(const DispatchersByTenant&) = delete;
-  void add_owner() { (void)of({options_.owner, std::nullopt, options_.usual}); }
+  void add_owner() { (void)of({options_.owner, std::nullopt, options_.usual}, nullptr); }
 
   void start(Call call, CallDone done) override;
   void expect(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version) override;
@@ -54,12 +56,13 @@ class DispatchersByTenant final : public CallRunner {
   [[nodiscard]] bool prepare_to_sleep() override;
   void finish_sleep() override;
 
-  /// Forgets tenants that have gone. To be called now and then, outside of what it calls back.
+  /// Forgets tenants that have gone, and needs that no function has any more. To be called now and
+  /// then, outside of what it calls back.
   void sweep();
   /// As Dispatcher::stop, of all.
   void stop();
   [[nodiscard]] std::size_t live_calls() const;
-  [[nodiscard]] std::size_t tenants() const { return dispatchers_.size(); }
+  [[nodiscard]] std::size_t dispatchers() const { return dispatchers_.size(); }
 
  private:
   /// Of calls that the same workers can run. Borrowed until it is in the map.
@@ -67,26 +70,30 @@ class DispatchersByTenant final : public CallRunner {
     uid_t tenant;
     std::optional<placement::HostKind> kind;
     const ModuleHosts& hosts;
+    std::uint64_t needs = 0;  // their number; 0: one core
   };
   struct Key {
     uid_t tenant;
     std::optional<placement::HostKind> kind;
     ModuleHosts hosts;
+    std::uint64_t needs = 0;
   };
   struct Before {
     using is_transparent = void;
     template <typename Left, typename Right>
     bool operator()(const Left& left, const Right& right) const {
-      return std::tie(left.tenant, left.kind, left.hosts) <
-             std::tie(right.tenant, right.kind, right.hosts);
+      return std::tie(left.tenant, left.kind, left.hosts, left.needs) <
+             std::tie(right.tenant, right.kind, right.hosts, right.needs);
     }
   };
   struct Entry {
     HolderId id;
+    std::shared_ptr<const WorkerNeeds> needs;  // shared with the functions that have them
     std::unique_ptr<Dispatcher> dispatcher;
     MonotonicTime used;  // when it last had calls or workers
   };
-  Dispatcher& of(const KeyView& calls);
+  Dispatcher& of(KeyView calls, std::shared_ptr<const WorkerNeeds> needs);
+  [[nodiscard]] static std::shared_ptr<const WorkerNeeds> needs_of(const FunctionVersion& version);
 
   boost::asio::io_context& io_;
   const Clock& clock_;

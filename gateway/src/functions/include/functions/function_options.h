@@ -2,10 +2,12 @@
 // parameters. Pure functions.
 #pragma once
 #include <optional>
+#include <vector>
 
 #include "foundation/result.h"
 #include "functions/function_registry.h"
 #include "http/request.h"
+#include "placement/worker_request.h"
 
 namespace orchid::gateway {
 
@@ -15,5 +17,10 @@ namespace orchid::gateway {
 /// The query parameter `concurrency`: how many calls of a function may run at once. Nothing: it is
 /// not there. Errors: `bad_request`.
 [[nodiscard]] Result<std::optional<unsigned>> parse_concurrency(const Request& request);
+
+/// The query parameter `needs`: what the function's workers have (placement/shape_text.h). Nothing:
+/// it is not there. Errors: `bad_request`.
+[[nodiscard]] Result<std::optional<std::vector<placement::WorkerShape>>> parse_needs(
+    const Request& request);
 
 }  // namespace orchid::gateway

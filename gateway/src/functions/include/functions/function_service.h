@@ -9,7 +9,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "foundation/clock.h"
 #include "foundation/owner_thread.h"
@@ -27,6 +29,8 @@ struct DeployRequest {
   std::vector<std::byte> module;
   Precondition precondition;
   std::optional<unsigned> concurrency = std::nullopt;  // 0: no limit; nothing: as it was
+  /// What its workers have; nothing: as it was.
+  std::optional<std::vector<placement::WorkerShape>> needs = std::nullopt;
   /// Called when the module has been found good, while it is being stored, so that a worker can get
   /// ready for the first call meanwhile. May be empty.
   std::function<void(std::shared_ptr<const FunctionVersion>)> accepted;
@@ -49,10 +53,11 @@ class FunctionService {
   };
   FunctionService(Parts parts, FunctionRegistry::Limits limits);
 
-  /// At start-up: what the store holds. Returns the versions that only unfinished invocations need,
-  /// by digest.
-  std::map<std::string, std::shared_ptr<const FunctionVersion>> restore(
-      std::vector<VersionRecord> versions);
+  /// By tenant, function and digest.
+  using KeptVersions =
+      std::map<std::tuple<uid_t, std::string, std::string>, std::shared_ptr<const FunctionVersion>>;
+  /// At start-up: what the store holds. Returns the versions that only unfinished invocations need.
+  KeptVersions restore(std::vector<VersionRecord> versions);
 
   /// The control thread calls it before anything else but `restore`.
   void adopt_thread() { owner_.adopt(); }
@@ -72,8 +77,23 @@ class FunctionService {
   void next_change(const Name& name);
   void begin(const std::shared_ptr<Deploying>& deploy);
   void same_bytes(const std::shared_ptr<Deploying>& deploy, const DeployedVersion& version);
-  [[nodiscard]] std::shared_ptr<ConcurrencyGate> gate_of(uid_t tenant,
-                                                         const std::string& name) const;
+  /// What all versions of a function share.
+  struct Shared {
+    std::shared_ptr<ConcurrencyGate> gate;
+    std::shared_ptr<FunctionNeeds> needs;
+    [[nodiscard]] static Shared create() {
+      return {.gate = ConcurrencyGate::create(0), .needs = std::make_shared<FunctionNeeds>()};
+    }
+  };
+  [[nodiscard]] Shared shared_of(uid_t tenant, const std::string& name) const;
+  [[nodiscard]] Result<void> check_needs(const DeployRequest& request);
+  /// What it is to have from now on.
+  struct Wanted {
+    unsigned concurrency = 0;
+    std::shared_ptr<const WorkerNeeds> needs;
+  };
+  [[nodiscard]] Wanted wanted_of(const DeployRequest& request, const FunctionVersion& version);
+  static void apply(const Wanted& wanted, const FunctionVersion& version);
   void inspected(const std::shared_ptr<Deploying>& deploy, Result<module::Manifest> manifest);
   void stored(const std::shared_ptr<Deploying>& deploy, Result<void> result);
   void end(const std::shared_ptr<Deploying>& deploy, Result<Deployment> result);
@@ -81,6 +101,8 @@ class FunctionService {
 
   Parts parts_;
   FunctionRegistry registry_;
+  NeedsBook needs_;
+  std::map<Name, std::shared_ptr<const WorkerNeeds>> coming_needs_;  // of deploys on their way
   OwnerThread owner_;
   std::map<Name, std::deque<Task>> changes_;  // the first of each is under way
 };

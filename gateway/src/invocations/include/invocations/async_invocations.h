@@ -51,8 +51,7 @@ class AsyncInvocations {
     const Clock& clock;
     Poster control;
     std::vector<RunnerPort> runners;
-    std::function<bool()>
-        has_supply;  // whether there is any place to run calls; asked on this thread
+    InvocationBook::HasSupply has_supply;  // asked on this thread
   };
   struct Options {
     InvocationBook::Limits limits;

@@ -8,10 +8,10 @@
 //     └───────────── cancel, deadline passed ─────────────────────────┘
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -35,11 +35,13 @@ struct BookedInvocation {
   std::shared_ptr<const FunctionVersion> version;
   std::uint16_t entry = 0;
   InvocationState state = InvocationState::queued;
-  std::size_t runner = 0;         // from `starting` on
-  bool cancel_requested = false;  // noticed at the next step
-  bool extra = false;             // a synchronous call that went on: it holds no slot
-  std::uint64_t place = 0;        // in the queue; kept when it comes back
-  bool held = false;              // queued, but its function has as many running as it may
+  std::size_t runner = 0;               // from `starting` on
+  bool cancel_requested = false;        // noticed at the next step
+  bool extra = false;                   // a synchronous call that went on: it holds no slot
+  std::uint64_t place = 0;              // in the queue; kept when it comes back
+  bool held = false;                    // queued, but its function has as many running as it may
+  bool found_no_place = false;          // for the like of it, when it was last tried
+  const FunctionNeeds* line = nullptr;  // in which it stands, or holds a slot
   ConcurrencyGate::Place gate_place = nullptr;  // once it may run
 };
 
@@ -58,8 +60,11 @@ class InvocationBook {
   void accept(BookedInvocation invocation);
   /// A synchronous call that outlived its wait; it runs already.
   void adopt_running(BookedInvocation invocation, std::size_t runner);
-  /// The oldest queued one, given a slot of the least busy runner; null when none can start now.
-  [[nodiscard]] BookedInvocation* start_next(MonotonicTime now);
+  /// Whether there is any place for calls with such needs; null: one core.
+  using HasSupply = std::function<bool(const std::shared_ptr<const WorkerNeeds>& needs)>;
+  /// The oldest queued one that there is supply for, given a slot of the least busy runner; null
+  /// when none can start now.
+  [[nodiscard]] BookedInvocation* start_next(MonotonicTime now, const HasSupply& has_supply);
   /// Back from `starting`: it waits aside, in nobody's way, until it is let in.
   void hold(BookedInvocation& invocation);
   /// It may run now. Nothing happens when it does not wait any more.
@@ -82,7 +87,7 @@ class InvocationBook {
 
   [[nodiscard]] BookedInvocation* find(const std::string& id);
   [[nodiscard]] const BookedInvocation* find(uid_t tenant, const std::string& id) const;
-  [[nodiscard]] std::size_t queued_count() const { return queue_.size() + held_.size(); }
+  [[nodiscard]] std::size_t queued_count() const { return deadlines_.size(); }
   [[nodiscard]] std::size_t running_count() const { return invocations_.size() - queued_count(); }
   void add_metrics(MetricsText& text) const;
 
@@ -90,15 +95,28 @@ class InvocationBook {
   void enter_queue(BookedInvocation& invocation);
   void leave_queue(const BookedInvocation& invocation);
   void leave_slot(BookedInvocation& invocation);
+  /// Calls of functions with needs, and those that have found no place, stand in a line of their
+  /// function's, with slots of its own: who waits for a place of that kind, or stops for want of
+  /// one, is in no other function's way. All other calls stand in one line, under null.
+  struct Line {
+    std::map<std::uint64_t, BookedInvocation*> queue;  // by place
+    std::vector<std::size_t> busy;                     // slots in use, for each runner
+    MonotonicTime paused_until{};
+  };
+  using Lines = std::map<const FunctionNeeds*, Line>;
+  [[nodiscard]] static const FunctionNeeds* line_of(const BookedInvocation& invocation);
+  [[nodiscard]] Line& line(const FunctionNeeds* key);
+  void leave_line(Lines::iterator at);
+  void sort_out_heads();
+  [[nodiscard]] BookedInvocation& give_slot(Line& line);
 
   Limits limits_;
+  std::size_t runners_;
   std::unordered_map<std::string, BookedInvocation> invocations_;
-  std::map<std::uint64_t, BookedInvocation*> queue_;          // by place
-  std::map<std::uint64_t, BookedInvocation*> held_;           // the same
-  std::set<std::pair<UnixMillis, std::uint64_t>> deadlines_;  // of those in both, with place
-  std::vector<std::size_t> busy_;                             // slots in use, for each runner
+  Lines lines_;
+  std::map<std::uint64_t, BookedInvocation*> held_;                              // by place
+  std::map<std::pair<UnixMillis, std::uint64_t>, BookedInvocation*> deadlines_;  // of all queued
   std::uint64_t next_place_ = 1;
-  MonotonicTime paused_until_{};
 };
 
 }  // namespace orchid::gateway

@@ -14,7 +14,14 @@ namespace orchid::gateway {
 [[nodiscard]] std::string explanations_json(const std::vector<placement::Explanation>& explanations,
                                             MonotonicTime now);
 
-/// {"hosts": [{"host", "grant", "fits": bool, "reason", "text"}]}
-[[nodiscard]] std::string findings_json(const std::vector<placement::HostReason>& findings);
+/// What is said of each host about one alternative of a request.
+struct Considered {
+  placement::WorkerShape shape;
+  std::vector<placement::HostReason> findings;
+};
+/// {"hosts": [{"host", "grant", "fits": bool, "reason", "text"}], "chosen": index or null,
+/// "alternatives": [{"wanted" text, "hosts"}]}, with the hosts of the chosen one, or else of the
+/// last. One at least.
+[[nodiscard]] std::string findings_json(const std::vector<Considered>& considered);
 
 }  // namespace orchid::gateway

@@ -7,10 +7,12 @@
 // least for its weight among those that want more, and there to the holder with the fewest workers.
 // When none is free, workers that a dispatcher does not want are asked back first, then one of the
 // richest dispatcher's, if it would still not be poorer than who gets it. Clients keep what they
-// have.
+// have. A worker that takes more than is likely to come free at once has a host reserved for it
+// (host_reservations.h).
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "hosts/capacity.h"
 #include "hosts/host_book.h"
 #include "leases/decision_index.h"
+#include "leases/host_reservations.h"
 #include "leases/lease_book.h"
 #include "leases/worker_supply.h"
 
@@ -40,7 +43,7 @@ struct TellRefused {  // a dispatcher
 };
 struct AskBack {
   HolderId holder;
-  unsigned count = 0;
+  unsigned count = 0;             // that it owes now, whatever it was told before
   std::vector<ExecutorId> where;  // of one of these; empty: any will do
 };
 struct TellLeaseEnded {
@@ -162,14 +165,15 @@ class WorkerBroker {
   /// What has to be done since the last time, in order.
   [[nodiscard]] std::vector<BrokerAction> take_actions();
 
-  /// Whether an executor is connected that could give workers for some function.
-  [[nodiscard]] bool has_supply() const;
+  /// Whether an executor is connected that could give dispatchers such workers.
+  [[nodiscard]] bool has_supply(placement::WorkerRequest worker = {}) const;
   /// Why no connected host could ever have such workers, in words: "no image for x86-64; the module
   /// has aarch64". Empty: one could, or none is there at all.
   [[nodiscard]] std::string why_no_host(const placement::WorkerRequest& worker) const;
   [[nodiscard]] const HostBook& hosts() const { return hosts_; }
   [[nodiscard]] const LeaseBook& leases() const { return leases_; }
   [[nodiscard]] const Capacity& capacity() const { return capacity_; }
+  [[nodiscard]] const HostReservations& reservations() const { return reservations_; }
 
  private:
   struct Holder {
@@ -180,17 +184,30 @@ class WorkerBroker {
     unsigned wanted = 0;
     unsigned held = 0;                            // leases asked for or given, and not given back
     std::map<ExecutorId, std::uint32_t> held_at;  // how many of them are where
+    std::size_t cores = 0;                        // of all of them
     unsigned asked_back = 0;                      // of those, asked back and not yet returned
-    MonotonicTime asked_at;
+    MonotonicTime since;                          // it waits: for the first, or for one more
     std::uint64_t refused_at =
         0;  // of the capacity's version: it is not asked again before that changes
     std::optional<placement::DecisionId> decision;
     bool over_quota = false;           // by that decision
     std::optional<LeaseId> refused;    // what a dispatcher asks for in vain and was told of
     std::optional<TellSupply> supply;  // as a dispatcher was last told
-    void has_one_more(const ExecutorId& executor);
-    void has_one_less(const ExecutorId& executor);
+    bool kept_out = false;             // refused while hosts were reserved for others
+    MonotonicTime reserves_again{};    // not before
+    std::chrono::milliseconds reserves_for = first_reservation;
+    void has_one_more(const Lease& lease, MonotonicTime now);
+    void has_one_less(const Lease& lease, MonotonicTime now);
     [[nodiscard]] unsigned unmet() const { return wanted > held ? wanted - held : 0; }
+    /// Its alternative with the fewest GPUs: cores alone can be asked back of others.
+    [[nodiscard]] const placement::WorkerShape& simplest() const;
+    [[nodiscard]] std::uint32_t cores_each() const { return simplest().cores; }
+    /// Of so many of those that it holds; they need not be alike.
+    [[nodiscard]] std::size_t cores_of(unsigned workers) const {
+      return held == 0 ? 0 : (workers * cores + held - 1) / held;
+    }
+    /// Held, and not wanted.
+    [[nodiscard]] unsigned surplus() const { return lasting() > wanted ? lasting() - wanted : 0; }
     /// What it could be asked for.
     [[nodiscard]] unsigned lasting() const {
       return !client && held > asked_back ? held - asked_back : 0;
@@ -200,6 +217,7 @@ class WorkerBroker {
   [[nodiscard]] bool open_one(MonotonicTime now);
   [[nodiscard]] bool open_for(HolderId id, Holder& holder, MonotonicTime now);
   [[nodiscard]] const Lease* find_place(HolderId id, Holder& holder, MonotonicTime now);
+  [[nodiscard]] placement::Request request_of(const Holder& holder) const;
   using Decisions = std::vector<placement::DecisionId>;
   void note(LeaseId lease, placement::DecisionId decision);
   void remember_refusals(HolderId id, Holder& holder, const Decisions& refusals);
@@ -209,7 +227,52 @@ class WorkerBroker {
   [[nodiscard]] std::optional<placement::WorkerDemand> demand_of(const Holder& holder) const;
   [[nodiscard]] std::vector<std::pair<placement::HostId, std::uint32_t>> hosts_of(
       const Holder& holder) const;
+  // Who gives: worker_broker_ask_back.cpp.
+  using Asked = std::map<HolderId, std::set<ExecutorId>>;  // whose workers; none: any will do
   void ask_back(MonotonicTime now);
+  void ask_back_for(HolderId poor_id, const Holder& poor, std::size_t& incoming, Asked& asked);
+  void ask(HolderId donor, const std::vector<ExecutorId>& where, Asked& asked);
+  [[nodiscard]] std::size_t incoming_cores() const;
+  /// What a holder could give.
+  struct Donor {
+    unsigned surplus = 0;
+    unsigned workers = 0;
+    std::size_t cores = 0;
+  };
+  [[nodiscard]] static bool may_take(const Donor& donor, std::size_t cores, const Holder& poor,
+                                     unsigned has);
+  [[nodiscard]] bool is_reserved(const ExecutorId& executor) const;
+  // Reservations: worker_broker_reserve.cpp.
+  static constexpr std::chrono::milliseconds first_reservation{30'000};
+  /// How there comes to be room at an executor.
+  struct Gathering {
+    unsigned workers = 0;             // so many; 0: it cannot come to that, or needs no gathering
+    std::vector<const Lease*> asked;  // that have to be asked back for them
+    [[nodiscard]] std::size_t cores() const;
+  };
+  [[nodiscard]] Gathering gather(const Executor& executor, HolderId id,
+                                 const placement::WorkerShape& shape, unsigned most,
+                                 MonotonicTime now) const;
+  struct Gatherable;
+  [[nodiscard]] Gatherable gatherable(const Executor& executor, HolderId id) const;
+  struct Spot {
+    const Executor* executor = nullptr;
+    placement::WorkerShape shape{};
+    std::size_t cores = 0;  // to be asked back
+  };
+  /// Each host where the holder could have a worker sooner or later, once others have given theirs.
+  [[nodiscard]] std::vector<Spot> spots_for(HolderId id, MonotonicTime now) const;
+  [[nodiscard]] bool is_large(const Holder& holder) const;
+  [[nodiscard]] bool may_reserve(const Holder& holder, MonotonicTime now) const;
+  [[nodiscard]] bool is_overdue(const Holder& holder, MonotonicTime now) const;
+  [[nodiscard]] std::vector<HolderId> waiting_line(MonotonicTime now) const;
+  void reserve(MonotonicTime now);
+  void reserve_for(HolderId id, std::set<std::string>& spoken_for, MonotonicTime now);
+  void ask_for(const std::string& boot_id, Asked& asked, MonotonicTime now);
+  void served(HolderId id, const Lease& lease, MonotonicTime now);
+  void end_reservations(MonotonicTime now);
+  void end_reservation(const std::string& boot_id, MonotonicTime now);
+  void keep_out(HolderId id, Holder& holder, placement::WorkerRequest& worker, MonotonicTime now);
   /// Executors of a holder's workers that would do for another one.
   struct Useful {
     std::vector<ExecutorId> executors;
@@ -226,6 +289,10 @@ class WorkerBroker {
   [[nodiscard]] placement::WorkerRequest dispatcher_worker(placement::WorkerRequest worker) const;
   [[nodiscard]] bool can_give(const Executor& executor,
                               const placement::WorkerRequest& worker) const;
+  [[nodiscard]] bool could_give(const Executor& executor,
+                                const placement::WorkerRequest& worker) const;
+  [[nodiscard]] bool has_shape(const Executor& executor, const placement::WorkerShape& shape) const;
+  [[nodiscard]] std::string why_too_small(const placement::WorkerRequest& worker) const;
   [[nodiscard]] TellSupply supply_for(HolderId id, const placement::WorkerRequest& worker) const;
   void refresh_host(const std::string& boot_id, MonotonicTime now);
   void displace(const Capacity::Losses& losses, MonotonicTime now);
@@ -233,9 +300,10 @@ class WorkerBroker {
   void forget_lost(const ExecutorId& id, MonotonicTime now);
   /// Its process is gone.
   void remove_executor(const ExecutorId& id, MonotonicTime now);
-  void lease_ended(const ExecutorId& id, const LeaseBook::Ended& ended, bool lost);
-  void end_for_holder(const Lease& lease, bool lost);
-  void release_holder(const Lease& lease);
+  void lease_ended(const ExecutorId& id, const LeaseBook::Ended& ended, bool lost,
+                   MonotonicTime now);
+  void end_for_holder(const Lease& lease, bool lost, MonotonicTime now);
+  void release_holder(const Lease& lease, MonotonicTime now);
   void tell_supply();
 
   Options options_;
@@ -245,6 +313,8 @@ class WorkerBroker {
   std::map<HolderId, Holder> holders_;
   DecisionIndex decisions_;
   HolderId last_served_;  // ties go to whoever comes after it
+  HostReservations reservations_;
+  MonotonicTime asked_at_{};  // when it was last found out anew who owes what
   std::vector<BrokerAction> actions_;
 };
 

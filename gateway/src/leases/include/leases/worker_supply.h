@@ -6,6 +6,7 @@
 
 #include "hosts/host_book.h"
 #include "leases/lease_book.h"
+#include "placement/worker_request.h"
 #include "protocol/control_messages.h"
 #include "protocol/lane_protocol.h"
 #include "protocol/lease_id.h"
@@ -29,6 +30,11 @@ struct WorkerGrant {
   std::uint32_t lane_protocol = shared_lane_protocol;
 };
 
+/// The only alternative of what most workers have: one core, and what else the site gives.
+[[nodiscard]] inline std::vector<placement::WorkerShape> one_core_worker() {
+  return {placement::WorkerShape{}};
+}
+
 /// What a dispatcher hears; called on its thread.
 class WorkerTaker {
  public:
@@ -37,9 +43,9 @@ class WorkerTaker {
   /// There is no place for one more now. What is remembered of this lease, which there will not be,
   /// says why, and the newest of it; so this is told once until a worker is granted.
   virtual void worker_refused(LeaseId lease) = 0;
-  /// Others starve: give back `count` workers, idle ones at once, busy ones after the call that
-  /// they run. `where`: those of these executors first, busy or not, since the others would not do;
-  /// empty: any.
+  /// Others starve: give back `count` workers, in place of what was asked before, idle ones at
+  /// once, busy ones after the call that they run. `where`: those of these executors first, busy or
+  /// not, since the others would not do; empty: any.
   virtual void workers_asked_back(unsigned count, const std::vector<ExecutorId>& where) = 0;
   /// The executor took the lease back: its worker is gone.
   virtual void lease_ended(LeaseId lease) = 0;

@@ -10,8 +10,8 @@ namespace orchid::gateway {
 /// Enters a version as its function's newest; one that was there already becomes the newest again.
 [[nodiscard]] Result<void> write_version(Database& database, const VersionRecord& version);
 /// How many calls of it may run at once; 0: no limit.
-[[nodiscard]] Result<void> write_concurrency(Database& database, uid_t tenant,
-                                             const std::string& function, unsigned concurrency);
+[[nodiscard]] Result<void> write_options(Database& database, uid_t tenant,
+                                         const std::string& function, const StoredOptions& options);
 /// Marks all versions as deleted; they stay for the calls that still need them. Errors:
 /// `not_found`.
 [[nodiscard]] Result<void> mark_function_deleted(Database& database, uid_t tenant,

@@ -21,14 +21,22 @@ using UnixMillis = std::int64_t;
 /// Larger payloads are spool files, not values in the database.
 constexpr ByteCount largest_inline_payload = 64_KiB;
 
+/// What a function's owner may change without a new version of it.
+struct StoredOptions {
+  unsigned concurrency = 0;  // calls at once; 0: no limit
+  std::string needs;         // placement/shape_text.h; empty: one core
+};
+
 struct VersionRecord {
   uid_t tenant = 0;
   std::string function;
   std::string digest;
   std::string manifest;  // JSON
   UnixMillis created = 0;
-  bool deleted = false;           // kept only for the calls that still need it
-  unsigned concurrency = 0;       // of the function: calls at once; 0: no limit
+  bool deleted = false;            // kept only for the calls that still need it
+  bool with_its_function = false;  // deleted; then `needs` are those that that had
+  unsigned concurrency = 0;        // these two are the function's: StoredOptions
+  std::string needs;
   std::vector<std::byte> module;  // filled when the store is loaded
 };
 

@@ -60,8 +60,8 @@ class Store {
   /// Versions in `replaced` are dropped with the same stroke.
   void put_version(VersionRecord version, Payload module, std::vector<std::string> replaced,
                    AuditRecord audit, Completion<void> done);
-  void set_concurrency(uid_t tenant, std::string function, unsigned concurrency, AuditRecord audit,
-                       Completion<void> done);
+  void set_options(uid_t tenant, std::string function, StoredOptions options, AuditRecord audit,
+                   Completion<void> done);
   void delete_function(uid_t tenant, std::string function, AuditRecord audit,
                        Completion<void> done);
   void insert(InvocationRecord record, Payload input, Completion<InsertedInvocation> done);

@@ -1,0 +1,117 @@
+// Dispatchers whose workers have more than one core: which alternative they get, and what is said
+// where there are not enough.
+#include <doctest/doctest.h>
+
+#include "call_world.h"
+#include "leases/worker_broker.h"
+
+namespace orchid::gateway {
+namespace {
+
+TellSupply last_supply(const std::vector<BrokerAction>& actions, HolderId id) {
+  TellSupply last;
+  for (const BrokerAction& action : actions)
+    if (const auto* supply = std::get_if<TellSupply>(&action); supply && supply->holder == id)
+      last = *supply;
+  return last;
+}
+
+}  // namespace
+
+TEST_CASE("each worker has the best alternative that there is for it") {
+  CallWorld world;
+  world.broker.add_dispatcher(wide, {}, {.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 2}}});
+  world.join_host("here", 4);
+  world.join_host("there", 2, 1);
+  world.want(wide, 3);
+  REQUIRE(world.given[wide].size() == 3);
+  CHECK(world.lease_of(wide, 0).executor ==
+        ExecutorId("on-there"));  // a GPU elsewhere before cores here
+  CHECK(world.lease_of(wide, 0).gpus.size() == 1);
+  for (const std::size_t other : {1, 2}) {
+    CHECK(world.lease_of(wide, other).executor == ExecutorId("on-here"));
+    CHECK(world.lease_of(wide, other).cores_per_worker == 2);
+    CHECK(world.lease_of(wide, other).gpus.empty());
+  }
+}
+
+TEST_CASE("what is wanted and has no place is told with all its alternatives") {
+  WorkerBroker broker({.epoch = 1, .boot_id = "here", .remote_dispatch = true, .grows = true});
+  broker.add_dispatcher(wide, {}, {.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 4}}});
+  broker.want_workers(wide, 2, MonotonicTime{});
+  const auto demand = broker.demand();
+  REQUIRE(demand.size() == 1);
+  CHECK(demand[0].workers == 2);
+  REQUIRE(demand[0].worker.alternatives.size() == 2);
+  CHECK(demand[0].worker.alternatives[0].gpus == 1);
+  CHECK(demand[0].worker.alternatives[1].cores == 4);
+}
+
+TEST_CASE("a place of several cores that nobody wants is given for one core") {
+  World world;
+  world.broker.add_dispatcher(a, {});
+  world.broker.add_dispatcher(wide, {}, {.alternatives = {{.cores = 2}}});
+  world.join(e1, 2);
+  world.want(wide, 1);
+  world.want(wide, 0);  // idle, and kept for a while
+  world.want(a, 2);
+  CHECK(world.asked_back[wide] == 1);  // not once for each core
+  world.give_back(wide);
+  CHECK(world.given[a].size() == 2);
+}
+
+TEST_CASE("where GPUs are missing those are asked that have some") {
+  CallWorld world;
+  world.join_host("here", 4, 1);
+  world.broker.add_dispatcher(a, {});
+  world.broker.add_dispatcher(b, {}, {.alternatives = {{.cores = 1, .gpus = 1}}});
+  world.want(b, 1);
+  world.want(b, 0);
+  world.want(a, 3);
+  world.want(a, 0);  // more that nobody wants
+  world.broker.add_dispatcher(wide, {}, {.alternatives = {{.cores = 1, .gpus = 1}}});
+  world.want(wide, 1);
+  CHECK(world.asked_back[a] == 0);
+  CHECK(world.asked_back[b] == 1);
+  world.give_back(b);
+  REQUIRE(world.given[wide].size() == 1);
+  CHECK(world.lease_of(wide).gpus.size() == 1);
+}
+
+TEST_CASE("a need that no host can meet is told with what there is, until one can") {
+  WorkerBroker broker({.epoch = 1, .boot_id = "here", .remote_dispatch = true});
+  const auto join = [&](const char* id, std::uint32_t cores) {
+    Executor executor{.id = ExecutorId(id),
+                      .owner = {},
+                      .host = {.boot_id = id, .hostname = id, .memory = 8_GiB}};
+    executor.lane_address = "10.0.0.1:1";
+    for (std::uint32_t core = 0; core < cores; ++core) executor.host.cores.push_back(core);
+    broker.executor_joined(executor, {}, MonotonicTime{});
+  };
+  broker.add_dispatcher(wide, {}, {.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 4}}});
+  broker.add_dispatcher(b, {}, {.alternatives = {{.cores = 1, .memory = 16_GiB}}});
+  TellSupply told = last_supply(broker.take_actions(), wide);
+  CHECK_FALSE(told.exists);
+  CHECK(told.missing.empty());  // nothing is there
+  join("e1", 1);
+  join("e2", 2);
+  const auto actions = broker.take_actions();
+  told = last_supply(actions, wide);
+  CHECK_FALSE(told.exists);
+  CHECK(told.missing ==
+        "it needs 1 GPU or 4 cores; the largest host offers 2 cores and none a GPU");
+  CHECK(last_supply(actions, b).missing ==
+        "it needs 1 core, 16 GiB; the largest host offers 2 cores, with 8 GiB of memory");
+  CHECK(broker.has_supply());  // of one core
+  join("e3", 4);
+  told = last_supply(broker.take_actions(), wide);
+  CHECK(told.exists);
+  CHECK(told.missing.empty());
+  const GrantChanged shrunk{.cores = {0, 1, 2}};
+  broker.executor_said(ExecutorId("e3"), shrunk, MonotonicTime{});
+  told = last_supply(broker.take_actions(), wide);
+  CHECK_FALSE(told.exists);
+  CHECK(told.missing.find("offers 3 cores") != std::string::npos);
+}
+
+}  // namespace orchid::gateway
