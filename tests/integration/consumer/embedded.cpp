@@ -9,6 +9,8 @@
 #include "orchid/offload.h"
 #include "roots.h"
 
+ORCHID_DECLARE_ENTRY(halve)
+
 namespace {
 
 bool workers_take_a_share() {
