@@ -138,8 +138,8 @@ void CallLoop::obey(const WorkerMessage& message, std::vector<UniqueFd>& descrip
 }
 
 void CallLoop::load(const Load& message, UniqueFd code) {
-  (void)
-      parts_.lane.flush();  // the loaded code may end the process: earlier answers are not its own
+  // The loaded code may end the process, and earlier answers are not its own.
+  if (parts_.lane.is_sending()) (void)parts_.lane.flush();
   const auto start = std::chrono::steady_clock::now();
   if (message.slot >= slot_limit)
     return refuse(message, "a worker has 1024 places for modules", !message.first);
@@ -334,8 +334,8 @@ bool CallLoop::was_refused_memory() const {
 void CallLoop::end(LastWords words, std::string_view why) {
   if (words != LastWords::spoiled) end_worker(parts_.page, words, why);
   say_last_words(parts_.page, words, why);
-  if (auto flushed = parts_.lane.flush(); !flushed)
-    end_worker(parts_.page, LastWords::failed, flushed.error().message);
+  // Whether the client has them is not known then, and nobody is to be blamed for that.
+  if (!parts_.lane.flush()) end_worker(parts_.page, LastWords::failed, why);
   ::_exit(0);
 }
 

@@ -134,7 +134,10 @@ TEST_CASE_FIXTURE(SeparateFixture, "a module that is announced waits for the cal
 TEST_CASE_FIXTURE(SeparateFixture,
                   "a module that is announced waits for all of the answer, however large it is") {
   const LaneSlot slot = worker.load(test_function("output_big"));
+  const pid_t before = worker.pid();
+  const unsigned long used = processor_ticks(before);
   (void)worker.start(slot, "50000000");
+  REQUIRE(eventually([&] { return processor_ticks(before) > used + 1; }));  // it runs
   worker.send(LaneAnnounce{digest_of_function("counts_calls")});
   const auto reply = worker.finish();
   CHECK_MESSAGE(reply.outcome == Outcome::ok, reply.message);

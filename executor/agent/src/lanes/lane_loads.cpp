@@ -20,8 +20,9 @@ constexpr std::chrono::seconds end_after_failed_load{1};
 
 /// A call that runs on while another module is announced is the client's own doing.
 constexpr std::chrono::seconds swap_patience{5};
-/// For a worker that is asked to end: its last answer may be large, and its memory, too.
+/// For a worker that is asked to end, until it says that it does; and then for its last answer.
 constexpr std::chrono::seconds retire_patience{2};
+constexpr std::chrono::seconds last_answer_patience{10};
 
 }  // namespace
 
@@ -46,8 +47,9 @@ void LaneSession::swap_worker(MonotonicTime now) {
     ++services_.counters["workers_swapped"];
     retire_by_ = now + retire_patience;
     if (!running && !worker_->is_loading()) return worker_->tell(Retire{std::string(made_way)});
-  } else if (now < *retire_by_) {
-    return;
+  } else {
+    const auto more = worker_->said_last_words() ? last_answer_patience : std::chrono::seconds(0);
+    if (now < *retire_by_ + more) return;
   }
   worker_->kill(KillReason::swapped);
 }

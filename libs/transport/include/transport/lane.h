@@ -128,10 +128,12 @@ class LaneWorker {
   /// Publishes the answer to the oldest unanswered request with the current output. Errors:
   /// `bad_request`, `unreachable`.
   [[nodiscard]] virtual Result<void> answer(const Answer& answer) = 0;
-  /// Returns when all answers will reach the client, though this process ends, unless the network
-  /// fails. Errors: `timed_out` (after `flush_within`), `unreachable`.
+  /// An answer is still on its way out.
+  [[nodiscard]] virtual bool is_sending() const { return false; }
+  /// Returns when all answers have reached the client, which must be at its end of the lane for
+  /// that. Errors: `timed_out` (nothing moves), `unreachable`.
   [[nodiscard]] virtual Result<void> flush() { return {}; }
-  static constexpr std::chrono::seconds flush_within{1};
+  static constexpr std::chrono::seconds flush_patience{1};
 
   /// As at the client's end.
   [[nodiscard]] virtual bool prepare_to_sleep() = 0;

@@ -131,9 +131,7 @@ Result<void> UcxLaneWorker::State::answer(const LaneWorker::Answer& answer) {
   return {};
 }
 
-Result<void> UcxLaneWorker::State::flush() {
-  return link_->flush(std::chrono::steady_clock::now() + flush_within);
-}
+Result<void> UcxLaneWorker::State::flush() { return link_->flush(flush_patience); }
 
 bool UcxLaneWorker::State::prepare_to_sleep() { return link_->arm() && inbox_.arrived() == next_; }
 
@@ -146,6 +144,7 @@ Result<std::optional<LaneRequest>> UcxLaneWorker::receive() { return state_->rec
 bool UcxLaneWorker::ready() const { return state_->ready(); }
 std::byte* UcxLaneWorker::output(std::size_t size) { return state_->output(size); }
 Result<void> UcxLaneWorker::answer(const Answer& answer) { return state_->answer(answer); }
+bool UcxLaneWorker::is_sending() const { return state_->is_sending(); }
 Result<void> UcxLaneWorker::flush() { return state_->flush(); }
 bool UcxLaneWorker::prepare_to_sleep() { return state_->prepare_to_sleep(); }
 void UcxLaneWorker::finish_sleep() {}

@@ -1,6 +1,7 @@
 // ucx/link.h: one UCX endpoint with the frames that go through it, whatever they mean.
 #pragma once
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -69,9 +70,14 @@ class UcxLink {
   /// Takes at most `outbox_limit` parcels that wait.
   void send(const Parcel& parcel);
 
-  /// Waits, asleep where it can, until the kernel has all that was sent. Errors: `timed_out`, and
+  /// Parcels wait here, or UCX works on them.
+  [[nodiscard]] bool is_sending() const {
+    return outbox_first_ != outbox_next_ || free_slots_ != slot_count;
+  }
+  /// Waits, asleep where it can, until the other end's UCX has all that was sent; it must be driven
+  /// for that. Errors: `timed_out` (nothing has moved for so long, or it takes ten times that), and
   /// why the link is of no use.
-  [[nodiscard]] Result<void> flush(LaneDeadline deadline);
+  [[nodiscard]] Result<void> flush(std::chrono::milliseconds patience);
 
   /// Lets UCX work, and sends on what waits. False: there was nothing to do.
   bool progress();
@@ -128,7 +134,7 @@ class UcxLink {
   void pump();
   [[nodiscard]] bool send_some(Waiting& waiting);
   void close_endpoint();
-  void progress_or_sleep();
+  bool progress_or_sleep();  // true: there was something to do
 
   const UcxLibrary& ucx_;
   ConnectionKey key_;
@@ -140,6 +146,7 @@ class UcxLink {
   std::optional<Failure> failure_;
   std::vector<UniqueFd> connections_;  // copies: UCX closes its own when they end
   bool peer_ready_ = false;
+  bool unflushed_ = false;  // something was sent since the last flush
   bool closing_ = false;
   std::uint64_t sent_frames_ = 0;
   std::uint64_t received_frames_ = 0;
