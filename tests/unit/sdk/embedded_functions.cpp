@@ -1,5 +1,7 @@
 #include "embedded_functions.h"
 
+#include <cmath>
+#include <optional>
 #include <stdexcept>
 
 #include "orchid/function.hpp"
@@ -21,6 +23,14 @@ std::int32_t refuses(std::int32_t number) {
   throw std::runtime_error("no " + std::to_string(number));
 }
 ORCHID_FUNCTION(refuses)
+
+std::optional<double> root_or_reason(orchid::Call& call, double value) {
+  constexpr std::string_view why = "it is negative";
+  if (value >= 0) return std::sqrt(value);
+  orchid_error(call.handle(), why.data(), why.size());
+  return std::nullopt;
+}
+ORCHID_FUNCTION(root_or_reason)
 
 std::vector<double> scaled(std::span<const double> values, double factor) {
   std::vector<double> result(values.begin(), values.end());

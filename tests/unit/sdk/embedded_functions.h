@@ -1,6 +1,7 @@
 // Functions that embedded_test.cpp calls natively, and whose module lies in the test program.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,8 @@ ORCHID_DECLARE_FUNCTION(greeting_with_call)
 
 std::int32_t refuses(std::int32_t number);
 ORCHID_DECLARE_FUNCTION(refuses)
+std::optional<double> root_or_reason(orchid::Call& call, double value);
+ORCHID_DECLARE_FUNCTION(root_or_reason)
 
 std::vector<double> scaled(std::span<const double> values, double factor);
 ORCHID_DECLARE_FUNCTION(scaled)

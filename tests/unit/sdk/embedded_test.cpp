@@ -62,6 +62,18 @@ TEST_CASE("a native entry that fails is a function_error with its message") {
   CHECK_THROWS_WITH_AS(call_twin<refuses>(3), "no 3", std::runtime_error);
 }
 
+TEST_CASE("a typed function without a value to give fails with what it has said") {
+  static_assert(std::is_same_v<SignatureOf<root_or_reason>, double(double)>);
+  CHECK(call_twin<root_or_reason>(9.0) == 3);
+  try {
+    (void)call_twin<root_or_reason>(-1.0);
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::function_error);
+    CHECK(error.message() == "it is negative");
+  }
+}
+
 TEST_CASE("bytes that do not fit a native entry are a bad request") {
   try {
     (void)call_native(embedded<scalar_product>(), bytes_of_text("x"));

@@ -8,6 +8,7 @@
 // adds to the program. Then lease.function<dot>() calls it on a worker, and dot(a, b) here.
 #pragma once
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <type_traits>
 
@@ -37,12 +38,24 @@ using EmbeddedFunction = ::orchid_embedded_function;
 template <auto* Function>
 inline constexpr std::nullptr_t embedded_twin = nullptr;
 
-/// The types that a caller sees: without a first `Call&` and without noexcept.
+/// What a function's caller gets; a function that returns an optional may have none to give.
+template <typename R>
+struct ReturnTraits {
+  using Type = R;
+  static constexpr bool may_fail = false;
+};
+template <typename R>
+struct ReturnTraits<std::optional<R>> {
+  using Type = R;
+  static constexpr bool may_fail = true;
+};
+
+/// The types that a caller sees: without a first `Call&`, an optional and noexcept.
 template <typename F>
 struct CallerTypes;
 template <typename R, typename... Args>
 struct CallerTypes<R(Args...)> {
-  using Result = std::remove_cvref_t<R>;
+  using Result = typename ReturnTraits<std::remove_cvref_t<R>>::Type;
   using Signature = Result(std::remove_cvref_t<Args>...);
 };
 template <typename R, typename... Args>

@@ -7,7 +7,9 @@
 // makes the entry `dot` with the signature f64(span<f64>,span<f64>). Arguments are read in place:
 // spans and string views point into the input. A first parameter `orchid::Call&` gives access to
 // the running call and is no argument. Exceptions may escape: the call then ends as function_error
-// with their message.
+// with their message. A function that may return std::optional<R> has the signature of one that
+// returns R; without a value the call ends as an error, and whoever returned none has said why with
+// orchid_error.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -151,7 +153,8 @@ std::int32_t refuse(orchid_call* call, const values::Decoder& decoder) {
   return ORCHID_BAD_ARGUMENTS;
 }
 
-template <typename Traits, typename Invoke>
+/// `invoke` returns R.
+template <typename R, typename Traits, typename Invoke>
 std::int32_t decode_and_run(orchid_call* call, const void* input, std::size_t size, Invoke invoke) {
   values::Decoder decoder({static_cast<const std::byte*>(input), size});
   typename Traits::Held arguments;
@@ -159,6 +162,9 @@ std::int32_t decode_and_run(orchid_call* call, const void* input, std::size_t si
   if constexpr (std::is_void_v<typename Traits::Result>) {
     std::apply(invoke, arguments);
     return ORCHID_OK;
+  } else if constexpr (ReturnTraits<R>::may_fail) {
+    const R result = std::apply(invoke, arguments);
+    return result ? give<typename Traits::Result>(call, *result) : ORCHID_ERROR;
   } else {
     return give<typename Traits::Result>(call, std::apply(invoke, arguments));
   }
@@ -170,12 +176,12 @@ struct Entry;
 
 template <typename R, typename... Args>
 struct Entry<R(Args...)> {
-  using Traits = values::FunctionTraits<R(Args...)>;
+  using Traits = values::FunctionTraits<typename ReturnTraits<R>::Type(Args...)>;
   static constexpr auto signature = Traits::signature;
 
   template <R (*Function)(Args...)>
   static std::int32_t run(orchid_call* call, const void* input, std::size_t size) {
-    return decode_and_run<Traits>(call, input, size, [](auto&... held) -> R {
+    return decode_and_run<R, Traits>(call, input, size, [](auto&... held) -> R {
       return Function(static_cast<std::remove_reference_t<Args>&&>(held)...);
     });
   }
@@ -183,13 +189,13 @@ struct Entry<R(Args...)> {
 
 template <typename R, typename... Args>
 struct Entry<R(Call&, Args...)> {
-  using Traits = values::FunctionTraits<R(Args...)>;
+  using Traits = values::FunctionTraits<typename ReturnTraits<R>::Type(Args...)>;
   static constexpr auto signature = Traits::signature;
 
   template <R (*Function)(Call&, Args...)>
   static std::int32_t run(orchid_call* call, const void* input, std::size_t size) {
     Call running(call);
-    return decode_and_run<Traits>(call, input, size, [&running](auto&... held) -> R {
+    return decode_and_run<R, Traits>(call, input, size, [&running](auto&... held) -> R {
       return Function(running, static_cast<std::remove_reference_t<Args>&&>(held)...);
     });
   }

@@ -117,6 +117,7 @@ struct Kernel : ::orchid_kernel {
   static_assert(__is_trivially_copyable(Args), "a kernel's arguments are copied as bytes"); \
   static_assert(sizeof(Args) <= ORCHID_MAXIMUM_ARGS, "a kernel's arguments are at most 4 KiB");
 #define ORCHID_ALIGNMENT_OF(Args) alignof(Args)
+#define ORCHID_ARGS_AT(Args, pointer) (*static_cast<const Args*>(pointer))
 #else
 #define ORCHID_KERNEL_TYPE(Args) orchid_kernel
 #define ORCHID_KERNEL_VALUE(...) {__VA_ARGS__}
@@ -124,6 +125,7 @@ struct Kernel : ::orchid_kernel {
 #define ORCHID_CHECK_ARGS(Args) \
   _Static_assert(sizeof(Args) <= ORCHID_MAXIMUM_ARGS, "a kernel's arguments are at most 4 KiB");
 #define ORCHID_ALIGNMENT_OF(Args) _Alignof(Args)
+#define ORCHID_ARGS_AT(Args, pointer) (*(const Args*)(pointer))
 #endif
 
 #define ORCHID_KERNEL_BODY static inline __attribute__((always_inline, unused)) void
@@ -167,7 +169,7 @@ struct Kernel : ::orchid_kernel {
   ORCHID_KERNEL_LAYOUT(name, Args, 0)                                                      \
   ORCHID_KERNEL_INFO(name, Args, orchid_kernel_##name, 0)                                  \
   ORCHID_KERNEL_SYMBOL(name) {                                                             \
-    const Args orchid_copy = *(const Args*)orchid_arguments;                               \
+    const Args orchid_copy = ORCHID_ARGS_AT(Args, orchid_arguments);                       \
     ORCHID_VECTORISE                                                                       \
     for (uint64_t orchid_at = orchid_begin; orchid_at < orchid_end; ++orchid_at)           \
       orchid_item_of_##name(orchid_copy, orchid_at);                                       \
@@ -183,7 +185,7 @@ struct Kernel : ::orchid_kernel {
   ORCHID_KERNEL_LAYOUT(name, Args, size)                                                       \
   ORCHID_KERNEL_INFO(name, Args, orchid_kernel_##name, size)                                   \
   ORCHID_KERNEL_SYMBOL(name) {                                                                 \
-    const Args orchid_copy = *(const Args*)orchid_arguments;                                   \
+    const Args orchid_copy = ORCHID_ARGS_AT(Args, orchid_arguments);                           \
     for (uint64_t orchid_at = orchid_begin; orchid_at < orchid_end; orchid_at += (size)) {     \
       const uint64_t orchid_left = orchid_end - orchid_at;                                     \
       orchid_group_of_##name(orchid_copy, orchid_at / (size), orchid_at,                       \

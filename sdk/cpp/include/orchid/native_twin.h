@@ -19,16 +19,17 @@ namespace orchid {
 /// Errors: `function_error`, `bad_request` as from a worker.
 [[nodiscard]] Reply call_native(const EmbeddedFunction& function, std::span<const std::byte> input);
 
-/// Calls `Function` itself; one that wants an orchid::Call gets one by way of its entry.
+/// Calls `Function` itself; one that wants an orchid::Call gets one by way of its entry, and one
+/// that returns an optional says there why it has failed.
 template <auto* Function, typename... Args>
 auto call_twin(Args&&... args) {
-  if constexpr (std::is_invocable_v<decltype(Function), Args...>) {
+  using Types = CallerTypes<std::remove_pointer_t<decltype(Function)>>;
+  if constexpr (std::is_invocable_r_v<typename Types::Result, decltype(Function), Args...>) {
     return Function(std::forward<Args>(args)...);
   } else {
     const EmbeddedFunction& function = embedded<Function>();
-    using Result = typename CallerTypes<std::remove_pointer_t<decltype(Function)>>::Result;
-    return decode_reply<Result>(call_native(function, values::encode_all(std::as_const(args)...)),
-                                function.name);
+    return decode_reply<typename Types::Result>(
+        call_native(function, values::encode_all(std::as_const(args)...)), function.name);
   }
 }
 
