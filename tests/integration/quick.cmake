@@ -46,6 +46,7 @@ orchid_quick_cases(door workers "functions are deployed*" "a lease is taken thro
 orchid_quick_cases(executor workers "a function's error*" "a crash costs one call*" "a loop ends at the deadline*" "no file can be opened")
 orchid_quick_cases(gateway "" "a function is deployed*" "bad modules*" "an inspector that was killed*" "pipelined requests*")
 orchid_quick_cases(hosts workers "HTTP calls run on workers of other hosts*")
+orchid_quick_script(kernel_examples workers ${bin} ${CMAKE_SOURCE_DIR})
 orchid_quick_cases(lease workers "a call brings its input*" "futures are waited for*" "a deadline ends calls*" "eight threads share one lease")
 orchid_quick_script(lease_shapes slurm_1 ${bin} a_gpu_is_leased_to_one_at_a_time)
 if(mpirun)
