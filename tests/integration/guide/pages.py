@@ -219,6 +219,40 @@ def gateway_and_executor(block):
                 child.wait(COMMAND_TIMEOUT_S)
 
 
+def matches(line, pattern):
+    """'...' in the pattern stands for anything; what is around it, only for a part of the line."""
+    return re.search(".*".join(re.escape(part) for part in pattern.split("...")), line) is not None
+
+
+def run_session(block, folder, environment):
+    """Each '$ command', and after it lines that its output has, in this order."""
+    for part in re.split(r"^\$ ", block.text.replace("\\\n", " "), flags=re.MULTILINE)[1:]:
+        command, *patterns = part.splitlines()
+        done = subprocess.run(command, shell=True, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=COMMAND_TIMEOUT_S, check=False)
+        block.must(done.returncode == 0, f"'{command}' failed: {done.stdout}")
+        lines = iter(done.stdout.splitlines())
+        for pattern in patterns:
+            block.must(any(matches(line, pattern) for line in lines), f"'{command}' does not say '{pattern}', but: {done.stdout}")
+
+
+def sources_and_sessions(block):
+    """The whole page: blocks that begin with a file's name are written, and the others run, from the first to the last."""
+    with gateway(PROGRAMS, {**os.environ}) as site:
+        site.add_executor("guide")
+        wait_for(lambda: [one["state"] for host in site.document("hosts")["hosts"] for one in host["executors"]], bool, "an executor is there",
+                 site.said)
+        environment = {**os.environ, "ORCHID_GATEWAY": f"unix:{site.folder}/gateway.sock", "ORCHID": str(SOURCES),
+                       "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
+        for one in blocks_of(block.page):
+            name = re.match(r"// (\w+\.cpp)\n", one.text)
+            if name:
+                (site.folder / name.group(1)).write_text(one.text)
+            else:
+                one.must(one.text.startswith("$ "), "is neither a source with its name nor commands")
+                run_session(one, site.folder, environment)
+
+
 def with_another(_):
     """It is run with another block of its page."""
 
@@ -239,6 +273,7 @@ PAGES = {
     "shares.md": [marked, marked, marked],
     "infiniband.md": [marked],
     "arm.md": [marked, marked],
+    "kernels.md": [sources_and_sessions] + [with_another] * 7,
 }
 
 a_mark_counts_once()
