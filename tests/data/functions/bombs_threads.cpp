@@ -13,7 +13,7 @@ ORCHID_ENTRY(bombs_threads) {
     pthread_create(
         &thread, &small,
         [](void*) -> void* {
-          for (;;) asm volatile("pause");
+          for (;;) asm volatile("");
         },
         nullptr);
   }

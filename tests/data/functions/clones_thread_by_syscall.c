@@ -27,8 +27,23 @@ static long raw_thread(void) {
         "r"(tls)
       : "rcx", "r11", "memory");
   return result;
-#else
-  return -38;
+#elif defined(__aarch64__)
+  register long number __asm__("x8") = 220;
+  register long result __asm__("x0") = 0x3d0f00;
+  register char* stack __asm__("x1") = child_stack + sizeof child_stack;
+  register long parent __asm__("x2") = 0;
+  register long tls __asm__("x3") = 0;
+  register long child __asm__("x4") = 0;
+  __asm__ volatile(
+      "svc 0\n\t"
+      "cbnz x0, 2f\n"
+      "1: yield\n\t"
+      "b 1b\n"
+      "2:\n"
+      : "+r"(result)
+      : "r"(number), "r"(stack), "r"(parent), "r"(tls), "r"(child)
+      : "memory");
+  return result;
 #endif
 }
 

@@ -1,6 +1,7 @@
 // One Orchid on an x86 machine and an Arm machine: a module with an image for each runs on both.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -20,7 +21,7 @@ struct Target {
   const char* kind;
   const char* architecture;
 };
-constexpr Target targets[]{{"cpu", "x86_64"}, {"dpu", "aarch64"}};
+constexpr std::array targets{Target{"cpu", "x86_64"}, Target{"dpu", "aarch64"}};
 
 std::vector<std::byte> bytes_of(const std::filesystem::path& file) {
   auto bytes = read_file(file, 64_MiB);
@@ -28,18 +29,66 @@ std::vector<std::byte> bytes_of(const std::filesystem::path& file) {
   return std::move(*bytes);
 }
 
+/// A worker on the machine of this kind, which is given the time that an emulated one needs.
+Lease on(Client& client, const Target& target) {
+  return client.lease({.within = seconds(60), .constraints = {.kind = target.kind}});
+}
+
+Error error_of(const LeasedFunction& function, seconds deadline) {
+  try {
+    (void)function.invoke("", {.deadline = deadline});
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error({.message = "no error"});
+}
+
 }  // namespace
 
-TEST_CASE("over a lease the target of the worker's host says which image runs") {
-  const auto architecture =
-      bytes_of(site->fat_module(SOURCES "/tests/data/functions/reports_architecture.c"));
+TEST_CASE("the target of the worker's host says which image runs, over HTTP and over a lease") {
+  const auto module = site->fat_module(SOURCES "/tests/data/functions/reports_architecture.c");
+  (void)site->orchid({"deploy", module.string()});
   Client client = site->client();
   for (const Target& target : targets) {
-    CAPTURE(target.architecture);
-    Lease lease =
-        client.lease({.within = seconds(60), .constraints = {.architecture = target.architecture}});
-    CHECK(lease.module(architecture).function().invoke("").text() == target.architecture);
+    CAPTURE(target.kind);
+    CHECK(site->orchid({"invoke", "reports_architecture", "--on", target.kind}) ==
+          target.architecture);
+    Lease lease = on(client, target);
+    CHECK(lease.module(bytes_of(module)).function().invoke("").text() == target.architecture);
   }
+}
+
+TEST_CASE("the results are the same on both, over HTTP and over a lease") {
+  const auto module = site->fat_module(SOURCES "/functions/wordcount/wordcount.cpp");
+  (void)site->orchid({"deploy", module.string()});
+  const auto text = bytes_of(SOURCES "/LICENSE");
+  constexpr std::string_view counts = "202 1581 11358\n";  // as `wc` has them
+  Client client = site->client();
+  for (const Target& target : targets) {
+    CAPTURE(target.kind);
+    CHECK(site->orchid({"invoke", "wordcount", "--on", target.kind}, std::string(as_text(text))) ==
+          counts);
+    Lease lease = on(client, target);
+    CHECK(lease.module(bytes_of(module)).function().invoke(text).text() == counts);
+  }
+}
+
+TEST_CASE("a function that fails on the Arm machine costs one call, and says why") {
+  Client client = site->client();
+  Lease lease = on(client, targets[1]);
+  const auto crashes =
+      lease.module(bytes_of(site->fat_module(SOURCES "/tests/data/functions/segfaults.c")))
+          .function();
+  const auto loops =
+      lease.module(bytes_of(site->fat_module(SOURCES "/tests/data/functions/loops.c"))).function();
+  const Error crash = error_of(crashes, seconds(60));
+  CHECK(crash.kind() == ErrorKind::function_crashed);
+  CHECK(crash.message().find("orchid_entry_segfaults") != std::string::npos);
+  CHECK(crash.node() == MixedSite::machine);
+  CHECK(error_of(loops, seconds(1)).kind() == ErrorKind::deadline_exceeded);
+  const auto next =
+      lease.module(bytes_of(site->fat_module(SOURCES "/functions/echo/echo.c"))).function();
+  CHECK(next.invoke("again").text() == "again");
 }
 
 }  // namespace orchid::tests

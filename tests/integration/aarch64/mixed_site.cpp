@@ -99,13 +99,13 @@ void MixedSite::start_executors() {
                               token_file, "--scratch", state},
                              "executor"));
   // The token is for this gateway alone, which ends with the test.
-  processes_.push_back(
-      start({VIRTUAL_MACHINE, "--arch", "aarch64", "--seconds",
-             std::to_string(machine_life.count()), "--tap", "tap0",
-             fmt::format("umask 077; echo {} > /tmp/token; exec {}/orchid-executor --gateway {} "
-                         "--token-file /tmp/token --scratch /tmp/executor --lane-listen {}:0",
-                         token_, ARM_PROGRAMS, address_, there)},
-            "machine"));
+  processes_.push_back(start(
+      {VIRTUAL_MACHINE, "--arch", "aarch64", "--seconds", std::to_string(machine_life.count()),
+       "--tap", "tap0",
+       fmt::format("umask 077; echo {} > /tmp/token; exec {}/orchid-executor --gateway {} "
+                   "--token-file /tmp/token --scratch /tmp/executor --kind dpu --lane-listen {}:0",
+                   token_, ARM_PROGRAMS, address_, there)},
+      "machine"));
 }
 
 void MixedSite::wait_for_hosts() const {

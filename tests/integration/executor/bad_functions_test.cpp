@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "executor_fixture.h"
 #include "worker/status_page.h"
@@ -35,8 +36,11 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a crash costs one call and names signal and 
     const char* function;
     int signal;
   };
-  for (const auto& [function, signal] :
-       {Case{"segfaults", SIGSEGV}, Case{"aborts", SIGABRT}, Case{"divides_by_zero", SIGFPE}}) {
+  std::vector<Case> cases{{"segfaults", SIGSEGV}, {"aborts", SIGABRT}};
+#ifdef __x86_64__  // elsewhere a division by zero has a result
+  cases.push_back({"divides_by_zero", SIGFPE});
+#endif
+  for (const auto& [function, signal] : cases) {
     CAPTURE(function);
     const auto reply = call(function);
     CHECK(reply.outcome == Outcome::function_crashed);

@@ -12,6 +12,7 @@
 
 #include "compiler_process.h"
 #include "foundation/files.h"
+#include "processors.h"
 
 using namespace orchid;
 using namespace orchid::test;
@@ -124,30 +125,30 @@ TEST_CASE("a compiler says what it has read before it compiles it") {
   CHECK(std::holds_alternative<CompiledCode>(server.receive_any().message));
 }
 
-TEST_CASE("a loop for the generic x86-64 gets the host's vector registers") {
+TEST_CASE("a loop for the generic processor gets the host's vector registers") {
   CompileServer server;
   const std::string source =
       run_command(std::string(DISASSEMBLER) + " " TEST_DATA "/saxpy_scalar.bc -o -").output;
-  REQUIRE(contains(source, "\"target-cpu\"=\"x86-64\""));
-  if (!server.host_has("avx2")) {
-    MESSAGE("skipped: this host has no AVX2");
+  REQUIRE(contains(source, "\"target-cpu\"=\"" + own.generic + "\""));
+  if (!server.host_has(own.vector_feature)) {
+    MESSAGE("skipped: this host has no " << own.vector_feature);
     return;
   }
   for (const char* module : {"saxpy_scalar.bc", "saxpy_built.bc"}) {
     const ObjectFile object(server.compile(module));
     const std::string code = object.disassemble();
-    CHECK(count(code, "%ymm") + count(code, "%zmm") >= 4);
+    CHECK(count(code, own.vector_register) + count(code, "%zmm") >= 4);
   }
 }
 
-TEST_CASE("code that was vectorised for the generic x86-64 still gets the host's instructions") {
+TEST_CASE("code that was vectorised for the generic processor still gets the host's instructions") {
   CompileServer server;
-  if (!server.host_has("fma")) {
-    MESSAGE("skipped: this host has no FMA");
+  if (!server.host_has(own.fused_feature)) {
+    MESSAGE("skipped: this host has no " << own.fused_feature);
     return;
   }
   const ObjectFile object(server.compile("saxpy.bc"));
-  CHECK(contains(object.disassemble(), "vfmadd"));
+  CHECK(contains(object.disassemble(), own.fused_vector));
 }
 
 TEST_CASE("only a module that keeps nothing between calls gets quick code") {
@@ -170,14 +171,14 @@ TEST_CASE("only a module that keeps nothing between calls gets quick code") {
 
 TEST_CASE("both tiers fuse the same multiplications and additions, so that results are equal") {
   CompileServer server;
-  if (!server.host_has("fma")) {
-    MESSAGE("skipped: this host has no FMA");
+  if (!server.host_has(own.fused_feature)) {
+    MESSAGE("skipped: this host has no " << own.fused_feature);
     return;
   }
   for (const CompileTier tier : {CompileTier::o3, CompileTier::quick}) {
     const std::string code = ObjectFile(server.compile("saxpy_built.bc", tier)).disassemble();
-    CHECK(contains(code, "vfmadd"));
-    CHECK_FALSE(contains(code, "vmulss"));
+    CHECK(contains(code, own.fused));
+    CHECK_FALSE(contains(code, own.multiplied));
   }
 }
 
@@ -185,7 +186,7 @@ TEST_CASE("a frame of many pages touches each of them") {
   CompileServer server;
   for (const CompileTier tier : {CompileTier::o3, CompileTier::quick}) {
     const ObjectFile object(server.compile("big_frame.bc", tier));
-    CHECK(contains(object.disassemble(), "subq\t$0x1000, %rsp"));
+    CHECK(contains(object.disassemble(), own.page_probe));
   }
 }
 
@@ -217,7 +218,7 @@ TEST_CASE("the host's symbols may be anywhere in memory") {
     const std::string relocations = ObjectFile(server.compile("host_data.bc", tier)).relocations();
     for (const std::string symbol : {"stdout", "__dso_handle", "fputs"}) {
       REQUIRE(contains(relocations, symbol));
-      CHECK_FALSE(contains(relocations, "R_X86_64_PC32            " + symbol));
+      CHECK_FALSE(contains(relocations, own.near_relocation + symbol));
     }
   }
 }
@@ -235,8 +236,8 @@ TEST_CASE("the host's image of a container is compiled") {
 TEST_CASE("a wrong module is refused, and the next one compiles") {
   CompileServer server;
   CHECK(contains(server.failure(as_bytes("hello")).message, "not LLVM bitcode"));
-  CHECK(contains(server.failure(read_data("tiny_aarch64.bc")).message,
-                 "no image for x86-64; the module has aarch64"));
+  CHECK(contains(server.failure(read_data("tiny_" + other.architecture + ".bc")).message,
+                 "no image for " + own.target + "; the module has " + other.target));
   CHECK(contains(server.failure(read_data("no_entry.bc")).message, "no entry"));
   const auto assembly = server.failure(read_data("bad_assembly.bc"));
   CHECK(assembly.code == ErrorCode::module_rejected);
@@ -249,7 +250,7 @@ TEST_CASE("a wrong module is refused, and the next one compiles") {
 
 TEST_CASE("what ends LLVM ends the compiler, after it has said why") {
   CompileServer server;
-  if (server.host_has("tbm")) {
+  if (server.host_has(own.rare_feature)) {
     MESSAGE("skipped: this host has the instruction");
     return;
   }
