@@ -60,10 +60,12 @@ std::string MixedSite::orchid(std::vector<std::string> words, std::string input)
   return done.out;
 }
 
-std::filesystem::path MixedSite::fat_module(const std::filesystem::path& source) const {
+std::filesystem::path MixedSite::module(const std::filesystem::path& source,
+                                        const std::vector<std::string>& targets) const {
   std::filesystem::path module = folder_ / (source.stem().string() + ".orc");
-  (void)orchid({"build", source.string(), "--target", "x86-64", "--target", "aarch64", "-o",
-                module.string()});
+  std::vector<std::string> words{"build", source.string(), "-o", module.string()};
+  for (const std::string& target : targets) words.insert(words.end(), {"--target", target});
+  (void)orchid(std::move(words));
   return module;
 }
 

@@ -28,8 +28,9 @@ class MixedSite {
   [[nodiscard]] Client client() const;
   /// `orchid WORDS…`; throws std::runtime_error when it fails.
   std::string orchid(std::vector<std::string> words, std::string input = {}) const;
-  /// A module with an image for each of the two, built from this source.
-  [[nodiscard]] std::filesystem::path fat_module(const std::filesystem::path& source) const;
+  /// A module built from this source with images for these targets, as `orchid build` names them.
+  [[nodiscard]] std::filesystem::path module(const std::filesystem::path& source,
+                                             const std::vector<std::string>& targets) const;
   /// What gateway and executors have logged, to be shown when a test fails.
   [[nodiscard]] std::string logs() const;
 
