@@ -272,7 +272,7 @@ PAGES = {
     "pilots.md": [marked, settings()],
     "shares.md": [marked, marked, marked],
     "infiniband.md": [marked],
-    "arm.md": [marked, marked],
+    "arm.md": [marked, marked, marked],
     "kernels.md": [sources_and_sessions] + [with_another] * 7,
 }
 
