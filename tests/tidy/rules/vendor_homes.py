@@ -9,7 +9,7 @@ SUMMARY = "vendor headers are included only in their home"
 HOMES = [
     (r"(ucp|ucs|uct|ucm)/", r"libs/transport/src/ucx/|libs/transport/src/ucx\.|benchmarks/"),
     (r"llvm(-c)?/", r"executor/(compiler|worker)/(.*/)?jit/"),
-    (r"(cuda|cuda_runtime|nvml|nvrtc)\.h$", r"executor/gpu/"),
+    (r"(cuda|cuda_runtime|nvml|nvrtc)\.h$", r"executor/device/"),
     (r"hwloc(\.h$|/)", r"executor/topology/"),
     # Beast: HTTP in the gateway, and the control connection's two ends. benchmarks: the empty Beast server. Asio, on which it
     # stands, is the event loop of both processes.

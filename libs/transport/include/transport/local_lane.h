@@ -139,6 +139,8 @@ class LocalLaneWorker final : public LaneWorker {
   /// The same eventfds under other numbers, which stay open for as long as the process does; those
   /// of `attach` are closed.
   void use_wake_descriptors(int wake_worker, int wake_client);
+  /// Whether a request lies behind the one that is being worked on.
+  [[nodiscard]] bool another_waits() const;
   [[nodiscard]] LogHead& log_head() const { return memory_.log_head(); }
   [[nodiscard]] char* log_text() const { return memory_.log_text(); }
   [[nodiscard]] std::atomic<std::uint64_t>& progress() const {

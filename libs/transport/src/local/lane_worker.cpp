@@ -40,6 +40,10 @@ bool LocalLaneWorker::ready() const {
   return is_published(memory_.request_ring()[next_ % ring_entries], next_);
 }
 
+bool LocalLaneWorker::another_waits() const {
+  return taken_ && is_published(memory_.request_ring()[(next_ + 1) % ring_entries], next_ + 1);
+}
+
 /// Returns what is wrong with it, or null.
 const char* LocalLaneWorker::read_request(LaneEntry& entry, LaneRequest& request) const {
   std::memcpy(static_cast<void*>(&request.header), &entry.header, sizeof(CallHeader));
