@@ -62,11 +62,7 @@ rlim_t most_descriptors(SandboxRole role) {
   return now.rlim_max;
 }
 
-Result<void> limit_resources(const Mapped& mapped, const ConfinementOptions& options) {
-  const auto set = [](__rlimit_resource kind, rlim_t value) {
-    const rlimit limit{value, value};
-    return ::setrlimit(kind, &limit) == 0;
-  };
+Result<void> limit_memory(const Mapped& mapped, const ConfinementOptions& options) {
   const auto set_memory = [&options](__rlimit_resource kind, rlim_t value) {
     rlimit limit{value, value};
     if (rlimit now{}; options.others_may_raise_limits && ::getrlimit(kind, &now) == 0)
@@ -75,8 +71,17 @@ Result<void> limit_resources(const Mapped& mapped, const ConfinementOptions& opt
   };
   const rlim_t data = options.data_limit.value;
   if (!set_memory(RLIMIT_DATA, mapped.data.value + data) ||
-      !set_memory(RLIMIT_AS, mapped.all.value + data + most_address_space.value) ||
-      !set(RLIMIT_CORE, 0) || !set(RLIMIT_SIGPENDING, most_pending_signals) ||
+      !set_memory(RLIMIT_AS, mapped.all.value + data + most_address_space.value))
+    return fail_errno("setrlimit");
+  return {};
+}
+
+Result<void> limit_resources(const ConfinementOptions& options) {
+  const auto set = [](__rlimit_resource kind, rlim_t value) {
+    const rlimit limit{value, value};
+    return ::setrlimit(kind, &limit) == 0;
+  };
+  if (!set(RLIMIT_CORE, 0) || !set(RLIMIT_SIGPENDING, most_pending_signals) ||
       !set(RLIMIT_FSIZE, RLIM_INFINITY) || !set(RLIMIT_NOFILE, most_descriptors(options.role)))
     return fail_errno("setrlimit");
   return {};
@@ -101,11 +106,13 @@ Result<void> drop_capabilities() {
 
 Result<void> restrict_files(const ConfinementOptions& options, SandboxRole role) {
   if (landlock_abi() == 0) return {};
-  if (!speaks_ucx(role)) return enter_landlock(options.readable_paths, NetworkAccess::none);
-  auto readable = options.readable_paths;
-  readable.insert(readable.end(), {"/proc", "/sys"});
+  FileAccess files{.readable = options.readable_paths,
+                   .writable = options.writable_paths,
+                   .devices = options.device_paths};
+  if (!speaks_ucx(role)) return enter_landlock(files, NetworkAccess::none);
+  files.readable.insert(files.readable.end(), {"/proc", "/sys"});
   return enter_landlock(
-      readable, role == SandboxRole::door ? NetworkAccess::incoming_tcp : NetworkAccess::tcp);
+      files, role == SandboxRole::door ? NetworkAccess::incoming_tcp : NetworkAccess::tcp);
 }
 
 }  // namespace
@@ -113,7 +120,9 @@ Result<void> restrict_files(const ConfinementOptions& options, SandboxRole role)
 Result<void> confine(const ConfinementOptions& options) {
   const Mapped mapped = mapped_now();
   if (auto done = close_all_but(options.keep_descriptors); !done) return done;
-  if (auto done = limit_resources(mapped, options); !done) return done;
+  if (options.role != SandboxRole::device)
+    if (auto done = limit_memory(mapped, options); !done) return done;
+  if (auto done = limit_resources(options); !done) return done;
   if (auto done = die_with(options.parent_pid); !done) return done;
   if (auto done = drop_capabilities(); !done) return done;
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return fail_errno("PR_SET_NO_NEW_PRIVS");
@@ -122,6 +131,8 @@ Result<void> confine(const ConfinementOptions& options) {
 }
 
 Result<void> confine_further(const ConfinementOptions& options) {
+  if (options.role == SandboxRole::device)
+    if (auto done = limit_memory(mapped_now(), options); !done) return done;
   // What it needed to get into the network ends here, as for any other worker.
   if (speaks_ucx(options.role))
     if (auto done = restrict_files(options, SandboxRole::worker); !done) return done;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@ struct [[gnu::packed]] PathBeneath {
   std::uint64_t allowed_access;
   std::int32_t parent_fd;
 };
+constexpr std::uint64_t may_write_file = 1U << 1;
 constexpr std::uint64_t may_read_file = 1U << 2;
 constexpr std::uint64_t may_read_directory = 1U << 3;
 constexpr std::uint64_t fs_abi_1 = (1ULL << 13) - 1;
@@ -50,6 +52,23 @@ std::size_t size_of(int abi) {
   return abi >= 4 ? 16 : 8;
 }
 
+/// Lets `access` to each of the files and trees. The kernel refuses a right to a file that only a
+/// folder can have.
+Result<void> add_rules(int ruleset, const std::vector<std::filesystem::path>& paths,
+                       std::uint64_t access) {
+  for (const auto& path : paths) {
+    const UniqueFd opened(::open(path.c_str(), O_PATH | O_CLOEXEC));
+    if (!opened) continue;  // what does not exist needs no permission
+    struct stat status {};
+    if (::fstat(opened.get(), &status) != 0) return fail_errno("fstat " + path.string());
+    const std::uint64_t of_folders = S_ISDIR(status.st_mode) ? may_read_directory : 0;
+    const PathBeneath rule{access | of_folders, opened.get()};
+    if (::syscall(SYS_landlock_add_rule, ruleset, rule_path_beneath, &rule, 0) != 0)
+      return fail_errno("landlock_add_rule " + path.string());
+  }
+  return {};
+}
+
 }  // namespace
 
 int landlock_abi() {
@@ -57,21 +76,18 @@ int landlock_abi() {
   return abi < 0 ? 0 : static_cast<int>(abi);
 }
 
-Result<void> enter_landlock(const std::vector<std::filesystem::path>& readable,
-                            NetworkAccess network) {
+Result<void> enter_landlock(const FileAccess& files, NetworkAccess network) {
   const int abi = landlock_abi();
   if (abi == 0) return fail(ErrorCode::unsupported, "this kernel has no Landlock");
   const RulesetAttributes attributes = attributes_of(abi, network);
   const UniqueFd ruleset(
       static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, size_of(abi), 0)));
   if (!ruleset) return fail_errno("landlock_create_ruleset");
-  for (const auto& path : readable) {
-    const UniqueFd directory(::open(path.c_str(), O_PATH | O_CLOEXEC));
-    if (!directory) continue;  // a tree that does not exist needs no permission
-    const PathBeneath rule{may_read_file | may_read_directory, directory.get()};
-    if (::syscall(SYS_landlock_add_rule, ruleset.get(), rule_path_beneath, &rule, 0) != 0)
-      return fail_errno("landlock_add_rule " + path.string());
-  }
+  constexpr std::uint64_t read_and_write = may_read_file | may_write_file;
+  const std::uint64_t to_devices = read_and_write | (attributes.handled_access_fs & fs_ioctl);
+  if (auto added = add_rules(ruleset.get(), files.readable, may_read_file); !added) return added;
+  if (auto added = add_rules(ruleset.get(), files.writable, read_and_write); !added) return added;
+  if (auto added = add_rules(ruleset.get(), files.devices, to_devices); !added) return added;
   if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0)
     return fail_errno("landlock_restrict_self");
   return {};

@@ -12,10 +12,16 @@ namespace orchid {
 
 enum class NetworkAccess { none, incoming_tcp, tcp };
 
-/// From now on this process can read below `readable` and open nothing else, make no TCP
-/// connection and accept none unless `network` lets it, and reach no abstract socket or signal
-/// outside of its domain, as far as the kernel's ABI goes. Needs no_new_privs. Errors: `system`.
-[[nodiscard]] Result<void> enter_landlock(const std::vector<std::filesystem::path>& readable,
-                                          NetworkAccess network);
+/// Files, and trees with all that is in them. What does not exist needs no permission.
+struct FileAccess {
+  std::vector<std::filesystem::path> readable;
+  std::vector<std::filesystem::path> writable;  // and readable
+  std::vector<std::filesystem::path> devices;   // and readable, writable, asked by ioctl
+};
+
+/// From now on this process can open nothing but `files`, make no TCP connection and accept none
+/// unless `network` lets it, and reach no abstract socket or signal outside of its domain, as far
+/// as the kernel's ABI goes. Needs no_new_privs. Errors: `system`.
+[[nodiscard]] Result<void> enter_landlock(const FileAccess& files, NetworkAccess network);
 
 }  // namespace orchid

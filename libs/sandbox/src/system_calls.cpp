@@ -141,6 +141,20 @@ constexpr std::array to_speak{
     SCMP_SYS(epoll_pwait), SCMP_SYS(getsockopt), SCMP_SYS(shutdown),
 };
 
+/// To load a driver and to make its context; gone in the second stage.
+constexpr std::array to_load_driver{
+    SCMP_SYS(memfd_create), SCMP_SYS(ftruncate), SCMP_SYS(fallocate), SCMP_SYS(stat),
+    SCMP_SYS(lstat),        SCMP_SYS(statfs),    SCMP_SYS(fstatfs),   SCMP_SYS(sched_getscheduler),
+    SCMP_SYS(fadvise64),    SCMP_SYS(mbind),     SCMP_SYS(mlock2),
+};
+
+/// What a driver goes on doing: it asks on which memory node a page is, and waits for its events.
+constexpr std::array device_too{
+    SCMP_SYS(get_mempolicy),
+    SCMP_SYS(epoll_wait),
+    SCMP_SYS(epoll_pwait),
+};
+
 constexpr std::array compiler_too{SCMP_SYS(memfd_create), SCMP_SYS(ftruncate), SCMP_SYS(unlink)};
 
 /// What a process may not send itself: signals that cannot be caught, and those that stop it. Only
@@ -186,7 +200,13 @@ void add_memory_rules(Table& table, SandboxRole role, FilterStage stage) {
   for (const std::uint64_t protection : {0, PROT_WRITE, PROT_EXEC}) {
     table.allow_if(SCMP_SYS(mprotect), {masked(2, both, protection)},
                    "not writable and executable at once");
-    if (!any_mapping)
+    if (any_mapping) continue;
+    // A device process maps lanes that it is sent; shared memory is not counted, but it runs no
+    // user code.
+    if (role == SandboxRole::device)
+      table.allow_if(SCMP_SYS(mmap), {masked(2, both, protection), masked(3, MAP_GROWSDOWN, 0)},
+                     "not growing down, not writable and executable at once");
+    else
       table.allow_if(
           SCMP_SYS(mmap),
           {masked(2, both, protection), masked(3, MAP_TYPE | MAP_GROWSDOWN, MAP_PRIVATE)},
@@ -201,7 +221,11 @@ void add_descriptor_rules(Table& table, const ConfinementOptions& options, Filte
   // UCX registers memory with the device whenever its pools grow.
   if (options.rdma_device)
     table.allow_if(SCMP_SYS(ioctl), {equals(1, RDMA_VERBS_IOCTL)}, "to an RDMA device");
-  if (stage == FilterStage::birth || options.role == SandboxRole::compiler) {
+  // On what it has: a driver's descriptors are asked in many ways, and all of them were opened in
+  // the first stage, as far as Landlock let it.
+  if (options.role == SandboxRole::device) table.allow(SCMP_SYS(ioctl));
+  if (stage == FilterStage::birth || options.role == SandboxRole::compiler ||
+      options.role == SandboxRole::device) {
     table.allow(SCMP_SYS(close));
     table.allow(SCMP_SYS(fcntl));
     return;
@@ -269,10 +293,16 @@ std::vector<AllowedCall> table_of(const ConfinementOptions& options, FilterStage
   for (const int call : always) table.allow(call);
   if (stage == FilterStage::birth)
     for (const int call : only_at_birth) table.allow(call);
-  if (stage == FilterStage::birth || !options.readable_paths.empty())
+  const bool may_open = options.role != SandboxRole::device && !options.readable_paths.empty();
+  if (stage == FilterStage::birth || may_open)
     for (const int call : of_paths) table.allow(call);
   if (options.role == SandboxRole::compiler)
     for (const int call : compiler_too) table.allow(call);
+  if (options.role == SandboxRole::device) {
+    for (const int call : device_too) table.allow(call);
+    if (stage == FilterStage::birth)
+      for (const int call : to_load_driver) table.allow(call);
+  }
   add_network_rules(table, options.role, stage);
   add_memory_rules(table, options.role, stage);
   add_descriptor_rules(table, options, stage);

@@ -15,7 +15,8 @@ enum class FilterStage { birth, user_code };
 
 /// Installs the filter for all threads. Needs no_new_privs. A call outside of the list fails with
 /// EPERM. With `readable_paths` files may be opened in the second stage too, as far as Landlock
-/// lets it. Errors: `system`, `unsupported`.
+/// lets it, but not by a device process: its driver's threads are not reached by a second Landlock.
+/// Errors: `system`, `unsupported`.
 [[nodiscard]] Result<void> install_filter(const ConfinementOptions& options, FilterStage stage);
 
 }  // namespace orchid

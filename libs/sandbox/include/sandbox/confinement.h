@@ -17,8 +17,11 @@ constexpr int worker_descriptor_count = 10;
 /// connections and look at /proc and /sys, where UCX finds the network's devices. A door does the
 /// same, but never connects to anybody, and has no sockets but those of the network. A dispatch
 /// speaks to workers of many hosts for all its life: it stays in the first stage, may connect, and
-/// has no sockets but those of the network either.
-enum class SandboxRole { worker, remote_worker, compiler, door, dispatch };
+/// has no sockets but those of the network either. A device process loads a GPU's driver between
+/// the stages, which makes threads and opens files. In the second stage it opens nothing, but maps
+/// what it is sent, and goes on asking the driver; its memory is limited only then, since a driver
+/// reserves a huge range of addresses.
+enum class SandboxRole { worker, remote_worker, compiler, door, dispatch, device };
 
 struct ConfinementOptions {
   SandboxRole role;
@@ -30,6 +33,10 @@ struct ConfinementOptions {
       worker_descriptor_count;  // in stage 2 those below it cannot be closed or replaced any more
   std::vector<std::filesystem::path>
       readable_paths;  // Landlock: these trees may be read, nothing else may be opened
+  /// Landlock: these may be read, written, and asked by ioctl; a folder means all that is in it.
+  std::vector<std::filesystem::path> device_paths = {};
+  /// Landlock: files of these trees may be read and written.
+  std::vector<std::filesystem::path> writable_paths = {};
   bool others_may_raise_limits = false;  // of memory: its parent; itself cannot after stage 2
   bool rdma_device = false;  // it has one open, and goes on asking it for things in stage 2
 };
