@@ -10,9 +10,9 @@ constexpr std::chrono::milliseconds look_again{50};
 
 std::vector<Finding> examine_machine(const DoctorEnvironment& environment) {
   std::vector<Finding> findings;
-  for (auto* check :
-       {check_compiler, check_programs, check_stopped, check_runtime_directory,
-        check_state_directory, check_sandbox, check_lanes, check_open_files, check_hostname})
+  for (auto* check : {check_compiler, check_programs, check_stopped, check_runtime_directory,
+                      check_state_directory, check_sandbox, check_lanes, check_gpus,
+                      check_open_files, check_hostname})
     findings.push_back(check(environment));
   return findings;
 }

@@ -72,6 +72,7 @@ struct Finding {
 [[nodiscard]] Finding check_state_directory(const DoctorEnvironment& environment);
 [[nodiscard]] Finding check_sandbox(const DoctorEnvironment& environment);
 [[nodiscard]] Finding check_lanes(const DoctorEnvironment& environment);
+[[nodiscard]] Finding check_gpus(const DoctorEnvironment& environment);
 [[nodiscard]] Finding check_open_files(const DoctorEnvironment& environment);
 [[nodiscard]] Finding check_hostname(const DoctorEnvironment& environment);
 [[nodiscard]] Finding check_gateway_found(const DoctorEnvironment& environment);

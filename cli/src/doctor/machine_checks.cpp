@@ -58,7 +58,7 @@ Finding check_programs(const DoctorEnvironment& environment) {
   std::string missing;
   std::string elsewhere;
   for (const char* name : {"orchid-gateway", "orchid-executor", "orchid-worker", "orchid-compiler",
-                           "orchid-dispatch", "orchid-door"}) {
+                           "orchid-dispatch", "orchid-door", "orchid-device"}) {
     const auto found = environment.find_program(name);
     if (!found)
       missing += (missing.empty() ? "" : ", ") + std::string(name);
@@ -194,6 +194,35 @@ Finding check_lanes(const DoctorEnvironment& environment) {
                                description);
   return as_it_should_be(
       check, "within this machine shared memory; to others UCX over TCP, " + description);
+}
+
+Finding check_gpus(const DoctorEnvironment& environment) {
+  constexpr auto check = "GPUs";
+  const auto device = environment.find_program("orchid-device");
+  if (!device)
+    return {check, Health::broken, "orchid-device was not found, so it cannot be asked",
+            "install or build all of Orchid"};
+  const auto probe = environment.run({device->string(), "--probe-driver"});
+  const JsonDocument document(probe ? probe->output : "");
+  const JsonObject o = document.root();
+  const bool is_usable = o.flag("usable");
+  const JsonObject more = o.optional();
+  const std::string message = more.text("message");
+  const std::string remedy = more.text("remedy");
+  const auto cards = more.number<std::uint64_t>("cards");
+  const bool has_driver = more.text("fault") != "no_driver";
+  const std::string driver = more.text("driver");
+  const std::vector<std::string> gpus = more.texts("gpus");
+  if (!document.finish() || (!is_usable && (message.empty() || remedy.empty())))
+    return {check, Health::broken, device->string() + " --probe-driver gives no answer",
+            "run it to see why; is all of Orchid of one version?"};
+  if (is_usable)
+    return as_it_should_be(check, fmt::format("{}: {}", driver, fmt::join(gpus, ", ")));
+  if (!has_driver && cards == 0)
+    return as_it_should_be(check, "none in this machine; kernels run on its cores");
+  if (cards == 0) return {check, Health::doubtful, message, remedy};
+  return {check, Health::doubtful,
+          fmt::format("{}; NVIDIA's cards in this machine: {}", message, cards), remedy};
 }
 
 Finding check_open_files(const DoctorEnvironment& environment) {

@@ -36,6 +36,12 @@ DoctorEnvironment healthy() {
               .status = 0,
               .output = R"({"usable":true,"verbs":false,"description":"UCX_TLS=tcp,self"})",
               .errors = ""};
+        if (command.back() == "--probe-driver")
+          return ProgramResult{
+              .status = 1,
+              .output =
+                  R"({"usable":false,"fault":"no_driver","message":"m","remedy":"r","cards":0})",
+              .errors = ""};
         return ProgramResult{.status = 0, .output = "Debian clang version 19.1.7", .errors = ""};
       },
       .variable = [](const std::string&) { return std::optional<std::string>("/run/user/1000"); },
@@ -132,7 +138,7 @@ GatewayFile write_file_of(int pid, const tests::Scratch& scratch) {
 
 TEST_CASE("on a healthy machine all checks are good") {
   const auto findings = examine(healthy());
-  CHECK(findings.size() == 16);
+  CHECK(findings.size() == 17);
   for (const Finding& finding : findings) check_is(finding, Health::good);
 }
 
@@ -171,6 +177,29 @@ TEST_CASE("which lanes there would be is told, and that UCX is missing") {
   CHECK(says(none, "libucp"));
   CHECK(none.remedy.find("libucx0") != std::string::npos);
   check_is(check_lanes(with_sandbox("no JSON")), Health::broken);
+}
+
+TEST_CASE("a GPU's driver that is missing, too old or without a card is told apart") {
+  const auto gpus = [](const std::string& answer) { return check_gpus(with_sandbox(answer)); };
+  check_is(check_gpus(healthy()), Health::good);
+  const auto usable =
+      gpus(R"({"usable":true,"driver":"CUDA 12.4","gpus":["NVIDIA A100","NVIDIA T4"]})");
+  check_is(usable, Health::good);
+  CHECK(usable.detail == "CUDA 12.4: NVIDIA A100, NVIDIA T4");
+  const auto missing = gpus(
+      R"({"usable":false,"fault":"no_driver","message":"no driver","remedy":"install","cards":2})");
+  check_is(missing, Health::doubtful);
+  CHECK(missing.detail == "no driver; NVIDIA's cards in this machine: 2");
+  CHECK(missing.remedy == "install");
+  check_is(gpus(R"({"usable":false,"fault":"old_driver","message":"old","remedy":"x","cards":1})"),
+           Health::doubtful);
+  check_is(gpus(R"({"usable":false,"fault":"no_device","message":"none","remedy":"x","cards":0})"),
+           Health::doubtful);
+  check_is(gpus("no JSON"), Health::broken);
+  check_is(gpus(R"({"usable":false})"), Health::broken);
+  DoctorEnvironment environment = healthy();
+  environment.find_program = [](const std::string&) { return std::nullopt; };
+  check_is(check_gpus(environment), Health::broken);
 }
 
 TEST_CASE("a runtime directory of somebody else, open to others, or in an open folder is found") {
@@ -346,7 +375,7 @@ TEST_CASE("whoever waits sees the machine as it is once nothing is broken any mo
   pauses.change_after = 3;
   pauses.change = [&] { is_up = true; };
   const auto findings = examine_until_well(environment, pauses.patience(std::chrono::seconds(30)));
-  CHECK(findings.size() == 16);
+  CHECK(findings.size() == 17);
   CHECK_FALSE(is_any_broken(findings));
   CHECK(pauses.count == 3);
   CHECK(programs_started == 3);  // a compiler and a sandbox: only the last examination
@@ -358,7 +387,7 @@ TEST_CASE("waiting for what stays broken ends with what is broken, and no wait i
     DoctorEnvironment environment = with_sandbox("garbage");
     const auto findings = examine_until_well(environment, pauses.patience(longest));
     CHECK(is_any_broken(findings));
-    CHECK(findings.size() == 16);
+    CHECK(findings.size() == 17);
     CHECK(pauses.count == (longest.count() == 0 ? 0 : 3));
   }
 }

@@ -1,0 +1,145 @@
+#include "device_server.h"
+
+#include <poll.h>
+
+#include <array>
+#include <ctime>
+#include <utility>
+#include <variant>
+
+#include "foundation/log.h"
+
+namespace orchid::executor {
+namespace {
+
+/// How long it looks without a pause after it has done something: copies and small kernels are over
+/// by then.
+constexpr std::chrono::microseconds looks_for{50};
+/// How often it asks for a kernel that runs longer: a hundredth of a sub-range.
+constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 100'000};
+constexpr timespec at_once{};
+
+}  // namespace
+
+int DeviceServer::run() {
+  while (agent_is_there_) {
+    if (!work_on_lane()) return 1;
+    wait();
+    if (!hear_agent()) break;
+  }
+  return 0;
+}
+
+bool DeviceServer::work_on_lane() {
+  if (lane_ == nullptr) return true;
+  const auto stepped = lane_->step();
+  if (!stepped) {
+    log::warn("event=lane_ended lane={} reason=\"{}\"", lane_->number(), stepped.error().message);
+    lane_->end(stepped.error().message);
+  }
+  const bool over = !lane_->broken() && lane_->finish();
+  if (const auto& broken = lane_->broken()) {
+    const DeviceFault fault =
+        broken->error == DriverError::lost ? DeviceFault::lost : DeviceFault::crashed;
+    log::error("event=device_ended fault={} message=\"{}\"", to_string(fault), broken->message);
+    report(DeviceEnded{.fault = fault, .message = broken->message});
+    return false;
+  }
+  if (over) lane_.reset();
+  if (over || !stepped || *stepped) last_step_ = std::chrono::steady_clock::now();
+  return true;
+}
+
+/// Until the agent, the lane or the GPU may have something.
+void DeviceServer::wait() {
+  std::array<pollfd, 2> watched{{{control_, POLLIN, 0}, {-1, POLLIN, 0}}};
+  const bool recent = std::chrono::steady_clock::now() - last_step_ < looks_for;
+  if (lane_ == nullptr || recent) {
+    // Without a lane there is nothing but the agent to wait for.
+    const timespec* const longest = lane_ == nullptr ? nullptr : &at_once;
+    ::ppoll(watched.data(), 1, longest, nullptr);
+    return;
+  }
+  if (!lane_->prepare_to_sleep()) return;
+  watched[1].fd = lane_->wake_descriptor();
+  ::ppoll(watched.data(), watched.size(), lane_->is_busy() ? &between_looks : nullptr, nullptr);
+  lane_->finish_sleep();
+}
+
+bool DeviceServer::hear_agent() {
+  while (true) {
+    auto packet = receive_packet(control_, false);
+    if (!packet) {
+      if (packet.error().code != ErrorCode::unreachable)
+        log::error("event=bad_message from=agent reason=\"{}\"", packet.error().message);
+      return false;
+    }
+    if (!*packet) return true;
+    obey(std::move(**packet));
+  }
+}
+
+void DeviceServer::obey(Packet packet) {
+  const auto message = parse_device_message(packet.text);
+  if (!message) {
+    log::error("event=bad_message from=agent reason=\"{}\"", message.error().message);
+    return;
+  }
+  last_step_ = std::chrono::steady_clock::now();
+  const auto is_served = [this](std::uint64_t lane) {
+    return lane_ != nullptr && lane_->number() == lane && !lane_->is_ending();
+  };
+  if (const auto* serve_lane = std::get_if<ServeLane>(&*message)) {
+    serve(*serve_lane, std::move(packet.descriptors));
+  } else if (const auto* load_kernels = std::get_if<LoadKernels>(&*message)) {
+    load(*load_kernels, packet.descriptors);
+  } else if (const auto* unload = std::get_if<UnloadKernels>(&*message)) {
+    if (is_served(unload->lane)) lane_->unload(unload->module);
+  } else if (const auto* stop = std::get_if<StopCall>(&*message)) {
+    if (is_served(stop->lane)) lane_->stop_call(stop->call);
+  } else if (const auto* end_lane = std::get_if<EndLane>(&*message)) {
+    end(*end_lane);
+  } else {
+    log::error("event=bad_message from=agent reason=\"not for a device process\"");
+  }
+}
+
+void DeviceServer::serve(const ServeLane& order, std::vector<UniqueFd> descriptors) {
+  if (lane_ != nullptr) {
+    report(DeviceLaneEnded{.lane = order.lane,
+                           .message = "the device process still serves lane " +
+                                      std::to_string(lane_->number()) + "; end that one first"});
+    return;
+  }
+  auto opened = DeviceLane::open({driver_, launches_, copies_}, order, std::move(descriptors),
+                                 [this](const DeviceMessage& message) { report(message); });
+  if (!opened) {
+    report(DeviceLaneEnded{.lane = order.lane, .message = opened.error().message});
+    return;
+  }
+  lane_ = std::move(*opened);
+}
+
+void DeviceServer::load(const LoadKernels& order, const std::vector<UniqueFd>& descriptors) {
+  KernelsRefused refused{
+      .lane = order.lane, .module = order.module, .generation = order.generation, .message = {}};
+  if (lane_ == nullptr || lane_->number() != order.lane)
+    refused.message = "the device process does not serve this lane";
+  else if (descriptors.size() != 1)
+    refused.message = "expected one descriptor, of the PTX";
+  else
+    return lane_->load(order, descriptors.front());
+  report(refused);
+}
+
+void DeviceServer::end(const EndLane& order) {
+  if (lane_ != nullptr && lane_->number() == order.lane) return lane_->end({});
+  // It has ended by itself, or was never served.
+  report(DeviceLaneEnded{.lane = order.lane, .message = {}});
+}
+
+void DeviceServer::report(const DeviceMessage& message) {
+  if (!send_packet(control_, encode(message))) agent_is_there_ = false;
+}
+
+}  // namespace orchid::executor
