@@ -13,7 +13,7 @@ namespace orchid::executor::test {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr std::chrono::milliseconds patience = 30s;
+constexpr std::chrono::milliseconds patience = 20s;
 
 bool wait_readable(int descriptor) {
   pollfd watched{.fd = descriptor, .events = POLLIN, .revents = 0};
