@@ -224,7 +224,7 @@ def matches(line, pattern):
     return re.search(".*".join(re.escape(part) for part in pattern.split("...")), line) is not None
 
 
-def run_session(block, folder, environment):
+def run_commands(block, folder, environment):
     """Each '$ command', and after it lines that its output has, in this order."""
     for part in re.split(r"^\$ ", block.text.replace("\\\n", " "), flags=re.MULTILINE)[1:]:
         command, *patterns = part.splitlines()
@@ -236,7 +236,7 @@ def run_session(block, folder, environment):
             block.must(any(matches(line, pattern) for line in lines), f"'{command}' does not say '{pattern}', but: {done.stdout}")
 
 
-def sources_and_sessions(block):
+def sources_and_commands(block):
     """The whole page: blocks that begin with a file's name are written, and the others run, from the first to the last."""
     with gateway(PROGRAMS, {**os.environ}) as site:
         site.add_executor("guide")
@@ -250,7 +250,7 @@ def sources_and_sessions(block):
                 (site.folder / name.group(1)).write_text(one.text)
             else:
                 one.must(one.text.startswith("$ "), "is neither a source with its name nor commands")
-                run_session(one, site.folder, environment)
+                run_commands(one, site.folder, environment)
 
 
 def with_another(_):
@@ -273,7 +273,7 @@ PAGES = {
     "shares.md": [marked, marked, marked],
     "infiniband.md": [marked],
     "arm.md": [marked, marked, marked],
-    "kernels.md": [sources_and_sessions] + [with_another] * 7,
+    "kernels.md": [sources_and_commands] + [with_another] * 7,
 }
 
 a_mark_counts_once()
