@@ -18,6 +18,10 @@ constexpr std::chrono::microseconds looks_for{50};
 /// How often it asks for a kernel that runs longer: a hundredth of a sub-range.
 constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 100'000};
 constexpr timespec at_once{};
+/// A worker whose kernel has failed is waited for so long, if it has not asked for the kernel yet.
+/// Later it learns from the agent.
+constexpr std::chrono::seconds asks_within{1};
+constexpr timespec between_questions{.tv_sec = 0, .tv_nsec = 1'000'000};
 
 }  // namespace
 
@@ -43,11 +47,20 @@ bool DeviceServer::work_on_lane() {
         broken->error == DriverError::lost ? DeviceFault::lost : DeviceFault::crashed;
     log::error("event=device_ended fault={} message=\"{}\"", to_string(fault), broken->message);
     report(DeviceEnded{.fault = fault, .message = broken->message});
+    tell_worker();
     return false;
   }
   if (over) lane_.reset();
   if (over || !stepped || *stepped) last_step_ = std::chrono::steady_clock::now();
   return true;
+}
+
+/// Until the agent has gone, or ends the process.
+void DeviceServer::tell_worker() const {
+  const auto end = std::chrono::steady_clock::now() + asks_within;
+  pollfd agent{.fd = control_, .events = 0, .revents = 0};
+  while (!lane_->tell_broken() && std::chrono::steady_clock::now() < end)
+    if (::ppoll(&agent, 1, &between_questions, nullptr) > 0) return;
 }
 
 /// Until the agent, the lane or the GPU may have something.

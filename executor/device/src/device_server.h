@@ -23,6 +23,7 @@ class DeviceServer {
  private:
   /// Whether to go on.
   [[nodiscard]] bool work_on_lane();
+  void tell_worker() const;
   [[nodiscard]] bool hear_agent();
   void obey(Packet packet);
   void serve(const ServeLane& order, std::vector<UniqueFd> descriptors);

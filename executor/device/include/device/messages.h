@@ -75,7 +75,7 @@ struct DeviceReady {
   std::uint32_t multiprocessors = 0;
   std::uint64_t start_us = 0;
 };
-/// The process ends behind it. Of `crashed` and `lost` the driver's words are in the message;
+/// The process ends soon after it. Of `crashed` and `lost` the driver's words are in the message;
 /// before `DeviceReady` it says why the GPU cannot be offered, and what to do.
 struct DeviceEnded {
   DeviceFault fault = DeviceFault::refused;

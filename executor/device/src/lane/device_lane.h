@@ -44,8 +44,10 @@ class DeviceLane {
   /// Goes on with what can go on; true: something did. Errors: `bad_request`: the worker wrote
   /// nonsense; `end` it.
   [[nodiscard]] Result<bool> step();
-  /// The context is gone, with all that this lane had. All commands have been answered with it.
+  /// The context is gone, with all that this lane had.
   [[nodiscard]] const std::optional<DriverFailure>& broken() const { return broken_; }
+  /// Answers what is in the lane with that; true: the worker has been told, now or before.
+  [[nodiscard]] bool tell_broken();
 
   void load(const LoadKernels& order, const UniqueFd& ptx);
   void unload(std::uint32_t module);
@@ -111,6 +113,7 @@ class DeviceLane {
   std::uint64_t last_launch_ = 0;
   std::chrono::nanoseconds time_before_call_{0};
   std::optional<DriverFailure> broken_;
+  bool has_told_broken_ = false;
   std::optional<std::string> ending_;
 };
 

@@ -204,14 +204,23 @@ void DeviceLane::finish_answer() {
   static_cast<void>(lane_.answer({.run_time = not_short}));
 }
 
-/// Nobody is left waiting: what is in the lane is answered too, and then the process ends.
+/// The process ends soon.
 void DeviceLane::break_down(DriverFailure failure) {
   broken_ = std::move(failure);
   parts_.launches.stop();
-  const DeviceStatus status = status_of(broken_->error);
-  if (command_) answer(status, 0, broken_->message);
-  for (auto request = lane_.receive(); request && *request; request = lane_.receive())
-    answer(status, 0, broken_->message);
+  if (command_) {
+    answer(status_of(broken_->error), 0, broken_->message);
+    has_told_broken_ = true;
+  }
+  static_cast<void>(tell_broken());
+}
+
+bool DeviceLane::tell_broken() {
+  for (auto request = lane_.receive(); request && *request; request = lane_.receive()) {
+    answer(status_of(broken_->error), 0, broken_->message);
+    has_told_broken_ = true;
+  }
+  return has_told_broken_;
 }
 
 }  // namespace orchid::executor
