@@ -378,7 +378,7 @@ TEST_CASE("whoever waits sees the machine as it is once nothing is broken any mo
   CHECK(findings.size() == 17);
   CHECK_FALSE(is_any_broken(findings));
   CHECK(pauses.count == 3);
-  CHECK(programs_started == 3);  // a compiler and a sandbox: only the last examination
+  CHECK(programs_started == 4);  // a compiler and three probes: only the last examination
 }
 
 TEST_CASE("waiting for what stays broken ends with what is broken, and no wait is one look") {
@@ -431,7 +431,7 @@ TEST_CASE(
     return Result<std::string>(fail(ErrorCode::unreachable, "no Orchid gateway found"));
   };
   check_is(check_gateway_found(environment), Health::broken);
-  CHECK(examine(environment).size() == 10);
+  CHECK(examine(environment).size() == 11);
   environment = healthy();
   environment.ask_gateway = [](const std::string&) {
     return Result<GatewayAnswer>(fail(ErrorCode::unreachable, "refused"));
