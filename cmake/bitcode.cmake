@@ -12,7 +12,7 @@ function(orchid_bitcode output source)
   endif()
   # clang's pipeline for a later link: it leaves vectorising and unrolling to the host that runs the
   # function, which knows its own vector width (docs/decisions/0007).
-  set(flags ${ORCHID_BITCODE_TARGET} -O2 -flto=thin -emit-llvm -c -Wall -Wextra
+  set(flags ${ORCHID_BITCODE_TARGET} -O2 -flto=thin -emit-llvm -c -Wall -Wextra -DORCHID_MODULE=1
       -I${CMAKE_SOURCE_DIR}/libs/function_abi/include)
   cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   cmake_path(GET output PARENT_PATH folder)

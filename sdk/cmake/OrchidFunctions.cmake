@@ -70,7 +70,7 @@ function(_orchid_bitcode target source output options)
   set(definitions $<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>)
   # As cli/src/toolchain/build_plan.cpp has them.
   add_custom_command(OUTPUT ${output}
-    COMMAND ${compiler} -O2 -flto=thin -g0 -c -emit-llvm -Wall -Wextra
+    COMMAND ${compiler} -O2 -flto=thin -g0 -c -emit-llvm -Wall -Wextra -DORCHID_MODULE=1
             "$<$<BOOL:${includes}>:-I$<JOIN:${includes},;-I>>" "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>"
             -I$<JOIN:$<TARGET_PROPERTY:Orchid::function_abi,INTERFACE_INCLUDE_DIRECTORIES>,;-I>
             ${options} -MD -MF ${output}.d -MT ${output} -o ${output} ${source}

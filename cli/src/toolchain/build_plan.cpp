@@ -63,8 +63,8 @@ std::unexpected<Failure> missing(std::string_view program, std::string_view pack
 /// As cmake/bitcode.cmake has them. -flto=thin is clang's pipeline for a later link: it leaves
 /// vectorising and unrolling to the host that runs the function, which knows its own vector width
 /// (docs/decisions/0007).
-constexpr std::array<const char*, 7> clang_flags{"-O2",        "-flto=thin", "-g0",    "-c",
-                                                 "-emit-llvm", "-Wall",      "-Wextra"};
+constexpr std::array<const char*, 8> clang_flags{
+    "-O2", "-flto=thin", "-g0", "-c", "-emit-llvm", "-Wall", "-Wextra", "-DORCHID_MODULE=1"};
 
 constexpr std::string_view device_arch = "nvptx64";
 /// The kernels are optimised for the GPU that runs them, at run time. sm_75 is the oldest of these.

@@ -341,3 +341,18 @@ TEST_CASE("kernels compute the same bits as vector code and as scalar code") {
   CHECK(count(scalar, "\n") > 20);
   CHECK(run(CompileTier::o3) == scalar);
 }
+
+TEST_CASE("in a program of its own a kernel computes the same bits, optimised or not") {
+  const auto run = [](const std::string& flags) {
+    const auto result = run_command("folder=$(mktemp -d) && trap 'rm -rf $folder' EXIT && " CLANG
+                                    " -ffp-contract=off -I" FUNCTION_HEADERS " " +
+                                    flags +
+                                    " " MODULES "/kernel_bodies.c " MODULES
+                                    "/run_all.c -lm -o $folder/program && $folder/program");
+    REQUIRE_MESSAGE(result.exit_status == 0, result.output);
+    return result.output;
+  };
+  const std::string plain = run("-O0");
+  CHECK(count(plain, "\n") > 20);
+  CHECK(run("-O3 -march=native") == plain);
+}

@@ -142,12 +142,17 @@ struct Kernel : ::orchid_kernel {
 
 #if ORCHID_HOST
 
+/* That items are independent is a promise to Orchid's own compiler alone: `orchid build` and
+ * orchid_add_functions define ORCHID_MODULE where the source becomes a module. Others believe it
+ * also of an array that an item has for itself, which inlining has made one for all items. */
 #if defined(__clang__)
 /* The loop over a group's items cannot always become vector code; that is no reason to warn. */
 #pragma clang diagnostic ignored "-Wpass-failed"
+#ifdef ORCHID_MODULE
 #define ORCHID_VECTORISE _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__GNUC__)
-#define ORCHID_VECTORISE _Pragma("GCC ivdep")
+#else
+#define ORCHID_VECTORISE _Pragma("clang loop vectorize(enable)")
+#endif
 #else
 #define ORCHID_VECTORISE
 #endif
