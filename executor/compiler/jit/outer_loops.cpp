@@ -46,7 +46,18 @@ bool is_shared_memory(const llvm::Value* pointer) {
   });
 }
 
-bool is_translated(const llvm::Instruction& instruction) {
+/// What stays a scalar in the vector's form of it is the same for all iterations of `outer`.
+bool is_translated(const llvm::IntrinsicInst& call, const llvm::Loop& outer) {
+  const llvm::Intrinsic::ID id = call.getIntrinsicID();
+  if (!llvm::isTriviallyVectorizable(id)) return false;
+  for (unsigned i = 0; i < call.arg_size(); ++i)
+    if (llvm::isVectorIntrinsicWithScalarOpAtArg(id, i) &&
+        !outer.isLoopInvariant(call.getArgOperand(i)))
+      return false;
+  return true;
+}
+
+bool is_translated(const llvm::Instruction& instruction, const llvm::Loop& outer) {
   if (!is_scalar(instruction.getType())) return false;
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) return load->isSimple();
   if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction))
@@ -54,7 +65,7 @@ bool is_translated(const llvm::Instruction& instruction) {
            !store->getValueOperand()->getType()->isPointerTy() &&
            is_shared_memory(store->getPointerOperand());
   if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction))
-    return llvm::isTriviallyVectorizable(call->getIntrinsicID());
+    return is_translated(*call, outer);
   return llvm::isa<llvm::PHINode, llvm::BinaryOperator, llvm::UnaryOperator, llvm::CastInst,
                    llvm::CmpInst, llvm::SelectInst, llvm::GetElementPtrInst, llvm::BranchInst>(
       instruction);
@@ -65,7 +76,7 @@ bool is_translated(const llvm::Instruction& instruction) {
 bool is_uniform(const llvm::Loop& loop, const llvm::Loop& outer) {
   const llvm::PHINode* counter = loop.getCanonicalInductionVariable();
   const llvm::BasicBlock* latch = loop.getLoopLatch();
-  if (counter == nullptr || latch == nullptr) return false;
+  if (counter == nullptr || latch == nullptr || loop.getExitingBlock() != latch) return false;
   const auto* branch = llvm::dyn_cast<llvm::BranchInst>(latch->getTerminator());
   if (branch == nullptr || !branch->isConditional()) return false;
   const auto* compare = llvm::dyn_cast<llvm::CmpInst>(branch->getCondition());
@@ -89,13 +100,14 @@ bool is_uniform(const llvm::BasicBlock& block, const llvm::Loop& outer,
 
 bool is_translated(const llvm::Loop& loop, const llvm::LoopInfo& loops) {
   const auto all_loops = loop.getLoopsInPreorder();
-  return std::ranges::all_of(
+  return loop.getExitingBlock() == loop.getLoopLatch() &&
+         std::ranges::all_of(
              all_loops,
              [&](const llvm::Loop* inner) { return inner == &loop || is_uniform(*inner, loop); }) &&
          std::ranges::all_of(loop.blocks(), [&](const llvm::BasicBlock* block) {
            return is_uniform(*block, loop, loops) &&
-                  std::ranges::all_of(*block, [](const llvm::Instruction& instruction) {
-                    return is_remark(instruction) || is_translated(instruction);
+                  std::ranges::all_of(*block, [&loop](const llvm::Instruction& instruction) {
+                    return is_remark(instruction) || is_translated(instruction, loop);
                   });
          });
 }

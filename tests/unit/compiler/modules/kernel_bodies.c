@@ -48,6 +48,21 @@ ORCHID_KERNEL(diverg, struct A) {
   args.y[item] = num;
 }
 
+ORCHID_KERNEL(powi_diverg, struct A) {
+  float num = 0;
+  for (uint64_t j = 0; j < args.n; ++j) num += __builtin_powif(args.x[j], args.w[item] & 3);
+  args.y[item] = num;
+}
+
+ORCHID_KERNEL(ends_early, struct A) {
+  float num = 0;
+  for (uint64_t j = 0; j < args.n; ++j) {
+    num += args.x[j] * args.x[item];
+    args.y[item] = num;
+    if (args.v[j] > 1.1f) break;
+  }
+}
+
 static __attribute__((noinline)) float helper(float a) { return a * a + 1; }
 ORCHID_KERNEL(calls, struct A) {
   float num = 0;
@@ -271,37 +286,17 @@ static uint64_t hash_of(uint64_t hash, const void* bytes, size_t size) {
   return hash;
 }
 
-static const orchid_kernel* const all[] = {&idw,
-                                           &cond,
-                                           &diverg,
-                                           &calls,
-                                           &libm,
-                                           &sqrtk,
-                                           &prints,
-                                           &atom,
-                                           &hash,
-                                           &nest3,
-                                           &nest3b,
-                                           &localarr,
-                                           &scratch,
-                                           &alike,
-                                           &either,
-                                           &integers,
-                                           &octets,
-                                           &extremes,
-                                           &through_memory,
-                                           &downwards,
-                                           &by_twos,
-                                           &one_after_another,
-                                           &early,
-                                           &guard,
-                                           &store_in,
-                                           &mem,
-                                           &sw,
-                                           &whileloop,
-                                           &dbl,
-                                           &idx64,
-                                           &grp};
+static const orchid_kernel* const all[] = {&idw,         &cond,       &diverg,
+                                           &powi_diverg, &ends_early, &calls,
+                                           &libm,        &sqrtk,      &prints,
+                                           &atom,        &hash,       &nest3,
+                                           &nest3b,      &localarr,   &scratch,
+                                           &alike,       &either,     &integers,
+                                           &octets,      &extremes,   &through_memory,
+                                           &downwards,   &by_twos,    &one_after_another,
+                                           &early,       &guard,      &store_in,
+                                           &mem,         &sw,         &whileloop,
+                                           &dbl,         &idx64,      &grp};
 
 ORCHID_ENTRY(run_all) {
   static const uint64_t ends[] = {1, 64, 71, 448, most_items};
