@@ -222,7 +222,8 @@ std::string WorkerProcess::describe_signal(int number) const {
     return text;
   if (seen.sent.load() != 0)
     return text + (place.empty() ? ", which was sent to it" : ", which was sent to it in " + place);
-  if (seen.stack_overflow.load() != 0) text = "the function overflowed its stack of 8 MiB";
+  if (seen.stack_overflow.load() != 0)
+    text = "the function overflowed its stack (8 MiB; 256 KiB in a kernel)";
   if (!place.empty()) text += fmt::format(" in {}", place);
   if (number == SIGSEGV && seen.stack_overflow.load() == 0)
     text += fmt::format(", at address {:#x}", seen.address.load());

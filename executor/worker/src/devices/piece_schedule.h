@@ -36,7 +36,7 @@ class PieceSchedule {
   [[nodiscard]] std::optional<Piece> take() {
     std::uint64_t begin = next_.load(std::memory_order_relaxed);
     while (begin < options_.items) {
-      const std::uint64_t end = begin + size_of_piece(options_.items - begin);
+      const std::uint64_t end = end_of_piece(begin);
       if (next_.compare_exchange_weak(begin, end, std::memory_order_relaxed))
         return Piece{begin, end};
     }
@@ -66,11 +66,12 @@ class PieceSchedule {
   static constexpr double growth = 8;
   /// At the end a piece has no less than this part of a whole one: it is handed out, too.
   static constexpr std::uint64_t least_part = 64;
-  /// Long pieces begin at a multiple of it, so that threads do not share lines of what they write,
-  /// and vector code has nothing left over.
+  /// Long pieces end, and so the next begin, at a multiple of it, so that threads do not share
+  /// lines of what they write, and vector code has nothing left over.
   static constexpr std::uint64_t round_to = 64;
 
-  [[nodiscard]] std::uint64_t size_of_piece(std::uint64_t left) const {
+  [[nodiscard]] std::uint64_t end_of_piece(std::uint64_t begin) const {
+    const std::uint64_t left = options_.items - begin;
     const std::uint64_t grain = grain_.load(std::memory_order_relaxed);
     std::uint64_t size = grain;
     if (options_.threads > 1) {
@@ -79,8 +80,8 @@ class PieceSchedule {
     }
     std::uint64_t unit = options_.group_size;
     if (unit == 0) unit = size >= round_to ? round_to : 1;
-    size = std::max<std::uint64_t>((size + unit - 1) / unit, 1) * unit;
-    return std::min(size, left);
+    const std::uint64_t end = (begin + std::max<std::uint64_t>(size, 1) + unit - 1) / unit * unit;
+    return std::min(end, options_.items);
   }
 
   Options options_;

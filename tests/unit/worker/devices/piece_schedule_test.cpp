@@ -55,6 +55,14 @@ TEST_CASE("pieces of a group kernel begin at a group") {
     CHECK(piece.begin % 96 == 0);
 }
 
+TEST_CASE("long pieces begin at a multiple of 64") {
+  std::uint64_t before = 0;
+  for (const auto& piece : cut({.items = 100'000, .threads = 2, .target_ticks = target}, 1)) {
+    if (before >= 64) CHECK(piece.begin % 64 == 0);
+    before = piece.size();
+  }
+}
+
 TEST_CASE("the first piece is one item, and slow items stay alone") {
   const auto pieces = cut({.items = 20, .threads = 2, .target_ticks = target}, 50'000);
   CHECK(pieces.size() == 20);
