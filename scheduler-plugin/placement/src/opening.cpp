@@ -110,9 +110,10 @@ void Opening::enter(WorkerEntry worker, const Needs& needs) {
   book.take(options_.id, options_.request.tenant, std::move(worker));
 }
 
-/// A quota speaks first: the tenant can do something about it.
+/// A quota speaks where it is all that there is to say: once an alternative has been looked for,
+/// and has found no room, more room helps.
 Refusal Opening::refusal() const {
-  if (!over_quota_.empty())
+  if (!over_quota_.empty() && explanation_.tallies.empty())
     return {.code = ErrorCode::quota, .message = "the tenant's quota: " + over_quota_};
   if (explanation_.tallies.empty()) return {.code = ErrorCode::no_capacity, .message = "no room"};
   return {.code = ErrorCode::no_capacity, .message = summary_of(explanation_.tallies.back())};

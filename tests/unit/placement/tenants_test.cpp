@@ -53,6 +53,20 @@ TEST_CASE("a quota may leave an alternative, and a part of the workers") {
   CHECK(cluster.placement.tenants().use(alice) == TenantUse{.cores = 5, .gpus = 1, .leases = 1});
 }
 
+TEST_CASE("a quota speaks only where every alternative is beyond it") {
+  SmallCluster cluster({with_gpus(host_named("n1", 4), 1, "h100")});
+  cluster.placement.set_terms(alice, {.quota = {.gpus = 0}});
+  const Request either{.tenant = alice,
+                       .worker = {.alternatives = {{.cores = 1, .gpus = 1}, {.cores = 4}}}};
+  REQUIRE(cluster.place(1, bob) == "n1");
+  CHECK(cluster.place(either).empty());
+  CHECK(cluster.last.refusal->code == ErrorCode::no_capacity);
+  REQUIRE_FALSE(cluster.last.refusal->message.empty());
+  cluster.placement.set_terms(alice, {.quota = {.cores = 2, .gpus = 0}});
+  CHECK(cluster.place(either).empty());
+  CHECK(cluster.last.refusal->code == ErrorCode::quota);
+}
+
 TEST_CASE("the next core is due to who has the least for its weight") {
   Tenants tenants{milliseconds(0)};
   tenants.set_terms(bob, {.weight = 2});
