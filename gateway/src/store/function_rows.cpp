@@ -50,9 +50,9 @@ Result<void> mark_function_deleted(Database& database, uid_t tenant, const std::
   // Calls that were accepted before run as they were meant to, whatever comes under this name.
   auto kept = database
                   .prepare(
-                      "UPDATE function_versions AS v SET deleted = ?, needs = f.needs FROM "
-                      "functions AS f WHERE f.tenant = v.tenant AND f.name = v.function AND "
-                      "v.tenant = ? AND v.function = ? AND v.deleted IS NULL")
+                      "UPDATE function_versions AS v SET deleted = coalesce(v.deleted, ?), needs = "
+                      "f.needs FROM functions AS f WHERE f.tenant = v.tenant AND f.name = "
+                      "v.function AND v.tenant = ? AND v.function = ? AND v.needs IS NULL")
                   .bind(at)
                   .bind(std::int64_t{tenant})
                   .bind(function)

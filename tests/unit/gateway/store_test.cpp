@@ -1,5 +1,6 @@
 #include "store/store.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include "gateway_fakes.h"
@@ -180,6 +181,38 @@ TEST_CASE_FIXTURE(StoreFixture, "the module of a deleted function goes, but not 
   CHECK(spool_files() == 1);
   put("three", 200'000);
   CHECK(spool_files() == 1);
+}
+
+TEST_CASE_FIXTURE(StoreFixture,
+                  "a version that was replaced keeps the needs of its function when that goes") {
+  const std::string old_digest = digest_of(as_bytes("old"));
+  const auto put = [&](const std::string& module, std::vector<std::string> replaced) {
+    std::optional<Result<void>> done;
+    store->put_version({.tenant = 1,
+                        .function = "f",
+                        .digest = digest_of(as_bytes(module)),
+                        .manifest = "{}",
+                        .created = 1'000,
+                        .needs = "2 cores",
+                        .module = {}},
+                       Payload::of({as_bytes(module).begin(), as_bytes(module).end()}),
+                       std::move(replaced), {.at = 1'000, .tenant = 1, .action = "deploy"},
+                       into(done));
+    REQUIRE(wait(done).has_value());
+  };
+  put("old", {});
+  InvocationRecord waiting = record("i-1");
+  waiting.digest = old_digest;
+  REQUIRE(insert(waiting, "hello"));
+  put("new", {old_digest});
+  std::optional<Result<void>> removed;
+  store->delete_function(1, "f", {.at = 2'000, .tenant = 1, .action = "delete"}, into(removed));
+  REQUIRE(wait(removed).has_value());
+  const auto state = open();
+  const auto old = std::ranges::find(state.versions, old_digest, &VersionRecord::digest);
+  REQUIRE(old != state.versions.end());
+  CHECK(old->deleted);
+  CHECK(old->needs == "2 cores");
 }
 
 TEST_CASE_FIXTURE(StoreFixture, "large payloads are spool files, and go when nobody needs them") {
