@@ -188,12 +188,10 @@ void Gateway::Objects::build_async() {
     runners.push_back({units_.back()->poster(), &units_.back()->runner()});
   }
   async_ = std::make_unique<AsyncInvocations>(
-      AsyncInvocations::Parts{
-          *store_, clock_, control_, std::move(runners),
-          [this](const std::shared_ptr<const WorkerNeeds>& needs) {
-            return broker_.has_supply(
-                {.alternatives = needs ? needs->alternatives : one_core_worker()});
-          }},
+      AsyncInvocations::Parts{*store_, clock_, control_, std::move(runners),
+                              [this](placement::WorkerRequest worker) {
+                                return broker_.has_supply(std::move(worker));
+                              }},
       AsyncInvocations::Options{.limits = {.queued = config_.queued},
                                 .keep_finished = config_.keep_finished});
 }

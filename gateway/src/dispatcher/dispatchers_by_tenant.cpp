@@ -3,22 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "calls/worker_for.h"
+
 namespace orchid::gateway {
-namespace {
-
-/// Kernels that no core can run leave those with a GPU.
-std::vector<placement::WorkerShape> alternatives_of(const WorkerNeeds* needs,
-                                                    const ModuleHosts& hosts) {
-  std::vector<placement::WorkerShape> alternatives =
-      needs != nullptr ? needs->alternatives : one_core_worker();
-  if (!hosts.needs_gpu) return alternatives;
-  std::erase_if(alternatives, [](const placement::WorkerShape& one) { return one.gpus == 0; });
-  if (alternatives.empty()) alternatives.push_back({.gpus = 1});
-  return alternatives;
-}
-
-}  // namespace
-
 DispatchersByTenant::DispatchersByTenant(boost::asio::io_context& io, const Clock& clock,
                                          WorkerSupply& supply, Registry registry, Options options)
     : io_(io), clock_(clock), supply_(supply), registry_(std::move(registry)), options_(options) {}
@@ -42,10 +29,7 @@ Dispatcher& DispatchersByTenant::of(KeyView calls, std::shared_ptr<const WorkerN
   each.id = entry.id;
   entry.dispatcher = std::make_unique<Dispatcher>(io_, clock_, supply_, each);
   entry.needs = std::move(needs);
-  registry_.add(entry.id, calls.tenant,
-                {.alternatives = alternatives_of(entry.needs.get(), calls.hosts),
-                 .images = calls.hosts.images,
-                 .kind = calls.kind},
+  registry_.add(entry.id, calls.tenant, worker_for(entry.needs.get(), calls.hosts, calls.kind),
                 *entry.dispatcher);
   return *entry.dispatcher;
 }

@@ -175,7 +175,7 @@ void AsyncInvocations::start(BookedInvocation& invocation) {
   InvocationRecord& record = invocation.record;
   ++record.attempts;
   // Requests are done in order: when the input is here, the attempt is durable.
-  if (record.at_most_once) parts_.store.mark_started(record.id, record.attempts, {});
+  if (record.at_most_once) parts_.store.mark(record, {});
   const auto fresh = fresh_inputs_.find(record.id);
   if (fresh != fresh_inputs_.end()) {
     Payload input = std::move(fresh->second);
@@ -235,6 +235,8 @@ void AsyncInvocations::ended(const std::string& id, CallResult result) {
   const bool reached_worker = !result.node.empty();
   if (!book_.ended(*invocation, result.outcome, reached_worker, parts_.clock.now(), wall_now()))
     finish(*invocation, std::move(result));
+  else if (invocation->record.at_most_once)  // it never ran: after a restart it still may
+    parts_.store.mark(invocation->record, {});
   pump();
 }
 

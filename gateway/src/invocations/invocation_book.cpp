@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "calls/worker_for.h"
+
 namespace orchid::gateway {
 
 InvocationBook::InvocationBook(Limits limits, std::size_t runners)
@@ -17,24 +19,31 @@ Result<void> InvocationBook::check_room(std::size_t on_the_way) const {
                   " asynchronous invocations are waiting already: try again later");
 }
 
-const FunctionNeeds* InvocationBook::line_of(const BookedInvocation& invocation) {
+bool InvocationLine::is_idle() const {
+  return queue.empty() && std::ranges::all_of(busy, [](auto slots) { return slots == 0; });
+}
+
+const FunctionNeeds* InvocationBook::line_function(const BookedInvocation& invocation) {
   const FunctionVersion* version = invocation.version.get();
   if (version == nullptr || version->needs == nullptr) return nullptr;
   const bool alone = invocation.found_no_place || version->needs->get() != nullptr;
   return alone ? version->needs.get() : nullptr;
 }
 
-InvocationBook::Line& InvocationBook::line(const FunctionNeeds* key) {
-  Line& line = lines_[key];
-  line.busy.resize(runners_);
-  return line;
+InvocationBook::Line& InvocationBook::line_of(const BookedInvocation& invocation) {
+  const FunctionVersion* version = invocation.version.get();
+  InvocationLineKey key{.function = line_function(invocation),
+                        .kind = invocation.record.kind,
+                        .hosts = version != nullptr ? version->hosts : ModuleHosts{}};
+  const auto found = lines_.find(key);
+  if (found != lines_.end()) return found->second;
+  Line line{.key = key, .busy = std::vector<std::size_t>(runners_)};
+  return lines_.emplace(std::move(key), std::move(line)).first->second;
 }
 
-/// One that is empty, without slots in use and without a pause is as if it had never been.
-void InvocationBook::leave_line(Lines::iterator at) {
-  const Line& line = at->second;
-  if (line.queue.empty() && std::ranges::all_of(line.busy, [](auto slots) { return slots == 0; }))
-    lines_.erase(at);
+/// An idle one is as if it had never been.
+void InvocationBook::leave_line(const Line& line) {
+  if (line.is_idle()) lines_.erase(lines_.find(line.key));
 }
 
 void InvocationBook::enter_queue(BookedInvocation& invocation) {
@@ -44,8 +53,8 @@ void InvocationBook::enter_queue(BookedInvocation& invocation) {
   if (invocation.held) {
     held_.emplace(invocation.place, &invocation);
   } else {
-    invocation.line = line_of(invocation);
-    line(invocation.line).queue.emplace(invocation.place, &invocation);
+    invocation.line = &line_of(invocation);
+    invocation.line->queue.emplace(invocation.place, &invocation);
   }
   deadlines_.emplace(std::pair(invocation.record.deadline, invocation.place), &invocation);
 }
@@ -56,9 +65,8 @@ void InvocationBook::leave_queue(const BookedInvocation& invocation) {
     held_.erase(invocation.place);
     return;
   }
-  const auto at = lines_.find(invocation.line);
-  at->second.queue.erase(invocation.place);
-  leave_line(at);
+  invocation.line->queue.erase(invocation.place);
+  leave_line(*invocation.line);
 }
 
 void InvocationBook::accept(BookedInvocation invocation) {
@@ -75,26 +83,37 @@ void InvocationBook::adopt_running(BookedInvocation invocation, std::size_t runn
   invocations_[id] = std::move(invocation);
 }
 
-/// Those of a function that has been given needs meanwhile leave the line of all others.
+/// Those of a function that has been given needs meanwhile leave the lines of all others.
 void InvocationBook::sort_out_heads() {
-  for (auto plain = lines_.find(nullptr); plain != lines_.end() && !plain->second.queue.empty() &&
-                                          line_of(*plain->second.queue.begin()->second) != nullptr;
-       plain = lines_.find(nullptr)) {
-    BookedInvocation& head = *plain->second.queue.begin()->second;
-    leave_queue(head);
-    enter_queue(head);
+  std::vector<BookedInvocation*> heads;
+  for (const auto& [key, line] : lines_) {
+    if (key.function != nullptr) continue;
+    for (const auto& [place, head] : line.queue) {
+      if (line_function(*head) == nullptr) break;
+      heads.push_back(head);
+    }
   }
+  for (BookedInvocation* head : heads) {
+    leave_queue(*head);
+    enter_queue(*head);
+  }
+}
+
+bool InvocationBook::has_slot(const Line& line) const {
+  const std::size_t most = limits_.running_per_runner_in_all * runners_;
+  return *std::ranges::min_element(line.busy) < limits_.running_per_runner &&
+         (slots_in_use_ < most ||
+          std::ranges::all_of(line.busy, [](auto slots) { return slots == 0; }));
 }
 
 BookedInvocation* InvocationBook::start_next(MonotonicTime now, const HasSupply& has_supply) {
   sort_out_heads();
   Line* oldest = nullptr;
   for (auto& [key, line] : lines_) {
-    if (line.queue.empty() || now < line.paused_until ||
-        *std::ranges::min_element(line.busy) >= limits_.running_per_runner)
-      continue;
+    if (line.queue.empty() || now < line.paused_until || !has_slot(line)) continue;
     if (oldest != nullptr && oldest->queue.begin()->first < line.queue.begin()->first) continue;
-    if (has_supply(key != nullptr ? key->get() : nullptr)) oldest = &line;
+    const auto needs = key.function != nullptr ? key.function->get() : nullptr;
+    if (has_supply(worker_for(needs.get(), key.hosts, key.kind))) oldest = &line;
   }
   return oldest == nullptr ? nullptr : &give_slot(*oldest);
 }
@@ -103,6 +122,7 @@ BookedInvocation& InvocationBook::give_slot(Line& line) {
   BookedInvocation& invocation = *line.queue.begin()->second;
   const auto least = std::ranges::min_element(line.busy);
   ++*least;  // so that the line stays
+  ++slots_in_use_;
   leave_queue(invocation);
   invocation.runner = static_cast<std::size_t>(least - line.busy.begin());
   invocation.state = InvocationState::starting;
@@ -164,7 +184,7 @@ bool InvocationBook::ended(BookedInvocation& invocation, Outcome outcome, bool r
   invocation.extra = false;
   invocation.found_no_place = true;
   enter_queue(invocation);
-  line(invocation.line).paused_until = now + limits_.pause_without_capacity;
+  invocation.line->paused_until = now + limits_.pause_without_capacity;
   return true;
 }
 
@@ -172,9 +192,9 @@ void InvocationBook::leave_slot(BookedInvocation& invocation) {
   const bool held =
       invocation.state == InvocationState::starting || invocation.state == InvocationState::running;
   if (!held || invocation.extra) return;
-  const auto at = lines_.find(invocation.line);
-  --at->second.busy[invocation.runner];
-  leave_line(at);
+  --invocation.line->busy[invocation.runner];
+  --slots_in_use_;
+  leave_line(*invocation.line);
 }
 
 void InvocationBook::end(BookedInvocation& invocation) {

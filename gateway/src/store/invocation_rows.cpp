@@ -157,10 +157,11 @@ Result<std::vector<InvocationRecord>> unfinished_invocations(Database& database)
   return read_all(select);
 }
 
-Result<void> mark_started(Database& database, const std::string& id, unsigned attempts) {
+Result<void> mark_unfinished(Database& database, const std::string& id, StoredState state,
+                             unsigned attempts) {
   return database
       .prepare("UPDATE invocations SET state = ?, attempts = ? WHERE id = ? AND state < 2")
-      .bind(number(StoredState::started))
+      .bind(number(state))
       .bind(std::int64_t{attempts})
       .bind(id)
       .run();

@@ -272,9 +272,9 @@ void Store::insert(InvocationRecord record, Payload input, Completion<InsertedIn
       std::move(done));
 }
 
-void Store::mark_started(std::string id, unsigned attempts, Completion<void> done) {
-  submit<void>([id = std::move(id), attempts](
-                   Store& store) { return gateway::mark_started(*store.database_, id, attempts); },
+void Store::mark(const InvocationRecord& unfinished, Completion<void> done) {
+  submit<void>([id = unfinished.id, state = unfinished.state, attempts = unfinished.attempts](
+                   Store& store) { return mark_unfinished(*store.database_, id, state, attempts); },
                std::move(done));
 }
 

@@ -148,6 +148,21 @@ TEST_CASE_FIXTURE(AsyncFixture,
 }
 
 TEST_CASE_FIXTURE(AsyncFixture,
+                  "a call that may run only once, and found no worker, runs after a restart") {
+  AsyncSubmission once = submission("once");
+  once.at_most_once = true;
+  const std::string id = submit(std::move(once)).record.id;
+  wait_for_start(id);
+  runner.end(id, failed_result(Outcome::no_capacity, ""));
+  control.run_until([&] { return async->queued_count() == 1; });
+  open();
+  wait_for_start(id);
+  CHECK(as_text(runner.running[id].call.input.bytes) == "once");
+  runner.end(id, ok_result("out"));
+  CHECK(outcome_of(id).outcome == Outcome::ok);
+}
+
+TEST_CASE_FIXTURE(AsyncFixture,
                   "the same idempotency key gives the same invocation, before and after it ended") {
   AsyncSubmission keyed = submission("x");
   keyed.idempotency_key = "k";

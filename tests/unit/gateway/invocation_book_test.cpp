@@ -1,5 +1,7 @@
 #include "invocations/invocation_book.h"
 
+#include <algorithm>
+
 #include "gateway_fakes.h"
 
 namespace orchid::gateway {
@@ -19,6 +21,10 @@ BookedInvocation booked(std::string id, UnixMillis deadline = 10'000) {
 
 BookedInvocation* start_next(InvocationBook& book, MonotonicTime now) {
   return book.start_next(now, [](const auto&) { return true; });
+}
+
+bool is_not_huge(const placement::WorkerRequest& worker) {
+  return worker.alternatives.front().cores < 4'000;
 }
 
 std::shared_ptr<FunctionVersion> version_with(std::shared_ptr<const WorkerNeeds> needs) {
@@ -150,14 +156,13 @@ TEST_CASE("calls whose needs nobody can meet now keep no others waiting") {
   accept("plain", nullptr);
   accept("plain too", version_with(nullptr));
   SUBCASE("there is none of that kind") {
-    const auto no_huge = [&](const auto& of) { return of != huge; };
-    BookedInvocation* plain = book.start_next(start, no_huge);
+    BookedInvocation* plain = book.start_next(start, is_not_huge);
     REQUIRE(plain != nullptr);
     CHECK(plain->record.id == "plain");
-    CHECK(book.start_next(start, no_huge) == nullptr);  // the slot is taken
+    CHECK(book.start_next(start, is_not_huge) == nullptr);  // the slot is taken
     REQUIRE(book.hand_over(*plain));
     CHECK_FALSE(book.ended(*plain, Outcome::ok, true, start, 0));
-    CHECK(book.start_next(start, no_huge)->record.id == "plain too");
+    CHECK(book.start_next(start, is_not_huge)->record.id == "plain too");
     CHECK(book.queued_count() == 2);
     CHECK(start_next(book, start)->record.id == "huge");  // there is some now
   }
@@ -177,8 +182,7 @@ TEST_CASE("calls whose needs nobody can meet now keep no others waiting") {
   }
   SUBCASE("its function has other needs now") {
     version->needs->set(nullptr);
-    const auto no_huge = [&](const auto& of) { return of != huge; };
-    CHECK(book.start_next(start, no_huge)->record.id == "huge");
+    CHECK(book.start_next(start, is_not_huge)->record.id == "huge");
   }
 }
 
@@ -207,8 +211,65 @@ TEST_CASE("calls of a function that is given needs leave the line of the others"
   book.accept(booked("b"));
   const auto huge = needs.of({{.cores = 4000}});
   version->needs->set(huge);
-  CHECK(book.start_next(start, [&](const auto& of) { return of != huge; })->record.id == "b");
+  CHECK(book.start_next(start, is_not_huge)->record.id == "b");
   CHECK(book.expired(10'000).size() == 1);
+}
+
+TEST_CASE("calls that ask for hosts that are not there stay, and keep no others waiting") {
+  InvocationBook book({.running_per_runner = 1}, 1);
+  const auto version = version_with(nullptr);
+  const auto gpus_only = version_with(nullptr);
+  version->hosts.images = {"aarch64", "x86-64"};
+  gpus_only->hosts = {.images = {"x86-64"}, .needs_gpu = true};
+  const auto accept = [&](const char* id, const std::shared_ptr<FunctionVersion>& of,
+                          std::optional<placement::HostKind> kind) {
+    auto invocation = booked(id);
+    invocation.version = of;
+    invocation.record.kind = kind;
+    book.accept(std::move(invocation));
+  };
+  accept("on a DPU", version, placement::HostKind::dpu);
+  accept("with a GPU", gpus_only, std::nullopt);
+  accept("anywhere", version, std::nullopt);
+  std::vector<placement::WorkerRequest> asked;
+  const auto plain_only = [&](const placement::WorkerRequest& worker) {
+    asked.push_back(worker);
+    return !worker.kind && worker.alternatives.front().gpus == 0;
+  };
+  BookedInvocation* started = book.start_next(start, plain_only);
+  REQUIRE(started != nullptr);
+  CHECK(started->record.id == "anywhere");
+  CHECK(book.start_next(start, plain_only) == nullptr);
+  CHECK(std::ranges::any_of(asked, [](const placement::WorkerRequest& worker) {
+    return worker.kind == placement::HostKind::dpu &&
+           worker.images == std::vector<std::string>{"aarch64", "x86-64"};
+  }));
+  CHECK(start_next(book, start)->record.id == "on a DPU");  // hosts have come
+  CHECK(start_next(book, start)->record.id == "with a GPU");
+}
+
+TEST_CASE("beyond a number of slots in all each line has one") {
+  InvocationBook book({.running_per_runner = 2, .running_per_runner_in_all = 3}, 1);
+  std::vector<std::shared_ptr<FunctionVersion>> versions;
+  NeedsBook needs;
+  for (const char* id : {"a", "b", "c"}) {
+    versions.push_back(version_with(needs.of({{.cores = 2}})));
+    for (const char* number : {"1", "2"}) {
+      auto invocation = booked(std::string(id) + number);
+      invocation.version = versions.back();
+      book.accept(std::move(invocation));
+    }
+  }
+  std::vector<BookedInvocation*> started;
+  while (BookedInvocation* next = start_next(book, start)) started.push_back(next);
+  CHECK(std::ranges::equal(started, std::vector<std::string>{"a1", "a2", "b1", "c1"}, {},
+                           [](const BookedInvocation* one) { return one->record.id; }));
+  for (BookedInvocation* one : {started[0], started[1]}) {
+    REQUIRE(book.hand_over(*one));
+    CHECK_FALSE(book.ended(*one, Outcome::ok, true, start, 0));
+  }
+  CHECK(start_next(book, start)->record.id == "b2");
+  CHECK(start_next(book, start) == nullptr);
 }
 
 TEST_CASE("there is a limit of what may wait") {

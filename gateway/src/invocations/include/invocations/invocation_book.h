@@ -30,27 +30,48 @@ enum class InvocationState : std::uint8_t {
   ending,    // it has an outcome that is not durable yet
 };
 
+struct InvocationLine;
+
 struct BookedInvocation {
   InvocationRecord record;
   std::shared_ptr<const FunctionVersion> version;
   std::uint16_t entry = 0;
   InvocationState state = InvocationState::queued;
-  std::size_t runner = 0;               // from `starting` on
-  bool cancel_requested = false;        // noticed at the next step
-  bool extra = false;                   // a synchronous call that went on: it holds no slot
-  std::uint64_t place = 0;              // in the queue; kept when it comes back
-  bool held = false;                    // queued, but its function has as many running as it may
-  bool found_no_place = false;          // for the like of it, when it was last tried
-  const FunctionNeeds* line = nullptr;  // in which it stands, or holds a slot
+  std::size_t runner = 0;          // from `starting` on
+  bool cancel_requested = false;   // noticed at the next step
+  bool extra = false;              // a synchronous call that went on: it holds no slot
+  std::uint64_t place = 0;         // in the queue; kept when it comes back
+  bool held = false;               // queued, but its function has as many running as it may
+  bool found_no_place = false;     // for the like of it, when it was last tried
+  InvocationLine* line = nullptr;  // in which it stands, or holds a slot; the book's
   ConcurrencyGate::Place gate_place = nullptr;  // once it may run
+};
+
+/// Which calls wait for the same: one that has no place keeps all behind it waiting.
+struct InvocationLineKey {
+  const FunctionNeeds* function = nullptr;  // null: any whose calls need one core
+  std::optional<placement::HostKind> kind;
+  ModuleHosts hosts;
+  friend auto operator<=>(const InvocationLineKey&, const InvocationLineKey&) = default;
+};
+
+/// Plain data of the book.
+struct InvocationLine {
+  InvocationLineKey key;
+  std::map<std::uint64_t, BookedInvocation*> queue{};  // by place
+  std::vector<std::size_t> busy{};                     // slots in use, for each runner
+  MonotonicTime paused_until{};
+  [[nodiscard]] bool is_idle() const;
 };
 
 /// Owned by the control thread.
 class InvocationBook {
  public:
   struct Limits {
-    std::size_t queued = 100'000;  // more are refused
-    std::size_t running_per_runner = 64;
+    std::size_t queued = 100'000;         // more are refused
+    std::size_t running_per_runner = 64;  // of one line
+    /// Of all lines: their inputs are in memory. Beyond it each line may still have one.
+    std::size_t running_per_runner_in_all = 256;
     std::chrono::milliseconds pause_without_capacity{250};
   };
   InvocationBook(Limits limits, std::size_t runners);
@@ -60,8 +81,8 @@ class InvocationBook {
   void accept(BookedInvocation invocation);
   /// A synchronous call that outlived its wait; it runs already.
   void adopt_running(BookedInvocation invocation, std::size_t runner);
-  /// Whether there is any place for calls with such needs; null: one core.
-  using HasSupply = std::function<bool(const std::shared_ptr<const WorkerNeeds>& needs)>;
+  /// Whether any host is there that could ever run a call that asks for such a worker.
+  using HasSupply = std::function<bool(placement::WorkerRequest worker)>;
   /// The oldest queued one that there is supply for, given a slot of the least busy runner; null
   /// when none can start now.
   [[nodiscard]] BookedInvocation* start_next(MonotonicTime now, const HasSupply& has_supply);
@@ -95,25 +116,23 @@ class InvocationBook {
   void enter_queue(BookedInvocation& invocation);
   void leave_queue(const BookedInvocation& invocation);
   void leave_slot(BookedInvocation& invocation);
-  /// Calls of functions with needs, and those that have found no place, stand in a line of their
-  /// function's, with slots of its own: who waits for a place of that kind, or stops for want of
-  /// one, is in no other function's way. All other calls stand in one line, under null.
-  struct Line {
-    std::map<std::uint64_t, BookedInvocation*> queue;  // by place
-    std::vector<std::size_t> busy;                     // slots in use, for each runner
-    MonotonicTime paused_until{};
-  };
-  using Lines = std::map<const FunctionNeeds*, Line>;
-  [[nodiscard]] static const FunctionNeeds* line_of(const BookedInvocation& invocation);
-  [[nodiscard]] Line& line(const FunctionNeeds* key);
-  void leave_line(Lines::iterator at);
+  using Line = InvocationLine;
+  /// Calls of functions with needs, and those that have found no place, stand in lines of their
+  /// function's; all others in one for each set of hosts that they ask for. A line has slots of its
+  /// own: who waits for a place of that kind, or stops for want of one, is in no other one's way.
+  using Lines = std::map<InvocationLineKey, Line>;
+  [[nodiscard]] static const FunctionNeeds* line_function(const BookedInvocation& invocation);
+  [[nodiscard]] Line& line_of(const BookedInvocation& invocation);
+  void leave_line(const Line& line);
   void sort_out_heads();
+  [[nodiscard]] bool has_slot(const Line& line) const;
   [[nodiscard]] BookedInvocation& give_slot(Line& line);
 
   Limits limits_;
   std::size_t runners_;
   std::unordered_map<std::string, BookedInvocation> invocations_;
   Lines lines_;
+  std::size_t slots_in_use_ = 0;                                                 // of all lines
   std::map<std::uint64_t, BookedInvocation*> held_;                              // by place
   std::map<std::pair<UnixMillis, std::uint64_t>, BookedInvocation*> deadlines_;  // of all queued
   std::uint64_t next_place_ = 1;

@@ -21,8 +21,8 @@ namespace orchid::gateway {
     Database& database, const InvocationFilter& filter);
 /// Oldest first.
 [[nodiscard]] Result<std::vector<InvocationRecord>> unfinished_invocations(Database& database);
-[[nodiscard]] Result<void> mark_started(Database& database, const std::string& id,
-                                        unsigned attempts);
+[[nodiscard]] Result<void> mark_unfinished(Database& database, const std::string& id,
+                                           StoredState state, unsigned attempts);
 /// Ends an invocation that has no outcome yet. Errors: `conflict` when it has one: it stays as it
 /// was.
 [[nodiscard]] Result<void> mark_finished(Database& database, const InvocationRecord& record);

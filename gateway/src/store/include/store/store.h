@@ -65,7 +65,8 @@ class Store {
   void delete_function(uid_t tenant, std::string function, AuditRecord audit,
                        Completion<void> done);
   void insert(InvocationRecord record, Payload input, Completion<InsertedInvocation> done);
-  void mark_started(std::string id, unsigned attempts, Completion<void> done);
+  /// That it waits, or has started.
+  void mark(const InvocationRecord& unfinished, Completion<void> done);
   void finish(FinishedInvocation finished, Completion<void> done);
   void find(uid_t tenant, std::string id, Completion<std::optional<InvocationRecord>> done);
   void list(InvocationFilter filter, Completion<std::vector<InvocationRecord>> done);

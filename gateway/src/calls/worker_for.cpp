@@ -1,0 +1,19 @@
+#include "calls/worker_for.h"
+
+#include <utility>
+#include <vector>
+
+namespace orchid::gateway {
+
+placement::WorkerRequest worker_for(const WorkerNeeds* needs, const ModuleHosts& hosts,
+                                    std::optional<placement::HostKind> kind) {
+  std::vector<placement::WorkerShape> alternatives{placement::WorkerShape{}};
+  if (needs != nullptr) alternatives = needs->alternatives;
+  if (hosts.needs_gpu) {
+    std::erase_if(alternatives, [](const placement::WorkerShape& one) { return one.gpus == 0; });
+    if (alternatives.empty()) alternatives.push_back({.gpus = 1});
+  }
+  return {.alternatives = std::move(alternatives), .images = hosts.images, .kind = kind};
+}
+
+}  // namespace orchid::gateway
