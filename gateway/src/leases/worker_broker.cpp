@@ -11,7 +11,8 @@ WorkerBroker::WorkerBroker(Options options, Capacity::Options capacity)
     : options_(std::move(options)),
       capacity_(hosts_, std::move(capacity)),
       leases_(options_.epoch, hosts_, capacity_),
-      reservations_(options_.ask_back_again) {}
+      reservations_(options_.ask_back_again),
+      hosts_are_back_(options_.hosts_return_by == MonotonicTime{}) {}
 
 placement::WorkerRequest WorkerBroker::dispatcher_worker(placement::WorkerRequest worker) const {
   for (placement::WorkerShape& shape : worker.alternatives)
@@ -67,7 +68,10 @@ void WorkerBroker::want_workers(HolderId id, unsigned total, MonotonicTime now) 
   Holder& holder = found->second;
   if (holder.unmet() == 0) holder.since = now;
   holder.wanted = total;
-  if (holder.unmet() == 0) holder.refused.reset();  // who waits next asks anew
+  if (holder.unmet() == 0) {  // who waits next begins anew
+    holder.refused.reset();
+    holder.forget_failed_reservations();
+  }
   plan(now);
 }
 
@@ -251,6 +255,10 @@ WorkerGrant WorkerBroker::grant_of(const Lease& lease) const {
 }
 
 void WorkerBroker::tick(MonotonicTime now) {
+  if (!hosts_are_back_ && now >= options_.hosts_return_by) {
+    hosts_are_back_ = true;
+    tell_supply();
+  }
   for (const ExecutorId& id : hosts_.lost_before(now - options_.forget_lost_after))
     forget_lost(id, now);
   for (const LeaseId id : leases_.opening_since(now - options_.open_within)) {

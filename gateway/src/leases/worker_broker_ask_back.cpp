@@ -78,7 +78,8 @@ void WorkerBroker::ask_back(MonotonicTime now) {
   std::vector<std::string> reserved;
   for (const auto& [boot_id, reservation] : reservations_.all())
     if (anew || !reservation.asked) reserved.push_back(boot_id);
-  for (const std::string& boot_id : reserved) ask_for(boot_id, asked, now);
+  const HostLeases leases = reserved.empty() ? HostLeases{} : leases_by_host();
+  for (const std::string& boot_id : reserved) ask_for(boot_id, leases, asked, now);
   for (const auto& [id, where] : asked)
     actions_.emplace_back(AskBack{id, holders_.at(id).asked_back, {where.begin(), where.end()}});
 }

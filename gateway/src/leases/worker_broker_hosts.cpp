@@ -69,6 +69,7 @@ bool WorkerBroker::can_give(const Executor& executor,
 }
 
 std::string WorkerBroker::why_no_host(const placement::WorkerRequest& worker) const {
+  if (!hosts_are_back_) return {};
   const placement::WorkerRequest anything{.client_host = worker.client_host,
                                           .client_host_only = worker.client_host_only};
   std::vector<const placement::Host*> hosts;

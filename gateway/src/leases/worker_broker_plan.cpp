@@ -26,8 +26,8 @@ void WorkerBroker::plan(MonotonicTime now) {
 bool WorkerBroker::open_one(MonotonicTime now) {
   std::vector<std::tuple<double, unsigned, bool, HolderId>> wanting;
   for (const auto& [id, holder] : holders_)
-    if (holder.unmet() > 0 &&
-        (holder.refused_at != capacity_.version() || (holder.kept_out && is_overdue(holder, now))))
+    if (holder.unmet() > 0 && (holder.refused_at != capacity_.version() ||
+                               (holder.kept_out && may_pass_any(holder, now))))
       wanting.emplace_back(capacity_.share(holder.tenant, now), holder.held, id <= last_served_,
                            id);
   std::ranges::sort(wanting);
@@ -41,7 +41,7 @@ bool WorkerBroker::open_for(HolderId id, Holder& holder, MonotonicTime now) {
   const Lease* lease = find_place(id, holder, now);
   if (lease == nullptr) return false;
   holder.has_one_more(*lease, now);
-  holder.reserves_for = first_reservation;
+  holder.forget_failed_reservations();
   last_served_ = id;
   actions_.emplace_back(SendToExecutor{lease->executor, lease->open_message()});
   served(id, *lease, now);
@@ -60,6 +60,12 @@ void WorkerBroker::Holder::has_one_less(const Lease& lease, MonotonicTime now) {
   cores -= std::min(cores, lease.cores());
   const auto here = held_at.find(lease.executor);
   if (here != held_at.end() && --here->second == 0) held_at.erase(here);
+}
+
+/// They have told of what it waited for then.
+void WorkerBroker::Holder::forget_failed_reservations() {
+  reserves_again = {};
+  reserves_for = first_reservation;
 }
 
 /// A lease of one worker: on the holder's own host, or else anywhere that it can reach.
@@ -171,6 +177,10 @@ std::optional<placement::WorkerDemand> WorkerBroker::demand_of(const Holder& hol
   if (holder.unmet() == 0 || holder.over_quota) return std::nullopt;
   placement::WorkerDemand demand{.workers = holder.unmet(), .worker = holder.worker};
   placement::WorkerRequest& worker = demand.worker;
+  std::erase_if(worker.alternatives, [&](const placement::WorkerShape& shape) {
+    return is_beyond_quota(holder, shape);
+  });
+  if (worker.alternatives.empty()) return std::nullopt;
   if (worker.client_host_only) {
     const placement::Host* own = capacity_.placement().description(worker.client_host);
     if (own == nullptr) return std::nullopt;  // nobody knows what its host is called

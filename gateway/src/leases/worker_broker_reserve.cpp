@@ -18,6 +18,13 @@ bool WorkerBroker::is_large(const Holder& holder) const {
   return shape.cores > 1 || shape.gpus > 1 || shape.memory > options_.worker_memory;
 }
 
+/// One more such worker, now.
+bool WorkerBroker::is_beyond_quota(const Holder& holder,
+                                   const placement::WorkerShape& shape) const {
+  const placement::TenantUse one{.cores = shape.cores, .gpus = shape.gpus, .leases = 1};
+  return capacity_.placement().tenants().over_quota(tenant_of(holder.tenant), one).has_value();
+}
+
 bool WorkerBroker::may_reserve(const Holder& holder, MonotonicTime now) const {
   return holder.unmet() > 0 && !holder.over_quota && holder.reserves_again <= now &&
          is_large(holder);
@@ -29,13 +36,26 @@ bool WorkerBroker::is_overdue(const Holder& holder, MonotonicTime now) const {
   return holder.held == 0 && now - holder.since >= first_reservation && !is_large(holder);
 }
 
-/// A host that is reserved for somebody else is closed, but not to those who would starve over it.
+/// A host that is reserved for somebody else is closed, but not to those who would starve over it
+/// though they were there first. If others passed, too, the cores of a host where more wait than
+/// there are would never come together.
+bool WorkerBroker::may_pass(const Holder& holder, const HostReservations::Reservation& reservation,
+                            MonotonicTime now) const {
+  const auto reserver = holders_.find(reservation.holder);
+  return reserver == holders_.end() ||
+         (is_overdue(holder, now) && holder.since < reserver->second.since);
+}
+
+bool WorkerBroker::may_pass_any(const Holder& holder, MonotonicTime now) const {
+  return std::ranges::any_of(
+      reservations_.all(), [&](const auto& entry) { return may_pass(holder, entry.second, now); });
+}
+
 void WorkerBroker::keep_out(HolderId id, Holder& holder, placement::WorkerRequest& worker,
                             MonotonicTime now) {
   holder.kept_out = false;
-  if (is_overdue(holder, now)) return;
   for (const auto& [boot_id, reservation] : reservations_.all()) {
-    if (reservation.holder == id) continue;
+    if (reservation.holder == id || may_pass(holder, reservation, now)) continue;
     const placement::Host* host = capacity_.placement().description(placement::HostId(boot_id));
     if (host == nullptr) continue;
     worker.reserved_hosts.push_back(host->name);
@@ -55,22 +75,34 @@ struct WorkerBroker::Gatherable {
   std::map<HolderId, Donor> donors;   // of these
 };
 
-WorkerBroker::Gatherable WorkerBroker::gatherable(const Executor& executor, HolderId id) const {
+WorkerBroker::HostLeases WorkerBroker::leases_by_host() const {
+  HostLeases leases;
+  for (const auto& [id, lease] : leases_.leases()) {
+    const Executor* at = hosts_.find(lease.executor);
+    // One that is away gives nothing, and nobody knows when what it has comes free.
+    if (lease.placed && at != nullptr && at->state == ExecutorState::connected)
+      leases[at->host.boot_id].push_back(&lease);
+  }
+  return leases;
+}
+
+WorkerBroker::Gatherable WorkerBroker::gatherable(const Executor& executor, HolderId id,
+                                                  const HostLeases& leases) const {
   Gatherable found;
+  const auto here = leases.find(executor.host.boot_id);
+  if (here == leases.end()) return found;
   const placement::CoreSet cores = core_set(executor.host.cores);
   const placement::CoreSet gpus = gpu_set(executor.host);
-  for (const auto& [lease_id, lease] : leases_.leases()) {
-    const Executor* at = hosts_.find(lease.executor);
-    if (!lease.placed || at == nullptr || at->host.boot_id != executor.host.boot_id) continue;
-    const auto donor = holders_.find(lease.holder);
-    if (lease.state == LeaseState::closing) {
-      found.ending.push_back(*lease.placed);
-    } else if (lease.holder != id && !lease.client && donor != holders_.end() &&
-               (core_set(lease.core_ids).intersects(cores) ||
-                core_set(lease.gpus).intersects(gpus))) {
-      found.askable.push_back(&lease);
+  for (const Lease* lease : here->second) {
+    const auto donor = holders_.find(lease->holder);
+    if (lease->state == LeaseState::closing) {
+      found.ending.push_back(*lease->placed);
+    } else if (lease->holder != id && !lease->client && donor != holders_.end() &&
+               (core_set(lease->core_ids).intersects(cores) ||
+                core_set(lease->gpus).intersects(gpus))) {
+      found.askable.push_back(lease);
       const Holder& holder = donor->second;  // what it has been asked for already counts as its own
-      found.donors.try_emplace(lease.holder,
+      found.donors.try_emplace(lease->holder,
                                Donor{.surplus = holder.held - std::min(holder.held, holder.wanted),
                                      .workers = holder.held,
                                      .cores = holder.cores});
@@ -86,6 +118,7 @@ WorkerBroker::Gatherable WorkerBroker::gatherable(const Executor& executor, Hold
 /// Asks the placement: so memory, GPUs, and what other executors and jobs have of the host count.
 WorkerBroker::Gathering WorkerBroker::gather(const Executor& executor, HolderId id,
                                              const placement::WorkerShape& shape, unsigned most,
+                                             const HostLeases& host_leases,
                                              MonotonicTime now) const {
   const Holder& poor = holders_.at(id);
   placement::Request request = request_of(poor);
@@ -97,10 +130,11 @@ WorkerBroker::Gathering WorkerBroker::gather(const Executor& executor, HolderId 
                                            now);
   };
   Gathering found;
+  if (is_beyond_quota(poor, shape)) return found;
   if (fits(1, {})) return found;  // it has been refused for something else
   // Each that it has reserved before is a worker that it has by then.
   const unsigned elsewhere = reservations_.count_before(executor.host.boot_id, id);
-  Gatherable leases = gatherable(executor, id);
+  Gatherable leases = gatherable(executor, id, host_leases);
   std::vector<placement::DecisionId> ended = std::move(leases.ending);
   auto next = leases.askable.begin();
   std::vector<const Lease*> chosen;  // for one more worker
@@ -132,7 +166,8 @@ WorkerBroker::Gathering WorkerBroker::gather(const Executor& executor, HolderId 
   return found;
 }
 
-std::vector<WorkerBroker::Spot> WorkerBroker::spots_for(HolderId id, MonotonicTime now) const {
+std::vector<WorkerBroker::Spot> WorkerBroker::spots_for(HolderId id, const HostLeases& leases,
+                                                        MonotonicTime now) const {
   const Holder& holder = holders_.at(id);
   std::vector<Spot> spots;
   for (const auto& [executor_id, executor] : hosts_.executors()) {
@@ -141,7 +176,7 @@ std::vector<WorkerBroker::Spot> WorkerBroker::spots_for(HolderId id, MonotonicTi
         !reservations_.may_begin(executor.host.boot_id, now))
       continue;
     for (const placement::WorkerShape& shape : holder.worker.alternatives)
-      if (const Gathering found = gather(executor, id, shape, 1, now); found.workers > 0)
+      if (const Gathering found = gather(executor, id, shape, 1, leases, now); found.workers > 0)
         spots.push_back({.executor = &executor, .shape = shape, .cores = found.cores()});
   }
   return spots;
@@ -168,29 +203,32 @@ void WorkerBroker::reserve(MonotonicTime now) {
                entry.second.unmet() > reservations_.count_of(entry.first);
       }))
     return;
+  const HostLeases leases = leases_by_host();
   std::set<std::string> spoken_for;
   for (const HolderId id : waiting_line(now)) {
     if (may_reserve(holders_.at(id), now))
-      reserve_for(id, spoken_for, now);
+      reserve_for(id, spoken_for, leases, now);
     else if (!is_large(holders_.at(id)))
-      for (const Spot& spot : spots_for(id, now)) spoken_for.insert(spot.executor->host.boot_id);
+      for (const Spot& spot : spots_for(id, leases, now))
+        spoken_for.insert(spot.executor->host.boot_id);
   }
 }
 
 /// As many hosts as it waits for workers, so that these come side by side; first those where the
 /// fewest cores have to be asked back.
-void WorkerBroker::reserve_for(HolderId id, std::set<std::string>& spoken_for, MonotonicTime now) {
+void WorkerBroker::reserve_for(HolderId id, std::set<std::string>& spoken_for,
+                               const HostLeases& leases, MonotonicTime now) {
   Holder& holder = holders_.at(id);
   unsigned reserved = reservations_.count_of(id);
   if (reserved >= holder.unmet()) return;
-  std::vector<Spot> spots = spots_for(id, now);
+  std::vector<Spot> spots = spots_for(id, leases, now);
   std::ranges::stable_sort(spots, {}, &Spot::cores);
   for (const Spot& spot : spots) {
     if (reserved >= holder.unmet()) break;
     const std::string& boot_id = spot.executor->host.boot_id;
     if (spoken_for.contains(boot_id) || !reservations_.may_begin(boot_id, now)) continue;
     // The second one is a second worker, and has to be its due.
-    const Gathering due = gather(*spot.executor, id, spot.shape, 1, now);
+    const Gathering due = gather(*spot.executor, id, spot.shape, 1, leases, now);
     if (due.workers == 0) continue;
     reservations_.begin(boot_id, {.holder = id,
                                   .executor = spot.executor->id,
@@ -204,7 +242,8 @@ void WorkerBroker::reserve_for(HolderId id, std::set<std::string>& spoken_for, M
 }
 
 /// Anew each time, from the leases that are there then.
-void WorkerBroker::ask_for(const std::string& boot_id, Asked& asked, MonotonicTime now) {
+void WorkerBroker::ask_for(const std::string& boot_id, const HostLeases& leases, Asked& asked,
+                           MonotonicTime now) {
   HostReservations::Reservation& reservation = reservations_.all().at(boot_id);
   reservation.asked = true;
   const Executor* executor = hosts_.find(reservation.executor);
@@ -212,8 +251,8 @@ void WorkerBroker::ask_for(const std::string& boot_id, Asked& asked, MonotonicTi
   const unsigned elsewhere = reservations_.count_of(reservation.holder) - 1;
   Gathering found;
   if (executor != nullptr && holder.unmet() > elsewhere)
-    found =
-        gather(*executor, reservation.holder, reservation.shape, holder.unmet() - elsewhere, now);
+    found = gather(*executor, reservation.holder, reservation.shape, holder.unmet() - elsewhere,
+                   leases, now);
   for (const Lease* lease : found.asked) ask(lease->holder, {lease->executor}, asked);
   if (found.workers > 0) return;
   holder.reserves_again = std::max(holder.reserves_again, now + options_.ask_back_again);
@@ -227,7 +266,8 @@ void WorkerBroker::served(HolderId id, const Lease& lease, MonotonicTime now) {
   const auto found = reservations_.all().find(boot_id);
   if (found == reservations_.all().end() || found->second.holder != id) return;
   const Executor* executor = hosts_.find(found->second.executor);
-  if (executor == nullptr || gather(*executor, id, found->second.shape, 1, now).workers == 0)
+  if (executor == nullptr ||
+      gather(*executor, id, found->second.shape, 1, leases_by_host(), now).workers == 0)
     end_reservation(boot_id, now);
 }
 
@@ -239,8 +279,8 @@ void WorkerBroker::end_reservations(MonotonicTime now) {
     const auto found = holders_.find(reservation.holder);
     const Executor* executor = hosts_.find(reservation.executor);
     const bool lasts = found != holders_.end() && found->second.unmet() > 0 &&
-                       executor != nullptr && executor->state == ExecutorState::connected &&
-                       !executor->grant.draining;
+                       !found->second.over_quota && executor != nullptr &&
+                       executor->state == ExecutorState::connected && !executor->grant.draining;
     if (lasts && now < reservation.until) continue;
     over.push_back(boot_id);
     if (!lasts || found->second.since > reservation.began) continue;

@@ -2,6 +2,9 @@
 // where there are not enough.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <chrono>
+
 #include "call_world.h"
 #include "leases/worker_broker.h"
 
@@ -78,6 +81,30 @@ TEST_CASE("where GPUs are missing those are asked that have some") {
   CHECK(world.lease_of(wide).gpus.size() == 1);
 }
 
+TEST_CASE("a quota of GPUs leaves the alternative of cores") {
+  CallWorld world({.tenants = {{"ada", {.quota = {.gpus = 0}}}}});
+  const LeaseTenant ada{.uid = 1, .name = "ada"};
+  world.add(a, one_core_worker(), std::chrono::seconds(1));
+  world.join_host("here", 4, 1);
+  world.want(a, 8);
+  REQUIRE(world.given[a].size() == 4);
+  world.add(wide, Shapes{{.cores = 1, .gpus = 1}, {.cores = 4}}, std::chrono::seconds(1), ada);
+  world.want(wide, 1);
+  REQUIRE(world.broker.refusal_of(wide).has_value());
+  CHECK(world.broker.refusal_of(wide)->code == ErrorCode::no_capacity);
+  REQUIRE(world.broker.reservations().all().size() == 1);
+  CHECK(world.broker.reservations().all().at("here").shape.cores == 4);
+  CHECK(world.asked_back[a] == 4);
+  const auto demand = world.broker.demand();
+  const auto wanted = std::ranges::find(
+      demand, 4U, [](const auto& one) { return one.worker.alternatives.front().cores; });
+  REQUIRE(wanted != demand.end());
+  CHECK(wanted->worker.alternatives.size() == 1);  // pilots with a GPU would be of no use to it
+  for (int left = 4; left > 0; --left) world.give_back(a);
+  REQUIRE(world.given[wide].size() == 1);
+  CHECK(world.lease_of(wide).cores_per_worker == 4);
+}
+
 TEST_CASE("a need that no host can meet is told with what there is, until one can") {
   WorkerBroker broker({.epoch = 1, .boot_id = "here", .remote_dispatch = true});
   const auto join = [&](const char* id, std::uint32_t cores) {
@@ -112,6 +139,32 @@ TEST_CASE("a need that no host can meet is told with what there is, until one ca
   told = last_supply(broker.take_actions(), wide);
   CHECK_FALSE(told.exists);
   CHECK(told.missing.find("offers 3 cores") != std::string::npos);
+}
+
+TEST_CASE("while hosts may still come back after a restart, none is said to be missing") {
+  using std::chrono::seconds;
+  World world({.epoch = 2,
+               .boot_id = "here",
+               .remote_dispatch = true,
+               .hosts_return_by = MonotonicTime(seconds(2))});
+  world.broker.add_dispatcher(wide, {}, {.alternatives = {{.cores = 4}}});
+  world.join(e1, 2);
+  CHECK_FALSE(world.supply[wide].exists);
+  CHECK(world.supply[wide].missing.empty());
+  world.now = MonotonicTime(seconds(1));
+  world.broker.tick(world.now);
+  world.perform();
+  CHECK(world.supply[wide].missing.empty());
+  SUBCASE("one that is large enough comes") {
+    world.join(ExecutorId("e2"), 4, "there", std::nullopt, "10.0.0.1:1");
+    CHECK(world.supply[wide].exists);
+  }
+  SUBCASE("none comes") {
+    world.now = MonotonicTime(seconds(2));
+    world.broker.tick(world.now);
+    world.perform();
+    CHECK(world.supply[wide].missing == "it needs 4 cores; the largest host offers 2 cores");
+  }
 }
 
 }  // namespace orchid::gateway

@@ -20,27 +20,55 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr unsigned needs_histories = 120;
-constexpr int needs_steps = 2'500;
-constexpr milliseconds needs_step{100};
-/// Nobody has nothing for so long; a call takes 6 s at most, and there are no more than 8 holders.
-constexpr seconds longest_without{180};
+/// How long things take.
+struct Pace {
+  milliseconds shortest_call;
+  milliseconds longest_call;
+  milliseconds step;
+  int steps = 0;
+  unsigned crowd = 0;            // holders of one core, for each core
+  milliseconds longest_without;  // nobody has nothing for so long
+};
+constexpr Pace brisk{.shortest_call = milliseconds(50),
+                     .longest_call = seconds(6),
+                     .step = milliseconds(100),
+                     .steps = 2'500,
+                     .longest_without = seconds(180)};
+/// Calls outlast the first reservation, and as many wait for a core as have one.
+constexpr Pace slow{.shortest_call = seconds(40),
+                    .longest_call = seconds(120),
+                    .step = seconds(1),
+                    .steps = 7'200,
+                    .crowd = 2,
+                    .longest_without = std::chrono::minutes(30)};
 
 class NeedsHistory {
  public:
-  explicit NeedsHistory(unsigned seed) : random_(seed) {
+  NeedsHistory(unsigned seed, const Pace& pace) : random_(seed), pace_(pace) {
+    unsigned all_cores = 0;
     const unsigned hosts = 1 + below(3);
     for (unsigned i = 0; i < hosts; ++i) {
       const std::string host = i == 0 ? "here" : "h" + std::to_string(i);
-      world_.join_host(host, 2 + below(7), below(3), ByteCount{std::uint64_t{4 + below(8)} << 30U});
+      const unsigned cores = 2 + below(7);
+      world_.join_host(host, cores, below(3), ByteCount{std::uint64_t{4 + below(8)} << 30U});
+      all_cores += cores;
       hosts_.push_back(host);
     }
     const unsigned holders = 2 + below(5);
     for (unsigned i = 1; i <= holders; ++i) add_holder(HolderId(i));
+    for (unsigned i = 0; i < pace_.crowd * all_cores; ++i) {
+      const HolderId id(crowd_from + i);
+      add(id, {{.cores = 1, .memory = 64_MiB}});
+      want(id, 1);
+    }
+  }
+  void run() {
+    for (int step = 0; step < pace_.steps; ++step) this->step();
   }
 
+ private:
   void step() {
-    const HolderId id(1 + below(static_cast<unsigned>(shapes_.size())));
+    const HolderId id(1 + below(changing_));
     const unsigned what = below(100);
     if (what < 6)
       want(id, below(6));
@@ -57,11 +85,9 @@ class NeedsHistory {
       world_.perform();
       at = clients_.erase(at);
     }
-    world_.step(needs_step);
+    world_.step(pace_.step);
     check();
   }
-
- private:
   std::uint32_t below(std::uint32_t limit) { return static_cast<std::uint32_t>(random_() % limit); }
 
   placement::WorkerShape shape() {
@@ -75,9 +101,16 @@ class NeedsHistory {
   void add_holder(HolderId id) {
     Shapes shapes{shape()};
     if (below(3) == 0) shapes.push_back(shape());
-    shapes_[id] = shapes;
-    world_.add(id, shapes, milliseconds(50 + 100 * below(60)), {.uid = 1 + below(2)});
+    add(id, std::move(shapes));
     want(id, below(6));
+    ++changing_;
+  }
+  void add(HolderId id, Shapes shapes) {
+    shapes_[id] = shapes;
+    const auto spread = pace_.longest_call - pace_.shortest_call;
+    world_.add(id, std::move(shapes),
+               pace_.shortest_call + milliseconds(below(static_cast<unsigned>(spread.count()))),
+               {.uid = 1 + below(2)});
   }
   void want(HolderId id, unsigned workers) {
     wanted_[id] = workers;
@@ -127,7 +160,7 @@ class NeedsHistory {
           placement::GrantId(reservation.executor.value()), request, others, world_.now);
       MonotonicTime& since = possible_[boot_id];
       if (possible) since = world_.now;
-      REQUIRE(world_.now - since <= seconds(1) + needs_step);
+      REQUIRE(world_.now - since <= seconds(1) + pace_.step);
     }
     for (const std::string& host : hosts_)
       if (!world_.broker.reservations().all().contains(host)) possible_[host] = world_.now;
@@ -137,7 +170,7 @@ class NeedsHistory {
       const bool waits = wanted_.at(id) > 0 && world_.given[id].empty() && is_possible(id);
       if (!waits) waits_since_[id] = world_.now;
       CAPTURE(id.value());
-      REQUIRE(world_.now - waits_since_[id] <= longest_without);
+      REQUIRE(world_.now - waits_since_[id] <= pace_.longest_without);
     }
   }
   void check() {
@@ -146,7 +179,10 @@ class NeedsHistory {
     check_waits();
   }
 
+  static constexpr std::uint64_t crowd_from = 100;
   std::mt19937 random_;
+  Pace pace_;
+  unsigned changing_ = 0;  // holders that want now more and now less: the first ones
   CallWorld world_;
   std::vector<std::string> hosts_;
   std::map<HolderId, Shapes> shapes_;
@@ -162,10 +198,17 @@ class NeedsHistory {
 
 TEST_CASE("holders with different needs are all served, and nothing is booked twice") {
   log::configure("unit_gateway", LogLevel::error);
-  for (unsigned seed = 0; seed < needs_histories; ++seed) {
+  for (unsigned seed = 0; seed < 120; ++seed) {
     CAPTURE(seed);
-    NeedsHistory history(seed);
-    for (int step = 0; step < needs_steps; ++step) history.step();
+    NeedsHistory(seed, brisk).run();
+  }
+}
+
+TEST_CASE("so they are when calls take long and more wait for single cores than there are") {
+  log::configure("unit_gateway", LogLevel::error);
+  for (unsigned seed = 0; seed < 6; ++seed) {
+    CAPTURE(seed);
+    NeedsHistory(seed, slow).run();
   }
 }
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <vector>
 
 #include "call_world.h"
 #include "one_job.h"
@@ -186,25 +187,55 @@ TEST_CASE("a reservation that calls outlast is over after 30 s, and twice as lon
   CHECK(world.callers[wide].served > 0);
 }
 
-TEST_CASE("who has nothing does not wait for a long reservation to end") {
+TEST_CASE("who has nothing and has waited longer does not wait for a reservation to end") {
+  const LeaseTenant rich{.uid = 1, .name = "rich"};
+  const LeaseTenant poor{.uid = 2, .name = "poor"};
+  const HolderId c(3);
   CallWorld world;
   world.join_host("here", 2);
-  world.add(a, one_core_worker(), seconds(3'000));
-  world.add(b, one_core_worker(), seconds(3'000));
-  world.want(a, 1);
+  world.add(a, one_core_worker(), seconds(3'000), rich);
+  world.add(b, one_core_worker(), seconds(3'000), rich);
+  world.add(c, one_core_worker(), seconds(3'000), rich);
+  world.add(wide, Shapes{{.cores = 2}}, seconds(1), poor);
+  world.want(a, 2);
   world.want(b, 1);
-  world.add(wide, Shapes{{.cores = 2}}, seconds(1));
+  world.run(seconds(20));
   world.want(wide, 1);
-  world.run(seconds(31));  // the first one comes to nothing
-  wait_for_reservation(world);
-  const MonotonicTime began = world.now;
-  world.give_back(b);  // one core is free, and kept so for the large one
-  world.run(seconds(29));
+  REQUIRE(reservations_in(world) == 1);
+  world.want(c, 1);
+  world.give_back(a);  // one core is free, and kept so for the large one
+  CHECK(world.given[b].empty());
+  world.run(seconds(9));
   CHECK(world.given[b].empty());
   world.run(seconds(2));
   CHECK(world.given[b].size() == 1);
   REQUIRE(reservations_in(world) == 1);
-  CHECK(world.broker.reservations().all().at("here").began <= began);
+  CHECK(world.given[c].empty());  // it came later than the large one
+  world.run(seconds(25));
+  CHECK(reservations_in(world) == 0);
+}
+
+TEST_CASE("a large worker has its turn beside more single-core callers than there are cores") {
+  constexpr seconds call(60);
+  CallWorld world;
+  world.join_host("here", 4);
+  world.add(wide, Shapes{{.cores = 4}}, call);
+  std::vector<HolderId> callers;
+  for (unsigned number = 0; number < 8; ++number) {
+    callers.emplace_back(200 + number);
+    world.add(callers.back(), one_core_worker(), call);
+    world.want(callers.back(), 1);
+  }
+  world.step(milliseconds(100));
+  world.want(wide, 1);
+  world.run(std::chrono::hours(1));
+  CHECK(world.callers[wide].served >= 5);
+  CHECK(world.callers[wide].longest_wait <= 10 * call);
+  for (const HolderId id : callers) {
+    CAPTURE(id.value());
+    CHECK(world.callers[id].served >= 5);
+    CHECK(world.callers[id].longest_wait <= 10 * call);
+  }
 }
 
 TEST_CASE("one that has a host reserved is also given what nobody wants elsewhere") {
@@ -346,6 +377,55 @@ TEST_CASE("no host is reserved that can never have room for the worker") {
     world.pass(seconds(1));
     CHECK(reservations_in(world) == 0);
   }
+}
+
+TEST_CASE("no host is reserved for what an executor has that is away") {
+  CallWorld world;
+  world.join_host("here", 4);
+  world.join(e1, 4);  // offers the same cores
+  world.add(a, one_core_worker(), seconds(1));
+  world.want(a, 4);
+  REQUIRE(world.given[a].size() == 4);
+  world.broker.executor_lost(world.given_at(a, "here") > 0 ? ExecutorId("on-here") : e1, world.now);
+  world.perform();
+  world.add(wide, Shapes{{.cores = 4}}, seconds(1));
+  world.want(wide, 1);
+  CHECK(reservations_in(world) == 0);
+}
+
+TEST_CASE("a failed reservation counts as long as its worker is wanted") {
+  CallWorld world;
+  world.add(a, one_core_worker(), seconds(500));
+  world.add(wide, Shapes{{.cores = 2}}, seconds(1));
+  world.join_host("here", 2);
+  world.want(a, 4);
+  world.step(milliseconds(100));
+  world.want(wide, 1);
+  world.run(seconds(31));
+  REQUIRE(reservations_in(world) == 0);
+  world.want(wide, 0);
+  world.run(seconds(60));
+  world.want(wide, 1);
+  REQUIRE(reservations_in(world) == 1);
+  const auto& again = world.broker.reservations().all().begin()->second;
+  CHECK(again.until - again.began == seconds(30));
+}
+
+TEST_CASE("a reservation ends when its tenant's quota is used up") {
+  const LeaseTenant ada{.uid = 1, .name = "ada"};
+  CallWorld world({.tenants = {{"ada", {.quota = {.cores = 4}}}}});
+  world.add(a, one_core_worker(), seconds(500));
+  world.join_host("here", 4);
+  world.want(a, 6);
+  world.add(wide, Shapes{{.cores = 4}}, seconds(1), ada);
+  world.want(wide, 1);
+  REQUIRE(reservations_in(world) == 1);
+  world.add(b, one_core_worker(), seconds(500), ada);
+  world.want(b, 1);
+  world.join_host("there", 1);
+  REQUIRE(world.given[b].size() == 1);
+  world.pass(seconds(2));
+  CHECK(reservations_in(world) == 0);
 }
 
 TEST_CASE("memory comes together like cores") {

@@ -89,6 +89,8 @@ class WorkerBroker {
     std::chrono::milliseconds open_within{2'000};  // else the lease is asked of another executor
     std::chrono::milliseconds refusal_pause{100};
     std::chrono::milliseconds ask_back_again{1'000};
+    /// After a restart hosts connect one by one: until then none is said to be missing.
+    MonotonicTime hosts_return_by{};
   };
   explicit WorkerBroker(Options options, Capacity::Options capacity = {});
   WorkerBroker(const WorkerBroker&) = delete;  // the books borrow each other
@@ -168,7 +170,7 @@ class WorkerBroker {
   /// Whether an executor is connected that could give dispatchers such workers.
   [[nodiscard]] bool has_supply(placement::WorkerRequest worker = {}) const;
   /// Why no connected host could ever have such workers, in words: "no image for x86-64; the module
-  /// has aarch64". Empty: one could, or none is there at all.
+  /// has aarch64". Empty: one could, none is there at all, or some may still come back.
   [[nodiscard]] std::string why_no_host(const placement::WorkerRequest& worker) const;
   [[nodiscard]] const HostBook& hosts() const { return hosts_; }
   [[nodiscard]] const LeaseBook& leases() const { return leases_; }
@@ -198,6 +200,7 @@ class WorkerBroker {
     std::chrono::milliseconds reserves_for = first_reservation;
     void has_one_more(const Lease& lease, MonotonicTime now);
     void has_one_less(const Lease& lease, MonotonicTime now);
+    void forget_failed_reservations();
     [[nodiscard]] unsigned unmet() const { return wanted > held ? wanted - held : 0; }
     /// Its alternative with the fewest GPUs: cores alone can be asked back of others.
     [[nodiscard]] const placement::WorkerShape& simplest() const;
@@ -244,6 +247,9 @@ class WorkerBroker {
   [[nodiscard]] bool is_reserved(const ExecutorId& executor) const;
   // Reservations: worker_broker_reserve.cpp.
   static constexpr std::chrono::milliseconds first_reservation{30'000};
+  /// Of connected executors, by boot id. Borrowed from the book: to be made anew after it changes.
+  using HostLeases = std::map<std::string, std::vector<const Lease*>>;
+  [[nodiscard]] HostLeases leases_by_host() const;
   /// How there comes to be room at an executor.
   struct Gathering {
     unsigned workers = 0;             // so many; 0: it cannot come to that, or needs no gathering
@@ -252,23 +258,33 @@ class WorkerBroker {
   };
   [[nodiscard]] Gathering gather(const Executor& executor, HolderId id,
                                  const placement::WorkerShape& shape, unsigned most,
-                                 MonotonicTime now) const;
+                                 const HostLeases& leases, MonotonicTime now) const;
   struct Gatherable;
-  [[nodiscard]] Gatherable gatherable(const Executor& executor, HolderId id) const;
+  [[nodiscard]] Gatherable gatherable(const Executor& executor, HolderId id,
+                                      const HostLeases& leases) const;
   struct Spot {
     const Executor* executor = nullptr;
     placement::WorkerShape shape{};
     std::size_t cores = 0;  // to be asked back
   };
   /// Each host where the holder could have a worker sooner or later, once others have given theirs.
-  [[nodiscard]] std::vector<Spot> spots_for(HolderId id, MonotonicTime now) const;
+  [[nodiscard]] std::vector<Spot> spots_for(HolderId id, const HostLeases& leases,
+                                            MonotonicTime now) const;
   [[nodiscard]] bool is_large(const Holder& holder) const;
+  [[nodiscard]] bool is_beyond_quota(const Holder& holder,
+                                     const placement::WorkerShape& shape) const;
   [[nodiscard]] bool may_reserve(const Holder& holder, MonotonicTime now) const;
   [[nodiscard]] bool is_overdue(const Holder& holder, MonotonicTime now) const;
+  [[nodiscard]] bool may_pass(const Holder& holder,
+                              const HostReservations::Reservation& reservation,
+                              MonotonicTime now) const;
+  [[nodiscard]] bool may_pass_any(const Holder& holder, MonotonicTime now) const;
   [[nodiscard]] std::vector<HolderId> waiting_line(MonotonicTime now) const;
   void reserve(MonotonicTime now);
-  void reserve_for(HolderId id, std::set<std::string>& spoken_for, MonotonicTime now);
-  void ask_for(const std::string& boot_id, Asked& asked, MonotonicTime now);
+  void reserve_for(HolderId id, std::set<std::string>& spoken_for, const HostLeases& leases,
+                   MonotonicTime now);
+  void ask_for(const std::string& boot_id, const HostLeases& leases, Asked& asked,
+               MonotonicTime now);
   void served(HolderId id, const Lease& lease, MonotonicTime now);
   void end_reservations(MonotonicTime now);
   void end_reservation(const std::string& boot_id, MonotonicTime now);
@@ -314,6 +330,7 @@ class WorkerBroker {
   DecisionIndex decisions_;
   HolderId last_served_;  // ties go to whoever comes after it
   HostReservations reservations_;
+  bool hosts_are_back_;       // so far as they come back
   MonotonicTime asked_at_{};  // when it was last found out anew who owes what
   std::vector<BrokerAction> actions_;
 };
