@@ -21,15 +21,15 @@ void WorkerBroker::plan(MonotonicTime now) {
   ask_back(now);
 }
 
-/// The poorest holder of the poorest tenant that wants more and can have it gets one. Among equals,
-/// the first one after the last that was served.
+/// The poorest holder of the poorest tenant that wants more and can have it gets one; among equals
+/// who has waited longest, and then the first one after the last that was served.
 bool WorkerBroker::open_one(MonotonicTime now) {
-  std::vector<std::tuple<double, unsigned, bool, HolderId>> wanting;
+  std::vector<std::tuple<double, unsigned, MonotonicTime, bool, HolderId>> wanting;
   for (const auto& [id, holder] : holders_)
     if (holder.unmet() > 0 && (holder.refused_at != capacity_.version() ||
                                (holder.kept_out && may_pass_any(holder, now))))
-      wanting.emplace_back(capacity_.share(holder.tenant, now), holder.held, id <= last_served_,
-                           id);
+      wanting.emplace_back(capacity_.share(holder.tenant, now), holder.held, holder.since,
+                           id <= last_served_, id);
   std::ranges::sort(wanting);
   return std::ranges::any_of(wanting, [&](const auto& entry) {
     const HolderId id = std::get<HolderId>(entry);
