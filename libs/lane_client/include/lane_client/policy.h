@@ -112,7 +112,8 @@ struct Verdict {
 /// evictions do not count, since whoever takes a place back may do so often.
 [[nodiscard]] Verdict judge(CallHistory& call, const LostCall& lost, const LaneEnded& ended);
 /// Whether a worker that has ended says that it has answered `unanswered`, the oldest call in its
-/// lane (0: none). Then the answer may be on its way: the lane is read to its end.
+/// lane (0: none), as it has if it has answered a later one. Then the answer may be on its way: the
+/// lane is read to its end.
 [[nodiscard]] bool claims_answer(const LaneEnded& ended, std::uint64_t unanswered);
 /// For a lane that was read to its end, so that the client knows what was answered: if that is not
 /// what the worker says, its function has forged it.
