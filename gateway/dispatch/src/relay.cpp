@@ -161,7 +161,7 @@ Result<void> Relay::pass(const LaneClaimed& claimed) {
 void Relay::take_last_answers(const LaneEnded& ended) {
   if (!remote_) return;
   const bool waits = lane_client::claims_answer(ended, remote_request_);
-  lane_client::take_last_answers(*remote_, [&] {
+  lane_client::take_last_answers(*remote_, lane_client::last_answers_within, [&] {
     while (remote_ && in_remote_) {
       const auto passed = pass_answer();
       if (!passed) return false;

@@ -11,11 +11,11 @@
 namespace orchid::lane_client {
 
 /// Until `take`, which takes what there is, says that no more is to come: the answer was there, or
-/// the lane is at its end; or until that is overdue. Between its turns `lane` is read no more.
+/// the lane is at its end; or for so long as `within`. The thread does nothing else meanwhile.
 template <typename Take>
-void take_last_answers(transport::LaneClient& lane, Take take) {
+void take_last_answers(transport::LaneClient& lane, std::chrono::milliseconds within, Take take) {
   constexpr int look_ms = 20;
-  const auto give_up = std::chrono::steady_clock::now() + explain_within;
+  const auto give_up = std::chrono::steady_clock::now() + within;
   while (take() && std::chrono::steady_clock::now() < give_up) {
     if (!lane.prepare_to_sleep()) continue;
     pollfd wait{.fd = lane.wake_descriptor(), .events = POLLIN, .revents = 0};

@@ -22,6 +22,10 @@ constexpr std::chrono::seconds claim_within{2};
 /// For the executor's word on a worker whose lane has broken, or does not come to be: a worker that
 /// has died is told of within milliseconds. One of which nothing is heard is replaced.
 constexpr std::chrono::seconds explain_within{2};
+/// For the last answers of a worker of another host that has ended and says that it has given them.
+/// It may have forged that: a thread that drives other lanes, too, gives them less time.
+constexpr std::chrono::milliseconds last_answers_within{2000};
+constexpr std::chrono::milliseconds last_answers_beside_others{200};
 /// For a replacement, from when the executor has begun to make it. One for another host starts a
 /// process, loads UCX and is connected to; waiting on costs nothing while the executor lives.
 constexpr std::chrono::seconds replace_within{10};

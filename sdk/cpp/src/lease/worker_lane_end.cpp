@@ -96,7 +96,7 @@ void WorkerLane::obey(lane_client::Step step, Outcome outcome) {
 void WorkerLane::take_last_answers(const LaneEnded& ended) {
   (void)take_answers();
   if (!end_ || !lane_client::claims_answer(ended, flights_.front_request())) return;
-  lane_client::take_last_answers(*end_->client, [&] {
+  lane_client::take_last_answers(*end_->client, lane_client::last_answers_beside_others, [&] {
     (void)take_answers();
     return conversation_.is_ready() && lane_client::claims_answer(ended, flights_.front_request());
   });
