@@ -148,7 +148,7 @@ Result<void> Relay::pass(const LaneClaimed& claimed) {
   remote_.emplace(std::move(*remote));
   local_.emplace(std::move(*local));
   in_remote_ = false;
-  at_end_ = false;
+  lost_.reset();
   conversation_.opened();
   LaneClaimed local_claim = claimed;
   local_claim.port = 0;
@@ -174,7 +174,8 @@ void Relay::take_last_answers(const LaneEnded& ended) {
 /// What the call had logged goes where a client of this host looks for it.
 Result<void> Relay::pass(LaneEnded& ended) {
   take_last_answers(ended);
-  if (in_remote_ && at_end_) lane_client::find_forgery(ended, remote_request_);
+  if (in_remote_ && lost_ && lost_->is_at_end()) lane_client::find_forgery(ended, remote_request_);
+  lost_.reset();
   ended.answered = 0;  // the gateway's end of this is the local lane
   if (forged_) {
     forged_->replaced_in = ended.replaced_in;
@@ -256,8 +257,7 @@ Result<bool> Relay::lose_remote(Failure why) {
     return false;
   }
   if (why.code != ErrorCode::unreachable) return fail(std::move(why));
-  at_end_ = remote_->is_at_end();
-  remote_.reset();
+  lost_ = std::exchange(remote_, std::nullopt);
   (void)conversation_.broken(why, Clock::now());
   return false;
 }

@@ -68,7 +68,9 @@ class Relay {
   bool trimmed_ = true;               // no memory of large past payloads is left in it
   MonotonicTime idle_since_;          // the remote lane
   std::uint64_t worker_ = 0;          // the executor's number for it
-  bool at_end_ = false;               // the remote lane was read to its end
+  /// The remote lane that has failed, until the executor says why: UCX notices the end of one of
+  /// its connections, and the others may come to theirs a moment later.
+  std::optional<transport::UcxLaneClient> lost_;
   /// How a worker ended that has sent what no worker sends, until the executor says that it has.
   std::optional<LaneEnded> forged_;
   lane_client::Conversation conversation_;
