@@ -138,8 +138,6 @@ void CallLoop::obey(const WorkerMessage& message, std::vector<UniqueFd>& descrip
 }
 
 void CallLoop::load(const Load& message, UniqueFd code) {
-  // The loaded code may end the process, and earlier answers are not its own.
-  if (parts_.lane.is_sending()) (void)parts_.lane.flush();
   const auto start = std::chrono::steady_clock::now();
   if (message.slot >= slot_limit)
     return refuse(message, "a worker has 1024 places for modules", !message.first);

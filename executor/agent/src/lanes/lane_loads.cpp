@@ -15,14 +15,13 @@ namespace {
 constexpr std::size_t most_wanted = 1024;  // a client announces what it calls
 /// Of a module, each in a worker that others have spoiled or that went for a reason of its own.
 constexpr unsigned most_load_attempts = 3;
-/// A worker that could not load something ends by itself, and at once.
+/// A worker that could not load something ends by itself. So soon it says that it does.
 constexpr std::chrono::seconds end_after_failed_load{1};
 
 /// A call that runs on while another module is announced is the client's own doing.
 constexpr std::chrono::seconds swap_patience{5};
-/// For a worker that is asked to end, until it says that it does; and then for its last answer.
+/// For a worker that is asked to end, until it says that it does.
 constexpr std::chrono::seconds retire_patience{2};
-constexpr std::chrono::seconds last_answer_patience{10};
 
 }  // namespace
 
@@ -47,9 +46,8 @@ void LaneSession::swap_worker(MonotonicTime now) {
     ++services_.counters["workers_swapped"];
     retire_by_ = now + retire_patience;
     if (!running && !worker_->is_loading()) return worker_->tell(Retire{std::string(made_way)});
-  } else {
-    const auto more = worker_->said_last_words() ? last_answer_patience : std::chrono::seconds(0);
-    if (now < *retire_by_ + more) return;
+  } else if (worker_->has_time_to_end(*retire_by_, now)) {
+    return;
   }
   worker_->kill(KillReason::swapped);
 }
@@ -215,7 +213,8 @@ void LaneSession::watch_loads(MonotonicTime now, bool running) {
   } else if (const auto reached = worker_->load_limit(*loading_since_, now)) {
     worker_->end_load(*reached);
   }
-  if (!retries_.empty() && !running && now - retries_since_ >= end_after_failed_load)
+  if (!retries_.empty() && !running &&
+      !worker_->has_time_to_end(retries_since_ + end_after_failed_load, now))
     worker_->kill(KillReason::load);
 }
 

@@ -325,9 +325,10 @@ LaneEnded WorkerProcess::epitaph(const ChildEvent& event) const {
   } else if (kill_reason_ == KillReason::none) {
     ended.message = "the worker " + describe(event);
   }
-  // Its client knows whether that is true, unless the lane has broken before the answer was sent.
+  // Its client knows whether that is true, unless the answer may not have been sent: the lane has
+  // broken, or the code that was loaded meanwhile has ended the worker.
   if (remote_lane_.port != 0 && kill_reason_ == KillReason::none && !from_outside &&
-      words != LastWords::failed)
+      words != LastWords::failed && !is_loading())
     ended.answered = seen.request_id.load();
   return ended;
 }

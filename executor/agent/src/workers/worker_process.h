@@ -67,6 +67,9 @@ enum class KillReason {
   together,   // it ran beside another worker of its place
 };
 
+/// For the last answers of a worker that says that it ends; by itself it takes no longer.
+constexpr std::chrono::seconds last_answer_patience{10};
+
 /// What a client is told of a worker that was swapped.
 constexpr std::string_view made_way = "the worker made way for one with another module";
 /// Whether such ends are counted by their reason, and not by what became of a call.
@@ -179,6 +182,10 @@ class WorkerProcess {
   /// It says that it ends, which takes a while where much memory is given back.
   [[nodiscard]] bool said_last_words() const {
     return page().last_words.load() != static_cast<std::uint32_t>(LastWords::none);
+  }
+  /// For one that ends by itself and is to say so until `by`: it sends its last answers then.
+  [[nodiscard]] bool has_time_to_end(MonotonicTime by, MonotonicTime now) const {
+    return now < by + (said_last_words() ? last_answer_patience : std::chrono::seconds(0));
   }
   /// Kills what should have ended by itself. What it has said of its end counts.
   void make_sure_of_its_end();

@@ -128,8 +128,6 @@ class LaneWorker {
   /// Publishes the answer to the oldest unanswered request with the current output. Errors:
   /// `bad_request`, `unreachable`.
   [[nodiscard]] virtual Result<void> answer(const Answer& answer) = 0;
-  /// An answer is still on its way out.
-  [[nodiscard]] virtual bool is_sending() const { return false; }
   /// Returns when all answers have reached the client, which must be at its end of the lane for
   /// that. Errors: `timed_out` (nothing moves), `unreachable`.
   [[nodiscard]] virtual Result<void> flush() { return {}; }

@@ -62,7 +62,6 @@ class UcxLaneWorker::State final : public FrameSink {
   [[nodiscard]] bool ready();
   [[nodiscard]] std::byte* output(std::size_t size);
   [[nodiscard]] Result<void> answer(const LaneWorker::Answer& answer);
-  [[nodiscard]] bool is_sending() const { return link_->is_sending(); }
   [[nodiscard]] Result<void> flush();
   [[nodiscard]] bool prepare_to_sleep();
   [[nodiscard]] int wake_descriptor() const { return link_->wake_descriptor(); }

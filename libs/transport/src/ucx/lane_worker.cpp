@@ -144,7 +144,6 @@ Result<std::optional<LaneRequest>> UcxLaneWorker::receive() { return state_->rec
 bool UcxLaneWorker::ready() const { return state_->ready(); }
 std::byte* UcxLaneWorker::output(std::size_t size) { return state_->output(size); }
 Result<void> UcxLaneWorker::answer(const Answer& answer) { return state_->answer(answer); }
-bool UcxLaneWorker::is_sending() const { return state_->is_sending(); }
 Result<void> UcxLaneWorker::flush() { return state_->flush(); }
 bool UcxLaneWorker::prepare_to_sleep() { return state_->prepare_to_sleep(); }
 void UcxLaneWorker::finish_sleep() {}
