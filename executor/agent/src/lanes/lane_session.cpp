@@ -314,9 +314,7 @@ std::optional<WarmWorker> LaneSession::look_at_sleep(MonotonicTime now) {
   if (worker_->awaits_client()) return std::nullopt;  // which takes the network's thread a while
   const std::uint64_t word = worker_->page().state.load(std::memory_order_acquire);
   const auto used = worker_->processor_time();
-  LinkWork work = worker_->link_work();
-  work.waits = work.waits || worker_->said_last_words();  // it sends its answers to the end
-  if (used && sleep_.is_restless(word, work, *used, now)) {
+  if (used && sleep_.is_restless(word, worker_->link_work(), *used, now)) {
     if (worker_->said_last_words()) {
       worker_->make_sure_of_its_end();
       return std::nullopt;

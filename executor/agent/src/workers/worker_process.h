@@ -157,9 +157,11 @@ class WorkerProcess {
   [[nodiscard]] std::optional<LoadLimit> load_limit(MonotonicTime since, MonotonicTime now) const;
   /// Ends the worker for it.
   void end_load(LoadLimit limit);
-  /// Loads, and better code that it takes over.
+  /// Loads, better code that it takes over, and answers. Those to a client of another host it sends
+  /// while it is idle; nobody but the worker knows whether it is at that.
   [[nodiscard]] LinkWork link_work() const {
-    return {.waits = is_loading() || !improvements_.empty(),
+    return {.waits = is_loading() || !improvements_.empty() || said_last_words() ||
+                     remote_lane_.port != 0,
             .done = loads_answered_ + improvements_answered_};
   }
   [[nodiscard]] std::uint64_t loads_answered() const { return loads_answered_; }

@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "lanes/warm_workers.h"
 #include "workers/worker_process.h"
 
 namespace orchid::executor {
@@ -58,6 +59,23 @@ TEST_CASE(
   CHECK(worker.process.has_time_to_end(since, since + 9s));
   CHECK(worker.process.load_limit(since, since + 10s) == LoadLimit::others);
   CHECK_FALSE(worker.process.has_time_to_end(since, since + 10s));
+}
+
+TEST_CASE("a worker that may be sending an answer to another host is not restless") {
+  const MonotonicTime now{1h};
+  constexpr std::uint64_t idle = pack_state(1, RunState::idle);
+  const auto is_restless = [&](const IdleWorker& worker, std::chrono::milliseconds used) {
+    SleepWatch watch;
+    CHECK_FALSE(watch.is_restless(idle, worker.process.link_work(), 0s, now));
+    return watch.is_restless(idle, worker.process.link_work(), used, now + 1s);
+  };
+  IdleWorker local(false);
+  CHECK(is_restless(local, 200ms));
+  local.say(LastWords::spoiled);
+  CHECK_FALSE(is_restless(local, 200ms));
+  const IdleWorker remote(true);
+  CHECK_FALSE(is_restless(remote, 200ms));
+  CHECK(is_restless(remote, 2s));
 }
 
 }  // namespace orchid::executor
