@@ -285,7 +285,7 @@ TEST_CASE("what a worker sends that no worker sends is its function's doing, tol
   RunningCall call(relay);
   call.take();
   REQUIRE(call.worker->answer({.outcome = Outcome::evicted}));
-  REQUIRE(call.worker->flush());
+  (void)call.worker->flush();  // an error if the relay has left the lane already
   SUBCASE("with the executor's word on the worker that it has put away") {
     const auto replace = relay.executor_hears<LaneReplace>();
     CHECK(replace.reason.find("nonsense") != std::string::npos);
