@@ -26,10 +26,8 @@ class CoreTeam {
   /// begin. Whatever is thrown ends the process.
   class Work {
    public:
+    virtual ~Work() = default;
     virtual void take_part() noexcept = 0;
-
-   protected:
-    ~Work() = default;
   };
 
   /// Counts towards the worker's memory limit, so it is small. A kernel's local memory lies on it.
