@@ -59,7 +59,7 @@ Result<void> add_rules(int ruleset, const std::vector<std::filesystem::path>& pa
   for (const auto& path : paths) {
     const UniqueFd opened(::open(path.c_str(), O_PATH | O_CLOEXEC));
     if (!opened) continue;  // what does not exist needs no permission
-    struct stat status {};
+    struct stat status{};
     if (::fstat(opened.get(), &status) != 0) return fail_errno("fstat " + path.string());
     const std::uint64_t of_folders = S_ISDIR(status.st_mode) ? may_read_directory : 0;
     const PathBeneath rule{access | of_folders, opened.get()};

@@ -28,7 +28,7 @@ bool run_guarded(const KernelWork& work) {
 }
 
 void WorkQueue::start() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_fault;
   ::sigaction(SIGSEGV, &action, nullptr);
   ::sigaction(SIGBUS, &action, nullptr);

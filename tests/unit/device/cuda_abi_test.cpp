@@ -32,9 +32,9 @@ constexpr bool is_alike =
 template <typename Ours, typename Theirs>
 struct SameCall : std::false_type {};
 template <typename A, typename... As, typename B, typename... Bs>
-requires(sizeof...(As) == sizeof...(Bs)) struct SameCall<A (*)(As...), B (*)(Bs...)>
-    : std::bool_constant<is_alike<A, B> && (is_alike<As, Bs> && ...)> {
-};
+  requires(sizeof...(As) == sizeof...(Bs))
+struct SameCall<A (*)(As...), B (*)(Bs...)>
+    : std::bool_constant<is_alike<A, B> && (is_alike<As, Bs> && ...)> {};
 
 #define CHECK_ENTRY_POINT(name, symbol, ...)                                   \
   static_assert(SameCall<Result (*)(__VA_ARGS__), decltype(&::symbol)>::value, \

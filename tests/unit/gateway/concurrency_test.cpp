@@ -220,8 +220,12 @@ TEST_CASE_FIXTURE(RunnerFixture,
   auto store = Store::open(directory.path()).value();
   store->start();
   TaskInbox control;
-  AsyncInvocations async{
-      {*store, clock, control.poster(), {{here.poster(), &limited}}, [](const auto&) { return true; }}, {}};
+  AsyncInvocations async{{*store,
+                          clock,
+                          control.poster(),
+                          {{here.poster(), &limited}},
+                          [](const auto&) { return true; }},
+                         {}};
   SyncCalls calls{{limited, async, clock, here.poster(), control.poster()},
                   {.home = 1, .in_flight = 100, .recent = {.capacity = 4}}};
   const auto call = [&] {
@@ -252,7 +256,11 @@ TEST_CASE_FIXTURE(RunnerFixture,
   store->start();
   TaskInbox control;
   AsyncInvocations async{
-      {*store, clock, control.poster(), {{here.poster(), &limited}}, [](const auto&) { return true; }},
+      {*store,
+       clock,
+       control.poster(),
+       {{here.poster(), &limited}},
+       [](const auto&) { return true; }},
       {.limits = {.running_per_runner = 2}, .keep_finished = std::chrono::hours(1)}};
   std::vector<std::string> accepted;
   const auto submit = [&](const std::shared_ptr<const FunctionVersion>& which) {

@@ -51,8 +51,12 @@ struct SyncFixture {
   FakeRunner runner;
   std::shared_ptr<const FunctionVersion> version = make_version("f", 'a');
   std::unique_ptr<Store> store;
-  AsyncInvocations async{
-      {*store, clock, control.poster(), {{here.poster(), &runner}}, [](const auto&) { return true; }}, {}};
+  AsyncInvocations async{{*store,
+                          clock,
+                          control.poster(),
+                          {{here.poster(), &runner}},
+                          [](const auto&) { return true; }},
+                         {}};
   SyncCalls calls{{runner, async, clock, here.poster(), control.poster()},
                   {.home = 1, .in_flight = 2, .recent = {.capacity = 4}}};
   std::vector<SyncAnswer> answers;

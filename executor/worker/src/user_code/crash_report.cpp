@@ -124,7 +124,7 @@ void restore_signals() {
   for (int number = 1; number < SIGRTMIN; ++number)
     if (number != SIGKILL && number != SIGSTOP)
       ::signal(number, number == SIGPIPE || number == SIGTERM ? SIG_IGN : SIG_DFL);
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = report_crash;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   sigemptyset(&action.sa_mask);

@@ -128,6 +128,7 @@ struct Kernel : ::orchid_kernel {
 #define ORCHID_ARGS_AT(Args, pointer) (*(const Args*)(pointer))
 #endif
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): types and declared names, which take none */
 #define ORCHID_KERNEL_BODY static inline __attribute__((always_inline, unused)) void
 
 /* In C an `extern` beside an initialiser is a warning, and in C++ a constant needs it. */
@@ -220,10 +221,10 @@ struct Kernel : ::orchid_kernel {
 
 #else /* for a device */
 
-#define ORCHID_KERNEL_SYMBOL(name, Args)                                                    \
-  ORCHID_EXTERN_C                                                                           \
-      __attribute__((nvptx_kernel, visibility("default"), used)) void orchid_kernel_##name( \
-          Args orchid_arguments, uint64_t orchid_begin, uint64_t orchid_end)
+#define ORCHID_KERNEL_SYMBOL(name, Args)                                                \
+  ORCHID_EXTERN_C                                                                       \
+  __attribute__((nvptx_kernel, visibility("default"), used)) void orchid_kernel_##name( \
+      Args orchid_arguments, uint64_t orchid_begin, uint64_t orchid_end)
 
 /* The grid strides over the items. */
 #define ORCHID_KERNEL(name, Args)                                                            \
@@ -359,5 +360,6 @@ ORCHID_DEVICE_MATH2(double, fmod)
 #endif
 
 #endif /* ORCHID_HOST */
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #endif /* ORCHID_KERNEL_H */

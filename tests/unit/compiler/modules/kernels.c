@@ -25,7 +25,9 @@ ORCHID_GROUP_KERNEL(sum, struct SumArgs, 64) {
 #endif
 
 #ifdef WITH_LOG
-ORCHID_KERNEL(logarithm, struct ScaleArgs) { args.y[item] = logf(args.y[item]) * powf(args.a, 2.5f); }
+ORCHID_KERNEL(logarithm, struct ScaleArgs) {
+  args.y[item] = logf(args.y[item]) * powf(args.a, 2.5f);
+}
 #endif
 
 ORCHID_ENTRY(first) { return ORCHID_OK; }
