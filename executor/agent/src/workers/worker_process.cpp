@@ -70,7 +70,7 @@ std::string_view message_of(KillReason reason) {
       return "the function keeps more memory than its worker's limit: let it use less, or raise "
              "its memory limit";
     case KillReason::swapped:
-      return made_way;
+      return "the worker made way for one with another module";
     case KillReason::restless:
       return "the function used processor time while its worker had no call to run; the worker was "
              "replaced";
@@ -325,11 +325,6 @@ LaneEnded WorkerProcess::epitaph(const ChildEvent& event) const {
   } else if (kill_reason_ == KillReason::none) {
     ended.message = "the worker " + describe(event);
   }
-  // Its client knows whether that is true, unless the answer may not have been sent: the lane has
-  // broken, or the code that was loaded meanwhile has ended the worker.
-  if (remote_lane_.port != 0 && kill_reason_ == KillReason::none && !from_outside &&
-      words != LastWords::failed && !is_loading())
-    ended.answered = seen.request_id.load();
   return ended;
 }
 

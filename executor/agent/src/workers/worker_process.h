@@ -10,7 +10,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -67,11 +66,6 @@ enum class KillReason {
   together,   // it ran beside another worker of its place
 };
 
-/// For the last answers of a worker that says that it ends; by itself it takes no longer.
-constexpr std::chrono::seconds last_answer_patience{10};
-
-/// What a client is told of a worker that was swapped.
-constexpr std::string_view made_way = "the worker made way for one with another module";
 /// Whether such ends are counted by their reason, and not by what became of a call.
 [[nodiscard]] bool has_own_counter(KillReason reason);
 
@@ -157,11 +151,9 @@ class WorkerProcess {
   [[nodiscard]] std::optional<LoadLimit> load_limit(MonotonicTime since, MonotonicTime now) const;
   /// Ends the worker for it.
   void end_load(LoadLimit limit);
-  /// Loads, better code that it takes over, and answers. Those to a client of another host it sends
-  /// while it is idle; nobody but the worker knows whether it is at that.
+  /// Loads, and better code that it takes over.
   [[nodiscard]] LinkWork link_work() const {
-    return {.waits = is_loading() || !improvements_.empty() || said_last_words() ||
-                     remote_lane_.port != 0,
+    return {.waits = is_loading() || !improvements_.empty(),
             .done = loads_answered_ + improvements_answered_};
   }
   [[nodiscard]] std::uint64_t loads_answered() const { return loads_answered_; }
@@ -184,10 +176,6 @@ class WorkerProcess {
   /// It says that it ends, which takes a while where much memory is given back.
   [[nodiscard]] bool said_last_words() const {
     return page().last_words.load() != static_cast<std::uint32_t>(LastWords::none);
-  }
-  /// For one that ends by itself and is to say so until `by`: it sends its last answers then.
-  [[nodiscard]] bool has_time_to_end(MonotonicTime by, MonotonicTime now) const {
-    return now < by + (said_last_words() ? last_answer_patience : std::chrono::seconds(0));
   }
   /// Kills what should have ended by itself. What it has said of its end counts.
   void make_sure_of_its_end();

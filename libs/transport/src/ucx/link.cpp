@@ -1,11 +1,8 @@
 #include "ucx/link.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -109,51 +106,7 @@ Result<void> UcxLink::complete(LaneDeadline deadline) {
   }
   if (UCS_PTR_IS_PTR(flush)) ucx_.request_free(flush);
   if (failure_) return fail(*failure_);
-  unflushed_ = false;
   return {};
-}
-
-Result<void> UcxLink::flush(std::chrono::milliseconds patience) {
-  if (!unflushed_ && !is_sending()) return {};
-  constexpr int most_waits = 10;
-  const auto start = std::chrono::steady_clock::now();
-  auto moved = start;
-  const auto goes_on = [&] {
-    const auto now = std::chrono::steady_clock::now();
-    if (progress_or_sleep()) moved = now;
-    return !failure_ && now < moved + patience && now < start + most_waits * patience;
-  };
-  while (outbox_first_ != outbox_next_ && goes_on()) {
-  }
-  if (failure_) return fail(*failure_);
-  ucp_request_param_t parameters{};
-  const ucs_status_ptr_t flush = ucx_.ep_flush_nbx(endpoint_, &parameters);
-  if (UCS_PTR_IS_ERR(flush))
-    return fail(ucx_.failure(ErrorCode::unreachable, "flush", UCS_PTR_STATUS(flush)));
-  ucs_status_t status = UCS_PTR_IS_PTR(flush) ? UCS_INPROGRESS : UCS_OK;
-  while (status == UCS_INPROGRESS && goes_on()) status = ucx_.request_check_status(flush);
-  if (UCS_PTR_IS_PTR(flush)) ucx_.request_free(flush);
-  if (failure_) return fail(*failure_);
-  if (status != UCS_OK || outbox_first_ != outbox_next_)
-    return fail(ErrorCode::timed_out, "what was sent did not get away in time");
-  unflushed_ = false;
-  return {};
-}
-
-Result<void> UcxLink::keep(std::span<const TcpSocket> connections) {
-  for (const TcpSocket& connection : connections) {
-    UniqueFd copy(::fcntl(connection.fd, F_DUPFD_CLOEXEC, 0));
-    if (!copy) return fail_errno("keep a connection of UCX's");
-    connections_.push_back(std::move(copy));
-  }
-  return {};
-}
-
-bool UcxLink::is_at_end() const {
-  return failure_ && !connections_.empty() &&
-         std::ranges::all_of(connections_, [](const UniqueFd& connection) {
-           return was_read_to_its_end(connection.get());
-         });
 }
 
 UcxLink::~UcxLink() {
@@ -234,7 +187,6 @@ UcxLink::Slot* UcxLink::take_slot(const Frame& frame, std::uint32_t* pending) {
   Slot* slot = free_list_;
   free_list_ = slot->next_free;
   --free_slots_;
-  unflushed_ = true;
   slot->pending = pending;
   slot->large = false;
   slot->frame = frame;
@@ -357,15 +309,6 @@ void UcxLink::pump() {
 
 void UcxLink::progress_or_yield() {
   if (!progress()) ::sched_yield();
-}
-
-bool UcxLink::progress_or_sleep() {
-  if (progress()) return true;
-  if (!arm()) return false;
-  constexpr int look_ms = 10;
-  pollfd wait{.fd = wake_descriptor_, .events = POLLIN, .revents = 0};
-  ::poll(&wait, 1, look_ms);
-  return false;
 }
 
 bool UcxLink::progress() {

@@ -1,7 +1,6 @@
 // ucx/link.h: one UCX endpoint with the frames that go through it, whatever they mean.
 #pragma once
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,9 +9,7 @@
 #include <vector>
 
 #include "foundation/result.h"
-#include "foundation/unique_fd.h"
 #include "transport/ucx_lane.h"
-#include "ucx/doors.h"
 #include "ucx/frame.h"
 #include "ucx/library.h"
 
@@ -70,15 +67,6 @@ class UcxLink {
   /// Takes at most `outbox_limit` parcels that wait.
   void send(const Parcel& parcel);
 
-  /// Parcels wait here, or UCX works on them.
-  [[nodiscard]] bool is_sending() const {
-    return outbox_first_ != outbox_next_ || free_slots_ != slot_count;
-  }
-  /// Waits, asleep where it can, until the other end's UCX has all that was sent; it must be driven
-  /// for that. Errors: `timed_out` (nothing has moved for so long, or it takes ten times that), and
-  /// why the link is of no use.
-  [[nodiscard]] Result<void> flush(std::chrono::milliseconds patience);
-
   /// Lets UCX work, and sends on what waits. False: there was nothing to do.
   bool progress();
   /// While a connection is made: UCX's own thread, which accepts it, may need this core.
@@ -86,12 +74,6 @@ class UcxLink {
   /// Why the link is of no use any more.
   [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
   void fail_with(Failure failure);
-  /// Connections that UCX has made for this link, so that it is known how they end. Errors:
-  /// `system`.
-  [[nodiscard]] Result<void> keep(std::span<const TcpSocket> connections);
-  /// The link has failed since the other end has closed it in good order, after all that was
-  /// received. Over TCP only; else nobody can know.
-  [[nodiscard]] bool is_at_end() const;
 
   /// True: nothing to do, and `wake_descriptor` will become readable.
   [[nodiscard]] bool arm();
@@ -134,7 +116,6 @@ class UcxLink {
   void pump();
   [[nodiscard]] bool send_some(Waiting& waiting);
   void close_endpoint();
-  bool progress_or_sleep();  // true: there was something to do
 
   const UcxLibrary& ucx_;
   ConnectionKey key_;
@@ -144,9 +125,7 @@ class UcxLink {
   std::vector<std::byte> address_;
   FrameSink* sink_ = nullptr;
   std::optional<Failure> failure_;
-  std::vector<UniqueFd> connections_;  // copies: UCX closes its own when they end
   bool peer_ready_ = false;
-  bool unflushed_ = false;  // something was sent since the last flush
   bool closing_ = false;
   std::uint64_t sent_frames_ = 0;
   std::uint64_t received_frames_ = 0;
