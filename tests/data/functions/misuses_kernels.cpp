@@ -2,6 +2,8 @@
 // several entries.
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -21,15 +23,24 @@ bool is_entry_thread() { return ::gettid() == ::getpid(); }
 
 struct ThreadArgs {
   int32_t* threads;
+  std::atomic<bool>* others_came;  // a thread of the team has run an item
+  uint64_t patient_from;           // this item and those behind it wait for that, for some seconds
 };
 ORCHID_KERNEL(note_thread, ThreadArgs) {
   work();
   args.threads[item] = ::gettid();
+  if (!is_entry_thread()) args.others_came->store(true);
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (item >= args.patient_from && !args.others_came->load() &&
+         std::chrono::steady_clock::now() < give_up)
+    std::this_thread::yield();
 }
-// Expected: who has run each item.
+// Expected: who has run each item: all threads of the team some, however busy the machine is.
 std::vector<std::int32_t> threads_of_items(orchid::Call& call, std::uint64_t items) {
   std::vector<std::int32_t> threads(items);
-  if (!orchid::launch(call, note_thread, items, {threads.data()})) return {};
+  std::atomic<bool> others_came = orchid_core_count(call.handle()) == 1;
+  if (!orchid::launch(call, note_thread, items, {threads.data(), &others_came, items / 2}))
+    return {};
   return threads;
 }
 ORCHID_FUNCTION(threads_of_items)
