@@ -216,8 +216,14 @@ std::size_t WorkerBroker::largest(const placement::WorkerRequest& worker) const 
   };
   const auto& shapes = worker.alternatives;
   std::map<std::string, Counted> counted;  // by host: its executors may offer the same
-  for (const auto& [id, executor] : hosts_.executors()) {
-    if (!fits(executor, worker)) continue;
+  std::vector<const Executor*> fitting;
+  for (const auto& [id, executor] : hosts_.executors())
+    if (fits(executor, worker)) fitting.push_back(&executor);
+  // A core that several of them offer counts where there are GPUs beside it.
+  std::ranges::stable_sort(fitting, std::ranges::greater{},
+                           [](const Executor* executor) { return executor->host.gpus.size(); });
+  for (const Executor* const fits_here : fitting) {
+    const Executor& executor = *fits_here;
     Counted& host = counted[executor.host.boot_id];
     host.by_shape.resize(shapes.size());
     const placement::CoreSet cores = core_set(executor.host.cores);

@@ -271,6 +271,18 @@ TEST_CASE("what could be leased at most counts each core of a host once") {
   CHECK(world.broker.largest(on_host("here", {{.cores = 2}})) == 1);
 }
 
+TEST_CASE("a core that two executors offer counts where one of them has a GPU beside it") {
+  ClientsWorld world;
+  world.join("e1", 2);
+  Executor second{.id = ExecutorId("e2"), .owner = {}, .host = {.boot_id = "here"}};
+  second.host.cores = {0, 1};
+  second.host.gpus = {{.index = 0}};
+  second.lane_socket = "/run/e2";
+  world.broker.executor_joined(second, {}, world.now);
+  CHECK(world.broker.largest(on_host("here", {{.gpus = 1}})) == 1);
+  CHECK(world.broker.largest(on_host("here")) == 2);
+}
+
 TEST_CASE("a worker gets the best alternative that there is, wherever that is") {
   ClientsWorld world;
   world.join("e1", 8);
