@@ -4,7 +4,9 @@
 #include <sys/socket.h>
 
 #include <cstring>
+#include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "foundation/sockets.h"
 #include "transport/local_lane.h"
@@ -25,6 +27,7 @@ T must(Result<T> result) {
 struct FakeExecutor::Connection {
   UniqueFd socket;
   std::unique_ptr<transport::LocalLaneWorker> worker;
+  std::optional<transport::LaneRequest> taken;  // and not answered
   std::uint32_t generation = 1;
 };
 
@@ -106,6 +109,7 @@ void FakeExecutor::obey(Connection& connection) {
 
 void FakeExecutor::give_worker(Connection& connection) {
   auto lane = must(transport::make_lane({1_MiB, 1_MiB}));
+  connection.taken.reset();
   connection.worker = std::make_unique<transport::LocalLaneWorker>(
       must(transport::LocalLaneWorker::attach(must(transport::duplicate(lane)))));
   (void)send_packet(
@@ -116,17 +120,22 @@ void FakeExecutor::give_worker(Connection& connection) {
 }
 
 void FakeExecutor::work(Connection& connection) {
-  if (connection.worker == nullptr || !answers_) return;
+  if (connection.worker == nullptr) return;
   while (true) {
-    auto request = connection.worker->receive();
-    if (!request || !*request) return;
+    if (!connection.taken) {
+      auto received = connection.worker->receive();
+      if (!received || !*received) return;
+      connection.taken = **received;
+    }
+    if (!answers_) return;
+    const transport::LaneRequest request = *std::exchange(connection.taken, std::nullopt);
     if (forgets_.exchange(false)) ++connection.generation;
-    const auto kind = static_cast<RequestKind>((*request)->header.kind);
-    if (kind == RequestKind::call && (*request)->header.generation != connection.generation) {
+    const auto kind = static_cast<RequestKind>(request.header.kind);
+    if (kind == RequestKind::call && request.header.generation != connection.generation) {
       must(connection.worker->answer({.kind = ResponseKind::need_code}));
       continue;
     }
-    const auto input = (*request)->input;
+    const auto input = request.input;
     std::byte* room = connection.worker->output(input.size());
     if (!input.empty()) std::memcpy(room, input.data(), input.size());
     must(connection.worker->answer({.kind = kind_}));
