@@ -23,12 +23,13 @@ bool is_entry_thread() { return ::gettid() == ::getpid(); }
 
 struct ThreadArgs {
   int32_t* threads;
-  std::atomic<bool>* others_came;  // a thread of the team has run an item
+  std::atomic<bool>* others_came;  // a thread of the team has run an item; null: nobody asks
   uint64_t patient_from;           // this item and those behind it wait for that, for some seconds
 };
 ORCHID_KERNEL(note_thread, ThreadArgs) {
   work();
   args.threads[item] = ::gettid();
+  if (args.others_came == nullptr) return;
   if (!is_entry_thread()) args.others_came->store(true);
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   while (item >= args.patient_from && !args.others_came->load() &&
@@ -100,7 +101,7 @@ ORCHID_ENTRY(takes_all_device_memory) {
 // Input: how many items, in decimal. Expected: ok for 0, an error for too many.
 ORCHID_ENTRY(launches_items) {
   const std::string text(static_cast<const char*>(input), input_size);
-  const ThreadArgs args{nullptr};
+  const ThreadArgs args{nullptr, nullptr, 0};
   return orchid_launch(call, &note_thread, &args, sizeof args,
                        std::strtoull(text.c_str(), nullptr, 10));
 }
@@ -108,7 +109,7 @@ ORCHID_ENTRY(launches_items) {
 // Expected: ok, and a new worker for the next call.
 ORCHID_ENTRY(leaves_thread_beside_team) {
   std::vector<std::int32_t> threads(5000);
-  const ThreadArgs args{threads.data()};
+  const ThreadArgs args{threads.data(), nullptr, 0};
   const auto status = orchid_launch(call, &note_thread, &args, sizeof args, threads.size());
   std::thread([] {
     for (;;) {
