@@ -76,6 +76,7 @@ void HostBook::change_grant(const ExecutorId& id, const GrantChanged& change, Mo
   if (found == executors_.end()) return;
   Executor& executor = found->second;
   executor.host.cores = change.cores;
+  if (change.gpus) executor.host.gpus = *change.gpus;
   executor.grant.ends_in = change.ends_in;
   executor.grant.draining = change.draining;
   executor.ends = change.ends_in ? now + *change.ends_in : MonotonicTime::max();
