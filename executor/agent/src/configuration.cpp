@@ -1,6 +1,8 @@
 #include "configuration.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
@@ -41,7 +43,8 @@ void add_grant_options(CLI::App& app, Configuration& c, GrantTexts& texts) {
   app.add_option(
          "--gpus", texts.gpus,
          "offer these GPUs of the machine, by index: 0-1, or with their model a100:0-1; can "
-         "be repeated. They are placed and accounted for, but functions cannot open them yet")
+         "be repeated. One on which its driver runs no kernels is left out; 'orchid hosts' "
+         "says why")
       ->allow_extra_args(false);
   app.add_option("--memory", texts.memory,
                  "offer at most this much memory, such as 8GiB, also to a single worker");
@@ -229,6 +232,8 @@ Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
   if (auto read = read_grant(grant, c); !read) return fail(std::move(read.error()));
   if (const char* socket = std::getenv("NOTIFY_SOCKET"); socket != nullptr)
     c.notify_socket = socket;
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    c.environment.emplace_back(*variable);
   if (c.program_directory.empty()) {
     std::error_code error;
     c.program_directory = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
