@@ -213,6 +213,10 @@ def kernels_that_the_driver_refuses_are_told_with_its_log(site):
         told = one.call("gpu.mixes", "10")
         expect(told.startswith("module_rejected ") and "Unresolved extern function 'foo'" in told, f"its log: {told}\n{site.said()}")
         expect(one.call("plain") == "ok cores", "other functions run")
+    with lease(site, gpus=0) as one:
+        expect(one.call("gpu.mixes", "10").startswith("ok cores "), f"on cores it runs\n{site.said()}")
+    with lease(site) as one:
+        expect(one.call("gpu.mixes", "10").startswith("module_rejected "), "with a GPU it is refused as before")
         expect(shown(site)["gpus_usable"] == 1, "the GPU is none the worse")
 
 

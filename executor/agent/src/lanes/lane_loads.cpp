@@ -1,5 +1,6 @@
 // The modules of a client's worker: from the announcement to the slot, or to why there is none.
 #include <fcntl.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -22,9 +23,11 @@ constexpr std::chrono::seconds end_after_failed_load{1};
 
 }  // namespace
 
-/// The same module may fail in a smaller worker only.
+/// The same module may fail in a smaller worker only, or on a GPU only. What one tenant is told,
+/// such as a compiler's words, is not another one's.
 std::string LaneSession::failed_load_key(const std::string& digest) const {
-  return digest + " " + std::to_string(memory_.value);
+  return fmt::format("{} {} {} {}", tenant_, digest, memory_.value,
+                     gpu_ ? gpu_->architecture() : "");
 }
 
 const Failure* LaneSession::failed_before(const std::string& digest) const {
