@@ -298,7 +298,7 @@ void Agent::obey(const ControlMessage& message) {
     say_closed({close->lease, LeaseEnd::revoked});
   } else if (const auto* renewal = std::get_if<RenewLease>(&message)) {
     if (!leases_.renew(*renewal, std::chrono::steady_clock::now()))
-      gateway_->send(LeaseClosed{renewal->lease, LeaseEnd::expired});
+      say_closed({renewal->lease, LeaseEnd::expired});
   }
 }
 
