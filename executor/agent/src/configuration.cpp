@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <map>
 #include <optional>
@@ -204,6 +205,13 @@ void declare_options(CLI::App& app, Configuration& c, Sizes& sizes, GrantTexts& 
 
 }  // namespace
 
+bool is_for_drivers(std::string_view variable) {
+  constexpr std::array<std::string_view, 5> beginnings{
+      "LD_LIBRARY_PATH=", "PATH=", "HOME=", "CUDA_", "NVIDIA_"};
+  return std::ranges::any_of(
+      beginnings, [variable](std::string_view start) { return variable.starts_with(start); });
+}
+
 Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
   ParsedConfiguration parsed;
   Configuration& c = parsed.configuration;
@@ -233,7 +241,7 @@ Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
   if (const char* socket = std::getenv("NOTIFY_SOCKET"); socket != nullptr)
     c.notify_socket = socket;
   for (char** variable = environ; *variable != nullptr; ++variable)
-    c.environment.emplace_back(*variable);
+    if (is_for_drivers(*variable)) c.device_environment.emplace_back(*variable);
   if (c.program_directory.empty()) {
     std::error_code error;
     c.program_directory = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();

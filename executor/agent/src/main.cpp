@@ -203,7 +203,7 @@ void offer_gpus(const Configuration& c, Agent::Options& options) {
   for (OfferedGpu& gpu : options.gpus) gpu.numa_node = numa_node_of_gpu(gpu.index, "/");
   options.devices.program = c.program_directory / "orchid-device";
   options.devices.scheduling = c.scheduling;
-  options.devices.environment = c.environment;
+  options.devices.environment = c.device_environment;
   options.workers.on_gpus = !c.gpus.empty();
 }
 

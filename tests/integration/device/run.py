@@ -324,8 +324,8 @@ def site_with_gpu(*options, driver=True):
     with gateway(PROGRAMS, dict(os.environ)) as site:
         site.orders = Orders(site.folder)
         if driver:
-            site.environment.update(LD_LIBRARY_PATH=f"{DRIVER}:{site.folder}", FAKE_CUDA_TWINS=str(DRIVER / "device_twins.so"),
-                                    FAKE_CUDA_ORDERS=str(site.orders.file))
+            site.environment.update(LD_LIBRARY_PATH=f"{DRIVER}:{site.folder}", CUDA_FAKE_TWINS=str(DRIVER / "device_twins.so"),
+                                    CUDA_FAKE_ORDERS=str(site.orders.file))
         site.add_gpu_executor = lambda: site.add_executor("gpu", "--core-list", CORES, "--gpus", "0", *options)
         site.add_gpu_executor()
         for source, name in (("functions.cpp", "gpu"), ("without_kernels.c", "plain")):
