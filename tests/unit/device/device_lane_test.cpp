@@ -3,11 +3,18 @@
 
 #include <doctest/doctest.h>
 
+#include <unistd.h>
+
+#include <bit>
 #include <chrono>
 #include <cstddef>
+#include <cstring>
+#include <deque>
 #include <map>
-#include <memory>
+#include <span>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "device_under_test.h"
@@ -31,17 +38,16 @@ class WritingDriver final : public Driver {
   }
   DriverResult<void> launch(const SubRangeLaunch&) override { return {}; }
   DriverResult<std::uint64_t> allocate(std::uint64_t size) override {
-    memory_.push_back(std::make_unique<std::byte[]>(size));
-    return reinterpret_cast<std::uintptr_t>(memory_.back().get());
+    return std::bit_cast<std::uint64_t>(memory_.emplace_back(size).data());
   }
   DriverResult<void> free(std::uint64_t) override { return {}; }
   DriverResult<void> copy_to_device(std::uint64_t address,
                                     std::span<const std::byte> host) override {
-    std::memcpy(reinterpret_cast<std::byte*>(address), host.data(), host.size());
+    std::memcpy(std::bit_cast<std::byte*>(address), host.data(), host.size());
     return {};
   }
   DriverResult<void> copy_to_host(std::span<std::byte> host, std::uint64_t address) override {
-    std::memcpy(host.data(), reinterpret_cast<const std::byte*>(address), host.size());
+    std::memcpy(host.data(), std::bit_cast<const std::byte*>(address), host.size());
     return {};
   }
   DriverResult<void> pin(std::span<std::byte> host) override {
@@ -58,7 +64,7 @@ class WritingDriver final : public Driver {
 
  private:
   DeviceDescription description_;
-  std::vector<std::unique_ptr<std::byte[]>> memory_;
+  std::deque<std::vector<std::byte>> memory_;
 };
 
 UniqueFd same(const UniqueFd& descriptor) { return UniqueFd(::dup(descriptor.get())); }
