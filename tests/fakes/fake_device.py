@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""A device process without a GPU. While the file `absent` is in the folder that LD_LIBRARY_PATH names, there is no driver. GPU 2 never says
-that a lane has ended. Else it does as the kernels say that it is given, which are text:
+"""A device process without a GPU. While the file `fault` is in the folder that LD_LIBRARY_PATH names, it ends with that. GPU 2 never says
+that a lane has ended; the others make the file `ended` there when they have said so. Else it does as the kernels say that it is given, which are text:
 
   ok              they are loaded
   refuse WORDS    the driver refuses them, with these words
+  slow            they are loaded when the file `go` is there
   crash WORDS     a kernel ends the context
   lose WORDS      the GPU is lost
 """
@@ -12,8 +13,10 @@ import os
 import pathlib
 import socket
 import sys
+import time
 
 connection = socket.socket(fileno=int(sys.argv[2]))
+folder = pathlib.Path(os.environ["LD_LIBRARY_PATH"])
 
 
 def say(**fields):
@@ -37,6 +40,10 @@ def load(order, words):
         end("crashed", message)
     if does == "lose":
         end("lost", message)
+    if does == "slow":
+        end_of_patience = time.monotonic() + 30
+        while not (folder / "go").exists() and time.monotonic() < end_of_patience:
+            time.sleep(0.005)
     if does == "refuse":
         return say(type="kernels_refused", message=message, **answer)
     return say(type="kernels_loaded", load_us=1, **answer)
@@ -44,8 +51,8 @@ def load(order, words):
 
 def main():
     gpu = hear()[0]["gpu"]
-    if (pathlib.Path(os.environ["LD_LIBRARY_PATH"]) / "absent").exists():
-        end("no_driver", "there is no libcuda.so.1")
+    if (folder / "fault").exists():
+        end((folder / "fault").read_text(), "there is no libcuda.so.1")
     say(type="ready", driver="CUDA 12.4", model="Fake", uuid="GPU-0", architecture="sm_80", memory=1 << 30, multiprocessors=2, start_us=1)
     while True:
         order, files = hear()
@@ -55,6 +62,7 @@ def main():
             load(order, os.pread(files[0], 1 << 12, 0).decode())
         elif order["type"] == "end_lane" and gpu != "2":
             say(type="lane_ended", lane=order["lane"], message="")
+            (folder / "ended").touch()
         for file in files:
             os.close(file)
 

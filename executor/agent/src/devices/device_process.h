@@ -27,6 +27,7 @@ class DeviceProcess {
     std::filesystem::path program;
     ByteCount data_limit = 1_GiB;  // of host memory, beyond what the driver takes
     std::chrono::milliseconds start_limit{30'000};
+    std::chrono::milliseconds load_limit{60'000};  // for the driver's compiler
     SchedulingClass scheduling = SchedulingClass::normal;
     /// "NAME=value", all of it: drivers are found and set by variables.
     std::vector<std::string> environment;

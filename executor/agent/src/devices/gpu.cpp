@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <string_view>
 #include <utility>
 #include <variant>
 
 #include "foundation/log.h"
+#include "foundation/visible_text.h"
 
 namespace orchid::executor {
 namespace {
@@ -18,9 +20,28 @@ constexpr processes::RestartPolicy restarts{.at_once = 1,
                                             .first_pause = std::chrono::milliseconds(100),
                                             .longest_pause = std::chrono::seconds(15),
                                             .window = std::chrono::minutes(2)};
+/// The same when there is no driver or no GPU, as before: that takes a person.
+constexpr std::chrono::minutes pause_without_driver{2};
 /// How often it asks whether a call is over that uses the GPU.
 constexpr std::chrono::milliseconds again_interval{10};
 constexpr const char* being_started = "its device process is being started";
+
+bool takes_a_person(DeviceFault fault) {
+  return fault == DeviceFault::no_driver || fault == DeviceFault::no_device ||
+         fault == DeviceFault::old_driver;
+}
+
+/// The first line of words that come from a driver, or from whatever says so.
+std::string one_line(std::string_view words, std::size_t most) {
+  std::string line = visible_text(words.substr(0, words.find('\n')));
+  if (line.size() <= most) return line;
+  const auto continues = [&line](std::size_t at) {
+    return (static_cast<unsigned char>(line[at]) & 0xC0U) == 0x80U;
+  };
+  while (most > 0 && continues(most)) --most;
+  line.resize(most);
+  return line;
+}
 
 }  // namespace
 
@@ -45,7 +66,7 @@ void Gpu::start() { start_process(); }
 void Gpu::stop() {
   stopped_ = true;
   restart_timer_.cancel();
-  limit_timer_.cancel();
+  end_limit();
   again_timer_.cancel();
   request_.reset();
   if (process_) process_->put_down();
@@ -70,13 +91,18 @@ void Gpu::start_process() {
   process_.reset();
   set_fault(started.error().message);
   answer(fail(ErrorCode::unreachable, started.error().message));
-  restart_timer_.expires_after(failures_.ended(std::chrono::steady_clock::now()).value());
+  restart_after(failures_.ended(std::chrono::steady_clock::now()).value());
+}
+
+void Gpu::restart_after(std::chrono::milliseconds pause) {
+  restart_timer_.expires_after(pause);
   restart_timer_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) start_process();
+    if (!error && !stopped_) start_process();
   });
 }
 
 void Gpu::set_fault(std::string fault) {
+  fault = one_line(fault, longest_fault);
   if (offered_.fault == fault) return;
   if (fault.empty())
     log::info("event=gpu_usable gpu={} model=\"{}\" architecture={}", offered_.index,
@@ -105,7 +131,7 @@ void Gpu::ready(const DeviceReady& message) {
   ready_ = true;
   architecture_ = message.architecture;
   memory_ = message.memory;
-  if (offered_.model.empty()) offered_.model = message.model;
+  if (offered_.model.empty()) offered_.model = one_line(message.model, longest_model);
   log::info(
       "event=device_ready gpu={} pid={} driver=\"{}\" model=\"{}\" memory_bytes={} start_us={}",
       offered_.index, pid(), message.driver, message.model, message.memory, message.start_us);
@@ -119,6 +145,9 @@ void Gpu::serve(const std::shared_ptr<DeviceUser>& user, Served done) {
     if (request_->user->is_using())
       return done(fail(ErrorCode::no_capacity, "another worker's call waits for the GPU"));
     answer(fail(ErrorCode::no_capacity, "another worker's call wants the GPU"));
+    // Who has been told so may have asked again by now.
+    if (request_ && request_->user != user)
+      return done(fail(ErrorCode::no_capacity, "another worker's call waits for the GPU"));
   }
   if (served_ && served_ != user && served_->is_using())
     return done(fail(ErrorCode::no_capacity, "another worker's call uses the GPU"));
@@ -143,7 +172,7 @@ void Gpu::advance() {
   else if (has_new_kernels() && !unseat())
     return try_again();
   load_kernels();
-  if (loading_ == 0) answer(lane_);
+  if (loading_.empty()) answer(lane_);
 }
 
 /// Takes the GPU from the worker that it serves. False: a call of that has just begun to use it.
@@ -196,17 +225,20 @@ void Gpu::load_kernels() {
     if (!kernels.refusal.empty() || (known != loaded_.end() && known->second == kernels.generation))
       continue;
     loaded_[slot] = kernels.generation;
-    ++loading_;
+    loading_[slot] = kernels.generation;
     process_->send(LoadKernels{.lane = lane_, .module = slot, .generation = kernels.generation},
                    {kernels.ptx->get()});
   }
-  if (loading_ != 0) limit(load_patience);
+  if (!loading_.empty()) limit(options_.load_limit);
 }
 
 void Gpu::kernels_answered(std::uint64_t lane, std::uint32_t module, std::uint32_t generation,
                            const std::string& refusal) {
-  if (loading_ == 0 || lane != lane_ || !served_) return;
-  if (--loading_ == 0) limit_timer_.cancel();
+  if (lane != lane_ || !served_) return;
+  const auto loading = loading_.find(module);
+  if (loading == loading_.end() || loading->second != generation) return;
+  loading_.erase(loading);
+  if (loading_.empty()) end_limit();
   if (const auto found = served_->kernels.find(module);
       found != served_->kernels.end() && found->second.generation == generation)
     found->second.refusal = refusal;
@@ -222,14 +254,32 @@ void Gpu::answer(const Result<std::uint64_t>& result) {
 
 void Gpu::limit(std::chrono::milliseconds time) {
   limit_timer_.expires_after(time);
-  limit_timer_.async_wait([this](const boost::system::error_code& error) {
-    if (error || !process_) return;
-    if (loading_ != 0)
-      answer(fail(ErrorCode::unreachable,
-                  fmt::format("the driver's compiler was not done with the kernels within {} s",
-                              load_patience.count())));
+  limit_timer_.async_wait([this, number = ++limit_number_](const boost::system::error_code& error) {
+    if (error || number != limit_number_ || !process_ || process_->was_put_down()) return;
     process_->put_down();
+    give_up_loading();
   });
+}
+
+/// What the driver's compiler is not done with it would not be done with in the next process.
+void Gpu::give_up_loading() {
+  if (loading_.empty()) return;
+  const std::string why =
+      fmt::format("the driver's compiler was not done with the kernels within {} s",
+                  std::chrono::duration<double>(options_.load_limit).count());
+  for (const auto& [slot, generation] : std::exchange(loading_, {})) {
+    const auto found = served_->kernels.find(slot);
+    if (found != served_->kernels.end() && found->second.generation == generation)
+      found->second.refusal = why;
+  }
+  answer(fail(ErrorCode::module_rejected, why));
+}
+
+/// A timer that has expired cannot be cancelled any more: its handler is on its way, and finds
+/// another number.
+void Gpu::end_limit() {
+  ++limit_number_;
+  limit_timer_.cancel();
 }
 
 void Gpu::stop_call(const DeviceUser& user, std::uint64_t call) {
@@ -241,26 +291,27 @@ void Gpu::release(const DeviceUser& user) {
   if (serves(user)) end_lane();
 }
 
-/// What its worker is at may still run; a process that does not come back from that is ended.
+/// What its worker is at may still run; a process that does not come back from that is ended. The
+/// driver's compiler cannot be stopped, and may be at it for much longer than a kernel.
 void Gpu::end_lane() {
   served_->worker->page().device_seat.store(no_device_seat);
   served_.reset();
-  loading_ = 0;
+  const bool compiles = !std::exchange(loading_, {}).empty();
   if (!process_ || process_->was_put_down()) return;
   lane_ends_ = true;
   process_->send(EndLane{.lane = lane_});
-  limit(end_patience);
+  limit(compiles ? options_.load_limit : end_patience);
 }
 
 void Gpu::lane_ended(const DeviceLaneEnded& message) {
   if (message.lane != lane_) return;
   if (lane_ends_) {
     lane_ends_ = false;
-    limit_timer_.cancel();
+    end_limit();
     return advance();
   }
-  limit_timer_.cancel();
-  loading_ = 0;
+  end_limit();
+  loading_.clear();
   log::warn("event=device_lane_ended gpu={} lane={} reason=\"{}\"", offered_.index, lane_,
             message.message);
   if (request_ && request_->user == served_)
@@ -303,17 +354,21 @@ void Gpu::ended(const ChildEvent& event) {
   process_.reset();
   owner_.reset();
   loaded_.clear();
-  const bool was_loading = std::exchange(loading_, 0) != 0;
+  const bool was_loading = !std::exchange(loading_, {}).empty();
   lane_ends_ = false;
-  limit_timer_.cancel();
+  end_limit();
   counters_.launches += usage_.launches;
   counters_.kernel_us += usage_.kernel_us;
   usage_ = {};
   const auto user = std::exchange(served_, nullptr);
-  if (user) user->worker->page().device_seat.store(no_device_seat);
+  const bool had_seat =
+      user && user->worker->page().device_seat.exchange(no_device_seat) != no_device_seat;
   for (const auto& done : std::exchange(vacated_, {})) done();
+  const bool absent = words && takes_a_person(words->fault) &&
+                      offered_.fault == one_line(words->message, longest_fault);
   if (!stopped_ && !ours) {
-    log::warn("event=device_lost gpu={} reason=\"{}\"", offered_.index, loss.message);
+    if (offered_.fault != one_line(loss.message, longest_fault))  // else it has been said
+      log::warn("event=device_lost gpu={} reason=\"{}\"", offered_.index, loss.message);
     const bool gone = words && words->fault == DeviceFault::lost;
     if (gone) ++counters_.losses;
     if (loss.kind == DeviceLoss::Kind::crashed) ++counters_.crashes;
@@ -329,11 +384,12 @@ void Gpu::ended(const ChildEvent& event) {
     }
   }
   if (stopped_) return;
+  // Whyever we have ended it: a call that was at work in there waits for answers that do not come.
+  // One that has no seat yet gets one in the next process.
+  if (ours && had_seat && user->is_using() && user->lost) user->lost(loss);
   if (ours || (was_ready && loss.kind == DeviceLoss::Kind::crashed)) return start_process();
-  restart_timer_.expires_after(failures_.ended(std::chrono::steady_clock::now()).value());
-  restart_timer_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) start_process();
-  });
+  const std::chrono::milliseconds pause = failures_.ended(std::chrono::steady_clock::now()).value();
+  restart_after(absent ? pause_without_driver : pause);
 }
 
 }  // namespace orchid::executor

@@ -31,8 +31,9 @@ class Gpu {
   /// How long a sub-range of a kernel may go on when its worker has ended: longer ones cost the
   /// process.
   static constexpr std::chrono::milliseconds end_patience{200};
-  /// For the driver's compiler.
-  static constexpr std::chrono::seconds load_patience{60};
+  /// Bytes of what the gateway is told of it: it refuses more than a little over that.
+  static constexpr std::size_t longest_fault = 1000;
+  static constexpr std::size_t longest_model = 128;
 
   struct Counters {
     std::uint64_t starts = 0;   // of its process
@@ -95,9 +96,12 @@ class Gpu {
   void begin_lane();
   [[nodiscard]] bool has_new_kernels() const;
   void load_kernels();
+  void give_up_loading();
   void try_again();
   void answer(const Result<std::uint64_t>& result);
   void limit(std::chrono::milliseconds time);
+  void end_limit();
+  void restart_after(std::chrono::milliseconds pause);
 
   boost::asio::io_context& io_;
   ChildWatch& children_;
@@ -109,12 +113,12 @@ class Gpu {
   bool stopped_ = false;  // all of it
   std::string architecture_;
   std::uint64_t memory_ = 0;
-  std::optional<DeviceOwner> owner_;               // whose data may be in the process
-  std::shared_ptr<DeviceUser> served_;             // at lane `lane_`
-  bool lane_ends_ = false;                         // an answer to EndLane is on its way
-  std::uint64_t lane_ = 0;                         // the last one
-  std::map<std::uint32_t, std::uint32_t> loaded_;  // generation by slot, of that lane
-  std::size_t loading_ = 0;                        // answers of the driver's compiler on their way
+  std::optional<DeviceOwner> owner_;                // whose data may be in the process
+  std::shared_ptr<DeviceUser> served_;              // at lane `lane_`
+  bool lane_ends_ = false;                          // an answer to EndLane is on its way
+  std::uint64_t lane_ = 0;                          // the last one
+  std::map<std::uint32_t, std::uint32_t> loaded_;   // generation by slot, of that lane
+  std::map<std::uint32_t, std::uint32_t> loading_;  // those of them that the compiler is at
   std::optional<Request> request_;
   std::vector<std::function<void()>> vacated_;  // to be told when the process is reaped
   Counters counters_;
@@ -122,6 +126,7 @@ class Gpu {
   processes::Restarts failures_;
   boost::asio::steady_timer restart_timer_;
   boost::asio::steady_timer limit_timer_;
+  std::uint64_t limit_number_ = 0;  // of the limit that holds
   boost::asio::steady_timer again_timer_;
 };
 

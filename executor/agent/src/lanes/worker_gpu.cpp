@@ -99,15 +99,19 @@ const std::string* WorkerGpu::refusal(std::uint32_t slot) const {
 }
 
 void WorkerGpu::watch() {
-  if (user_ == nullptr || waits_ || !user_->is_using() || gpu_.serves(*user_)) return;
-  give_seat();
+  if (user_ == nullptr || waits_ || !user_->is_using()) return;
+  // The GPU may serve it although it has no seat: while its kernels were loaded, another worker
+  // wanted the GPU, and did not get it.
+  if (user_->worker->page().device_seat.load() == no_device_seat) give_seat();
 }
 
 void WorkerGpu::give_seat() {
   waits_ = true;
-  gpu_.serve(user_, [this, weak = std::weak_ptr(user_)](const Result<std::uint64_t>& seat) {
+  gpu_.serve(user_, [this, alive = std::weak_ptr(alive_),
+                     weak = std::weak_ptr(user_)](const Result<std::uint64_t>& seat) {
+    // The GPU may keep the user a little longer than its session does.
     const auto user = weak.lock();
-    if (user == nullptr || user != user_) return;
+    if (alive.expired() || user == nullptr || user != user_) return;
     waits_ = false;
     StatusPage& page = user->worker->page();
     if (!seat && seat.error().code == ErrorCode::module_rejected)

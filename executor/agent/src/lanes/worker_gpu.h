@@ -72,6 +72,8 @@ class WorkerGpu {
   bool waits_ = false;  // for a seat
   std::optional<std::uint64_t> stopped_;
   std::map<std::string, Coming> coming_;  // by digest
+  /// Its weak pointers tell the GPU's callbacks whether this is still here.
+  std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 
 }  // namespace orchid::executor

@@ -5,99 +5,54 @@
 #include <signal.h>
 
 #include <atomic>
-#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <variant>
+#include <vector>
 
-#include "device/lane_commands.h"
+#include "devices/one_gpu.h"
 #include "foundation/files.h"
-#include "scratch_folder.h"
+#include "protocol/control_messages.h"
 
 namespace orchid::executor {
 namespace {
 
-/// A worker without a process, as far as a GPU looks at it.
-std::shared_ptr<DeviceUser> make_user(DeviceOwner owner) {
-  static std::uint64_t last_id = 0;
-  auto lane = transport::make_lane({.request_bytes = 1_MiB, .response_bytes = 1_MiB});
-  auto device_lane = transport::make_lane(device_lane_geometry);
-  auto worker = std::make_shared<WorkerProcess>(
-      ++last_id, std::move(StatusPageMapping::create().value()), std::move(lane.value()), 1_MiB);
-  worker->set_device_lane(std::move(device_lane.value()));
-  return std::make_shared<DeviceUser>(
-      DeviceUser{.worker = std::move(worker), .owner = std::move(owner)});
-}
+using namespace test;
 
 void give_kernels(DeviceUser& user, std::uint32_t slot, std::string_view does) {
-  user.kernels[slot] = {.generation = slot + 1,
-                        .ptx = std::make_shared<const UniqueFd>(
-                            make_sealed_memory("orchid-ptx", as_bytes(does)).value())};
+  user.kernels[slot] = {.generation = slot + 1, .ptx = make_kernels(does)};
 }
-
-/// Its call number 1 runs, and uses the GPU.
-void use(DeviceUser& user) {
-  user.worker->page().state.store(pack_state(1, RunState::running));
-  user.worker->page().device_call.store(1);
-}
-
-struct OneGpu {
-  explicit OneGpu(std::uint32_t index = 0) : gpu(io, children, options, {.index = index}, [] {}) {}
-  ~OneGpu() {
-    gpu.stop();
-    run_until([this] { return children.watched() == 0; });
-  }
-  OneGpu(const OneGpu&) = delete;
-  OneGpu& operator=(const OneGpu&) = delete;
-
-  template <typename Condition>
-  void run_until(Condition condition) {
-    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (!condition()) {
-      REQUIRE(std::chrono::steady_clock::now() < give_up);
-      io.run_one_for(std::chrono::milliseconds(100));
-    }
-  }
-  [[nodiscard]] bool usable() const { return gpu.offered().fault.empty(); }
-  void start() {
-    gpu.start();
-    run_until([this] { return usable(); });
-  }
-  Result<std::uint64_t> serve(const std::shared_ptr<DeviceUser>& user) {
-    std::optional<Result<std::uint64_t>> served;
-    gpu.serve(user, [&](const Result<std::uint64_t>& seat) { served = seat; });
-    run_until([&] { return served.has_value(); });
-    return *served;
-  }
-
-  tests::Scratch folder;
-  boost::asio::io_context io{1};
-  ChildWatch children{io};
-  DeviceProcess::Options options{
-      .program = FAKE_DEVICE,
-      .environment = {"LD_LIBRARY_PATH=" + folder.path().string(), "PATH=/usr/bin:/bin"}};
-  Gpu gpu;
-};
-
-const LeaseId first_lease{1, 1};
-const LeaseId second_lease{1, 2};
 
 }  // namespace
 
 TEST_CASE("a GPU is usable when its process has run a kernel, and its fault is the driver's word") {
   OneGpu one;
   CHECK(one.gpu.offered().fault == "its device process is being started");
-  const auto absent = one.folder.path() / "absent";
-  REQUIRE(write_file_atomically(absent, {}).has_value());
+  const auto fault = one.folder.path() / "fault";
+  REQUIRE(write_file_atomically(fault, as_bytes(std::string_view("refused"))).has_value());
   one.gpu.start();
   one.run_until([&] { return one.gpu.offered().fault == "there is no libcuda.so.1"; });
   CHECK(one.gpu.architecture().empty());
-  std::filesystem::remove(absent);
+  std::filesystem::remove(fault);
   one.run_until([&] { return one.usable(); });
   CHECK(one.gpu.architecture() == "sm_80");
   CHECK(one.gpu.offered().model == "Fake");
+}
+
+TEST_CASE("where a person has to install a driver, it is not looked for all the time") {
+  OneGpu one;
+  REQUIRE(
+      write_file_atomically(one.folder.path() / "fault", as_bytes(std::string_view("no_driver")))
+          .has_value());
+  one.gpu.start();
+  one.run_until([&] { return one.gpu.counters().starts == 2 && one.children.watched() == 0; });
+  one.io.run_for(std::chrono::milliseconds(500));  // a failing process would be there again
+  CHECK(one.gpu.counters().starts == 2);
+  CHECK(one.gpu.offered().fault == "there is no libcuda.so.1");
 }
 
 TEST_CASE("a GPU without its program says so") {
@@ -135,7 +90,7 @@ TEST_CASE("a worker whose call uses the GPU keeps it") {
   const auto seat = one.serve(first);
   REQUIRE(seat.has_value());
   first->worker->page().device_seat.store(*seat);
-  use(*first);
+  use(*first->worker);
   const auto refused = one.serve(second);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code == ErrorCode::no_capacity);
@@ -153,7 +108,7 @@ TEST_CASE("kernels of a further module are loaded when no call uses the GPU") {
   REQUIRE(seat.has_value());
   std::atomic<std::uint64_t>& seat_of_worker = user->worker->page().device_seat;
   seat_of_worker.store(*seat);
-  use(*user);
+  use(*user->worker);
   give_kernels(*user, 0, "ok");
   std::optional<Result<std::uint64_t>> served;
   one.gpu.serve(user, [&](const Result<std::uint64_t>& told) { served = told; });
@@ -241,6 +196,108 @@ TEST_CASE("who is served is told what has become of the process") {
   CHECK(loss->kind == Kind::lost);
   CHECK(loss->message.find("killed by signal 9") != std::string::npos);
   CHECK(one.usable());
+}
+
+TEST_CASE("a limit that has expired while its answer was on its way does nothing any more") {
+  OneGpu one;
+  one.start();
+  const auto first = make_user({first_lease, ""});
+  const auto second = make_user({first_lease, ""});
+  REQUIRE(one.serve(first).has_value());
+  const pid_t process = one.gpu.pid();
+  one.gpu.release(*first);
+  // The agent is held up: the answer and the limit's end wait for it together.
+  const auto limit_ends = std::chrono::steady_clock::now() + Gpu::end_patience;
+  const auto give_up = limit_ends + std::chrono::seconds(30);
+  while (!std::filesystem::exists(one.folder.path() / "ended") ||
+         std::chrono::steady_clock::now() <= limit_ends) {
+    REQUIRE(std::chrono::steady_clock::now() < give_up);
+    std::this_thread::yield();
+  }
+  const auto seat = one.serve(second);
+  REQUIRE(seat.has_value());
+  CHECK(one.gpu.pid() == process);
+  give_kernels(*second, 0, "ok");
+  CHECK(*one.serve(second) == *seat);  // it answers still
+  CHECK(one.gpu.counters().starts == 1);
+}
+
+TEST_CASE("a call that uses the GPU is told when we have ended the process ourselves") {
+  OneGpu one;
+  one.start();
+  std::optional<DeviceLoss> loss;
+  const auto user = make_user({first_lease, ""});
+  user->lost = [&](const DeviceLoss& told) { loss = told; };
+  const auto seat = one.serve(user);
+  REQUIRE(seat.has_value());
+  user->worker->page().device_seat.store(*seat);
+  use(*user->worker);
+  bool vacated = false;
+  one.gpu.vacate(first_lease, [&] { vacated = true; });
+  one.run_until([&] { return vacated; });
+  REQUIRE(loss.has_value());
+  CHECK(loss->kind == DeviceLoss::Kind::lost);
+  CHECK(user->worker->page().device_seat.load() == no_device_seat);
+}
+
+TEST_CASE("the driver's compiler is not cut short for the next worker of the same owner") {
+  OneGpu one;
+  one.start();
+  const auto first = make_user({first_lease, ""});
+  give_kernels(*first, 0, "slow");
+  one.gpu.serve(first, [](const Result<std::uint64_t>&) {});
+  const pid_t process = one.gpu.pid();
+  one.gpu.release(*first);
+  one.io.run_for(2 * Gpu::end_patience);
+  CHECK(one.gpu.pid() == process);
+  REQUIRE(write_file_atomically(one.folder.path() / "go", {}).has_value());
+  REQUIRE(one.serve(make_user({first_lease, ""})).has_value());
+  CHECK(one.gpu.pid() == process);
+}
+
+TEST_CASE(
+    "kernels that the driver's compiler is not done with in time are refused, and not again") {
+  OneGpu one;
+  one.options.load_limit = std::chrono::milliseconds(100);
+  one.start();
+  const auto user = make_user({first_lease, ""});
+  give_kernels(*user, 0, "slow");
+  const auto late = one.serve(user);
+  REQUIRE_FALSE(late.has_value());
+  CHECK(late.error().code == ErrorCode::module_rejected);
+  CHECK(late.error().message.find("within 0.1 s") != std::string::npos);
+  CHECK(user->kernels.at(0).refusal == late.error().message);
+  CHECK(one.serve(user).has_value());  // in the next process, for its other kernels
+  CHECK(one.gpu.counters().starts == 2);
+}
+
+TEST_CASE("of long words the gateway is told the first line, or the beginning of that") {
+  const auto told_of = [](const OneGpu& one) {
+    const GrantChanged told{.cores = {}, .gpus = std::vector{one.gpu.offered()}};
+    const auto frame = parse_control_frame(
+        orchid::encode(ControlFrame{.sequence = 1, .body = ControlMessage(told)}));
+    REQUIRE_MESSAGE(frame.has_value(), frame.error().message);
+    return std::get<GrantChanged>(std::get<ControlMessage>(frame->body)).gpus->front();
+  };
+  OneGpu one;
+  one.start();
+  std::string pairs;
+  while (pairs.size() < 3000) pairs += "\u00e4";
+  const auto fails_with = [&](const std::string& words) {
+    bool lost = false;
+    const auto user = make_user({first_lease, ""});
+    user->lost = [&](const DeviceLoss&) { lost = true; };
+    give_kernels(*user, 0, "lose " + words);
+    one.gpu.serve(user, [](const Result<std::uint64_t>&) {});
+    one.run_until([&] { return lost; });
+    one.gpu.release(*user);
+  };
+  fails_with("x" + pairs);
+  const auto cut = told_of(one);
+  CHECK(cut.fault == "x" + pairs.substr(0, Gpu::longest_fault - 2));  // no half a character
+  one.run_until([&] { return one.usable(); });
+  fails_with("Xid 79\nlong log");
+  CHECK(told_of(one).fault == "Xid 79");
 }
 
 }  // namespace orchid::executor
