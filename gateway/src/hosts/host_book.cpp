@@ -100,6 +100,21 @@ std::vector<ExecutorId> HostBook::end_refusals(MonotonicTime time) {
   return ended;
 }
 
+void HostBook::wait_for_gpus(const ExecutorId& id, MonotonicTime until) {
+  if (const auto found = executors_.find(id); found != executors_.end())
+    found->second.gpus_return_by = until;
+}
+
+bool HostBook::end_waits_for_gpus(MonotonicTime now) {
+  bool some = false;
+  for (auto& [id, executor] : executors_)
+    if (executor.gpus_return_by != MonotonicTime{} && executor.gpus_return_by <= now) {
+      executor.gpus_return_by = {};
+      some = true;
+    }
+  return some;
+}
+
 const Executor* HostBook::find(const ExecutorId& id) const {
   const auto found = executors_.find(id);
   return found == executors_.end() ? nullptr : &found->second;
