@@ -40,7 +40,6 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
       notice_(std::move(notice)),
       children_(io),
       leases_(host_.cores, indices_of(options_.gpus), &claims_),
-      devices_(io, children_, options_.devices, options_.gpus, [this] { gpus_changed(); }),
       workers_(io, children_, options_.workers),
       compilers_(io, children_, options_.compilers,
                  [this](const CompilerReady& target) { compiler_ready(target); }),
@@ -51,10 +50,11 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
                 leases_,
                 rate_,
                 counters_,
-                [this](const LeaseClosed& closed) { say_closed(closed); },
-                [this] { return memory_ran_out(); },
-                {},
-                &devices_},
+                [this](const LeaseClosed& closed) {
+                  if (gateway_) gateway_->send(closed);
+                  report_capacity();
+                },
+                [this] { return memory_ran_out(); }},
       lanes_(services_, std::move(listeners.local), std::move(listeners.remote)),
       timer_(io) {
   if (options_.bandwidth) bandwidth_.emplace(io, workers_, *options_.bandwidth, counters_);
@@ -79,9 +79,6 @@ void Agent::start() {
                   CoreFeed::Handlers{[this](const CoreList& cores) { offer(cores); },
                                      [this](const Failure& why) { reclaim(why.message); }});
   }
-  // Until their device processes have run their first kernels.
-  [[maybe_unused]] const auto no_leases_yet = leases_.offer_gpus({});
-  devices_.start();
   compilers_.start();
   workers_.start();
   if (bandwidth_) bandwidth_->start();
@@ -118,7 +115,6 @@ void Agent::reclaim(std::string_view why) {
   report_capacity();
   compilers_.stop();
   workers_.stop();
-  devices_.stop();
   lanes_.evict_all();
   if (options_.while_leaving) options_.while_leaving();
   finish_reclaim();
@@ -153,31 +149,10 @@ void Agent::offer(const CoreList& cores) {
   // First of all, so that what is being evicted is off the lost cores at once.
   bind_to_offer();
   tell_grant(leases_.usable_cores());
-  end_shrunk(shrunk);
-  report_capacity();
-}
-
-void Agent::end_shrunk(const LeaseTable::Shrunk& shrunk) {
-  for (const LeaseClosed& closed : shrunk.closed) say_closed(closed);
+  if (gateway_)
+    for (const LeaseClosed& closed : shrunk.closed) gateway_->send(closed);
   for (const LeaseId& lease : shrunk.lost) lanes_.evict(lease);
-}
-
-/// One can be used now, or cannot any more.
-void Agent::gpus_changed() {
-  if (reclaimed_at_) return;
-  const LeaseTable::Shrunk shrunk = leases_.offer_gpus(devices_.usable());
-  tell_grant(leases_.usable_cores());
-  end_shrunk(shrunk);
   report_capacity();
-}
-
-/// The gateway counts what a lease has as taken until it hears this: a GPU is free when no process
-/// that has served the lease is left.
-void Agent::say_closed(const LeaseClosed& closed) {
-  devices_.vacate(closed.lease, [this, closed] {
-    if (gateway_) gateway_->send(closed);
-    report_capacity();
-  });
 }
 
 /// Zygote, compilers and spare workers move; without any core to be on, those that work end, and
@@ -215,9 +190,7 @@ void Agent::bind_children() {
 void Agent::tell_grant(const CoreList& cores) {
   if (!gateway_) return;
   const GrantTerms terms = grant_.terms(std::chrono::steady_clock::now());
-  GrantChanged changed{cores, terms.ends_in, terms.draining};
-  if (!options_.gpus.empty()) changed.gpus = devices_.offered();
-  gateway_->send(changed);
+  gateway_->send(GrantChanged{cores, terms.ends_in, terms.draining});
 }
 
 void Agent::look_at_grant() {
@@ -246,7 +219,7 @@ ControlHello Agent::make_hello(const CompilerReady& target) const {
                                                 : "gpu",
                 .thread_order = host_.thread_order,
                 .thread_numa_nodes = host_.thread_numa_nodes,
-                .gpus = {}};  // as they are at each hello
+                .gpus = options_.gpus};
   hello.lane_socket = options_.runtime_directory / "lanes.sock";
   hello.lane_address = options_.lane_address;
   hello.lane_protocol = apart_lane_protocol;
@@ -270,7 +243,7 @@ void Agent::compiler_ready(const CompilerReady& target) {
           },
           [this] { return leases_.held_by_clients(std::chrono::steady_clock::now()); },
           [this] { return grant_.terms(std::chrono::steady_clock::now()); },
-          [this] { return leases_.usable_cores(); }, [this] { return devices_.offered(); }});
+          [this] { return leases_.usable_cores(); }});
   gateway_->start();
   if (leases_.cores().empty()) bind_to_offer();
 }
@@ -295,10 +268,11 @@ void Agent::obey(const ControlMessage& message) {
     if (leases_.close(close->lease))
       lanes_.revoke(close->lease, {ErrorCode::lease_ended, "the lease was closed"});
     // Answered in any case: the gateway counts the lease's cores as taken until we say so.
-    say_closed({close->lease, LeaseEnd::revoked});
+    gateway_->send(LeaseClosed{close->lease, LeaseEnd::revoked});
+    report_capacity();
   } else if (const auto* renewal = std::get_if<RenewLease>(&message)) {
     if (!leases_.renew(*renewal, std::chrono::steady_clock::now()))
-      say_closed({renewal->lease, LeaseEnd::expired});
+      gateway_->send(LeaseClosed{renewal->lease, LeaseEnd::expired});
   }
 }
 
@@ -322,7 +296,6 @@ void Agent::report_capacity() {
   report.counters["sleepers"] = lanes_.sleepers().count;
   report.counters["sleepers_memory_bytes"] = lanes_.sleepers().memory.value;
   compilers_.count(report.counters);
-  devices_.count(report.counters);
   report.counters["code_improved"] = code_.improved();
   reported_ready_ = workers_.ready();
   reported_improved_ = code_.improved();
@@ -351,7 +324,8 @@ void Agent::end_overdue_leases() {
                   {ErrorCode::lease_ended, ended.reason == LeaseEnd::expired
                                                ? "the lease has expired: it was not renewed in time"
                                                : "nobody claimed the lease in time"});
-    say_closed(ended);
+    if (gateway_) gateway_->send(ended);
+    report_capacity();
   }
 }
 

@@ -33,8 +33,7 @@ class CallLoop {
     StatusPage& page;
     CallLog& log;
     Hygiene& hygiene;
-    Device& cores;
-    Device* gpu;  // null: it has none
+    Device& device;
     CodeMap& code;
     const TickRate& rate;
     int control;  // packet socket to the agent
@@ -49,7 +48,6 @@ class CallLoop {
     std::uint32_t generation = 0;  // 0: empty
     std::vector<EntryFunction> entries;
     bool quick = false;
-    bool on_gpu = false;  // where its kernels run
     /// Code that was replaced: something that a call has left behind may still point to it.
     std::unique_ptr<LinkedModule> replaced;
   };

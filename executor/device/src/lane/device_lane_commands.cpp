@@ -162,8 +162,7 @@ void DeviceLane::end_call() {
   if (!parts_.launches.is_idle()) return;
   static_cast<void>(parts_.launches.take_failure());
   if (auto freed = memory_.free_all(); !freed) return answer(freed.error());
-  tell_usage();  // with what the call had registered
-  unpin();
+  tell_usage();
   answer(DeviceStatus::ok, 0);
 }
 

@@ -11,8 +11,7 @@
 
 namespace orchid::executor {
 
-/// Owned by the device process's thread. `unpin_all` while no copy is under way, and before anybody
-/// may put other pages in the place of those that the slab has.
+/// Owned by the device process's thread. `unpin_all` while no copy is under way.
 class PinnedRanges {
  public:
   /// Registered at a time: each window of this size has one range, which grows with what is used.
