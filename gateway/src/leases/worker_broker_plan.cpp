@@ -56,7 +56,10 @@ void WorkerBroker::Holder::has_one_more(const Lease& lease, MonotonicTime now) {
 }
 
 void WorkerBroker::Holder::has_one_less(const Lease& lease, MonotonicTime now) {
-  if (held > 0 && --held == 0) since = now;
+  if (held > 0) {
+    --held;
+    if (held == 0) since = now;
+  }
   cores -= std::min(cores, lease.cores());
   const auto here = held_at.find(lease.executor);
   if (here != held_at.end() && --here->second == 0) held_at.erase(here);
