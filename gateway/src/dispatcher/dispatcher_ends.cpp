@@ -121,9 +121,10 @@ void Dispatcher::expire_waiting(DispatchCall& call, MonotonicTime now) {
 std::string Dispatcher::why_no_supply(const DispatchCall& call) const {
   if (missing_.empty()) return "no executor is connected; start one on this host and try again";
   const FunctionVersion& version = *call.call.version;
-  const bool has_needs = version.needs != nullptr && version.needs->get() != nullptr;
   return (version.hosts.needs_gpu ? "the module has kernels for GPUs only: " : "") + missing_ +
-         (has_needs ? "; start a larger one, or deploy the function with other needs" : "");
+         (version.worker_needs() != nullptr
+              ? "; start a larger one, or deploy the function with other needs"
+              : "");
 }
 
 /// At once where hosts are there that cannot run it. One that has just gone may come back.

@@ -10,10 +10,6 @@ DispatchersByTenant::DispatchersByTenant(boost::asio::io_context& io, const Cloc
                                          WorkerSupply& supply, Registry registry, Options options)
     : io_(io), clock_(clock), supply_(supply), registry_(std::move(registry)), options_(options) {}
 
-std::shared_ptr<const WorkerNeeds> DispatchersByTenant::needs_of(const FunctionVersion& version) {
-  return version.needs != nullptr ? version.needs->get() : nullptr;
-}
-
 Dispatcher& DispatchersByTenant::of(KeyView calls, std::shared_ptr<const WorkerNeeds> needs) {
   calls.needs = needs == nullptr ? 0 : needs->number;
   auto found = dispatchers_.find(calls);
@@ -36,13 +32,13 @@ Dispatcher& DispatchersByTenant::of(KeyView calls, std::shared_ptr<const WorkerN
 
 void DispatchersByTenant::start(Call call, CallDone done) {
   Dispatcher& dispatcher =
-      of({call.tenant, call.kind, call.version->hosts}, needs_of(*call.version));
+      of({call.tenant, call.kind, call.version->hosts}, call.version->worker_needs());
   dispatcher.start(std::move(call), std::move(done));
 }
 
 void DispatchersByTenant::expect(uid_t tenant,
                                  const std::shared_ptr<const FunctionVersion>& version) {
-  of({tenant, std::nullopt, version->hosts}, needs_of(*version)).expect(tenant, version);
+  of({tenant, std::nullopt, version->hosts}, version->worker_needs()).expect(tenant, version);
 }
 
 void DispatchersByTenant::cancel(const std::string& invocation) {

@@ -55,7 +55,7 @@ Json describe_alternatives(const std::shared_ptr<const WorkerNeeds>& needs) {
 
 Json describe_version(const DeployedVersion& deployed) {
   const module::Manifest& manifest = deployed.version->manifest;
-  const auto needs = deployed.version->needs != nullptr ? deployed.version->needs->get() : nullptr;
+  const auto needs = deployed.version->worker_needs();
   Json entries = Json::array();
   for (const module::Entry& entry : manifest.entries)
     entries.push_back(

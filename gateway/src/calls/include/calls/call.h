@@ -38,6 +38,11 @@ struct FunctionVersion {
   /// Likewise; null: one core.
   std::shared_ptr<FunctionNeeds> needs = nullptr;
   ModuleHosts hosts{};  // of the manifest
+
+  /// What its workers have now; null: one core. Any thread.
+  [[nodiscard]] std::shared_ptr<const WorkerNeeds> worker_needs() const {
+    return needs != nullptr ? needs->get() : nullptr;
+  }
 };
 
 /// Bytes and what keeps them alive: a vector, or a buffer of a lane.

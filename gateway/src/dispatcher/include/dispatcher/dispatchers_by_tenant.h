@@ -93,7 +93,6 @@ class DispatchersByTenant final : public CallRunner {
     MonotonicTime used;  // when it last had calls or workers
   };
   Dispatcher& of(KeyView calls, std::shared_ptr<const WorkerNeeds> needs);
-  [[nodiscard]] static std::shared_ptr<const WorkerNeeds> needs_of(const FunctionVersion& version);
 
   boost::asio::io_context& io_;
   const Clock& clock_;
