@@ -28,17 +28,19 @@ struct Args {
   float* values;
 };
 
-/// 1 / distance^power, but for the scale. The conditions are the same for all items; written so
-/// they cost no branch, which would keep the loop scalar.
-inline float weight_at(float squared_distance, float scale, uint32_t power) {
+/// 1 / distance^power, but for the scale.
+template <uint32_t power>
+inline float weight_at(float squared_distance, float scale) {
   const float square = scale / squared_distance;
+  if constexpr (power == 2) return square;
   const float fourth = square * square;
-  const float eighth = fourth * fourth;
-  const float first = (power & 2) != 0 ? square : 1.0F;
-  const float second = (power & 4) != 0 ? fourth : 1.0F;
-  const float third = (power & 8) != 0 ? eighth : 1.0F;
-  return first * second * third;
+  if constexpr (power == 4) return fourth;
+  return power == 6 ? square * fourth : fourth * fourth;
 }
+/// The power is the same for all items: it is decided outside of the loops, each of which then
+/// holds no more than its own power needs.
+template <uint32_t power>
+struct Power {};
 
 }  // namespace interpolation
 
@@ -56,24 +58,39 @@ ORCHID_GROUP_KERNEL(idw_grid, interpolation::Args, interpolation::group_size) {
     sum[local] = 0;
     weights[local] = 0;
   }
-  for (uint64_t first = 0; first < args.station_count; first += interpolation::stations_at_once) {
-    ORCHID_ITEMS {
-      float own_sum = sum[local];
-      float own_weights = weights[local];
+  const auto add_stations = [&]<uint32_t power>(interpolation::Power<power>) {
+    for (uint64_t first = 0; first < args.station_count; first += interpolation::stations_at_once) {
+      ORCHID_ITEMS {
+        float own_sum = sum[local];
+        float own_weights = weights[local];
 #pragma GCC unroll 8
-      for (uint32_t i = 0; i < interpolation::stations_at_once; ++i) {
-        const interpolation::Station& station = args.stations[first + i];
-        const float dx = station.x - x[local];
-        const float dy = station.y - y[local];
-        const float squared = fmaf(dx, dx, dy * dy);
-        const float weight = interpolation::weight_at(squared < args.least ? args.least : squared,
-                                                      args.scale, args.power);
-        own_sum = fmaf(weight, station.value, own_sum);
-        own_weights += weight;
+        for (uint32_t i = 0; i < interpolation::stations_at_once; ++i) {
+          const interpolation::Station& station = args.stations[first + i];
+          const float dx = station.x - x[local];
+          const float dy = station.y - y[local];
+          const float squared = fmaf(dx, dx, dy * dy);
+          const float weight = interpolation::weight_at<power>(
+              squared < args.least ? args.least : squared, args.scale);
+          own_sum = fmaf(weight, station.value, own_sum);
+          own_weights += weight;
+        }
+        sum[local] = own_sum;
+        weights[local] = own_weights;
       }
-      sum[local] = own_sum;
-      weights[local] = own_weights;
     }
+  };
+  switch (args.power) {
+    case 2:
+      add_stations(interpolation::Power<2>());
+      break;
+    case 4:
+      add_stations(interpolation::Power<4>());
+      break;
+    case 6:
+      add_stations(interpolation::Power<6>());
+      break;
+    default:
+      add_stations(interpolation::Power<8>());
   }
   ORCHID_ITEMS { args.values[item] = sum[local] / weights[local]; }
 }
