@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <sys/single_threaded.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,6 +21,14 @@ namespace {
 constexpr std::chrono::microseconds time_to_make_a_thread{4};
 constexpr int looks_for_threads = 50;
 
+/// /proc/self/task has two links of its own and one for each thread; its entries need not be read.
+/// Not fstat(), for which the C library asks with a path.
+int count_threads(int tasks) {
+  struct stat status{};
+  if (::syscall(SYS_fstat, tasks, &status) != 0) return -1;
+  return static_cast<int>(status.st_nlink) - 2;
+}
+
 }  // namespace
 
 Hygiene::Hygiene(const Options& options)
@@ -30,7 +39,7 @@ Hygiene::Hygiene(const Options& options)
 
 void Hygiene::remember() {
   process_.remember();
-  if (options_.threads >= 0) threads_at_start_ = ProcessState::count_entries(options_.threads);
+  if (options_.threads >= 0) threads_at_start_ = count_threads(options_.threads);
 }
 
 bool Hygiene::may_have_several_threads() const {
@@ -41,7 +50,7 @@ bool Hygiene::may_have_several_threads() const {
 /// fails. The cheapest way to ask: no directory is read.
 bool Hygiene::has_own_threads_only() const {
   if (may_have_several_threads())
-    return ProcessState::count_entries(options_.threads) == threads_at_start_ + team_threads_;
+    return count_threads(options_.threads) == threads_at_start_ + team_threads_;
   return ::syscall(SYS_unshare, CLONE_THREAD) == 0;
 }
 

@@ -34,14 +34,14 @@ class ProcessState {
   /// What cannot be put back, or nothing. Valid until the next question.
   [[nodiscard]] std::string_view find_changes();
   [[nodiscard]] std::string_view find_descriptors();
-  /// Of a folder of /proc, but "." and ".."; -1: it does not say.
-  [[nodiscard]] static int count_entries(int directory);
 
  private:
   struct Mapped {
     std::uint64_t all = 0;   // bytes
     std::uint64_t data = 0;  // of these what RLIMIT_DATA counts
   };
+  /// Of a folder of /proc, but "." and ".."; -1: it does not say.
+  [[nodiscard]] static int count_entries(int directory);
   [[nodiscard]] std::string_view find_mappings();
   [[nodiscard]] std::string_view find_memory();
   [[nodiscard]] bool has_room_to_load() const;
