@@ -48,7 +48,7 @@ orchid_quick_cases(gateway "" "a function is deployed*" "bad modules*" "an inspe
 orchid_quick_cases(hosts workers "HTTP calls run on workers of other hosts*")
 orchid_quick_script(kernel_examples workers ${bin} ${CMAKE_SOURCE_DIR})
 orchid_quick_cases(lease workers "a call brings its input*" "futures are waited for*" "a deadline ends calls*" "eight threads share one lease")
-orchid_quick_script(lease_shapes slurm_1 ${bin} a_gpu_is_leased_to_one_at_a_time)
+orchid_quick_script(lease_shapes slurm_1 ${bin} ${CMAKE_BINARY_DIR}/fakes/cuda a_gpu_is_leased_to_one_at_a_time)
 if(mpirun)
   orchid_quick_script(mpi serial ${CMAKE_BINARY_DIR} ${mpirun})
   orchid_quick_script(offload_job serial ${bin} ${mpirun} without_a_gateway_the_ranks_compute_all)

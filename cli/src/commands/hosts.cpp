@@ -65,6 +65,20 @@ Table table_of_executors(const Objects& hosts) {
   return table;
 }
 
+/// A line for each that cannot be used now; older gateways tell of none.
+std::string faults_of_gpus(const Objects& hosts) {
+  std::string text;
+  for (const JsonObject& host : hosts)
+    for (const JsonObject& executor : host.objects("executors")) {
+      if (!executor.has("gpu_faults")) continue;
+      for (const JsonObject& fault : executor.objects("gpu_faults"))
+        text += "GPU " + std::to_string(count_of(fault, "index")) + " of " +
+                host.text(host.has("name") ? "name" : "hostname") +
+                " cannot be used: " + fault.text("reason") + "\n";
+    }
+  return text;
+}
+
 std::string joined(const std::vector<std::string>& texts) {
   std::string text;
   for (const std::string& one : texts) text += (text.empty() ? "" : ",") + one;
@@ -129,7 +143,9 @@ ExitStatus run_hosts(Shell& shell, bool forecast) {
     return ExitStatus::ok;
   }
   const Answer answer(text);
-  const Table executors = table_of_executors(answer.root().objects("hosts"));
+  const Objects hosts = answer.root().objects("hosts");
+  const Table executors = table_of_executors(hosts);
+  const std::string faults = faults_of_gpus(hosts);
   std::string clusters;
   for (const JsonObject& cluster : answer.root().objects("clusters"))
     clusters += text_of_cluster(cluster, forecast);
@@ -137,7 +153,7 @@ ExitStatus run_hosts(Shell& shell, bool forecast) {
   if (!forecast && executors.empty())
     shell.note("no host is connected; 'orchid up' starts an executor on this one");
   else if (!forecast)
-    shell.print(executors.text());
+    shell.print(executors.text() + faults);
   if (forecast && clusters.empty())
     shell.note(
         "no batch system reports what will be free; see 'sources' in the gateway's settings");

@@ -40,6 +40,7 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
       notice_(std::move(notice)),
       children_(io),
       leases_(host_.cores, indices_of(options_.gpus), &claims_),
+      devices_(io, children_, options_.devices, options_.gpus, [this] { gpus_changed(); }),
       workers_(io, children_, options_.workers),
       compilers_(io, children_, options_.compilers,
                  [this](const CompilerReady& target) { compiler_ready(target); }),
@@ -50,11 +51,10 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
                 leases_,
                 rate_,
                 counters_,
-                [this](const LeaseClosed& closed) {
-                  if (gateway_) gateway_->send(closed);
-                  report_capacity();
-                },
-                [this] { return memory_ran_out(); }},
+                [this](const LeaseClosed& closed) { say_closed(closed); },
+                [this] { return memory_ran_out(); },
+                {},
+                &devices_},
       lanes_(services_, std::move(listeners.local), std::move(listeners.remote)),
       timer_(io) {
   if (options_.bandwidth) bandwidth_.emplace(io, workers_, *options_.bandwidth, counters_);
@@ -79,6 +79,9 @@ void Agent::start() {
                   CoreFeed::Handlers{[this](const CoreList& cores) { offer(cores); },
                                      [this](const Failure& why) { reclaim(why.message); }});
   }
+  // Until their device processes have run their first kernels.
+  [[maybe_unused]] const auto no_leases_yet = leases_.offer_gpus({});
+  devices_.start();
   compilers_.start();
   workers_.start();
   if (bandwidth_) bandwidth_->start();
@@ -115,6 +118,7 @@ void Agent::reclaim(std::string_view why) {
   report_capacity();
   compilers_.stop();
   workers_.stop();
+  devices_.stop();
   lanes_.evict_all();
   if (options_.while_leaving) options_.while_leaving();
   finish_reclaim();
@@ -149,10 +153,31 @@ void Agent::offer(const CoreList& cores) {
   // First of all, so that what is being evicted is off the lost cores at once.
   bind_to_offer();
   tell_grant(leases_.usable_cores());
-  if (gateway_)
-    for (const LeaseClosed& closed : shrunk.closed) gateway_->send(closed);
-  for (const LeaseId& lease : shrunk.lost) lanes_.evict(lease);
+  end_shrunk(shrunk);
   report_capacity();
+}
+
+void Agent::end_shrunk(const LeaseTable::Shrunk& shrunk) {
+  for (const LeaseClosed& closed : shrunk.closed) say_closed(closed);
+  for (const LeaseId& lease : shrunk.lost) lanes_.evict(lease);
+}
+
+/// One can be used now, or cannot any more.
+void Agent::gpus_changed() {
+  if (reclaimed_at_) return;
+  const LeaseTable::Shrunk shrunk = leases_.offer_gpus(devices_.usable());
+  tell_grant(leases_.usable_cores());
+  end_shrunk(shrunk);
+  report_capacity();
+}
+
+/// The gateway counts what a lease has as taken until it hears this: a GPU is free when no process
+/// that has served the lease is left.
+void Agent::say_closed(const LeaseClosed& closed) {
+  devices_.vacate(closed.lease, [this, closed] {
+    if (gateway_) gateway_->send(closed);
+    report_capacity();
+  });
 }
 
 /// Zygote, compilers and spare workers move; without any core to be on, those that work end, and
@@ -190,7 +215,9 @@ void Agent::bind_children() {
 void Agent::tell_grant(const CoreList& cores) {
   if (!gateway_) return;
   const GrantTerms terms = grant_.terms(std::chrono::steady_clock::now());
-  gateway_->send(GrantChanged{cores, terms.ends_in, terms.draining});
+  GrantChanged changed{cores, terms.ends_in, terms.draining};
+  if (!options_.gpus.empty()) changed.gpus = devices_.offered();
+  gateway_->send(changed);
 }
 
 void Agent::look_at_grant() {
@@ -219,7 +246,7 @@ ControlHello Agent::make_hello(const CompilerReady& target) const {
                                                 : "gpu",
                 .thread_order = host_.thread_order,
                 .thread_numa_nodes = host_.thread_numa_nodes,
-                .gpus = options_.gpus};
+                .gpus = {}};  // as they are at each hello
   hello.lane_socket = options_.runtime_directory / "lanes.sock";
   hello.lane_address = options_.lane_address;
   hello.lane_protocol = apart_lane_protocol;
@@ -243,7 +270,7 @@ void Agent::compiler_ready(const CompilerReady& target) {
           },
           [this] { return leases_.held_by_clients(std::chrono::steady_clock::now()); },
           [this] { return grant_.terms(std::chrono::steady_clock::now()); },
-          [this] { return leases_.usable_cores(); }});
+          [this] { return leases_.usable_cores(); }, [this] { return devices_.offered(); }});
   gateway_->start();
   if (leases_.cores().empty()) bind_to_offer();
 }
@@ -268,11 +295,10 @@ void Agent::obey(const ControlMessage& message) {
     if (leases_.close(close->lease))
       lanes_.revoke(close->lease, {ErrorCode::lease_ended, "the lease was closed"});
     // Answered in any case: the gateway counts the lease's cores as taken until we say so.
-    gateway_->send(LeaseClosed{close->lease, LeaseEnd::revoked});
-    report_capacity();
+    say_closed({close->lease, LeaseEnd::revoked});
   } else if (const auto* renewal = std::get_if<RenewLease>(&message)) {
     if (!leases_.renew(*renewal, std::chrono::steady_clock::now()))
-      gateway_->send(LeaseClosed{renewal->lease, LeaseEnd::expired});
+      say_closed({renewal->lease, LeaseEnd::expired});
   }
 }
 
@@ -296,6 +322,7 @@ void Agent::report_capacity() {
   report.counters["sleepers"] = lanes_.sleepers().count;
   report.counters["sleepers_memory_bytes"] = lanes_.sleepers().memory.value;
   compilers_.count(report.counters);
+  devices_.count(report.counters);
   report.counters["code_improved"] = code_.improved();
   reported_ready_ = workers_.ready();
   reported_improved_ = code_.improved();
@@ -324,8 +351,7 @@ void Agent::end_overdue_leases() {
                   {ErrorCode::lease_ended, ended.reason == LeaseEnd::expired
                                                ? "the lease has expired: it was not renewed in time"
                                                : "nobody claimed the lease in time"});
-    if (gateway_) gateway_->send(ended);
-    report_capacity();
+    say_closed(ended);
   }
 }
 

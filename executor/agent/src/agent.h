@@ -16,6 +16,7 @@
 #include "code/code_store.h"
 #include "code/compiler_pool.h"
 #include "control_client.h"
+#include "devices/device_pool.h"
 #include "grant/core_feed.h"
 #include "grant/grant.h"
 #include "lanes/lane_server.h"
@@ -49,8 +50,9 @@ class Agent {
     /// How many processes of ours the kernel has ended for want of memory; may be empty.
     std::function<std::uint64_t()> memory_kills;
     std::string kind;              // of this host; empty: what its GPUs say
-    std::vector<OfferedGpu> gpus;  // counted and handed out; no worker can open one
-    UniqueFd core_feed;            // who says which cores are offered now; empty: all, always
+    std::vector<OfferedGpu> gpus;
+    DeviceProcess::Options devices;
+    UniqueFd core_feed;  // who says which cores are offered now; empty: all, always
     /// What there is to do while processes that were told to end are ending; may be empty.
     std::function<void()> while_leaving;
   };
@@ -71,6 +73,9 @@ class Agent {
   void obey(const ControlMessage& message);
   [[nodiscard]] bool memory_ran_out();
   void open_lease(const OpenLease& request);
+  void say_closed(const LeaseClosed& closed);
+  void end_shrunk(const LeaseTable::Shrunk& shrunk);
+  void gpus_changed();
   void end_overdue_leases();
   void report_capacity();
   [[nodiscard]] bool has_news() const;
@@ -95,6 +100,7 @@ class Agent {
   ChildWatch children_;
   SocketClaims claims_;
   LeaseTable leases_;
+  DevicePool devices_;
   WorkerPool workers_;
   CompilerPool compilers_;
   CodeService code_;

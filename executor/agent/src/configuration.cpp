@@ -1,8 +1,11 @@
 #include "configuration.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <map>
 #include <optional>
@@ -41,7 +44,8 @@ void add_grant_options(CLI::App& app, Configuration& c, GrantTexts& texts) {
   app.add_option(
          "--gpus", texts.gpus,
          "offer these GPUs of the machine, by index: 0-1, or with their model a100:0-1; can "
-         "be repeated. They are placed and accounted for, but functions cannot open them yet")
+         "be repeated. One on which its driver runs no kernels is left out; 'orchid hosts' "
+         "says why")
       ->allow_extra_args(false);
   app.add_option("--memory", texts.memory,
                  "offer at most this much memory, such as 8GiB, also to a single worker");
@@ -201,6 +205,13 @@ void declare_options(CLI::App& app, Configuration& c, Sizes& sizes, GrantTexts& 
 
 }  // namespace
 
+bool is_for_drivers(std::string_view variable) {
+  constexpr std::array<std::string_view, 5> beginnings{
+      "LD_LIBRARY_PATH=", "PATH=", "HOME=", "CUDA_", "NVIDIA_"};
+  return std::ranges::any_of(
+      beginnings, [variable](std::string_view start) { return variable.starts_with(start); });
+}
+
 Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
   ParsedConfiguration parsed;
   Configuration& c = parsed.configuration;
@@ -229,6 +240,8 @@ Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
   if (auto read = read_grant(grant, c); !read) return fail(std::move(read.error()));
   if (const char* socket = std::getenv("NOTIFY_SOCKET"); socket != nullptr)
     c.notify_socket = socket;
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    if (is_for_drivers(*variable)) c.device_environment.emplace_back(*variable);
   if (c.program_directory.empty()) {
     std::error_code error;
     c.program_directory = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "children/scheduling.h"
@@ -31,7 +32,7 @@ struct Configuration {
   /// Default: none.
   std::filesystem::path scratch_directory;
   std::filesystem::path
-      program_directory;    // orchid-worker, orchid-compiler; default: beside this program
+      program_directory;  // orchid-worker, orchid-compiler and so on; default: beside this program
   std::uint32_t cores = 0;  // offered at most; 0: all that the affinity mask and cgroup allow
   ByteCount memory;         // offered at most; 0: all that machine and cgroup have
   ByteCount worker_memory = 4_GiB;  // RLIMIT_DATA of a worker; 64 MiB and more
@@ -56,10 +57,14 @@ struct Configuration {
   /// Bytes per second that all functions together may move between memory and cores; 64 MiB and
   /// more; 0: they are not measured, and never held.
   ByteCount bandwidth_cap;
-  std::string notify_socket;   // NOTIFY_SOCKET of the environment
-  bool probe_sandbox = false;  // print what the kernel can enforce, and end
-  bool probe_fabric = false;   // print what lanes between hosts could use, and end
+  std::string notify_socket;                    // NOTIFY_SOCKET of the environment
+  std::vector<std::string> device_environment;  // "NAME=value", for the processes of GPUs
+  bool probe_sandbox = false;                   // print what the kernel can enforce, and end
+  bool probe_fabric = false;                    // print what lanes between hosts could use, and end
 };
+
+/// Whether a variable ("NAME=value") of ours goes on to the processes of GPUs.
+[[nodiscard]] bool is_for_drivers(std::string_view variable);
 
 /// Errors: `bad_configuration`. `exit_status` is set when --help or --version was printed and the
 /// program should end.

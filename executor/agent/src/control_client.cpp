@@ -272,6 +272,7 @@ void ControlClient::opened() {
   if (handlers_->held) hello.held = handlers_->held();
   if (handlers_->grant) hello.grant = handlers_->grant();
   if (handlers_->cores) hello.host.cores = handlers_->cores();
+  if (handlers_->gpus) hello.host.gpus = handlers_->gpus();
   write({.body = std::move(hello)});
   tick();
 }

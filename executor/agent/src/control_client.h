@@ -60,6 +60,8 @@ class ControlClient {
     std::function<GrantTerms()> grant;
     /// Those that are offered, for each hello. May be empty: as in the options.
     std::function<CoreList()> cores;
+    /// The same of its GPUs.
+    std::function<std::vector<OfferedGpu>()> gpus;
   };
   ControlClient(boost::asio::io_context& io, Options options, Handlers handlers);
   ~ControlClient();

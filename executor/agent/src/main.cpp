@@ -195,6 +195,16 @@ void be_patient(Agent::Options& options) {
   options.workers.birth_deadline *= patience;
   options.compilers.process.start_limit *= patience;
   options.compilers.process.time_limit *= patience;
+  options.devices.start_limit *= patience;
+}
+
+void offer_gpus(const Configuration& c, Agent::Options& options) {
+  options.gpus = c.gpus;
+  for (OfferedGpu& gpu : options.gpus) gpu.numa_node = numa_node_of_gpu(gpu.index, "/");
+  options.devices.program = c.program_directory / "orchid-device";
+  options.devices.scheduling = c.scheduling;
+  options.devices.environment = c.device_environment;
+  options.workers.on_gpus = !c.gpus.empty();
 }
 
 /// Where clients come for their workers.
@@ -218,11 +228,6 @@ Result<Lanes> listen_for_clients(const Configuration& c) {
   lanes.address = remote->address;
   lanes.host = remote->host;
   return lanes;
-}
-
-std::vector<OfferedGpu> with_numa_nodes(std::vector<OfferedGpu> gpus) {
-  for (OfferedGpu& gpu : gpus) gpu.numa_node = numa_node_of_gpu(gpu.index, "/");
-  return gpus;
 }
 
 Result<void> serve(const Configuration& c) {
@@ -263,7 +268,7 @@ Result<void> serve(const Configuration& c) {
     options.core_feed = std::move(*feed);
   }
   options.kind = c.kind;
-  options.gpus = with_numa_nodes(c.gpus);
+  offer_gpus(c, options);
   options.lane_address = lanes->address;
   options.workers.remote_address = lanes->host;
   options.workers.trusted_fabric = c.lane_fabric != LaneFabric::tcp;

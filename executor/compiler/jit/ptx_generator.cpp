@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "foundation/files.h"
+#include "foundation/numbers.h"
 #include "jit/bitcode.h"
 #include "jit/device_code.h"
 #include "jit/diagnostics.h"
@@ -39,6 +40,13 @@ constexpr std::array<Gpu, 6> known_gpus{{{"sm_75", "+ptx63"},
                                          {"sm_89", "+ptx78"},
                                          {"sm_90", "+ptx78"},
                                          {"sm_90a", "+ptx80"}}};
+
+/// The number in "sm_90" or "compute_90a"; 0: there is none.
+unsigned generation_of(std::string_view gpu) {
+  const std::size_t digits = gpu.find_first_of("0123456789");
+  if (digits == std::string_view::npos) return 0;
+  return leading_number<unsigned>(gpu.substr(digits)).value_or(0);
+}
 
 std::unique_ptr<llvm::TargetMachine> make_device_machine(const Gpu& gpu) {
   std::string reason;
@@ -70,6 +78,30 @@ const module::Image* find_device_image(module::Container& container, module::Ima
   return found == container.images.end() ? nullptr : &*found;
 }
 
+/// PTX as it came, for the newest GPU that is not newer than the wanted one: the driver compiles
+/// it. What is for one GPU alone ("sm_90a") is for no other. Errors: `not_found`,
+/// `module_rejected`.
+Result<std::string> find_ptx_image(const module::Container& container, std::string_view gpu) {
+  const module::Image* best = nullptr;
+  std::string others;
+  for (const module::Image& image : container.images) {
+    if (image.kind != module::ImageKind::ptx || module::architecture_of(image.triple) != "nvptx64")
+      continue;
+    const bool fits = image.arch.ends_with('a') ? image.arch == gpu
+                                                : generation_of(image.arch) <= generation_of(gpu);
+    if (!fits)
+      others += (others.empty() ? "" : ", ") + image.arch;
+    else if (best == nullptr || generation_of(best->arch) < generation_of(image.arch))
+      best = &image;
+  }
+  if (best != nullptr) return std::string(as_text(best->bytes));
+  if (others.empty())
+    return fail(ErrorCode::not_found,
+                "the module has no bitcode image for nvptx64; build it with --target nvptx64");
+  return reject(fmt::format(
+      "the module has PTX for {}, and this GPU is {}: build it for an older one", others, gpu));
+}
+
 Result<std::string> emit_ptx(llvm::Module& code, llvm::TargetMachine& machine) {
   llvm::SmallVector<char, 0> text;
   llvm::raw_svector_ostream stream(text);
@@ -93,6 +125,16 @@ bool is_known_gpu(std::string_view gpu) {
   return std::ranges::find(known_gpus, gpu, &Gpu::name) != known_gpus.end();
 }
 
+std::string_view known_gpu_for(std::string_view gpu) {
+  std::string_view best;
+  if (is_known_gpu(gpu)) return gpu;
+  if (!gpu.starts_with("sm_")) return best;
+  for (const Gpu& known : known_gpus)
+    if (!known.name.ends_with('a') && generation_of(known.name) <= generation_of(gpu))
+      best = known.name;  // they are in the order of their age
+  return best;
+}
+
 Result<std::string> generate_ptx(std::span<const std::byte> module, std::string_view gpu) {
   const auto* const wanted = std::ranges::find(known_gpus, gpu, &Gpu::name);
   if (wanted == known_gpus.end())
@@ -103,11 +145,7 @@ Result<std::string> generate_ptx(std::span<const std::byte> module, std::string_
   auto container = module::read_container(module);
   if (!container) return fail(std::move(container.error()));
   const module::Image* image = find_device_image(*container, module::ImageKind::bitcode);
-  const module::Image* ready = find_device_image(*container, module::ImageKind::ptx);
-  if (image == nullptr && ready != nullptr) return std::string(as_text(ready->bytes));
-  if (image == nullptr)
-    return fail(ErrorCode::not_found,
-                "the module has no bitcode image for nvptx64; build it with --target nvptx64");
+  if (image == nullptr) return find_ptx_image(*container, gpu);
   Diagnostics diagnostics;
   llvm::LLVMContext context;
   diagnostics.attach(context);

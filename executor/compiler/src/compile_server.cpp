@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "confined.h"
@@ -9,6 +10,7 @@
 #include "foundation/log.h"
 #include "foundation/sockets.h"
 #include "jit/code_generator.h"
+#include "jit/ptx_generator.h"
 #include "protocol/compiler_messages.h"
 #include "protocol/limits.h"
 #include "waiting.h"
@@ -77,7 +79,9 @@ class CompileServer {
             " of memory; build it with optimisation (-O2), or split it into smaller modules"});
     const auto start = std::chrono::steady_clock::now();
     auto tier = request->tier;
-    const auto code = compile(packet.descriptors[0].get(), tier);
+    const auto code = request->gpu.empty()
+                          ? compile(packet.descriptors[0].get(), tier)
+                          : compile_for_gpu(packet.descriptors[0].get(), request->gpu, tier);
     const auto took = std::chrono::duration_cast<std::chrono::microseconds>(
         std::chrono::steady_clock::now() - start);
     if (!code) return send_failure(request->id, code.error());
@@ -108,6 +112,20 @@ class CompileServer {
     return make_sealed_memory("orchid-code", code->bytes);
   }
 
+  static Result<UniqueFd> compile_for_gpu(int module, std::string_view gpu, CompileTier& tier) {
+    const auto mapped = MappedFile::map(module, {.limit = limits::module_size});
+    if (!mapped) return fail(Failure(mapped.error()).while_doing("reading the module"));
+    const std::string_view known = known_gpu_for(gpu);
+    const auto text = generate_ptx(mapped->bytes(), known.empty() ? gpu : known);
+    if (!text) return fail(text.error());
+    tier = CompileTier::o3;
+    if (text->size() > limits::code_size.value)
+      return fail(ErrorCode::compile_limit,
+                  "the module's kernels are " + to_string(ByteCount{text->size()}) +
+                      " as PTX; at most " + to_string(limits::code_size) + " are allowed");
+    return make_sealed_memory("orchid-ptx", as_bytes(*text));
+  }
+
   bool send_failure(std::uint64_t id, const Failure& failure) {
     return send_packet(
                running_.socket,
@@ -128,6 +146,7 @@ int run_compile_server(int socket, int parent_pid) {
     return 1;
   }
   (*generator)->warm_up();
+  start_ptx_back_end();
   if (auto confined = enter_compiler_sandbox(socket, parent_pid, compile_memory); !confined) {
     log::error("event=not_confined message=\"{}\"", confined.error().message);
     return 1;

@@ -146,7 +146,9 @@ void CallLoop::load(const Load& message, UniqueFd code) {
   if (!linked) return refuse(message, linked.error().message, !message.first);
   if (slots_.size() <= message.slot) slots_.resize(message.slot + 1);
   Slot& slot = slots_[message.slot];
-  slot = {.generation = message.generation, .quick = message.quick};
+  slot = {.generation = message.generation,
+          .quick = message.quick,
+          .on_gpu = message.on_gpu && parts_.gpu != nullptr};
   Loaded report_of{.slot = message.slot, .generation = message.generation};
   for (const auto& [name, address] : (*linked)->entries()) {
     slot.entries.push_back(reinterpret_cast<EntryFunction>(address));
@@ -227,10 +229,12 @@ void CallLoop::execute(const transport::LaneRequest& request) {
   orchid_call call{.lane = parts_.lane,
                    .page = page,
                    .log = parts_.log,
-                   .device = parts_.device,
+                   .device = slots_[header.slot].on_gpu ? *parts_.gpu : parts_.cores,
                    .progress = parts_.progress,
                    .rate = parts_.rate,
                    .number = number_,
+                   .slot = header.slot,
+                   .generation = header.generation,
                    .request_id = header.request_id,
                    .started_ticks = last_end_ != 0 ? last_end_ : ticks_now(),
                    .deadline_ns = header.deadline_ns,
@@ -296,8 +300,8 @@ void CallLoop::finish(const transport::LaneRequest& request, const orchid_call& 
                       const Verdict& verdict) {
   last_end_ = ticks_now();
   const auto run_time = parts_.rate.duration(last_end_ - call.started_ticks);
-  const std::string_view left = parts_.device.end_call();
-  parts_.hygiene.expect_team(parts_.device.thread_count());
+  const std::string_view left = call.device.end_call();
+  parts_.hygiene.expect_team(parts_.cores.thread_count());
   std::string_view spoiled = parts_.hygiene.restore_after_call(run_time);
   if (spoiled.empty()) spoiled = left;
   StatusPage& page = parts_.page;

@@ -33,7 +33,8 @@ class CallLoop {
     StatusPage& page;
     CallLog& log;
     Hygiene& hygiene;
-    Device& device;
+    Device& cores;
+    Device* gpu;  // null: it has none
     CodeMap& code;
     const TickRate& rate;
     int control;  // packet socket to the agent
@@ -48,6 +49,7 @@ class CallLoop {
     std::uint32_t generation = 0;  // 0: empty
     std::vector<EntryFunction> entries;
     bool quick = false;
+    bool on_gpu = false;  // where its kernels run
     /// Code that was replaced: something that a call has left behind may still point to it.
     std::unique_ptr<LinkedModule> replaced;
   };

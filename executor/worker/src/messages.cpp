@@ -18,7 +18,8 @@ struct Encoder {
               {"request_bytes", m.request_bytes},
               {"response_bytes", m.response_bytes},
               {"core", m.core},
-              {"readable_paths", m.readable_paths}};
+              {"readable_paths", m.readable_paths},
+              {"device_lane", m.device_lane}};
     if (m.remote)
       json["remote"] = {{"address", m.remote->address},
                         {"key", m.remote->key},
@@ -57,7 +58,8 @@ struct Encoder {
             {"slot", m.slot},
             {"generation", m.generation},
             {"quick", m.quick},
-            {"first", m.first}};
+            {"first", m.first},
+            {"on_gpu", m.on_gpu}};
   }
   Json operator()(const Improve& m) const {
     return {{"type", "improve"}, {"slot", m.slot}, {"generation", m.generation}};
@@ -86,7 +88,8 @@ Birth parse_birth(const JsonObject& f) {
               .response_bytes = f.number<std::uint64_t>("response_bytes"),
               .core = f.number<std::int32_t>("core"),
               .readable_paths = f.texts("readable_paths"),
-              .remote = {}};
+              .remote = {},
+              .device_lane = f.flag("device_lane")};
   if (!f.has("remote")) return birth;
   const JsonObject remote = f.object("remote");
   birth.remote = RemoteLane{.address = remote.text("address"),
@@ -126,7 +129,8 @@ std::optional<WorkerMessage> read_of_slot(const JsonObject& f, std::string_view 
     return Load{.slot = slot(),
                 .generation = generation(),
                 .quick = f.flag("quick"),
-                .first = f.flag("first")};
+                .first = f.flag("first"),
+                .on_gpu = f.flag("on_gpu")};
   if (type == "improve") return Improve{.slot = slot(), .generation = generation()};
   if (type == "improved") return Improved{.slot = slot(), .message = f.text("message")};
   if (type == "unload") return Unload{.slot = slot()};

@@ -11,10 +11,14 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "call_loop.h"
 #include "devices/cores_device.h"
+#include "devices/gpu_device.h"
 #include "foundation/numbers.h"
 #include "foundation/sockets.h"
 #include "hygiene.h"
@@ -34,9 +38,13 @@ enum : int {
   files_number = 6,
   threads_number = 7,
   mappings_number = 8,
-  memory_number = 9
+  memory_number = 9,
+  // Of a worker that can use a GPU.
+  wake_device_number = 10,
+  wake_from_device_number = 11
 };
 static_assert(memory_number + 1 == worker_descriptor_count);
+constexpr int count_with_device = wake_from_device_number + 1;
 
 [[noreturn]] void give_up(int control, const std::string& why) {
   (void)send_packet(control, encode(WorkerUnfit{why}));
@@ -55,9 +63,11 @@ void move_up(UniqueFd& fd) { fd.reset(::fcntl(fd.get(), F_DUPFD_CLOEXEC, first_f
 /// Numbers that are to be filled must not be in use by what is still needed, so everything moves
 /// out of the way first.
 void move_up(BirthDescriptors& descriptors) {
-  for (UniqueFd* fd : {&descriptors.control, &descriptors.lane_memory, &descriptors.wake_worker,
-                       &descriptors.wake_client, &descriptors.status_page})
-    move_up(*fd);
+  for (UniqueFd* fd :
+       {&descriptors.control, &descriptors.lane_memory, &descriptors.wake_worker,
+        &descriptors.wake_client, &descriptors.status_page, &descriptors.device_memory,
+        &descriptors.wake_device, &descriptors.wake_from_device})
+    if (*fd) move_up(*fd);
 }
 
 /// Gives the worker's descriptors their numbers.
@@ -68,17 +78,44 @@ void number_descriptors(const BirthDescriptors& descriptors) {
   UniqueFd mappings = open_quietly("/proc/self/maps", O_RDONLY);
   UniqueFd memory = open_quietly("/proc/self/statm", O_RDONLY);
   for (UniqueFd* fd : {&null, &files, &threads, &mappings, &memory}) move_up(*fd);
-  const std::array<int, worker_descriptor_count> sources{null.get(),
-                                                         null.get(),
-                                                         null.get(),
-                                                         descriptors.control.get(),
-                                                         descriptors.wake_worker.get(),
-                                                         descriptors.wake_client.get(),
-                                                         files.get(),
-                                                         threads.get(),
-                                                         mappings.get(),
-                                                         memory.get()};
-  for (std::size_t i = 0; i < sources.size(); ++i) ::dup2(sources[i], static_cast<int>(i));
+  const std::array<int, count_with_device> sources{null.get(),
+                                                   null.get(),
+                                                   null.get(),
+                                                   descriptors.control.get(),
+                                                   descriptors.wake_worker.get(),
+                                                   descriptors.wake_client.get(),
+                                                   files.get(),
+                                                   threads.get(),
+                                                   mappings.get(),
+                                                   memory.get(),
+                                                   descriptors.wake_device.get(),
+                                                   descriptors.wake_from_device.get()};
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    if (sources[i] >= 0) ::dup2(sources[i], static_cast<int>(i));
+}
+
+/// The worker's lane to a device process, if it has one. Before the descriptors are numbered.
+std::optional<transport::LocalLaneClient> attach_device_lane(BirthDescriptors& descriptors) {
+  if (!descriptors.device_memory) return std::nullopt;
+  auto lane = transport::LocalLaneClient::attach(
+      {std::move(descriptors.device_memory),
+       UniqueFd(::fcntl(descriptors.wake_device.get(), F_DUPFD_CLOEXEC, first_free_number)),
+       UniqueFd(::fcntl(descriptors.wake_from_device.get(), F_DUPFD_CLOEXEC, first_free_number)),
+       device_lane_geometry});
+  if (!lane) give_up(descriptors.control.get(), lane.error().message);
+  return std::move(*lane);
+}
+
+/// Where the kernels of modules for GPUs run; null: on cores. A device process can reach the lane
+/// of calls that come from this host.
+Device* make_gpu(std::optional<transport::LocalLaneClient> device_lane,
+                 const transport::LocalLaneWorker& lane, StatusPage& page, bool remote) {
+  if (!device_lane) return nullptr;
+  device_lane->use_wake_descriptors(wake_device_number, wake_from_device_number);
+  return new GpuDevice({.lane = std::move(*device_lane),
+                        .page = page,
+                        .call_input = remote ? std::span<const std::byte>() : lane.input_slab(),
+                        .call_output = remote ? std::span<const std::byte>() : lane.output_slab()});
 }
 
 /// The numbers in use, ascending; none, if /proc does not tell. One of them is that of the look
@@ -111,6 +148,20 @@ transport::UcxContext* open_devices(const RemoteLane& remote, int control,
   for (const int fd : open_descriptors())
     if (std::ranges::find(before, fd) == before.end()) confinement.keep_descriptors.push_back(fd);
   return *made;
+}
+
+/// Of the first stage.
+ConfinementOptions confinement_of(const Birth& birth, int parent_pid) {
+  ConfinementOptions options{
+      .role = birth.remote ? SandboxRole::remote_worker : SandboxRole::worker,
+      .data_limit = ByteCount{birth.data_limit},
+      .parent_pid = parent_pid};
+  options.others_may_raise_limits = true;  // what the lease says is not known yet
+  if (birth.device_lane) options.protected_descriptors = count_with_device;
+  for (int fd = 0; fd < options.protected_descriptors; ++fd)
+    options.keep_descriptors.push_back(fd);
+  for (const std::string& path : birth.readable_paths) options.readable_paths.emplace_back(path);
+  return options;
 }
 
 void bind_to(std::int32_t core) {
@@ -158,7 +209,9 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
        UniqueFd(::fcntl(descriptors.wake_client.get(), F_DUPFD_CLOEXEC, first_free_number)),
        geometry});
   if (!lane) give_up(descriptors.control.get(), lane.error().message);
+  auto device_lane = attach_device_lane(descriptors);
   number_descriptors(descriptors);
+  auto* gpu = make_gpu(std::move(device_lane), *lane, page, birth.remote.has_value());
   bind_to(birth.core);
 
   // Nothing of these is destroyed: the process ends by _exit or a signal.
@@ -170,14 +223,7 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
   auto* hygiene = new Hygiene(questions_for(birth));
   install_crash_handlers(page, *code);
 
-  ConfinementOptions confinement{
-      .role = birth.remote ? SandboxRole::remote_worker : SandboxRole::worker,
-      .data_limit = ByteCount{birth.data_limit},
-      .parent_pid = parent_pid};
-  confinement.others_may_raise_limits = true;  // what the lease says is not known yet
-  for (int fd = 0; fd < worker_descriptor_count; ++fd) confinement.keep_descriptors.push_back(fd);
-  for (const std::string& path : birth.readable_paths)
-    confinement.readable_paths.emplace_back(path);
+  ConfinementOptions confinement = confinement_of(birth, parent_pid);
   lane->use_wake_descriptors(wake_worker_number, wake_client_number);
   transport::UcxContext* ucx = nullptr;
   if (birth.remote && birth.remote->trusted_fabric)
@@ -195,9 +241,9 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
     calls = new transport::UcxLaneWorker(std::move(*remote));
     confinement.protected_descriptors = end_of_descriptors();
   }
-  auto* device = new CoresDevice(rate);
+  auto* cores = new CoresDevice(rate);
   auto* loop = new CallLoop(
-      {*calls, page, *log, *hygiene, *device, *code, rate, control, birth.core, lane->progress()});
+      {*calls, page, *log, *hygiene, *cores, gpu, *code, rate, control, birth.core, lane->progress()});
   hygiene->remember();
   if (auto confined = confine_further(confinement); !confined)
     give_up(control, confined.error().message);

@@ -13,6 +13,10 @@ struct BirthDescriptors {
   UniqueFd wake_worker;
   UniqueFd wake_client;
   UniqueFd status_page;
+  // Empty: it has no lane to a device process.
+  UniqueFd device_memory;
+  UniqueFd wake_device;       // that process
+  UniqueFd wake_from_device;  // the worker
 };
 
 /// Confines the process, then serves calls until it is killed. Never returns. Called in a fresh

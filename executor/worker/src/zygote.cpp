@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "foundation/log.h"
 #include "foundation/sockets.h"
@@ -38,10 +40,20 @@ Child fork_for_parent() {
   return child;
 }
 
+std::size_t descriptors_of(const Birth& birth) { return birth.device_lane ? 8 : 5; }
+
 void bear(int control, const Birth& birth, Packet& packet, const TickRate& rate, int agent_pid) {
-  BirthDescriptors descriptors{std::move(packet.descriptors[0]), std::move(packet.descriptors[1]),
-                               std::move(packet.descriptors[2]), std::move(packet.descriptors[3]),
-                               std::move(packet.descriptors[4])};
+  std::vector<UniqueFd>& from = packet.descriptors;
+  BirthDescriptors descriptors{.control = std::move(from[0]),
+                               .lane_memory = std::move(from[1]),
+                               .wake_worker = std::move(from[2]),
+                               .wake_client = std::move(from[3]),
+                               .status_page = std::move(from[4])};
+  if (birth.device_lane) {
+    descriptors.device_memory = std::move(from[5]);
+    descriptors.wake_device = std::move(from[6]);
+    descriptors.wake_from_device = std::move(from[7]);
+  }
   const Child child = fork_for_parent();
   if (child.pid == 0) {
     ::close(control);
@@ -73,7 +85,7 @@ int run_zygote(const ZygoteOptions& options) {
     if (!packet) return 0;  // the agent has gone
     auto message = parse_worker_message((*packet)->text);
     const Birth* birth = message ? std::get_if<Birth>(&*message) : nullptr;
-    if (birth == nullptr || (*packet)->descriptors.size() != 5) {
+    if (birth == nullptr || (*packet)->descriptors.size() != descriptors_of(*birth)) {
       log::error("event=bad_message from=agent text={}", (*packet)->text);
       continue;
     }

@@ -77,7 +77,7 @@ placement::CoreSet core_set(const CoreList& list) {
 placement::CoreSet gpu_set(const HostDescription& host) {
   placement::CoreSet set;
   for (const OfferedGpu& gpu : host.gpus)
-    if (gpu.index < placement::CoreSet::limit) set.insert(gpu.index);
+    if (gpu.index < placement::CoreSet::limit && gpu.fault.empty()) set.insert(gpu.index);
   return set;
 }
 

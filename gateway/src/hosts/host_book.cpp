@@ -76,6 +76,7 @@ void HostBook::change_grant(const ExecutorId& id, const GrantChanged& change, Mo
   if (found == executors_.end()) return;
   Executor& executor = found->second;
   executor.host.cores = change.cores;
+  if (change.gpus) executor.host.gpus = *change.gpus;
   executor.grant.ends_in = change.ends_in;
   executor.grant.draining = change.draining;
   executor.ends = change.ends_in ? now + *change.ends_in : MonotonicTime::max();
@@ -97,6 +98,21 @@ std::vector<ExecutorId> HostBook::end_refusals(MonotonicTime time) {
     refusing_.erase(id);
   }
   return ended;
+}
+
+void HostBook::wait_for_gpus(const ExecutorId& id, MonotonicTime until) {
+  if (const auto found = executors_.find(id); found != executors_.end())
+    found->second.gpus_return_by = until;
+}
+
+bool HostBook::end_waits_for_gpus(MonotonicTime now) {
+  bool some = false;
+  for (auto& [id, executor] : executors_)
+    if (executor.gpus_return_by != MonotonicTime{} && executor.gpus_return_by <= now) {
+      executor.gpus_return_by = {};
+      some = true;
+    }
+  return some;
 }
 
 const Executor* HostBook::find(const ExecutorId& id) const {

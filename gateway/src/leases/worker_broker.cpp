@@ -94,6 +94,8 @@ void WorkerBroker::executor_joined(Executor executor, const std::vector<Held>& h
   log::info("event=executor_joined executor={} host={} cores={} version={}", id.value(),
             executor.host.hostname, executor.host.cores.size(), executor.version);
   const std::string boot_id = executor.host.boot_id;
+  if (std::ranges::any_of(executor.host.gpus, [](const auto& gpu) { return !gpu.fault.empty(); }))
+    executor.gpus_return_by = now + options_.gpus_return_within;
   for (const ExecutorId& replaced : hosts_.join(std::move(executor))) drop_executor(replaced, now);
   refresh_host(boot_id, now);
   take_over(id, held, now);
@@ -206,6 +208,7 @@ void WorkerBroker::executor_said(const ExecutorId& id, const GrantChanged& grant
   if (hosts_.find(id) == nullptr) return;
   log::info("event=grant_changed executor={} cores={} draining={}", id.value(), grant.cores.size(),
             grant.draining);
+  if (grant.gpus) look_at_faults(*hosts_.find(id), *grant.gpus, now);
   hosts_.change_grant(id, grant, now);
   Capacity::Losses others;
   for (placement::Displaced& loss : capacity_.refresh(hosts_.find(id)->host.boot_id, now)) {
@@ -259,6 +262,7 @@ void WorkerBroker::tick(MonotonicTime now) {
     hosts_are_back_ = true;
     tell_supply();
   }
+  if (hosts_.end_waits_for_gpus(now)) tell_supply();
   for (const ExecutorId& id : hosts_.lost_before(now - options_.forget_lost_after))
     forget_lost(id, now);
   for (const LeaseId id : leases_.opening_since(now - options_.open_within)) {

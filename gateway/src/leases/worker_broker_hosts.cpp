@@ -30,6 +30,14 @@ std::string counted(std::size_t number, std::string_view what) {
   return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
 }
 
+/// Of its GPUs the first one that has a fault, in words; empty: none has.
+std::string broken_gpu(const HostDescription& host) {
+  const auto found =
+      std::ranges::find_if(host.gpus, [](const OfferedGpu& gpu) { return !gpu.fault.empty(); });
+  if (found == host.gpus.end()) return {};
+  return fmt::format("GPU {} of {}: {}", found->index, host.hostname, found->fault);
+}
+
 /// "1 GPU or 4 cores": what a person would say.
 std::string words_of(const placement::WorkerRequest& worker, ByteCount usual_memory) {
   std::vector<std::string> texts;
@@ -68,13 +76,39 @@ bool WorkerBroker::can_give(const Executor& executor,
   return executor.state == ExecutorState::connected && could_give(executor, worker);
 }
 
+/// Its GPUs have a fault, and perhaps not for long.
+bool WorkerBroker::may_give_soon(const Executor& executor,
+                                 const placement::WorkerRequest& worker) const {
+  if (executor.gpus_return_by == MonotonicTime{} || executor.state != ExecutorState::connected ||
+      !fits(executor, worker))
+    return false;
+  const HostDescription& host = executor.host;
+  return std::ranges::any_of(worker.alternatives, [&](const placement::WorkerShape& shape) {
+    return host.cores.size() >= shape.cores && host.memory >= shape.memory &&
+           host.gpus.size() >= shape.gpus;
+  });
+}
+
+/// One that could be used until now is being started again. One whose fault is another than before
+/// has been: that did not help.
+void WorkerBroker::look_at_faults(const Executor& executor, const std::vector<OfferedGpu>& gpus,
+                                  MonotonicTime now) {
+  for (const OfferedGpu& gpu : gpus) {
+    const auto before = std::ranges::find(executor.host.gpus, gpu.index, &OfferedGpu::index);
+    if (gpu.fault.empty() || before == executor.host.gpus.end() || before->fault == gpu.fault)
+      continue;
+    hosts_.wait_for_gpus(
+        executor.id, before->fault.empty() ? now + options_.gpus_return_within : MonotonicTime{});
+  }
+}
+
 std::string WorkerBroker::why_no_host(const placement::WorkerRequest& worker) const {
   if (!hosts_are_back_) return {};
   const placement::WorkerRequest anything{.client_host = worker.client_host,
                                           .client_host_only = worker.client_host_only};
   std::vector<const placement::Host*> hosts;
   for (const auto& [id, executor] : hosts_.executors()) {
-    if (can_give(executor, worker)) return {};
+    if (can_give(executor, worker) || may_give_soon(executor, worker)) return {};
     if (executor.state == ExecutorState::connected && fits(executor, anything))
       hosts.push_back(capacity_.placement().description(placement::HostId(executor.host.boot_id)));
   }
@@ -100,21 +134,25 @@ std::string WorkerBroker::why_no_host(const placement::WorkerRequest& worker) co
 std::string WorkerBroker::why_too_small(const placement::WorkerRequest& worker) const {
   const Executor* largest = nullptr;
   std::size_t gpus = 0;
+  std::string broken;
   for (const auto& [executor_id, executor] : hosts_.executors()) {
     if (executor.state != ExecutorState::connected || !fits(executor, worker)) continue;
-    gpus = std::max(gpus, executor.host.gpus.size());
+    gpus = std::max<std::size_t>(gpus, gpu_set(executor.host).size());
+    if (broken.empty()) broken = broken_gpu(executor.host);
     if (largest == nullptr || executor.host.cores.size() > largest->host.cores.size())
       largest = &executor;
   }
   if (largest == nullptr) return {};
-  if (needs_gpu(worker) && gpus == 0) return "it needs a GPU, and no connected host offers one";
+  if (needs_gpu(worker) && gpus == 0)
+    return "it needs a GPU, and no connected host offers one" +
+           (broken.empty() ? "" : " that can be used: " + broken);
   std::string text = fmt::format("it needs {}; the largest host offers {}",
                                  words_of(worker, options_.worker_memory),
                                  counted(largest->host.cores.size(), "core"));
   const auto any = [&](auto wants) { return std::ranges::any_of(worker.alternatives, wants); };
   if (any([](const auto& shape) { return shape.gpus > 0; }))
-    text +=
-        gpus == 0 ? " and none a GPU" : fmt::format(", and the best one {}", counted(gpus, "GPU"));
+    text += gpus == 0 ? " and none a GPU" + (broken.empty() ? "" : " that can be used: " + broken)
+                      : fmt::format(", and the best one {}", counted(gpus, "GPU"));
   if (any([&](const auto& shape) { return shape.memory > largest->host.memory; }))
     text += fmt::format(", with {} of memory", to_string(largest->host.memory));
   return text;
@@ -123,7 +161,7 @@ std::string WorkerBroker::why_too_small(const placement::WorkerRequest& worker) 
 TellSupply WorkerBroker::supply_for(HolderId id, const placement::WorkerRequest& worker) const {
   TellSupply supply{.holder = id};
   supply.exists = options_.grows || std::ranges::any_of(hosts_.executors(), [&](const auto& entry) {
-                    return can_give(entry.second, worker);
+                    return can_give(entry.second, worker) || may_give_soon(entry.second, worker);
                   });
   if (!supply.exists) supply.missing = why_no_host(worker);
   return supply;

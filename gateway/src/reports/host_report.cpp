@@ -40,6 +40,14 @@ Json gpus_json(const std::vector<placement::Gpu>& gpus) {
   return list;
 }
 
+/// Of those that an executor offers and nobody can have now.
+Json faults_json(const HostDescription& host) {
+  Json list = Json::array();
+  for (const OfferedGpu& gpu : host.gpus)
+    if (!gpu.fault.empty()) list.push_back({{"index", gpu.index}, {"reason", gpu.fault}});
+  return list;
+}
+
 bool may_see(const HostViewer& viewer, const Executor& executor) {
   return viewer.sees_all || owner_of(executor) == viewer.uid;
 }
@@ -73,6 +81,7 @@ Json executor_json(const Executor& executor, const Leased& leased, const HostVie
             {"memory_leased_bytes", leased.memory},
             {"gpus", gpu_set(executor.host).numbers()},
             {"gpus_leased", leased.gpus},
+            {"gpu_faults", faults_json(executor.host)},
             {"workers_ready", executor.capacity.workers_ready},
             {"counters", executor.capacity.counters}};
   json["owner"] = "another user";

@@ -12,7 +12,9 @@ namespace {
 using Json = nlohmann::json;
 
 Json to_json(const CompileRequest& m) {
-  return {{"type", "compile"}, {"id", m.id}, {"tier", to_string(m.tier)}};
+  Json json{{"type", "compile"}, {"id", m.id}, {"tier", to_string(m.tier)}};
+  if (!m.gpu.empty()) json["gpu"] = m.gpu;
+  return json;
 }
 Json to_json(const InspectRequest& m) { return {{"type", "inspect"}, {"id", m.id}}; }
 Json to_json(const CompilerReady& m) {
@@ -52,7 +54,9 @@ CompilerMessage read_compiler_message(const JsonObject& f, std::string_view type
                          .pipeline = f.text("pipeline")};
   const auto id = f.number<std::uint64_t>("id");
   if (type == "compile")
-    return CompileRequest{.id = id, .tier = f.parsed("tier", parse_compile_tier)};
+    return CompileRequest{.id = id,
+                          .tier = f.parsed("tier", parse_compile_tier),
+                          .gpu = f.has("gpu") ? f.text("gpu", 32) : std::string()};
   if (type == "inspect") return InspectRequest{.id = id};
   if (type == "compiling")
     return CompileStarted{.id = id,

@@ -17,6 +17,15 @@ constexpr std::array<std::string_view, 3> grant_names{"local", "pilot", "share"}
 constexpr std::array<std::string_view, 2> users_names{"owner", "everybody"};
 constexpr std::array<std::string_view, 3> wait_names{"hot", "adaptive", "blocking"};
 
+Json to_json(const std::vector<OfferedGpu>& gpus) {
+  Json list = Json::array();
+  for (const OfferedGpu& gpu : gpus) {
+    list.push_back({{"index", gpu.index}, {"model", gpu.model}});
+    if (gpu.numa_node) list.back()["numa_node"] = *gpu.numa_node;
+    if (!gpu.fault.empty()) list.back()["fault"] = gpu.fault;
+  }
+  return list;
+}
 Json to_json(const HostDescription& h) {
   Json json{{"boot_id", h.boot_id},
             {"hostname", h.hostname},
@@ -28,10 +37,7 @@ Json to_json(const HostDescription& h) {
             {"memory_bytes", h.memory.value},
             {"thread_order", h.thread_order},
             {"thread_numa_nodes", h.thread_numa_nodes}};
-  for (const OfferedGpu& gpu : h.gpus) {
-    json["gpus"].push_back({{"index", gpu.index}, {"model", gpu.model}});
-    if (gpu.numa_node) json["gpus"].back()["numa_node"] = *gpu.numa_node;
-  }
+  if (!h.gpus.empty()) json["gpus"] = to_json(h.gpus);
   return json;
 }
 template <typename Message>
@@ -137,6 +143,7 @@ Json to_json(const CapacityReport& m) {
 }
 Json to_json(const GrantChanged& m) {
   Json json{{"type", "grant"}, {"cores", m.cores}};
+  if (m.gpus) json["gpus"] = to_json(*m.gpus);
   describe_offer(json, m);
   return json;
 }

@@ -43,13 +43,12 @@ CoreList parse_cores(const JsonObject& f, const char* name) {
   return cores;
 }
 
-/// Left out by executors that offer none, and by older ones.
 std::vector<OfferedGpu> parse_offered_gpus(const JsonObject& f) {
   std::vector<OfferedGpu> gpus;
-  if (!f.has("gpus")) return gpus;
   for (const JsonObject& one : f.objects("gpus")) {
     gpus.push_back({.index = one.number<std::uint32_t>("index"), .model = one.text("model", 128)});
     if (one.has("numa_node")) gpus.back().numa_node = one.number<std::uint32_t>("numa_node");
+    if (one.has("fault")) gpus.back().fault = one.text("fault", 1024);
   }
   std::ranges::sort(gpus, {}, &OfferedGpu::index);
   if (std::ranges::adjacent_find(gpus, {}, &OfferedGpu::index) != gpus.end())
@@ -82,7 +81,8 @@ HostDescription parse_host(const JsonObject& f) {
   h.memory = ByteCount{f.number<std::uint64_t>("memory_bytes")};
   h.kind = f.text("kind", 64);
   parse_threads(f, h);
-  h.gpus = parse_offered_gpus(f);
+  // Left out by executors that offer none, and by older ones.
+  if (f.has("gpus")) h.gpus = parse_offered_gpus(f);
   return h;
 }
 
@@ -176,6 +176,7 @@ CapacityReport parse_capacity(const JsonObject& f) {
 GrantChanged parse_grant_changed(const JsonObject& f) {
   GrantChanged m;
   m.cores = parse_cores(f, "cores");
+  if (f.has("gpus")) m.gpus = parse_offered_gpus(f);
   parse_offer(f, m);
   return m;
 }

@@ -100,11 +100,11 @@ extern "C" {
 
 Result cuInit(unsigned) {
   Driver& d = driver();
-  d.orders.open(std::getenv("FAKE_CUDA_ORDERS"));
+  d.orders.open(std::getenv("CUDA_FAKE_ORDERS"));
   if (const auto error = d.orders.number("init")) return static_cast<Result>(*error);
   if (devices() == 0) return error_no_device;
   d.twins.push_back(::dlopen(nullptr, RTLD_NOW));
-  const char* const names = std::getenv("FAKE_CUDA_TWINS");
+  const char* const names = std::getenv("CUDA_FAKE_TWINS");
   std::string_view rest = names == nullptr ? "" : names;
   while (!rest.empty()) {
     const auto end = std::min(rest.find(':'), rest.size());
@@ -116,7 +116,7 @@ Result cuInit(unsigned) {
 }
 
 Result cuDriverGetVersion(int* version) {
-  driver().orders.open(std::getenv("FAKE_CUDA_ORDERS"));
+  driver().orders.open(std::getenv("CUDA_FAKE_ORDERS"));
   *version = static_cast<int>(driver().orders.number("driver").value_or(default_version));
   return success;
 }

@@ -1,4 +1,4 @@
-// orders.h: what the fake driver is told to do wrong, in the file that FAKE_CUDA_ORDERS names.
+// orders.h: what the fake driver is told to do wrong, in the file that CUDA_FAKE_ORDERS names.
 //
 //   driver 11000           the version that it says it is
 //   devices 0              how many GPUs there are

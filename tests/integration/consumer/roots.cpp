@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "orchid/function.hpp"
+#include "orchid/kernel.hpp"
 
 std::vector<double> roots(std::span<const double> values) {
   std::vector<double> result(values.size());
@@ -10,3 +11,9 @@ std::vector<double> roots(std::span<const double> values) {
   return result;
 }
 ORCHID_FUNCTION(roots)
+
+struct HalveArgs {
+  float* values;
+};
+ORCHID_KERNEL(halve, HalveArgs) { args.values[item] /= 2; }
+ORCHID_KERNEL_FUNCTION(halve)

@@ -1,4 +1,4 @@
-// A function of this program that workers also run.
+// Functions of this program that workers also run; `halve` is a kernel.
 #pragma once
 #include <span>
 #include <vector>
@@ -7,3 +7,4 @@
 
 std::vector<double> roots(std::span<const double> values);
 ORCHID_DECLARE_FUNCTION(roots)
+ORCHID_DECLARE_ENTRY(halve)

@@ -274,6 +274,7 @@ PAGES = {
     "infiniband.md": [marked],
     "arm.md": [marked, marked, marked],
     "kernels.md": [sources_and_commands] + [with_another] * 7,
+    "gpus.md": [marked],
 }
 
 a_mark_counts_once()

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""run.py PROGRAMS [CASE...]: leases that wish for GPUs, for one of several alternatives, for wide workers or certain nodes, and pilots
-of a real cluster that serve them. Exit status 0: all is as it should be; 77: there is no Slurm here, or too small a machine."""
+"""run.py PROGRAMS DRIVER [CASE...]: leases that wish for GPUs, for one of several alternatives, for wide workers or certain nodes, and pilots
+of a real cluster that serve them; the GPUs' driver is the fake one in the folder DRIVER. Exit status 0: all is as it should be; 77: there
+is no Slurm here, or too small a machine."""
 import json
 import os
 import pathlib
@@ -12,9 +13,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures")
 import slurm_cluster  # noqa: E402 (found only after the line above)
 from processes import expect  # noqa: E402
 from site_of_pilots import automatic, orchid_beside  # noqa: E402
-from slurm_cluster import chosen, measured, started, wait_until  # noqa: E402
+from slurm_cluster import chosen, environment_of_jobs, measured, started, wait_until  # noqa: E402
 
-PROGRAMS = sys.argv[1]
+PROGRAMS, DRIVER = sys.argv[1:3]
 NODES = ("--nodes", "2", "--cores", "2", "--gpus", "1")
 REQUEST_TIMEOUT_S = 90
 GPU_OR_CORES = [{"cores": 1, "gpus": 1}, {"cores": 2}]
@@ -59,6 +60,7 @@ def a_gpu_is_leased_to_one_at_a_time(site):
     for node, options in (("n1", ["--gpus", "1"]), ("n2", [])):
         site.start_pilot("--partition", "idle", "--cores", "2", "--node-list", node, *options)
         site.wait_for_executor(node)
+    wait_until(lambda: any(host["gpus_usable"] for host in site.hosts()), "its driver has run a kernel", site.trouble, 60)
     shown = {host["hostname"] if "name" not in host else host["name"]: host for host in site.hosts()}
     expect([gpu["index"] for gpu in shown["n1"]["gpus"]] == [0] and shown["n1"]["gpus_usable"] == 1, f"n1 has it: {shown['n1']}")
     expect(shown["n1"]["kind"] == "gpu" and shown["n2"]["gpus"] == [], "n2 has none")
@@ -145,8 +147,9 @@ def main():
         sys.exit(slurm_cluster.SKIPPED)
     by_hand = [a_gpu_is_leased_to_one_at_a_time, a_lease_outlives_the_gateway_with_its_gpu]
     by_demand = [a_wide_worker_gets_a_wide_pilot, a_gpu_is_asked_of_slurm, what_no_node_has_starts_no_pilot]
-    by_hand, by_demand = chosen(by_hand, by_demand, wanted=sys.argv[2:])
-    with started(*NODES) as cluster, orchid_beside(PROGRAMS, cluster, 'sources = ["none"]\n') as site:
+    by_hand, by_demand = chosen(by_hand, by_demand, wanted=sys.argv[3:])
+    with (environment_of_jobs(LD_LIBRARY_PATH=DRIVER) as prolog, started(*NODES, "--option", prolog) as cluster,
+          orchid_beside(PROGRAMS, cluster, 'sources = ["none"]\n') as site):
         for case in by_hand:
             measured(case, site)
         site.stop_gateway()

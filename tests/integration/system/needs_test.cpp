@@ -95,6 +95,7 @@ TEST_CASE_FIXTURE(SystemFixture,
                    "unix:" + (system().runtime() / "gateway.sock").string(), "--runtime",
                    (scratch / "run").string(), "--state", (scratch / "state").string(), "--gpus",
                    "a100:0"},
+       .environment = {"LD_LIBRARY_PATH=" DRIVER},
        .output_file = scratch / "log"});
   REQUIRE(executor.has_value());
   // Its place of two cores is kept while it is of use: a new one is decided anew.

@@ -9,9 +9,11 @@
 #include <sstream>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "compiler_process.h"
 #include "foundation/files.h"
+#include "module/container.h"
 #include "processors.h"
 
 using namespace orchid;
@@ -110,6 +112,27 @@ TEST_CASE("a compiler says for which host it compiles") {
     CHECK(before < feature.substr(1));
     before = feature.substr(1);
   }
+}
+
+TEST_CASE("a compiler of an executor makes PTX too, and says when a module has no kernels") {
+  CompileServer server;
+  const Bytes for_gpus = read_data("kernels_gpu.bc");
+  const std::vector<module::Image> images{
+      {.triple = "nvptx64-nvidia-cuda", .arch = "", .bytes = for_gpus}};
+  const Bytes with_kernels = *module::write_container(images);
+  auto reply = server.ask(CompileRequest{.id = 1, .gpu = "sm_80"}, with_kernels);
+  REQUIRE(std::holds_alternative<CompiledCode>(reply.message));
+  CHECK(contains(std::string(as_text(reply.code)), ".entry orchid_kernel_scale("));
+  reply = server.ask(CompileRequest{.id = 4, .gpu = "sm_120"}, with_kernels);  // newer than we know
+  REQUIRE(std::holds_alternative<CompiledCode>(reply.message));
+  CHECK(contains(std::string(as_text(reply.code)), ".target sm_90"));
+  reply = server.ask(CompileRequest{.id = 2, .gpu = "sm_80"}, read_data("saxpy_built.bc"));
+  REQUIRE(std::holds_alternative<CompileFailed>(reply.message));
+  CHECK(std::get<CompileFailed>(reply.message).code == ErrorCode::not_found);
+  reply = server.ask(CompileRequest{.id = 3, .gpu = "gfx90a"}, with_kernels);
+  REQUIRE(std::holds_alternative<CompileFailed>(reply.message));
+  CHECK(std::get<CompileFailed>(reply.message).code == ErrorCode::bad_request);
+  CHECK_FALSE(server.compile("saxpy_built.bc").empty());  // code for this host follows
 }
 
 TEST_CASE("a compiler says what it has read before it compiles it") {

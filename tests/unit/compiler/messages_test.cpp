@@ -10,6 +10,7 @@ using namespace orchid;
 TEST_CASE("each compiler message survives the way through text") {
   const CompilerMessage messages[] = {
       CompileRequest{.id = 7, .tier = CompileTier::quick},
+      CompileRequest{.id = 7, .tier = CompileTier::o3, .gpu = "sm_80"},
       InspectRequest{.id = 18446744073709551615U},
       CompilerReady{.triple = "x86_64-pc-linux-gnu",
                     .cpu = "znver4",

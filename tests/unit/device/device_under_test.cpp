@@ -133,8 +133,8 @@ DeviceUnderTest::DeviceUnderTest(const Options& options) {
       processes::ChildProcess::start({.program = DEVICE_PROGRAM,
                                       .arguments = {"--serve", "3"},
                                       .environment = processes::environment_with(
-                                          {"LD_LIBRARY_PATH=" + folders, "FAKE_CUDA_TWINS=" TWINS,
-                                           "FAKE_CUDA_ORDERS=" + (scratch_ / "orders").string()}),
+                                          {"LD_LIBRARY_PATH=" + folders, "CUDA_FAKE_TWINS=" TWINS,
+                                           "CUDA_FAKE_ORDERS=" + (scratch_ / "orders").string()}),
                                       .descriptors = {{.from = pair->second.get(), .as = 3}}});
   REQUIRE_MESSAGE(started.has_value(), started.error().message);
   process_.emplace(std::move(*started));

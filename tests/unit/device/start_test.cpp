@@ -103,7 +103,7 @@ TEST_CASE("the probe names the driver and its GPUs, or says what is missing") {
         {.program = DEVICE_PROGRAM,
          .arguments = {"--probe-driver"},
          .environment = processes::environment_with(
-             {"LD_LIBRARY_PATH=" + folders, "FAKE_CUDA_ORDERS=" + (scratch / "orders").string()})},
+             {"LD_LIBRARY_PATH=" + folders, "CUDA_FAKE_ORDERS=" + (scratch / "orders").string()})},
         {});
   };
   const auto good = probe("", FAKE_CUDA_FOLDER);

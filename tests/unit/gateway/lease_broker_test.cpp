@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "broker_world.h"
 #include "worker_requests.h"
@@ -116,6 +118,37 @@ TEST_CASE("a dispatcher hears what is missing where hosts are there and none of 
              {.architecture = "x86_64", .kind = "gpu", .gpus = {{.index = 0, .model = "a100"}}});
   CHECK(world.supply[gpu].exists);
   CHECK(world.given[gpu].size() == 1);
+}
+
+TEST_CASE("a GPU that is being started is waited for, and one that cannot be used is named") {
+  World world;
+  const HolderId gpu(4);
+  world.broker.add_dispatcher(gpu, {}, {.alternatives = {{.gpus = 1}}});
+  const auto gpu_is = [](const std::string& fault) {
+    return std::vector<OfferedGpu>{{.index = 0, .model = "a100", .fault = fault}};
+  };
+  const auto say = [&](const std::string& fault) {
+    world.broker.executor_said(e1, GrantChanged{.cores = {0, 1}, .gpus = gpu_is(fault)}, world.now);
+    world.perform();
+  };
+  world.join(e1, 2, "here", std::nullopt, "", {.gpus = gpu_is("it is being started")});
+  CHECK(world.supply[gpu].exists);
+  say("no driver");
+  CHECK_FALSE(world.supply[gpu].exists);
+  CHECK(world.supply[gpu].missing ==
+        "it needs a GPU, and no connected host offers one that can be used: GPU 0 of node: no "
+        "driver");
+  say("");
+  CHECK(world.supply[gpu].exists);
+  world.want(gpu, 1);
+  CHECK(world.given[gpu].size() == 1);
+  say("Xid 79");
+  CHECK(world.supply[gpu].exists);  // it is being started again
+  world.now += seconds(31);
+  world.broker.tick(world.now);
+  world.perform();
+  CHECK_FALSE(world.supply[gpu].exists);
+  CHECK(world.supply[gpu].missing.find("GPU 0 of node: Xid 79") != std::string::npos);
 }
 
 TEST_CASE("where pilots come by demand, wishes wait for them and are told by what they need") {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "broker_world.h"
 #include "one_job.h"
@@ -41,6 +42,25 @@ TEST_CASE("a holder that loses its worker with the cores gets one elsewhere") {
   REQUIRE(world.given[a].size() == 3);
   CHECK(world.broker.leases().find(world.given[a].back())->executor == ExecutorId("e2"));
   CHECK(world.broker.leases().leases().size() == 2);
+}
+
+TEST_CASE("a GPU with a fault goes to nobody until it has none") {
+  World world;
+  Executor executor = on_core("e1", 0);
+  executor.host.gpus = {{.index = 0, .model = "a100"}};
+  world.broker.executor_joined(executor, {}, world.now);
+  const auto usable = [&world] {
+    return world.broker.capacity().placement().host(placement::HostId("here"))->gpus_granted.size();
+  };
+  CHECK(usable() == 1);
+  std::vector<OfferedGpu> gpus{{.index = 0, .model = "a100", .fault = "Xid 79"}};
+  world.broker.executor_said(e1, GrantChanged{.cores = {0}, .gpus = gpus}, world.now);
+  CHECK(usable() == 0);
+  world.broker.executor_said(e1, GrantChanged{.cores = {0}}, world.now);  // nothing new of GPUs
+  CHECK(usable() == 0);
+  gpus.front().fault.clear();
+  world.broker.executor_said(e1, GrantChanged{.cores = {0}, .gpus = gpus}, world.now);
+  CHECK(usable() == 1);
 }
 
 TEST_CASE("cores that go over to another executor are leased there when the first one has left") {

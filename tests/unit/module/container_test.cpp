@@ -96,14 +96,15 @@ TEST_CASE("what is written is read back") {
       {.triple = "nvptx64-nvidia-cuda",
        .arch = "sm_90",
        .kind = ImageKind::object,
-       .bytes = second}};
+       .bytes = second},
+      {.triple = "nvptx64-nvidia-cuda", .arch = "sm_75", .kind = ImageKind::ptx, .bytes = second}};
   const auto written = write_container(images);
   REQUIRE(written.has_value());
   const auto read = read_container(*written);
   REQUIRE(read.has_value());
   CHECK_FALSE(read->plain);
-  REQUIRE(read->images.size() == 2);
-  for (std::size_t i = 0; i < 2; ++i) {
+  REQUIRE(read->images.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
     CHECK(read->images[i].triple == images[i].triple);
     CHECK(read->images[i].arch == images[i].arch);
     CHECK(read->images[i].kind == images[i].kind);

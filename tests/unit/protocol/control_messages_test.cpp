@@ -70,6 +70,10 @@ TEST_CASE("every numbered control message comes back as it was") {
   CHECK(grant.ends_in == std::chrono::milliseconds(90));
   CHECK(grant.draining);
   CHECK_FALSE(numbered(GrantChanged{}).ends_in.has_value());
+  CHECK_FALSE(numbered(GrantChanged{}).gpus.has_value());
+  const std::vector<OfferedGpu> gpus{{.index = 0, .model = "a100"},
+                                     {.index = 2, .model = "", .fault = "uncorrectable ECC error"}};
+  CHECK(numbered(GrantChanged{.cores = {}, .gpus = gpus}).gpus == gpus);
   constexpr std::chrono::hours a_year(24 * 366);  // the longest that an executor can be told
   CHECK(numbered(GrantChanged{.cores = {}, .ends_in = a_year}).ends_in == a_year);
   const auto capacity =

@@ -61,6 +61,26 @@ bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
 
 }  // namespace
 
+TEST_CASE("a client begins anew with another worker when its lane was emptied") {
+  auto descriptors = make_lane({1_MiB, 1_MiB}).value();
+  auto client = LocalLaneClient::attach(duplicate(descriptors).value()).value();
+  const auto large = pattern(100'000, 1);
+  for (unsigned life = 0; life < 3; ++life) {
+    auto worker = LocalLaneWorker::attach(duplicate(descriptors).value()).value();
+    send(client, large);
+    send(client, large);
+    echo(worker);
+    const auto response = client.receive().value();
+    REQUIRE(response.has_value());
+    CHECK(response->request_id == 1);
+    CHECK(same(response->payload, large));
+    CHECK(client.in_flight() == 1);  // the worker ends here, and nobody releases anything
+    REQUIRE(empty_lane(descriptors).has_value());
+    client.restart();
+    CHECK(client.in_flight() == 0);
+  }
+}
+
 TEST_CASE("a call carries its header and its bytes both ways, inline and in the slab") {
   for (const std::size_t size : {0UL, 1UL, 8UL, 64UL, 65UL, 1024UL, 100'000UL}) {
     Lane lane = make();

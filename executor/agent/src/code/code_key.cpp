@@ -14,12 +14,14 @@ std::string CodeKey::name() const {
 }
 
 CodeKey make_code_key(const TenantModule& module, const CompilerReady& compiler, CompileTier tier) {
+  // What is kept from before there were GPUs stays valid.
+  const std::string gpu = module.gpu.empty() ? "" : "gpu=" + module.gpu + "\n";
   return {fmt::format(
       "tenant={}\nmodule={}\ntriple={}\ncpu={}\nfeatures={}\nllvm={}\npipeline={}\ntier={}\nabi={}"
-      "\nlibc={}\nlibstdc++={}\n",
+      "\nlibc={}\nlibstdc++={}\n{}",
       module.tenant, module.digest, compiler.triple, compiler.cpu, compiler.features, compiler.llvm,
-      compiler.pipeline, to_string(tier), ORCHID_ABI_VERSION, ::gnu_get_libc_version(),
-      __GLIBCXX__)};
+      compiler.pipeline, to_string(tier), ORCHID_ABI_VERSION, ::gnu_get_libc_version(), __GLIBCXX__,
+      gpu)};
 }
 
 }  // namespace orchid::executor

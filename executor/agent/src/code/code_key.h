@@ -20,6 +20,7 @@ struct CodeKey {
 struct TenantModule {
   std::uint32_t tenant = 0;  // uid
   std::string digest;
+  std::string gpu = {};  // such as "sm_80": the PTX of its kernels; empty: code for this host
   friend auto operator<=>(const TenantModule&, const TenantModule&) = default;
 };
 [[nodiscard]] CodeKey make_code_key(const TenantModule& module, const CompilerReady& compiler,

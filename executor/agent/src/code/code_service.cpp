@@ -62,12 +62,15 @@ bool CodeService::find_failure(const TenantModule& module, const Done& done) {
 void CodeService::remember_failure(const TenantModule& module, CompileTier tier,
                                    const Failure& why) {
   const auto key = key_of(module, tier);
-  if (!key || (why.code != ErrorCode::compile_limit && why.code != ErrorCode::module_rejected))
+  const bool has_no_kernels = !module.gpu.empty() && why.code == ErrorCode::not_found;
+  if (!key || (!has_no_kernels && why.code != ErrorCode::compile_limit &&
+               why.code != ErrorCode::module_rejected))
     return;
+  failures_.remember(key->text, why, std::chrono::steady_clock::now());
+  if (has_no_kernels) return;  // nothing is wrong with it
   log::warn("event=cannot_compile module={} tenant={} tier={} code={} reason=\"{}\"",
             short_digest(module.digest), module.tenant, to_string(tier), to_string(why.code),
             why.message);
-  failures_.remember(key->text, why, std::chrono::steady_clock::now());
 }
 
 void CodeService::compile(const TenantModule& module, UniqueFd bytes, Done done) {
@@ -97,7 +100,8 @@ void CodeService::compile(const TenantModule& module, UniqueFd bytes, Done done)
                       .purpose = CompileRank::calls,
                       .tier = tier,
                       .module = std::move(bytes),
-                      .size = size},
+                      .size = size,
+                      .gpu = module.gpu},
                      [this, module](Result<CompilerPool::Compiled> result) {
                        compiled(module, std::move(result));
                      });

@@ -4,7 +4,7 @@
 // A module that nobody has seen is compiled quickly, so that its first call need not wait for the
 // best code. A second compiler makes that behind it, and it takes the quick code's place here and
 // in the workers. The compiler decides which modules can do with that: those that keep nothing
-// between calls.
+// between calls. PTX for GPUs is made in one go.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <chrono>

@@ -32,6 +32,7 @@ class CompilerPool {
     CompileTier tier = CompileTier::o3;
     UniqueFd module;
     ByteCount size;
+    std::string gpu = {};  // as in CompileRequest
   };
 
   /// `on_ready`: after each start, with what the compilers make code for.

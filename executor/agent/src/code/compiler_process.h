@@ -54,8 +54,8 @@ class CompilerProcess {
 
   /// `nice`: added to our own. Errors: `system`, `not_found`.
   [[nodiscard]] Result<void> start(int nice);
-  /// It must be ready, and do nothing.
-  void compile(int module, CompileTier tier);
+  /// It must be ready, and do nothing. `gpu`: as in CompileRequest.
+  void compile(int module, CompileTier tier, const std::string& gpu);
   /// It stands behind others from now on.
   void give_way(int nice);
   void kill();

@@ -1,4 +1,7 @@
 // The modules of a client's worker: from the announcement to the slot, or to why there is none.
+#include <fcntl.h>
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <expected>
@@ -20,9 +23,11 @@ constexpr std::chrono::seconds end_after_failed_load{1};
 
 }  // namespace
 
-/// The same module may fail in a smaller worker only.
+/// The same module may fail in a smaller worker only, or on a GPU only. What one tenant is told,
+/// such as a compiler's words, is not another one's.
 std::string LaneSession::failed_load_key(const std::string& digest) const {
-  return digest + " " + std::to_string(memory_.value);
+  return fmt::format("{} {} {} {}", tenant_, digest, memory_.value,
+                     gpu_ ? gpu_->architecture() : "");
 }
 
 const Failure* LaneSession::failed_before(const std::string& digest) const {
@@ -44,8 +49,11 @@ void LaneSession::announce(const LaneAnnounce& message) {
   if (worker_ == nullptr)
     return send(LaneRejected{digest, ErrorCode::no_capacity, "the worker is being replaced"});
   if (!takes_module(digest)) return swap_worker(std::chrono::steady_clock::now());
-  if (const WorkerSlot* slot = worker_->find_slot(digest))
+  if (const WorkerSlot* slot = worker_->find_slot(digest)) {
+    if (const std::string* refusal = gpu_ ? gpu_->refusal(slot->slot) : nullptr)
+      return send(LaneRejected{digest, ErrorCode::module_rejected, *refusal});
     return send_slot(digest, *slot, {.file = nullptr, .source = CodeSource::worker}, {});
+  }
   if (worker_->is_loading(digest)) {
     unasked_.erase(digest);
     return;  // its answer is for this one, too
@@ -54,15 +62,29 @@ void LaneSession::announce(const LaneAnnounce& message) {
   if (message.time_left && wanted_by_.size() < most_wanted)
     wanted_by_[digest] = std::chrono::steady_clock::now() + *message.time_left;
   const auto done = [weak = weak_from_this(), digest](const Result<CodeService::Code>& code) {
-    if (const auto self = weak.lock()) self->load(digest, code);
+    if (const auto self = weak.lock()) self->code_made(digest, code);
   };
-  if (!services_.code.find({tenant_, digest}, done)) return send(LaneNeedCode{digest});
+  const bool has_code = services_.code.find({tenant_, digest}, done);
+  const bool has_kernels = !gpu_ || find_kernels(digest);
+  if (!has_code || !has_kernels) return send(LaneNeedCode{digest});
   tell_compiling(digest);
+}
+
+CodeService::Done LaneSession::when_kernels_made(const std::string& digest) {
+  return [weak = weak_from_this(), digest](const Result<CodeService::Code>& kernels) {
+    if (const auto self = weak.lock()) self->kernels_made(digest, kernels);
+  };
+}
+
+bool LaneSession::find_kernels(const std::string& digest) {
+  return services_.code.find({tenant_, digest, gpu_->architecture()}, when_kernels_made(digest));
 }
 
 /// Its calls wait for a compiler, for however long.
 void LaneSession::tell_compiling(const std::string& digest) {
-  if (knows_compiling_ && services_.code.is_being_made({tenant_, digest}))
+  if (knows_compiling_ &&
+      (services_.code.is_being_made({tenant_, digest}) ||
+       (gpu_ && services_.code.is_being_made({tenant_, digest, gpu_->architecture()}))))
     send(LaneCompiling{digest});
 }
 
@@ -74,19 +96,50 @@ void LaneSession::reject(const std::string& digest, const Failure& why) {
 void LaneSession::provide(const std::string& digest, UniqueFd module) {
   if (!swaps() && !takes_module(digest))
     return refuse({ErrorCode::bad_request, "the code of a module that was not announced"});
+  if (gpu_) {
+    UniqueFd copy(::fcntl(module.get(), F_DUPFD_CLOEXEC, 0));
+    if (!copy) return not_made(digest, {ErrorCode::no_capacity, "no descriptor is left"});
+    services_.code.compile({tenant_, digest, gpu_->architecture()}, std::move(copy),
+                           when_kernels_made(digest));
+  }
   services_.code.compile({tenant_, digest}, std::move(module),
                          [weak = weak_from_this(), digest](const Result<CodeService::Code>& code) {
-                           if (const auto self = weak.lock()) self->load(digest, code);
+                           if (const auto self = weak.lock()) self->code_made(digest, code);
                          });
   tell_compiling(digest);
 }
 
-void LaneSession::load(const std::string& digest, const Result<CodeService::Code>& code) {
+void LaneSession::code_made(const std::string& digest, const Result<CodeService::Code>& code) {
   if (over_) return;
   if (apart_ && module_ != digest) return;  // what an earlier worker was asked to load
+  if (!code) return not_made(digest, code.error());
+  if (!gpu_) return load(digest, ModuleCode{.cores = *code, .kernels = nullptr});
+  if (const auto both = gpu_->add_code(digest, *code)) load(digest, *both);
+}
+
+/// A module without an image for GPUs runs on cores alone.
+void LaneSession::kernels_made(const std::string& digest,
+                               const Result<CodeService::Code>& kernels) {
+  if (over_ || (apart_ && module_ != digest)) return;
+  if (!kernels && kernels.error().code != ErrorCode::not_found)
+    return not_made(digest, kernels.error());
+  if (const auto both = gpu_->add_kernels(digest, kernels ? kernels->file : nullptr))
+    load(digest, *both);
+}
+
+void LaneSession::not_made(const std::string& digest, const Failure& why) {
+  wanted_by_.erase(digest);
+  if (gpu_) gpu_->forget(digest);
+  reject(digest, why);
+}
+
+void LaneSession::load(const std::string& digest, const ModuleCode& code) {
+  // Its other code may have been found while this one was asked for once more.
+  if (worker_ != nullptr && (worker_->is_loading(digest) || worker_->find_slot(digest) != nullptr))
+    return;
   const auto wanted = wanted_by_.extract(digest);
-  if (!code) return reject(digest, code.error());
-  if (knows_compiling_ && code->source == CodeSource::compiled)
+  // Of a GPU's code it is not known where it came from.
+  if (knows_compiling_ && (code.cores.source == CodeSource::compiled || gpu_))
     send(LaneCompiling{.digest = digest, .over = true});
   if (worker_ == nullptr)
     return send(LaneRejected{digest, ErrorCode::no_capacity, "the worker is being replaced"});
@@ -95,25 +148,44 @@ void LaneSession::load(const std::string& digest, const Result<CodeService::Code
   // come.
   if (due && client_terms_)
     due = std::max(*due, std::chrono::steady_clock::now() + limits::load_time);
-  load({.digest = digest, .code = *code, .due = due});
+  load(ModuleLoad{.digest = digest, .code = code, .due = due});
 }
 
 void LaneSession::load(const ModuleLoad& module) {
   has_code_ = true;
   worker_->load(
       {.digest = module.digest,
-       .code = module.code.file->get(),
-       .tier = module.code.tier,
-       .due = module.due},
+       .code = module.code.cores.file->get(),
+       .tier = module.code.cores.tier,
+       .due = module.due,
+       .on_gpu = module.code.kernels != nullptr},
       [weak = weak_from_this(), module](const std::expected<WorkerSlot, LoadFailure>& slot,
                                         std::chrono::microseconds link) {
         const auto self = weak.lock();
         if (self == nullptr) return;
         if (slot)
-          self->loaded(module.digest, module.code, *slot, link);
+          self->load_kernels(module, *slot, link);
         else
           self->not_loaded(module, slot.error());
       });
+}
+
+/// After its code for the cores, so that the driver's refusal is known before the first call.
+void LaneSession::load_kernels(const ModuleLoad& module, const WorkerSlot& slot,
+                               std::chrono::microseconds link) {
+  if (!gpu_) return loaded(module.digest, module.code.cores, slot, link);
+  gpu_->load({.lease = *lease_, .module = apart_ ? module.digest : ""}, slot, module.code.kernels,
+             [weak = weak_from_this(), module, slot, link](const Result<void>& taken) {
+               const auto self = weak.lock();
+               if (self == nullptr) return;
+               if (taken) return self->loaded(module.digest, module.code.cores, slot, link);
+               if (taken.error().code == ErrorCode::module_rejected)
+                 return self->kernels_refused(module.digest, taken.error());
+               // The client asks for the module again when it has the next worker.
+               log::warn("event=no_device lease={} reason=\"{}\"", to_string(*self->lease_),
+                         taken.error().message);
+               if (self->worker_ != nullptr) self->worker_->kill(KillReason::device_lost);
+             });
 }
 
 /// What may be the worker's fault is tried in a fresh one before anybody is told.
@@ -159,6 +231,11 @@ void LaneSession::send_slot(const std::string& digest, const WorkerSlot& slot,
                 .compile_us = code.compile,
                 .link_us = link,
                 .source = code.source});
+}
+
+void LaneSession::kernels_refused(const std::string& digest, const Failure& why) {
+  services_.failed_loads.remember(failed_load_key(digest), why, std::chrono::steady_clock::now());
+  if (unasked_.erase(digest) == 0) send(LaneRejected{digest, why.code, why.message});
 }
 
 /// An idle worker that does not get on with its loads is killed. A busy one loads after its call.

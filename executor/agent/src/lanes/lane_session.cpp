@@ -101,6 +101,10 @@ void LaneSession::claim(const LaneClaim& message) {
   memory_ = (*terms)->memory;
   cores_ = (*terms)->cores_per_worker;
   core_ids_ = (*terms)->core_ids;
+  if (!(*terms)->gpus.empty() && services_.devices != nullptr)
+    if (Gpu* gpu = services_.devices->find((*terms)->gpus.front());
+        gpu != nullptr && !gpu->architecture().empty())
+      gpu_.emplace(*gpu);
   take_worker();
 }
 
@@ -133,6 +137,7 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   services_.workers.on_end(*worker_, [weak = weak_from_this()](const ChildEvent& event) {
     if (const auto self = weak.lock()) self->worker_ended(event);
   });
+  if (gpu_) gpu_->took(worker_, is_remote());
   worker_->bind_to(core_ids_);
   if (memory_.value != 0) worker_->limit_memory(memory_);
   if (client_terms_) {
@@ -171,6 +176,7 @@ void LaneSession::hand_over() {
 }
 
 void LaneSession::worker_ended(const ChildEvent& event) {
+  if (gpu_) gpu_->gone();
   LaneEnded ended = worker_->epitaph(event);
   if (ended.outcome == Outcome::worker_lost && event.kind == ChildEvent::Kind::killed &&
       event.value == SIGKILL && worker_->kill_reason() == KillReason::none &&
@@ -290,6 +296,7 @@ void LaneSession::watch(MonotonicTime now) {
       return worker_->kill(KillReason::memory);
   }
   const std::uint64_t number = call_of(word);
+  if (gpu_) gpu_->watch();
   if (const auto left = time_left(); left && left->count() <= 0) {
     page.stop.store(number, std::memory_order_relaxed);
     worker_->kill_if_running(number, KillReason::deadline);
@@ -300,6 +307,7 @@ void LaneSession::watch(MonotonicTime now) {
   std::optional<MonotonicTime>& kill_at = cancelled->second;
   if (!kill_at) {
     page.stop.store(number, std::memory_order_relaxed);
+    if (gpu_) gpu_->stop_call(number);
     kill_at = now + limits::cancel_grace;
   } else if (now >= *kill_at) {
     worker_->kill_if_running(number, KillReason::cancelled);
@@ -387,6 +395,7 @@ void LaneSession::end() {
   const auto self = shared_from_this();
   replacement_timer_.cancel();
   // The worker holds this client's data and code: it is never given to another.
+  if (gpu_) gpu_->gone();
   if (worker_ != nullptr) worker_->kill(KillReason::released);
   if (lease_)
     if (const auto closed = services_.leases.give_back(*lease_)) services_.lease_closed(*closed);

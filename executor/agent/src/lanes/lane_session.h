@@ -14,10 +14,12 @@
 
 #include "channels/lane_channel.h"
 #include "code/code_service.h"
+#include "devices/device_pool.h"
 #include "foundation/sockets.h"
 #include "lanes/failed_loads.h"
 #include "lanes/replacement_brake.h"
 #include "lanes/warm_workers.h"
+#include "lanes/worker_gpu.h"
 #include "leases/lease_table.h"
 #include "protocol/lane_messages.h"
 #include "workers/idle_memory.h"
@@ -38,6 +40,7 @@ struct LaneServices {
   /// may be empty: it cannot tell.
   std::function<bool()> memory_ran_out = {};
   FailedLoads failed_loads = {};
+  DevicePool* devices = nullptr;  // null: no GPU is offered
 };
 
 /// Owned by the agent's thread, through LaneServer.
@@ -102,15 +105,23 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   /// A module that is to be loaded, and how often that has been tried.
   struct ModuleLoad {
     std::string digest;
-    CodeService::Code code;
+    ModuleCode code;
     std::optional<MonotonicTime> due;  // the deadline of the calls that wait for it
     unsigned attempt = 1;
   };
-  void load(const std::string& digest, const Result<CodeService::Code>& code);
+  [[nodiscard]] bool find_kernels(const std::string& digest);
+  [[nodiscard]] CodeService::Done when_kernels_made(const std::string& digest);
+  void kernels_made(const std::string& digest, const Result<CodeService::Code>& kernels);
+  void code_made(const std::string& digest, const Result<CodeService::Code>& code);
+  void not_made(const std::string& digest, const Failure& why);
+  void load(const std::string& digest, const ModuleCode& code);
   void load(const ModuleLoad& module);
   void not_loaded(ModuleLoad module, const LoadFailure& failure);
   [[nodiscard]] const Failure* failed_before(const std::string& digest) const;
   [[nodiscard]] std::string failed_load_key(const std::string& digest) const;
+  void load_kernels(const ModuleLoad& module, const WorkerSlot& slot,
+                    std::chrono::microseconds link);
+  void kernels_refused(const std::string& digest, const Failure& why);
   void loaded(const std::string& digest, const CodeService::Code& code, const WorkerSlot& slot,
               std::chrono::microseconds link);
   void send_slot(const std::string& digest, const WorkerSlot& slot, const CodeService::Code& code,
@@ -133,7 +144,8 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   bool knows_compiling_ = false;  // the client: see LaneCompiling
   bool knows_progress_ = false;   // the client: see LaneProgress
   std::shared_ptr<WorkerProcess> worker_;
-  MonotonicTime connected_by_;  // the client of another host, to that worker
+  std::optional<WorkerGpu> gpu_;  // the first one of the lease, if it has any
+  MonotonicTime connected_by_;    // the client of another host, to that worker
   bool apart_ = false;
   std::string module_;                    // that one; "": none was announced yet
   bool has_code_ = false;                 // its worker was given code of that

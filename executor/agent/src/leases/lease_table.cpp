@@ -106,11 +106,16 @@ Result<CoreList> LeaseTable::choose_cores(const OpenLease& request) const {
 }
 
 Result<void> LeaseTable::check_gpus(const OpenLease& request) const {
-  if (const CoreList foreign = without(request.gpus, gpus_); !foreign.empty())
-    return fail(ErrorCode::bad_request,
-                fmt::format("the lease names GPUs that this executor does not offer: {} (it offers "
-                            "{})",
-                            to_core_text(foreign), gpus_.empty() ? "none" : to_core_text(gpus_)));
+  if (const CoreList foreign = without(request.gpus, all_gpus_); !foreign.empty())
+    return fail(
+        ErrorCode::bad_request,
+        fmt::format("the lease names GPUs that this executor does not offer: {} (it offers {})",
+                    to_core_text(foreign), all_gpus_.empty() ? "none" : to_core_text(all_gpus_)));
+  if (const CoreList faulty = without(request.gpus, gpus_); !faulty.empty())
+    return fail(ErrorCode::no_capacity,
+                fmt::format("the lease names GPUs that cannot be used now: {}; 'orchid hosts' says "
+                            "why",
+                            to_core_text(faulty)));
   const CoreList left = without(request.gpus, gpus_taken_);
   if (left.size() == request.gpus.size()) return {};
   return fail(ErrorCode::no_capacity, fmt::format("another lease has GPUs that the lease names: {}",
@@ -167,10 +172,22 @@ std::optional<LeaseClosed> LeaseTable::give_back(const LeaseId& lease) {
 
 LeaseTable::Shrunk LeaseTable::offer(const CoreList& cores) {
   cores_ = common(most_, cores);
+  return end_lost();
+}
+
+LeaseTable::Shrunk LeaseTable::offer_gpus(const CoreList& gpus) {
+  gpus_ = common(all_gpus_, gpus);
+  return end_lost();
+}
+
+/// Leases with something that is not offered any more.
+LeaseTable::Shrunk LeaseTable::end_lost() {
   Shrunk shrunk;
   for (auto at = leases_.begin(); at != leases_.end();) {
     const auto lease = at++;
-    if (without(lease->second.terms.core_ids, cores_).empty()) continue;
+    if (without(lease->second.terms.core_ids, cores_).empty() &&
+        without(lease->second.terms.gpus, gpus_).empty())
+      continue;
     if (lease->second.claimed != 0) {
       lease->second.reclaimed = true;
       shrunk.lost.push_back(lease->first);

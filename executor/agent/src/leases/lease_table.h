@@ -28,7 +28,11 @@ class LeaseTable {
   /// `cores`: those that it offers, and the only ones that it ever will; as with `gpus`. What
   /// leases have is claimed of the host; `claims` outlives the table; null: nobody else is there.
   explicit LeaseTable(CoreList cores, CoreList gpus = {}, HostClaims* claims = nullptr)
-      : most_(std::move(cores)), cores_(most_), gpus_(std::move(gpus)), claims_(claims) {}
+      : most_(std::move(cores)),
+        cores_(most_),
+        all_gpus_(std::move(gpus)),
+        gpus_(all_gpus_),
+        claims_(claims) {}
 
   /// Idempotent by id: a second `open` of the same lease answers as the first. A request that names
   /// no cores gets the lowest free ones. Errors: `no_capacity`, `denied` (an older epoch),
@@ -73,9 +77,11 @@ class LeaseTable {
     std::vector<LeaseClosed> closed;  // nothing of them was claimed
     std::vector<LeaseId> lost;        // their workers have to leave their cores
   };
-  /// It offers these of its cores from now on, and no others. Leases that have a core which is not
+  /// It offers these of its cores from now on, and no others. Leases that have one which is not
   /// among them end: those in `lost` close as `reclaimed` when their workers are given back.
   [[nodiscard]] Shrunk offer(const CoreList& cores);
+  /// The same of its GPUs, which are all usable at first.
+  [[nodiscard]] Shrunk offer_gpus(const CoreList& gpus);
   /// Cores that another executor had are looked at again; true: some of them are free now.
   [[nodiscard]] bool look_at_others();
   /// Its cores are taken back: leases of which nothing is claimed are closed and returned, the
@@ -95,7 +101,7 @@ class LeaseTable {
     OpenLease terms;
     std::uint32_t claimed = 0;
     bool ever_claimed = false;
-    bool reclaimed = false;  // it has a core that is not offered any more
+    bool reclaimed = false;  // it has a core or GPU that is not offered any more
     MonotonicTime lapses;
     MonotonicTime expires = MonotonicTime::max();
   };
@@ -107,11 +113,13 @@ class LeaseTable {
   void leave_all(HostPart part, const CoreList& numbers);
   [[nodiscard]] Result<void> claim_parts(const CoreList& cores, const CoreList& gpus);
   void remove(Leases::iterator lease);
+  [[nodiscard]] Shrunk end_lost();
 
   CoreList most_;   // that it can ever offer
   CoreList cores_;  // of these, those that it offers now
   CoreList taken_;  // by leases
-  CoreList gpus_;
+  CoreList all_gpus_;
+  CoreList gpus_;  // of these, those that can be used now
   CoreList gpus_taken_;
   HostClaims* claims_;
   CoreList others_;  // cores that another executor had when a lease wanted them

@@ -41,7 +41,12 @@ void WorkerProcess::load(const LoadRequest& request, LoadDone done) {
   const bool first = generation == 1;
   loads_.emplace(generation, PendingLoad{request.digest, request.tier, slot, first, request.due,
                                          std::move(done)});
-  tell(Load{slot, generation, request.tier == CompileTier::quick, first}, {request.code});
+  tell(Load{.slot = slot,
+            .generation = generation,
+            .quick = request.tier == CompileTier::quick,
+            .first = first,
+            .on_gpu = request.on_gpu},
+       {request.code});
 }
 
 bool WorkerProcess::is_loading(const std::string& digest) const {

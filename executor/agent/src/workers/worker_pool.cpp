@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
+#include "device/lane_commands.h"
 #include "foundation/log.h"
 #include "foundation/random.h"
 
@@ -162,16 +163,24 @@ Result<void> WorkerPool::request_birth(bool remote) {
               .response_bytes = options_.geometry.response_bytes.value,
               .core = -1,
               .readable_paths = options_.readable_paths};
+  std::vector<int> descriptors{control->second.get(), worker->lane().memory.get(),
+                               worker->lane().wake_worker.get(), worker->lane().wake_client.get(),
+                               worker->page_descriptor()};
+  if (options_.on_gpus) {
+    auto device = transport::make_lane(device_lane_geometry);
+    if (!device) return fail(std::move(device.error()));
+    birth.device_lane = true;
+    for (const UniqueFd* fd : {&device->memory, &device->wake_worker, &device->wake_client})
+      descriptors.push_back(fd->get());
+    worker->set_device_lane(std::move(*device));
+  }
   if (remote) {
     birth.remote = RemoteLane{.address = options_.remote_address,
                               .key = random_hex(16),
                               .trusted_fabric = options_.trusted_fabric};
     worker->set_remote_lane({.key = birth.remote->key});
   }
-  auto sent =
-      zygote_->send(encode(birth), {control->second.get(), worker->lane().memory.get(),
-                                    worker->lane().wake_worker.get(),
-                                    worker->lane().wake_client.get(), worker->page_descriptor()});
+  auto sent = zygote_->send(encode(birth), descriptors);
   if (!sent) return sent;
   auto deadline = std::make_unique<boost::asio::steady_timer>(io_, options_.birth_deadline);
   deadline->async_wait([this, id](const boost::system::error_code& error) {

@@ -31,6 +31,7 @@ class WorkerPool {
     std::string remote_address;  // the IP address that workers for clients of other hosts listen on
     bool trusted_fabric = false;   // they may use RDMA, and their clients as well
     std::size_t spare_remote = 1;  // such workers that are kept listening, if there is an address
+    bool on_gpus = false;          // they are born with a lane to a device process
     std::chrono::milliseconds birth_deadline{5000};
     SchedulingClass scheduling = SchedulingClass::normal;
   };

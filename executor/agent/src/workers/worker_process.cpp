@@ -32,6 +32,7 @@ Outcome outcome_of(KillReason reason) {
     case KillReason::nonsense:
     case KillReason::together:
     case KillReason::restless:
+    case KillReason::device_crashed:
       return Outcome::function_crashed;
     case KillReason::evicted:
       return Outcome::evicted;
@@ -69,6 +70,8 @@ std::string_view message_of(KillReason reason) {
     case KillReason::memory:
       return "the function keeps more memory than its worker's limit: let it use less, or raise "
              "its memory limit";
+    case KillReason::device_lost:
+      return "the worker's GPU, or the process that speaks with it, is gone; it was replaced";
     case KillReason::swapped:
       return "the worker made way for one with another module";
     case KillReason::restless:
@@ -160,10 +163,11 @@ std::optional<std::chrono::nanoseconds> WorkerProcess::processor_time() const {
   return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
-bool WorkerProcess::kill_if_running(std::uint64_t number, KillReason reason) {
+bool WorkerProcess::kill_if_running(std::uint64_t number, KillReason reason, std::string words) {
   auto expected = pack_state(number, RunState::running);
   if (!page().state.compare_exchange_strong(expected, pack_state(number, RunState::killed)))
     return false;
+  kill_words_ = std::move(words);
   kill(reason);
   return true;
 }
@@ -298,7 +302,7 @@ LaneEnded WorkerProcess::epitaph(const ChildEvent& event) const {
   const bool from_outside = event.kind == ChildEvent::Kind::killed && event.value == SIGKILL;
   if (kill_reason_ != KillReason::none) {
     ended.outcome = outcome_of(kill_reason_);
-    ended.message = message_of(kill_reason_);
+    ended.message = kill_words_.empty() ? std::string(message_of(kill_reason_)) : kill_words_;
   }
   if (run_state_of(seen.state.load()) != RunState::idle) {
     ended.request = seen.request_id.load();

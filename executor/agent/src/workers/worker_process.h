@@ -54,16 +54,18 @@ enum class KillReason {
   released,
   unresponsive,
   stopped,
-  no_client,  // nobody came to a worker that waits for a client of another host
-  load,       // loading a module did not end
-  threads,    // it has too many
-  nonsense,   // it sent what no worker sends: user code did
-  evicted,    // its cores were taken back
-  gave_way,   // idle, for the memory that it kept
-  restless,   // idle, and used processor time
-  swapped,    // idle, for another module of its lease
-  memory,     // it has more than its limit, which the kernel did not see
-  together,   // it ran beside another worker of its place
+  no_client,       // nobody came to a worker that waits for a client of another host
+  load,            // loading a module did not end
+  threads,         // it has too many
+  nonsense,        // it sent what no worker sends: user code did
+  evicted,         // its cores were taken back
+  gave_way,        // idle, for the memory that it kept
+  restless,        // idle, and used processor time
+  swapped,         // idle, for another module of its lease
+  memory,          // it has more than its limit, which the kernel did not see
+  together,        // it ran beside another worker of its place
+  device_crashed,  // its kernels have ended the GPU's process
+  device_lost,     // the GPU, or its process, is gone for another reason
 };
 
 /// Whether such ends are counted by their reason, and not by what became of a call.
@@ -100,6 +102,10 @@ class WorkerProcess {
   /// `data_limit`: what it is born with.
   WorkerProcess(std::uint64_t id, StatusPageMapping page, transport::LaneDescriptors lane,
                 ByteCount data_limit);
+  /// A worker that can use a GPU has a second lane, to its device process. Before it is born.
+  void set_device_lane(transport::LaneDescriptors lane) { device_lane_ = std::move(lane); }
+  /// Without memory: it has none.
+  [[nodiscard]] const transport::LaneDescriptors& device_lane() const { return device_lane_; }
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
@@ -137,6 +143,7 @@ class WorkerProcess {
     int code = -1;
     CompileTier tier = CompileTier::o3;
     std::optional<MonotonicTime> due;
+    bool on_gpu = false;  // its kernels run on the worker's GPU
   };
   void load(const LoadRequest& request, LoadDone done);
   /// Hands it the best code of a module that it has as quick code, if it has; it takes it between
@@ -171,7 +178,8 @@ class WorkerProcess {
   [[nodiscard]] const CoreList& bound_to() const { return bound_to_; }
   /// If call `number` still runs: claims its outcome for the agent and kills. False: the call was
   /// faster.
-  bool kill_if_running(std::uint64_t number, KillReason reason);
+  /// `words`: what the caller is told instead of the usual; empty: that.
+  bool kill_if_running(std::uint64_t number, KillReason reason, std::string words = {});
   void kill(KillReason reason);
   /// It says that it ends, which takes a while where much memory is given back.
   [[nodiscard]] bool said_last_words() const {
@@ -228,6 +236,7 @@ class WorkerProcess {
   std::uint64_t id_;
   StatusPageMapping page_;
   transport::LaneDescriptors lane_;
+  transport::LaneDescriptors device_lane_;
   ByteCount data_limit_;
   RemoteLane remote_lane_;
   bool client_connected_ = false;
@@ -248,6 +257,7 @@ class WorkerProcess {
   std::uint64_t loads_answered_ = 0;
   std::uint64_t improvements_answered_ = 0;
   KillReason kill_reason_ = KillReason::none;
+  std::string kill_words_;
 };
 
 }  // namespace orchid::executor

@@ -106,7 +106,7 @@ struct DeviceUsage {
   std::uint64_t call = 0;
   std::uint64_t memory = 0;       // bytes of device memory that the lane has now
   std::uint64_t peak_memory = 0;  // the most that the lane had at a time
-  std::uint64_t pinned = 0;       // bytes of lanes' slabs that are registered with the driver
+  std::uint64_t pinned = 0;       // bytes of the slabs that the call has registered with the driver
   std::uint64_t kernel_us = 0;    // in which kernels ran
   std::uint64_t launches = 0;
   std::uint64_t sub_ranges = 0;       // into which they were cut

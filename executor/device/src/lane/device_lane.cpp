@@ -160,8 +160,7 @@ bool DeviceLane::finish() {
     break_down(freed.error());
     return false;
   }
-  for (auto* ranges : {call_memory_.input.get(), call_memory_.output.get()})
-    if (ranges != nullptr) ranges->unpin_all();
+  unpin();
   tell_usage();
   report_(DeviceLaneEnded{.lane = number_, .message = *ending_});
   return true;
@@ -188,6 +187,14 @@ std::uint64_t DeviceLane::pinned() const {
   for (const auto* ranges : {call_memory_.input.get(), call_memory_.output.get()})
     if (ranges != nullptr) bytes += ranges->pinned().value;
   return bytes;
+}
+
+/// Between calls whoever made the call's lane may give back the pages of its slabs. The driver
+/// would keep on copying from and to those that it has registered, and nobody else sees them any
+/// more.
+void DeviceLane::unpin() {
+  for (auto* ranges : {call_memory_.input.get(), call_memory_.output.get()})
+    if (ranges != nullptr) ranges->unpin_all();
 }
 
 void DeviceLane::tell_usage() {

@@ -97,6 +97,7 @@ class DeviceLane {
   [[nodiscard]] bool is_stopped() const { return command_->command.call <= stopped_call_; }
   [[nodiscard]] bool answer_failed_launch();
   void tell_usage();
+  void unpin();
   [[nodiscard]] std::uint64_t pinned() const;
 
   DeviceParts parts_;

@@ -162,7 +162,8 @@ void DeviceLane::end_call() {
   if (!parts_.launches.is_idle()) return;
   static_cast<void>(parts_.launches.take_failure());
   if (auto freed = memory_.free_all(); !freed) return answer(freed.error());
-  tell_usage();
+  tell_usage();  // with what the call had registered
+  unpin();
   answer(DeviceStatus::ok, 0);
 }
 

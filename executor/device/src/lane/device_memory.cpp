@@ -27,7 +27,7 @@ DriverResult<std::uint64_t> DeviceMemory::allocate(std::uint64_t size) {
       (size + counted_granule - 1) / counted_granule * counted_granule, limit_.value - used_.value);
   auto address = driver_.allocate(size);
   if (!address) return address;
-  pieces_.emplace(*address, counted);
+  pieces_.emplace(*address, Piece{.bytes = size, .counted = counted});
   used_.value += counted;
   peak_ = std::max(peak_, used_);
   return address;
@@ -38,14 +38,14 @@ DriverResult<void> DeviceMemory::free(std::uint64_t address) {
   if (piece == pieces_.end())
     return driver_failed(DriverError::refused,
                          "this is no address of device memory that was allocated in this call");
-  used_.value -= piece->second;
+  used_.value -= piece->second.counted;
   pieces_.erase(piece);
   return driver_.free(address);
 }
 
 DriverResult<void> DeviceMemory::free_all() {
   DriverResult<void> all;
-  for (const auto& [address, bytes] : pieces_)
+  for (const auto& [address, piece] : pieces_)
     if (auto freed = driver_.free(address); !freed) all = std::move(freed);
   pieces_.clear();
   used_ = {};
@@ -57,7 +57,8 @@ bool DeviceMemory::has(std::uint64_t address, std::uint64_t size) const {
   if (piece == pieces_.begin()) return false;
   --piece;
   const std::uint64_t offset = address - piece->first;
-  return offset <= piece->second && size <= piece->second - offset;
+  const std::uint64_t bytes = piece->second.bytes;
+  return offset <= bytes && size <= bytes - offset;
 }
 
 }  // namespace orchid::executor

@@ -27,11 +27,16 @@ class DeviceMemory {
   [[nodiscard]] ByteCount peak() const { return peak_; }
 
  private:
+  struct Piece {
+    std::uint64_t bytes = 0;    // as the driver was asked for
+    std::uint64_t counted = 0;  // against the limit
+  };
+
   Driver& driver_;
   ByteCount limit_;
   ByteCount used_;
   ByteCount peak_;
-  std::map<std::uint64_t, std::uint64_t> pieces_;  // address: bytes, as counted
+  std::map<std::uint64_t, Piece> pieces_;  // by address
 };
 
 }  // namespace orchid::executor

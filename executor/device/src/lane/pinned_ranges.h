@@ -11,7 +11,8 @@
 
 namespace orchid::executor {
 
-/// Owned by the device process's thread. `unpin_all` while no copy is under way.
+/// Owned by the device process's thread. `unpin_all` while no copy is under way, and before anybody
+/// may put other pages in the place of those that the slab has.
 class PinnedRanges {
  public:
   /// Registered at a time: each window of this size has one range, which grows with what is used.

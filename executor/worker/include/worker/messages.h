@@ -21,7 +21,9 @@ struct RemoteLane {
 };
 
 /// Agent to zygote. Descriptors: the worker's control socket, lane memory, eventfd that wakes the
-/// worker, eventfd that wakes the client, status page.
+/// worker, eventfd that wakes the client, status page. With `device_lane` three more: of its lane
+/// to a device process, in which it is the client, the memory, the eventfd that wakes that process,
+/// and the one that wakes the worker.
 struct Birth {
   std::uint64_t worker = 0;
   std::uint64_t data_limit = 0;  // bytes
@@ -30,6 +32,7 @@ struct Birth {
   std::int32_t core = -1;  // -1: not bound
   std::vector<std::string> readable_paths;
   std::optional<RemoteLane> remote;
+  bool device_lane = false;
 };
 /// Zygote to agent. Descriptor: the pidfd.
 struct Born {
@@ -73,8 +76,9 @@ struct Assign {
 struct Load {
   std::uint32_t slot = 0;
   std::uint32_t generation = 0;
-  bool quick = false;  // it is of that tier
-  bool first = false;  // that this worker loads: what fails now is not an earlier one's doing
+  bool quick = false;   // it is of that tier
+  bool first = false;   // that this worker loads: what fails now is not an earlier one's doing
+  bool on_gpu = false;  // its kernels run on the worker's GPU, not on its cores
 };
 /// Agent to worker: better code of the module that is there. Descriptor: as with `Load`. Answered
 /// by `Improved`; not if the slot holds something else by then.

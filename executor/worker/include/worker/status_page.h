@@ -34,10 +34,14 @@ struct StatusPage {
   std::atomic<std::uint64_t> deadline_ns;  // after the start; 0: none
   std::atomic<std::uint64_t> calls;        // finished ones
   std::atomic<std::uint32_t> slot;         // of the module that runs, or ran last
+  /// Number of the call that uses the worker's GPU, from its first command until it is over.
+  std::atomic<std::uint64_t> device_call;
   // Written by the agent.
   alignas(
       64) std::atomic<std::uint64_t> stop;  // number of the call that should stop; all ones: none
   std::atomic<std::uint32_t> attention;     // grows with each control message
+  /// Of the worker at a device process, which begins anew with each; 0: it has none.
+  std::atomic<std::uint64_t> device_seat;
   // Written at the end.
   alignas(64) std::atomic<std::uint32_t> last_words;
   std::atomic<std::uint32_t> refused;
@@ -50,6 +54,7 @@ struct StatusPage {
 static_assert(sizeof(StatusPage) <= 4096);
 constexpr std::size_t status_page_bytes = 4096;
 constexpr std::uint64_t no_stop = ~std::uint64_t{0};
+constexpr std::uint64_t no_device_seat = 0;
 
 [[nodiscard]] constexpr std::uint64_t pack_state(std::uint64_t call, RunState state) {
   return call << 2 | static_cast<std::uint64_t>(state);

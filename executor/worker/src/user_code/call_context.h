@@ -25,6 +25,8 @@ struct orchid_call {
   std::atomic<std::uint64_t>& progress;  // of the lane: transport/lane_layout.h
   const orchid::TickRate& rate;
   std::uint64_t number;      // in this worker
+  std::uint32_t slot;        // of its module
+  std::uint32_t generation;  // of what is in there
   std::uint64_t request_id;  // in the lane
   std::uint64_t started_ticks;
   std::uint64_t deadline_ns;

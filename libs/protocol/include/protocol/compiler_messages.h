@@ -24,6 +24,9 @@ enum class CompileTier : std::uint8_t { quick, o3 };
 struct CompileRequest {
   std::uint64_t id = 0;
   CompileTier tier = CompileTier::o3;
+  /// Not empty, such as "sm_80": PTX for that GPU instead of code for this host. `not_found`: the
+  /// module has no image for GPUs.
+  std::string gpu = {};
 };
 
 struct InspectRequest {

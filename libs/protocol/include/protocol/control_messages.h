@@ -27,6 +27,9 @@ struct OfferedGpu {
   std::uint32_t index = 0;
   std::string model;                            // "" when nobody says
   std::optional<std::uint32_t> numa_node = {};  // nothing: not known
+  /// Why no lease can have it now, for people: the driver's words, or that its process is being
+  /// started. Empty: a lease can.
+  std::string fault = {};
   friend bool operator==(const OfferedGpu&, const OfferedGpu&) = default;
 };
 
@@ -200,11 +203,13 @@ struct CapacityReport {
   std::optional<std::uint64_t> milliwatts;  // that the machine's processors draw; nothing: unknown
 };
 
-/// What the executor offers from now on. Leases on cores that are no longer named end.
+/// What the executor offers from now on. Leases on cores that are no longer named end, and so do
+/// those on GPUs that have a fault.
 struct GrantChanged {
   CoreList cores;
   std::optional<std::chrono::milliseconds> ends_in;
   bool draining = false;
+  std::optional<std::vector<OfferedGpu>> gpus = std::nullopt;  // nothing: as before
 };
 
 /// The messages that a stream numbers, acknowledges and sends again after a broken connection.

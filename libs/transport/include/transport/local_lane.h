@@ -32,6 +32,8 @@ struct LaneDescriptors {
 /// A sealed memory file of the geometry's size, all zero, and two non-blocking eventfds. Pages are
 /// taken when first touched.
 [[nodiscard]] Result<LaneDescriptors> make_lane(const LaneGeometry& geometry);
+/// All zero again, as it was made, and without pages; while neither end uses it.
+[[nodiscard]] Result<void> empty_lane(const LaneDescriptors& lane);
 /// The same lane once more, with duplicated descriptors.
 [[nodiscard]] Result<LaneDescriptors> duplicate(const LaneDescriptors& lane);
 
@@ -99,6 +101,12 @@ class LocalLaneClient final : public LaneClient {
   [[nodiscard]] int wake_descriptor() const override { return descriptors_.wake_client.get(); }
   void trim() override;
 
+  /// As the worker's end has it.
+  void use_wake_descriptors(int wake_worker, int wake_client);
+  /// The other end has been replaced, and the memory is all zero, as when it was made. What was sent
+  /// and not answered is forgotten, and so are answers that were not released.
+  void restart();
+
   /// What the running call has logged so far, also after its worker has died; empty when it is
   /// another call's.
   [[nodiscard]] RunningLog running_log(std::uint64_t request_id) const;
@@ -143,6 +151,9 @@ class LocalLaneWorker final : public LaneWorker {
   [[nodiscard]] bool another_waits() const;
   [[nodiscard]] LogHead& log_head() const { return memory_.log_head(); }
   [[nodiscard]] char* log_text() const { return memory_.log_text(); }
+  /// Where inputs and outputs lie that do not fit into an entry.
+  [[nodiscard]] std::span<const std::byte> input_slab() const { return memory_.request_slab(); }
+  [[nodiscard]] std::span<const std::byte> output_slab() const { return memory_.response_slab(); }
   [[nodiscard]] std::atomic<std::uint64_t>& progress() const {
     return memory_.control().progress.value;
   }

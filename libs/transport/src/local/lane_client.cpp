@@ -158,6 +158,21 @@ void LocalLaneClient::finish_sleep() {
   end_sleep(memory_.control().client_sleeping, descriptors_.wake_client.get(), watch_);
 }
 
+void LocalLaneClient::use_wake_descriptors(int wake_worker, int wake_client) {
+  descriptors_.wake_worker.reset(wake_worker);
+  descriptors_.wake_client.reset(wake_client);
+  descriptors_.memory.reset();  // mapped
+}
+
+void LocalLaneClient::restart() {
+  watch_ = {};
+  settled_ = next_request_ = next_response_ = oldest_unreleased_ = 0;
+  released_ = {};
+  of_streams_ = {};
+  pieces_of_requests_ = {};
+  pieces_ = InputRooms(memory_.request_slab());
+}
+
 RunningLog LocalLaneClient::running_log(std::uint64_t request_id) const {
   const LogHead& head = memory_.log_head();
   if (head.request_id.load(std::memory_order_acquire) != request_id) return {};

@@ -26,6 +26,13 @@ Result<LaneDescriptors> make_lane(const LaneGeometry& geometry) {
   return lane;
 }
 
+Result<void> empty_lane(const LaneDescriptors& lane) {
+  if (::fallocate(lane.memory.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                  static_cast<off_t>(lane.geometry.file_bytes())) != 0)
+    return fail_errno("emptying a lane");
+  return {};
+}
+
 Result<LaneDescriptors> duplicate(const LaneDescriptors& lane) {
   const auto copy = [](const UniqueFd& fd) {
     return UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));

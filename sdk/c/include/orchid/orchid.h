@@ -102,8 +102,8 @@ orchid_status orchid_invoke(orchid_client* client, const char* function, const v
 
 enum { ORCHID_WAIT_ADAPTIVE = 0, ORCHID_WAIT_HOT = 1, ORCHID_WAIT_BLOCKING = 2 };
 
-/* What one worker has. A GPU is counted, and is nobody else's meanwhile; functions cannot open it
- * yet. */
+/* What one worker has. Kernels of its functions run on its first GPU, which is nobody else's
+ * meanwhile. */
 typedef struct orchid_worker_size {
   uint32_t cores;        /* 0: one */
   uint32_t gpus;         /* 0: none */

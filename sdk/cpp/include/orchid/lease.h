@@ -61,8 +61,8 @@ struct LeaseConstraints {
                              // what they draw are left out
 };
 
-/// What one worker has. A GPU is counted and is nobody else's for as long as the lease lasts, but
-/// functions run in a sandbox without devices: they cannot open it yet.
+/// What one worker has. Kernels of its functions run on its first GPU, which is nobody else's for
+/// as long as the lease lasts.
 struct WorkerSize {
   unsigned cores = 1;
   std::uint64_t memory = 0;  // bytes; 0: what the site gives

@@ -25,12 +25,14 @@ TEST_CASE("the key is another one for whatever the code depends on") {
       make_code_key({7, "sha256:2"}, usual, CompileTier::o3).name(),
       make_code_key({7, "sha256:1"}, usual, CompileTier::quick).name(),
       make_code_key({8, "sha256:1"}, usual, CompileTier::o3).name(),
+      make_code_key({7, "sha256:1", "sm_80"}, usual, CompileTier::o3).name(),
+      make_code_key({7, "sha256:1", "sm_90"}, usual, CompileTier::o3).name(),
       other(&CompilerReady::triple),
       other(&CompilerReady::cpu),
       other(&CompilerReady::features),
       other(&CompilerReady::llvm),
       other(&CompilerReady::pipeline)};
-  CHECK(names.size() == 9);
+  CHECK(names.size() == 11);
 }
 
 }  // namespace orchid::executor

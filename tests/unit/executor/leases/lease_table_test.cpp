@@ -57,6 +57,33 @@ TEST_CASE("no two leases have one GPU") {
   CHECK(table.cores_free() == 2);
 }
 
+TEST_CASE("a GPU that cannot be used ends its leases, and goes to no other") {
+  LeaseTable table(first_numbers(4), {0, 2});
+  const MonotonicTime now{1h};
+  const auto with_gpu = [](std::uint64_t number, std::uint32_t gpu) {
+    OpenLease open = client_request(number, 1h);
+    open.gpus = {gpu};
+    return open;
+  };
+  REQUIRE(table.open(with_gpu(1, 0), now).has_value());
+  REQUIRE(table.open(with_gpu(2, 2), now).has_value());
+  REQUIRE(table.claim({{1, 2}, secret, 1000U, false}).has_value());
+  CHECK(table.offer_gpus({0, 2}).lost.empty());
+
+  const LeaseTable::Shrunk shrunk = table.offer_gpus({});
+  REQUIRE(shrunk.closed.size() == 1);
+  CHECK(shrunk.closed[0].lease == LeaseId{1, 1});
+  CHECK(shrunk.closed[0].reason == LeaseEnd::reclaimed);
+  CHECK(shrunk.lost == std::vector<LeaseId>{{1, 2}});
+  CHECK(table.give_back({1, 2})->reason == LeaseEnd::reclaimed);
+  CHECK(table.open(with_gpu(3, 0), now).error().code == ErrorCode::no_capacity);
+  CHECK(table.cores_free() == 4);
+
+  CHECK(table.offer_gpus({0}).closed.empty());
+  CHECK(table.open(with_gpu(3, 0), now).has_value());
+  CHECK(table.open(with_gpu(4, 2), now).error().code == ErrorCode::no_capacity);
+}
+
 TEST_CASE("a lease has the cores that it names, or else the lowest free ones") {
   LeaseTable table({2, 3, 8, 9});
   const MonotonicTime now{1h};

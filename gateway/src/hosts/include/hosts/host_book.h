@@ -41,6 +41,7 @@ struct Executor {
   ExecutorState state = ExecutorState::connected;
   MonotonicTime lost_at;
   MonotonicTime refusing_until;  // it has just refused a lease; 0: it has not
+  MonotonicTime gpus_return_by;  // those with a fault may; 0: nobody waits for them
   CapacityReport capacity;       // as it last said
 };
 
@@ -61,6 +62,7 @@ class HostBook {
   void report(const ExecutorId& id, CapacityReport capacity);
   void change_grant(const ExecutorId& id, const GrantChanged& change, MonotonicTime now);
   void refuse_until(const ExecutorId& id, MonotonicTime time);
+  void wait_for_gpus(const ExecutorId& id, MonotonicTime until);
 
   [[nodiscard]] const Executor* find(const ExecutorId& id) const;
   [[nodiscard]] const std::map<ExecutorId, Executor>& executors() const { return executors_; }
@@ -74,6 +76,8 @@ class HostBook {
   [[nodiscard]] std::vector<ExecutorId> lost_before(MonotonicTime time) const;
   /// Those that have refused a lease, and whose pause is over at `time`; they are asked again.
   [[nodiscard]] std::vector<ExecutorId> end_refusals(MonotonicTime time);
+  /// Whether GPUs have been waited for up to now.
+  [[nodiscard]] bool end_waits_for_gpus(MonotonicTime now);
 
  private:
   std::map<ExecutorId, Executor> executors_;

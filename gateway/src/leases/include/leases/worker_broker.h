@@ -89,6 +89,8 @@ class WorkerBroker {
     std::chrono::milliseconds open_within{2'000};  // else the lease is asked of another executor
     std::chrono::milliseconds refusal_pause{100};
     std::chrono::milliseconds ask_back_again{1'000};
+    /// A GPU whose process is being started, or started again, is waited for so long.
+    std::chrono::milliseconds gpus_return_within{30'000};
     /// After a restart hosts connect one by one: until then none is said to be missing.
     MonotonicTime hosts_return_by{};
   };
@@ -308,6 +310,10 @@ class WorkerBroker {
   [[nodiscard]] bool could_give(const Executor& executor,
                                 const placement::WorkerRequest& worker) const;
   [[nodiscard]] bool has_shape(const Executor& executor, const placement::WorkerShape& shape) const;
+  [[nodiscard]] bool may_give_soon(const Executor& executor,
+                                   const placement::WorkerRequest& worker) const;
+  void look_at_faults(const Executor& executor, const std::vector<OfferedGpu>& gpus,
+                      MonotonicTime now);
   [[nodiscard]] std::string why_too_small(const placement::WorkerRequest& worker) const;
   [[nodiscard]] TellSupply supply_for(HolderId id, const placement::WorkerRequest& worker) const;
   void refresh_host(const std::string& boot_id, MonotonicTime now);

@@ -1,0 +1,366 @@
+#!/usr/bin/python3
+"""run.py PROGRAMS DRIVER [CASE...]: functions with kernels on GPUs whose driver is the fake one in the folder DRIVER: over leases and over
+HTTP, what goes wrong there, and what is left of it."""
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
+from gateway_process import gateway, wait_for  # noqa: E402 (found only after the line above)
+from processes import alive, expect, family, words_of  # noqa: E402
+from slurm_cluster import chosen, measured  # noqa: E402
+
+PROGRAMS, DRIVER = (pathlib.Path(one).resolve() for one in sys.argv[1:3])
+HERE = pathlib.Path(__file__).resolve().parent
+CORES = ",".join(str(core) for core in sorted(os.sched_getaffinity(0))[:2])
+DEADLINE_MS = 30_000
+ANSWER_DEADLINE_S = 45
+
+
+class Orders:
+    """What the fake driver does wrong."""
+
+    def __init__(self, folder):
+        self.file = folder / "orders"
+        self.give()
+
+    def give(self, *orders):
+        # The driver keeps the file open: it is written again, not replaced.
+        self.file.write_text("".join(one + "\n" for one in orders))
+
+
+class Lease:
+    """A program that has a lease of one worker."""
+
+    def __init__(self, site, gpus):
+        self.site = site
+        self.process = subprocess.Popen([PROGRAMS / "lease_calls", str(gpus)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env={**site.environment, "ORCHID_GATEWAY": f"unix:{site.folder}/gateway.sock"})
+        self.first = self.line()
+
+    def line(self):
+        """The next of its lines; the program is ended when none comes in time."""
+        timer = threading.Timer(ANSWER_DEADLINE_S, self.process.kill)
+        timer.start()
+        try:
+            return self.process.stdout.readline().rstrip("\n")
+        finally:
+            timer.cancel()
+
+    def begin(self, function, text="", deadline_ms=DEADLINE_MS):
+        self.process.stdin.write(f"{deadline_ms} {function} {text}\n")
+        self.process.stdin.flush()
+
+    def call(self, function, text="", deadline_ms=DEADLINE_MS):
+        self.begin(function, text, deadline_ms)
+        return self.line()
+
+    def close(self):
+        self.process.stdin.close()
+        try:
+            self.process.wait(ANSWER_DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+
+
+@contextlib.contextmanager
+def lease(site, gpus=1):
+    one = Lease(site, gpus)
+    try:
+        expect(one.first == "ready", f"the lease is granted: {one.first}\n{site.said()}")
+        yield one
+    except BaseException:
+        one.process.kill()  # it may be in a call
+        raise
+    finally:
+        one.close()
+
+
+def executor_of(site):
+    return site.executors[-1].pid
+
+
+def name_of(pid):
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    return ""
+
+
+def device_processes(site, executor=None):
+    return [pid for pid in family(executor or executor_of(site)) if "orchid-device" in words_of(pid)[0]]
+
+
+def device_process(site):
+    found = wait_for(lambda: device_processes(site), lambda pids: len(pids) == 1, "one device process", site.said)
+    return found[0]
+
+
+def shown(site):
+    """The only host, as the gateway knows it."""
+    hosts = site.document("hosts")["hosts"]
+    return hosts[0] if hosts else {"gpus_usable": 0, "gpus_leased": 0, "executors": []}
+
+
+def wait_for_gpus(site, count):
+    wait_for(lambda: shown(site)["gpus_usable"], lambda usable: usable == count, f"{count} GPUs can be used", site.said)
+
+
+def counted(site, name):
+    return shown(site)["executors"][0]["counters"].get(name, 0)
+
+
+NANOSLEEP = "230"  # clock_nanosleep, on x86-64
+
+
+def hangs(pid):
+    """The fake driver's thread is in a kernel that does not end: it sleeps. Nothing else in the process does."""
+    found = []
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*/syscall"):
+        with contextlib.suppress(OSError):
+            found.append(task.read_text().split()[0])
+    return NANOSLEEP in found
+
+
+@contextlib.contextmanager
+def hanging_call(site):
+    """The lease of a call whose kernel the GPU has begun, and does not end."""
+    with lease(site) as one:
+        expect(one.call("gpu.mixes", "10").startswith("ok gpu "), f"the function is there\n{site.said()}")
+        site.orders.give("hang mix")
+        one.begin("gpu.mixes", "10")
+        wait_for(lambda: hangs(device_process(site)), bool, "the kernel has begun", site.said)
+        yield one
+
+
+def the_same_on_a_gpu_and_on_cores(site):
+    with lease(site, gpus=0) as cores:
+        on_cores = [cores.call("gpu.mixes", "100000"), cores.call("gpu.flips", "kernel " * 30_000), cores.call("gpu.carries", "20000000"),
+                    cores.call("gpu.queues", "300")]
+    expect(on_cores[0].startswith("ok cores "), f"without a GPU it runs on cores: {on_cores[0][:200]}")
+    with lease(site) as gpu:
+        on_gpu = [gpu.call("gpu.mixes", "100000"), gpu.call("gpu.flips", "kernel " * 30_000), gpu.call("gpu.carries", "20000000"),
+                  gpu.call("gpu.queues", "300")]
+        again = gpu.call("gpu.mixes", "100000")
+    expect(on_gpu[0] == on_cores[0].replace("cores", "gpu"), f"the same sum: {on_gpu[0][:200]}\n{site.said()}")
+    expect(on_gpu[0] == again, f"and once more: {again[:200]}")
+    expect(on_gpu[1:] == on_cores[1:], f"the same answers: {[one[:80] for one in on_gpu]} and {[one[:80] for one in on_cores]}\n{site.said()}")
+    expect(on_gpu[2] == "ok the same" and on_gpu[3] == "ok 0 0", f"the right ones: {on_gpu[2:]}")
+
+
+def a_function_without_kernels_runs_on_a_gpu_place(site):
+    with lease(site) as one:
+        expect(one.call("plain") == "ok cores", "it has nothing for a GPU")
+        expect(one.call("gpu.mixes", "10").startswith("ok gpu "), "beside one that has")
+        expect(one.call("plain") == "ok cores", "and again")
+
+
+def a_lease_gets_a_process_that_no_other_has_used(site):
+    with lease(site) as one:
+        expect(one.call("gpu.mixes", "10").startswith("ok gpu "), f"it runs\n{site.said()}")
+        first = device_process(site)
+        expect(one.call("gpu.mixes", "11").startswith("ok gpu "), "it runs again")
+        expect(device_process(site) == first, "within a lease it is the same")
+        expect(shown(site)["gpus_leased"] == 1, "the GPU is leased")
+    with lease(site) as one:
+        expect(not alive(first), "the next lease comes when the old process has gone")
+        expect(one.call("gpu.mixes", "10").startswith("ok gpu "), "it runs")
+        expect(device_process(site) != first, "in a new process")
+
+
+def an_error_for_good_is_the_functions_crash(site):
+    with lease(site) as one:
+        expect(one.call("gpu.mixes", "10").startswith("ok"), "at first all is well")
+        first = device_process(site)
+        site.orders.give("fail mix 700")
+        told = one.call("gpu.mixes", "10")
+        expect(told.startswith("function_crashed ") and "700" in told, f"with the driver's words: {told}\n{site.said()}")
+        site.orders.give()
+        told = one.call("gpu.mixes", "10")
+        expect(told.startswith("ok gpu "), f"the next call runs: {told}\n{site.said()}")
+        expect(device_process(site) != first, "in a new process")
+    wait_for_gpus(site, 1)
+
+
+def no_memory_is_over_the_limit(site):
+    with lease(site) as one:
+        told = one.call("gpu.mixes", str(1 << 27))  # 1 GiB; the fake GPU has 256 MiB
+        expect(told.startswith("limit_exceeded "), f"that is said: {told}\n{site.said()}")
+        expect(one.call("gpu.mixes", "10").startswith("ok gpu "), "with less it runs")
+
+
+def a_kernel_that_does_not_end_costs_the_process(site):
+    with lease(site) as one:
+        expect(one.call("gpu.mixes", "10").startswith("ok"), "at first all is well")
+        first = device_process(site)
+        site.orders.give("hang mix")
+        told = one.call("gpu.mixes", "10", deadline_ms=1500)
+        expect(told.startswith("deadline_exceeded "), f"the deadline holds: {told}\n{site.said()}")
+        wait_for(lambda: alive(first), lambda lives: not lives, "the process ends", site.said)
+        site.orders.give()
+        told = one.call("gpu.mixes", "10")
+        expect(told.startswith("ok gpu "), f"the next call runs: {told}\n{site.said()}")
+
+
+def kernels_that_the_driver_refuses_are_told_with_its_log(site):
+    site.orders.give("refuse ptxas fatal : Unresolved extern function 'foo'")
+    with lease(site) as one:
+        told = one.call("gpu.mixes", "10")
+        expect(told.startswith("module_rejected ") and "Unresolved extern function 'foo'" in told, f"its log: {told}\n{site.said()}")
+        expect(one.call("plain") == "ok cores", "other functions run")
+    with lease(site, gpus=0) as one:
+        expect(one.call("gpu.mixes", "10").startswith("ok cores "), f"on cores it runs\n{site.said()}")
+    with lease(site) as one:
+        expect(one.call("gpu.mixes", "10").startswith("module_rejected "), "with a GPU it is refused as before")
+        expect(shown(site)["gpus_usable"] == 1, "the GPU is none the worse")
+
+
+def a_gpu_that_fails_leaves_the_offer(site):
+    lost = counted(site, "gpus_lost")
+    with lease(site) as one:
+        expect(one.call("gpu.mixes", "10").startswith("ok"), "at first all is well")
+        site.orders.give("fail mix 214", "init 999")
+        one.begin("gpu.mixes", "10", deadline_ms=3000)
+        wait_for_gpus(site, 0)
+        said = site.orchid("hosts").stdout
+        expect("GPU 0 of " in said and "cannot be used: " in said, f"people see it: {said}")
+        expect(site.metrics()["orchid_gpus_out_of_use"] == 1, "and so does who watches")
+        told = one.line()
+        expect(not told.startswith("ok") and "function_" not in told, f"it is not the function's fault: {told}")
+    expect(counted(site, "gpus_lost") > lost, "it is counted")
+    refused = Lease(site, 1)
+    refused.close()
+    expect(refused.first.startswith("no_capacity "), f"nobody gets it: {refused.first}")
+    site.orders.give()
+    wait_for_gpus(site, 1)
+    with lease(site) as one:
+        expect(one.call("gpu.mixes", "10").startswith("ok gpu "), "when it works again it is there")
+
+
+def a_device_process_that_is_killed_costs_a_try(site):
+    with hanging_call(site) as one:
+        site.orders.give()
+        os.kill(device_process(site), signal.SIGKILL)
+        told = one.line()
+        expect(told.startswith("ok gpu "), f"the call runs again: {told}\n{site.said()}")
+
+
+def a_worker_that_is_killed_costs_a_try(site):
+    with hanging_call(site) as one:
+        device = device_process(site)
+        site.orders.give()
+        for pid in family(executor_of(site)):
+            if name_of(pid) == "orchid-worker":
+                os.kill(pid, signal.SIGKILL)
+        told = one.line()
+        expect(told.startswith("ok gpu "), f"the call runs again: {told}\n{site.said()}")
+        expect(not alive(device), "the process that hung has ended")
+
+
+def an_executor_that_is_killed_leaves_no_process(site):
+    with hanging_call(site) as one:
+        everybody = family(executor_of(site))
+        os.kill(executor_of(site), signal.SIGKILL)
+        site.executors.pop().wait()
+        wait_for(lambda: [words_of(pid) for pid in everybody if alive(pid)], lambda left: not left, "all have ended", site.said)
+        one.process.kill()  # it would wait for another executor
+
+
+def a_grant_is_given_back_with_its_gpu(site):
+    with hanging_call(site) as one:
+        everybody = family(executor_of(site))
+        site.executors[-1].send_signal(signal.SIGTERM)
+        site.executors.pop().wait(10)
+        left = [words_of(pid) for pid in everybody if alive(pid)]
+        expect(not left, f"nothing is left of it: {left}")
+        said = site.said()
+        expect("event=reclaimed" in said and "processes_left=0" in said, f"all was reaped: {said}")
+        spent = int(said.rpartition("event=reclaimed milliseconds=")[2].split()[0])
+        expect(spent < 1000, f"the process did not wait for its last resort: {spent} ms")
+        site.orders.give()
+        site.add_gpu_executor()
+        expect(one.line().startswith(("ok gpu ", "evicted ", "lease_ended ")), "the call is told, or runs elsewhere")
+
+
+def invoke(site, function, text):
+    done = subprocess.run([PROGRAMS / "orchid", "invoke", function, "--deadline", "30s"], input=text, capture_output=True, text=True, check=False,
+                          env={**site.environment, "ORCHID_GATEWAY": f"unix:{site.folder}/gateway.sock"}, timeout=ANSWER_DEADLINE_S)
+    expect(done.returncode == 0, f"{function} answers: {done.stderr}\n{site.said()}")
+    return done.stdout
+
+
+def over_http_a_process_serves_one_module(site):
+    expect(invoke(site, "gpu.mixes", "1000").startswith("cores "), "without a word it runs on cores")
+    for source, name in (("functions.cpp", "first"), ("second.cpp", "second")):
+        site.orchid("build", HERE / source, "-o", site.folder / f"{name}.orc")
+        site.orchid("deploy", site.folder / f"{name}.orc", "--needs", "1 gpu")
+    wanted = invoke(site, "gpu.mixes", "1000").replace("cores", "gpu")
+    processes = []
+    for function in ("first.mixes", "first.mixes", "second.mixes", "first.mixes"):
+        expect(invoke(site, function, "1000") == wanted, "the same result as on cores")
+        processes.append(device_process(site))
+    expect(processes[0] == processes[1], f"calls of a module share a process: {processes}")
+    expect(len(set(processes[1:])) == 3, f"another module gets another one: {processes}")
+
+
+def without_a_driver_no_gpu_is_offered(site):
+    said = wait_for(lambda: site.orchid("hosts").stdout, lambda text: "cannot be used: " in text, "the reason is shown", site.said)
+    expect("there is no driver: " in said, f"in words: {said}")
+    expect(shown(site)["gpus_usable"] == 0 and shown(site)["gpus"] != [], "it is known, and not offered")
+    refused = Lease(site, 1)
+    refused.close()
+    expect(refused.first.startswith("no_capacity "), f"nobody gets it: {refused.first}")
+    with lease(site, gpus=0) as one:
+        expect(one.call("gpu.mixes", "10").startswith("ok cores "), "on cores all runs")
+
+
+@contextlib.contextmanager
+def site_with_gpu(*options, driver=True):
+    with gateway(PROGRAMS, dict(os.environ)) as site:
+        site.orders = Orders(site.folder)
+        if driver:
+            site.environment.update(LD_LIBRARY_PATH=f"{DRIVER}:{site.folder}", CUDA_FAKE_TWINS=str(DRIVER / "device_twins.so"),
+                                    CUDA_FAKE_ORDERS=str(site.orders.file))
+        site.add_gpu_executor = lambda: site.add_executor("gpu", "--core-list", CORES, "--gpus", "0", *options)
+        site.add_gpu_executor()
+        for source, name in (("functions.cpp", "gpu"), ("without_kernels.c", "plain")):
+            module = site.folder / (name + ".orc")
+            site.orchid("build", HERE / source, "-o", module)
+            site.orchid("deploy", module)
+        if driver:
+            wait_for_gpus(site, 1)
+        yield site
+        expect(site.process.poll() is None, "the gateway lives")
+
+
+def main():
+    on_one = [the_same_on_a_gpu_and_on_cores, a_function_without_kernels_runs_on_a_gpu_place, a_lease_gets_a_process_that_no_other_has_used,
+              an_error_for_good_is_the_functions_crash, no_memory_is_over_the_limit, a_kernel_that_does_not_end_costs_the_process,
+              a_gpu_that_fails_leaves_the_offer,
+              a_device_process_that_is_killed_costs_a_try, a_worker_that_is_killed_costs_a_try]
+    # What was refused is refused for a while.
+    alone = [an_executor_that_is_killed_leaves_no_process, kernels_that_the_driver_refuses_are_told_with_its_log]
+    of_a_job = [a_grant_is_given_back_with_its_gpu]
+    without = [without_a_driver_no_gpu_is_offered]
+    if "--needs" in subprocess.run([PROGRAMS / "orchid", "deploy", "--help"], capture_output=True, text=True, check=True, timeout=30).stdout:
+        alone.append(over_http_a_process_serves_one_module)
+    on_one, alone, of_a_job, without = chosen(on_one, alone, of_a_job, without, wanted=sys.argv[3:])
+    if on_one:
+        with site_with_gpu() as site:
+            for case in on_one:
+                site.orders.give()
+                measured(case, site)
+    pilot = ("--grant", "pilot", "--job", "7", "--scheduling", "normal")
+    for cases, options, driver in ((alone, (), True), (of_a_job, pilot, True), (without, (), False)):
+        for case in cases:
+            with site_with_gpu(*options, driver=driver) as site:
+                measured(case, site)
+
+
+if __name__ == "__main__":
+    main()

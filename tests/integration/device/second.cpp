@@ -1,0 +1,4 @@
+// The same functions in another module.
+#include "functions.cpp"
+
+ORCHID_ENTRY(second) { return ORCHID_OK; }
