@@ -64,10 +64,17 @@ void LaneSession::announce(const LaneAnnounce& message) {
   const auto done = [weak = weak_from_this(), digest](const Result<CodeService::Code>& code) {
     if (const auto self = weak.lock()) self->code_made(digest, code);
   };
+  if (gpu_ && !gpu_->expect(digest)) return refuse_more(digest);
   const bool has_code = services_.code.find({tenant_, digest}, done);
   const bool has_kernels = !gpu_ || find_kernels(digest);
   if (!has_code || !has_kernels) return send(LaneNeedCode{digest});
   tell_compiling(digest);
+}
+
+void LaneSession::refuse_more(const std::string& digest) {
+  send(LaneRejected{digest, ErrorCode::no_capacity,
+                    "too many modules are being made for this worker's GPU; try again when some "
+                    "have come"});
 }
 
 CodeService::Done LaneSession::when_kernels_made(const std::string& digest) {
@@ -97,6 +104,7 @@ void LaneSession::provide(const std::string& digest, UniqueFd module) {
   if (!swaps() && !takes_module(digest))
     return refuse({ErrorCode::bad_request, "the code of a module that was not announced"});
   if (gpu_) {
+    if (!gpu_->expect(digest)) return refuse_more(digest);
     UniqueFd copy(::fcntl(module.get(), F_DUPFD_CLOEXEC, 0));
     if (!copy) return not_made(digest, {ErrorCode::no_capacity, "no descriptor is left"});
     services_.code.compile({tenant_, digest, gpu_->architecture()}, std::move(copy),

@@ -101,6 +101,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void announce(const LaneAnnounce& message);
   void provide(const std::string& digest, UniqueFd module);
   void reject(const std::string& digest, const Failure& why);
+  void refuse_more(const std::string& digest);
   void tell_compiling(const std::string& digest);
   /// A module that is to be loaded, and how often that has been tried.
   struct ModuleLoad {

@@ -5,6 +5,9 @@
 namespace orchid::executor {
 namespace {
 
+/// Modules of which one kind of code may be kept while the other is made: each keeps a descriptor.
+constexpr std::size_t most_coming = 256;
+
 /// What its running call is told, if that uses the GPU; an idle worker finds a new process.
 void end_call(WorkerProcess& worker, std::uint64_t number, const DeviceLoss& loss) {
   switch (loss.kind) {
@@ -44,24 +47,31 @@ void WorkerGpu::gone() {
 }
 
 std::optional<ModuleCode> WorkerGpu::complete(std::map<std::string, Coming>::iterator coming) {
-  if (!coming->second.cores || !coming->second.kernels) return std::nullopt;
+  if (coming == coming_.end() || !coming->second.cores || !coming->second.kernels)
+    return std::nullopt;
   ModuleCode code{.cores = std::move(*coming->second.cores),
                   .kernels = std::move(*coming->second.kernels)};
   coming_.erase(coming);
   return code;
 }
 
+bool WorkerGpu::expect(const std::string& digest) {
+  if (coming_.size() >= most_coming && !coming_.contains(digest)) return false;
+  coming_.try_emplace(digest);
+  return true;
+}
+
 std::optional<ModuleCode> WorkerGpu::add_code(const std::string& digest,
                                               const CodeService::Code& cores) {
-  const auto coming = coming_.try_emplace(digest).first;
-  coming->second.cores = cores;
+  const auto coming = coming_.find(digest);
+  if (coming != coming_.end()) coming->second.cores = cores;
   return complete(coming);
 }
 
 std::optional<ModuleCode> WorkerGpu::add_kernels(const std::string& digest,
                                                  std::shared_ptr<const UniqueFd> kernels) {
-  const auto coming = coming_.try_emplace(digest).first;
-  coming->second.kernels = std::move(kernels);
+  const auto coming = coming_.find(digest);
+  if (coming != coming_.end()) coming->second.kernels = std::move(kernels);
   return complete(coming);
 }
 

@@ -37,12 +37,14 @@ class WorkerGpu {
   /// The worker has ended, or is about to.
   void gone();
 
-  /// Code of a module has come, of either kind. Both, once both are there.
+  /// Both kinds of a module's code are asked for. False: of too many others they have not come.
+  [[nodiscard]] bool expect(const std::string& digest);
+  /// Code of such a module has come, of either kind. Both, once both are there.
   [[nodiscard]] std::optional<ModuleCode> add_code(const std::string& digest,
                                                    const CodeService::Code& cores);
   [[nodiscard]] std::optional<ModuleCode> add_kernels(const std::string& digest,
                                                       std::shared_ptr<const UniqueFd> kernels);
-  /// One kind of its code cannot be had.
+  /// One kind of its code cannot be had: the other is of no use.
   void forget(const std::string& digest) { coming_.erase(digest); }
 
   /// The kernels of what is in this slot now; null: it has none. `done` comes when the driver has

@@ -201,7 +201,7 @@ class WorkerProcess {
   [[nodiscard]] unsigned thread_count() const;
   /// Resident, of its own, as the kernel counts it now.
   [[nodiscard]] ByteCount own_memory() const;
-  /// Of its lane, which both ends write to: what the file keeps now.
+  /// Of its lanes, which both ends write to: what their files keep now.
   [[nodiscard]] ByteCount lane_memory() const;
   /// That all its threads have used; nothing when the kernel does not say.
   [[nodiscard]] std::optional<std::chrono::nanoseconds> processor_time() const;

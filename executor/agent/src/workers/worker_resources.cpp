@@ -40,10 +40,14 @@ ByteCount WorkerProcess::own_memory() const {
 }
 
 ByteCount WorkerProcess::lane_memory() const {
-  struct stat file{};
   constexpr std::uint64_t block = 512;  // of st_blocks, whatever the file system
-  if (::fstat(lane_.memory.get(), &file) != 0) return {};
-  return {static_cast<std::uint64_t>(file.st_blocks) * block};
+  ByteCount kept;
+  for (const int file : {lane_.memory.get(), device_lane_.memory.get()}) {
+    struct stat status{};
+    if (file >= 0 && ::fstat(file, &status) == 0)
+      kept.value += static_cast<std::uint64_t>(status.st_blocks) * block;
+  }
+  return kept;
 }
 
 void WorkerProcess::limit_memory(ByteCount data) {

@@ -47,6 +47,34 @@ TEST_CASE("a call gets its seat although another worker wanted the GPU while ker
   CHECK(one.gpu.counters().starts == 1);
 }
 
+TEST_CASE("of a module whose kernels cannot be had no code is kept") {
+  OneGpu one;
+  WorkerGpu gpu(one.gpu);
+  const CodeService::Code cores{.file = make_kernels("code")};
+  CHECK_FALSE(gpu.add_code("a", cores).has_value());  // nobody has asked for it
+  REQUIRE(gpu.expect("a"));
+  CHECK_FALSE(gpu.add_code("a", cores).has_value());
+  CHECK(cores.file.use_count() == 2);
+  gpu.forget("a");
+  CHECK(cores.file.use_count() == 1);
+  CHECK_FALSE(gpu.add_code("a", cores).has_value());
+  CHECK(cores.file.use_count() == 1);
+  REQUIRE(gpu.expect("a"));
+  CHECK_FALSE(gpu.add_kernels("a", nullptr).has_value());
+  CHECK(gpu.add_code("a", cores).has_value());
+}
+
+TEST_CASE("a worker's modules that wait for one kind of code have a limit") {
+  OneGpu one;
+  WorkerGpu gpu(one.gpu);
+  std::size_t expected = 0;
+  while (expected < 10'000 && gpu.expect(std::to_string(expected))) ++expected;
+  CHECK(expected == 256);
+  CHECK(gpu.expect("0"));  // again
+  gpu.forget("7");
+  CHECK(gpu.expect("one more"));
+}
+
 TEST_CASE("who asks again at once is not answered with another worker's seat") {
   OneGpu one;
   one.start();
