@@ -7,7 +7,10 @@ that a lane has ended; the others make the file `ended` there when they have sai
   slow            they are loaded when the file `go` is there
   crash WORDS     a kernel ends the context
   lose WORDS      the GPU is lost
+  dawdle WORDS    the same, and then the process does not end by itself
+  cling           they are loaded; who kills the process does not hear of its end until the file `release` is there
 """
+import ctypes
 import json
 import os
 import pathlib
@@ -33,6 +36,34 @@ def end(fault, message):
     sys.exit(1)
 
 
+def dawdle(message):
+    say(type="ended", fault="lost", message=message)
+    time.sleep(30)
+    sys.exit(1)
+
+
+def cling():
+    """As a driver may keep a process that was killed: the kernel tells a tracer first, and the parent when the tracer lets go."""
+    seize, allow_tracer = 0x4206, 0x59616d61
+    begun, begin = os.pipe()
+    tracer = os.fork()
+    libc = ctypes.CDLL(None, use_errno=True)
+    if tracer == 0:
+        connection.close()
+        os.read(begun, 1)
+        give_up = time.monotonic() + 30
+        if libc.ptrace(seize, os.getppid(), None, None) == 0:
+            (folder / "clings").touch()
+            while not (folder / "release").exists() and time.monotonic() < give_up:
+                time.sleep(0.005)
+        os._exit(0)
+    libc.prctl(allow_tracer, tracer, 0, 0, 0)
+    os.write(begin, b"x")
+    give_up = time.monotonic() + 10
+    while not (folder / "clings").exists() and time.monotonic() < give_up:
+        time.sleep(0.005)
+
+
 def load(order, words):
     does, _, message = words.partition(" ")
     answer = {key: order[key] for key in ("lane", "module", "generation")}
@@ -40,6 +71,10 @@ def load(order, words):
         end("crashed", message)
     if does == "lose":
         end("lost", message)
+    if does == "dawdle":
+        dawdle(message)
+    if does == "cling":
+        cling()
     if does == "slow":
         end_of_patience = time.monotonic() + 30
         while not (folder / "go").exists() and time.monotonic() < end_of_patience:

@@ -113,8 +113,7 @@ void Agent::reclaim(std::string_view why) {
   grant_.drain();
   const std::vector<LeaseClosed> unclaimed = leases_.reclaim();
   tell_grant({});
-  if (gateway_)
-    for (const LeaseClosed& closed : unclaimed) gateway_->send(closed);
+  for (const LeaseClosed& closed : unclaimed) say_closed(closed);
   report_capacity();
   compilers_.stop();
   workers_.stop();

@@ -29,9 +29,7 @@ Result<void> DeviceProcess::start(const std::string& gpu) {
   channel_ = std::make_unique<PacketChannel>(
       io_, std::move(started->control),
       PacketChannel::Handlers{[this](Packet& packet) { from_device(packet); }, [] {}});
-  timer_.expires_after(options_.start_limit);
-  timer_.async_wait([this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
-    if (error || alive.expired()) return;
+  limit(options_.start_limit, [this] {
     started_too_slowly_ = true;
     kill();
   });
@@ -44,8 +42,25 @@ void DeviceProcess::send(const DeviceMessage& message, const std::vector<int>& d
   if (channel_ && !channel_->send(encode(message), descriptors)) kill();
 }
 
+/// A timer that has expired cannot be cancelled any more: its handler finds another number.
+void DeviceProcess::limit(std::chrono::milliseconds time, std::function<void()> reached) {
+  timer_.expires_after(time);
+  timer_.async_wait([this, alive = std::weak_ptr(alive_), number = ++limit_number_,
+                     reached = std::move(reached)](const boost::system::error_code& error) {
+    if (!error && !alive.expired() && number == limit_number_) reached();
+  });
+}
+
+void DeviceProcess::end_limit() {
+  ++limit_number_;
+  timer_.cancel();
+}
+
 void DeviceProcess::kill() {
-  if (pid_ > 0) ::kill(pid_, SIGKILL);
+  if (pid_ <= 0) return;
+  ::kill(pid_, SIGKILL);
+  if (std::exchange(killed_, true)) return;
+  limit(options_.linger_after, [this] { handlers_.lingers(); });
 }
 
 void DeviceProcess::put_down() {
@@ -55,7 +70,7 @@ void DeviceProcess::put_down() {
 
 void DeviceProcess::happened(const ChildEvent& event) {
   if (event.kind == ChildEvent::Kind::stopped) return kill();
-  timer_.cancel();
+  end_limit();
   pid_ = -1;
   if (channel_) channel_->read_rest();
   channel_.reset();
@@ -73,9 +88,9 @@ void DeviceProcess::from_device(Packet& packet) {
   }
   if (const auto* words = std::get_if<DeviceEnded>(&*message)) {
     last_words_ = *words;
-    return;
+    kill();  // who needs to know hears it from us: it need not wait for its worker to ask
   }
-  if (std::holds_alternative<DeviceReady>(*message)) timer_.cancel();
+  if (std::holds_alternative<DeviceReady>(*message) && !killed_) end_limit();
   if (pid_ > 0) handlers_.told(*message);
 }
 

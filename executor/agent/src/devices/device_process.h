@@ -5,6 +5,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -27,14 +28,17 @@ class DeviceProcess {
     std::filesystem::path program;
     ByteCount data_limit = 1_GiB;  // of host memory, beyond what the driver takes
     std::chrono::milliseconds start_limit{30'000};
-    std::chrono::milliseconds load_limit{60'000};  // for the driver's compiler
+    std::chrono::milliseconds load_limit{60'000};   // for the driver's compiler
+    std::chrono::milliseconds linger_after{5'000};  // from its kill until it lingers
     SchedulingClass scheduling = SchedulingClass::normal;
     /// "NAME=value", all of it: drivers are found and set by variables.
     std::vector<std::string> environment;
   };
   struct Handlers {
-    /// All that it says but its last words.
+    /// All that it says while it is there.
     std::function<void(const DeviceMessage&)> told;
+    /// It was killed and does not end: its driver keeps it, and perhaps the GPU.
+    std::function<void()> lingers;
     /// Reaped. May destroy it.
     std::function<void(const ChildEvent&)> ended;
   };
@@ -60,6 +64,8 @@ class DeviceProcess {
   void happened(const ChildEvent& event);
   void from_device(Packet& packet);
   void kill();
+  void limit(std::chrono::milliseconds time, std::function<void()> reached);
+  void end_limit();
 
   boost::asio::io_context& io_;
   ChildWatch& children_;
@@ -68,9 +74,11 @@ class DeviceProcess {
   std::unique_ptr<PacketChannel> channel_;
   pid_t pid_ = -1;
   bool put_down_ = false;
+  bool killed_ = false;
   bool started_too_slowly_ = false;
   std::optional<DeviceEnded> last_words_;
   boost::asio::steady_timer timer_;
+  std::uint64_t limit_number_ = 0;  // of the limit that holds
   /// Its weak pointers tell a timer's callback whether this is still here.
   std::shared_ptr<char> alive_ = std::make_shared<char>();
 };

@@ -9,6 +9,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -64,9 +65,9 @@ class Gpu {
   /// The seat that the worker has: StatusPage::device_seat, for the caller to write.
   using Served = std::function<void(const Result<std::uint64_t>& seat)>;
   /// The process serves that worker from now on, with all of its kernels, and no other. `done`
-  /// comes when it does; never, if the worker is released before. Errors: `no_capacity` (another
-  /// worker's call is using it), `unreachable` (its process cannot be had), `module_rejected` (the
-  /// kernels have ended it).
+  /// comes when it does; never, if the worker is released before. Kernels that are refused are
+  /// marked so. Errors: `no_capacity` (another worker's call is using it), `unreachable` (its
+  /// process cannot be had), `module_rejected` (the kernels have ended it).
   void serve(const std::shared_ptr<DeviceUser>& user, Served done);
   [[nodiscard]] bool serves(const DeviceUser& user) const { return served_.get() == &user; }
   /// Deadline or cancel of a worker's call.
@@ -77,6 +78,11 @@ class Gpu {
   void vacate(const LeaseId& lease, std::function<void()> done);
 
  private:
+  struct KernelsOfSlot {
+    std::uint32_t slot = 0;
+    std::uint32_t generation = 0;
+    friend bool operator==(const KernelsOfSlot&, const KernelsOfSlot&) = default;
+  };
   struct Request {
     std::shared_ptr<DeviceUser> user;
     std::vector<Served> waiting;
@@ -87,8 +93,13 @@ class Gpu {
   void kernels_answered(std::uint64_t lane, std::uint32_t module, std::uint32_t generation,
                         const std::string& refusal);
   void lane_ended(const DeviceLaneEnded& message);
+  void said_last_words(const DeviceEnded& words);
+  void fail_with(const std::string& words);
+  void lingers();
   void ended(const ChildEvent& event);
+  [[nodiscard]] std::shared_ptr<DeviceUser> forget_process();
   [[nodiscard]] DeviceLoss loss_of(const ChildEvent& event) const;
+  [[nodiscard]] static DeviceLoss loss_of(const DeviceEnded& words);
   void set_fault(std::string fault);
   void advance();
   [[nodiscard]] bool unseat();
@@ -96,6 +107,7 @@ class Gpu {
   void begin_lane();
   [[nodiscard]] bool has_new_kernels() const;
   void load_kernels();
+  void refuse(const KernelsOfSlot& kernels, const std::string& why);
   void give_up_loading();
   void try_again();
   void answer(const Result<std::uint64_t>& result);
@@ -112,13 +124,13 @@ class Gpu {
   bool ready_ = false;    // the process is
   bool stopped_ = false;  // all of it
   std::string architecture_;
-  std::uint64_t memory_ = 0;
-  std::optional<DeviceOwner> owner_;                // whose data may be in the process
-  std::shared_ptr<DeviceUser> served_;              // at lane `lane_`
-  bool lane_ends_ = false;                          // an answer to EndLane is on its way
-  std::uint64_t lane_ = 0;                          // the last one
-  std::map<std::uint32_t, std::uint32_t> loaded_;   // generation by slot, of that lane
-  std::map<std::uint32_t, std::uint32_t> loading_;  // those of them that the compiler is at
+  std::uint64_t memory_ = 0;                     
+  std::optional<DeviceOwner> owner_;               // whose data may be in the process
+  std::shared_ptr<DeviceUser> served_;             // at lane `lane_`
+  bool lane_ends_ = false;                         // an answer to EndLane is on its way
+  std::uint64_t lane_ = 0;                         // the last one
+  std::map<std::uint32_t, std::uint32_t> loaded_;  // generation by slot, of that lane
+  std::deque<KernelsOfSlot> loading_;  // not answered yet; the driver's compiler is at the first
   std::optional<Request> request_;
   std::vector<std::function<void()>> vacated_;  // to be told when the process is reaped
   Counters counters_;
