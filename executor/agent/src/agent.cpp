@@ -320,13 +320,11 @@ void Agent::report_capacity() {
   report.counters["births"] = workers_.births();
   report.counters["sleepers"] = lanes_.sleepers().count;
   report.counters["sleepers_memory_bytes"] = lanes_.sleepers().memory.value;
-  compilers_.count(report.counters);
-  devices_.count(report.counters);
+  report.counters.merge(growing_counters());
   report.counters["code_improved"] = code_.improved();
   reported_ready_ = workers_.ready();
   reported_improved_ = code_.improved();
-  reported_compilers_.clear();
-  compilers_.count(reported_compilers_);
+  reported_growing_ = growing_counters();
   reported_holds_ = holds();
   reported_at_ = std::chrono::steady_clock::now();
   gateway_->send(std::move(report));
@@ -334,11 +332,16 @@ void Agent::report_capacity() {
 
 std::uint64_t Agent::holds() const { return bandwidth_ ? bandwidth_->actions() : 0; }
 
+std::map<std::string, std::uint64_t> Agent::growing_counters() const {
+  std::map<std::string, std::uint64_t> counters;
+  compilers_.count(counters);
+  devices_.count(counters);
+  return counters;
+}
+
 bool Agent::has_news() const {
   if (workers_.ready() != reported_ready_ || code_.improved() != reported_improved_) return true;
-  std::map<std::string, std::uint64_t> compilers;
-  compilers_.count(compilers);
-  return (holds() != reported_holds_ || compilers != reported_compilers_) &&
+  return (holds() != reported_holds_ || growing_counters() != reported_growing_) &&
          std::chrono::steady_clock::now() - reported_at_ >= counter_interval;
 }
 

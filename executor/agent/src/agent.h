@@ -49,7 +49,7 @@ class Agent {
     std::optional<BandwidthGovernor::Options> bandwidth;  // nothing: functions run unmeasured
     /// How many processes of ours the kernel has ended for want of memory; may be empty.
     std::function<std::uint64_t()> memory_kills;
-    std::string kind;              // of this host; empty: what its GPUs say
+    std::string kind;  // of this host; empty: what its GPUs say
     std::vector<OfferedGpu> gpus;
     DeviceProcess::Options devices;
     UniqueFd core_feed;  // who says which cores are offered now; empty: all, always
@@ -80,6 +80,7 @@ class Agent {
   void report_capacity();
   [[nodiscard]] bool has_news() const;
   [[nodiscard]] std::uint64_t holds() const;
+  [[nodiscard]] std::map<std::string, std::uint64_t> growing_counters() const;
   void look_at_grant();
   void tell_grant(const CoreList& cores);
   void offer(const CoreList& cores);
@@ -113,7 +114,7 @@ class Agent {
       gateway_;  // from the compiler's first report on, which says what this host runs
   std::size_t reported_ready_ = 0;  // workers, as the gateway was last told
   std::uint64_t reported_improved_ = 0;
-  std::map<std::string, std::uint64_t> reported_compilers_;  // what the pool counted
+  std::map<std::string, std::uint64_t> reported_growing_;
   std::uint64_t reported_holds_ = 0;
   MonotonicTime reported_at_;
   std::optional<CoreFeed> feed_;

@@ -59,12 +59,18 @@ void DevicePool::count(std::map<std::string, std::uint64_t>& counters) const {
     sum.losses += one.losses;
     sum.launches += one.launches;
     sum.kernel_us += one.kernel_us;
+    sum.long_sub_ranges += one.long_sub_ranges;
+    sum.peak_memory = std::max(sum.peak_memory, one.peak_memory);
+    sum.peak_pinned = std::max(sum.peak_pinned, one.peak_pinned);
   }
   counters["device_starts"] = sum.starts;
   counters["gpu_crashes"] = sum.crashes;
   counters["gpus_lost"] = sum.losses;
   counters["gpu_launches"] = sum.launches;
   counters["gpu_kernel_milliseconds"] = sum.kernel_us / 1000;
+  counters["gpu_long_sub_ranges"] = sum.long_sub_ranges;
+  counters["gpu_memory_peak_bytes"] = sum.peak_memory;
+  counters["gpu_pinned_peak_bytes"] = sum.peak_pinned;
 }
 
 }  // namespace orchid::executor

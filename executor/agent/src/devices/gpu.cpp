@@ -73,6 +73,7 @@ Gpu::Counters Gpu::counters() const {
   Counters all = counters_;
   all.launches += usage_.launches;
   all.kernel_us += usage_.kernel_us;
+  all.long_sub_ranges += usage_.long_sub_ranges;
   return all;
 }
 
@@ -122,6 +123,8 @@ void Gpu::told(const DeviceMessage& message) {
   if (const auto* words = std::get_if<DeviceEnded>(&message)) return said_last_words(*words);
   if (const auto* usage = std::get_if<DeviceUsage>(&message)) {
     usage_ = *usage;
+    counters_.peak_memory = std::max(counters_.peak_memory, usage->peak_memory);
+    counters_.peak_pinned = std::max(counters_.peak_pinned, usage->pinned);
     failures_.runs_well();
   }
 }
@@ -190,6 +193,7 @@ std::shared_ptr<DeviceUser> Gpu::forget_process() {
   end_limit();
   counters_.launches += usage_.launches;
   counters_.kernel_us += usage_.kernel_us;
+  counters_.long_sub_ranges += usage_.long_sub_ranges;
   usage_ = {};
   return std::exchange(served_, nullptr);
 }

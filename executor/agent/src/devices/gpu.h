@@ -42,6 +42,9 @@ class Gpu {
     std::uint64_t losses = 0;   // of the GPU
     std::uint64_t launches = 0;
     std::uint64_t kernel_us = 0;
+    std::uint64_t long_sub_ranges = 0;  // pieces of kernels that took more than 20 ms
+    std::uint64_t peak_memory = 0;      // bytes of the device, the most that a lane had at a time
+    std::uint64_t peak_pinned = 0;      // bytes of slabs, the most that a call had registered
   };
 
   /// `changed`: whether it can be used, or why not, is another than before.
