@@ -51,6 +51,7 @@ class Agent {
     std::function<std::uint64_t()> memory_kills;
     std::string kind;  // of this host; empty: what its GPUs say
     std::vector<OfferedGpu> gpus;
+    std::map<std::uint32_t, std::string> gpu_uuids;  // as in DevicePool
     DeviceProcess::Options devices;
     UniqueFd core_feed;  // who says which cores are offered now; empty: all, always
     /// What there is to do while processes that were told to end are ending; may be empty.

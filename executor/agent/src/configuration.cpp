@@ -44,7 +44,9 @@ void add_grant_options(CLI::App& app, Configuration& c, GrantTexts& texts) {
   app.add_option(
          "--gpus", texts.gpus,
          "offer these GPUs of the machine, by index: 0-1, or with their model a100:0-1; can "
-         "be repeated. One on which its driver runs no kernels is left out; 'orchid hosts' "
+         "be repeated. 0=UUID says what the driver calls that one, such as a slice (MIG-...); who "
+         "gives a card two indices shares it in time. One on which its driver runs no kernels is "
+         "left out; 'orchid hosts' "
          "says why")
       ->allow_extra_args(false);
   app.add_option("--memory", texts.memory,
@@ -81,25 +83,49 @@ bool is_name(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
 }
 
-/// Each text is INDICES or MODEL:INDICES.
-Result<std::vector<OfferedGpu>> read_gpus(const std::vector<std::string>& texts) {
-  std::vector<OfferedGpu> gpus;
-  for (const std::string& text : texts) {
-    const std::size_t colon = text.rfind(':');
-    const std::string model = colon == std::string::npos ? "" : text.substr(0, colon);
-    auto indices = parse_core_list(colon == std::string::npos ? text : text.substr(colon + 1));
-    if (!indices) return fail(std::move(indices.error()).while_doing("--gpus"));
-    if (indices->empty() || !is_name(model))
-      return fail(ErrorCode::bad_configuration,
-                  "--gpus '" + text + "' names no GPU; write 0-1, or a100:0-1");
-    for (const std::uint32_t index : *indices) gpus.push_back({.index = index, .model = model});
-  }
-  std::ranges::sort(gpus, {}, &OfferedGpu::index);
-  if (const auto twice = std::ranges::adjacent_find(gpus, {}, &OfferedGpu::index);
-      twice != gpus.end())
+/// "GPU-…" or "MIG-…", as nvidia-smi -L prints them.
+bool is_uuid(std::string_view text) {
+  const auto may_be_in = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '/';
+  };
+  return text.size() > 4 && text.size() <= 128 &&
+         (text.starts_with("GPU-") || text.starts_with("MIG-")) &&
+         std::ranges::all_of(text, may_be_in);
+}
+
+/// `text` is INDICES, MODEL:INDICES, INDEX=UUID or MODEL:INDEX=UUID.
+Result<void> read_gpus(const std::string& text, Configuration& c) {
+  const auto wrong = [&text] {
+    return fail(ErrorCode::bad_configuration,
+                "--gpus '" + text +
+                    "' names no GPU; write 0-1, a100:0-1, or 0=UUID for one GPU "
+                    "with the UUID that nvidia-smi -L prints");
+  };
+  const std::size_t equals = text.find('=');
+  const std::string named = text.substr(0, equals);
+  const std::size_t colon = named.rfind(':');
+  const std::string model = colon == std::string::npos ? "" : named.substr(0, colon);
+  auto indices = parse_core_list(colon == std::string::npos ? named : named.substr(colon + 1));
+  if (!indices) return fail(std::move(indices.error()).while_doing("--gpus"));
+  if (indices->empty() || !is_name(model)) return wrong();
+  for (const std::uint32_t index : *indices) c.gpus.push_back({.index = index, .model = model});
+  if (equals == std::string::npos) return {};
+  const std::string uuid = text.substr(equals + 1);
+  if (indices->size() != 1 || !is_uuid(uuid)) return wrong();
+  c.gpu_uuids[indices->front()] = uuid;
+  return {};
+}
+
+Result<void> read_gpus(const std::vector<std::string>& texts, Configuration& c) {
+  for (const std::string& text : texts)
+    if (auto read = read_gpus(text, c); !read) return read;
+  std::ranges::sort(c.gpus, {}, &OfferedGpu::index);
+  if (const auto twice = std::ranges::adjacent_find(c.gpus, {}, &OfferedGpu::index);
+      twice != c.gpus.end())
     return fail(ErrorCode::bad_configuration,
                 "--gpus names GPU " + std::to_string(twice->index) + " twice");
-  return gpus;
+  return {};
 }
 
 /// Less than 64 MiB would hold no worker.
@@ -127,9 +153,7 @@ Result<void> read_grant(const GrantTexts& texts, Configuration& c) {
     return fail(ErrorCode::bad_configuration, "--core-feed is for a batch job's grant");
   auto cores = parse_core_list(texts.cores);
   if (!cores) return fail(std::move(cores.error()).while_doing("--core-list"));
-  auto gpus = read_gpus(texts.gpus);
-  if (!gpus) return fail(std::move(gpus.error()));
-  c.gpus = std::move(*gpus);
+  if (auto read = read_gpus(texts.gpus, c); !read) return read;
   if (!texts.memory.empty()) {
     const auto memory = size_of("--memory", texts.memory);
     if (!memory) return fail(memory.error());

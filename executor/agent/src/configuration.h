@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,8 @@ struct Configuration {
   std::uint32_t core_list_counts = 0;  // processors, as a batch system counts; 0: not its numbers
   std::string kind;  // of this host: "cpu", "gpu" or "dpu"; default: gpu if it offers one, or cpu
   std::vector<OfferedGpu> gpus;  // offered ones, by index, each once; default: none
+  /// What the driver calls them, "GPU-…" or "MIG-…", by index; of those of which that is given.
+  std::map<std::uint32_t, std::string> gpu_uuids;
   /// A pipe of which whoever started us is the writer: it says which of these cores are to be
   /// offered now, a line for each change; none before the first. Its end is the grant's. -1: none.
   int core_feed = -1;

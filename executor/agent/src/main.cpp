@@ -200,7 +200,9 @@ void be_patient(Agent::Options& options) {
 
 void offer_gpus(const Configuration& c, Agent::Options& options) {
   options.gpus = c.gpus;
-  for (OfferedGpu& gpu : options.gpus) gpu.numa_node = numa_node_of_gpu(gpu.index, "/");
+  options.gpu_uuids = c.gpu_uuids;
+  for (OfferedGpu& gpu : options.gpus)  // under another name its index may be anything
+    if (!c.gpu_uuids.contains(gpu.index)) gpu.numa_node = numa_node_of_gpu(gpu.index, "/");
   options.devices.program = c.program_directory / "orchid-device";
   options.devices.scheduling = c.scheduling;
   options.devices.environment = c.device_environment;

@@ -133,7 +133,10 @@ Result cuDeviceGet(Device* device, int index) {
 }
 
 Result cuDeviceGetName(char* name, int length, Device) {
-  std::strncpy(name, "Fake GPU", static_cast<std::size_t>(length));
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  const bool is_slice = visible != nullptr && std::string_view(visible).starts_with("MIG-");
+  std::strncpy(name, is_slice ? "Fake GPU MIG 1g.5gb" : "Fake GPU",
+               static_cast<std::size_t>(length));
   return success;
 }
 

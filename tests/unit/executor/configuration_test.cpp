@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -103,10 +104,20 @@ TEST_CASE("GPUs are given by index, with or without their model") {
   const auto gpus = parse({"--gpus", "2-3", "--gpus", "a100:0"})->configuration.gpus;
   CHECK(gpus == std::vector<OfferedGpu>{{0, "a100"}, {2, ""}, {3, ""}});
   CHECK(parse({})->configuration.gpus.empty());
-  for (const char* wrong : {"a100", "a100:", "x y:1", ":", "1-", "99999"})
+  for (const char* wrong : {"a100", "a100:", "x y:1", ":", "1-", "99999", "0=", "0=0", "0=GPU-",
+                            "0-1=GPU-1", "0=MIG-1 2", "0=GPU-1,GPU-2"})
     CHECK_FALSE_MESSAGE(parse({"--gpus", wrong}).has_value(), wrong);
   CHECK(parse({"--gpus", "0-1", "--gpus", "b:1"}).error().message.find("GPU 1 twice") !=
         std::string::npos);
+}
+
+TEST_CASE("a GPU may be given by what its driver calls it") {
+  const auto c =
+      parse({"--gpus", "a100:4=MIG-c6d4f1ef-42e4", "--gpus", "2", "--gpus", "0=GPU-8d1f"})
+          ->configuration;
+  CHECK(c.gpus == std::vector<OfferedGpu>{{0, ""}, {2, ""}, {4, "a100"}});
+  CHECK(c.gpu_uuids ==
+        std::map<std::uint32_t, std::string>{{0, "GPU-8d1f"}, {4, "MIG-c6d4f1ef-42e4"}});
 }
 
 TEST_CASE("the numbers of offered cores may be a batch system's") {

@@ -6,11 +6,18 @@
 namespace orchid::executor {
 
 DevicePool::DevicePool(boost::asio::io_context& io, ChildWatch& children,
-                       DeviceProcess::Options options, const std::vector<OfferedGpu>& gpus,
+                       DeviceProcess::Options options, const Offer& offer,
                        std::function<void()> changed)
     : options_(std::move(options)) {
-  for (const OfferedGpu& gpu : gpus)
-    gpus_.push_back(std::make_unique<Gpu>(io, children, options_, gpu, changed));
+  std::map<std::string, unsigned> sharers;
+  for (const auto& [index, uuid] : offer.uuids) ++sharers[uuid];
+  for (const OfferedGpu& gpu : offer.gpus) {
+    const auto named = offer.uuids.find(gpu.index);
+    const GpuCard card = named == offer.uuids.end()
+                             ? GpuCard{.name = std::to_string(gpu.index)}
+                             : GpuCard{.name = named->second, .sharers = sharers[named->second]};
+    gpus_.push_back(std::make_unique<Gpu>(io, children, options_, card, gpu, changed));
+  }
 }
 
 void DevicePool::start() {

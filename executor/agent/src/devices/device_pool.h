@@ -18,9 +18,15 @@ namespace orchid::executor {
 /// Owned by the agent's thread.
 class DevicePool {
  public:
+  struct Offer {
+    const std::vector<OfferedGpu>& gpus;
+    /// The driver's names of some of them, by index. Those of one name share a card in time, and
+    /// its memory in equal parts.
+    const std::map<std::uint32_t, std::string>& uuids;
+  };
   /// `changed`: what can be used is something else than before.
   DevicePool(boost::asio::io_context& io, ChildWatch& children, DeviceProcess::Options options,
-             const std::vector<OfferedGpu>& gpus, std::function<void()> changed);
+             const Offer& offer, std::function<void()> changed);
 
   void start();
   /// Ends the processes; none is started any more.

@@ -43,10 +43,11 @@ std::string one_line(std::string_view words, std::size_t most) {
 }  // namespace
 
 Gpu::Gpu(boost::asio::io_context& io, ChildWatch& children, const DeviceProcess::Options& options,
-         OfferedGpu offered, std::function<void()> changed)
+         GpuCard card, OfferedGpu offered, std::function<void()> changed)
     : io_(io),
       children_(children),
       options_(options),
+      card_(std::move(card)),
       offered_(std::move(offered)),
       changed_(std::move(changed)),
       failures_(restarts),
@@ -85,7 +86,7 @@ void Gpu::start_process() {
       DeviceProcess::Handlers{[this](const DeviceMessage& message) { told(message); },
                               [this] { lingers(); },
                               [this](const ChildEvent& event) { ended(event); }});
-  auto started = process_->start(std::to_string(offered_.index));
+  auto started = process_->start(card_.name);
   if (started) return;
   process_.reset();
   set_fault(started.error().message);
@@ -132,7 +133,7 @@ void Gpu::told(const DeviceMessage& message) {
 void Gpu::ready(const DeviceReady& message) {
   ready_ = true;
   architecture_ = message.architecture;
-  memory_ = message.memory;
+  memory_ = message.memory / card_.sharers;
   if (offered_.model.empty()) offered_.model = one_line(message.model, longest_model);
   log::info(
       "event=device_ready gpu={} pid={} driver=\"{}\" model=\"{}\" memory_bytes={} start_us={}",

@@ -26,6 +26,12 @@
 
 namespace orchid::executor {
 
+/// What the driver has of it.
+struct GpuCard {
+  std::string name;      // as DeviceStart has it
+  unsigned sharers = 1;  // offered GPUs that are this one in turn, this one included
+};
+
 /// Owned by the agent's thread.
 class Gpu {
  public:
@@ -49,7 +55,7 @@ class Gpu {
 
   /// `changed`: whether it can be used, or why not, is another than before.
   Gpu(boost::asio::io_context& io, ChildWatch& children, const DeviceProcess::Options& options,
-      OfferedGpu offered, std::function<void()> changed);
+      GpuCard card, OfferedGpu offered, std::function<void()> changed);
   ~Gpu();
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
@@ -121,13 +127,14 @@ class Gpu {
   boost::asio::io_context& io_;
   ChildWatch& children_;
   const DeviceProcess::Options& options_;
+  GpuCard card_;
   OfferedGpu offered_;
   std::function<void()> changed_;
   std::unique_ptr<DeviceProcess> process_;
   bool ready_ = false;    // the process is
   bool stopped_ = false;  // all of it
   std::string architecture_;
-  std::uint64_t memory_ = 0;                     
+  std::uint64_t memory_ = 0;                       // bytes that a lease may have
   std::optional<DeviceOwner> owner_;               // whose data may be in the process
   std::shared_ptr<DeviceUser> served_;             // at lane `lane_`
   bool lane_ends_ = false;                         // an answer to EndLane is on its way

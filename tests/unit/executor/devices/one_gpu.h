@@ -45,7 +45,8 @@ inline void use(WorkerProcess& worker) {
 }
 
 struct OneGpu {
-  explicit OneGpu(std::uint32_t index = 0) : gpu(io, children, options, {.index = index}, [] {}) {}
+  explicit OneGpu(std::uint32_t index = 0)
+      : gpu(io, children, options, {.name = std::to_string(index)}, {.index = index}, [] {}) {}
   ~OneGpu() {
     gpu.stop();
     run_until([this] { return children.watched() == 0; });
