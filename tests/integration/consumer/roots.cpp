@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "orchid/function.hpp"
-#include "orchid/kernel.hpp"
 
 std::vector<double> roots(std::span<const double> values) {
   std::vector<double> result(values.size());
@@ -11,9 +10,3 @@ std::vector<double> roots(std::span<const double> values) {
   return result;
 }
 ORCHID_FUNCTION(roots)
-
-struct HalveArgs {
-  float* values;
-};
-ORCHID_KERNEL(halve, HalveArgs) { args.values[item] /= 2; }
-ORCHID_KERNEL_FUNCTION(halve)

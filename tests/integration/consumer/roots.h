@@ -1,4 +1,4 @@
-// Functions of this program that workers also run; `halve` is a kernel.
+// A function of this program that workers also run.
 #pragma once
 #include <span>
 #include <vector>
@@ -7,4 +7,3 @@
 
 std::vector<double> roots(std::span<const double> values);
 ORCHID_DECLARE_FUNCTION(roots)
-ORCHID_DECLARE_ENTRY(halve)
