@@ -275,7 +275,7 @@ CallLoop::Verdict CallLoop::run_entry(EntryFunction entry, orchid_call& call,
   }
 }
 
-CallLoop::Verdict CallLoop::verdict_of(std::int32_t status, const orchid_call& call) {
+CallLoop::Verdict CallLoop::verdict_of(std::int32_t status, orchid_call& call) {
   if (status == ORCHID_OK) return {};
   const std::uint32_t refused = parts_.page.refused.load(std::memory_order_relaxed);
   std::string_view message = call.message_text();
@@ -290,7 +290,9 @@ CallLoop::Verdict CallLoop::verdict_of(std::int32_t status, const orchid_call& c
   }
   if ((refused & refused_device) != 0) return {Outcome::limit_exceeded, message};
   if (message.empty()) {
-    fallback_message_ = "the function returned status " + std::to_string(status);
+    fallback_message_ = orchid_should_stop(&call) != 0
+                            ? "the function stopped, as it was asked to"
+                            : "the function returned status " + std::to_string(status);
     message = fallback_message_;
   }
   return {status == ORCHID_BAD_ARGUMENTS ? Outcome::bad_request : Outcome::function_error, message};

@@ -68,7 +68,7 @@ class CallLoop {
   void execute(const transport::LaneRequest& request);
   [[nodiscard]] Verdict run_entry(EntryFunction entry, orchid_call& call,
                                   std::span<std::byte> input);
-  [[nodiscard]] Verdict verdict_of(std::int32_t status, const orchid_call& call);
+  [[nodiscard]] Verdict verdict_of(std::int32_t status, orchid_call& call);
   void finish(const transport::LaneRequest& request, const orchid_call& call,
               const Verdict& verdict);
   [[nodiscard]] bool was_refused_memory() const;

@@ -33,7 +33,7 @@ std::int32_t orchid_device_kind(orchid_call* call) { return call->device.kind();
 
 void* orchid_device_alloc(orchid_call* call, std::size_t size) {
   void* memory = call->device.alloc(*call, std::max<std::size_t>(size, 1));
-  if (memory == nullptr) {
+  if (memory == nullptr && orchid_should_stop(call) == 0) {  // else there may be enough
     call->page.refused.fetch_or(orchid::executor::refused_device, std::memory_order_relaxed);
     call->set_message(orchid::function_abi::no_device_memory(size));
   }

@@ -288,6 +288,8 @@ TEST_CASE("a worker without a seat waits for one, and begins its lane anew there
   fixture.page.stop.store(3);
   const NothingArgs args{7};
   CHECK(orchid_launch(&fixture.call, &of_a_gpu, &args, sizeof args, 1) == ORCHID_STOP);
+  CHECK(orchid_device_alloc(&fixture.call, 100) == nullptr);
+  CHECK(fixture.page.refused.load() == 0);  // there may be enough memory
   CHECK(fixture.device.end_call().empty());
 }
 
