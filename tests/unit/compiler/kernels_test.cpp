@@ -252,8 +252,8 @@ TEST_CASE("PTX that is in the module is taken as it is, for the newest GPU that 
     const auto bytes = std::as_bytes(std::span(ptx));
     return Bytes(bytes.begin(), bytes.end());
   };
-  const Bytes old_ptx = text("// for sm_75");
-  const Bytes new_ptx = text("// for sm_86");
+  const Bytes old_ptx = text(".version 7.0 // for sm_75");
+  const Bytes new_ptx = text(".version 7.0 // for sm_86");
   const auto ptx_image = [](const char* arch, const Bytes& bytes) {
     return module::Image{
         .triple = gpu, .arch = arch, .kind = module::ImageKind::ptx, .bytes = bytes};
@@ -263,9 +263,9 @@ TEST_CASE("PTX that is in the module is taken as it is, for the newest GPU that 
                                           ptx_image("sm_86", new_ptx),
                                           ptx_image("sm_90a", old_ptx)};
   const Bytes module = *module::write_container(images);
-  CHECK(run_compiler("--ptx", module, "sm_80").output == "// for sm_75");
-  CHECK(run_compiler("--ptx", module, "sm_89").output == "// for sm_86");
-  CHECK(run_compiler("--ptx", module, "sm_90a").output == "// for sm_75");
+  CHECK(run_compiler("--ptx", module, "sm_80").output == ".version 7.0 // for sm_75");
+  CHECK(run_compiler("--ptx", module, "sm_89").output == ".version 7.0 // for sm_86");
+  CHECK(run_compiler("--ptx", module, "sm_90a").output == ".version 7.0 // for sm_75");
   const Bytes newer = *module::write_container(std::span(images).last(2));
   CHECK(has_text(run_compiler("--ptx", newer, "sm_80").output,
                  "the module has PTX for sm_86, sm_90a, and this GPU is sm_80"));

@@ -9,7 +9,9 @@
 #include <cstring>
 #include <filesystem>
 #include <random>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "foundation/files.h"
@@ -91,13 +93,14 @@ TEST_CASE("plain bitcode is one image of unstated target") {
 TEST_CASE("what is written is read back") {
   const Bytes first = read_data("x86_64.bc");
   const Bytes second = {std::byte{1}, std::byte{2}, std::byte{3}};
+  const auto ptx = std::as_bytes(std::span(std::string_view(".version 7.0")));
   const std::vector<Image> images{
       {.triple = "x86_64-linux-gnu", .arch = "x86-64", .kind = ImageKind::bitcode, .bytes = first},
       {.triple = "nvptx64-nvidia-cuda",
        .arch = "sm_90",
        .kind = ImageKind::object,
        .bytes = second},
-      {.triple = "nvptx64-nvidia-cuda", .arch = "sm_75", .kind = ImageKind::ptx, .bytes = second}};
+      {.triple = "nvptx64-nvidia-cuda", .arch = "sm_75", .kind = ImageKind::ptx, .bytes = ptx}};
   const auto written = write_container(images);
   REQUIRE(written.has_value());
   const auto read = read_container(*written);
