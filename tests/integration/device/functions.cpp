@@ -74,6 +74,17 @@ ORCHID_ENTRY(carries) {
   return answer(call, bytes == back ? "the same" : "something else");
 }
 
+/// Its kernel writes far behind what it has.
+ORCHID_ENTRY(strays) {
+  (void)input;
+  (void)input_size;
+  const StrayArgs args{static_cast<std::uint64_t*>(orchid_device_alloc(call, 64))};
+  if (args.out == nullptr) return ORCHID_ERROR;
+  if (const auto end = orchid_launch(call, &stray, &args, sizeof args, 8); end != ORCHID_OK)
+    return end;
+  return orchid_device_wait(call);
+}
+
 /// Input: how many launches, more than stand in line at a time.
 ORCHID_ENTRY(queues) {
   const std::uint64_t launches = number_in(input, input_size);

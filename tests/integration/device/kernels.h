@@ -16,3 +16,8 @@ struct FlipArgs {
   unsigned char* bytes;
 };
 ORCHID_KERNEL(flip, FlipArgs) { args.bytes[item] ^= 1; }
+
+struct StrayArgs {
+  uint64_t* out;
+};
+ORCHID_KERNEL(stray, StrayArgs) { args.out[item + (UINT64_C(1) << 44)] = item; }

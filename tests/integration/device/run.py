@@ -140,17 +140,19 @@ def hanging_call(site):
 
 def the_same_on_a_gpu_and_on_cores(site):
     with lease(site, gpus=0) as cores:
-        on_cores = [cores.call("gpu.mixes", "100000"), cores.call("gpu.flips", "kernel " * 30_000), cores.call("gpu.carries", "20000000"),
+        on_cores = [cores.call("gpu.mixes", "100000"), cores.call("gpu.flips", "kernel " * 60_000), cores.call("gpu.carries", "20000000"),
                     cores.call("gpu.queues", "300")]
     expect(on_cores[0].startswith("ok cores "), f"without a GPU it runs on cores: {on_cores[0][:200]}")
     with lease(site) as gpu:
-        on_gpu = [gpu.call("gpu.mixes", "100000"), gpu.call("gpu.flips", "kernel " * 30_000), gpu.call("gpu.carries", "20000000"),
+        on_gpu = [gpu.call("gpu.mixes", "100000"), gpu.call("gpu.flips", "kernel " * 60_000), gpu.call("gpu.carries", "20000000"),
                   gpu.call("gpu.queues", "300")]
         again = gpu.call("gpu.mixes", "100000")
     expect(on_gpu[0] == on_cores[0].replace("cores", "gpu"), f"the same sum: {on_gpu[0][:200]}\n{site.said()}")
     expect(on_gpu[0] == again, f"and once more: {again[:200]}")
     expect(on_gpu[1:] == on_cores[1:], f"the same answers: {[one[:80] for one in on_gpu]} and {[one[:80] for one in on_cores]}\n{site.said()}")
     expect(on_gpu[2] == "ok the same" and on_gpu[3] == "ok 0 0", f"the right ones: {on_gpu[2:]}")
+    for name, least in (("gpu_launches", 5), ("gpu_memory_peak_bytes", 20_000_000), ("gpu_pinned_peak_bytes", 1)):
+        wait_for(lambda name=name: counted(site, name), lambda count, least=least: count >= least, f"{name} is told", site.said)
 
 
 def a_function_without_kernels_runs_on_a_gpu_place(site):
@@ -187,6 +189,17 @@ def an_error_for_good_is_the_functions_crash(site):
     wait_for_gpus(site, 1)
 
 
+def a_kernel_that_strays_costs_one_call(site):
+    with lease(site, gpus=0) as one:
+        told = one.call("gpu.strays")
+        expect(told.startswith("function_crashed "), f"on cores, too: {told}\n{site.said()}")
+    with lease(site) as one:
+        told = one.call("gpu.strays")
+        expect(told.startswith("function_crashed ") and "illegal memory access" in told, f"with the driver's words: {told}\n{site.said()}")
+        expect(one.call("gpu.mixes", "10").startswith("ok gpu "), "the next call runs")
+    wait_for_gpus(site, 1)
+
+
 def no_memory_is_over_the_limit(site):
     with lease(site) as one:
         told = one.call("gpu.mixes", str(1 << 27))  # 1 GiB; the fake GPU has 256 MiB
@@ -207,16 +220,30 @@ def a_kernel_that_does_not_end_costs_the_process(site):
         expect(told.startswith("ok gpu "), f"the next call runs: {told}\n{site.said()}")
 
 
+def a_long_launch_costs_no_process(site):
+    with lease(site) as one:
+        expect(one.call("gpu.mixes", "10").startswith("ok"), "at first all is well")
+        first = device_process(site)
+        site.orders.give("slow mix 100000")  # 0.1 ms an item, so minutes in all
+        told = one.call("gpu.mixes", "1000000", deadline_ms=1500)
+        expect(told.startswith("deadline_exceeded "), f"the deadline holds: {told}\n{site.said()}")
+        site.orders.give()
+        told = one.call("gpu.mixes", "10")
+        expect(told.startswith("ok gpu "), f"the next call runs: {told}\n{site.said()}")
+        expect(device_process(site) == first, "what was cut into pieces ends between two of them")
+
+
 def kernels_that_the_driver_refuses_are_told_with_its_log(site):
     site.orders.give("refuse ptxas fatal : Unresolved extern function 'foo'")
     with lease(site) as one:
         told = one.call("gpu.mixes", "10")
         expect(told.startswith("module_rejected ") and "Unresolved extern function 'foo'" in told, f"its log: {told}\n{site.said()}")
         expect(one.call("plain") == "ok cores", "other functions run")
+        site.orders.give()  # else it would refuse the next process's first kernel, too
     with lease(site, gpus=0) as one:
         expect(one.call("gpu.mixes", "10").startswith("ok cores "), f"on cores it runs\n{site.said()}")
     with lease(site) as one:
-        expect(one.call("gpu.mixes", "10").startswith("module_rejected "), "with a GPU it is refused as before")
+        expect(one.call("gpu.mixes", "10").startswith("module_rejected "), "with a GPU it is refused as before, without asking the driver")
         expect(shown(site)["gpus_usable"] == 1, "the GPU is none the worse")
 
 
@@ -294,11 +321,15 @@ def invoke(site, function, text):
     return done.stdout
 
 
-def over_http_a_process_serves_one_module(site):
-    expect(invoke(site, "gpu.mixes", "1000").startswith("cores "), "without a word it runs on cores")
-    for source, name in (("functions.cpp", "first"), ("second.cpp", "second")):
+def deploy_for_gpus(site, **sources):
+    for name, source in sources.items():
         site.orchid("build", HERE / source, "-o", site.folder / f"{name}.orc")
         site.orchid("deploy", site.folder / f"{name}.orc", "--needs", "1 gpu")
+
+
+def over_http_a_process_serves_one_module(site):
+    expect(invoke(site, "gpu.mixes", "1000").startswith("cores "), "without a word it runs on cores")
+    deploy_for_gpus(site, first="functions.cpp", second="second.cpp")
     wanted = invoke(site, "gpu.mixes", "1000").replace("cores", "gpu")
     processes = []
     for function in ("first.mixes", "first.mixes", "second.mixes", "first.mixes"):
@@ -306,6 +337,45 @@ def over_http_a_process_serves_one_module(site):
         processes.append(device_process(site))
     expect(processes[0] == processes[1], f"calls of a module share a process: {processes}")
     expect(len(set(processes[1:])) == 3, f"another module gets another one: {processes}")
+
+
+def a_call_that_is_cancelled_costs_no_process(site):
+    deploy_for_gpus(site, first="functions.cpp")
+    expect(invoke(site, "first.mixes", "10").startswith("gpu "), "at first all is well")
+    first = device_process(site)
+    site.orders.give("slow mix 100000")
+    (site.folder / "items").write_text("1000000")
+    asked = site.orchid("invoke", "first.mixes", "--async", "--in", site.folder / "items").stdout.strip()
+    wait_for(lambda: hangs(first), bool, "the kernel has begun", site.said)
+    site.orchid("cancel", asked)
+    ended = site.orchid("wait", asked, check=False)
+    told = ended.stdout + ended.stderr
+    expect("the function stopped, as it was asked to" in told, f"it stops by itself: {told}\n{site.said()}")
+    site.orders.give()
+    expect(invoke(site, "first.mixes", "10").startswith("gpu "), "the next call runs")
+    expect(device_process(site) == first, "in the same process")
+
+
+def two_leases_share_a_card_in_time(site):
+    with lease(site) as one, lease(site) as other:
+        for each in (one, other):
+            told = each.call("gpu.mixes", "10000000")
+            expect(told.startswith("ok gpu "), f"each has its own: {told}\n{site.said()}")
+        expect(len(device_processes(site)) == 2, "through two processes")
+        told = one.call("gpu.mixes", "20000000")
+        expect(told.startswith("limit_exceeded "), f"each has half of the memory: {told}\n{site.said()}")
+        site.orders.give("fail mix 700")
+        told = one.call("gpu.mixes", "10")
+        expect(told.startswith("function_crashed "), f"a kernel crashes: {told}\n{site.said()}")
+        site.orders.give()
+        expect(other.call("gpu.mixes", "10").startswith("ok gpu "), "that is nothing to the other one")
+
+
+def a_slice_is_offered_like_a_gpu(site):
+    models = [gpu["model"] for gpu in shown(site)["gpus"]]
+    expect(models == ["Fake GPU MIG 1g.5gb"], f"it is the driver's slice: {models}\n{site.said()}")
+    with lease(site) as one:
+        expect(one.call("gpu.mixes", "10").startswith("ok gpu "), f"it runs\n{site.said()}")
 
 
 def without_a_driver_no_gpu_is_offered(site):
@@ -320,45 +390,50 @@ def without_a_driver_no_gpu_is_offered(site):
 
 
 @contextlib.contextmanager
-def site_with_gpu(*options, driver=True):
+def site_with_gpu(*options, driver=True, gpus=("0",)):
+    offered = [word for gpu in gpus for word in ("--gpus", gpu)]
     with gateway(PROGRAMS, dict(os.environ)) as site:
         site.orders = Orders(site.folder)
         if driver:
             site.environment.update(LD_LIBRARY_PATH=f"{DRIVER}:{site.folder}", CUDA_FAKE_TWINS=str(DRIVER / "device_twins.so"),
                                     CUDA_FAKE_ORDERS=str(site.orders.file))
-        site.add_gpu_executor = lambda: site.add_executor("gpu", "--core-list", CORES, "--gpus", "0", *options)
+        site.add_gpu_executor = lambda: site.add_executor("gpu", "--core-list", CORES, *offered, *options)
         site.add_gpu_executor()
         for source, name in (("functions.cpp", "gpu"), ("without_kernels.c", "plain")):
             module = site.folder / (name + ".orc")
             site.orchid("build", HERE / source, "-o", module)
             site.orchid("deploy", module)
         if driver:
-            wait_for_gpus(site, 1)
+            wait_for_gpus(site, len(gpus))
         yield site
         expect(site.process.poll() is None, "the gateway lives")
 
 
 def main():
     on_one = [the_same_on_a_gpu_and_on_cores, a_function_without_kernels_runs_on_a_gpu_place, a_lease_gets_a_process_that_no_other_has_used,
-              an_error_for_good_is_the_functions_crash, no_memory_is_over_the_limit, a_kernel_that_does_not_end_costs_the_process,
-              a_gpu_that_fails_leaves_the_offer,
+              an_error_for_good_is_the_functions_crash, a_kernel_that_strays_costs_one_call, no_memory_is_over_the_limit,
+              a_kernel_that_does_not_end_costs_the_process, a_long_launch_costs_no_process, a_gpu_that_fails_leaves_the_offer,
               a_device_process_that_is_killed_costs_a_try, a_worker_that_is_killed_costs_a_try]
-    # What was refused is refused for a while.
-    alone = [an_executor_that_is_killed_leaves_no_process, kernels_that_the_driver_refuses_are_told_with_its_log]
+    # What was refused is refused for a while, and what was deployed stays.
+    alone = [an_executor_that_is_killed_leaves_no_process, kernels_that_the_driver_refuses_are_told_with_its_log,
+             over_http_a_process_serves_one_module, a_call_that_is_cancelled_costs_no_process]
     of_a_job = [a_grant_is_given_back_with_its_gpu]
+    shared = [two_leases_share_a_card_in_time]
+    slices = [a_slice_is_offered_like_a_gpu]
     without = [without_a_driver_no_gpu_is_offered]
-    if "--needs" in subprocess.run([PROGRAMS / "orchid", "deploy", "--help"], capture_output=True, text=True, check=True, timeout=30).stdout:
-        alone.append(over_http_a_process_serves_one_module)
-    on_one, alone, of_a_job, without = chosen(on_one, alone, of_a_job, without, wanted=sys.argv[3:])
+    on_one, alone, of_a_job, shared, slices, without = chosen(on_one, alone, of_a_job, shared, slices, without, wanted=sys.argv[3:])
     if on_one:
         with site_with_gpu() as site:
             for case in on_one:
                 site.orders.give()
                 measured(case, site)
     pilot = ("--grant", "pilot", "--job", "7", "--scheduling", "normal")
-    for cases, options, driver in ((alone, (), True), (of_a_job, pilot, True), (without, (), False)):
+    for cases, site_of in ((alone, site_with_gpu), (of_a_job, lambda: site_with_gpu(*pilot)),
+                           (shared, lambda: site_with_gpu(gpus=("0=GPU-1", "1=GPU-1"))),
+                           (slices, lambda: site_with_gpu(gpus=("0=MIG-c6d4f1ef-42e4",))),
+                           (without, lambda: site_with_gpu(driver=False))):
         for case in cases:
-            with site_with_gpu(*options, driver=driver) as site:
+            with site_of() as site:
                 measured(case, site)
 
 

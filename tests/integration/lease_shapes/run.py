@@ -11,7 +11,7 @@ import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fixtures"))
 import slurm_cluster  # noqa: E402 (found only after the line above)
-from processes import expect  # noqa: E402
+from processes import alive, expect, family, words_of  # noqa: E402
 from site_of_pilots import automatic, orchid_beside  # noqa: E402
 from slurm_cluster import chosen, environment_of_jobs, measured, started, wait_until  # noqa: E402
 
@@ -101,6 +101,25 @@ def a_lease_outlives_the_gateway_with_its_gpu(site):
     site.orchid("pilot", "stop", "--all")
 
 
+def a_batch_job_gets_its_gpu_back(site):
+    site.start_pilot("--partition", "idle", "--cores", "2", "--node-list", "n1", "--gpus", "1")
+    everybody = family(site.wait_for_executor("n1"))
+    wait_until(lambda: any(host["gpus_usable"] for host in site.hosts()), "its driver has run a kernel", site.trouble, 60)
+    everybody += [pid for pid in family(everybody[0]) if pid not in everybody]
+    expect(any("orchid-device" in words_of(pid)[0] for pid in everybody), "a process has the GPU")
+    held = lease(site, gpus=1, duration_ms=60000)
+    job = site.cluster.submit("-p", "batch", "-n1", "-w", "n1", "--gres=gpu:1")
+    site.cluster.wait_for_state(job, "RUNNING")
+    left = [words_of(pid) for pid in everybody if alive(pid)]
+    expect(not left, f"nothing of the pilot is left when the job begins: {left}")
+    wait_until(lambda: not any(host["gpus_usable"] for host in site.hosts()), "the gateway knows", site.said)
+    status, told = ask(site, "POST", "/v1/leases", {"gpus": 1, "within_ms": 0})
+    expect(status == 503, f"nobody is given a GPU that is the job's: {told}")
+    ask(site, "DELETE", f"/v1/leases/{held['id']}")
+    site.cluster.run("scancel", str(job))
+    site.orchid("pilot", "stop", "--all")
+
+
 def a_wide_worker_gets_a_wide_pilot(site):
     # One core is free on each node: two pilots of one core each would hold no worker of two.
     jobs = [site.cluster.submit("-p", "batch", "-n1", "-w", node) for node in ("n1", "n2")]
@@ -145,7 +164,7 @@ def main():
     if len(os.sched_getaffinity(0)) < 2:
         print("skipped: a worker of two cores needs a machine with two")
         sys.exit(slurm_cluster.SKIPPED)
-    by_hand = [a_gpu_is_leased_to_one_at_a_time, a_lease_outlives_the_gateway_with_its_gpu]
+    by_hand = [a_gpu_is_leased_to_one_at_a_time, a_lease_outlives_the_gateway_with_its_gpu, a_batch_job_gets_its_gpu_back]
     by_demand = [a_wide_worker_gets_a_wide_pilot, a_gpu_is_asked_of_slurm, what_no_node_has_starts_no_pilot]
     by_hand, by_demand = chosen(by_hand, by_demand, wanted=sys.argv[3:])
     with (environment_of_jobs(LD_LIBRARY_PATH=DRIVER) as prolog, started(*NODES, "--option", prolog) as cluster,
