@@ -54,12 +54,8 @@ struct Encoder {
             {"cores", m.cores}};
   }
   Json operator()(const Load& m) const {
-    return {{"type", "load"},
-            {"slot", m.slot},
-            {"generation", m.generation},
-            {"quick", m.quick},
-            {"first", m.first},
-            {"on_gpu", m.on_gpu}};
+    return {{"type", "load"},   {"slot", m.slot},   {"generation", m.generation},
+            {"quick", m.quick}, {"first", m.first}, {"on_gpu", m.on_gpu}};
   }
   Json operator()(const Improve& m) const {
     return {{"type", "improve"}, {"slot", m.slot}, {"generation", m.generation}};

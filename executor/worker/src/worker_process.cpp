@@ -158,8 +158,7 @@ ConfinementOptions confinement_of(const Birth& birth, int parent_pid) {
       .parent_pid = parent_pid};
   options.others_may_raise_limits = true;  // what the lease says is not known yet
   if (birth.device_lane) options.protected_descriptors = count_with_device;
-  for (int fd = 0; fd < options.protected_descriptors; ++fd)
-    options.keep_descriptors.push_back(fd);
+  for (int fd = 0; fd < options.protected_descriptors; ++fd) options.keep_descriptors.push_back(fd);
   for (const std::string& path : birth.readable_paths) options.readable_paths.emplace_back(path);
   return options;
 }
@@ -242,8 +241,8 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
     confinement.protected_descriptors = end_of_descriptors();
   }
   auto* cores = new CoresDevice(rate);
-  auto* loop = new CallLoop(
-      {*calls, page, *log, *hygiene, *cores, gpu, *code, rate, control, birth.core, lane->progress()});
+  auto* loop = new CallLoop({*calls, page, *log, *hygiene, *cores, gpu, *code, rate, control,
+                             birth.core, lane->progress()});
   hygiene->remember();
   if (auto confined = confine_further(confinement); !confined)
     give_up(control, confined.error().message);

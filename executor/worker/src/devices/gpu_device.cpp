@@ -10,8 +10,8 @@
 #include <ctime>
 #include <utility>
 
-#include "user_code/call_context.h"
 #include "orchid/function.h"
+#include "user_code/call_context.h"
 
 namespace orchid::executor {
 namespace {

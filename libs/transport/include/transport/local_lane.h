@@ -103,8 +103,8 @@ class LocalLaneClient final : public LaneClient {
 
   /// As the worker's end has it.
   void use_wake_descriptors(int wake_worker, int wake_client);
-  /// The other end has been replaced, and the memory is all zero, as when it was made. What was sent
-  /// and not answered is forgotten, and so are answers that were not released.
+  /// The other end has been replaced, and the memory is all zero, as when it was made. What was
+  /// sent and not answered is forgotten, and so are answers that were not released.
   void restart();
 
   /// What the running call has logged so far, also after its worker has died; empty when it is
