@@ -333,6 +333,14 @@ bool CallLoop::was_refused_memory() const {
   return (parts_.page.refused.load(std::memory_order_relaxed) & refused_memory) != 0;
 }
 
-void CallLoop::end(LastWords words, std::string_view why) { end_worker(parts_.page, words, why); }
+/// A worker that is spoiled has answered its calls, and their answers are to arrive. It says first
+/// that it ends: an idle worker that works would be killed for that.
+void CallLoop::end(LastWords words, std::string_view why) {
+  if (words != LastWords::spoiled) end_worker(parts_.page, words, why);
+  say_last_words(parts_.page, words, why);
+  // Whether the client has them is not known then, and nobody is to be blamed for that.
+  if (!parts_.lane.flush()) end_worker(parts_.page, LastWords::failed, why);
+  ::_exit(0);
+}
 
 }  // namespace orchid::executor

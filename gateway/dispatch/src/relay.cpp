@@ -10,6 +10,7 @@
 
 #include "foundation/log.h"
 #include "lane_client/executor_message.h"
+#include "lane_client/last_answers.h"
 #include "lane_client/open_lane.h"
 #include "lane_client/policy.h"
 
@@ -31,7 +32,10 @@ Failure Relay::run() {
     return std::move(claimed.error());
   }
   while (true)
-    if (auto turned = turn(); !turned) return std::move(turned.error());
+    if (auto turned = turn(); !turned) {
+      if (forged_) (void)tell_gateway(*forged_);  // the executor has not said how it ended
+      return std::move(turned.error());
+    }
 }
 
 Result<void> Relay::tell_gateway(const LaneMessage& message, const std::vector<int>& descriptors) {
@@ -123,6 +127,7 @@ Result<bool> Relay::pass_to_gateway() {
 /// The worker that was announced may have died meanwhile: then the next one comes.
 Result<void> Relay::pass(const LaneClaimed& claimed) {
   conversation_.announced();
+  worker_ = claimed.worker;
   const auto there = lane_client::lane_address_of(claimed, executor_address_, lane_deadline());
   if (!there) return fail(there.error());
   const auto context = ucx_.of(lane_client::fabric_of(claimed));
@@ -143,6 +148,7 @@ Result<void> Relay::pass(const LaneClaimed& claimed) {
   remote_.emplace(std::move(*remote));
   local_.emplace(std::move(*local));
   in_remote_ = false;
+  lost_.reset();
   conversation_.opened();
   LaneClaimed local_claim = claimed;
   local_claim.port = 0;
@@ -151,11 +157,30 @@ Result<void> Relay::pass(const LaneClaimed& claimed) {
                       {theirs->memory.get(), theirs->wake_worker.get(), theirs->wake_client.get()});
 }
 
+/// Answers that came before the end count, and one that the worker says it has given may be coming.
+void Relay::take_last_answers(const LaneEnded& ended) {
+  if (!remote_) return;
+  const bool waits = lane_client::claims_answer(ended, remote_request_);
+  lane_client::take_last_answers(*remote_, lane_client::last_answers_within, [&] {
+    while (remote_ && in_remote_) {
+      const auto passed = pass_answer();
+      if (!passed) return false;
+      if (!*passed) break;
+    }
+    return waits && remote_ && in_remote_;
+  });
+}
+
 /// What the call had logged goes where a client of this host looks for it.
 Result<void> Relay::pass(LaneEnded& ended) {
-  while (remote_ && in_remote_) {  // answers that came before the end count
-    const auto passed = pass_answer();
-    if (!passed || !*passed) break;
+  take_last_answers(ended);
+  if (in_remote_ && lost_ && lost_->is_at_end()) lane_client::find_forgery(ended, remote_request_);
+  lost_.reset();
+  ended.answered = 0;  // the gateway's end of this is the local lane
+  if (forged_) {
+    forged_->replaced_in = ended.replaced_in;
+    forged_->log = std::move(ended.log);
+    ended = *std::exchange(forged_, std::nullopt);
   }
   if (local_) {
     transport::LogHead& head = local_->log_head();
@@ -203,14 +228,36 @@ Result<bool> Relay::pass_call() {
   if (!sent) return lose_remote(sent.error());
   in_remote_ = true;
   trimmed_ = false;
+  remote_request_ = header.request_id;
   return true;
+}
+
+/// Only what runs in the worker can have sent that. The executor puts another one in its place, and
+/// with its word on that the gateway hears whose fault it was.
+Result<void> Relay::give_up_remote(const Failure& why) {
+  const std::string message = lane_client::broken_rules(why.message);
+  forged_ = LaneEnded{.request = in_remote_ ? remote_request_ : 0,
+                      .outcome = Outcome::function_crashed,
+                      .message = message,
+                      .started = in_remote_};
+  remote_.reset();
+  (void)conversation_.give_up(message, Clock::now());
+  return replace_worker(message);
+}
+
+Result<void> Relay::replace_worker(const std::string& why) {
+  return executor_->send(encode(LaneReplace{.reason = why, .worker = worker_}));
 }
 
 /// The executor knows what has become of the worker. A call that has not gone out is sent again by
 /// whoever waits for it. Errors: `why`, if the lane has not merely broken.
 Result<bool> Relay::lose_remote(Failure why) {
+  if (why.code == ErrorCode::bad_request) {
+    if (auto asked = give_up_remote(why); !asked) return fail(std::move(asked.error()));
+    return false;
+  }
   if (why.code != ErrorCode::unreachable) return fail(std::move(why));
-  remote_.reset();
+  lost_ = std::exchange(remote_, std::nullopt);
   (void)conversation_.broken(why, Clock::now());
   return false;
 }
@@ -229,7 +276,7 @@ Result<void> Relay::check_time() {
       return {};
     case lane_client::Step::ask:
     case lane_client::Step::replace:
-      return executor_->send(encode(LaneReplace{conversation_.trouble()}));
+      return replace_worker(conversation_.trouble());
     case lane_client::Step::end:
       break;
   }

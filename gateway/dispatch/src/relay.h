@@ -48,6 +48,9 @@ class Relay {
   [[nodiscard]] Result<bool> pass_call();
   [[nodiscard]] Result<bool> pass_answer();
   [[nodiscard]] Result<bool> lose_remote(Failure why);
+  [[nodiscard]] Result<void> give_up_remote(const Failure& why);
+  [[nodiscard]] Result<void> replace_worker(const std::string& why);
+  void take_last_answers(const LaneEnded& ended);
   [[nodiscard]] Result<void> check_time();
   [[nodiscard]] Result<void> answer(const transport::LaneResponse& response);
   [[nodiscard]] Result<void> tell_gateway(const LaneMessage& message,
@@ -60,9 +63,16 @@ class Relay {
   std::optional<transport::SecureChannel> executor_;
   std::optional<transport::LocalLaneWorker> local_;
   std::optional<transport::UcxLaneClient> remote_;
-  bool in_remote_ = false;    // a call has been passed on and is not answered
-  bool trimmed_ = true;       // no memory of large past payloads is left in it
-  MonotonicTime idle_since_;  // the remote lane
+  bool in_remote_ = false;            // a call has been passed on and is not answered
+  std::uint64_t remote_request_ = 0;  // that call, or the one before
+  bool trimmed_ = true;               // no memory of large past payloads is left in it
+  MonotonicTime idle_since_;          // the remote lane
+  std::uint64_t worker_ = 0;          // the executor's number for it
+  /// The remote lane that has failed, until the executor says why: UCX notices the end of one of
+  /// its connections, and the others may come to theirs a moment later.
+  std::optional<transport::UcxLaneClient> lost_;
+  /// How a worker ended that has sent what no worker sends, until the executor says that it has.
+  std::optional<LaneEnded> forged_;
   lane_client::Conversation conversation_;
 };
 

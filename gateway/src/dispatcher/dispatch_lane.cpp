@@ -48,7 +48,7 @@ void DispatchLane::cancel_unwanted() {
 void DispatchLane::replace(const std::string& reason) {
   if (conversation_.give_up(reason, clock_.now()) != lane_client::Step::replace) return;
   detach();
-  send(LaneReplace{reason});
+  send(LaneReplace{.reason = reason, .worker = worker_});
 }
 
 std::shared_ptr<LaneEnd> DispatchLane::detach() {
@@ -99,6 +99,7 @@ void DispatchLane::hear(const LaneClaimed& message, Files& files) {
   detach();
   end_ = std::move(end);
   wake_watch_ = std::move(*watch);
+  worker_ = message.worker;
   conversation_.opened();
   events_.lane_claimed(*this);
 }

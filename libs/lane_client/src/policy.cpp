@@ -32,6 +32,22 @@ Verdict judge(CallHistory& call, const LostCall& lost, const LaneEnded& ended) {
   return {.outcome = said, .message = ended.message.empty() ? cause_of(said) : ended.message};
 }
 
+bool claims_answer(const LaneEnded& ended, std::uint64_t unanswered) {
+  return !ended.started && unanswered != 0 && ended.answered >= unanswered;
+}
+
+void find_forgery(LaneEnded& ended, std::uint64_t unanswered) {
+  if (!claims_answer(ended, unanswered)) return;
+  ended.request = unanswered;
+  ended.started = true;
+  ended.outcome = Outcome::function_crashed;
+  ended.message = broken_rules("its worker says that it has answered the call, and has not");
+}
+
+std::string broken_rules(std::string_view what) {
+  return "the function broke the rules of its sandbox: " + std::string(what);
+}
+
 bool runs_again_without_code(CallHistory& call) {
   --call.attempt;
   return ++call.code_losses <= most_code_losses;

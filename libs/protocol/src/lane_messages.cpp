@@ -71,7 +71,11 @@ Json to_json(const LaneRejected& m) {
           {"message", m.message}};
 }
 Json to_json(const LaneCancel& m) { return {{"type", "cancel"}, {"request", m.request}}; }
-Json to_json(const LaneReplace& m) { return {{"type", "replace"}, {"reason", m.reason}}; }
+Json to_json(const LaneReplace& m) {
+  Json json{{"type", "replace"}, {"reason", m.reason}};
+  if (m.worker != 0) json["worker"] = m.worker;
+  return json;
+}
 Json to_json(const LaneProgress& m) {
   return {{"type", "progress"}, {"request", m.request}, {"thousandths", m.thousandths}};
 }
@@ -84,6 +88,7 @@ Json to_json(const LaneEnded& m) {
             {"exit_status", m.exit_status},
             {"started", m.started},
             {"replaced_in_ms", m.replaced_in.count()}};
+  if (m.answered != 0) json["answered"] = m.answered;
   if (!m.log.text.empty() || m.log.dropped != 0)
     json["log"] = {{"text", m.log.text}, {"dropped", m.log.dropped}};
   return json;
@@ -110,6 +115,7 @@ LaneEnded parse_ended(const JsonObject& f) {
   m.exit_status = f.number<int>("exit_status");
   m.started = f.flag("started");
   m.replaced_in = std::chrono::milliseconds(f.number<std::uint32_t>("replaced_in_ms"));
+  if (f.has("answered")) m.answered = f.number<std::uint64_t>("answered");
   if (f.has("log")) {
     const JsonObject log = f.object("log");
     m.log = {.text = log.text("text"), .dropped = log.number<std::uint64_t>("dropped")};
@@ -167,7 +173,9 @@ LaneMessage read_lane_message(const JsonObject& f, std::string_view type) {
   }
   if (type == "code") return LaneCode{f.text("digest")};
   if (type == "cancel") return LaneCancel{f.number<std::uint64_t>("request")};
-  if (type == "replace") return LaneReplace{f.text("reason")};
+  if (type == "replace")
+    return LaneReplace{.reason = f.text("reason"),
+                       .worker = f.has("worker") ? f.number<std::uint64_t>("worker") : 0};
   f.fault("type", "is unknown; upgrade the older side");
   return {};
 }

@@ -131,6 +131,21 @@ TEST_CASE_FIXTURE(SeparateFixture, "a module that is announced waits for the cal
   CHECK(worker.pid() != before);
 }
 
+TEST_CASE_FIXTURE(SeparateFixture,
+                  "a module that is announced waits for all of the answer, however large it is") {
+  const LaneSlot slot = worker.load(test_function("output_big"));
+  const pid_t before = worker.pid();
+  const unsigned long used = processor_ticks(before);
+  (void)worker.start(slot, "50000000");
+  REQUIRE(eventually([&] { return processor_ticks(before) > used + 1; }));  // it runs
+  worker.send(LaneAnnounce{digest_of_function("counts_calls")});
+  const auto reply = worker.finish();
+  CHECK_MESSAGE(reply.outcome == Outcome::ok, reply.message);
+  CHECK_FALSE(reply.ended);
+  CHECK(reply.output.size() == 50'000'000);
+  CHECK(worker.call(worker.load(test_function("counts_calls")), "").output == "1");
+}
+
 TEST_CASE_FIXTURE(SeparateFixture, "who would share a worker claims none of such a lease") {
   if (lane_under_test() != LaneKind::local) return;  // it is the claim that counts
   const auto lease = executor.open_lease(terms(true));

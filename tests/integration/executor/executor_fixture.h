@@ -50,7 +50,8 @@ struct ExecutorFixture {
     const auto ended = worker.receive();
     REQUIRE(std::holds_alternative<LaneEnded>(ended));
     CHECK(std::get<LaneEnded>(ended).request == 0);
-    CHECK(contains(std::get<LaneEnded>(ended).message, reason));
+    const std::string& message = std::get<LaneEnded>(ended).message;
+    CHECK_MESSAGE(contains(message, reason), message);
     REQUIRE(std::holds_alternative<LaneClaimed>(worker.receive()));
   }
 };

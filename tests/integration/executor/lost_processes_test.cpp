@@ -81,7 +81,7 @@ TEST_CASE_FIXTURE(ExecutorFixture, "cancel asks the function to stop, then stops
 
 TEST_CASE_FIXTURE(ExecutorFixture, "a client's `replace` gets a fresh worker") {
   const pid_t before = worker.pid();
-  worker.send(LaneReplace{"it takes no call"});
+  worker.send(LaneReplace{.reason = "it takes no call"});
   CHECK(std::holds_alternative<LaneEnded>(worker.receive()));
   CHECK(std::holds_alternative<LaneClaimed>(worker.receive()));
   CHECK(worker.pid() != before);

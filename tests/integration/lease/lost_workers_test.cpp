@@ -96,6 +96,25 @@ TEST_CASE_FIXTURE(LeaseFixture, "a crash is the function's doing and is not repe
   CHECK(load("counts_calls").invoke("").text() == "1");
 }
 
+TEST_CASE_FIXTURE(
+    LeaseFixture,
+    "a function that forges what its worker says has crashed, and not its neighbour") {
+  take({.workers = 2});
+  const LeasedFunction sleeps = load("sleeps");
+  const LeasedFunction forges = load("forges_last_words");
+  for (const char* words : {"0 idle", "3", "3 idle"}) {
+    CAPTURE(words);
+    const ReplyFuture neighbour = sleeps.async("500", {.at_most_once = true});
+    const Error error = error_of([&] { (void)forges.invoke(words); });
+    check_clear(error, ErrorKind::function_crashed);
+    CHECK(error.attempt() == 1);
+    CHECK_FALSE(error.retryable());
+    CHECK(error.message().find("broke the rules of its sandbox") != std::string::npos);
+    CHECK(neighbour.get().text() == "500");
+  }
+  CHECK(executor.counter("workers_worker_lost") == 0);
+}
+
 TEST_CASE_FIXTURE(LeaseFixture, "a stopped worker hangs nobody") {
   const LeasedFunction pid = load("reports_pid");
   const pid_t victim = worker_of(pid);

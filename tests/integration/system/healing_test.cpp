@@ -4,6 +4,7 @@
 
 #include <future>
 
+#include "clear_error.h"
 #include "harness/machine.h"
 #include "system_fixture.h"
 
@@ -116,6 +117,27 @@ TEST_CASE_FIXTURE(
   CHECK(status.state == "done");
   CHECK(status.outcome != "ok");
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(4));
+}
+
+TEST_CASE_FIXTURE(
+    SystemFixture,
+    "a function that forges what its worker says has crashed, and not its neighbour") {
+  deploy("forges_last_words");
+  deploy("sleeps");
+  auto neighbour = std::async(std::launch::async, [sdk = client()]() mutable {
+    return std::string(sdk.invoke("sleeps", "2000").text());
+  });
+  REQUIRE(wait_until_running(*this, "sleeps"));
+  auto sdk = client();
+  for (const char* words : {"0 idle", "3", "3 idle"}) {
+    CAPTURE(words);
+    const Error error = error_of([&] { (void)sdk.invoke("forges_last_words", words); });
+    CHECK(error.kind() == ErrorKind::function_crashed);
+    CHECK(error.attempt() == 1);
+    CHECK_FALSE(error.retryable());
+    CHECK(error.message().find("broke the rules of its sandbox") != std::string::npos);
+  }
+  CHECK(neighbour.get() == "2000");
 }
 
 TEST_CASE_FIXTURE(SystemFixture, "functions and finished calls survive a gateway that is killed") {

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <cstring>
 #include <future>
 #include <string>
 #include <vector>
@@ -241,6 +242,118 @@ TEST_CASE("what a call of another host says of its progress is in the gateway's 
     const std::string reason = relay.reason_of_end();
     CHECK_MESSAGE(reason.find("thousandths") != std::string::npos, reason);
   }
+}
+
+namespace {
+
+/// A worker, and the call that the relay passes to it.
+struct RunningCall {
+  explicit RunningCall(RelayFixture& relay) {
+    relay.executor_says(live.claimed());
+    worker.emplace(live.arrive());
+    client.emplace(lane_of(relay));
+  }
+  void send() { request = client->send({.deadline = 10s, .input = as_bytes("ping")}).value(); }
+  void take() {
+    send();
+    const auto give_up = Clock::now() + patience;
+    while (!worker->receive().value()) REQUIRE(Clock::now() < give_up);
+  }
+  /// As an executor tells of a worker that went by itself and said that it was idle.
+  [[nodiscard]] LaneEnded end_of_idle() const {
+    return {.message = "it ended", .answered = request, .replaced_in = 7ms};
+  }
+
+  LiveWorker live;
+  std::optional<transport::UcxLaneWorker> worker;
+  std::optional<transport::LocalLaneClient> client;
+  std::uint64_t request = 0;
+};
+
+void check_forged(const LaneEnded& ended, const RunningCall& call) {
+  CHECK(ended.outcome == Outcome::function_crashed);
+  CHECK(ended.started);
+  CHECK(ended.request == call.request);
+  CHECK(ended.replaced_in == 7ms);
+  CHECK(ended.message.find("broke the rules of its sandbox") != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("what a worker sends that no worker sends is its function's doing, told once") {
+  RelayFixture relay;
+  RunningCall call(relay);
+  call.take();
+  REQUIRE(call.worker->answer({.outcome = Outcome::evicted}));
+  (void)call.worker->flush();  // an error if the relay has left the lane already
+  SUBCASE("with the executor's word on the worker that it has put away") {
+    const auto replace = relay.executor_hears<LaneReplace>();
+    CHECK(replace.reason.find("nonsense") != std::string::npos);
+    CHECK(replace.worker == 2);
+    relay.executor_says(LaneEnded{.message = "it was replaced", .replaced_in = 7ms});
+    check_forged(relay.gateway_hears<LaneEnded>(), call);
+    check_worker(relay);
+  }
+  SUBCASE("also by the relay alone, when the executor goes without a word") {
+    (void)relay.executor_hears<LaneReplace>();
+    relay.executor.reset();
+    CHECK(relay.gateway_hears<LaneEnded>().outcome == Outcome::function_crashed);
+  }
+}
+
+TEST_CASE("a worker that says it has answered, and has closed its lane without, has forged that") {
+  RelayFixture relay;
+  RunningCall call(relay);
+  call.take();
+  SUBCASE("the lane's end comes first") {
+    call.worker.reset();
+    relay.executor_says(call.end_of_idle());
+  }
+  SUBCASE("the executor's word comes first") {
+    relay.executor_says(call.end_of_idle());
+    call.worker.reset();
+  }
+  check_forged(relay.gateway_hears<LaneEnded>(), call);
+  check_worker(relay);
+}
+
+TEST_CASE("of a lane that has broken, nobody knows what was on its way") {
+  RelayFixture relay;
+  RunningCall call(relay);
+  const auto give_up = Clock::now() + patience;
+  while (!call.worker->prepare_to_sleep()) REQUIRE(Clock::now() < give_up);
+  call.send();
+  pollfd passed{.fd = call.worker->wake_descriptor(), .events = POLLIN, .revents = 0};
+  REQUIRE(::poll(&passed, 1, 10'000) == 1);
+  call.worker.reset();  // it has not read the call, so the kernel sends a reset
+  relay.executor_says(call.end_of_idle());
+  const auto ended = relay.gateway_hears<LaneEnded>();
+  CHECK(ended.outcome == Outcome::worker_lost);
+  CHECK_FALSE(ended.started);
+  CHECK(ended.answered == 0);
+  check_worker(relay);
+}
+
+TEST_CASE("an answer that the executor's word on the worker's end has overtaken arrives") {
+  RelayFixture relay;
+  RunningCall call(relay);
+  call.take();
+  relay.executor_says(call.end_of_idle());
+  constexpr std::size_t size = 900'000;
+  std::byte* room = call.worker->output(size);
+  REQUIRE(room != nullptr);
+  std::memset(room, 'x', size);
+  REQUIRE(call.worker->answer({}));
+  REQUIRE(call.worker->flush());
+  call.worker.reset();
+  const auto ended = relay.gateway_hears<LaneEnded>();
+  CHECK(ended.outcome == Outcome::worker_lost);
+  CHECK_FALSE(ended.started);
+  const auto response = call.client->receive().value();
+  REQUIRE(response.has_value());
+  CHECK(response->outcome == Outcome::ok);
+  CHECK(response->payload.size() == size);
+  check_worker(relay);
 }
 
 TEST_CASE("after three workers out of reach, or an executor that sends no other, the relay ends") {

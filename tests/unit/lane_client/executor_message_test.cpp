@@ -11,7 +11,7 @@ TEST_CASE("what an executor says is told apart, and what only clients say is ref
   CHECK(std::get<LaneSlot>(*slot).slot == 4);
   CHECK(parse_executor_message(encode(LaneEnded{})));
   for (const LaneMessage& message : {LaneMessage(LaneAnnounce{"d"}), LaneMessage(LaneCancel{1}),
-                                     LaneMessage(LaneReplace{"tired"})}) {
+                                     LaneMessage(LaneReplace{.reason = "tired"})}) {
     const auto refused = parse_executor_message(encode(message));
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::bad_request);

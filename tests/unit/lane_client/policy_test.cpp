@@ -24,6 +24,36 @@ TEST_CASE("an estimate stands nonsense from a worker") {
   CHECK(estimate.mean() > nanoseconds(0));
 }
 
+TEST_CASE("a worker that says it has answered a call, and has not, has broken the rules") {
+  const LaneEnded said{.outcome = Outcome::worker_lost, .answered = 7};
+  LaneEnded ended = said;
+  find_forgery(ended, 7);
+  CHECK(ended.outcome == Outcome::function_crashed);
+  CHECK(ended.request == 7);
+  CHECK(ended.started);
+  CHECK(ended.message.find("broke the rules of its sandbox") != std::string::npos);
+  ended = said;
+  find_forgery(ended, 6);  // it takes one after the other
+  CHECK(ended.request == 6);
+  CHECK(ended.outcome == Outcome::function_crashed);
+  for (const std::uint64_t unanswered : {0, 8}) {  // it is true, or nobody can know
+    ended = said;
+    find_forgery(ended, unanswered);
+    CHECK(ended.outcome == Outcome::worker_lost);
+    CHECK_FALSE(ended.started);
+  }
+}
+
+TEST_CASE("the answers to all calls up to the last that a worker has answered may be coming") {
+  const LaneEnded ended{.outcome = Outcome::worker_lost, .answered = 5};
+  CHECK(claims_answer(ended, 4));
+  CHECK(claims_answer(ended, 5));
+  CHECK_FALSE(claims_answer(ended, 6));
+  CHECK_FALSE(claims_answer(ended, 0));
+  CHECK_FALSE(claims_answer({.outcome = Outcome::worker_lost}, 4));
+  CHECK_FALSE(claims_answer({.request = 5, .started = true, .answered = 5}, 4));
+}
+
 TEST_CASE(
     "a call that did not start runs again; else only if the platform ended it, and not for ever") {
   const LaneEnded crashed{.outcome = Outcome::function_crashed};

@@ -58,7 +58,9 @@ TEST_CASE("every lane message comes back as it was") {
   CHECK(progress.thousandths == 1000);
   CHECK(round_trip(LaneRejected{"d", ErrorCode::module_rejected, "m"}).message == "m");
   CHECK(round_trip(LaneCancel{1ULL << 63}).request == 1ULL << 63);
-  CHECK(round_trip(LaneReplace{"why"}).reason == "why");
+  CHECK(round_trip(LaneReplace{.reason = "why"}).reason == "why");
+  CHECK(round_trip(LaneReplace{.reason = "why"}).worker == 0);
+  CHECK(round_trip(LaneReplace{.reason = "why", .worker = 3}).worker == 3);
 
   const auto slot = round_trip(LaneSlot{.digest = "d",
                                         .slot = 1,
@@ -80,10 +82,12 @@ TEST_CASE("every lane message comes back as it was") {
   CHECK(ended.outcome == Outcome::function_crashed);
   CHECK(ended.signal == 11);
   CHECK(ended.started);
+  CHECK(ended.answered == 0);
+  CHECK(round_trip(LaneEnded{.answered = 6}).answered == 6);
 }
 
 TEST_CASE("a message that is not UTF-8 is sent with replacement characters") {
-  CHECK(round_trip(LaneReplace{"a\xff"}).reason == "a\xef\xbf\xbd");
+  CHECK(round_trip(LaneReplace{.reason = "a\xff"}).reason == "a\xef\xbf\xbd");
 }
 
 TEST_CASE("a bad lane message names its type and the field") {

@@ -177,8 +177,10 @@ TEST_CASE("a worker that answers a call with a chunk is replaced") {
     Lease lease = site.client.lease();
     const LeasedFunction function = lease.function("f");
     site.executor.answer_with(kind);
-    const Error error = error_of([&] { (void)function.invoke("x", {.at_most_once = true}); });
-    CHECK(error.kind() == ErrorKind::worker_lost);
+    const Error error = error_of([&] { (void)function.invoke("x"); });
+    CHECK(error.kind() == ErrorKind::function_crashed);
+    CHECK(error.attempt() == 1);
+    CHECK(error.message().find("broke the rules of its sandbox") != std::string::npos);
     CHECK(error.message().find("nonsense") != std::string::npos);
     site.executor.answer_with(ResponseKind::reply);
     CHECK(function.invoke("x").text() == "x");
@@ -193,7 +195,7 @@ TEST_CASE("a worker that throws a stream's input away is replaced") {
   site.executor.answer_with(ResponseKind::discarded);
   Stream stream = function.stream();
   (void)stream.write("x");
-  CHECK(error_of([&] { (void)stream.read(); }).kind() == ErrorKind::worker_lost);
+  CHECK(error_of([&] { (void)stream.read(); }).kind() == ErrorKind::function_crashed);
   site.executor.answer_with(ResponseKind::reply);
   CHECK(function.invoke("x").text() == "x");
   CHECK(site.executor.replacements() == 1);

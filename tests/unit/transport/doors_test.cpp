@@ -95,7 +95,7 @@ TEST_CASE("connections that were there before go to no peer, whatever port they 
   const auto made = doors->connections_to(ports);
   REQUIRE(made.has_value());
   REQUIRE(made->size() == 1);
-  CHECK(made->front().local.port == port_of(younger.first));
+  CHECK(made->front().names.local.port == port_of(younger.first));
 }
 
 }  // namespace orchid::transport

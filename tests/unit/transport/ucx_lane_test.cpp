@@ -248,6 +248,68 @@ TEST_CASE("a worker that is killed in the middle of a large transfer is noticed 
   CHECK(std::chrono::steady_clock::now() - start < 2s);
 }
 
+TEST_CASE("an end of a lane after which nothing is missing is told from one that has broken") {
+  Child sound = Child::start_worker(serve_asleep);
+  UcxLaneClient client = sound.connect();
+  send(client, pattern(3 << 20, 1));
+  REQUIRE(answer_asleep(client).has_value());
+  CHECK_FALSE(client.is_at_end());
+  sound.kill();
+  CHECK(end_of(client).code == ErrorCode::unreachable);
+  CHECK(client.is_at_end());
+
+  Child stopped = Child::start_worker(serve_asleep);
+  UcxLaneClient other = stopped.connect();
+  ::kill(stopped.pid(), SIGSTOP);
+  send(other, pattern(8, 1));  // what it has not read, the kernel throws away with a reset
+  CHECK_FALSE(other.receive().value().has_value());
+  stopped.kill();
+  CHECK(end_of(other).code == ErrorCode::unreachable);
+  CHECK_FALSE(other.is_at_end());
+}
+
+TEST_CASE("what was answered has left when it is flushed, however much it is") {
+  Lane lane = make({64_MiB, 64_MiB});
+  const auto input = pattern(40 << 20, 1);
+  send(lane.client, input);
+  const auto request = next_call(lane);
+  REQUIRE(request.has_value());
+  answer_with_input(lane.worker, *request);
+  SUBCASE("to a client that reads") {
+    auto answer = std::async(std::launch::async, [&] { return answer_asleep(lane.client); });
+    CHECK(lane.worker.flush().has_value());
+    const auto response = answer.get();
+    REQUIRE(response.has_value());
+    CHECK(same(response->payload, input));
+  }
+  SUBCASE("to a client that does not, for so long") {
+    CHECK(lane.worker.flush().error().code == ErrorCode::timed_out);
+  }
+}
+
+TEST_CASE(
+    "an answer that is flushed arrives though its client rests, and its worker is gone then") {
+  for (const std::size_t size : {8, 5'000, 32'000}) {
+    CAPTURE(size);
+    Lane lane = make();
+    const auto input = pattern(size, 1);
+    send(lane.client, input);
+    const auto request = next_call(lane);
+    REQUIRE(request.has_value());
+    answer_with_input(lane.worker, *request);
+    CHECK(lane.worker.flush().has_value());  // nobody drives the client's end
+    CHECK(lane.worker.flush().has_value());
+    std::optional<UcxLaneWorker> gone(std::move(lane.worker));
+    gone.reset();
+    const auto response = answer_asleep(lane.client);
+    REQUIRE(response.has_value());
+    CHECK(same(response->payload, input));
+    lane.client.release(*response);
+    CHECK(end_of(lane.client).code == ErrorCode::unreachable);
+    CHECK(lane.client.is_at_end());
+  }
+}
+
 TEST_CASE("a client that is killed in the middle of a large transfer ends the worker") {
   Child worker = Child::start_worker([](const Child::Job& job) {
     UcxContext own = UcxContext::create({.devices = "lo"}).value();

@@ -18,10 +18,52 @@ namespace {
 constexpr std::size_t most_wanted = 1024;  // a client announces what it calls
 /// Of a module, each in a worker that others have spoiled or that went for a reason of its own.
 constexpr unsigned most_load_attempts = 3;
-/// A worker that could not load something ends by itself, and at once.
+/// A worker that could not load something ends by itself. So soon it says that it does.
 constexpr std::chrono::seconds end_after_failed_load{1};
 
+/// A call that runs on while another module is announced is the client's own doing.
+constexpr std::chrono::seconds swap_patience{5};
+/// For a worker that is asked to end, until it says that it does.
+constexpr std::chrono::seconds retire_patience{2};
+
 }  // namespace
+
+bool LaneSession::takes_module(const std::string& digest) {
+  if (!apart_) return true;
+  if (module_.empty() || (swaps() && !has_code_)) module_ = digest;
+  return module_ == digest;
+}
+
+/// Its worker has code of one module, and the client wants another one. `watch` asks again: the
+/// worker may be a little behind the answer that the client has. One that says it is idle may be
+/// about to send its answer: it is asked to end after that. A load has no such end.
+void LaneSession::swap_worker(MonotonicTime now) {
+  if (!swap_by_) swap_by_ = now + swap_patience;
+  if (worker_->kill_reason() != KillReason::none) return;  // its end is on the way
+  const std::uint64_t word = worker_->page().state.load(std::memory_order_acquire);
+  const bool running = run_state_of(word) == RunState::running;
+  if (running && now < *swap_by_) return;
+  if (!retire_by_) {
+    log::debug("event=worker_swapped lease={} worker={} module={}", to_string(*lease_),
+               worker_->id(), short_digest(module_));
+    ++services_.counters["workers_swapped"];
+    retire_by_ = now + retire_patience;
+    if (!running && !worker_->is_loading()) return worker_->tell(Retire{std::string(made_way)});
+  } else if (worker_->has_time_to_end(*retire_by_, now)) {
+    return;
+  }
+  worker_->kill(KillReason::swapped);
+}
+
+/// No crash: nothing is tried again, and the next one comes at once.
+void LaneSession::was_swapped(const LaneEnded& ended) {
+  module_.clear();
+  retries_.clear();
+  unasked_.clear();
+  wanted_by_.clear();
+  send(ended);
+  take_worker();
+}
 
 /// The same module may fail in a smaller worker only, or on a GPU only. What one tenant is told,
 /// such as a compiler's words, is not another one's.
@@ -256,7 +298,8 @@ void LaneSession::watch_loads(MonotonicTime now, bool running) {
   } else if (const auto reached = worker_->load_limit(*loading_since_, now)) {
     worker_->end_load(*reached);
   }
-  if (!retries_.empty() && !running && now - retries_since_ >= end_after_failed_load)
+  if (!retries_.empty() && !running &&
+      !worker_->has_time_to_end(retries_since_ + end_after_failed_load, now))
     worker_->kill(KillReason::load);
 }
 

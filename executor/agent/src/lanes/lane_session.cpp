@@ -22,8 +22,6 @@ constexpr std::uint64_t no_call = ~std::uint64_t{0};
 constexpr const char* memory_message =
     "the executor's processes together have used up the memory of its grant, and the kernel "
     "killed this worker";
-/// A call that runs on while another module is announced is the client's own doing.
-constexpr std::chrono::seconds swap_patience{5};
 constexpr std::size_t most_cancellations = 256;  // more than calls fit into a lane
 
 std::uint64_t spin_of(WaitMode wait) {
@@ -78,8 +76,9 @@ void LaneSession::from_client(Packet& packet) {
     return watch(std::chrono::steady_clock::now());
   }
   if (const auto* replace = std::get_if<LaneReplace>(&*message)) {
+    if (worker_ == nullptr || (replace->worker != 0 && replace->worker != worker_->id())) return;
     log::warn("event=worker_replaced lease={} reason=\"{}\"", to_string(*lease_), replace->reason);
-    if (worker_) worker_->kill(KillReason::unresponsive);
+    worker_->kill(KillReason::unresponsive);
     return;
   }
   refuse({ErrorCode::bad_request, "clients do not send this message"});
@@ -134,6 +133,7 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   progress_told_ = {};  // its requests have the same numbers
   has_code_ = false;
   swap_by_.reset();
+  retire_by_.reset();
   services_.workers.on_end(*worker_, [weak = weak_from_this()](const ChildEvent& event) {
     if (const auto self = weak.lock()) self->worker_ended(event);
   });
@@ -184,8 +184,8 @@ void LaneSession::worker_ended(const ChildEvent& event) {
     ended.message = memory_message;
   const KillReason why = worker_->kill_reason();
   const bool spoiled = ended.request == 0 && why == KillReason::none;
-  const bool swapped = why == KillReason::swapped;
-  if (!has_own_counter(why))
+  const bool swapped = why == KillReason::swapped || (spoiled && retire_by_.has_value());
+  if (!swapped && !has_own_counter(why))
     ++services_.counters[spoiled ? "workers_spoiled"
                                  : "workers_" + std::string(to_string(ended.outcome))];
   const std::shared_ptr<WorkerProcess> dead = std::exchange(worker_, nullptr);
@@ -211,35 +211,6 @@ void LaneSession::worker_ended(const ChildEvent& event) {
     const auto self = weak.lock();
     if (!error && self != nullptr && !self->over_) self->take_worker();
   });
-}
-
-bool LaneSession::takes_module(const std::string& digest) {
-  if (!apart_) return true;
-  if (module_.empty() || (swaps() && !has_code_)) module_ = digest;
-  return module_ == digest;
-}
-
-/// Its worker has code of one module, and the client wants another one. `watch` asks again: the
-/// worker may be a little behind the answer that the client has.
-void LaneSession::swap_worker(MonotonicTime now) {
-  if (!swap_by_) swap_by_ = now + swap_patience;
-  if (worker_->kill_reason() != KillReason::none) return;  // its end is on the way
-  const std::uint64_t word = worker_->page().state.load(std::memory_order_acquire);
-  if (run_state_of(word) == RunState::running && now < *swap_by_) return;
-  log::debug("event=worker_swapped lease={} worker={} module={}", to_string(*lease_), worker_->id(),
-             short_digest(module_));
-  ++services_.counters["workers_swapped"];
-  worker_->kill(KillReason::swapped);
-}
-
-/// No crash: nothing is tried again, and the next one comes at once.
-void LaneSession::was_swapped(const LaneEnded& ended) {
-  module_.clear();
-  retries_.clear();
-  unasked_.clear();
-  wanted_by_.clear();
-  send(ended);
-  take_worker();
 }
 
 /// What a client's lease keeps is the client's own affair: it has the memory for itself.

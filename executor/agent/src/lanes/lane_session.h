@@ -148,9 +148,10 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   std::optional<WorkerGpu> gpu_;  // the first one of the lease, if it has any
   MonotonicTime connected_by_;    // the client of another host, to that worker
   bool apart_ = false;
-  std::string module_;                    // that one; "": none was announced yet
-  bool has_code_ = false;                 // its worker was given code of that
-  std::optional<MonotonicTime> swap_by_;  // it ends for another module, when its call has ended
+  std::string module_;                      // that one; "": none was announced yet
+  bool has_code_ = false;                   // its worker was given code of that
+  std::optional<MonotonicTime> swap_by_;    // it ends for another module, when its call has ended
+  std::optional<MonotonicTime> retire_by_;  // it was asked to
   SleepWatch sleep_;
   struct {
     std::chrono::nanoseconds used{-1};

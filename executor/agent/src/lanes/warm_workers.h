@@ -23,7 +23,7 @@ class SleepWatch {
   /// agent, the network's signs of life.
   static constexpr std::chrono::milliseconds free_time{50};
   static constexpr int share = 100;  // and a hundredth of the time beyond that
-  /// What it may use instead while it links code that the agent has given it.
+  /// What it may use instead while it links code that the agent has given it, or may be sending.
   static constexpr std::chrono::seconds link_time{1};
 
   /// `word`: of its status page. `used`: processor time, from its birth on. True: it works, though

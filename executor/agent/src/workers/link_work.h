@@ -1,12 +1,13 @@
-// workers/link_work.h: code that a worker was given to link.
+// workers/link_work.h: what a worker has to do while it runs no call: it links code that it was
+// given, and sends large answers.
 #pragma once
 #include <cstdint>
 
 namespace orchid::executor {
 
 struct LinkWork {
-  bool waits = false;      // some is not answered yet
-  std::uint64_t done = 0;  // answers so far
+  bool waits = false;      // some may be left
+  std::uint64_t done = 0;  // code that is linked, or was refused
   friend bool operator==(const LinkWork&, const LinkWork&) = default;
 };
 

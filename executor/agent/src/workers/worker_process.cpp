@@ -73,7 +73,7 @@ std::string_view message_of(KillReason reason) {
     case KillReason::device_lost:
       return "the worker's GPU, or the process that speaks with it, is gone; it was replaced";
     case KillReason::swapped:
-      return "the worker made way for one with another module";
+      return made_way;
     case KillReason::restless:
       return "the function used processor time while its worker had no call to run; the worker was "
              "replaced";
@@ -329,6 +329,11 @@ LaneEnded WorkerProcess::epitaph(const ChildEvent& event) const {
   } else if (kill_reason_ == KillReason::none) {
     ended.message = "the worker " + describe(event);
   }
+  // Its client knows whether that is true, unless the answer may not have been sent: the lane has
+  // broken, or the code that was loaded meanwhile has ended the worker.
+  if (remote_lane_.port != 0 && kill_reason_ == KillReason::none && !from_outside &&
+      words != LastWords::failed && !is_loading())
+    ended.answered = seen.request_id.load();
   return ended;
 }
 

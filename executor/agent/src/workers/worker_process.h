@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -68,6 +69,11 @@ enum class KillReason {
   device_lost,     // the GPU, or its process, is gone for another reason
 };
 
+/// For the last answers of a worker that says that it ends; by itself it takes no longer.
+constexpr std::chrono::seconds last_answer_patience{10};
+
+/// What a client is told of a worker that was swapped.
+constexpr std::string_view made_way = "the worker made way for one with another module";
 /// Whether such ends are counted by their reason, and not by what became of a call.
 [[nodiscard]] bool has_own_counter(KillReason reason);
 
@@ -158,9 +164,11 @@ class WorkerProcess {
   [[nodiscard]] std::optional<LoadLimit> load_limit(MonotonicTime since, MonotonicTime now) const;
   /// Ends the worker for it.
   void end_load(LoadLimit limit);
-  /// Loads, and better code that it takes over.
+  /// Loads, better code that it takes over, and answers. Those to a client of another host it sends
+  /// while it is idle; nobody but the worker knows whether it is at that.
   [[nodiscard]] LinkWork link_work() const {
-    return {.waits = is_loading() || !improvements_.empty(),
+    return {.waits = is_loading() || !improvements_.empty() || said_last_words() ||
+                     remote_lane_.port != 0,
             .done = loads_answered_ + improvements_answered_};
   }
   [[nodiscard]] std::uint64_t loads_answered() const { return loads_answered_; }
@@ -184,6 +192,10 @@ class WorkerProcess {
   /// It says that it ends, which takes a while where much memory is given back.
   [[nodiscard]] bool said_last_words() const {
     return page().last_words.load() != static_cast<std::uint32_t>(LastWords::none);
+  }
+  /// For one that ends by itself and is to say so until `by`: it sends its last answers then.
+  [[nodiscard]] bool has_time_to_end(MonotonicTime by, MonotonicTime now) const {
+    return now < by + (said_last_words() ? last_answer_patience : std::chrono::seconds(0));
   }
   /// Kills what should have ended by itself. What it has said of its end counts.
   void make_sure_of_its_end();

@@ -3,6 +3,8 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "foundation/error_code.h"
@@ -20,6 +22,10 @@ constexpr std::chrono::seconds claim_within{2};
 /// For the executor's word on a worker whose lane has broken, or does not come to be: a worker that
 /// has died is told of within milliseconds. One of which nothing is heard is replaced.
 constexpr std::chrono::seconds explain_within{2};
+/// For the last answers of a worker of another host that has ended and says that it has given them.
+/// It may have forged that: a thread that drives other lanes, too, gives them less time.
+constexpr std::chrono::milliseconds last_answers_within{2000};
+constexpr std::chrono::milliseconds last_answers_beside_others{200};
 /// For a replacement, from when the executor has begun to make it. One for another host starts a
 /// process, loads UCX and is connected to; waiting on costs nothing while the executor lives.
 constexpr std::chrono::seconds replace_within{10};
@@ -109,6 +115,15 @@ struct Verdict {
 /// start always runs again; else only after what the platform did to it, and not without end:
 /// evictions do not count, since whoever takes a place back may do so often.
 [[nodiscard]] Verdict judge(CallHistory& call, const LostCall& lost, const LaneEnded& ended);
+/// Whether a worker that has ended says that it has answered `unanswered`, the oldest call in its
+/// lane (0: none), as it has if it has answered a later one. Then the answer may be on its way: the
+/// lane is read to its end.
+[[nodiscard]] bool claims_answer(const LaneEnded& ended, std::uint64_t unanswered);
+/// For a lane that was read to its end, so that the client knows what was answered: if that is not
+/// what the worker says, its function has forged it.
+void find_forgery(LaneEnded& ended, std::uint64_t unanswered);
+/// Where only what runs in the worker can have done it.
+[[nodiscard]] std::string broken_rules(std::string_view what);
 /// The worker has no code for it any more. False: too often.
 [[nodiscard]] bool runs_again_without_code(CallHistory& call);
 

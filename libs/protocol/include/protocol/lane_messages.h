@@ -51,6 +51,8 @@ struct LaneCancel {
 
 struct LaneReplace {
   std::string reason;
+  /// The one that is meant: another may have taken its place by now. 0: whichever is there.
+  std::uint64_t worker = 0;
 };
 
 // From the executor.
@@ -124,7 +126,10 @@ struct LaneEnded {
   std::string message;
   int signal = 0;  // 0: none
   int exit_status = 0;
-  bool started = false;                      // false: the call provably did not run
+  bool started = false;  // false: the call provably did not run
+  /// Only between hosts, of a worker that ended by itself and said that it ran no call: the last
+  /// request that it says it has answered. 0: it does not matter. User code can forge that.
+  std::uint64_t answered = 0;
   std::chrono::milliseconds replaced_in{0};  // more than 0 when workers die one after the other
   /// What the call had logged, for clients of other hosts; the others read it in the lane. At most
   /// `ended_log_bytes`.

@@ -78,6 +78,9 @@ class LaneClient {
   [[nodiscard]] virtual bool prepare_to_sleep() = 0;
   virtual void finish_sleep() = 0;  // after waking, or instead of sleeping
   [[nodiscard]] virtual int wake_descriptor() const = 0;
+  /// `receive` fails since the worker has closed the lane, after all that was received: there is no
+  /// more that it has sent. False: that is not so, or not known.
+  [[nodiscard]] virtual bool is_at_end() const { return false; }
   /// Gives memory of large past payloads back to the system; for an idle lane (nothing in flight,
   /// nothing unreleased).
   virtual void trim() = 0;
@@ -125,6 +128,10 @@ class LaneWorker {
   /// Publishes the answer to the oldest unanswered request with the current output. Errors:
   /// `bad_request`, `unreachable`.
   [[nodiscard]] virtual Result<void> answer(const Answer& answer) = 0;
+  /// Returns when all answers will reach a client that takes them, though this process ends. The
+  /// client need not be awake for small ones. Errors: `timed_out` (nothing moves), `unreachable`.
+  [[nodiscard]] virtual Result<void> flush() { return {}; }
+  static constexpr std::chrono::seconds flush_patience{1};
 
   /// As at the client's end.
   [[nodiscard]] virtual bool prepare_to_sleep() = 0;

@@ -83,6 +83,7 @@ class UcxLaneWorker final : public LaneWorker {
   [[nodiscard]] bool ready() const override;
   [[nodiscard]] std::byte* output(std::size_t size) override;
   [[nodiscard]] Result<void> answer(const Answer& answer) override;
+  [[nodiscard]] Result<void> flush() override;
   [[nodiscard]] bool prepare_to_sleep() override;
   void finish_sleep() override;
   [[nodiscard]] int wake_descriptor() const override;
@@ -150,6 +151,7 @@ class UcxLaneClient final : public LaneClient {
   [[nodiscard]] bool prepare_to_sleep() override;
   void finish_sleep() override;
   [[nodiscard]] int wake_descriptor() const override;
+  [[nodiscard]] bool is_at_end() const override;
   void trim() override;
 
  private:

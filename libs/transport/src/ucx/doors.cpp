@@ -2,6 +2,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -246,17 +248,26 @@ Result<void> Doors::cut_strangers(std::span<const SocketPair> peers) const {
   return {};
 }
 
-Result<std::vector<SocketPair>> Doors::connections_to(std::span<const std::uint16_t> ports) const {
+Result<std::vector<TcpSocket>> Doors::connections_to(std::span<const std::uint16_t> ports) const {
   auto sockets = tcp_sockets();
   if (!sockets) return fail(std::move(sockets.error()));
-  std::vector<SocketPair> found;
+  std::vector<TcpSocket> found;
   for (const TcpSocket& socket : *sockets)
     if (!socket.listens && contains(ports, socket.names.remote.port) &&
         !is_one_of(before_, socket)) {
       make_ours(socket);
-      found.push_back(socket.names);
+      found.push_back(socket);
     }
   return found;
+}
+
+bool was_read_to_its_end(int connection) {
+  tcp_info info{};
+  socklen_t length = sizeof(info);
+  std::byte next{};
+  return ::getsockopt(connection, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
+         info.tcpi_state == TCP_CLOSE_WAIT &&
+         ::recv(connection, &next, sizeof(next), MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 }  // namespace orchid::transport

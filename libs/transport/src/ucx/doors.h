@@ -31,6 +31,10 @@ struct TcpSocket {
 /// Of this process, by /proc/self/fd. Errors: `system`.
 [[nodiscard]] Result<std::vector<TcpSocket>> tcp_sockets();
 
+/// The other end has closed it in good order, and all that it had sent was read. A connection that
+/// has broken has no such end.
+[[nodiscard]] bool was_read_to_its_end(int connection);
+
 /// Belongs to the thread of its lane, which makes and closes it. Until `shut` has been called, the
 /// lane's UCX worker must not be progressed.
 class Doors {
@@ -47,7 +51,7 @@ class Doors {
   [[nodiscard]] Result<void> shut(std::span<const SocketPair> peers, LaneDeadline deadline) const;
 
   /// Those of this process that go to one of the peer's ports, and are younger than `watch`.
-  [[nodiscard]] Result<std::vector<SocketPair>> connections_to(
+  [[nodiscard]] Result<std::vector<TcpSocket>> connections_to(
       std::span<const std::uint16_t> ports) const;
 
  private:

@@ -27,6 +27,7 @@ class UcxLaneClient::State final : public FrameSink {
   [[nodiscard]] std::size_t in_flight() const { return next_request_ - next_response_; }
   [[nodiscard]] bool prepare_to_sleep();
   [[nodiscard]] int wake_descriptor() const { return link_->wake_descriptor(); }
+  [[nodiscard]] bool is_at_end() const { return link_->is_at_end(); }
   void trim();
 
  private:
@@ -61,6 +62,7 @@ class UcxLaneWorker::State final : public FrameSink {
   [[nodiscard]] bool ready();
   [[nodiscard]] std::byte* output(std::size_t size);
   [[nodiscard]] Result<void> answer(const LaneWorker::Answer& answer);
+  [[nodiscard]] Result<void> flush();
   [[nodiscard]] bool prepare_to_sleep();
   [[nodiscard]] int wake_descriptor() const { return link_->wake_descriptor(); }
 

@@ -164,9 +164,9 @@ Result<void> say_complete(Door& door) {
 
 /// UCX makes them when it is told the worker's address; the kernel takes its time. Over verbs it
 /// may need none.
-Result<std::vector<SocketPair>> wait_for_connections(const Door& door, const Doors& doors,
-                                                     std::span<const std::uint16_t> ports,
-                                                     bool over_tcp) {
+Result<std::vector<TcpSocket>> wait_for_connections(const Door& door, const Doors& doors,
+                                                    std::span<const std::uint16_t> ports,
+                                                    bool over_tcp) {
   const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
   for (;;) {
     auto made = doors.connections_to(ports);
@@ -197,7 +197,11 @@ Result<void> wire_up_client(Door& door, const OpenLink& open, const Notice& work
   if (auto connected = link.connect(worker.address); !connected) return connected;
   auto made = wait_for_connections(door, open.doors, worker.ports, over_tcp);
   if (!made) return fail(std::move(made.error()));
-  if (auto written = door.write_connections(*made); !written) return written;
+  std::vector<SocketPair> names;
+  for (const TcpSocket& connection : *made) names.push_back(connection.names);
+  if (auto written = door.write_connections(names); !written) return written;
+  if (over_tcp)  // else they are not all that leads to the worker
+    if (auto kept = link.keep(*made); !kept) return kept;
   if (auto completed = link.complete(door.deadline()); !completed) return completed;
   if (auto said = say_complete(door); !said) return said;
   return wait_until_complete(door, link);

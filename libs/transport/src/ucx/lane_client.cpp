@@ -14,7 +14,7 @@ constexpr std::uint64_t told_count = 128;
 
 Failure worker_sent_nonsense(std::string_view what) {
   return {ErrorCode::bad_request,
-          "the worker sent worker_sent_nonsense over the lane (" + std::string(what) + ")"};
+          "the worker sent nonsense over the lane (" + std::string(what) + ")"};
 }
 
 }  // namespace
@@ -161,6 +161,7 @@ std::size_t UcxLaneClient::in_flight() const { return state_->in_flight(); }
 bool UcxLaneClient::prepare_to_sleep() { return state_->prepare_to_sleep(); }
 void UcxLaneClient::finish_sleep() {}
 int UcxLaneClient::wake_descriptor() const { return state_->wake_descriptor(); }
+bool UcxLaneClient::is_at_end() const { return state_->is_at_end(); }
 void UcxLaneClient::trim() { state_->trim(); }
 
 }  // namespace orchid::transport

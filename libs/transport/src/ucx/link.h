@@ -1,6 +1,7 @@
 // ucx/link.h: one UCX endpoint with the frames that go through it, whatever they mean.
 #pragma once
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,7 +10,9 @@
 #include <vector>
 
 #include "foundation/result.h"
+#include "foundation/unique_fd.h"
 #include "transport/ucx_lane.h"
+#include "ucx/doors.h"
 #include "ucx/frame.h"
 #include "ucx/library.h"
 
@@ -67,6 +70,16 @@ class UcxLink {
   /// Takes at most `outbox_limit` parcels that wait.
   void send(const Parcel& parcel);
 
+  /// Parcels wait here, or UCX works on them.
+  [[nodiscard]] bool is_sending() const {
+    return outbox_first_ != outbox_next_ || free_slots_ != slot_count;
+  }
+  /// Waits, asleep where it can, until nothing that was sent is left in this process: over TCP the
+  /// kernel delivers it, also when the process has ended. The other end need not be driven while
+  /// the kernel has room. Errors: `timed_out` (nothing has moved for so long, or it takes ten times
+  /// that), and why the link is of no use.
+  [[nodiscard]] Result<void> flush(std::chrono::milliseconds patience);
+
   /// Lets UCX work, and sends on what waits. False: there was nothing to do.
   bool progress();
   /// While a connection is made: UCX's own thread, which accepts it, may need this core.
@@ -74,6 +87,12 @@ class UcxLink {
   /// Why the link is of no use any more.
   [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
   void fail_with(Failure failure);
+  /// Connections that UCX has made for this link, so that it is known how they end. Errors:
+  /// `system`.
+  [[nodiscard]] Result<void> keep(std::span<const TcpSocket> connections);
+  /// The link has failed since the other end has closed it in good order, after all that was
+  /// received. Over TCP only; else nobody can know.
+  [[nodiscard]] bool is_at_end() const;
 
   /// True: nothing to do, and `wake_descriptor` will become readable.
   [[nodiscard]] bool arm();
@@ -99,7 +118,7 @@ class UcxLink {
   };
   static constexpr std::size_t slot_count = 64;
 
-  UcxLink(const UcxLibrary& ucx, const ConnectionKey& key);
+  UcxLink(const UcxLibrary& ucx, const ConnectionKey& key, bool over_verbs);
   [[nodiscard]] Result<void> open(ucp_context_h context);
   static ucs_status_t on_message(void* self, const void* header, std::size_t header_length,
                                  void* data, std::size_t length,
@@ -116,16 +135,21 @@ class UcxLink {
   void pump();
   [[nodiscard]] bool send_some(Waiting& waiting);
   void close_endpoint();
+  bool progress_or_sleep();  // true: there was something to do
+  [[nodiscard]] ucs_status_ptr_t send_last();
 
   const UcxLibrary& ucx_;
   ConnectionKey key_;
+  bool over_verbs_;
   ucp_worker_h worker_ = nullptr;
   ucp_ep_h endpoint_ = nullptr;
   int wake_descriptor_ = -1;
   std::vector<std::byte> address_;
   FrameSink* sink_ = nullptr;
   std::optional<Failure> failure_;
+  std::vector<UniqueFd> connections_;  // copies: UCX closes its own when they end
   bool peer_ready_ = false;
+  bool unflushed_ = false;  // something was sent since the last flush
   bool closing_ = false;
   std::uint64_t sent_frames_ = 0;
   std::uint64_t received_frames_ = 0;

@@ -189,7 +189,8 @@ class WorkerLane {
 
   // worker_lane_end.cpp
   void lane_failed(const Failure& why);
-  void obey(lane_client::Step step);
+  void obey(lane_client::Step step, Outcome outcome = Outcome::worker_lost);
+  void take_last_answers(const LaneEnded& ended);
   void detach();
   void close_end();
   void end_calls(const LaneEnded& ended);
@@ -235,6 +236,7 @@ class WorkerLane {
   bool tcp_only_ = false;      // no RDMA, whatever the executor says of the network
   std::uint64_t opening_ = 0;  // counts the lanes of other hosts that were announced
   std::int64_t opening_pid_ = 0;
+  std::uint64_t number_ = 0;  // the executor's, for the worker that was announced last
 
   std::mutex arrivals_mutex_;
   std::atomic<bool> arrived_{false};

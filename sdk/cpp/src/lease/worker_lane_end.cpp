@@ -1,6 +1,7 @@
 // How calls leave a lane without an answer: their callers want to be rid of them, or their worker
 // has ended, is given up, or is out of reach.
 #include "http/problem.h"
+#include "lane_client/last_answers.h"
 #include "lease/lane_stream.h"
 #include "lease/lease_threads.h"
 #include "lease/worker_lane.h"
@@ -56,23 +57,31 @@ void WorkerLane::relieve(MonotonicTime now, bool others_idle) {
   });
 }
 
-/// The executor may know what became of the worker.
+/// Nonsense only what runs in the worker can have written. Else the executor may know what became
+/// of the worker.
 void WorkerLane::lane_failed(const Failure& why) {
-  obey(conversation_.broken(why, std::chrono::steady_clock::now()));
+  const MonotonicTime now = std::chrono::steady_clock::now();
+  if (why.code == ErrorCode::bad_request)
+    obey(conversation_.give_up(lane_client::broken_rules(why.message), now),
+         Outcome::function_crashed);
+  else
+    obey(conversation_.broken(why, now));
   if (conversation_.phase() == LanePhase::losing) board_.lane_changed();
 }
 
-void WorkerLane::obey(lane_client::Step step) {
+/// `outcome`: of the call that runs, if the worker is given up.
+void WorkerLane::obey(lane_client::Step step, Outcome outcome) {
   switch (step) {
     case lane_client::Step::none:
       break;
     case lane_client::Step::ask:
-      tell(LaneReplace{conversation_.trouble()});
+      tell(LaneReplace{.reason = conversation_.trouble(), .worker = number_});
       break;
     case lane_client::Step::replace:
       detach();
-      tell(LaneReplace{conversation_.trouble()});
+      tell(LaneReplace{.reason = conversation_.trouble(), .worker = number_});
       end_calls({.request = flights_.front_request(),
+                 .outcome = outcome,
                  .message = conversation_.trouble(),
                  .started = true});
       board_.lane_changed();
@@ -83,9 +92,20 @@ void WorkerLane::obey(lane_client::Step step) {
   if (conversation_.is_timed()) board_.watch_closely();
 }
 
+/// What it answered before its end counts, and what it says it has answered may be coming.
+void WorkerLane::take_last_answers(const LaneEnded& ended) {
+  (void)take_answers();
+  if (!end_ || !lane_client::claims_answer(ended, flights_.front_request())) return;
+  lane_client::take_last_answers(*end_->client, lane_client::last_answers_beside_others, [&] {
+    (void)take_answers();
+    return conversation_.is_ready() && lane_client::claims_answer(ended, flights_.front_request());
+  });
+}
+
 void WorkerLane::hear(const LaneEnded& message, Files& /*files*/) {
-  (void)take_answers();  // what it answered before its end counts
+  take_last_answers(message);
   LaneEnded ended = message;
+  if (end_ && end_->client->is_at_end()) lane_client::find_forgery(ended, flights_.front_request());
   if (end_ && end_->local != nullptr) ended.log = end_->local->running_log(ended.request);
   ++opening_;  // a connection that is being made leads nowhere
   conversation_.ended(std::chrono::steady_clock::now(), ended.replaced_in);

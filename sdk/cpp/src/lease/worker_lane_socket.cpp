@@ -69,6 +69,7 @@ void WorkerLane::hear(const LaneRefused& message, Files& /*files*/) {
 }
 
 void WorkerLane::hear(const LaneClaimed& message, Files& files) {
+  number_ = message.worker;
   if (kind_ == LaneKind::ucx) return open_remote(message);
   auto opened = open_local_lane(message, std::move(files));
   if (!opened) return die(opened.error());

@@ -148,6 +148,7 @@ class DispatchLane {
   Codes codes_;
   UniqueFd socket_;  // before the watch, which borrows it
   std::shared_ptr<LaneEnd> end_;
+  std::uint64_t worker_ = 0;  // the executor's number for it
   std::unique_ptr<ReadableWatch> socket_watch_;
   std::unique_ptr<ReadableWatch> wake_watch_;
 };
