@@ -135,11 +135,19 @@ void WorkerProcess::tell(const WorkerMessage& message, const std::vector<int>& d
   page().attention.fetch_add(1, std::memory_order_release);
 }
 
+/// Null: there is no room for it.
+const transport::LaneMemory* WorkerProcess::lane_view() const {
+  if (!lane_view_)
+    if (auto mapped = transport::LaneMemory::map(lane_.memory.get(), lane_.geometry))
+      lane_view_.emplace(std::move(*mapped));
+  return lane_view_ ? &*lane_view_ : nullptr;
+}
+
 std::optional<std::uint64_t> WorkerProcess::progress_of(std::uint64_t request) const {
-  const auto memory = transport::LaneMemory::map(lane_.memory.get(), lane_.geometry);
-  if (!memory) return std::nullopt;
+  const transport::LaneMemory* lane = lane_view();
+  if (lane == nullptr) return std::nullopt;
   return transport::progress_of(request,
-                                memory->control().progress.value.load(std::memory_order_relaxed));
+                                lane->control().progress.value.load(std::memory_order_relaxed));
 }
 
 RunningLog WorkerProcess::log_of(std::uint64_t request) const {
@@ -286,8 +294,8 @@ void WorkerProcess::explain_refusal(LaneEnded& ended) const {
 bool WorkerProcess::left_a_call() const {
   const std::uint64_t request = page().request_id.load();
   if (request == 0 || remote_lane_.port != 0) return false;
-  const auto memory = transport::LaneMemory::map(lane_.memory.get(), lane_.geometry);
-  return memory && !memory->is_answered(request);
+  const transport::LaneMemory* lane = lane_view();
+  return lane != nullptr && !lane->is_answered(request);
 }
 
 bool WorkerProcess::was_taken_unawares() const {

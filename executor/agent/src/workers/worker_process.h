@@ -243,12 +243,16 @@ class WorkerProcess {
   void explain_end(LaneEnded& ended, const ChildEvent& event) const;
   void explain_refusal(LaneEnded& ended) const;
   [[nodiscard]] bool left_a_call() const;
+  [[nodiscard]] const transport::LaneMemory* lane_view() const;
   [[nodiscard]] bool was_taken_unawares() const;
 
   std::uint64_t id_;
   StatusPageMapping page_;
   transport::LaneDescriptors lane_;
   transport::LaneDescriptors device_lane_;
+  /// Once somebody has asked what is in the lane, and then for the worker's life: of a call from
+  /// another host that is asked every 50 ms. It takes addresses, and the pages that are read.
+  mutable std::optional<transport::LaneMemory> lane_view_;
   ByteCount data_limit_;
   RemoteLane remote_lane_;
   bool client_connected_ = false;
