@@ -1,7 +1,6 @@
 #include "ucx/link.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -112,62 +111,6 @@ Result<void> UcxLink::complete(LaneDeadline deadline) {
   if (failure_) return fail(*failure_);
   unflushed_ = false;
   return {};
-}
-
-/// UCX counts a frame as sent that it has copied, and takes the next one when the kernel has all of
-/// those before: here one that is too short to be a frame, which no end looks at. UCX's own flush
-/// asks the UCX of the other end for a sign over TCP, and that may rest. Over verbs the devices
-/// give it to each other.
-ucs_status_ptr_t UcxLink::send_last() {
-  ucp_request_param_t parameters{};
-  if (over_verbs_) return ucx_.ep_flush_nbx(endpoint_, &parameters);
-  parameters.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-  parameters.flags = UCP_AM_SEND_FLAG_EAGER;
-  return ucx_.am_send_nbx(endpoint_, message_id, nullptr, 0, nullptr, 0, &parameters);
-}
-
-Result<void> UcxLink::flush(std::chrono::milliseconds patience) {
-  if (failure_) return fail(*failure_);
-  if (!unflushed_) return {};
-  constexpr int most_waits = 10;
-  const auto start = std::chrono::steady_clock::now();
-  auto moved = start;
-  const auto goes_on = [&] {
-    const auto now = std::chrono::steady_clock::now();
-    if (progress_or_sleep()) moved = now;
-    return !failure_ && now < moved + patience && now < start + most_waits * patience;
-  };
-  while (is_sending() && goes_on()) {
-  }
-  if (failure_) return fail(*failure_);
-  const Failure late{ErrorCode::timed_out, "what was sent did not get away in time"};
-  if (is_sending()) return fail(late);
-  const ucs_status_ptr_t last = send_last();
-  if (UCS_PTR_IS_ERR(last))
-    return fail(ucx_.failure(ErrorCode::unreachable, "flush", UCS_PTR_STATUS(last)));
-  ucs_status_t status = UCS_PTR_IS_PTR(last) ? UCS_INPROGRESS : UCS_OK;
-  while (status == UCS_INPROGRESS && goes_on()) status = ucx_.request_check_status(last);
-  if (UCS_PTR_IS_PTR(last)) ucx_.request_free(last);
-  if (failure_) return fail(*failure_);
-  if (status != UCS_OK) return fail(late);
-  unflushed_ = false;
-  return {};
-}
-
-Result<void> UcxLink::keep(std::span<const TcpSocket> connections) {
-  for (const TcpSocket& connection : connections) {
-    UniqueFd copy(::fcntl(connection.fd, F_DUPFD_CLOEXEC, 0));
-    if (!copy) return fail_errno("keep a connection of UCX's");
-    connections_.push_back(std::move(copy));
-  }
-  return {};
-}
-
-bool UcxLink::is_at_end() const {
-  return failure_ && !connections_.empty() &&
-         std::ranges::all_of(connections_, [](const UniqueFd& connection) {
-           return was_read_to_its_end(connection.get());
-         });
 }
 
 UcxLink::~UcxLink() {
@@ -371,15 +314,6 @@ void UcxLink::pump() {
 
 void UcxLink::progress_or_yield() {
   if (!progress()) ::sched_yield();
-}
-
-bool UcxLink::progress_or_sleep() {
-  if (progress()) return true;
-  if (!arm()) return false;
-  constexpr int look_ms = 10;
-  pollfd wait{.fd = wake_descriptor_, .events = POLLIN, .revents = 0};
-  ::poll(&wait, 1, look_ms);
-  return false;
 }
 
 bool UcxLink::progress() {
