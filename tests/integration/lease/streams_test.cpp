@@ -149,6 +149,31 @@ TEST_CASE_FIXTURE(LeaseFixture, "a producer needs no input, and goes no faster t
   CHECK(stream.ended());
 }
 
+TEST_CASE_FIXTURE(LeaseFixture, "a stream whose worker ends after it is answered to its end") {
+  const LeasedFunction badly = load("streams_badly");
+  for (int round = 0; round < 5; ++round) {
+    Stream stream = badly.stream();
+    CHECK(stream.write("chunk"));
+    CHECK(text_of(stream.read()) == "chunk");
+    stream.finish();
+    CHECK(text_of(stream.read()) == "(nothing)");
+    CHECK(stream.ended());
+  }
+}
+
+TEST_CASE_FIXTURE(LeaseFixture, "a stream that forges what its worker says has crashed") {
+  // Within a host the lane tells who has answered last, and that has been a chunk of the stream.
+  if (lane_under_test() != LaneKind::ucx) return;
+  Stream stream = load("streams_badly").stream();
+  CHECK(stream.write("chunk"));
+  CHECK(text_of(stream.read()) == "chunk");
+  CHECK(stream.write("forges"));
+  const Error error = error_of([&] { (void)stream.read(); });
+  check_clear(error, ErrorKind::function_crashed);
+  CHECK(error.attempt() == 1);
+  CHECK(error.message().find("broke the rules of its sandbox") != std::string::npos);
+}
+
 TEST_CASE_FIXTURE(LeaseFixture, "a worker that has dropped a stream's function gets it again") {
   const LeasedFunction echo = load("streams_echo");
   const LeasedFunction sum = load("streams_sum");

@@ -191,6 +191,7 @@ class WorkerLane {
   void lane_failed(const Failure& why);
   void obey(lane_client::Step step, Outcome outcome = Outcome::worker_lost);
   void take_last_answers(const LaneEnded& ended);
+  [[nodiscard]] std::uint64_t unanswered() const;
   void detach();
   void close_end();
   void end_calls(const LaneEnded& ended);

@@ -92,20 +92,26 @@ void WorkerLane::obey(lane_client::Step step, Outcome outcome) {
   if (conversation_.is_timed()) board_.watch_closely();
 }
 
+/// The worker's oldest call, under its number in the lane; a stream has that of its first entry. 0:
+/// it has none.
+std::uint64_t WorkerLane::unanswered() const {
+  return stream_ != nullptr ? stream_->first_request : flights_.front_request();
+}
+
 /// What it answered before its end counts, and what it says it has answered may be coming.
 void WorkerLane::take_last_answers(const LaneEnded& ended) {
   (void)take_answers();
-  if (!end_ || !lane_client::claims_answer(ended, flights_.front_request())) return;
+  if (!end_ || !lane_client::claims_answer(ended, unanswered())) return;
   lane_client::take_last_answers(*end_->client, lane_client::last_answers_beside_others, [&] {
     (void)take_answers();
-    return conversation_.is_ready() && lane_client::claims_answer(ended, flights_.front_request());
+    return conversation_.is_ready() && lane_client::claims_answer(ended, unanswered());
   });
 }
 
 void WorkerLane::hear(const LaneEnded& message, Files& /*files*/) {
   take_last_answers(message);
   LaneEnded ended = message;
-  if (end_ && end_->client->is_at_end()) lane_client::find_forgery(ended, flights_.front_request());
+  if (end_ && end_->client->is_at_end()) lane_client::find_forgery(ended, unanswered());
   if (end_ && end_->local != nullptr) ended.log = end_->local->running_log(ended.request);
   ++opening_;  // a connection that is being made leads nowhere
   conversation_.ended(std::chrono::steady_clock::now(), ended.replaced_in);
