@@ -10,6 +10,8 @@
 
 #include "executor_fixture.h"
 #include "foundation/files.h"
+#include "lane_client/policy.h"
+#include "lanes/lane_session.h"
 #include "protocol/digest.h"
 
 namespace orchid::tests {
@@ -144,6 +146,24 @@ TEST_CASE_FIXTURE(SeparateFixture,
   CHECK_FALSE(reply.ended);
   CHECK(reply.output.size() == 50'000'000);
   CHECK(worker.call(worker.load(test_function("counts_calls")), "").output == "1");
+}
+
+TEST_CASE_FIXTURE(SeparateFixture,
+                  "a worker that says it is idle or ends, and does not, makes way in time") {
+  constexpr auto longest = executor::LaneSession::swap_patience +
+                           executor::LaneSession::retire_patience +
+                           executor::LaneSession::last_words_patience;
+  static_assert(longest < lane_client::replace_within);
+  for (const auto words : {executor::LastWords::none, executor::LastWords::spoiled}) {
+    const LaneSlot slot = worker.load(test_function("pretends_idleness"));
+    (void)worker.start(slot, std::to_string(static_cast<unsigned>(words)));
+    const auto announced = std::chrono::steady_clock::now();
+    worker.send(LaneAnnounce{digest_of_function("counts_calls")});
+    CHECK(std::holds_alternative<LaneEnded>(worker.receive()));
+    CHECK(std::holds_alternative<LaneClaimed>(worker.receive()));
+    CHECK(std::chrono::steady_clock::now() - announced < lane_client::replace_within);
+    CHECK(worker.call(worker.load(test_function("counts_calls")), "").output == "1");
+  }
 }
 
 TEST_CASE_FIXTURE(SeparateFixture, "who would share a worker claims none of such a lease") {

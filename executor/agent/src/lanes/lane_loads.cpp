@@ -21,11 +21,6 @@ constexpr unsigned most_load_attempts = 3;
 /// A worker that could not load something ends by itself. So soon it says that it does.
 constexpr std::chrono::seconds end_after_failed_load{1};
 
-/// A call that runs on while another module is announced is the client's own doing.
-constexpr std::chrono::seconds swap_patience{5};
-/// For a worker that is asked to end, until it says that it does.
-constexpr std::chrono::seconds retire_patience{2};
-
 }  // namespace
 
 bool LaneSession::takes_module(const std::string& digest) {
@@ -49,7 +44,8 @@ void LaneSession::swap_worker(MonotonicTime now) {
     ++services_.counters["workers_swapped"];
     retire_by_ = now + retire_patience;
     if (!running && !worker_->is_loading()) return worker_->tell(Retire{std::string(made_way)});
-  } else if (worker_->has_time_to_end(*retire_by_, now)) {
+  } else if (now < *retire_by_ + (worker_->said_last_words() ? last_words_patience
+                                                             : std::chrono::seconds(0))) {
     return;
   }
   worker_->kill(KillReason::swapped);

@@ -48,6 +48,12 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
  public:
   /// A call that has to end within this is not evicted.
   static constexpr std::chrono::milliseconds eviction_patience{50};
+  /// A worker makes way for one with another module. All of that together is well below what its
+  /// client waits for (lane_client::replace_within): a call that runs on is that client's own
+  /// doing; then the worker is asked to end, and says that it does; then it has ended.
+  static constexpr std::chrono::seconds swap_patience{5};
+  static constexpr std::chrono::seconds retire_patience{2};
+  static constexpr std::chrono::seconds last_words_patience{1};
   /// How long a peer may take to claim a worker.
   static constexpr std::chrono::seconds claim_within{5};
   /// `uid`: of the client's process; nothing: it is on another host, and has proved that it knows

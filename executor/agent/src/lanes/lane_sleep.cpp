@@ -14,7 +14,7 @@ std::optional<WarmWorker> LaneSession::look_at_sleep(MonotonicTime now) {
   const auto used = worker_->processor_time();
   if (used && sleep_.is_restless(word, worker_->link_work(), *used, now)) {
     if (worker_->said_last_words()) {
-      worker_->make_sure_of_its_end();
+      worker_->hurry();
       return std::nullopt;
     }
     log::warn("event=worker_restless lease={} worker={} module={}", to_string(*lease_),

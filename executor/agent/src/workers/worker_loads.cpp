@@ -100,6 +100,7 @@ bool WorkerProcess::answer_load(const WorkerMessage& message) {
   if (found == loads_.end()) return false;
   auto pending = loads_.extract(found);
   ++loads_answered_;
+  load_failed_ = load_failed_ || failed != nullptr;
   if (loaded != nullptr) {
     WorkerSlot slot{loaded->slot, loaded->generation, loaded->entries, ++uses_,
                     pending.mapped().tier};

@@ -265,11 +265,11 @@ void WorkerProcess::explain_end(LaneEnded& ended, const ChildEvent& event) const
                         : "the function broke the rules of its sandbox, or the caller those of its "
                           "stream: " +
                               last_place();
-  } else if (event.kind == ChildEvent::Kind::exited) {
+  } else if (was_killed_from_outside(event)) {
+    ended.message = "the worker process was killed from outside";
+  } else if (event.kind == ChildEvent::Kind::exited || event.value == SIGKILL) {
     ended.outcome = Outcome::function_crashed;
     ended.message = forged_page;
-  } else if (event.value == SIGKILL) {
-    ended.message = "the worker process was killed from outside";
   } else {
     ended.outcome = Outcome::function_crashed;
     ended.signal = event.value;
@@ -304,10 +304,14 @@ bool WorkerProcess::was_taken_unawares() const {
          kill_reason_ == KillReason::swapped || kill_reason_ == KillReason::together;
 }
 
+bool WorkerProcess::was_killed_from_outside(const ChildEvent& event) const {
+  return event.kind == ChildEvent::Kind::killed && event.value == SIGKILL && !hurried_;
+}
+
 LaneEnded WorkerProcess::epitaph(const ChildEvent& event) const {
   const StatusPage& seen = page();
   LaneEnded ended;
-  const bool from_outside = event.kind == ChildEvent::Kind::killed && event.value == SIGKILL;
+  const bool from_outside = was_killed_from_outside(event);
   if (kill_reason_ != KillReason::none) {
     ended.outcome = outcome_of(kill_reason_);
     ended.message = kill_words_.empty() ? std::string(message_of(kill_reason_)) : kill_words_;

@@ -193,9 +193,16 @@ class WorkerProcess {
   [[nodiscard]] bool said_last_words() const {
     return page().last_words.load() != static_cast<std::uint32_t>(LastWords::none);
   }
-  /// For one that ends by itself and is to say so until `by`: it sends its last answers then.
+  /// For one that could not load something: it ends by itself and is to say so until `by`, and
+  /// sends its last answers then. What others say of their end is no reason to wait for it.
   [[nodiscard]] bool has_time_to_end(MonotonicTime by, MonotonicTime now) const {
-    return now < by + (said_last_words() ? last_answer_patience : std::chrono::seconds(0));
+    return now < by + (load_failed_ && said_last_words() ? last_answer_patience
+                                                         : std::chrono::seconds(0));
+  }
+  /// Kills one that says it ends, and works instead. That is its own doing.
+  void hurry() {
+    hurried_ = true;
+    make_sure_of_its_end();
   }
   /// Kills what should have ended by itself. What it has said of its end counts.
   void make_sure_of_its_end();
@@ -245,6 +252,7 @@ class WorkerProcess {
   [[nodiscard]] bool left_a_call() const;
   [[nodiscard]] const transport::LaneMemory* lane_view() const;
   [[nodiscard]] bool was_taken_unawares() const;
+  [[nodiscard]] bool was_killed_from_outside(const ChildEvent& event) const;
 
   std::uint64_t id_;
   StatusPageMapping page_;
@@ -274,6 +282,8 @@ class WorkerProcess {
   std::uint64_t improvements_answered_ = 0;
   KillReason kill_reason_ = KillReason::none;
   std::string kill_words_;
+  bool load_failed_ = false;  // it said so
+  bool hurried_ = false;      // the agent has killed it, though it has no reason to tell
 };
 
 }  // namespace orchid::executor

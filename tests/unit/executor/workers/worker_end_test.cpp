@@ -45,20 +45,33 @@ TEST_CASE("a worker that a module's own code ends may not have sent the answer b
   CHECK(ended.outcome == Outcome::worker_lost);
 }
 
-TEST_CASE(
-    "a worker that says that it ends has time for its last answer, whatever is to be loaded") {
+TEST_CASE("a worker that could not load something has time for its last answer") {
   IdleWorker worker(true);
-  worker.load("a");
-  worker.load("b");
+  for (const char* digest : {"a", "b", "c"}) worker.load(digest);
   const MonotonicTime since{1h};
   CHECK_FALSE(worker.process.load_limit(since, since + 900ms));
   CHECK(worker.process.load_limit(since, since + 2s) == LoadLimit::others);
   CHECK_FALSE(worker.process.has_time_to_end(since, since + 1s));
   worker.say(LastWords::spoiled);
+  // A module's own code may have said that, and loads on.
+  CHECK(worker.process.load_limit(since, since + 2s) == LoadLimit::others);
+  CHECK_FALSE(worker.process.has_time_to_end(since, since + 1s));
+  CHECK(worker.process.take_answer(LoadFailed{.slot = 0, .message = "why"}));
   CHECK_FALSE(worker.process.load_limit(since, since + 9s));
   CHECK(worker.process.has_time_to_end(since, since + 9s));
   CHECK(worker.process.load_limit(since, since + 10s) == LoadLimit::others);
   CHECK_FALSE(worker.process.has_time_to_end(since, since + 10s));
+}
+
+TEST_CASE("one that says it ends, and works until the agent kills it, was not killed by others") {
+  constexpr ChildEvent killed{.kind = ChildEvent::Kind::killed, .value = SIGKILL};
+  IdleWorker worker(true);
+  worker.say(LastWords::spoiled);
+  CHECK(worker.process.epitaph(killed).answered == 0);
+  worker.process.hurry();
+  CHECK(worker.process.epitaph(killed).answered == answered_request);
+  worker.process.page().state.store(pack_state(1, RunState::running));
+  CHECK(worker.process.epitaph(killed).outcome == Outcome::function_crashed);
 }
 
 TEST_CASE("a worker that may be sending an answer to another host is not restless") {
