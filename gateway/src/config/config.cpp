@@ -7,117 +7,14 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <toml.hpp>
 
-#include "foundation/amounts.h"
 #include "foundation/numbers.h"
+#include "setting.h"
 
 namespace orchid::gateway {
 namespace {
-
-using std::chrono::milliseconds;
-using Apply = std::function<Result<void>(const std::string& value)>;
-
-struct Setting {
-  std::string name;  // as in the file
-  std::string help;
-  Apply apply;
-};
-
-std::unexpected<Failure> wrong(const std::string& value, const std::string& expected) {
-  return fail(ErrorCode::bad_configuration, "'" + value + "' is not " + expected);
-}
-std::unexpected<Failure> wrong(Failure read) {
-  return fail(ErrorCode::bad_configuration, std::move(read.message));
-}
-
-template <typename Number>
-Apply number(Number& field, Number least, Number most) {
-  return [&field, least, most](const std::string& value) -> Result<void> {
-    auto parsed = parse_whole_number(
-        value, {static_cast<std::uint64_t>(least), static_cast<std::uint64_t>(most)});
-    if (!parsed) return wrong(std::move(parsed.error()));
-    field = static_cast<Number>(*parsed);
-    return {};
-  };
-}
-
-Apply duration(milliseconds& field, milliseconds most = std::chrono::hours(1)) {
-  return [&field, most](const std::string& value) -> Result<void> {
-    auto parsed = parse_duration(value, {milliseconds(10), most});
-    if (!parsed) return wrong(std::move(parsed.error()));
-    field = std::chrono::ceil<milliseconds>(*parsed);
-    return {};
-  };
-}
-
-Apply size(ByteCount& field, ByteCount least) {
-  return [&field, least](const std::string& value) -> Result<void> {
-    auto parsed = parse_byte_count(value, {least, 1024_GiB});
-    if (!parsed) return wrong(std::move(parsed.error()));
-    field = *parsed;
-    return {};
-  };
-}
-
-Apply text(std::string& field) {
-  return [&field](const std::string& value) -> Result<void> {
-    field = value;
-    return {};
-  };
-}
-
-Apply truth(bool& field) {
-  return [&field](const std::string& value) -> Result<void> {
-    if (value != "true" && value != "false") return wrong(value, "true or false");
-    field = value == "true";
-    return {};
-  };
-}
-
-Apply path(std::filesystem::path& field) {
-  return [&field](const std::string& value) -> Result<void> {
-    if (value.empty()) return wrong(value, "a path");
-    field = std::filesystem::absolute(value);
-    return {};
-  };
-}
-
-Apply list(std::vector<std::string>& field) {
-  return [&field](const std::string& value) -> Result<void> {
-    field.clear();
-    std::size_t begin = 0;
-    while (begin < value.size()) {
-      const std::size_t end = std::min(value.find(',', begin), value.size());
-      if (end > begin) field.push_back(value.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    return {};
-  };
-}
-
-Apply log_level(LogLevel& field) {
-  return [&field](const std::string& value) -> Result<void> {
-    const std::map<std::string, LogLevel> names{{"debug", LogLevel::debug},
-                                                {"info", LogLevel::info},
-                                                {"warn", LogLevel::warn},
-                                                {"error", LogLevel::error}};
-    const auto found = names.find(value);
-    if (found == names.end()) return wrong(value, "debug, info, warn or error");
-    field = found->second;
-    return {};
-  };
-}
-
-Apply socket_users(SocketUsers& field) {
-  return [&field](const std::string& value) -> Result<void> {
-    if (value != "owner" && value != "everybody") return wrong(value, "owner or everybody");
-    field = value == "owner" ? SocketUsers::owner : SocketUsers::everybody;
-    return {};
-  };
-}
 
 std::vector<Setting> pilot_settings(PilotSettings& p) {
   constexpr std::chrono::hours longest{24 * 31};
@@ -154,6 +51,18 @@ std::vector<Setting> pilot_settings(PilotSettings& p) {
   };
 }
 
+std::vector<Setting> http_settings(Config& c) {
+  return {
+      {"header_bytes", "largest request header", number(c.header_bytes, 1024U, 1024U * 1024U)},
+      {"header_time", "time limit for a whole request header", duration(c.header_time)},
+      {"body_time", "time limit for each 64 KiB of a request body", duration(c.body_time)},
+      {"idle_time", "time limit for a connection between requests", duration(c.idle_time)},
+      {"write_time", "time limit for an answer without progress", duration(c.write_time)},
+      {"connections", "the most open connections", number<std::size_t>(c.connections, 1, 100'000)},
+      {"body_memory", "memory for large request bodies", size(c.body_memory, 64_MiB)},
+  };
+}
+
 std::vector<Setting> own_settings(Config& c) {
   constexpr std::chrono::hours day{24};
   return {
@@ -175,18 +84,11 @@ std::vector<Setting> own_settings(Config& c) {
       {"log_level", "debug, info, warn or error", log_level(c.log_level)},
       {"ready_fd", "descriptor that gets one line of JSON when the gateway is ready",
        number(c.ready_fd, 0, 1'000'000)},
-      {"header_bytes", "largest request header", number(c.header_bytes, 1024U, 1024U * 1024U)},
-      {"header_time", "time limit for a whole request header", duration(c.header_time)},
-      {"body_time", "time limit for each 64 KiB of a request body", duration(c.body_time)},
-      {"idle_time", "time limit for a connection between requests", duration(c.idle_time)},
-      {"write_time", "time limit for an answer without progress", duration(c.write_time)},
       {"drain_time", "time limit for running calls when the gateway stops", duration(c.drain_time)},
-      {"connections", "the most open connections", number<std::size_t>(c.connections, 1, 100'000)},
       {"in_flight", "the most synchronous calls at a time",
        number<std::size_t>(c.in_flight, 1, 1'000'000)},
       {"queued", "the most asynchronous calls that wait",
        number<std::size_t>(c.queued, 1, 10'000'000)},
-      {"body_memory", "memory for large request bodies", size(c.body_memory, 64_MiB)},
       {"worker_memory", "memory of each worker", size(c.worker_memory, 16_MiB)},
       {"worker_idle_time", "how long a worker may be unused before it is given back",
        duration(c.worker_idle_time, day)},
@@ -225,6 +127,7 @@ std::vector<Setting> own_settings(Config& c) {
 
 std::vector<Setting> settings_of(Config& c) {
   std::vector<Setting> settings = own_settings(c);
+  std::ranges::move(http_settings(c), std::back_inserter(settings));
   std::ranges::move(pilot_settings(c.pilots), std::back_inserter(settings));
   return settings;
 }
