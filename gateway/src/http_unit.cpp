@@ -68,7 +68,8 @@ void HttpUnit::complete(const Shared& shared, std::span<const MakeRoutes> routes
                                      .header_time = config.header_time,
                                      .body_time = config.body_time,
                                      .idle_time = config.idle_time,
-                                     .write_time = config.write_time},
+                                     .write_time = config.write_time,
+                                     .event_pause = config.event_pause},
                           .connections = share(config.connections, config.http_threads),
                           .body_memory = {config.body_memory.value / config.http_threads}});
   for (const MakeRoutes& make : routes) {

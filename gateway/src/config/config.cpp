@@ -58,7 +58,11 @@ std::vector<Setting> http_settings(Config& c) {
       {"body_time", "time limit for each 64 KiB of a request body", duration(c.body_time)},
       {"idle_time", "time limit for a connection between requests", duration(c.idle_time)},
       {"write_time", "time limit for an answer without progress", duration(c.write_time)},
+      {"event_pause", "longest pause of a stream of events; then it gets a comment",
+       duration(c.event_pause)},
       {"connections", "the most open connections", number<std::size_t>(c.connections, 1, 100'000)},
+      {"event_streams", "the most open streams of events of one user",
+       number<std::size_t>(c.event_streams, 1, 100'000)},
       {"body_memory", "memory for large request bodies", size(c.body_memory, 64_MiB)},
   };
 }

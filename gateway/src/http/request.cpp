@@ -6,10 +6,23 @@ namespace orchid::gateway {
 namespace {
 
 constexpr std::array<std::string_view, static_cast<std::size_t>(Header::other)> header_names{
-    "authorization",      "content-type",      "expect",           "host",
-    "idempotency-key",    "if-match",          "if-none-match",    "orchid-at-most-once",
-    "orchid-deadline-ms", "orchid-host-kind",  "orchid-signature", "prefer",
-    "traceparent",        "transfer-encoding", "upgrade",          "x-request-id"};
+    "authorization",
+    "content-type",
+    "expect",
+    "host",
+    "idempotency-key",
+    "if-match",
+    "if-none-match",
+    "last-event-id",
+    "orchid-at-most-once",
+    "orchid-deadline-ms",
+    "orchid-host-kind",
+    "orchid-signature",
+    "prefer",
+    "traceparent",
+    "transfer-encoding",
+    "upgrade",
+    "x-request-id"};
 
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';

@@ -6,9 +6,9 @@
 namespace orchid::gateway {
 namespace {
 
-void append_number(std::string& out, std::size_t number) {
+void append_number(std::string& out, std::size_t number, int base = 10) {
   std::array<char, 20> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, base).ptr;
   out.append(digits.data(), end);
 }
 
@@ -89,7 +89,10 @@ void render_head(const Response& response, const ResponseFrame& frame, std::stri
   out.assign("HTTP/1.1 ");
   append_number(out, response.status);
   out.append(" ").append(reason_phrase(response.status)).append("\r\n").append(frame.common);
-  if (may_have_body(response.status)) {
+  if (response.events) {
+    out.append("Content-Type: ").append(response.content_type).append("\r\n");
+    if (frame.minor_version > 0) out.append("Transfer-Encoding: chunked\r\n");
+  } else if (may_have_body(response.status)) {
     if (response.size() > 0)
       out.append("Content-Type: ").append(response.content_type).append("\r\n");
     out.append("Content-Length: ");
@@ -102,6 +105,11 @@ void render_head(const Response& response, const ResponseFrame& frame, std::stri
     out.append("Connection: keep-alive\r\n");
   }
   out.append(frame.echoed).append(response.headers).append("\r\n");
+}
+
+void append_chunk(std::string& out, std::string_view content) {
+  append_number(out, content.size(), 16);
+  out.append("\r\n").append(content).append("\r\n");
 }
 
 }  // namespace orchid::gateway

@@ -12,6 +12,9 @@ void add_metrics(MetricsText& text, std::span<const HttpMetrics* const> threads)
   text.gauge("orchid_http_connections", "Open client connections.",
              sum(threads, &HttpMetrics::connections_opened) -
                  sum(threads, &HttpMetrics::connections_closed));
+  text.gauge(
+      "orchid_http_event_streams", "Open streams of events.",
+      sum(threads, &HttpMetrics::streams_opened) - sum(threads, &HttpMetrics::streams_closed));
   text.counter("orchid_http_received_bytes_total", "Bytes from clients.",
                sum(threads, &HttpMetrics::bytes_received));
   text.counter("orchid_http_sent_bytes_total", "Bytes to clients.",

@@ -38,6 +38,7 @@ void Session::answer(Response response) {
   if (request_.method == Method::head) {
     response_.text.clear();
     response_.payload = {};
+    response_.events = nullptr;
   }
   host_.metrics.observe_response(response_.status);
   state_ = State::answering;
@@ -77,6 +78,8 @@ void Session::write_some() {
 }
 
 void Session::answered() {
+  if (response_.events && !last_piece_) return continue_stream();
+  end_stream();
   response_ = {};  // an output in a worker's lane is given back here
   host_.body_bytes -= std::exchange(charged_bytes_, 0);
   if (!keep_alive_) return linger();
@@ -113,8 +116,9 @@ void Session::peer_gone(const boost::system::error_code& error) {
     watcher.client_gone(call);
     return;
   }
-  // A client that has only closed its sending side still gets the answers to what it sent.
-  const bool owes = state_ == State::handling || state_ == State::answering;
+  // A client that has only closed its sending side still gets the answers to what it sent; but not
+  // events for ever, since one that has gone looks the same.
+  const bool owes = (state_ == State::handling || state_ == State::answering) && !response_.events;
   if (error == boost::asio::error::eof && owes) {
     peer_closed_ = true;
   } else {
@@ -125,6 +129,7 @@ void Session::peer_gone(const boost::system::error_code& error) {
 void Session::close() {
   if (state_ == State::closed) return;
   state_ = State::closed;
+  end_stream();
   response_ = {};
   refusal_.reset();
   host_.body_bytes -= std::exchange(charged_bytes_, 0);
@@ -136,6 +141,7 @@ void Session::close() {
 
 void Session::check_time() {
   if (host_.now < due_) return;
+  if (state_ == State::streaming) return keep_stream_alive();
   const bool waits_for_request =
       state_ == State::reading_header && begin_ == end_ && !parser_->got_some();
   if (waits_for_request || (state_ != State::reading_header && state_ != State::reading_body))
@@ -147,6 +153,7 @@ void Session::check_time() {
 
 void Session::drain() {
   if (state_ == State::reading_header && begin_ == end_ && !parser_->got_some()) close();
+  if (state_ == State::streaming) send_events();
 }
 
 }  // namespace orchid::gateway

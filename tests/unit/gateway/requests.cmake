@@ -4,3 +4,7 @@ orchid_unit_test(gateway_requests
           http_router_test.cpp inspection_turns_test.cpp module_hosts_test.cpp invocation_async_test.cpp invocation_book_test.cpp invocation_sync_test.cpp store_test.cpp
           tenants_token_book_test.cpp
   LINKS gateway_inspector gateway_invocations nlohmann_json::nlohmann_json)
+# Streams of events, on real connections.
+orchid_unit_test(gateway_events
+  SOURCES http_event_stream_test.cpp http_session_events_test.cpp
+  LINKS gateway_server nlohmann_json::nlohmann_json)

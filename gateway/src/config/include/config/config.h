@@ -53,11 +53,13 @@ struct Config {
   std::uint32_t header_bytes = 16 * 1024;  // 1 KiB to 1 MiB
   std::chrono::milliseconds header_time{
       10'000};  // for a whole header; 10 ms to 1 h, as all times here
-  std::chrono::milliseconds body_time{10'000};   // without progress of a body
-  std::chrono::milliseconds idle_time{75'000};   // of a connection between requests
-  std::chrono::milliseconds write_time{30'000};  // without progress of an answer
-  std::chrono::milliseconds drain_time{10'000};  // for running calls at the end of the process
-  std::size_t connections = 4'096;               // 1 to 100 000, all threads together
+  std::chrono::milliseconds body_time{10'000};    // without progress of a body
+  std::chrono::milliseconds idle_time{75'000};    // of a connection between requests
+  std::chrono::milliseconds write_time{30'000};   // without progress of an answer
+  std::chrono::milliseconds event_pause{15'000};  // of a stream of events; then it gets a comment
+  std::chrono::milliseconds drain_time{10'000};   // for running calls at the end of the process
+  std::size_t connections = 4'096;                // 1 to 100 000, all threads together
+  std::size_t event_streams = 128;  // open streams of events of one tenant; 1 to 100 000
   std::size_t in_flight = 4'096;    // synchronous calls; 1 to 1 000 000, all threads together
   std::size_t queued = 100'000;     // asynchronous calls that wait; 1 to 10 000 000
   ByteCount body_memory = 1_GiB;    // of large bodies; 64 MiB to 1 TiB, all threads together

@@ -23,6 +23,7 @@ enum class Header : std::uint8_t {
   idempotency_key,
   if_match,
   if_none_match,
+  last_event_id,
   orchid_at_most_once,
   orchid_deadline_ms,
   orchid_host_kind,

@@ -1,5 +1,6 @@
 // http/response.h: one HTTP response as handlers make it, and its rendering.
 #pragma once
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -7,20 +8,24 @@
 
 namespace orchid::gateway {
 
+class EventSource;
+
 namespace content_type {
 constexpr std::string_view json = "application/json";
 constexpr std::string_view problem = "application/problem+json";
 constexpr std::string_view bytes = "application/octet-stream";
+constexpr std::string_view events = "text/event-stream";
 constexpr std::string_view text = "text/plain; charset=utf-8";
 }  // namespace content_type
 
-/// The body is `text`, or `payload` where there is one.
+/// The body is `text`, or `payload` where there is one, or what `events` tells.
 struct Response {
   unsigned status = 200;
   std::string_view content_type = content_type::json;  // a literal
   std::string headers;                                 // whole lines, each with its CRLF
   std::string text;
   Payload payload;
+  std::shared_ptr<EventSource> events{};  // shared with what it waits for
   bool close = false;
 
   /// What could end the line early is left out of the value.
@@ -49,5 +54,7 @@ struct ResponseFrame {
 };
 /// Replaces `out` with status line and header, up to the empty line.
 void render_head(const Response& response, const ResponseFrame& frame, std::string& out);
+/// A piece of a body whose length was not known before (RFC 9112 §7.1); an empty one ends it.
+void append_chunk(std::string& out, std::string_view content);
 
 }  // namespace orchid::gateway

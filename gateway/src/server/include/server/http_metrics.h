@@ -13,6 +13,8 @@ struct HttpMetrics {
   std::array<ThreadCounter, 600> responses;  // by status
   ThreadCounter connections_opened;
   ThreadCounter connections_closed;
+  ThreadCounter streams_opened;
+  ThreadCounter streams_closed;
   ThreadCounter bytes_received;
   ThreadCounter bytes_sent;
 

@@ -33,6 +33,7 @@ struct SessionLimits {
   std::chrono::milliseconds idle_time{75'000};   // between requests
   std::chrono::milliseconds write_time{30'000};  // without progress
   std::chrono::milliseconds linger_time{2'000};
+  std::chrono::milliseconds event_pause{15'000};  // of a stream; then it gets a comment
 };
 
 /// What all sessions of an HTTP thread share. Belongs to that thread.
@@ -57,7 +58,8 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
   void start();
   /// Closes, or answers 408, when its time is over. Several times a second.
   void check_time();
-  /// Closes if it waits for a request; else it closes after its answer.
+  /// Closes if it waits for a request, and ends a stream of events; else it closes after its
+  /// answer.
   void drain();
   /// At the end of the process.
   void abandon() { close(); }
@@ -70,7 +72,8 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
     reading_header,
     reading_body,
     handling,   // a handler has the request
-    answering,  // the answer is being sent
+    answering,  // the answer, or a piece of it, is being sent
+    streaming,  // all events that there are have been sent
     lingering,  // sent, and closed on our side; reads what the client still sends
     closed,
   };
@@ -105,6 +108,15 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
   void close();
   void peer_gone(const boost::system::error_code& error);
   void restart_parser();
+
+  // Streams of events: session_events.cpp.
+  void continue_stream();
+  void open_stream();
+  void send_events();
+  void keep_stream_alive();
+  void send_piece(std::string_view text, bool last);
+  void end_stream();
+
   void set_time(std::chrono::milliseconds time) { due_ = host_.now + time; }
 
   SessionHost& host_;
@@ -137,6 +149,8 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
   std::string echoes_;
   std::size_t written_ = 0;
   bool keep_alive_ = true;
+  bool streams_ = false;     // events; until the last of them has been sent
+  bool last_piece_ = false;  // is being sent
 
   std::string known_authorization_;  // the header that `known_identity_` came from
   std::optional<PeerIdentity> known_identity_;
