@@ -98,6 +98,7 @@ class Gateway::Objects {
   std::unique_ptr<Store> store_;
   TokenBook tokens_;
   Published<FunctionTable> table_;
+  StreamLimit streams_;
   std::vector<std::string> urls_;
 
   boost::asio::io_context control_io_{1};
@@ -135,6 +136,7 @@ Gateway::Objects::Objects(Config config, StartUp opened)
       store_(std::move(opened.store)),
       tokens_(own_user(), std::move(opened.state.tokens), config_.socket_users),
       table_(std::make_shared<const FunctionTable>()),
+      streams_(config_.event_streams),
       control_([this](Task task) { boost::asio::post(control_io_, std::move(task)); }),
       clusters_(control_io_, clock_, opened.sources,
                 [this](const TouchedNodes& nodes) {
@@ -233,7 +235,7 @@ std::vector<MakeRoutes> Gateway::Objects::all_routes() {
         return std::make_unique<InvocationRoutes>(InvocationRoutes::Parts{
             unit.calls(), *async_, table_, clock_, thread.here, control_, defaults});
       },
-      make_routes<ResultRoutes>(*async_, calls_, clock_, control_),
+      make_routes<ResultRoutes>(*async_, calls_, clock_, control_, streams_),
       [this](const HttpThreadPort& thread) {
         return std::make_unique<FunctionRoutes>(FunctionRoutes::Parts{
             functions_, table_, units_[thread.number]->dispatchers(), thread.here, control_});

@@ -174,6 +174,7 @@ bool AsyncInvocations::pass_gate(BookedInvocation& invocation) {
 void AsyncInvocations::start(BookedInvocation& invocation) {
   InvocationRecord& record = invocation.record;
   ++record.attempts;
+  notify_of_state(invocation);
   // Requests are done in order: when the input is here, the attempt is durable.
   if (record.at_most_once) parts_.store.mark(record, {});
   const auto fresh = fresh_inputs_.find(record.id);
@@ -233,10 +234,13 @@ void AsyncInvocations::ended(const std::string& id, CallResult result) {
   BookedInvocation* invocation = book_.find(id);
   if (invocation == nullptr || invocation->state != InvocationState::running || stopped_) return;
   const bool reached_worker = !result.node.empty();
-  if (!book_.ended(*invocation, result.outcome, reached_worker, parts_.clock.now(), wall_now()))
+  if (!book_.ended(*invocation, result.outcome, reached_worker, parts_.clock.now(), wall_now())) {
     finish(*invocation, std::move(result));
-  else if (invocation->record.at_most_once)  // it never ran: after a restart it still may
-    parts_.store.mark(invocation->record, {});
+  } else {
+    notify_of_state(*invocation);
+    if (invocation->record.at_most_once)  // it never ran: after a restart it still may
+      parts_.store.mark(invocation->record, {});
+  }
   pump();
 }
 
@@ -262,36 +266,6 @@ void AsyncInvocations::finish(BookedInvocation& invocation, CallResult result) {
   record.output_size = finished.output.bytes.size();
   record.log_dropped = result.log_dropped;
   outcomes_.save(std::move(finished));
-}
-
-void AsyncInvocations::notify(const InvocationRecord& record) {
-  const auto [first, last] = waiters_.equal_range(record.id);
-  std::vector<Waiter> waiting;
-  for (auto w = first; w != last; ++w) waiting.push_back(std::move(w->second));
-  waiters_.erase(first, last);
-  for (const Waiter& waiter : waiting)
-    waiter.done(std::optional(InvocationView{.record = record, .synchronous = false}));
-}
-
-void AsyncInvocations::wait(uid_t tenant, const std::string& id, MonotonicTime until,
-                            ViewDone done) {
-  owner_.assert_current();
-  if (const BookedInvocation* invocation = book_.find(tenant, id); invocation != nullptr) {
-    if (until > parts_.clock.now() && !draining_) {
-      waiters_.emplace(id, Waiter{tenant, until, std::move(done)});
-    } else {
-      view_running(*invocation, std::move(done));
-    }
-    return;
-  }
-  parts_.store.find(
-      tenant, id,
-      on_thread<std::optional<InvocationRecord>>(
-          parts_.control, [done = std::move(done)](Result<std::optional<InvocationRecord>> found) {
-            if (!found) return done(fail(std::move(found.error())));
-            if (!*found) return done(std::optional<InvocationView>{});
-            done(std::optional(InvocationView{.record = std::move(**found), .synchronous = false}));
-          }));
 }
 
 void AsyncInvocations::list(InvocationFilter filter,
@@ -350,16 +324,7 @@ void AsyncInvocations::tick() {
   for (BookedInvocation* late : book_.expired(wall_now()))
     finish(*late, platform_result(Outcome::deadline_exceeded,
                                   "its deadline passed before a worker was free", 0));
-  std::vector<std::pair<std::string, Waiter>> due;
-  for (auto w = waiters_.begin(); w != waiters_.end();) {
-    if (w->second.until > now && !draining_) {
-      ++w;
-      continue;
-    }
-    due.emplace_back(w->first, std::move(w->second));
-    w = waiters_.erase(w);
-  }
-  for (auto& [id, waiter] : due) wait(waiter.tenant, id, {}, std::move(waiter.done));
+  answer_late_waiters(now);
   outcomes_.tick();
   if (now >= next_cleaning_) {
     next_cleaning_ = now + cleaning_interval;

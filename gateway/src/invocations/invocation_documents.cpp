@@ -68,6 +68,8 @@ std::string invocation_json(const InvocationView& view) {
   return json_text(describe_invocation(view));
 }
 
+std::string progress_json(double progress) { return json_text({{"progress", progress}}); }
+
 std::string invocation_list_json(const std::vector<InvocationView>& views) {
   Json list = Json::array();
   for (const InvocationView& view : views) list.push_back(describe_invocation(view));

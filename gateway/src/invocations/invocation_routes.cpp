@@ -167,7 +167,7 @@ void InvocationRoutes::submit(Request& request, const Reply& reply, Accepted acc
     const bool replayed = inserted->existed;
     if (!waits) return send(marked(accepted_response(record.id, record.state), replayed));
     async.wait(
-        record.tenant, record.id, until,
+        record.tenant, record.id, {.until = until},
         [send, ended, replayed, id = record.id](Result<std::optional<InvocationView>> view) {
           if (view && *view && (*view)->record.state == StoredState::done)
             return ended((*view)->record, replayed);

@@ -6,6 +6,7 @@
 #include "http/query.h"
 #include "http/request_options.h"
 #include "invocations/invocation_documents.h"
+#include "invocations/invocation_events.h"
 #include "invocations/invocation_routes.h"
 
 namespace orchid::gateway {
@@ -79,37 +80,9 @@ void ResultRoutes::add_to(Router& router) {
              bind(&ResultRoutes::list));
   router.add(Method::get, "/v1/invocations/{}", {.query = {"wait"}}, bind(&ResultRoutes::get));
   router.add(Method::delete_, "/v1/invocations/{}", {}, bind(&ResultRoutes::cancel));
+  router.add(Method::get, "/v1/invocations/{}/events", {}, bind(&ResultRoutes::events));
   router.add(Method::get, "/v1/invocations/{}/output", {}, bind(&ResultRoutes::output));
   router.add(Method::get, "/v1/invocations/{}/logs", {}, bind(&ResultRoutes::logs));
-}
-
-const CallsPort* ResultRoutes::home(const std::string& id) const {
-  const auto number = parse_invocation_id(id);
-  if (!number) return nullptr;
-  const InvocationHome home = home_of(*number);
-  return home == control_home || home > parts_.threads.size() ? nullptr : &parts_.threads[home - 1];
-}
-
-void ResultRoutes::find(uid_t tenant, const std::string& id, MonotonicTime until,
-                        const ViewDone& done) {
-  const auto number = parse_invocation_id(id);
-  if (!number) return done(std::optional<InvocationView>{});
-  ViewDone back = [here = parts_.here, done](Result<std::optional<InvocationView>> view) {
-    here([done, view = std::move(view)]() mutable { done(std::move(view)); });
-  };
-  auto ask_control = [&async = parts_.async, control = parts_.control, tenant, id, until, back] {
-    control([&async, tenant, id, until, back] { async.wait(tenant, id, until, back); });
-  };
-  const CallsPort* port = home(id);
-  if (port == nullptr) return ask_control();
-  // A synchronous call is with its thread, until it outlives its caller.
-  port->post([calls = port->calls, tenant, number, until, back, ask_control] {
-    calls->wait(tenant, *number, until,
-                [back, ask_control](Result<std::optional<InvocationView>> view) {
-                  if (view && !*view) return ask_control();
-                  back(std::move(view));
-                });
-  });
 }
 
 void ResultRoutes::get(Request& request, const Reply& reply) {
@@ -120,10 +93,30 @@ void ResultRoutes::get(Request& request, const Reply& reply) {
     if (!duration) return reply.send(refuse_result(duration.error(), id));
     until = parts_.clock.now() + std::min<std::chrono::milliseconds>(*duration, longest_wait);
   }
-  find(request.identity.tenant.uid, id, until,
-       with_view(reply, id, [reply](const InvocationView& view) {
-         reply.send(json_response(200, invocation_json(view)));
-       }));
+  finder_.find(request.identity.tenant.uid, id, {.until = until},
+               with_view(reply, id, [reply](const InvocationView& view) {
+                 reply.send(json_response(200, invocation_json(view)));
+               }));
+}
+
+void ResultRoutes::events(Request& request, const Reply& reply) {
+  const std::string id(request.parameters[0]);
+  const uid_t tenant = request.identity.tenant.uid;
+  // 204 is what a reader that comes back by itself takes for the end.
+  const bool knows_all = request.header(Header::last_event_id) == state_name(StoredState::done);
+  finder_.find(tenant, id, {},
+               with_view(reply, id, [this, reply, id, tenant, knows_all](InvocationView& view) {
+                 if (knows_all && view.record.state == StoredState::done) {
+                   Response nothing;
+                   nothing.status = 204;
+                   return reply.send(std::move(nothing));
+                 }
+                 auto place = parts_.streams.enter(tenant);
+                 if (!place) return reply.send(refuse_result(place.error(), id));
+                 reply.send(event_stream_response(std::make_shared<InvocationEvents>(
+                     InvocationEvents::Parts{finder_, parts_.clock, std::move(*place)}, tenant,
+                     std::move(view))));
+               }));
 }
 
 void ResultRoutes::output(Request& request, const Reply& reply) {
@@ -158,7 +151,7 @@ void ResultRoutes::output(Request& request, const Reply& reply) {
       });
     });
   };
-  find(request.identity.tenant.uid, id, {}, with_view(reply, id, fetch));
+  finder_.find(request.identity.tenant.uid, id, {}, with_view(reply, id, fetch));
 }
 
 void ResultRoutes::logs(Request& request, const Reply& reply) {
@@ -181,14 +174,14 @@ void ResultRoutes::logs(Request& request, const Reply& reply) {
           [&async = parts_.async, record = view.record, send] { async.log(record, send); });
       return;
     }
-    const CallsPort* port = home(id);
+    const CallsPort* port = finder_.home(id);
     port->post([calls = port->calls, tenant, number = *parse_invocation_id(id), id, send] {
       auto log = calls->log(tenant, number);
       if (log) return send(std::move(*log));
       send(fail(ErrorCode::not_found, "the log of " + id + " is gone"));
     });
   };
-  find(tenant, id, {}, with_view(reply, id, fetch));
+  finder_.find(tenant, id, {}, with_view(reply, id, fetch));
 }
 
 void ResultRoutes::cancel_async(uid_t tenant, const std::string& id, const Reply& reply) {
@@ -206,7 +199,7 @@ void ResultRoutes::cancel(Request& request, const Reply& reply) {
   const uid_t tenant = request.identity.tenant.uid;
   const auto number = parse_invocation_id(id);
   if (!number) return reply.send(unknown(id));
-  const CallsPort* port = home(id);
+  const CallsPort* port = finder_.home(id);
   if (port == nullptr) return cancel_async(tenant, id, reply);
   port->post([this, here = parts_.here, calls = port->calls, tenant, number, id, reply] {
     const SyncCalls::Cancelled cancelled = calls->cancel(tenant, *number);

@@ -142,7 +142,7 @@ void SyncCalls::hand_over(std::uint64_t number, Live& live) {
       auto back = [here, done = std::move(waiter.done)](auto view) {
         here([done, view = std::move(view)]() mutable { done(std::move(view)); });
       };
-      async.wait(tenant, id, waiter.until, std::move(back));
+      async.wait(tenant, id, waiter.wait, std::move(back));
     }
   });
 }
@@ -160,7 +160,7 @@ void SyncCalls::release_waiters(Live& live, MonotonicTime now, bool all,
                                 const InvocationView& view) {
   std::vector<Waiter> due;
   std::erase_if(live.waiters, [&](Waiter& waiter) {
-    if (!all && waiter.until > now) return false;
+    if (!all && waiter.wait.until > now) return false;
     due.push_back(std::move(waiter));
     return true;
   });
@@ -184,13 +184,13 @@ InvocationView SyncCalls::view_of_live(std::uint64_t number, const Live& live) c
   return view;
 }
 
-void SyncCalls::wait(uid_t tenant, std::uint64_t number, MonotonicTime until, ViewDone done) {
+void SyncCalls::wait(uid_t tenant, std::uint64_t number, ViewWait wait, ViewDone done) {
   owner_.assert_current();
   const auto found = live_.find(number);
   if (found != live_.end() && !found->second.handed_over &&
       found->second.request.tenant == tenant) {
-    if (until > parts_.clock.now()) {
-      found->second.waiters.push_back({until, std::move(done)});
+    if (wait.goes_on(StoredState::started, parts_.clock.now())) {
+      found->second.waiters.push_back({wait, std::move(done)});
     } else {
       done(std::optional(view_of_live(number, found->second)));
     }

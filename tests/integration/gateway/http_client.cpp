@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 namespace orchid::test {
 namespace {
@@ -99,6 +100,21 @@ Answer HttpConnection::receive(bool no_body) {
   answer.body = in_.substr(0, length);
   in_.erase(0, length);
   return answer;
+}
+
+std::string HttpConnection::receive_until(std::string_view end) {
+  std::size_t at = std::string::npos;
+  while ((at = in_.find(end)) == std::string::npos)
+    REQUIRE_MESSAGE(read_more(answer_within), "closed after: " << in_);
+  std::string text = in_.substr(0, at + end.size());
+  in_.erase(0, text.size());
+  return text;
+}
+
+std::string HttpConnection::receive_rest() {
+  while (read_more(answer_within)) {
+  }
+  return std::exchange(in_, {});
 }
 
 bool HttpConnection::closed(std::chrono::milliseconds within) {

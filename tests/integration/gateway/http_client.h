@@ -31,6 +31,10 @@ class HttpConnection {
   void send(std::string_view bytes);
   /// The next answer; `no_body`: to a HEAD request.
   Answer receive(bool no_body = false);
+  /// What comes after the head of an answer without a stated length, up to and with `end`.
+  std::string receive_until(std::string_view end);
+  /// The same, until the other side closes.
+  std::string receive_rest();
   /// True: something has come, or the other side has closed.
   [[nodiscard]] bool readable(std::chrono::milliseconds within) const;
   /// True: the other side has closed; false after `within`.

@@ -75,6 +75,30 @@ def numba(site):
     compile(python, "writing-functions.md", "exec")
 
 
+def followed(site, name):
+    """The page's curl, up to the call's end, which is asked for once it has told how far the call is."""
+    (command,) = (block for block in blocks("sh") if block.startswith("curl -N"))
+    token = pathlib.Path(site.ready["token_file"]).read_text().strip()
+    for shown, here in (("$(orchid token --url)", site.ready["urls"][0]), ("$(orchid token)", token), ("/ID/", f"/{name}/")):
+        expect_equal(f"the page says {shown}", shown in command, True)
+        command = command.replace(shown, here)
+    command = command.replace("curl", f"exec curl --silent --show-error --max-time {COMMAND_TIMEOUT_S}", 1)
+    with subprocess.Popen(["bash", "-c", command], stdout=subprocess.PIPE, text=True) as curl:
+        try:
+            events = []
+            for line in curl.stdout:
+                if line.startswith("event: "):
+                    events.append(line.split()[1])
+                if line == 'data: {"progress":0.5}\n':
+                    site.orchid("cancel", name)
+            expect_equal("curl ended with", curl.wait(), 0)
+        finally:
+            curl.kill()
+    expect_equal("events", events, ["state", "progress", "done"])
+    (shown,) = blocks("text")
+    expect_equal("events on the page", re.findall(r"^event: (\w+)$", shown, re.MULTILINE), events)
+
+
 def progress(site):
     """A call that waits for its answer and one that does not; `status` has a column for it."""
     site.orchid("build", SOURCES / "tests/data/functions/says_progress.c", "-o", "says_progress.orc")
@@ -82,7 +106,7 @@ def progress(site):
     name = site.orchid("invoke", "says_progress", "--async", "--deadline", "60s").stdout.strip()
     wait_for(lambda: site.document("status", name).get("progress"), lambda told: told == 0.5, "the call says how far it is", site.said)
     expect_equal("the column", "50 %" in site.orchid("status", name).stdout, True)
-    site.orchid("cancel", name)
+    followed(site, name)
     site.orchid("wait", name)
     waiting = subprocess.Popen([PROGRAMS / "orchid", "invoke", "says_progress"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, env={**os.environ, "ORCHID_GATEWAY": f"unix:{site.folder}/gateway.sock"})

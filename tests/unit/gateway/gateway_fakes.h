@@ -36,6 +36,10 @@ class TaskInbox {
   void run_all() {
     while (Task task = take({})) task();
   }
+  [[nodiscard]] bool empty() {
+    const std::lock_guard guard(mutex_);
+    return tasks_.empty();
+  }
   /// As when a process ends: what was posted is never run.
   void clear() {
     const std::lock_guard guard(mutex_);

@@ -55,7 +55,7 @@ struct AsyncFixture {
   }
   InvocationRecord outcome_of(const std::string& id) {
     std::optional<InvocationRecord> record;
-    async->wait(1, id, clock.now() + std::chrono::seconds(30),
+    async->wait(1, id, {.until = clock.now() + std::chrono::seconds(30)},
                 [&](Result<std::optional<InvocationView>> view) {
                   REQUIRE(view.has_value());
                   REQUIRE(view->has_value());
@@ -236,7 +236,7 @@ TEST_CASE_FIXTURE(AsyncFixture, "who waits hears of the state when the wait is o
   const std::string id = submit(submission("")).record.id;
   wait_for_start(id);
   std::optional<StoredState> seen;
-  async->wait(1, id, clock.now() + std::chrono::seconds(5),
+  async->wait(1, id, {.until = clock.now() + std::chrono::seconds(5)},
               [&](Result<std::optional<InvocationView>> view) { seen = (*view)->record.state; });
   async->tick();
   CHECK_FALSE(seen.has_value());
@@ -247,6 +247,32 @@ TEST_CASE_FIXTURE(AsyncFixture, "who waits hears of the state when the wait is o
     return seen.has_value();
   });
   CHECK(seen == StoredState::started);
+}
+
+TEST_CASE_FIXTURE(AsyncFixture, "who knows the state hears at once of another one") {
+  has_supply = false;
+  const std::string id = submit(submission("")).record.id;
+  std::vector<StoredState> seen;
+  const auto wait_for_other = [&](StoredState known) {
+    async->wait(
+        1, id, {.until = clock.now() + std::chrono::seconds(30), .known = known},
+        [&](Result<std::optional<InvocationView>> view) { seen.push_back((*view)->record.state); });
+  };
+  wait_for_other(StoredState::queued);
+  async->tick();
+  CHECK(seen.empty());
+  has_supply = true;
+  async->tick();
+  wait_for_start(id);
+  control.run_until([&] { return seen.size() == 1; });
+  CHECK(seen.back() == StoredState::started);
+  wait_for_other(StoredState::started);
+  has_supply = false;
+  runner.end(id, failed_result(Outcome::no_capacity, ""));  // it found no worker, and waits again
+  control.run_until([&] { return seen.size() == 2; });
+  CHECK(seen.back() == StoredState::queued);
+  wait_for_other(StoredState::started);  // which it is no more
+  CHECK(seen.size() == 3);
 }
 
 TEST_CASE_FIXTURE(AsyncFixture,

@@ -74,8 +74,8 @@ class AsyncInvocations {
   void adopt(std::string id, AsyncSubmission submission, std::size_t runner, Completion<void> done);
   void ended(const std::string& id, CallResult result);
 
-  /// The invocation when it has ended, or as it is at `until`.
-  void wait(uid_t tenant, const std::string& id, MonotonicTime until, ViewDone done);
+  /// The invocation when it has ended, or as it is when the wait is over.
+  void wait(uid_t tenant, const std::string& id, ViewWait wait, ViewDone done);
   void list(InvocationFilter filter, Completion<std::vector<InvocationRecord>> done);
   /// Asks for a stop. Errors: `not_found`, `conflict` (it has ended).
   void cancel(uid_t tenant, const std::string& id, Completion<void> done);
@@ -96,7 +96,7 @@ class AsyncInvocations {
  private:
   struct Waiter {
     uid_t tenant;
-    MonotonicTime until;
+    ViewWait wait;
     ViewDone done;
   };
   void accepted(InvocationRecord record, AsyncSubmission submission);
@@ -106,7 +106,12 @@ class AsyncInvocations {
   void input_read(const std::string& id, Result<std::vector<std::byte>> input);
   void hand_over(BookedInvocation& invocation, Payload input);
   void finish(BookedInvocation& invocation, CallResult result);
+  /// Those for which `is_due` holds; they wait no more.
+  template <typename Due>
+  [[nodiscard]] std::vector<Waiter> take_waiters(const std::string& id, const Due& is_due);
   void notify(const InvocationRecord& record);
+  void notify_of_state(const BookedInvocation& invocation);
+  void answer_late_waiters(MonotonicTime now);
   void view_running(const BookedInvocation& invocation, ViewDone done);
   [[nodiscard]] UnixMillis wall_now() const;
 

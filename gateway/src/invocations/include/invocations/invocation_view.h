@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "foundation/clock.h"
 #include "foundation/result.h"
 #include "store/records.h"
 
@@ -17,6 +18,15 @@ struct InvocationView {
   bool synchronous = false;  // its output was the answer to its request, and is not kept
   /// Of one that runs, from 0 to 1; nothing: it has not said.
   std::optional<double> progress{};
+};
+
+/// How long an invocation is waited for: until its end, or what is said here.
+struct ViewWait {
+  MonotonicTime until{};               // default: no longer
+  std::optional<StoredState> known{};  // set: also until it is in another state than this one
+  [[nodiscard]] bool goes_on(StoredState state, MonotonicTime now) const {
+    return until > now && (!known || *known == state);
+  }
 };
 
 struct InvocationLog {

@@ -66,7 +66,7 @@ class SyncCalls {
   void sweep();
 
   /// A live or a recent call of this thread. Empty: neither, so it may be with the control thread.
-  void wait(uid_t tenant, std::uint64_t number, MonotonicTime until, ViewDone done);
+  void wait(uid_t tenant, std::uint64_t number, ViewWait wait, ViewDone done);
   [[nodiscard]] std::vector<InvocationView> list(uid_t tenant, std::size_t limit) const;
   [[nodiscard]] std::optional<InvocationLog> log(uid_t tenant, std::uint64_t number) const;
   enum class Cancelled : std::uint8_t { unknown, asked, too_late };
@@ -77,7 +77,7 @@ class SyncCalls {
 
  private:
   struct Waiter {
-    MonotonicTime until;
+    ViewWait wait;
     ViewDone done;
   };
   struct Live {
