@@ -1,5 +1,4 @@
 // commands/explain.cpp: orchid explain: why a call or a lease is where it is, or nowhere.
-#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 
 #include "commands/commands.h"
 #include "foundation/amounts.h"
+#include "foundation/percent_encoding.h"
 #include "foundation/units.h"
 #include "pilot/pilot_logs.h"
 #include "placement/shape_text.h"
@@ -52,16 +52,6 @@ std::string decision_text(const JsonObject& decision) {
     for (const std::string& example : tried.texts("examples")) text += "    not " + example + "\n";
   }
   return text;
-}
-
-/// As part of a query.
-std::string escaped(const std::string& text) {
-  std::string query;
-  for (const char c : text)
-    query += check_name(std::string(1, c)).empty()
-                 ? std::string(1, c)
-                 : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  return query;
 }
 
 /// Where the gateway is one of this host, and keeps pilots by demand.
@@ -116,7 +106,7 @@ Result<std::string> placement_target(const ExplainArguments& arguments) {
   if (!arguments.needs.empty()) {
     if (const auto shapes = placement::parse_shapes(arguments.needs); !shapes)
       return fail(shapes.error().code, "--needs: " + shapes.error().message);
-    target += "needs=" + escaped(arguments.needs);
+    target += "needs=" + percent_encode(arguments.needs);
   } else {
     target += "cores=" + std::to_string(arguments.cores);
     if (arguments.gpus > 0) target += "&gpus=" + std::to_string(arguments.gpus);

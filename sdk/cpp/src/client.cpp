@@ -11,6 +11,7 @@
 #include "api/function_reference.h"
 #include "api/session.h"
 #include "foundation/files.h"
+#include "foundation/percent_encoding.h"
 #include "http/problem.h"
 #include "lease/lease_threads.h"
 
@@ -22,9 +23,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds answer_grace = sdk::Session::answer_grace;
 constexpr milliseconds undated_answer = sdk::Session::longest_answer;
 
-std::string function_path(std::string_view name) {
-  return "/v1/functions/" + sdk::escape_path(name);
-}
+std::string function_path(std::string_view name) { return "/v1/functions/" + percent_encode(name); }
 
 std::string random_key() {
   std::random_device device;
@@ -84,7 +83,7 @@ FunctionInfo Client::deploy(std::string_view name, std::span<const std::byte> mo
   std::string query;
   if (options.concurrency) query = "?concurrency=" + std::to_string(*options.concurrency);
   if (!options.needs.empty())
-    query += (query.empty() ? "?needs=" : "&needs=") + sdk::escape_path(options.needs);
+    query += (query.empty() ? "?needs=" : "&needs=") + percent_encode(options.needs);
   sdk::HttpRequest request{.method = "PUT",
                            .target = function_path(name) + query,
                            .headers = {"Content-Type: application/octet-stream"},
@@ -167,7 +166,7 @@ std::vector<InvocationStatus> Client::invocations() {
 }
 
 void Client::release_lease(std::string_view id) {
-  (void)session_->request({.method = "DELETE", .target = "/v1/leases/" + sdk::escape_path(id)});
+  (void)session_->request({.method = "DELETE", .target = "/v1/leases/" + percent_encode(id)});
 }
 
 std::string Client::get(std::string_view path) {

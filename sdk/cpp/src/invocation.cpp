@@ -5,6 +5,7 @@
 
 #include "api/documents.h"
 #include "api/session.h"
+#include "foundation/percent_encoding.h"
 #include "http/problem.h"
 
 namespace orchid {
@@ -17,7 +18,7 @@ constexpr milliseconds restart_patience{10'000};
 constexpr milliseconds restart_pause{100};
 
 std::string invocation_path(const std::string& id) {
-  return "/v1/invocations/" + sdk::escape_path(id);
+  return "/v1/invocations/" + percent_encode(id);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "http/http_exchange.h"
 #include "orchid/client.h"
@@ -32,8 +31,5 @@ class Session {
  private:
   std::unique_ptr<HttpExchange> exchange_;
 };
-
-/// `name` as one part of a path.
-[[nodiscard]] std::string escape_path(std::string_view name);
 
 }  // namespace orchid::sdk

@@ -6,6 +6,7 @@
 #include "api/documents.h"
 #include "foundation/files.h"
 #include "foundation/host_addresses.h"
+#include "foundation/percent_encoding.h"
 
 namespace orchid::sdk {
 namespace {
@@ -18,7 +19,8 @@ std::vector<std::string> common_images(Session& session,
   std::vector<std::string> common;
   for (const std::string& function : functions) {
     std::vector<std::string> images =
-        parse_function(session.get("/v1/functions/" + escape_path(function)).text()).architectures;
+        parse_function(session.get("/v1/functions/" + percent_encode(function)).text())
+            .architectures;
     std::vector<std::string> both;
     std::ranges::set_intersection(common, images, std::back_inserter(both));
     common = &function == &functions.front() ? std::move(images) : std::move(both);
@@ -64,14 +66,14 @@ void GatewayLease::release() {
 }
 
 FunctionInfo GatewayLease::describe(const std::string& function) {
-  return parse_function(session_->get("/v1/functions/" + escape_path(function)).text());
+  return parse_function(session_->get("/v1/functions/" + percent_encode(function)).text());
 }
 
 std::vector<std::byte> GatewayLease::module(const std::string& function,
                                             const std::string& digest) {
   return session_
-      ->get("/v1/functions/" + escape_path(function) + "@" + digest.substr(digest.find(':') + 1) +
-            "/module")
+      ->get("/v1/functions/" + percent_encode(function) + "@" +
+            digest.substr(digest.find(':') + 1) + "/module")
       .body;
 }
 

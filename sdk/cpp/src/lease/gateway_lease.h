@@ -4,6 +4,7 @@
 #include <string>
 
 #include "api/session.h"
+#include "foundation/percent_encoding.h"
 #include "lease/lease_source.h"
 
 namespace orchid::sdk {
@@ -21,7 +22,7 @@ class GatewayLease final : public LeaseSource {
                                               const std::string& digest) override;
 
  private:
-  [[nodiscard]] std::string path() const { return "/v1/leases/" + escape_path(id_); }
+  [[nodiscard]] std::string path() const { return "/v1/leases/" + percent_encode(id_); }
   std::shared_ptr<Session> session_;  // shared with the Client
   std::string id_;
 };
