@@ -1,6 +1,5 @@
 // A connection that tells events: what it sends, how it ends, and what a slow reader gets.
 #include <doctest/doctest.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
