@@ -254,6 +254,7 @@ std::vector<MakeRoutes> Gateway::Objects::all_routes() {
                                 .control = control_,
                                 .defaults = defaults,
                                 .queued_limit = config_.queued,
+                                .event_streams = config_.event_streams,
                                 .worker_memory = config_.worker_memory});
       },
       make_routes<ExecutorRoutes>(executors_.gate()),

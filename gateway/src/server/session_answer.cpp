@@ -7,6 +7,12 @@
 #include "server/session.h"
 
 namespace orchid::gateway {
+namespace {
+
+/// For a reader that takes nothing when the gateway stops: it comes back to what comes then.
+constexpr std::chrono::seconds last_event_time{1};
+
+}  // namespace
 
 Response Session::refusal(const Failure& failure) const {
   const bool invocation = route_ != nullptr && route_->options.is_invocation;
@@ -154,6 +160,7 @@ void Session::check_time() {
 void Session::drain() {
   if (state_ == State::reading_header && begin_ == end_ && !parser_->got_some()) close();
   if (state_ == State::streaming) send_events();
+  if (streams_ && state_ == State::answering) set_time(last_event_time);
 }
 
 }  // namespace orchid::gateway

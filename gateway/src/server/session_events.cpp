@@ -3,6 +3,7 @@
 #include <boost/asio/socket_base.hpp>
 #include <utility>
 
+#include "foundation/tcp.h"
 #include "http/event_stream.h"
 #include "server/session.h"
 
@@ -25,6 +26,7 @@ void Session::open_stream() {
   host_.metrics.streams_opened.add();
   boost::system::error_code ignored;
   socket_.set_option(boost::asio::socket_base::send_buffer_size(kernel_buffer), ignored);
+  end_when_silent(socket_.native_handle());  // comments would fit into that buffer for long
   response_.events->open([weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->send_events();
   });

@@ -101,6 +101,7 @@ void SystemRoutes::limits(const Reply& reply) {
                   {"default_wait_ms", ms(parts_.defaults.wait)},
                   {"longest_deadline_ms", ms(bounds::longest_deadline)},
                   {"queued_invocations", parts_.queued_limit},
+                  {"event_streams", parts_.event_streams},
                   {"worker_memory_bytes", parts_.worker_memory.value}};
   reply.send(json_response(200, json.dump() + "\n"));
 }

@@ -219,6 +219,18 @@ TEST_CASE_FIXTURE(Fixture, "a gateway that stops ends its streams, and says so")
   CHECK(weak.expired());
 }
 
+TEST_CASE_FIXTURE(Fixture, "a gateway that stops does not wait for a reader that takes nothing") {
+  open();
+  for (int i = 1; i <= 20'000; ++i) numbers->set(i);
+  host.draining = true;
+  session->drain();
+  pass(milliseconds(999));
+  CHECK_FALSE(weak.expired());
+  pass(milliseconds(1));
+  CHECK(weak.expired());
+  CHECK(open_streams() == 0);
+}
+
 TEST_CASE_FIXTURE(Fixture, "the head alone is told without a stream") {
   request("HEAD /events HTTP/1.1\r\nHost: x\r\n\r\n");
   CHECK(read().find("Content-Type: text/event-stream\r\n") != std::string::npos);

@@ -34,6 +34,7 @@ class SystemRoutes final : public Routes {
     Poster control;
     InvocationDefaults defaults;
     std::size_t queued_limit = 0;
+    std::size_t event_streams = 0;  // of one tenant at a time
     ByteCount worker_memory;
   };
   explicit SystemRoutes(Parts parts) : parts_(std::move(parts)) {}
