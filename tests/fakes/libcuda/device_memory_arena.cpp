@@ -2,7 +2,9 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <bit>
+#include <span>
 
 namespace fake_cuda {
 namespace {
@@ -19,6 +21,11 @@ bool Arena::reserve(std::uint64_t bytes) {
   base_ = std::bit_cast<std::uint64_t>(memory);
   bytes_ = bytes;
   return true;
+}
+
+void Arena::leave(std::uint64_t word) {
+  const std::scoped_lock lock(mutex_);
+  std::ranges::fill(std::span(std::bit_cast<std::uint64_t*>(base_), bytes_ / sizeof(word)), word);
 }
 
 std::optional<std::uint64_t> Arena::allocate(std::uint64_t size) {

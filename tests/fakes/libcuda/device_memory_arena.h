@@ -12,6 +12,8 @@ namespace fake_cuda {
 class Arena {
  public:
   [[nodiscard]] bool reserve(std::uint64_t bytes);
+  /// All of it holds this word, as somebody else would have left it.
+  void leave(std::uint64_t word);
   /// First fit. Nothing: it does not fit.
   [[nodiscard]] std::optional<std::uint64_t> allocate(std::uint64_t size);
   [[nodiscard]] bool free(std::uint64_t address);

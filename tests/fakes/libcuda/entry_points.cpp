@@ -1,6 +1,7 @@
 // The entry points of the fake driver. Their types are those of executor/device, whose test
 // compares them with NVIDIA's header.
 #include <dlfcn.h>
+#include <fcntl.h>
 
 #include <algorithm>
 #include <atomic>
@@ -41,6 +42,7 @@ namespace {
 
 constexpr int default_version = 12040;
 constexpr long default_memory = 256L << 20;
+constexpr std::size_t host_alignment = 4096;
 constexpr int suggested_threads = 64;
 constexpr int suggested_blocks = 4;
 constexpr Result error_invalid_value = 1;
@@ -103,6 +105,9 @@ Result cuInit(unsigned) {
   d.orders.open(std::getenv("CUDA_FAKE_ORDERS"));
   if (const auto error = d.orders.number("init")) return static_cast<Result>(*error);
   if (devices() == 0) return error_no_device;
+  // It stays open where that is allowed.
+  if (const auto file = d.orders.find("open"))
+    static_cast<void>(::open(file->c_str(), O_RDONLY | O_CLOEXEC));
   d.twins.push_back(::dlopen(nullptr, RTLD_NOW));
   const char* const names = std::getenv("CUDA_FAKE_TWINS");
   std::string_view rest = names == nullptr ? "" : names;
@@ -174,6 +179,8 @@ Result cuCtxCreate_v2(Context* context, unsigned, Device) {
   if (const auto error = d.orders.number("context")) return static_cast<Result>(*error);
   const auto bytes = d.orders.number("memory").value_or(default_memory);
   if (!d.memory.reserve(static_cast<std::uint64_t>(bytes))) return error_out_of_memory;
+  if (const auto word = d.orders.number("left_behind"))
+    d.memory.leave(static_cast<std::uint64_t>(*word));
   d.queue.start();
   *context = std::bit_cast<Context>(&d);
   return success;
@@ -277,7 +284,8 @@ Result cuMemFree_v2(Address address) {
 Result cuMemsetD8Async(Address address, unsigned char value, std::size_t size, Stream) {
   Driver& d = driver();
   if (!d.memory.has(address, size)) return error_invalid_value;
-  d.queue.add([=] { std::memset(std::bit_cast<void*>(address), value, size); });
+  if (!d.orders.find("no_fill"))
+    d.queue.add([=] { std::memset(std::bit_cast<void*>(address), value, size); });
   return success;
 }
 
@@ -318,6 +326,17 @@ Result cuMemHostUnregister(void* host) {
 Result cuStreamCreate(Stream* stream, unsigned) {
   *stream = std::bit_cast<Stream>(&driver().queue);
   return success;
+}
+
+Result cuStreamSynchronize(Stream) {
+  driver().queue.wait_for_all();
+  return driver().queue.error();
+}
+
+/// Like malloc'ed memory to this driver. It stays until the process ends.
+Result cuMemHostAlloc(void** host, std::size_t size, unsigned) {
+  *host = std::aligned_alloc(host_alignment, (size + host_alignment - 1) & ~(host_alignment - 1));
+  return *host == nullptr ? error_out_of_memory : success;
 }
 
 Result cuEventCreate(Event* event, unsigned) {

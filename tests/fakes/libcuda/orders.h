@@ -3,9 +3,12 @@
 //   driver 11000           the version that it says it is
 //   devices 0              how many GPUs there are
 //   init 999               cuInit fails so
+//   open /etc/passwd       cuInit opens the file
 //   context 2              cuCtxCreate fails so
 //   memory 67108864        bytes of the GPU, when the context is made; 256 MiB otherwise
 //   out_of_memory          nothing more is allocated
+//   no_fill                memory is not cleared when that is asked for
+//   left_behind 42         memory holds this word all over when the context is made
 //   no_register            host memory cannot be registered
 //   refuse TEXT            PTX is refused with this log
 //   slow NAME 1000         an item of the kernel takes so many nanoseconds

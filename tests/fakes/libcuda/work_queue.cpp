@@ -44,6 +44,11 @@ void WorkQueue::add(std::function<void()> work) {
   changed_.notify_one();
 }
 
+void WorkQueue::wait_for_all() {
+  std::unique_lock lock(mutex_);
+  idle_.wait(lock, [this] { return waiting_.empty() && !at_work_; });
+}
+
 void WorkQueue::pass(std::chrono::nanoseconds time) {
   std::this_thread::sleep_for(time);
   now_ += time;
@@ -55,8 +60,12 @@ void WorkQueue::run() {
     changed_.wait(lock, [this] { return !waiting_.empty(); });
     const auto work = std::move(waiting_.front());
     waiting_.pop_front();
+    at_work_ = true;
     lock.unlock();
     if (error() == 0) work();
+    lock.lock();
+    at_work_ = false;
+    if (waiting_.empty()) idle_.notify_all();
   }
 }
 

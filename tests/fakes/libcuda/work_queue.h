@@ -26,6 +26,8 @@ class WorkQueue {
  public:
   void start();
   void add(std::function<void()> work);
+  /// Until nothing is left to do; never, when something does not end. Any other thread.
+  void wait_for_all();
   /// From within work: so much time goes by, on the queue's clock, and on ours.
   void pass(std::chrono::nanoseconds time);
   /// The same for what has taken that long already.
@@ -40,7 +42,9 @@ class WorkQueue {
 
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::condition_variable idle_;
   std::deque<std::function<void()>> waiting_;
+  bool at_work_ = false;
   std::atomic<int> error_{0};
   std::chrono::nanoseconds now_{0};  // of the queue's thread
 };
