@@ -1,0 +1,185 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "checks.h"
+#include "foundation/units.h"
+#include "problems.h"
+
+namespace orchid::gpu_check {
+namespace {
+
+constexpr const char* stop_check = "a call with a long launch is stopped, until that is answered";
+constexpr const char* stop_target = "<= 50 ms";
+constexpr std::chrono::milliseconds longest_stop{50};
+constexpr const char* kill_check =
+    "a device process whose kernel never ends is killed, until reaped";
+constexpr const char* kill_target = "<= 150 ms";
+constexpr std::chrono::milliseconds longest_kill{150};
+constexpr const char* lane_check = "words of a tenant that the next lane of its process finds";
+constexpr const char* process_check = "words of a tenant that a program after its process finds";
+constexpr const char* again_check = "the next device process, until ready";
+constexpr const char* no_words = "0";
+constexpr const char* not_promised = "none";
+
+/// Far more than a card does in the time.
+constexpr std::uint64_t endless_items = std::uint64_t{1} << 40;
+constexpr std::uint64_t word_bytes = sizeof(std::uint64_t);
+
+constexpr KernelName turn{checks_module, "turn_word", 0};
+constexpr KernelName fill{checks_module, "fill_words", 0};
+constexpr KernelName find{checks_module, FindLaunch::kernel, FindLaunch::group_size};
+constexpr KernelName endless{checks_module, "never_ends", 1};
+
+double ms(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double, std::milli>(time).count();
+}
+
+std::uint64_t whole_granules(std::uint64_t bytes) {
+  return bytes / FindLaunch::granule * FindLaunch::granule;
+}
+
+struct Memory {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// As much as can be had, beginning with nine tenths of the card's, or with what is wanted.
+Result<Memory> allocate_much(DeviceUnderCheck& device, std::uint64_t wanted) {
+  for (std::uint64_t bytes = whole_granules(wanted); bytes != 0;
+       bytes = whole_granules(bytes / 8 * 7)) {
+    const auto address = device.allocate(bytes);
+    if (address) return Memory{*address, bytes};
+    if (address.error().code != ErrorCode::too_large) return fail(address.error());
+  }
+  return fail(ErrorCode::too_large, "there is no free memory on the card");
+}
+
+Result<void> fill_memory(DeviceUnderCheck& device, const Memory& memory) {
+  if (auto done = device.launch(fill, one_address(memory.address), memory.bytes / word_bytes);
+      !done)
+    return done;
+  return device.wait();
+}
+
+/// How many of its words are those that a tenant leaves.
+Result<std::uint64_t> count_words(DeviceUnderCheck& device, const Memory& memory) {
+  const auto found = device.allocate(FindLaunch::found_bytes);
+  if (!found) return fail(found.error());
+  if (auto done = device.launch(find, find_arguments(memory.address, memory.bytes, *found),
+                                FindLaunch::items);
+      !done)
+    return fail(std::move(done.error()));
+  const auto counts = device.read(*found, FindLaunch::found_bytes);
+  if (!counts) return fail(counts.error());
+  if (auto freed = device.free(*found); !freed) return fail(std::move(freed.error()));
+  return sum_of_found(*counts);
+}
+
+Row words_row(const char* check, std::uint64_t words, std::uint64_t bytes) {
+  return {.check = check,
+          .figure = fmt::format("{} in {}", words, to_string(ByteCount{bytes})),
+          .target = no_words,
+          .verdict = words == 0 ? Verdict::met : Verdict::missed};
+}
+
+Row time_row(const char* check, const char* target, std::chrono::nanoseconds time,
+             std::chrono::nanoseconds longest) {
+  return {.check = check,
+          .figure = fmt::format("{:.1f} ms", ms(time)),
+          .target = target,
+          .verdict = time <= longest ? Verdict::met : Verdict::missed};
+}
+
+Result<std::chrono::nanoseconds> time_to_stop(DeviceUnderCheck& device) {
+  const auto word = device.allocate(word_bytes);
+  if (!word) return fail(word.error());
+  if (auto done = device.launch(turn, one_address(*word), endless_items); !done)
+    return fail(std::move(done.error()));
+  if (auto running = device.see_running(); !running) return fail(std::move(running.error()));
+  const auto begin = std::chrono::steady_clock::now();
+  if (auto told = device.stop_call(); !told) return fail(std::move(told.error()));
+  const auto answer = device.receive();
+  const auto time = std::chrono::steady_clock::now() - begin;
+  if (!answer) return fail(answer.error());
+  if (answer->status != executor::DeviceStatus::stopped)
+    return fail(ErrorCode::internal, "the launch has ended before it was stopped");
+  if (const auto ended = device.end_call(); !ended) return fail(ended.error());
+  return time;
+}
+
+/// A tenant fills the memory; what the next lane sees there. Returns how much it was, filled again.
+Result<Memory> pass_memory_on(const Bundle& bundle, DeviceUnderCheck& device, Results& results) {
+  const auto memory = allocate_much(device, device.ready().memory / 10 * 9);
+  if (!memory) return memory;
+  if (auto filled = fill_memory(device, *memory); !filled) return fail(std::move(filled.error()));
+  const auto left = count_words(device, *memory);
+  if (!left) return fail(left.error());
+  if (*left != memory->bytes / word_bytes)
+    return fail(ErrorCode::internal, "a tenant's words are not all in its own memory");
+  if (auto ended = device.end_lane(); !ended) return fail(std::move(ended.error()));
+  if (auto ready = begin_checks(bundle, device, small_slab); !ready)
+    return fail(std::move(ready.error()));
+  const auto again = allocate_much(device, memory->bytes);
+  if (!again) return again;
+  const auto seen = count_words(device, *again);
+  if (!seen) return fail(seen.error());
+  results.add(words_row(lane_check, *seen, again->bytes));
+  if (auto filled = fill_memory(device, *again); !filled) return fail(std::move(filled.error()));
+  return again;
+}
+
+Result<std::chrono::nanoseconds> kill_in_a_kernel(DeviceUnderCheck& device) {
+  const auto word = device.allocate(word_bytes);
+  if (!word) return fail(word.error());
+  // 0, so that it never ends, also on a card whose memory is not cleared.
+  std::ranges::fill(device.input().first(word_bytes), std::byte{});
+  if (auto written = device.write_input(*word, word_bytes); !written)
+    return fail(std::move(written.error()));
+  if (auto done = device.launch(endless, one_address(*word), 1); !done)
+    return fail(std::move(done.error()));
+  if (auto running = device.see_running(); !running) return fail(std::move(running.error()));
+  return device.kill();
+}
+
+}  // namespace
+
+void check_stop(DeviceUnderCheck& device, Results& results) {
+  const auto time = time_to_stop(device);
+  if (!time) return results.add(stop_check, stop_target, time.error());
+  results.add(time_row(stop_check, stop_target, *time, longest_stop));
+}
+
+void check_next_tenant(const Bundle& bundle, std::unique_ptr<DeviceUnderCheck> device,
+                       Results& results) {
+  const auto memory = pass_memory_on(bundle, *device, results);
+  if (!memory) return results.add(lane_check, no_words, memory.error());
+  const auto killed = kill_in_a_kernel(*device);
+  if (!killed) return results.add(kill_check, kill_target, killed.error());
+  results.add(time_row(kill_check, kill_target, *killed, longest_kill));
+  device.reset();
+
+  const auto bare = run_bare(bundle, {"find", std::to_string(memory->bytes)});
+  const auto bytes = bare ? bare->number("find_bytes") : fail(bare.error());
+  const auto words = bare ? bare->number("find_words") : fail(bare.error());
+  if (bytes && words)
+    results.add(words_row(process_check, static_cast<std::uint64_t>(*words),
+                          static_cast<std::uint64_t>(*bytes)));
+  else
+    results.not_available(process_check, no_words, (bare ? bytes.error() : bare.error()).message);
+
+  const auto next = start_ready(bundle, small_slab);
+  if (!next) return results.add(again_check, not_promised, next.error());
+  results.add({.check = again_check,
+               .figure = fmt::format("{:.0f} ms", ms((*next)->start_time())),
+               .target = not_promised,
+               .verdict = Verdict::reported});
+}
+
+}  // namespace orchid::gpu_check
