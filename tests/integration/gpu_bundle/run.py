@@ -171,10 +171,21 @@ def without_a_card_nothing_is_possible(place):
 def another_machine_is_told_what_is_needed(place):
     copy = place.folder / "copy"
     shutil.copytree(place.bundle, copy)
-    (copy / "needs").write_text("glibc 99.1\n")
     place.bundle = copy
-    done, _ = place.run()
-    expect(done.returncode == 2 and "99.1 or newer is needed" in done.stderr, f"a newer glibc: {done.returncode} {done.stderr}")
+    needs = dict(line.split(" ") for line in (copy / "needs").read_text().splitlines())
+    expect(set(needs) == {"glibc", "glibc-of-gcc", "libstdc++"}, f"it says what it needs: {needs}")
+
+    def run_where(**other):
+        (copy / "needs").write_text("".join(f"{name} {value}\n" for name, value in {**needs, **other}.items()))
+        done, _ = place.run("devices 0")
+        expect(done.returncode == 2, f"nothing can be checked: {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stderr
+    said = run_where(glibc="99.1")
+    expect("99.1 or newer is needed" in said, f"a newer glibc: {said}")
+    said = run_where(**{"glibc-of-gcc": "99.1"})
+    expect("there is nothing to check" in said, f"with the machine's own libstdc++ it runs: {said}")
+    said = run_where(**{"glibc-of-gcc": "99.1", "libstdc++": "GLIBCXX_9.9.9"})
+    expect("must have GLIBCXX_9.9.9" in said, f"which may be too old: {said}")
     done, _ = place.run(options=["--gpus"])
     expect(done.returncode == 2 and "there is no option '--gpus'" in done.stderr, f"an unknown option: {done.stderr}")
     done, _ = place.run(options=["--help"])
