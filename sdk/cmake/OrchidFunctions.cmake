@@ -5,8 +5,9 @@ include_guard(GLOBAL)
 #
 # Compiles C and C++ files with ORCHID_ENTRY or ORCHID_FUNCTION twice: into TARGET, as any of its sources, and to one module of
 # bitcode that becomes an object of TARGET. They see TARGET's include directories and definitions both times; compiler options are
-# those of `orchid build` for the bitcode, followed by BITCODE_OPTIONS. TARGET links Orchid::sdk. A file belongs to one target of a
-# directory; several targets that want it link a library that has it.
+# those of `orchid build` for the bitcode, followed by BITCODE_OPTIONS. The bitcode is for the processor that TARGET is built for, also
+# where that is not this machine's. TARGET links Orchid::sdk. A file belongs to one target of a directory; several targets that want it
+# link a library that has it.
 function(orchid_add_functions target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "BITCODE_OPTIONS")
   set(files ${arg_UNPARSED_ARGUMENTS})
@@ -66,11 +67,19 @@ function(_orchid_bitcode target source output options)
     _orchid_tool(ORCHID_CLANGXX clang++-19 clang-19)
     set(compiler ${ORCHID_CLANGXX} -std=c++23)
   endif()
+  # As the program is: by itself clang makes bitcode for the machine that builds.
+  set(machine)
+  if(CMAKE_CROSSCOMPILING)
+    set(machine --target=${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
+    if(CMAKE_SYSROOT)
+      list(APPEND machine --sysroot=${CMAKE_SYSROOT})
+    endif()
+  endif()
   set(includes $<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>)
   set(definitions $<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>)
   # As cli/src/toolchain/build_plan.cpp has them.
   add_custom_command(OUTPUT ${output}
-    COMMAND ${compiler} -O2 -flto=thin -g0 -c -emit-llvm -Wall -Wextra -DORCHID_MODULE=1
+    COMMAND ${compiler} ${machine} -O2 -flto=thin -g0 -c -emit-llvm -Wall -Wextra -DORCHID_MODULE=1
             "$<$<BOOL:${includes}>:-I$<JOIN:${includes},;-I>>" "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>"
             -I$<JOIN:$<TARGET_PROPERTY:Orchid::function_abi,INTERFACE_INCLUDE_DIRECTORIES>,;-I>
             ${options} -MD -MF ${output}.d -MT ${output} -o ${output} ${source}
