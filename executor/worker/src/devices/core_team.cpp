@@ -4,6 +4,7 @@
 #include <chrono>
 #include <new>
 
+#include "foundation/cpu_pause.h"
 #include "user_code/crash_report.h"
 
 namespace orchid::executor {
@@ -14,14 +15,6 @@ namespace {
 constexpr std::chrono::microseconds spin_time{20};
 constexpr unsigned looks_per_clock = 64;
 
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
 /// False: it was not so for as long as it spins.
 template <typename Condition>
 bool spin_until(std::uint64_t ticks, Condition condition) {
@@ -29,7 +22,7 @@ bool spin_until(std::uint64_t ticks, Condition condition) {
   do {
     for (unsigned look = 0; look < looks_per_clock; ++look) {
       if (condition()) return true;
-      relax();
+      cpu_pause();
     }
   } while (ticks_since(start) < ticks);
   return false;

@@ -1,7 +1,7 @@
 // worker/machine_state.h: what a call may leave behind in the processor's own registers, and the
 // start of the thread's area. Read and put back without a system call.
 //
-// For aarch64 it is written after the manual and the ABI; no machine of that kind has run it yet.
+// For aarch64 it is written after the manual and the ABI, and has run in an emulated machine only.
 #pragma once
 #include <sys/auxv.h>
 
