@@ -77,9 +77,12 @@ inline Lane make(const LaneGeometry& geometry = {1_MiB, 1_MiB}) {
   return {std::move(*client), std::move(*accepted)};
 }
 
+/// Only what hangs takes so long: a GiB passes in less on an emulated processor.
+constexpr std::chrono::seconds patience{120};
+
 /// Turns both ends until there is a call, an answer or the end of the time.
 inline std::optional<LaneRequest> next_call(Lane& lane) {
-  for (const auto end = in(20s); std::chrono::steady_clock::now() < end;) {
+  for (const auto end = in(patience); std::chrono::steady_clock::now() < end;) {
     auto request = lane.worker.receive();
     REQUIRE_MESSAGE(request.has_value(), request.error().message);
     if (*request) return **request;
@@ -91,7 +94,7 @@ inline std::optional<LaneRequest> next_call(Lane& lane) {
 }
 
 inline std::optional<LaneResponse> next_answer(Lane& lane) {
-  for (const auto end = in(20s); std::chrono::steady_clock::now() < end;) {
+  for (const auto end = in(patience); std::chrono::steady_clock::now() < end;) {
     auto response = lane.client.receive();
     REQUIRE_MESSAGE(response.has_value(), response.error().message);
     if (*response) return **response;
