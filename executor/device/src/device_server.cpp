@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 #include <utility>
@@ -22,6 +23,15 @@ constexpr timespec at_once{};
 /// Later it learns from the agent.
 constexpr std::chrono::seconds asks_within{1};
 constexpr timespec between_questions{.tv_sec = 0, .tv_nsec = 1'000'000};
+/// How often the agent is told what was used, at most: a worker ends as many calls as it likes.
+constexpr std::chrono::milliseconds between_usages{100};
+/// An agent that does not read for so long misses an answer, and cannot go on with this process.
+constexpr std::chrono::seconds agent_patience{10};
+
+timespec to_timespec(std::chrono::nanoseconds time) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  return {.tv_sec = seconds.count(), .tv_nsec = (time - seconds).count()};
+}
 
 }  // namespace
 
@@ -30,6 +40,7 @@ int DeviceServer::run() {
     if (!work_on_lane()) return 1;
     wait();
     if (!hear_agent()) break;
+    if (usage_ && std::chrono::steady_clock::now() >= usage_due_) tell_usage({});
   }
   return 0;
 }
@@ -66,16 +77,19 @@ void DeviceServer::tell_worker() const {
 /// Until the agent, the lane or the GPU may have something.
 void DeviceServer::wait() {
   std::array<pollfd, 2> watched{{{control_, POLLIN, 0}, {-1, POLLIN, 0}}};
-  const bool recent = std::chrono::steady_clock::now() - last_step_ < looks_for;
+  const auto now = std::chrono::steady_clock::now();
+  const timespec until_usage =
+      to_timespec(std::max<std::chrono::nanoseconds>(usage_due_ - now, {}));
+  const timespec* const idle = usage_ ? &until_usage : nullptr;
+  const bool recent = now - last_step_ < looks_for;
   if (lane_ == nullptr || recent) {
     // Without a lane there is nothing but the agent to wait for.
-    const timespec* const longest = lane_ == nullptr ? nullptr : &at_once;
-    ::ppoll(watched.data(), 1, longest, nullptr);
+    ::ppoll(watched.data(), 1, lane_ == nullptr ? idle : &at_once, nullptr);
     return;
   }
   if (!lane_->prepare_to_sleep()) return;
   watched[1].fd = lane_->wake_descriptor();
-  ::ppoll(watched.data(), watched.size(), lane_->is_busy() ? &between_looks : nullptr, nullptr);
+  ::ppoll(watched.data(), watched.size(), lane_->is_busy() ? &between_looks : idle, nullptr);
   lane_->finish_sleep();
 }
 
@@ -152,6 +166,39 @@ void DeviceServer::end(const EndLane& order) {
 }
 
 void DeviceServer::report(const DeviceMessage& message) {
+  if (const auto* usage = std::get_if<DeviceUsage>(&message)) return keep(*usage);
+  if (usage_) tell_usage(agent_patience);
+  if (can_send(agent_patience)) return send(message);
+  log::error("event=agent_does_not_read limit_s={}", agent_patience.count());
+  agent_is_there_ = false;
+}
+
+/// Sums are of this process, so the newest ones say all; of the peaks the highest counts.
+void DeviceServer::keep(const DeviceUsage& usage) {
+  const DeviceUsage before = usage_.value_or(usage);
+  usage_ = usage;
+  usage_->peak_memory = std::max(usage.peak_memory, before.peak_memory);
+  usage_->pinned = std::max(usage.pinned, before.pinned);
+  if (std::chrono::steady_clock::now() >= usage_due_) tell_usage({});
+}
+
+/// What the agent has no room for in time is kept.
+void DeviceServer::tell_usage(std::chrono::milliseconds patience) {
+  usage_due_ = std::chrono::steady_clock::now() + between_usages;
+  if (!can_send(patience)) return;
+  send(*usage_);
+  usage_.reset();
+}
+
+/// Whether the socket has room, or has lost its peer.
+bool DeviceServer::can_send(std::chrono::milliseconds patience) const {
+  const timespec longest = to_timespec(patience);
+  pollfd agent{.fd = control_, .events = POLLOUT, .revents = 0};
+  return ::ppoll(&agent, 1, &longest, nullptr) > 0;
+}
+
+/// To a socket with room: it fails when the agent has gone.
+void DeviceServer::send(const DeviceMessage& message) {
   if (!send_packet(control_, encode(message))) agent_is_there_ = false;
 }
 

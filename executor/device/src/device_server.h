@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "device/messages.h"
@@ -31,6 +32,10 @@ class DeviceServer {
   void end(const EndLane& order);
   void wait();
   void report(const DeviceMessage& message);
+  void keep(const DeviceUsage& usage);
+  void tell_usage(std::chrono::milliseconds patience);
+  [[nodiscard]] bool can_send(std::chrono::milliseconds patience) const;
+  void send(const DeviceMessage& message);
 
   Driver& driver_;
   LaunchQueue launches_;
@@ -38,6 +43,8 @@ class DeviceServer {
   int control_;
   std::unique_ptr<DeviceLane> lane_;
   std::chrono::steady_clock::time_point last_step_;  // that has done something
+  std::optional<DeviceUsage> usage_;  // not sent yet, of this lane and those before it
+  std::chrono::steady_clock::time_point usage_due_;
   bool agent_is_there_ = true;
 };
 

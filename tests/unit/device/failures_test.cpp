@@ -185,6 +185,23 @@ TEST_CASE("an agent's order that does not fit is refused, and nothing else happe
   CHECK(worker->allocate(4096) != 0);
 }
 
+TEST_CASE("an agent that does not read for a while is not taken for one that has gone") {
+  DeviceUnderTest device;
+  const auto worker = device.open_lane();
+  constexpr std::uint64_t calls = 1000;  // three times what the socket has room for
+  for (std::uint64_t call = 1; call <= calls; ++call) {
+    worker->call = call;
+    CHECK(worker->allocate(call * 256) != 0);
+    CHECK(worker->end_call().status == DeviceStatus::ok);
+  }
+  // Not a message for each of them, and the last one says all.
+  std::uint64_t told = 1;
+  auto usage = device.expect<DeviceUsage>();
+  for (; usage.call < calls; ++told) usage = device.expect<DeviceUsage>();
+  CHECK(told < calls);
+  CHECK(usage.peak_memory == calls * 256);
+}
+
 TEST_CASE("a device process ends with its agent") {
   DeviceUnderTest device;
   device.close_socket();
