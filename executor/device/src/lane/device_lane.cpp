@@ -160,8 +160,8 @@ bool DeviceLane::finish() {
     break_down(freed.error());
     return false;
   }
+  tell_usage();  // with what the call had registered
   unpin();
-  tell_usage();
   report_(DeviceLaneEnded{.lane = number_, .message = *ending_});
   return true;
 }
