@@ -111,6 +111,7 @@ class Gpu {
   [[nodiscard]] static DeviceLoss loss_of(const DeviceEnded& words);
   void set_fault(std::string fault);
   void advance();
+  [[nodiscard]] bool has_seat() const;
   [[nodiscard]] bool unseat();
   void end_lane();
   void begin_lane();

@@ -53,11 +53,14 @@ void Gpu::advance() {
   // Kernels are loaded while none runs: a call that begins meanwhile waits for the seat.
   if (!served_)
     begin_lane();
-  else if (has_new_kernels() && !unseat())
+  else if (has_new_kernels() && has_seat() && !unseat())
     return try_again();
   load_kernels();
   if (loading_.empty()) answer(lane_);
 }
+
+/// Without one a call of the served worker may wait, but is not in the lane.
+bool Gpu::has_seat() const { return served_->worker->page().device_seat.load() != no_device_seat; }
 
 /// Takes the GPU from the worker that it serves. False: a call of that has just begun to use it.
 /// Both sides write first and read then, so one of them sees the other.

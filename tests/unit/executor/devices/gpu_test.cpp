@@ -121,6 +121,25 @@ TEST_CASE("kernels of a further module are loaded when no call uses the GPU") {
   CHECK(seat_of_worker.load() == no_device_seat);  // for the caller to write
 }
 
+TEST_CASE("a call that waits for its seat does not keep a further module from being loaded") {
+  OneGpu one;
+  one.start();
+  const auto user = make_user({first_lease, ""});
+  REQUIRE(one.serve(user).has_value());
+  give_kernels(*user, 0, "slow");
+  std::optional<Result<std::uint64_t>> first;
+  one.gpu.serve(user, [&](const Result<std::uint64_t>& told) { first = told; });
+  use(*user->worker);  // its seat is taken until the kernels are there
+  give_kernels(*user, 1, "ok");
+  std::optional<Result<std::uint64_t>> second;
+  one.gpu.serve(user, [&](const Result<std::uint64_t>& told) { second = told; });
+  REQUIRE(write_file_atomically(one.folder.path() / "go", {}).has_value());
+  one.run_until([&] { return first.has_value() && second.has_value(); });
+  CHECK(first->has_value());
+  CHECK(second->has_value());
+  CHECK(one.gpu.counters().starts == 1);
+}
+
 TEST_CASE("a lease is vacated when its process is reaped, and at once if it has used none") {
   OneGpu one;
   one.start();
