@@ -37,7 +37,8 @@ class DevicePool {
   [[nodiscard]] std::vector<OfferedGpu> offered() const;
   /// Those without a fault.
   [[nodiscard]] CoreList usable() const;
-  /// The lease is over. `done` comes, now or later, when no process that has served it is left.
+  /// The lease is over. `done` comes, now or later, when no process that has served it is left,
+  /// or each one that is has been found not to end.
   void vacate(const LeaseId& lease, std::function<void()> done);
   /// Adds what it has counted.
   void count(std::map<std::string, std::uint64_t>& counters) const;

@@ -178,10 +178,16 @@ void Gpu::fail_with(const std::string& words) {
 
 void Gpu::lingers() {
   log::error("event=device_lingers gpu={} pid={}", offered_.index, pid());
+  lingers_ = true;
   if (!stopped_)
     set_fault(fmt::format(
         "its device process {} was killed and does not end: the driver holds it, see dmesg",
         pid()));
+  tell_vacated();  // nobody gets this GPU now; the lease's cores are free
+}
+
+void Gpu::tell_vacated() {
+  for (const auto& done : std::exchange(vacated_, {})) done();
 }
 
 /// Of the process that has ended; whom it served.
@@ -191,6 +197,7 @@ std::shared_ptr<DeviceUser> Gpu::forget_process() {
   loaded_.clear();
   loading_.clear();
   lane_ends_ = false;
+  lingers_ = false;
   end_limit();
   counters_.launches += usage_.launches;
   counters_.kernel_us += usage_.kernel_us;
@@ -230,7 +237,7 @@ void Gpu::ended(const ChildEvent& event) {
       set_fault(loss.message);
   }
   // Behind its fault: who hears that a lease is over gives its GPU to the next one.
-  for (const auto& done : std::exchange(vacated_, {})) done();
+  tell_vacated();
   if (stopped_) return;
   if (ours || (was_ready && crashed)) return start_process();
   const std::chrono::milliseconds pause = failures_.ended(std::chrono::steady_clock::now()).value();

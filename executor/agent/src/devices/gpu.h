@@ -83,7 +83,8 @@ class Gpu {
   void stop_call(const DeviceUser& user, std::uint64_t call);
   /// That worker has ended, or is about to.
   void release(const DeviceUser& user);
-  /// The lease is over. `done` comes when no process that has served it is left.
+  /// The lease is over. `done` comes when no process that has served it is left, or when that is
+  /// known not to end: the GPU is out of the offer then.
   void vacate(const LeaseId& lease, std::function<void()> done);
 
  private:
@@ -105,6 +106,7 @@ class Gpu {
   void said_last_words(const DeviceEnded& words);
   void fail_with(const std::string& words);
   void lingers();
+  void tell_vacated();
   void ended(const ChildEvent& event);
   [[nodiscard]] std::shared_ptr<DeviceUser> forget_process();
   [[nodiscard]] DeviceLoss loss_of(const ChildEvent& event) const;
@@ -143,7 +145,8 @@ class Gpu {
   std::map<std::uint32_t, std::uint32_t> loaded_;  // generation by slot, of that lane
   std::deque<KernelsOfSlot> loading_;  // not answered yet; the driver's compiler is at the first
   std::optional<Request> request_;
-  std::vector<std::function<void()>> vacated_;  // to be told when the process is reaped
+  std::vector<std::function<void()>> vacated_;  // to be told when the process is reaped, or lingers
+  bool lingers_ = false;                        // it was killed and does not end
   Counters counters_;
   DeviceUsage usage_;  // of the process that there is
   processes::Restarts failures_;

@@ -211,7 +211,7 @@ void Gpu::lane_ended(const DeviceLaneEnded& message) {
 
 void Gpu::vacate(const LeaseId& lease, std::function<void()> done) {
   if (request_ && request_->user->owner.lease == lease) request_.reset();
-  if (!process_ || !owner_ || owner_->lease != lease) return done();
+  if (!process_ || lingers_ || !owner_ || owner_->lease != lease) return done();
   vacated_.push_back(std::move(done));
   process_->put_down();
 }
