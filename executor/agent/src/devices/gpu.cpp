@@ -166,8 +166,23 @@ DeviceLoss Gpu::loss_of(const DeviceEnded& words) {
 /// that, and nobody gets a GPU that has failed.
 void Gpu::said_last_words(const DeviceEnded& words) {
   end_limit();
-  if (const auto user = served_; user && user->lost) user->lost(loss_of(words));
+  const DeviceLoss loss = loss_of(words);
+  blame_loading(loss);
+  if (const auto user = served_; user && user->lost && ends_call(loss, has_seat()))
+    user->lost(loss);
   if (words.fault == DeviceFault::lost && !stopped_) fail_with(words.message);
+}
+
+/// A crash while the driver's compiler is at a module is that module's doing: no kernel runs then.
+/// The next process loads the others.
+void Gpu::blame_loading(const DeviceLoss& loss) {
+  if (served_ && !loading_.empty() && loss.kind == DeviceLoss::Kind::crashed)
+    refuse(loading_.front(), loss.message);
+}
+
+/// A call without a seat has not crashed anything: it gets one in the next process.
+bool Gpu::ends_call(const DeviceLoss& loss, bool had_seat) {
+  return had_seat || loss.kind != DeviceLoss::Kind::crashed;
 }
 
 /// Out of the offer until a new process has run its first kernel.
@@ -216,19 +231,21 @@ void Gpu::ended(const ChildEvent& event) {
                       offered_.fault == one_line(words->message, longest_fault);
   const bool crashed = loss.kind == DeviceLoss::Kind::crashed;
   const bool was_loading = !loading_.empty();
+  if (!ours) blame_loading(loss);
   const auto user = forget_process();
   const bool had_seat =
       user && user->worker->page().device_seat.exchange(no_device_seat) != no_device_seat;
   // Whyever we have ended it: a call that was at work in there waits for answers that do not come.
   // One that has no seat yet gets one in the next process.
-  if (!stopped_ && user && user->lost && (!ours || (had_seat && user->is_using())))
+  if (!stopped_ && user && user->lost &&
+      (ours ? had_seat && user->is_using() : ends_call(loss, had_seat)))
     user->lost(loss);
   if (!stopped_ && !ours) {
     if (offered_.fault != one_line(loss.message, longest_fault))  // else it has been said
       log::warn("event=device_lost gpu={} reason=\"{}\"", offered_.index, loss.message);
     if (crashed) ++counters_.crashes;
-    if (was_loading && request_ && request_->user == user)
-      answer(fail(crashed ? ErrorCode::module_rejected : ErrorCode::unreachable, loss.message));
+    if (was_loading && !crashed && request_ && request_->user == user)
+      answer(fail(ErrorCode::unreachable, loss.message));
     const bool failed = words && words->fault == DeviceFault::lost;
     if (failed || !was_ready) answer(fail(ErrorCode::unreachable, loss.message));
     if (failed)

@@ -75,8 +75,8 @@ class Gpu {
   using Served = std::function<void(const Result<std::uint64_t>& seat)>;
   /// The process serves that worker from now on, with all of its kernels, and no other. `done`
   /// comes when it does; never, if the worker is released before. Kernels that are refused are
-  /// marked so. Errors: `no_capacity` (another worker's call is using it), `unreachable` (its
-  /// process cannot be had), `module_rejected` (the kernels have ended it).
+  /// marked so, and those that have made the driver's compiler crash. Errors: `no_capacity`
+  /// (another worker is using it), `unreachable` (its process cannot be had).
   void serve(const std::shared_ptr<DeviceUser>& user, Served done);
   [[nodiscard]] bool serves(const DeviceUser& user) const { return served_.get() == &user; }
   /// Deadline or cancel of a worker's call.
@@ -104,6 +104,8 @@ class Gpu {
                         const std::string& refusal);
   void lane_ended(const DeviceLaneEnded& message);
   void said_last_words(const DeviceEnded& words);
+  void blame_loading(const DeviceLoss& loss);
+  [[nodiscard]] static bool ends_call(const DeviceLoss& loss, bool had_seat);
   void fail_with(const std::string& words);
   void lingers();
   void tell_vacated();

@@ -124,9 +124,6 @@ void WorkerGpu::give_seat() {
     if (alive.expired() || user == nullptr || user != user_) return;
     waits_ = false;
     StatusPage& page = user->worker->page();
-    if (!seat && seat.error().code == ErrorCode::module_rejected)
-      end_call(*user->worker, page.device_call.load(),
-               {.kind = DeviceLoss::Kind::crashed, .message = seat.error().message});
     if (!seat) return;  // it is asked for again
     const auto kernels = user->kernels.find(page.slot.load());
     if (kernels == user->kernels.end() || kernels->second.refusal.empty())

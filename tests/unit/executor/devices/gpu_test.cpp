@@ -196,10 +196,6 @@ TEST_CASE("who is served is told what has become of the process") {
     one.run_until([&] { return loss.has_value(); });
     one.gpu.release(*user);
   };
-  serve("crash an illegal memory access was encountered");
-  CHECK(loss->kind == Kind::crashed);
-  CHECK(loss->message == "an illegal memory access was encountered");
-  CHECK(one.usable());
   serve("lose uncorrectable ECC error encountered");
   CHECK(loss->kind == Kind::lost);
   CHECK(one.gpu.offered().fault == "uncorrectable ECC error encountered");
@@ -215,6 +211,44 @@ TEST_CASE("who is served is told what has become of the process") {
   CHECK(loss->kind == Kind::lost);
   CHECK(loss->message.find("killed by signal 9") != std::string::npos);
   CHECK(one.usable());
+
+  loss.reset();
+  const auto seat = one.serve(user);
+  REQUIRE(seat.has_value());
+  user->worker->page().device_seat.store(*seat);
+  ::kill(one.gpu.pid(), SIGSEGV);  // as a driver that a kernel has misled
+  one.run_until([&] { return loss.has_value(); });
+  CHECK(loss->kind == Kind::crashed);
+  CHECK(loss->message.find("killed by signal 11") != std::string::npos);
+  CHECK(one.usable());
+}
+
+TEST_CASE("kernels at which the driver's compiler crashes are refused, and nobody else pays") {
+  OneGpu one;
+  one.start();
+  bool told = false;
+  const auto user = make_user({first_lease, ""});
+  user->lost = [&](const DeviceLoss&) { told = true; };
+  use(*user->worker);  // a call of the other module waits for its seat
+  give_kernels(*user, 1, "ok");
+  SUBCASE("with the driver's words") {
+    give_kernels(*user, 0, "crash unspecified launch failure");
+    CHECK(one.serve(user).has_value());
+    CHECK(user->kernels.at(0).refusal == "unspecified launch failure");
+  }
+  SUBCASE("without a word") {
+    give_kernels(*user, 0, "slow");
+    std::optional<Result<std::uint64_t>> served;
+    one.gpu.serve(user, [&](const Result<std::uint64_t>& seat) { served = seat; });
+    ::kill(one.gpu.pid(), SIGSEGV);
+    one.run_until([&] { return served.has_value(); });
+    CHECK(served->has_value());
+    CHECK(user->kernels.at(0).refusal.find("killed by signal 11") != std::string::npos);
+  }
+  CHECK(user->kernels.at(1).refusal.empty());
+  CHECK_FALSE(told);
+  CHECK(one.gpu.counters().starts == 2);
+  CHECK(one.gpu.counters().crashes == 1);
 }
 
 TEST_CASE("a limit that has expired while its answer was on its way does nothing any more") {
