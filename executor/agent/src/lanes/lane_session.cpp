@@ -137,7 +137,7 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   services_.workers.on_end(*worker_, [weak = weak_from_this()](const ChildEvent& event) {
     if (const auto self = weak.lock()) self->worker_ended(event);
   });
-  if (gpu_) gpu_->took(worker_, is_remote());
+  if (gpu_) gpu_->took(worker_, {.lease = *lease_, .module = apart_ ? module_ : ""}, is_remote());
   worker_->bind_to(core_ids_);
   if (memory_.value != 0) worker_->limit_memory(memory_);
   if (client_terms_) {

@@ -28,13 +28,15 @@ void end_call(WorkerProcess& worker, std::uint64_t number, const DeviceLoss& los
 
 }  // namespace
 
-void WorkerGpu::took(std::shared_ptr<WorkerProcess> worker, bool remote_calls) {
+void WorkerGpu::took(std::shared_ptr<WorkerProcess> worker, const DeviceOwner& owner,
+                     bool remote_calls) {
   gone();
   user_ = std::make_shared<DeviceUser>(
-      DeviceUser{.worker = std::move(worker), .owner = {}, .remote_calls = remote_calls});
+      DeviceUser{.worker = std::move(worker), .owner = owner, .remote_calls = remote_calls});
   user_->lost = [weak = std::weak_ptr(user_)](const DeviceLoss& loss) {
     const auto user = weak.lock();
-    if (user == nullptr || !user->is_using()) return;
+    if (user == nullptr) return;
+    if (loss.kind != DeviceLoss::Kind::nonsense && !user->is_using()) return;
     end_call(*user->worker, user->worker->page().device_call.load(), loss);
   };
 }
@@ -110,6 +112,8 @@ const std::string* WorkerGpu::refusal(std::uint32_t slot) const {
 
 void WorkerGpu::watch() {
   if (user_ == nullptr || waits_ || !user_->is_using()) return;
+  // A function can write into its page that it wants the GPU.
+  if (user_->kernels.empty()) return;
   // The GPU may serve it although it has no seat: while its kernels were loaded, another worker
   // wanted the GPU, and did not get it.
   if (user_->worker->page().device_seat.load() == no_device_seat) give_seat();

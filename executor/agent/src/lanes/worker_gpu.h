@@ -32,8 +32,8 @@ class WorkerGpu {
 
   [[nodiscard]] const std::string& architecture() const { return gpu_.architecture(); }
 
-  /// The session has this worker now. A call of it that loses the GPU ends.
-  void took(std::shared_ptr<WorkerProcess> worker, bool remote_calls);
+  /// The session has this worker now, for that owner. A call of it that loses the GPU ends.
+  void took(std::shared_ptr<WorkerProcess> worker, const DeviceOwner& owner, bool remote_calls);
   /// The worker has ended, or is about to.
   void gone();
 

@@ -26,8 +26,8 @@ TEST_CASE("a call gets its seat although another worker wanted the GPU while ker
   WorkerGpu first(one.gpu);
   WorkerGpu second(one.gpu);
   const auto worker = make_worker();
-  first.took(worker, false);
-  second.took(make_worker(), false);
+  first.took(worker, {first_lease, "a"}, false);
+  second.took(make_worker(), {first_lease, "b"}, false);
   bool first_loaded = false;
   bool second_loaded = false;
   // Its client calls at once.
@@ -100,7 +100,7 @@ TEST_CASE("a session that ends in the answer to one request hears no other") {
   one.start();
   auto gpu = std::make_unique<WorkerGpu>(one.gpu);
   const auto worker = make_worker();
-  gpu->took(worker, false);
+  gpu->took(worker, {first_lease, "a"}, false);
   bool ended = false;
   load_into(*gpu, "a", [&](const Result<void>&) {
     gpu.reset();
