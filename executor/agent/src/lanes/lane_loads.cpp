@@ -54,6 +54,7 @@ void LaneSession::swap_worker(MonotonicTime now) {
 /// No crash: nothing is tried again, and the next one comes at once.
 void LaneSession::was_swapped(const LaneEnded& ended) {
   module_.clear();
+  if (gpu_) gpu_->forget_all();
   retries_.clear();
   unasked_.clear();
   wanted_by_.clear();
@@ -155,9 +156,16 @@ void LaneSession::provide(const std::string& digest, UniqueFd module) {
   tell_compiling(digest);
 }
 
+/// An earlier worker was asked to load it: nobody waits for the rest of it.
+bool LaneSession::is_abandoned(const std::string& digest) {
+  if (!apart_ || module_ == digest) return false;
+  if (gpu_) gpu_->forget(digest);
+  return true;
+}
+
 void LaneSession::code_made(const std::string& digest, const Result<CodeService::Code>& code) {
   if (over_) return;
-  if (apart_ && module_ != digest) return;  // what an earlier worker was asked to load
+  if (is_abandoned(digest)) return;
   if (!code) return not_made(digest, code.error());
   if (!gpu_) return load(digest, ModuleCode{.cores = *code, .kernels = nullptr});
   if (const auto both = gpu_->add_code(digest, *code)) load(digest, *both);
@@ -166,7 +174,7 @@ void LaneSession::code_made(const std::string& digest, const Result<CodeService:
 /// A module without an image for GPUs runs on cores alone.
 void LaneSession::kernels_made(const std::string& digest,
                                const Result<CodeService::Code>& kernels) {
-  if (over_ || (apart_ && module_ != digest)) return;
+  if (over_ || is_abandoned(digest)) return;
   if (!kernels && kernels.error().code != ErrorCode::not_found)
     return not_made(digest, kernels.error());
   if (const auto both = gpu_->add_kernels(digest, kernels ? kernels->file : nullptr))

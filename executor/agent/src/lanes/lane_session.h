@@ -119,6 +119,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   [[nodiscard]] bool find_kernels(const std::string& digest);
   [[nodiscard]] CodeService::Done when_kernels_made(const std::string& digest);
   void kernels_made(const std::string& digest, const Result<CodeService::Code>& kernels);
+  [[nodiscard]] bool is_abandoned(const std::string& digest);
   void code_made(const std::string& digest, const Result<CodeService::Code>& code);
   void not_made(const std::string& digest, const Failure& why);
   void load(const std::string& digest, const ModuleCode& code);

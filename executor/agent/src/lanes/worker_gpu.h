@@ -46,6 +46,8 @@ class WorkerGpu {
                                                       std::shared_ptr<const UniqueFd> kernels);
   /// One kind of its code cannot be had: the other is of no use.
   void forget(const std::string& digest) { coming_.erase(digest); }
+  /// No module that is being made is of use any more.
+  void forget_all() { coming_.clear(); }
 
   /// The kernels of what is in this slot now; null: it has none. `done` comes when the driver has
   /// taken or refused them, or when that has to wait until a call needs them; never, if the worker

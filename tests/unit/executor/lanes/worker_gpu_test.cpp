@@ -73,6 +73,24 @@ TEST_CASE("a worker's modules that wait for one kind of code have a limit") {
   CHECK(gpu.expect("0"));  // again
   gpu.forget("7");
   CHECK(gpu.expect("one more"));
+  CHECK_FALSE(gpu.expect("and one more"));
+  gpu.forget_all();
+  CHECK(gpu.expect("and one more"));
+}
+
+TEST_CASE("a worker without kernels that writes into its page that it wants the GPU gets none") {
+  OneGpu one;
+  one.start();
+  WorkerGpu gpu(one.gpu);
+  const auto worker = make_worker();
+  gpu.took(worker, {first_lease, ""}, false);
+  use(*worker);
+  gpu.watch();
+  const auto other = make_user({second_lease, ""});
+  CHECK(one.serve(other).has_value());
+  gpu.watch();
+  CHECK(one.gpu.serves(*other));
+  CHECK(worker->page().device_seat.load() == no_device_seat);
 }
 
 TEST_CASE("who asks again at once is not answered with another worker's seat") {
