@@ -4,6 +4,7 @@ that a lane has ended; the others make the file `ended` there when they have sai
 
   ok              they are loaded
   refuse WORDS    the driver refuses them, with these words
+  over WHO WORDS  their lane ends by itself: the doing of WHO (worker, system), with these words
   slow            they are loaded when the file `go` is there
   crash WORDS     a kernel ends the context
   lose WORDS      the GPU is lost
@@ -79,6 +80,9 @@ def load(order, words):
         end_of_patience = time.monotonic() + 30
         while not (folder / "go").exists() and time.monotonic() < end_of_patience:
             time.sleep(0.005)
+    if does == "over":
+        who, _, words = message.partition(" ")
+        return say(type="lane_ended", lane=order["lane"], end=who, message=words)
     if does == "refuse":
         return say(type="kernels_refused", message=message, **answer)
     return say(type="kernels_loaded", load_us=1, **answer)
@@ -96,7 +100,7 @@ def main():
         if order["type"] == "load_kernels":
             load(order, os.pread(files[0], 1 << 12, 0).decode())
         elif order["type"] == "end_lane" and gpu != "2":
-            say(type="lane_ended", lane=order["lane"], message="")
+            say(type="lane_ended", lane=order["lane"], end="asked", message="")
             (folder / "ended").touch()
         for file in files:
             os.close(file)

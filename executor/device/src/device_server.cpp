@@ -50,7 +50,7 @@ bool DeviceServer::work_on_lane() {
   const auto stepped = lane_->step();
   if (!stepped) {
     log::warn("event=lane_ended lane={} reason=\"{}\"", lane_->number(), stepped.error().message);
-    lane_->end(stepped.error().message);
+    lane_->end(DeviceLaneEnd::worker, stepped.error().message);
   }
   const bool over = !lane_->broken() && lane_->finish();
   if (const auto& broken = lane_->broken()) {
@@ -120,8 +120,6 @@ void DeviceServer::obey(Packet packet) {
     serve(*serve_lane, std::move(packet.descriptors));
   } else if (const auto* load_kernels = std::get_if<LoadKernels>(&*message)) {
     load(*load_kernels, packet.descriptors);
-  } else if (const auto* unload = std::get_if<UnloadKernels>(&*message)) {
-    if (is_served(unload->lane)) lane_->unload(unload->module);
   } else if (const auto* stop = std::get_if<StopCall>(&*message)) {
     if (is_served(stop->lane)) lane_->stop_call(stop->call);
   } else if (const auto* end_lane = std::get_if<EndLane>(&*message)) {
@@ -134,6 +132,7 @@ void DeviceServer::obey(Packet packet) {
 void DeviceServer::serve(const ServeLane& order, std::vector<UniqueFd> descriptors) {
   if (lane_ != nullptr) {
     report(DeviceLaneEnded{.lane = order.lane,
+                           .end = DeviceLaneEnd::system,
                            .message = "the device process still serves lane " +
                                       std::to_string(lane_->number()) + "; end that one first"});
     return;
@@ -141,7 +140,8 @@ void DeviceServer::serve(const ServeLane& order, std::vector<UniqueFd> descripto
   auto opened = DeviceLane::open({driver_, launches_, copies_}, order, std::move(descriptors),
                                  [this](const DeviceMessage& message) { report(message); });
   if (!opened) {
-    report(DeviceLaneEnded{.lane = order.lane, .message = opened.error().message});
+    report(DeviceLaneEnded{
+        .lane = order.lane, .end = DeviceLaneEnd::system, .message = opened.error().message});
     return;
   }
   lane_ = std::move(*opened);
@@ -160,7 +160,7 @@ void DeviceServer::load(const LoadKernels& order, const std::vector<UniqueFd>& d
 }
 
 void DeviceServer::end(const EndLane& order) {
-  if (lane_ != nullptr && lane_->number() == order.lane) return lane_->end({});
+  if (lane_ != nullptr && lane_->number() == order.lane) return lane_->end(DeviceLaneEnd::asked);
   // It has ended by itself, or was never served.
   report(DeviceLaneEnded{.lane = order.lane, .message = {}});
 }

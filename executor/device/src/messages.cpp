@@ -19,6 +19,11 @@ constexpr std::array<std::pair<DeviceFault, std::string_view>, 6> fault_names{
      {DeviceFault::crashed, "crashed"},
      {DeviceFault::lost, "lost"}}};
 
+constexpr std::array<std::pair<DeviceLaneEnd, std::string_view>, 3> lane_end_names{
+    {{DeviceLaneEnd::asked, "asked"},
+     {DeviceLaneEnd::worker, "worker"},
+     {DeviceLaneEnd::system, "system"}}};
+
 struct Encoder {
   Json operator()(const DeviceStart& m) const {
     return {{"type", "start"}, {"gpu", m.gpu}, {"data_limit", m.data_limit}};
@@ -35,9 +40,6 @@ struct Encoder {
             {"lane", m.lane},
             {"module", m.module},
             {"generation", m.generation}};
-  }
-  Json operator()(const UnloadKernels& m) const {
-    return {{"type", "unload_kernels"}, {"lane", m.lane}, {"module", m.module}};
   }
   Json operator()(const StopCall& m) const {
     return {{"type", "stop_call"}, {"lane", m.lane}, {"call", m.call}};
@@ -71,7 +73,10 @@ struct Encoder {
             {"message", m.message}};
   }
   Json operator()(const DeviceLaneEnded& m) const {
-    return {{"type", "lane_ended"}, {"lane", m.lane}, {"message", m.message}};
+    return {{"type", "lane_ended"},
+            {"lane", m.lane},
+            {"end", to_string(m.end)},
+            {"message", m.message}};
   }
   Json operator()(const DeviceUsage& m) const {
     return {{"type", "usage"},
@@ -101,7 +106,6 @@ std::optional<DeviceMessage> read_of_agent(const JsonObject& f, std::string_view
                      .call_response_bytes = f.number<std::uint64_t>("call_response_bytes")};
   if (type == "load_kernels")
     return LoadKernels{.lane = lane_of(f), .module = module_of(f), .generation = generation_of(f)};
-  if (type == "unload_kernels") return UnloadKernels{.lane = lane_of(f), .module = module_of(f)};
   if (type == "stop_call")
     return StopCall{.lane = lane_of(f), .call = f.number<std::uint64_t>("call")};
   if (type == "end_lane") return EndLane{.lane = lane_of(f)};
@@ -131,7 +135,9 @@ std::optional<DeviceMessage> read_of_device(const JsonObject& f, std::string_vie
                           .generation = generation_of(f),
                           .message = f.text("message")};
   if (type == "lane_ended")
-    return DeviceLaneEnded{.lane = lane_of(f), .message = f.text("message")};
+    return DeviceLaneEnded{.lane = lane_of(f),
+                           .end = f.parsed("end", parse_device_lane_end),
+                           .message = f.text("message")};
   if (type == "usage")
     return DeviceUsage{.lane = lane_of(f),
                        .call = f.number<std::uint64_t>("call"),
@@ -156,6 +162,18 @@ std::string_view to_string(DeviceFault fault) {
 std::optional<DeviceFault> parse_device_fault(std::string_view name) {
   for (const auto& [fault, known] : fault_names)
     if (known == name) return fault;
+  return std::nullopt;
+}
+
+std::string_view to_string(DeviceLaneEnd end) {
+  for (const auto& [known, name] : lane_end_names)
+    if (known == end) return name;
+  return "unknown";
+}
+
+std::optional<DeviceLaneEnd> parse_device_lane_end(std::string_view name) {
+  for (const auto& [end, known] : lane_end_names)
+    if (known == name) return end;
   return std::nullopt;
 }
 

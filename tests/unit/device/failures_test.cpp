@@ -141,6 +141,7 @@ TEST_CASE("what no worker would write ends the lane, and nothing else") {
     worker->send_raw(nonsense[i]);
     const auto ended = device.expect<DeviceLaneEnded>();
     CHECK(ended.lane == device.lane());
+    CHECK(ended.end == DeviceLaneEnd::worker);
     CHECK(ended.message.find("nonsense") != std::string::npos);
   }
   SUBCASE("a stream") {
@@ -178,7 +179,9 @@ TEST_CASE("an agent's order that does not fit is refused, and nothing else happe
   device.send(ServeLane{.lane = 51, .call_request_bytes = 1}, {0, 0, 0, 0});
   CHECK(device.expect<DeviceLaneEnded>().message.find("size of a slab") != std::string::npos);
   device.send(ServeLane{.lane = 52}, {0, 0, 0});  // no lane's memory
-  CHECK_FALSE(device.expect<DeviceLaneEnded>().message.empty());
+  const auto not_taken = device.expect<DeviceLaneEnded>();
+  CHECK(not_taken.end == DeviceLaneEnd::system);  // no worker has done anything
+  CHECK_FALSE(not_taken.message.empty());
   device.send(LoadKernels{.lane = 9});
   CHECK(device.expect<KernelsRefused>().message.find("does not serve") != std::string::npos);
   const auto worker = device.open_lane();

@@ -239,7 +239,6 @@ TEST_CASE("PTX that the driver does not take is refused with its log") {
   device.order("");
   device.load(3, kernels_ptx());
   CHECK(device.expect<KernelsLoaded>().module == 3);
-  device.send(UnloadKernels{.lane = device.lane(), .module = 3});
   device.send(LoadKernels{.lane = device.lane(), .module = 3});
   CHECK(device.expect<KernelsRefused>().message.find("descriptor") != std::string::npos);
 }

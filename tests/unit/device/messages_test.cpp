@@ -13,7 +13,6 @@ TEST_CASE("each message between agent and device process survives the way throug
       ServeLane{
           .lane = 1, .memory_limit = 2, .call_request_bytes = 4096, .call_response_bytes = 8192},
       LoadKernels{.lane = 1, .module = 3, .generation = 4},
-      UnloadKernels{.lane = 1, .module = 3},
       StopCall{.lane = 1, .call = 18446744073709551615U},
       EndLane{.lane = 1},
       DeviceReady{.driver = "CUDA 12.4",
@@ -26,7 +25,7 @@ TEST_CASE("each message between agent and device process survives the way throug
       DeviceEnded{.fault = DeviceFault::lost, .message = "\"words\" \xff"},
       KernelsLoaded{.lane = 1, .module = 3, .generation = 4, .load_us = 5},
       KernelsRefused{.lane = 1, .module = 3, .generation = 4, .message = "ptxas: line 3"},
-      DeviceLaneEnded{.lane = 1, .message = "nonsense"},
+      DeviceLaneEnded{.lane = 1, .end = DeviceLaneEnd::worker, .message = "nonsense"},
       DeviceUsage{.lane = 1,
                   .call = 2,
                   .memory = 3,
@@ -54,8 +53,16 @@ TEST_CASE("a message of agent or device process that does not fit is refused wit
   CHECK(message(R"({"type":"end_lane","lane":0})").find("lane") != std::string::npos);
   CHECK(message(R"({"type":"ended","fault":"tired","message":""})").find("fault") !=
         std::string::npos);
+  CHECK(message(R"({"type":"lane_ended","lane":1,"end":"never","message":""})").find("end") !=
+        std::string::npos);
   CHECK(message(R"({"type":"dance"})").find("dance") != std::string::npos);
   CHECK(message("[]").find("must be a JSON object") != std::string::npos);
+}
+
+TEST_CASE("each end of a lane has a name of its own") {
+  for (const auto end : {DeviceLaneEnd::asked, DeviceLaneEnd::worker, DeviceLaneEnd::system})
+    CHECK(parse_device_lane_end(to_string(end)) == end);
+  CHECK_FALSE(parse_device_lane_end("never").has_value());
 }
 
 TEST_CASE("each fault of a device has a name of its own") {

@@ -199,13 +199,15 @@ void Gpu::lane_ended(const DeviceLaneEnded& message) {
   }
   end_limit();
   loading_.clear();
-  log::warn("event=device_lane_ended gpu={} lane={} reason=\"{}\"", offered_.index, lane_,
-            message.message);
+  log::warn("event=device_lane_ended gpu={} lane={} by={} reason=\"{}\"", offered_.index, lane_,
+            to_string(message.end), message.message);
   if (request_ && request_->user == served_)
     answer(fail(ErrorCode::unreachable, message.message));  // it was not even taken
   if (const auto user = std::exchange(served_, nullptr)) {
     user->worker->page().device_seat.store(no_device_seat);
-    if (user->lost) user->lost({.kind = DeviceLoss::Kind::nonsense, .message = message.message});
+    const auto kind =
+        message.end == DeviceLaneEnd::worker ? DeviceLoss::Kind::nonsense : DeviceLoss::Kind::lost;
+    if (user->lost) user->lost({.kind = kind, .message = message.message});
   }
 }
 

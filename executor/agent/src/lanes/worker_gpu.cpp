@@ -18,10 +18,12 @@ void end_call(WorkerProcess& worker, std::uint64_t number, const DeviceLoss& los
       worker.kill_if_running(number, KillReason::device_lost, loss.message);
       break;
     case DeviceLoss::Kind::nonsense:
-      worker.kill_if_running(
-          number, KillReason::nonsense,
-          "the function broke the rules of its sandbox: it wrote to its GPU's lane itself (" +
-              loss.message + ")");
+      // Its page may be nonsense, too.
+      if (!worker.kill_if_running(
+              number, KillReason::nonsense,
+              "the function broke the rules of its sandbox: it wrote to its GPU's lane itself (" +
+                  loss.message + ")"))
+        worker.kill(KillReason::nonsense);
       break;
   }
 }

@@ -27,7 +27,7 @@ enum class DeviceFault : std::uint8_t {
 
 /// The first message.
 struct DeviceStart {
-  std::string gpu;               // its index, as nvidia-smi counts; or its UUID: "GPU-…", "MIG-…"
+  std::string gpu;  // its index, as nvidia-smi counts; or its UUID: "GPU-…", "MIG-…"
   std::uint64_t data_limit = 0;  // bytes of host memory, beyond what the context has taken
 };
 /// Descriptors: the device lane's memory, its eventfd that wakes the worker (here: the device
@@ -46,10 +46,6 @@ struct LoadKernels {
   std::uint64_t lane = 0;
   std::uint32_t module = 0;  // the worker's slot
   std::uint32_t generation = 0;
-};
-struct UnloadKernels {
-  std::uint64_t lane = 0;
-  std::uint32_t module = 0;
 };
 /// Deadline or cancel: commands of this call and of those before it are answered `stopped` from now
 /// on; what runs ends with its sub-range.
@@ -94,10 +90,19 @@ struct KernelsRefused {
   std::uint32_t generation = 0;
   std::string message;
 };
-/// By itself, when the worker has written nonsense: `message` says which. Or as the answer to
-/// `EndLane`: it is empty.
+/// Whose doing it is that a lane has ended.
+enum class DeviceLaneEnd : std::uint8_t {
+  asked,   // the agent's: it is the answer to `EndLane`
+  worker,  // it wrote what none of ours does
+  system,  // nobody's: the process could not take the lane
+};
+[[nodiscard]] std::string_view to_string(DeviceLaneEnd end);
+[[nodiscard]] std::optional<DeviceLaneEnd> parse_device_lane_end(std::string_view name);
+
+/// `message`: what was wrong; empty where the agent has asked.
 struct DeviceLaneEnded {
   std::uint64_t lane = 0;
+  DeviceLaneEnd end = DeviceLaneEnd::asked;
   std::string message;
 };
 /// Behind each call (`end_call`), and at the lane's end. Sums are of this process.
@@ -114,8 +119,8 @@ struct DeviceUsage {
 };
 
 using DeviceMessage =
-    std::variant<DeviceStart, ServeLane, LoadKernels, UnloadKernels, StopCall, EndLane, DeviceReady,
-                 DeviceEnded, KernelsLoaded, KernelsRefused, DeviceLaneEnded, DeviceUsage>;
+    std::variant<DeviceStart, ServeLane, LoadKernels, StopCall, EndLane, DeviceReady, DeviceEnded,
+                 KernelsLoaded, KernelsRefused, DeviceLaneEnded, DeviceUsage>;
 
 [[nodiscard]] std::string encode(const DeviceMessage& message);
 /// Errors: `bad_request`, naming the field that is missing or wrong.

@@ -131,18 +131,14 @@ void DeviceLane::load(const LoadKernels& order, const UniqueFd& ptx) {
                         .load_us = static_cast<std::uint64_t>(took.count())});
 }
 
-void DeviceLane::unload(std::uint32_t module) {
-  if (parts_.launches.is_idle()) modules_.unload(module);
-}
-
 void DeviceLane::stop_call(std::uint64_t call) {
   stopped_call_ = std::max(stopped_call_, call);
   if (call_ <= stopped_call_) parts_.launches.stop();
 }
 
-void DeviceLane::end(std::string message) {
+void DeviceLane::end(DeviceLaneEnd end, std::string message) {
   if (ending_) return;
-  ending_ = std::move(message);
+  ending_ = DeviceLaneEnded{.lane = number_, .end = end, .message = std::move(message)};
   parts_.launches.stop();
   if (copy_) copy_->stop();
 }
@@ -162,7 +158,7 @@ bool DeviceLane::finish() {
   }
   tell_usage();  // with what the call had registered
   unpin();
-  report_(DeviceLaneEnded{.lane = number_, .message = *ending_});
+  report_(*ending_);
   return true;
 }
 

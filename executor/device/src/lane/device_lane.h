@@ -50,10 +50,9 @@ class DeviceLane {
   [[nodiscard]] bool tell_broken();
 
   void load(const LoadKernels& order, const UniqueFd& ptx);
-  void unload(std::uint32_t module);
   void stop_call(std::uint64_t call);
-  /// Takes no more commands. `message`: why, to the agent.
-  void end(std::string message);
+  /// Takes no more commands. `message`: what was wrong, to the agent.
+  void end(DeviceLaneEnd end, std::string message = {});
   [[nodiscard]] bool is_ending() const { return ending_.has_value(); }
   /// Once nothing runs any more: frees everything and tells the agent; true: this can be destroyed.
   [[nodiscard]] bool finish();
@@ -115,7 +114,7 @@ class DeviceLane {
   std::chrono::nanoseconds time_before_call_{0};
   std::optional<DriverFailure> broken_;
   bool has_told_broken_ = false;
-  std::optional<std::string> ending_;
+  std::optional<DeviceLaneEnded> ending_;  // what the agent is told then
 };
 
 }  // namespace orchid::executor

@@ -32,7 +32,6 @@ class KernelModules {
   };
   /// Replaces what was there. Not while launches of that module run.
   [[nodiscard]] DriverResult<void> load(Number number, const std::string& ptx);
-  void unload(std::uint32_t module);
   /// `group_size`: threads of a block, 0: as the driver suggests. Errors: `refused`: there is no
   /// such module or kernel, or it cannot have such groups.
   [[nodiscard]] DriverResult<LoadedKernel*> find(Number number, const std::string& name,
@@ -44,6 +43,8 @@ class KernelModules {
     ModuleHandle handle{};
     std::map<std::pair<std::string, std::uint32_t>, LoadedKernel> kernels;  // and group size
   };
+  void unload(std::uint32_t module);
+
   Driver& driver_;
   std::map<std::uint32_t, Module> modules_;
 };

@@ -251,6 +251,25 @@ TEST_CASE("kernels at which the driver's compiler crashes are refused, and nobod
   CHECK(one.gpu.counters().crashes == 1);
 }
 
+TEST_CASE("a lane that ends by itself is the worker's doing, or the system's") {
+  OneGpu one;
+  one.start();
+  const auto loss_of = [&](std::string_view does) {
+    std::optional<DeviceLoss> loss;
+    const auto user = make_user({first_lease, ""});
+    user->lost = [&](const DeviceLoss& told) { loss = told; };
+    give_kernels(*user, 0, does);
+    CHECK(one.serve(user).error().code == ErrorCode::unreachable);
+    REQUIRE(loss.has_value());
+    return *loss;
+  };
+  const auto system = loss_of("over system mmap: Cannot allocate memory");
+  CHECK(system.kind == DeviceLoss::Kind::lost);
+  CHECK(system.message == "mmap: Cannot allocate memory");
+  CHECK(loss_of("over worker an unknown command").kind == DeviceLoss::Kind::nonsense);
+  CHECK(one.gpu.counters().starts == 1);
+}
+
 TEST_CASE("a limit that has expired while its answer was on its way does nothing any more") {
   OneGpu one;
   one.start();
