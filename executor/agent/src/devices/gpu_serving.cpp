@@ -22,6 +22,9 @@ void Gpu::serve(const std::shared_ptr<DeviceUser>& user, Served done) {
   if (request_ && request_->user != user) {
     if (request_->user->is_using())
       return done(fail(ErrorCode::no_capacity, "another worker's call waits for the GPU"));
+    // It has a seat, and may call what it is told is loaded.
+    if (request_->user == served_ && has_new_kernels())
+      return done(fail(ErrorCode::no_capacity, "another worker's kernels are to be loaded first"));
     answer(fail(ErrorCode::no_capacity, "another worker's call wants the GPU"));
     // Who has been told so may have asked again by now.
     if (request_ && request_->user != user)

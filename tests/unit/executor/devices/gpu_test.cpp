@@ -270,6 +270,28 @@ TEST_CASE("a lane that ends by itself is the worker's doing, or the system's") {
   CHECK(one.gpu.counters().starts == 1);
 }
 
+TEST_CASE("a worker with a seat keeps the GPU until its further kernels are loaded") {
+  OneGpu one;
+  one.start();
+  const auto first = make_user({first_lease, ""});
+  const auto second = make_user({first_lease, ""});
+  const auto seat = one.serve(first);
+  REQUIRE(seat.has_value());
+  first->worker->page().device_seat.store(*seat);
+  use(*first->worker);
+  give_kernels(*first, 0, "ok");
+  std::optional<Result<std::uint64_t>> loaded;
+  one.gpu.serve(first, [&](const Result<std::uint64_t>& told) { loaded = told; });
+  first->worker->page().device_call.store(0);
+  const auto refused = one.serve(second);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == ErrorCode::no_capacity);
+  CHECK_FALSE(loaded.has_value());
+  one.run_until([&] { return loaded.has_value(); });
+  CHECK(loaded->has_value());
+  CHECK(one.serve(second).has_value());
+}
+
 TEST_CASE("a limit that has expired while its answer was on its way does nothing any more") {
   OneGpu one;
   one.start();
