@@ -175,6 +175,7 @@ void Agent::gpus_changed() {
 /// that has served the lease is left.
 void Agent::say_closed(const LeaseClosed& closed) {
   devices_.vacate(closed.lease, [this, closed] {
+    leases_.vacated(closed.lease);
     if (gateway_) gateway_->send(closed);
     report_capacity();
   });
@@ -281,8 +282,10 @@ Result<void> Agent::welcomed(const ControlWelcome& welcome) {
   if (!old) return fail(old.error());
   claims_.belong_to(welcome.gateway, host_.boot_id);
   grant_.gateway_answers();
-  for (const LeaseId& lease : *old)
+  for (const LeaseId& lease : *old) {
     lanes_.revoke(lease, {ErrorCode::lease_ended, "the gateway has started anew"});
+    devices_.vacate(lease, [this, lease] { leases_.vacated(lease); });
+  }
   report_capacity();
   notice_.ready();
   return {};

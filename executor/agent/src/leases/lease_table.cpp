@@ -22,7 +22,7 @@ Result<LeaseOpened> LeaseTable::open(const OpenLease& request, MonotonicTime now
   if (auto free = check_gpus(request); !free) return fail(std::move(free.error()));
   auto chosen = choose_cores(request);
   if (!chosen) return fail(std::move(chosen.error()));
-  if (auto claimed = claim_parts(*chosen, request.gpus); !claimed)
+  if (auto claimed = claim_parts(*chosen, without(request.gpus, gpus_left())); !claimed)
     return fail(std::move(claimed.error()));
   taken_ = united(taken_, *chosen);
   gpus_taken_ = united(gpus_taken_, request.gpus);
@@ -155,10 +155,22 @@ void LeaseTable::remove(Leases::iterator lease) {
   taken_ = without(taken_, lease->second.terms.core_ids);
   gpus_taken_ = without(gpus_taken_, lease->second.terms.gpus);
   leave_all(HostPart::core, lease->second.terms.core_ids);
-  leave_all(HostPart::gpu, lease->second.terms.gpus);
+  if (!lease->second.terms.gpus.empty()) left_gpus_[lease->first] = lease->second.terms.gpus;
   if (ended_.size() == remembered_ends) ended_.erase(ended_.begin());
   ended_.insert(lease->first);
   leases_.erase(lease);
+}
+
+CoreList LeaseTable::gpus_left() const {
+  CoreList all;
+  for (const auto& [lease, gpus] : left_gpus_) all = united(all, gpus);
+  return all;
+}
+
+void LeaseTable::vacated(const LeaseId& lease) {
+  const auto left = left_gpus_.extract(lease);
+  if (left.empty()) return;
+  leave_all(HostPart::gpu, without(left.mapped(), united(gpus_taken_, gpus_left())));
 }
 
 std::optional<LeaseClosed> LeaseTable::give_back(const LeaseId& lease) {

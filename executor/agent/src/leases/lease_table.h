@@ -2,6 +2,7 @@
 // table is a copy.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -82,6 +83,9 @@ class LeaseTable {
   [[nodiscard]] Shrunk offer(const CoreList& cores);
   /// The same of its GPUs, which are all usable at first.
   [[nodiscard]] Shrunk offer_gpus(const CoreList& gpus);
+  /// No process that has served this ended lease is left: until then its GPUs are not another
+  /// executor's.
+  void vacated(const LeaseId& lease);
   /// Cores that another executor had are looked at again; true: some of them are free now.
   [[nodiscard]] bool look_at_others();
   /// Its cores are taken back: leases of which nothing is claimed are closed and returned, the
@@ -113,6 +117,7 @@ class LeaseTable {
   void leave_all(HostPart part, const CoreList& numbers);
   [[nodiscard]] Result<void> claim_parts(const CoreList& cores, const CoreList& gpus);
   void remove(Leases::iterator lease);
+  [[nodiscard]] CoreList gpus_left() const;
   [[nodiscard]] Shrunk end_lost();
 
   CoreList most_;   // that it can ever offer
@@ -128,7 +133,8 @@ class LeaseTable {
   std::uint64_t epoch_ = 0;
   std::optional<MonotonicTime> gateway_lost_at_;
   Leases leases_;
-  std::set<LeaseId> ended_;  // of this epoch, the newest `remembered_ends` by number
+  std::map<LeaseId, CoreList> left_gpus_;  // of leases that have ended and are not vacated
+  std::set<LeaseId> ended_;                // of this epoch, the newest `remembered_ends` by number
 };
 
 }  // namespace orchid::executor

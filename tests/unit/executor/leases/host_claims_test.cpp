@@ -107,4 +107,25 @@ TEST_CASE(
   CHECK_FALSE(table.look_at_others());
 }
 
+TEST_CASE("a GPU is another executor's when its lease is over and no process of it is left") {
+  const std::string gateway = random_hex(8);
+  SocketClaims mine;
+  SocketClaims others;
+  mine.belong_to(gateway, "host");
+  others.belong_to(gateway, "host");
+  const MonotonicTime now{1h};
+  LeaseTable table(first_numbers(4), {0, 1}, &mine);
+  LeaseTable other(first_numbers(4), {0, 1}, &others);
+  REQUIRE(table.open(request(1, {0}, {0, 1}), now).has_value());
+  CHECK(table.close({1, 1}));
+  CHECK(other.open(request(2, {0}, {0}), now).error().code == ErrorCode::no_capacity);
+  REQUIRE(table.open(request(3, {0}, {0}), now).has_value());  // its own next lease
+  table.vacated({1, 1});
+  REQUIRE(other.open(request(4, {1}, {1}), now).has_value());
+  CHECK(other.open(request(5, {2}, {0}), now).error().code == ErrorCode::no_capacity);
+  CHECK(table.close({1, 3}));
+  table.vacated({1, 3});
+  CHECK(other.open(request(6, {2}, {0}), now).has_value());
+}
+
 }  // namespace orchid::executor
