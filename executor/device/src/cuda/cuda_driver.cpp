@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 namespace orchid::executor::cuda {
 namespace {
@@ -30,6 +32,34 @@ std::string uuid_text(const Uuid& uuid) {
   }
   return text;
 }
+
+/// What a kernel's parameters can take in all: as many bytes, or as many parameters of a byte.
+constexpr std::size_t most_parameter_bytes = 32 * 1024;
+
+/// The driver copies what the kernel's PTX says that its parameters are, and that may be a user's:
+/// however many and large it says they are, what is read is here, and zeros behind the arguments.
+class LaunchParameters {
+ public:
+  LaunchParameters() : pointers_(most_parameter_bytes, zeros_.data()) {
+    std::ranges::transform(values_, pointers_.begin(), [](auto& value) { return value.data(); });
+  }
+  LaunchParameters(const LaunchParameters&) = delete;
+  LaunchParameters& operator=(const LaunchParameters&) = delete;
+  ~LaunchParameters() = default;
+  /// Valid until the next call.
+  [[nodiscard]] void** set(const SubRangeLaunch& launch) {
+    std::ranges::copy(*launch.args, values_[0].begin());
+    std::memcpy(values_[1].data(), &launch.begin, sizeof(launch.begin));
+    std::memcpy(values_[2].data(), &launch.end, sizeof(launch.end));
+    return pointers_.data();
+  }
+
+ private:
+  using Bytes = std::vector<std::byte>;
+  Bytes zeros_ = Bytes(most_parameter_bytes);
+  std::array<Bytes, 3> values_{zeros_, zeros_, zeros_};
+  std::vector<void*> pointers_;
+};
 
 class CudaDriver final : public Driver {
  public:
@@ -75,13 +105,11 @@ class CudaDriver final : public Driver {
   }
 
   [[nodiscard]] DriverResult<void> launch(const SubRangeLaunch& launch) override {
-    std::uint64_t begin = launch.begin;
-    std::uint64_t end = launch.end;
-    // The driver copies them before it returns.
-    std::array<void*, 3> arguments{launch.args->data(), &begin, &end};
-    return check(cuda_->launch_kernel(pointer_of<Function>(launch.function), launch.blocks, 1, 1,
-                                      launch.threads, 1, 1, 0, queue_, arguments.data(), nullptr),
-                 "launching a kernel");
+    // The driver copies the parameters before it returns.
+    return check(
+        cuda_->launch_kernel(pointer_of<Function>(launch.function), launch.blocks, 1, 1,
+                             launch.threads, 1, 1, 0, queue_, parameters_.set(launch), nullptr),
+        "launching a kernel");
   }
 
   [[nodiscard]] DriverResult<std::uint64_t> allocate(std::uint64_t size) override {
@@ -154,6 +182,7 @@ class CudaDriver final : public Driver {
   std::unique_ptr<Library> cuda_;
   DeviceDescription description_;
   Stream queue_;
+  LaunchParameters parameters_;
 };
 
 std::expected<DeviceDescription, DriverAbsence> describe(const Library& cuda, Device device) {
