@@ -48,6 +48,17 @@ unsigned generation_of(std::string_view gpu) {
   return leading_number<unsigned>(gpu.substr(digits)).value_or(0);
 }
 
+/// The newest GPU of those whose PTX this one can run, too. Empty: there is none.
+std::string_view known_gpu_for(std::string_view gpu) {
+  std::string_view best;
+  if (is_known_gpu(gpu)) return gpu;
+  if (!gpu.starts_with("sm_")) return best;
+  for (const Gpu& known : known_gpus)
+    if (!known.name.ends_with('a') && generation_of(known.name) <= generation_of(gpu))
+      best = known.name;  // they are in the order of their age
+  return best;
+}
+
 std::unique_ptr<llvm::TargetMachine> make_device_machine(const Gpu& gpu) {
   std::string reason;
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(device_triple, reason);
@@ -79,7 +90,7 @@ const module::Image* find_device_image(module::Container& container, module::Ima
 }
 
 /// PTX as it came, for the newest GPU that is not newer than the wanted one: the driver compiles
-/// it. What is for one GPU alone ("sm_90a") is for no other. Errors: `not_found`,
+/// it. What is for one generation alone ("sm_90a") is for no other. Errors: `not_found`,
 /// `module_rejected`.
 Result<std::string> find_ptx_image(const module::Container& container, std::string_view gpu) {
   const module::Image* best = nullptr;
@@ -87,8 +98,9 @@ Result<std::string> find_ptx_image(const module::Container& container, std::stri
   for (const module::Image& image : container.images) {
     if (image.kind != module::ImageKind::ptx || module::architecture_of(image.triple) != "nvptx64")
       continue;
-    const bool fits = image.arch.ends_with('a') ? image.arch == gpu
-                                                : generation_of(image.arch) <= generation_of(gpu);
+    const unsigned wanted = generation_of(gpu);
+    const unsigned made_for = generation_of(image.arch);
+    const bool fits = image.arch.ends_with('a') ? made_for == wanted : made_for <= wanted;
     if (!fits)
       others += (others.empty() ? "" : ", ") + image.arch;
     else if (best == nullptr || generation_of(best->arch) < generation_of(image.arch))
@@ -125,18 +137,8 @@ bool is_known_gpu(std::string_view gpu) {
   return std::ranges::find(known_gpus, gpu, &Gpu::name) != known_gpus.end();
 }
 
-std::string_view known_gpu_for(std::string_view gpu) {
-  std::string_view best;
-  if (is_known_gpu(gpu)) return gpu;
-  if (!gpu.starts_with("sm_")) return best;
-  for (const Gpu& known : known_gpus)
-    if (!known.name.ends_with('a') && generation_of(known.name) <= generation_of(gpu))
-      best = known.name;  // they are in the order of their age
-  return best;
-}
-
 Result<std::string> generate_ptx(std::span<const std::byte> module, std::string_view gpu) {
-  const auto* const wanted = std::ranges::find(known_gpus, gpu, &Gpu::name);
+  const auto* const wanted = std::ranges::find(known_gpus, known_gpu_for(gpu), &Gpu::name);
   if (wanted == known_gpus.end())
     return fail(ErrorCode::bad_request,
                 fmt::format("'{}' is not a GPU that PTX can be made for; choose sm_75, sm_80, "

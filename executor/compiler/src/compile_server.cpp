@@ -115,8 +115,7 @@ class CompileServer {
   static Result<UniqueFd> compile_for_gpu(int module, std::string_view gpu, CompileTier& tier) {
     const auto mapped = MappedFile::map(module, {.limit = limits::module_size});
     if (!mapped) return fail(Failure(mapped.error()).while_doing("reading the module"));
-    const std::string_view known = known_gpu_for(gpu);
-    const auto text = generate_ptx(mapped->bytes(), known.empty() ? gpu : known);
+    const auto text = generate_ptx(mapped->bytes(), gpu);
     if (!text) return fail(text.error());
     tier = CompileTier::o3;
     if (text->size() > limits::code_size.value)

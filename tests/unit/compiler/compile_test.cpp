@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <sstream>
 #include <string>
 #include <variant>
@@ -133,6 +134,29 @@ TEST_CASE("a compiler of an executor makes PTX too, and says when a module has n
   REQUIRE(std::holds_alternative<CompileFailed>(reply.message));
   CHECK(std::get<CompileFailed>(reply.message).code == ErrorCode::bad_request);
   CHECK_FALSE(server.compile("saxpy_built.bc").empty());  // code for this host follows
+}
+
+TEST_CASE(
+    "PTX of a module is chosen for the executor's GPU, also for one that LLVM does not know") {
+  CompileServer server;
+  const auto ptx_for = [&](const std::string& arch, const std::string& gpu) {
+    const std::string text = ".version 7.0 // for " + arch;
+    const auto bytes = std::as_bytes(std::span(text));
+    const Bytes ptx(bytes.begin(), bytes.end());
+    const std::vector<module::Image> images{{.triple = "nvptx64-nvidia-cuda",
+                                             .arch = arch,
+                                             .kind = module::ImageKind::ptx,
+                                             .bytes = ptx}};
+    const auto reply =
+        server.ask(CompileRequest{.id = 1, .gpu = gpu}, *module::write_container(images));
+    if (const auto* failed = std::get_if<CompileFailed>(&reply.message)) return failed->message;
+    return std::string(as_text(reply.code));
+  };
+  CHECK(ptx_for("sm_100", "sm_120") == ".version 7.0 // for sm_100");
+  CHECK(ptx_for("sm_100a", "sm_100") == ".version 7.0 // for sm_100a");
+  CHECK(ptx_for("sm_90a", "sm_90") == ".version 7.0 // for sm_90a");
+  CHECK(contains(ptx_for("sm_90a", "sm_100"), "this GPU is sm_100"));
+  CHECK(contains(ptx_for("sm_120", "sm_100"), "this GPU is sm_100"));
 }
 
 TEST_CASE("a compiler says what it has read before it compiles it") {
