@@ -194,6 +194,7 @@ Result<void> DeviceUnderCheck::send(DeviceCommand command, std::span<const std::
                     room.begin() + sizeof(command) + static_cast<std::ptrdiff_t>(first.size()));
   const auto sent = lane_->send({.input = room.first(size)});
   if (!sent) return fail(sent.error());
+  if (command.kind == kind_of(DeviceCommandKind::launch)) last_launch_ = *sent;
   return {};
 }
 
@@ -294,6 +295,24 @@ Result<void> DeviceUnderCheck::see_running() {
   if (!answer) return fail(answer.error());
   if (answer->status != DeviceStatus::not_yet)
     return fail(ErrorCode::internal, "a kernel that was to run long has ended at once");
+  return {};
+}
+
+Result<void> DeviceUnderCheck::see_progress() {
+  const auto end = Clock::now() + answer_limit;
+  while (!lane_->running_progress(last_launch_)) {
+    if (Clock::now() > end)
+      return fail(ErrorCode::timed_out, "no part of a launch has ended within 60 s");
+    if (auto running = let_run(std::chrono::milliseconds(pause_ms)); !running) return running;
+  }
+  return {};
+}
+
+Result<void> DeviceUnderCheck::let_run(std::chrono::milliseconds time) {
+  const auto end = Clock::now() + time;
+  pollfd process{.fd = process_.descriptor(), .events = POLLIN, .revents = 0};
+  while (Clock::now() < end)
+    if (::poll(&process, 1, rest_of(end)) == 1) return fail(why_it_ended());
   return {};
 }
 

@@ -78,6 +78,10 @@ class DeviceUnderCheck {
   /// The driver has what was launched, and it has not ended. The lane's next answer is that of a
   /// `wait`.
   [[nodiscard]] Result<void> see_running();
+  /// A first part of the last launch has ended on the card.
+  [[nodiscard]] Result<void> see_progress();
+  /// Lets it work for so long. Errors: it has ended by itself.
+  [[nodiscard]] Result<void> let_run(std::chrono::milliseconds time);
   [[nodiscard]] Result<LaneAnswer> receive();
   /// What the device process tells of the call then.
   [[nodiscard]] Result<executor::DeviceUsage> end_call();
@@ -114,6 +118,7 @@ class DeviceUnderCheck {
   std::chrono::nanoseconds start_time_{0};
   std::uint64_t lane_number_ = 0;
   std::uint64_t call_number_ = 1;
+  std::uint64_t last_launch_ = 0;
   std::optional<transport::LaneDescriptors> call_lane_;
   std::optional<transport::LaneMemory> call_;
   std::optional<transport::LocalLaneClient> lane_;

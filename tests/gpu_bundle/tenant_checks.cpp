@@ -28,6 +28,16 @@ constexpr const char* again_check = "the next device process, until ready";
 constexpr const char* no_words = "0";
 constexpr const char* not_promised = "none";
 
+/// Each is done so often, and the slowest counts.
+constexpr int rounds = 12;
+/// In the first round the pieces of a launch grow to their full length, and a card reaches its
+/// clock rate.
+constexpr std::chrono::milliseconds first_run{500};
+/// Some pieces of full length, of 8 ms.
+constexpr std::chrono::milliseconds later_run{60};
+/// Makes the rounds end at different points of a piece.
+constexpr std::chrono::milliseconds phase{3};
+
 /// Far more than a card does in the time.
 constexpr std::uint64_t endless_items = std::uint64_t{1} << 40;
 constexpr std::uint64_t word_bytes = sizeof(std::uint64_t);
@@ -89,20 +99,27 @@ Row words_row(const char* check, std::uint64_t words, std::uint64_t bytes) {
           .verdict = words == 0 ? Verdict::met : Verdict::missed};
 }
 
-Row time_row(const char* check, const char* target, std::chrono::nanoseconds time,
-             std::chrono::nanoseconds longest) {
+std::chrono::milliseconds run_of(int round) {
+  return (round == 0 ? first_run : later_run) + round * phase;
+}
+
+Row slowest_row(const char* check, const char* target, std::chrono::nanoseconds time,
+                std::chrono::nanoseconds longest) {
   return {.check = check,
-          .figure = fmt::format("{:.1f} ms", ms(time)),
+          .figure = fmt::format("{:.1f} ms (slowest of {})", ms(time), rounds),
           .target = target,
           .verdict = time <= longest ? Verdict::met : Verdict::missed};
 }
 
-Result<std::chrono::nanoseconds> time_to_stop(DeviceUnderCheck& device) {
+Result<std::chrono::nanoseconds> time_to_stop(DeviceUnderCheck& device, int round) {
   const auto word = device.allocate(word_bytes);
   if (!word) return fail(word.error());
   if (auto done = device.launch(turn, one_address(*word), endless_items); !done)
     return fail(std::move(done.error()));
   if (auto running = device.see_running(); !running) return fail(std::move(running.error()));
+  // Before that the card may have nothing yet that has to end.
+  if (auto begun = device.see_progress(); !begun) return fail(std::move(begun.error()));
+  if (auto run = device.let_run(run_of(round)); !run) return fail(std::move(run.error()));
   const auto begin = std::chrono::steady_clock::now();
   if (auto told = device.stop_call(); !told) return fail(std::move(told.error()));
   const auto answer = device.receive();
@@ -135,7 +152,8 @@ Result<Memory> pass_memory_on(const Bundle& bundle, DeviceUnderCheck& device, Re
   return again;
 }
 
-Result<std::chrono::nanoseconds> kill_in_a_kernel(DeviceUnderCheck& device) {
+/// The kernel is one piece, of which the driver tells nothing before it ends.
+Result<std::chrono::nanoseconds> kill_in_a_kernel(DeviceUnderCheck& device, int round) {
   const auto word = device.allocate(word_bytes);
   if (!word) return fail(word.error());
   // 0, so that it never ends, also on a card whose memory is not cleared.
@@ -145,24 +163,40 @@ Result<std::chrono::nanoseconds> kill_in_a_kernel(DeviceUnderCheck& device) {
   if (auto done = device.launch(endless, one_address(*word), 1); !done)
     return fail(std::move(done.error()));
   if (auto running = device.see_running(); !running) return fail(std::move(running.error()));
+  if (auto run = device.let_run(run_of(round)); !run) return fail(std::move(run.error()));
   return device.kill();
+}
+
+/// The rounds after the first, each with a process of its own. Returns the slowest of all.
+Result<std::chrono::nanoseconds> kill_again(const Bundle& bundle, std::chrono::nanoseconds first) {
+  auto slowest = first;
+  for (int round = 1; round < rounds; ++round) {
+    const auto device = start_ready(bundle, small_slab);
+    if (!device) return fail(device.error());
+    const auto killed = kill_in_a_kernel(**device, round);
+    if (!killed) return killed;
+    slowest = std::max(slowest, *killed);
+  }
+  return slowest;
 }
 
 }  // namespace
 
 void check_stop(DeviceUnderCheck& device, Results& results) {
-  const auto time = time_to_stop(device);
-  if (!time) return results.add(stop_check, stop_target, time.error());
-  results.add(time_row(stop_check, stop_target, *time, longest_stop));
+  std::chrono::nanoseconds slowest{0};
+  for (int round = 0; round < rounds; ++round) {
+    const auto time = time_to_stop(device, round);
+    if (!time) return results.add(stop_check, stop_target, time.error());
+    slowest = std::max(slowest, *time);
+  }
+  results.add(slowest_row(stop_check, stop_target, slowest, longest_stop));
 }
 
 void check_next_tenant(const Bundle& bundle, std::unique_ptr<DeviceUnderCheck> device,
                        Results& results) {
   const auto memory = pass_memory_on(bundle, *device, results);
   if (!memory) return results.add(lane_check, no_words, memory.error());
-  const auto killed = kill_in_a_kernel(*device);
-  if (!killed) return results.add(kill_check, kill_target, killed.error());
-  results.add(time_row(kill_check, kill_target, *killed, longest_kill));
+  const auto killed = kill_in_a_kernel(*device, 0);
   device.reset();
 
   const auto bare = run_bare(bundle, {"find", std::to_string(memory->bytes)});
@@ -174,12 +208,21 @@ void check_next_tenant(const Bundle& bundle, std::unique_ptr<DeviceUnderCheck> d
   else
     results.not_available(process_check, no_words, (bare ? bytes.error() : bare.error()).message);
 
-  const auto next = start_ready(bundle, small_slab);
-  if (!next) return results.add(again_check, not_promised, next.error());
-  results.add({.check = again_check,
-               .figure = fmt::format("{:.0f} ms", ms((*next)->start_time())),
-               .target = not_promised,
-               .verdict = Verdict::reported});
+  auto next = start_ready(bundle, small_slab);
+  if (next)
+    results.add({.check = again_check,
+                 .figure = fmt::format("{:.0f} ms", ms((*next)->start_time())),
+                 .target = not_promised,
+                 .verdict = Verdict::reported});
+  else
+    results.add(again_check, not_promised, next.error());
+  if (next) next->reset();
+
+  const auto slowest = killed ? kill_again(bundle, *killed) : killed;
+  if (slowest)
+    results.add(slowest_row(kill_check, kill_target, *slowest, longest_kill));
+  else
+    results.add(kill_check, kill_target, slowest.error());
 }
 
 }  // namespace orchid::gpu_check

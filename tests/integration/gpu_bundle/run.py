@@ -118,7 +118,7 @@ def with_a_good_driver_all_is_right(place):
 
 
 def a_bad_driver_is_seen(place):
-    done, rows = place.run("open /etc/passwd", "no_fill", f"left_behind {LEFT_WORD}", "no_register", "slow turn_word 10000000")
+    done, rows = place.run("open /etc/passwd", "no_fill", f"left_behind {LEFT_WORD}", "no_register", "slow turn_word 3000000")
     expect(done.returncode == 1, f"it is told: {done.returncode}\n{done.stdout}{done.stderr}")
     for name in (OPENED, NEXT_LANE, NEXT_PROCESS, PINNED, STOPPED):
         expect(rows[name]["verdict"] == "missed", f"'{name}' is missed:\n{done.stdout}")
