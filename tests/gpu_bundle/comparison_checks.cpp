@@ -47,20 +47,20 @@ struct Target {
   const char* check;
   const char* target;
 };
-constexpr std::array<Target, 14> all_targets{{{context_check, "none"},
+constexpr std::array<Target, 14> all_targets{{{context_check, no_target},
                                               {load_check, "<= 60 s each"},
                                               {to_device_check, ">= 0.9 x"},
                                               {to_host_check, ">= 0.9 x"},
                                               {pinned_check, "all"},
-                                              {first_check, "none"},
+                                              {first_check, no_target},
                                               {launch_check, "<= 20 us"},
                                               {idw_check, "<= 1.05 x"},
-                                              {idw_call_check, "none"},
+                                              {idw_call_check, no_target},
                                               {md5_check, "<= 1.05 x"},
                                               {idw_bits_check, "equal"},
                                               {md5_found_check, "yes"},
-                                              {idw_cores_check, "none"},
-                                              {md5_cores_check, "none"}}};
+                                              {idw_cores_check, no_target},
+                                              {md5_cores_check, no_target}}};
 
 const char* target_of(const char* check) {
   return std::ranges::find(all_targets, std::string_view(check), &Target::check)->target;
@@ -85,7 +85,7 @@ struct Turns {
   std::string bare_idw_checksum;
   std::vector<DeviceFigures> device;
 
-  [[nodiscard]] double median_of(double DeviceFigures::* figure) const {
+  [[nodiscard]] double median_of(double DeviceFigures::*figure) const {
     std::vector<double> all;
     for (const DeviceFigures& one : device) all.push_back(one.*figure);
     return median(std::move(all));
@@ -94,7 +94,7 @@ struct Turns {
 
 struct NamedFigure {
   const char* name;
-  double BareMedians::* figure;
+  double BareMedians::*figure;
 };
 constexpr std::array<NamedFigure, 8> bare_figures{{{"start_ns", &BareMedians::start},
                                                    {"idw_load_ns", &BareMedians::idw_load},

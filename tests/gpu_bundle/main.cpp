@@ -28,7 +28,8 @@ constexpr int not_possible = 2;
 constexpr const char* usage =
     "usage: gpu-check FOLDER [--gpu N] [--json FILE]   FOLDER: the bundle; N: as nvidia-smi "
     "counts\n"
-    "exit status: 0 all targets are met, 1 one is missed, 2 there is nothing to check\n";
+    "exit status: 0 all targets are met, 1 one is missed, 2 there is nothing to check, 3 none is "
+    "missed, and some could not be checked\n";
 constexpr std::chrono::milliseconds probe_deadline{60'000};
 
 struct Options {

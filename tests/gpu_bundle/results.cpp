@@ -20,6 +20,7 @@ namespace {
 constexpr int met_all = 0;
 constexpr int missed_some = 1;
 constexpr int nothing_checked = 2;
+constexpr int some_unchecked = 3;
 constexpr unsigned readable_by_all = 0644;
 
 std::string_view to_string(Verdict verdict) {
@@ -65,7 +66,11 @@ std::size_t Results::count(Verdict verdict) const {
 
 int Results::exit_status() const {
   if (count(Verdict::missed) != 0) return missed_some;
-  return count(Verdict::met) != 0 ? met_all : nothing_checked;
+  if (count(Verdict::met) == 0) return nothing_checked;
+  const bool all_checked = std::ranges::none_of(rows_, [](const Row& row) {
+    return row.verdict == Verdict::not_available && row.target != no_target;
+  });
+  return all_checked ? met_all : some_unchecked;
 }
 
 void Results::print() const {

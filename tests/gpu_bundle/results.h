@@ -16,6 +16,9 @@ enum class Verdict : std::uint8_t {
   not_available,  // this machine does not let it be checked
 };
 
+/// What a figure has as its target that is only reported.
+constexpr const char* no_target = "none";
+
 struct Row {
   std::string check;
   std::string figure;
@@ -43,7 +46,8 @@ class Results {
   /// To standard output.
   void print() const;
   [[nodiscard]] Result<void> write_json(const std::filesystem::path& file) const;
-  /// 0: all targets are met, 1: one is missed, 2: nothing could be checked.
+  /// 0: all targets are met, 1: one is missed, 2: nothing could be checked, 3: what could be
+  /// checked is met, and some targets could not.
   [[nodiscard]] int exit_status() const;
 
  private:

@@ -26,7 +26,6 @@ constexpr const char* lane_check = "words of a tenant that the next lane of its 
 constexpr const char* process_check = "words of a tenant that a program after its process finds";
 constexpr const char* again_check = "the next device process, until ready";
 constexpr const char* no_words = "0";
-constexpr const char* not_promised = "none";
 
 /// Each is done so often, and the slowest counts.
 constexpr int rounds = 12;
@@ -212,10 +211,10 @@ void check_next_tenant(const Bundle& bundle, std::unique_ptr<DeviceUnderCheck> d
   if (next)
     results.add({.check = again_check,
                  .figure = fmt::format("{:.0f} ms", ms((*next)->start_time())),
-                 .target = not_promised,
+                 .target = no_target,
                  .verdict = Verdict::reported});
   else
-    results.add(again_check, not_promised, next.error());
+    results.add(again_check, no_target, next.error());
   if (next) next->reset();
 
   const auto slowest = killed ? kill_again(bundle, *killed) : killed;
