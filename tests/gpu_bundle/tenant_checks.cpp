@@ -91,11 +91,27 @@ Result<std::uint64_t> count_words(DeviceUnderCheck& device, const Memory& memory
   return sum_of_found(*counts);
 }
 
-Row words_row(const char* check, std::uint64_t words, std::uint64_t bytes) {
-  return {.check = check,
-          .figure = fmt::format("{} in {}", words, to_string(ByteCount{bytes})),
+/// What was looked at of the memory that a tenant had filled.
+struct Search {
+  std::uint64_t words = 0;  // that were found
+  std::uint64_t bytes = 0;
+  std::uint64_t of_tenant = 0;  // bytes
+};
+
+Row words_row(const char* check, const Search& search) {
+  const std::string bytes = to_string(ByteCount{search.bytes});
+  Row row{.check = check,
+          .figure = fmt::format("{} in {}", search.words, bytes),
           .target = no_words,
-          .verdict = words == 0 ? Verdict::met : Verdict::missed};
+          .verdict = search.words == 0 ? Verdict::met : Verdict::missed};
+  // Nothing found in a small part says nothing.
+  if (search.words == 0 && search.bytes < search.of_tenant / 10 * 9) {
+    row.verdict = Verdict::not_available;
+    row.note = fmt::format(
+        "only {} of the tenant's {} could be looked at; does somebody else use the card?", bytes,
+        to_string(ByteCount{search.of_tenant}));
+  }
+  return row;
 }
 
 std::chrono::milliseconds run_of(int round) {
@@ -130,10 +146,16 @@ Result<std::chrono::nanoseconds> time_to_stop(DeviceUnderCheck& device, int roun
   return time;
 }
 
-/// A tenant fills the memory; what the next lane sees there. Returns how much it was, filled again.
-Result<Memory> pass_memory_on(const Bundle& bundle, DeviceUnderCheck& device, Results& results) {
+/// Bytes of a tenant, and of those that the next lane got and has filled again.
+struct Passed {
+  std::uint64_t of_tenant = 0;
+  std::uint64_t filled = 0;
+};
+
+/// A tenant fills the memory; what the next lane sees there.
+Result<Passed> pass_memory_on(const Bundle& bundle, DeviceUnderCheck& device, Results& results) {
   const auto memory = allocate_much(device, device.ready().memory / 10 * 9);
-  if (!memory) return memory;
+  if (!memory) return fail(memory.error());
   if (auto filled = fill_memory(device, *memory); !filled) return fail(std::move(filled.error()));
   const auto left = count_words(device, *memory);
   if (!left) return fail(left.error());
@@ -143,12 +165,13 @@ Result<Memory> pass_memory_on(const Bundle& bundle, DeviceUnderCheck& device, Re
   if (auto ready = begin_checks(bundle, device, small_slab); !ready)
     return fail(std::move(ready.error()));
   const auto again = allocate_much(device, memory->bytes);
-  if (!again) return again;
+  if (!again) return fail(again.error());
   const auto seen = count_words(device, *again);
   if (!seen) return fail(seen.error());
-  results.add(words_row(lane_check, *seen, again->bytes));
   if (auto filled = fill_memory(device, *again); !filled) return fail(std::move(filled.error()));
-  return again;
+  results.add(
+      words_row(lane_check, {.words = *seen, .bytes = again->bytes, .of_tenant = memory->bytes}));
+  return Passed{.of_tenant = memory->bytes, .filled = again->bytes};
 }
 
 /// The kernel is one piece, of which the driver tells nothing before it ends.
@@ -166,13 +189,30 @@ Result<std::chrono::nanoseconds> kill_in_a_kernel(DeviceUnderCheck& device, int 
   return device.kill();
 }
 
+/// What a program that does not clear memory finds of a tenant whose process has ended.
+void check_after_process(const Bundle& bundle, const Passed& passed, Results& results) {
+  const auto bare = run_bare(bundle, {"find", std::to_string(passed.filled)});
+  if (!bare) return results.not_available(process_check, no_words, bare.error().message);
+  const auto bytes = bare->number("find_bytes");
+  if (!bytes) return results.not_available(process_check, no_words, bytes.error().message);
+  const auto words = bare->number("find_words");
+  if (!words) return results.not_available(process_check, no_words, words.error().message);
+  results.add(words_row(process_check, {.words = static_cast<std::uint64_t>(*words),
+                                        .bytes = static_cast<std::uint64_t>(*bytes),
+                                        .of_tenant = passed.of_tenant}));
+}
+
+Result<std::chrono::nanoseconds> kill_another(const Bundle& bundle, int round) {
+  const auto device = start_ready(bundle, small_slab);
+  if (!device) return fail(device.error());
+  return kill_in_a_kernel(**device, round);
+}
+
 /// The rounds after the first, each with a process of its own. Returns the slowest of all.
 Result<std::chrono::nanoseconds> kill_again(const Bundle& bundle, std::chrono::nanoseconds first) {
   auto slowest = first;
   for (int round = 1; round < rounds; ++round) {
-    const auto device = start_ready(bundle, small_slab);
-    if (!device) return fail(device.error());
-    const auto killed = kill_in_a_kernel(**device, round);
+    const auto killed = kill_another(bundle, round);
     if (!killed) return killed;
     slowest = std::max(slowest, *killed);
   }
@@ -194,18 +234,16 @@ void check_stop(DeviceUnderCheck& device, Results& results) {
 void check_next_tenant(const Bundle& bundle, std::unique_ptr<DeviceUnderCheck> device,
                        Results& results) {
   const auto memory = pass_memory_on(bundle, *device, results);
-  if (!memory) return results.add(lane_check, no_words, memory.error());
-  const auto killed = kill_in_a_kernel(*device, 0);
+  if (!memory) {
+    results.add(lane_check, no_words, memory.error());
+    device.reset();  // what has failed may have ended it
+  }
+  const auto killed = device ? kill_in_a_kernel(*device, 0) : kill_another(bundle, 0);
   device.reset();
-
-  const auto bare = run_bare(bundle, {"find", std::to_string(memory->bytes)});
-  const auto bytes = bare ? bare->number("find_bytes") : fail(bare.error());
-  const auto words = bare ? bare->number("find_words") : fail(bare.error());
-  if (bytes && words)
-    results.add(words_row(process_check, static_cast<std::uint64_t>(*words),
-                          static_cast<std::uint64_t>(*bytes)));
+  if (memory)
+    check_after_process(bundle, *memory, results);
   else
-    results.not_available(process_check, no_words, (bare ? bytes.error() : bare.error()).message);
+    results.not_available(process_check, no_words, "no tenant has filled the memory");
 
   auto next = start_ready(bundle, small_slab);
   if (next)

@@ -167,6 +167,8 @@ def a_kernel_that_fails_is_seen(place):
     expect(done.returncode == 1 and rows[NEXT_LANE]["verdict"] == "missed", f"it is told:\n{done.stdout}{done.stderr}")
     expect("700" in rows[NEXT_LANE]["note"], f"with the driver's words: {rows[NEXT_LANE]}")
     expect(rows[IDW_BITS]["verdict"] == "met", f"other checks go on:\n{done.stdout}")
+    expect(set(rows) == REPORTED | OF_SPEED | RIGHT, f"no row is left out: {sorted(rows)}\n{done.stdout}")
+    expect(rows[NEXT_PROCESS]["verdict"] == "not available", f"what depends on it says so: {rows[NEXT_PROCESS]}")
 
 
 def a_driver_that_refuses_is_told(place):
