@@ -1,7 +1,9 @@
 // checks.h: what a real card is to show. Each adds its rows; what goes wrong is a row, too.
 #pragma once
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <vector>
 
 #include "bundle.h"
 #include "device_under_check.h"
@@ -24,6 +26,12 @@ enum : std::uint32_t { checks_module = 0, idw_module = 1, md5_module = 2 };
                                         std::uint64_t slab_bytes);
 constexpr std::uint64_t small_slab = 1ULL << 20;
 
+/// The card's device files that are there now.
+[[nodiscard]] std::vector<std::filesystem::path> device_files_there(const Bundle& bundle);
+/// Those that the driver has made since, when it was called outside of the sandbox: a device
+/// process cannot make them. `before`: sorted, from before the first call.
+void check_device_files(const Bundle& bundle, const std::vector<std::filesystem::path>& before,
+                        Results& results);
 /// Of a device process that has a context.
 void check_sandbox(const Bundle& bundle, const DeviceUnderCheck& device, Results& results);
 /// The files that the driver opens where nothing hinders it, against those that it may.

@@ -76,13 +76,18 @@ std::optional<std::string> what_is_missing(const Bundle& bundle) {
 }
 
 int run(const Options& options) {
-  const Bundle bundle = Bundle::at(options.folder, options.gpu);
-  if (const auto missing = what_is_missing(bundle)) {
+  // The probe is the driver's first call, and not confined: it may load the kernel's modules and
+  // make device files, which changes what the bundle knows of the card.
+  const Bundle before = Bundle::at(options.folder, options.gpu);
+  const auto files_before = device_files_there(before);
+  if (const auto missing = what_is_missing(before)) {
     fmt::print(stderr, "gpu-check: there is nothing to check: {}\n", *missing);
     return not_possible;
   }
+  const Bundle bundle = Bundle::at(options.folder, options.gpu);
   Results results;
   fmt::print(stderr, "checking GPU {}\n", options.gpu);
+  check_device_files(bundle, files_before, results);
   check_opened_files(bundle, results);
   std::unique_ptr<DeviceUnderCheck> device = check_start(bundle, results);
   if (device) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
+#include <iterator>
 #include <ranges>
 #include <string>
 #include <string_view>
@@ -19,6 +20,8 @@
 namespace orchid::gpu_check {
 namespace {
 
+constexpr const char* made_files =
+    "device files that were not there before the driver's first call";
 constexpr const char* all_opens = "files that the driver opens, and may not in the sandbox";
 constexpr const char* all_descriptors = "descriptors of the device process that are not listed";
 constexpr const char* all_limits = "limits of the device process that do not hold";
@@ -136,6 +139,25 @@ Row counted_row(const char* check, const std::vector<std::string>& found) {
 }
 
 }  // namespace
+
+std::vector<std::filesystem::path> device_files_there(const Bundle& bundle) {
+  std::vector<std::filesystem::path> there;
+  std::error_code error;
+  std::ranges::copy_if(bundle.files.devices, std::back_inserter(there),
+                       [&](const auto& file) { return std::filesystem::exists(file, error); });
+  std::ranges::sort(there);
+  return there;
+}
+
+void check_device_files(const Bundle& bundle, const Paths& before, Results& results) {
+  std::vector<std::string> made;
+  for (const auto& file : device_files_there(bundle))
+    if (!std::ranges::binary_search(before, file)) made.push_back(file.string());
+  Row row = counted_row(made_files, made);
+  if (!made.empty())
+    row.note += "; let the machine make them when it starts: nvidia-modprobe -u -c0";
+  results.add(std::move(row));
+}
 
 void check_sandbox(const Bundle& bundle, const DeviceUnderCheck& device, Results& results) {
   results.add(counted_row(all_limits, broken_limits(device.pid())));

@@ -24,6 +24,7 @@ MOST_BYTES = 60 << 20
 LEFT_WORD = 0x6F72636869642121  # check_kernels::left_word
 
 START = "a device process starts confined, and runs its first kernel"
+MADE = "device files that were not there before the driver's first call"
 OPENED = "files that the driver opens, and may not in the sandbox"
 LIMITS = "limits of the device process that do not hold"
 DESCRIPTORS = "descriptors of the device process that are not listed"
@@ -49,7 +50,7 @@ ON_CORES = ["IDW on the card, as fast as all cores", "MD5 on the card, as fast a
 REPORTED = {NEXT_START, CONTEXT, FIRST, IDW_CALL, *ON_CORES}
 # A fake driver on a machine that does other things is as fast as it is.
 OF_SPEED = {STOPPED, KILLED, TO_DEVICE, TO_HOST, LAUNCHED, IDW, MD5}
-RIGHT = {START, OPENED, LIMITS, DESCRIPTORS, NEXT_LANE, NEXT_PROCESS, LOADED, PINNED, IDW_BITS, MD5_FOUND}
+RIGHT = {START, MADE, OPENED, LIMITS, DESCRIPTORS, NEXT_LANE, NEXT_PROCESS, LOADED, PINNED, IDW_BITS, MD5_FOUND}
 
 
 class Place:
