@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """run.py BUILD DRIVER [CASE...]: the folder that `./dev gpu-bundle` makes, and its run.sh with the fake driver in the folder DRIVER:
-which rows there are, that each of them can fail, and that nothing is left. How fast things are is not looked at."""
+which rows there are, that nothing is left, and that what a driver can do wrong is seen. Not shown is that these rows can fail: MADE, LIMITS
+and DESCRIPTORS, which another sandbox or machine would need, and KILLED and LOADED. How fast things are is not looked at."""
 import contextlib
 import json
 import os
@@ -137,17 +138,31 @@ def a_bad_driver_is_seen(place):
         expect(rows[name]["verdict"] == "met", f"'{name}' is met all the same:\n{done.stdout}")
 
 
-def wrong_results_are_seen(place):
-    """The device process gets other code for its kernels than the checks' cores have."""
+def give_wrong_code(place, *kernels):
+    """The driver gets code for these kernels that does nothing."""
     wrong = place.folder / "orders" / "wrong.so"
     source = place.folder / "orders" / "wrong.c"
-    source.write_text("void orchid_kernel_idw_grid(const void* a, unsigned long b, unsigned long e) { (void)a; (void)b; (void)e; }\n"
-                      "void orchid_kernel_md5_match(const void* a, unsigned long b, unsigned long e) { (void)a; (void)b; (void)e; }\n")
+    source.write_text("".join(f"void orchid_kernel_{kernel}(const void* a, unsigned long b, unsigned long e) {{ (void)a; (void)b; (void)e; }}\n"
+                              for kernel in kernels))
     subprocess.run(["cc", "-shared", "-fPIC", "-o", wrong, source], check=True, timeout=60)
     place.twins = f"{wrong}:{place.twins}"
+
+
+def wrong_results_are_seen(place):
+    """The device process gets other code for its kernels than the checks' cores have."""
+    give_wrong_code(place, "idw_grid", "md5_match")
     done, rows = place.run()
     expect(done.returncode == 1, f"it is told: {done.returncode}\n{done.stdout}{done.stderr}")
     expect("MD5 found something else" in rows[IDW]["note"] and rows[MD5_FOUND]["verdict"] == "missed", f"by the bare driver, too:\n{done.stdout}")
+
+
+def wrong_values_are_seen(place):
+    """The driver's kernel leaves the values of IDW as they are, for the device process and for the bare driver."""
+    give_wrong_code(place, "idw_grid")
+    # Slow, so that a small problem is long enough to be measured.
+    done, rows = place.run("slow idw_grid 20000")
+    expect(rows[IDW_BITS]["verdict"] == "missed" and rows[IDW_BITS]["figure"] == "different", f"they differ:\n{done.stdout}{done.stderr}")
+    expect(rows[MD5_FOUND]["verdict"] == "met", f"the other is right:\n{done.stdout}")
 
 
 def what_cannot_be_checked_is_told(place):
@@ -235,8 +250,8 @@ def bundle_of_this_build(folder):
 
 
 def main():
-    cases = [it_is_small_and_whole, with_a_good_driver_all_is_right, a_bad_driver_is_seen, wrong_results_are_seen, what_cannot_be_checked_is_told,
-             a_kernel_that_fails_is_seen, a_driver_that_refuses_is_told, without_a_card_nothing_is_possible,
+    cases = [it_is_small_and_whole, with_a_good_driver_all_is_right, a_bad_driver_is_seen, wrong_results_are_seen, wrong_values_are_seen,
+             what_cannot_be_checked_is_told, a_kernel_that_fails_is_seen, a_driver_that_refuses_is_told, without_a_card_nothing_is_possible,
              another_machine_is_told_what_is_needed, whoever_ends_it_ends_all_of_it]
     (cases,) = chosen(cases, wanted=sys.argv[3:])
     with tempfile.TemporaryDirectory(prefix="orchid-", dir="/tmp") as scratch, bundle_of_this_build(pathlib.Path(scratch)) as bundle:
