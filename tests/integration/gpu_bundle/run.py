@@ -115,6 +115,17 @@ def it_is_small_and_whole(place):
     expect(listing(place.bundle) == files, "it is as it was")
 
 
+def half_of_one_is_never_there(place):
+    """A build without one of the programs."""
+    build = place.folder / "build"
+    (build / "bin").mkdir(parents=True)
+    (build / "bin" / "orchid-device").symlink_to(BUILD / "bin" / "orchid-device")
+    before = listing(place.folder)
+    made = subprocess.run([ROOT / "dev.d/gpu_bundle", build, place.folder / "half"], capture_output=True, text=True, timeout=60, check=False)
+    expect(made.returncode != 0 and "gpu-check" in made.stderr, f"it says what is missing: {made.stdout}{made.stderr}")
+    expect(listing(place.folder) == before, f"and leaves nothing: {listing(place.folder)}")
+
+
 def with_a_good_driver_all_is_right(place):
     before = listing(place.bundle)
     done, rows = place.run()
@@ -250,8 +261,8 @@ def bundle_of_this_build(folder):
 
 
 def main():
-    cases = [it_is_small_and_whole, with_a_good_driver_all_is_right, a_bad_driver_is_seen, wrong_results_are_seen, wrong_values_are_seen,
-             what_cannot_be_checked_is_told, a_kernel_that_fails_is_seen, a_driver_that_refuses_is_told, without_a_card_nothing_is_possible,
+    cases = [it_is_small_and_whole, half_of_one_is_never_there, with_a_good_driver_all_is_right, a_bad_driver_is_seen, wrong_results_are_seen,
+             wrong_values_are_seen, what_cannot_be_checked_is_told, a_kernel_that_fails_is_seen, a_driver_that_refuses_is_told, without_a_card_nothing_is_possible,
              another_machine_is_told_what_is_needed, whoever_ends_it_ends_all_of_it]
     (cases,) = chosen(cases, wanted=sys.argv[3:])
     with tempfile.TemporaryDirectory(prefix="orchid-", dir="/tmp") as scratch, bundle_of_this_build(pathlib.Path(scratch)) as bundle:
