@@ -85,7 +85,7 @@ struct Turns {
   std::string bare_idw_checksum;
   std::vector<DeviceFigures> device;
 
-  [[nodiscard]] double median_of(double DeviceFigures::*figure) const {
+  [[nodiscard]] double median_of(double DeviceFigures::* figure) const {
     std::vector<double> all;
     for (const DeviceFigures& one : device) all.push_back(one.*figure);
     return median(std::move(all));
@@ -94,7 +94,7 @@ struct Turns {
 
 struct NamedFigure {
   const char* name;
-  double BareMedians::*figure;
+  double BareMedians::* figure;
 };
 constexpr std::array<NamedFigure, 8> bare_figures{{{"start_ns", &BareMedians::start},
                                                    {"idw_load_ns", &BareMedians::idw_load},

@@ -27,7 +27,7 @@ enum class DeviceFault : std::uint8_t {
 
 /// The first message.
 struct DeviceStart {
-  std::string gpu;  // its index, as nvidia-smi counts; or its UUID: "GPU-…", "MIG-…"
+  std::string gpu;               // its index, as nvidia-smi counts; or its UUID: "GPU-…", "MIG-…"
   std::uint64_t data_limit = 0;  // bytes of host memory, beyond what the context has taken
 };
 /// Descriptors: the device lane's memory, its eventfd that wakes the worker (here: the device
