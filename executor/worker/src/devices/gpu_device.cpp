@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <ctime>
@@ -180,7 +181,7 @@ void* GpuDevice::alloc(orchid_call& call, std::size_t size) {
   const auto answered =
       ask(call, {.size = size, .kind = static_cast<std::uint8_t>(DeviceCommandKind::alloc)});
   if (!answered || answered->status != DeviceStatus::ok) return nullptr;
-  return reinterpret_cast<void*>(answered->value);
+  return std::bit_cast<void*>(answered->value);
 }
 
 bool GpuDevice::free(orchid_call& call, void* memory) {
