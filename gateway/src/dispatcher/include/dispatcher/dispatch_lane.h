@@ -137,6 +137,8 @@ class DispatchLane {
   void hear(const LaneRejected& message, Files& files);
   void hear(const LaneProgress& /*message*/, Files& /*files*/) {}  // it is in the lane
   void hear(const LaneEnded& message, Files& files);
+  void hear(const LaneAttached& /*message*/, Files& /*files*/) {}     // was not asked for
+  void hear(const LaneNotAttached& /*message*/, Files& /*files*/) {}  // was not asked for
   std::shared_ptr<LaneEnd> detach();
   void broken(const Failure& why);
 
