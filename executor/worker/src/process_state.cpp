@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "foundation/numbers.h"
+#include "mapping_list.h"
 
 namespace orchid::executor {
 
@@ -36,9 +37,53 @@ std::string_view ProcessState::find_descriptors() {
 
 std::string_view ProcessState::find_mappings() {
   if (options_.mappings < 0) return {};
-  const std::size_t most = mappings_at_start_ + most_further_mappings;
-  if (count_mappings(most) <= most) return {};
-  return "the function left too many mappings of memory";
+  const std::size_t data = options_.data == nullptr ? 0 : options_.data->size();
+  const std::size_t most = mappings_at_start_ + most_further_mappings + data;
+  if (count_mappings(most) > most) return "the function left too many mappings of memory";
+  if (data != 0 && !has_all_data())
+    return "the function changed how data that it was given is mapped";
+  return {};
+}
+
+/// With the fields of each line; lines that are longer than the kernel makes them are cut.
+template <typename Each>
+void ProcessState::for_each_mapping(Each each) const {
+  if (options_.mappings < 0 || ::lseek(options_.mappings, 0, SEEK_SET) < 0) return;
+  std::array<char, 8192> text;
+  std::size_t kept = 0;
+  while (true) {
+    const ssize_t got = ::read(options_.mappings, text.data() + kept, text.size() - kept);
+    if (got <= 0) return;
+    std::string_view rest(text.data(), kept + static_cast<std::size_t>(got));
+    for (std::size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
+      each(parse_mapping(rest.substr(0, end)));
+      rest.remove_prefix(end + 1);
+    }
+    if (rest.size() == text.size()) rest = {};
+    std::ranges::copy(rest, text.begin());
+    kept = rest.size();
+  }
+}
+
+/// All of each object, from its own memory file, and read-only. In one piece or several: advice to
+/// the kernel splits mappings.
+bool ProcessState::has_all_data() const {
+  const auto ranges = options_.data->ranges();
+  auto range = ranges.begin();
+  std::uint64_t found = 0;  // bytes of that range
+  for_each_mapping([&](const MappingLine& line) {
+    if (range == ranges.end()) return;
+    const auto start = reinterpret_cast<std::uintptr_t>(range->data());
+    if (line.start > start + found || line.end <= start + found) return;
+    if (line.protection != "r--p" || !line.file.starts_with(data_file_name) ||
+        line.start - line.offset != start)
+      return;
+    found = line.end - start;
+    if (found < range->size()) return;
+    ++range;
+    found = 0;
+  });
+  return range == ranges.end();
 }
 
 std::string_view ProcessState::find_memory() {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "data_mappings.h"
 #include "foundation/units.h"
 
 namespace orchid::executor {
@@ -16,9 +17,10 @@ class ProcessState {
  public:
   /// Opened before the sandbox closed; -1: not asked.
   struct Options {
-    int descriptors = -1;  // /proc/self/fd
-    int mappings = -1;     // /proc/self/maps
-    int memory = -1;       // /proc/self/statm
+    int descriptors = -1;                // /proc/self/fd
+    int mappings = -1;                   // /proc/self/maps
+    int memory = -1;                     // /proc/self/statm
+    const DataMappings* data = nullptr;  // what has to stay mapped as it is; outlives the object
   };
   /// The kernel allows 65 530. What a process maps to keep it, and what its threads need, are some
   /// hundreds.
@@ -43,8 +45,11 @@ class ProcessState {
   /// Of a folder of /proc, but "." and ".."; -1: it does not say.
   [[nodiscard]] static int count_entries(int directory);
   [[nodiscard]] std::string_view find_mappings();
+  [[nodiscard]] bool has_all_data() const;
   [[nodiscard]] std::string_view find_memory();
   [[nodiscard]] bool has_room_to_load() const;
+  template <typename Each>
+  void for_each_mapping(Each each) const;
   [[nodiscard]] std::size_t count_mappings(std::size_t at_most) const;
   [[nodiscard]] Mapped mapped() const;
 
