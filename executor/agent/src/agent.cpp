@@ -46,10 +46,12 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
       compilers_(io, children_, options_.compilers,
                  [this](const CompilerReady& target) { compiler_ready(target); }),
       code_(io, compilers_, store_),
+      data_(options_.data),
       services_{io,
                 workers_,
                 code_,
                 leases_,
+                data_,
                 rate_,
                 counters_,
                 [this](const LeaseClosed& closed) { say_closed(closed); },
@@ -58,6 +60,10 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
                 &devices_},
       lanes_(services_, std::move(listeners.local), std::move(listeners.remote)),
       timer_(io) {
+  data_.set_handlers({[this](const ControlMessage& message) {
+                        if (gateway_) gateway_->send(message);
+                      },
+                      [this](const DataId& data) { lanes_.drop_data(data); }});
   if (options_.bandwidth) bandwidth_.emplace(io, workers_, *options_.bandwidth, counters_);
 }
 
@@ -120,13 +126,14 @@ void Agent::reclaim(std::string_view why) {
   workers_.stop();
   devices_.stop();
   lanes_.evict_all();
+  data_.end();
   if (options_.while_leaving) options_.while_leaving();
   finish_reclaim();
 }
 
 void Agent::finish_reclaim() {
   const auto since = std::chrono::steady_clock::now() - *reclaimed_at_;
-  const bool clear = lanes_.sessions() == 0 && children_.watched() == 0;
+  const bool clear = lanes_.sessions() == 0 && children_.watched() == 0 && data_.settled();
   const bool told = !gateway_ || gateway_->flushed();
   if ((clear && told) || since >= longest_reclaim) {
     log::info("event=reclaimed milliseconds={} sessions_left={} processes_left={}",
@@ -254,6 +261,17 @@ ControlHello Agent::make_hello(const CompilerReady& target) const {
   return hello;
 }
 
+void Agent::complete_hello(ControlHello& hello) const {
+  const auto now = std::chrono::steady_clock::now();
+  hello.held = leases_.held_by_clients(now);
+  hello.grant = grant_.terms(now);
+  hello.host.cores = leases_.usable_cores();
+  hello.host.gpus = devices_.offered();
+  if (!keeps_data()) return;
+  hello.data_memory = data_.memory();
+  hello.data = data_.book().held(now);
+}
+
 void Agent::compiler_ready(const CompilerReady& target) {
   if (gateway_ != nullptr) return;  // a restart
   log::info("event=compiler_ready cpu={} llvm={}", target.cpu, target.llvm);
@@ -261,17 +279,14 @@ void Agent::compiler_ready(const CompilerReady& target) {
       io_,
       ControlClient::Options{
           .gateway = options_.gateway, .token = options_.token, .hello = make_hello(target)},
-      ControlClient::Handlers{
-          [this](const ControlWelcome& welcome) { return welcomed(welcome); },
-          [this](const ControlMessage& message) { obey(message); },
-          [this] {
-            log::warn("event=gateway_lost");
-            leases_.lose_gateway(std::chrono::steady_clock::now());
-            grant_.gateway_lost(std::chrono::steady_clock::now());
-          },
-          [this] { return leases_.held_by_clients(std::chrono::steady_clock::now()); },
-          [this] { return grant_.terms(std::chrono::steady_clock::now()); },
-          [this] { return leases_.usable_cores(); }, [this] { return devices_.offered(); }});
+      ControlClient::Handlers{[this](const ControlWelcome& welcome) { return welcomed(welcome); },
+                              [this](const ControlMessage& message) { obey(message); },
+                              [this] {
+                                log::warn("event=gateway_lost");
+                                leases_.lose_gateway(std::chrono::steady_clock::now());
+                                grant_.gateway_lost(std::chrono::steady_clock::now());
+                              },
+                              [this](ControlHello& hello) { complete_hello(hello); }});
   gateway_->start();
   if (leases_.cores().empty()) bind_to_offer();
 }
@@ -282,6 +297,7 @@ Result<void> Agent::welcomed(const ControlWelcome& welcome) {
   if (!old) return fail(old.error());
   claims_.belong_to(welcome.gateway, host_.boot_id);
   grant_.gateway_answers();
+  if (!welcome.resumed) data_.drop_rooms();
   for (const LeaseId& lease : *old) {
     lanes_.revoke(lease, {ErrorCode::lease_ended, "the gateway has started anew"});
     devices_.vacate(lease, [this, lease] { leases_.vacated(lease); });
@@ -302,6 +318,12 @@ void Agent::obey(const ControlMessage& message) {
   } else if (const auto* renewal = std::get_if<RenewLease>(&message)) {
     if (!leases_.renew(*renewal, std::chrono::steady_clock::now()))
       say_closed({renewal->lease, LeaseEnd::expired});
+  } else if (const auto* make = std::get_if<MakeData>(&message)) {
+    data_.obey(*make);
+  } else if (const auto* seal = std::get_if<SealData>(&message)) {
+    data_.obey(*seal);
+  } else if (const auto* drop = std::get_if<DropData>(&message)) {
+    data_.obey(*drop);
   }
 }
 
@@ -330,6 +352,8 @@ void Agent::report_capacity() {
   reported_improved_ = code_.improved();
   reported_growing_ = growing_counters();
   reported_holds_ = holds();
+  reported_data_ = data_.book().used();
+  if (keeps_data()) report.data_used = reported_data_;
   reported_at_ = std::chrono::steady_clock::now();
   gateway_->send(std::move(report));
 }
@@ -344,7 +368,9 @@ std::map<std::string, std::uint64_t> Agent::growing_counters() const {
 }
 
 bool Agent::has_news() const {
-  if (workers_.ready() != reported_ready_ || code_.improved() != reported_improved_) return true;
+  if (workers_.ready() != reported_ready_ || code_.improved() != reported_improved_ ||
+      data_.book().used() != reported_data_)
+    return true;
   return (holds() != reported_holds_ || growing_counters() != reported_growing_) &&
          std::chrono::steady_clock::now() - reported_at_ >= counter_interval;
 }
@@ -364,6 +390,7 @@ void Agent::end_overdue_leases() {
 void Agent::tick() {
   notice_.alive();
   end_overdue_leases();
+  data_.tick();
   const bool has_power = power_.look(std::chrono::steady_clock::now());
   if (has_power || has_news()) report_capacity();
   if (feed_ && !leases_.cores().empty()) bind_children();

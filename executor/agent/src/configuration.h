@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,7 +38,11 @@ struct Configuration {
   std::uint32_t cores = 0;  // offered at most; 0: all that the affinity mask and cgroup allow
   ByteCount memory;         // offered at most; 0: all that machine and cgroup have
   ByteCount worker_memory = 4_GiB;  // RLIMIT_DATA of a worker; 64 MiB and more
-  ByteCount code_store = 1_GiB;     // bound of the code store on disk
+  /// For data objects, and not for workers; default: a quarter of the memory that it offers, and of
+  /// a batch job's at most 1 GiB, since the job gets it back within milliseconds. 0: none is kept.
+  std::optional<ByteCount> data_memory;
+  std::optional<ByteCount> data_memory_per_tenant;  // of that; default: all
+  ByteCount code_store = 1_GiB;                     // bound of the code store on disk
   std::string lane_listen;  // "IP:port" for clients of other hosts, port 0: any; empty: none
   LaneFabric lane_fabric = LaneFabric::tcp;  // needs lane_listen unless it is tcp
   std::string host_id;  // of the machine that the cores belong to; default: its boot id
@@ -68,6 +73,10 @@ struct Configuration {
 
 /// Whether a variable ("NAME=value") of ours goes on to the processes of GPUs.
 [[nodiscard]] bool is_for_drivers(std::string_view variable);
+/// As --memory says, for a worker at least.
+constexpr ByteCount least_for_workers = 64_MiB;
+/// Of `memory`, which the executor offers.
+[[nodiscard]] ByteCount data_memory_of(const Configuration& configuration, ByteCount memory);
 
 /// Errors: `bad_configuration`. `exit_status` is set when --help or --version was printed and the
 /// program should end.

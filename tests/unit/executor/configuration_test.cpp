@@ -154,4 +154,25 @@ TEST_CASE("of the environment a GPU's driver gets what is its own, and no secret
     CHECK_FALSE_MESSAGE(is_for_drivers(variable), variable);
 }
 
+TEST_CASE(
+    "data objects have a quarter of the memory, of a batch job at most 1 GiB, or what is said") {
+  const auto of = [](const std::vector<std::string>& words, ByteCount memory) {
+    const auto parsed = parse(words);
+    REQUIRE_MESSAGE(parsed.has_value(), parsed.error().message);
+    return data_memory_of(parsed->configuration, memory);
+  };
+  CHECK(of({}, 64_GiB) == 16_GiB);
+  CHECK(of({"--grant", "pilot"}, 64_GiB) == 1_GiB);
+  CHECK(of({"--grant", "share"}, 2_GiB) == 512_MiB);
+  CHECK(of({"--grant", "pilot", "--data-memory", "3GiB"}, 64_GiB) == 3_GiB);
+  CHECK(of({"--data-memory", "0"}, 64_GiB) == 0_B);
+  CHECK(of({}, 70_MiB) == 6_MiB);  // what is left is enough for a worker
+  CHECK(of({}, 32_MiB) == 0_B);
+  CHECK(parse({"--data-memory-per-tenant", "1GiB"})->configuration.data_memory_per_tenant == 1_GiB);
+  const auto refused = parse({"--data-memory", "much"});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == ErrorCode::bad_configuration);
+  CHECK(refused.error().message.find("--data-memory") != std::string::npos);
+}
+
 }  // namespace orchid::executor

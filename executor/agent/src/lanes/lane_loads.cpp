@@ -43,7 +43,10 @@ void LaneSession::swap_worker(MonotonicTime now) {
                worker_->id(), short_digest(module_));
     ++services_.counters["workers_swapped"];
     retire_by_ = now + retire_patience;
-    if (!running && !worker_->is_loading()) return worker_->tell(Retire{std::string(made_way)});
+    if (!running && !worker_->is_loading()) {
+      worker_->tell(Retire{std::string(made_way)});
+      return;
+    }
   } else if (now < *retire_by_ + (worker_->said_last_words() ? last_words_patience
                                                              : std::chrono::seconds(0))) {
     return;

@@ -65,6 +65,7 @@ void LaneSession::from_client(Packet& packet) {
   auto message = parse_lane_message(packet.text);
   if (!message) return refuse(message.error());
   if (const auto* wanted = std::get_if<LaneClaim>(&*message)) return claim(*wanted);
+  if (take_data_message(*message)) return;
   if (!lease_) return refuse({ErrorCode::denied, "the first message must be a claim"});
   if (const auto* announced = std::get_if<LaneAnnounce>(&*message)) return announce(*announced);
   if (const auto* code = std::get_if<LaneCode>(&*message);

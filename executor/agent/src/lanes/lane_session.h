@@ -14,6 +14,7 @@
 
 #include "channels/lane_channel.h"
 #include "code/code_service.h"
+#include "data/data_service.h"
 #include "devices/device_pool.h"
 #include "foundation/sockets.h"
 #include "lanes/failed_loads.h"
@@ -33,6 +34,7 @@ struct LaneServices {
   WorkerPool& workers;
   CodeService& code;
   LeaseTable& leases;
+  DataService& data;
   const TickRate& rate;
   std::map<std::string, std::uint64_t>& counters;
   std::function<void(const LeaseClosed&)> lease_closed;
@@ -85,6 +87,8 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   /// Its worker sleeps, and goes for the others of its place. The client hears `ended`, and then
   /// nothing more.
   void give_way();
+  /// Its worker unmaps the object, if it has it, between two calls.
+  void drop_data(const DataId& data);
   /// Its worker says that it runs, and so does another one of its place.
   void end_intruder();
 
@@ -100,6 +104,9 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void tell_progress(MonotonicTime now);
   void from_client(Packet& packet);
   void claim(const LaneClaim& message);
+  [[nodiscard]] bool take_data_message(const LaneMessage& message);
+  void open_data(const LaneOpenData& message);
+  void attach(const DataId& data);
   void take_worker();
   void took(std::shared_ptr<WorkerProcess> worker);
   void hand_over();

@@ -80,6 +80,7 @@ void WorkerProcess::improve(const std::string& digest, int code) {
 }
 
 bool WorkerProcess::take_answer(const WorkerMessage& message) {
+  if (data_.take_answer(message)) return true;
   const auto* improved = std::get_if<Improved>(&message);
   if (improved == nullptr) return answer_load(message);
   const auto answered = improvements_.extract(improved->slot);

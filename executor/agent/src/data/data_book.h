@@ -1,0 +1,103 @@
+// data/data_book.h: which data objects this executor has, what they are charged, and which of them
+// go when another one needs the room.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "foundation/clock.h"
+#include "foundation/result.h"
+#include "foundation/units.h"
+#include "protocol/data_messages.h"
+#include "protocol/lane_messages.h"
+#include "protocol/limits.h"
+
+namespace orchid::executor {
+
+/// Pure: no I/O, no clock of its own. Owned by the agent's thread.
+///
+/// An object is charged whole from `make` until it is dropped, and if workers have it mapped then,
+/// until the last of them is rid of it. So `used` never is over the budget.
+class DataBook {
+ public:
+  struct Options {
+    ByteCount budget;      // of all objects together
+    ByteCount per_tenant;  // of one tenant's
+    std::size_t most_objects = limits::data_per_executor;
+  };
+  explicit DataBook(const Options& options) : options_(options) {}
+
+  /// Room for an object; the names of those that it took the place of. Idempotent: a room that is
+  /// there with the same terms is answered as if it were new. Errors, nothing changed:
+  /// `no_data_memory`, `quota` (the tenant's part), `conflict` (the id with other terms, or
+  /// sealed).
+  [[nodiscard]] Result<std::vector<DataId>> make(const MakeData& request, MonotonicTime now);
+  /// Whether a peer of that uid may have its bytes. Only one writer opens a room. Errors: `denied`
+  /// (no such object, a wrong secret, another user: not told apart), `conflict` (not sealed yet,
+  /// sealed already, or opened to write before).
+  [[nodiscard]] Result<ByteCount> open(const LaneOpenData& request, std::uint32_t uid,
+                                       MonotonicTime now);
+  /// All is written. Again: the same answer. Errors: `not_found`.
+  [[nodiscard]] Result<ByteCount> seal(const DataId& data, MonotonicTime now);
+  /// True when it was there.
+  bool drop(const DataId& data);
+  /// A worker of that tenant has it mapped from now on. Errors: `data_lost` (not there, or not
+  /// sealed), `denied` (another tenant's).
+  [[nodiscard]] Result<ByteCount> pin(const DataId& data, std::uint32_t tenant, MonotonicTime now);
+  /// The worker has it mapped no more; once for each `pin`.
+  void unpin(const DataId& data);
+
+  /// What is over now: it is dropped.
+  [[nodiscard]] std::vector<DataDropped> end_overdue(MonotonicTime now);
+  /// Nobody will seal them; they are dropped.
+  [[nodiscard]] std::vector<DataId> drop_rooms();
+  [[nodiscard]] std::vector<DataId> drop_all();
+
+  /// The sealed ones, with the time that they have left.
+  [[nodiscard]] std::vector<DataHeld> held(MonotonicTime now) const;
+  [[nodiscard]] bool contains(const DataId& data) const { return objects_.contains(data); }
+  [[nodiscard]] ByteCount used() const { return used_; }
+  [[nodiscard]] ByteCount used_by(std::uint32_t tenant) const;
+  [[nodiscard]] ByteCount budget() const { return options_.budget; }
+
+ private:
+  struct Object {
+    DataTerms terms;
+    bool sealed = false;
+    bool writer_came = false;
+    MonotonicTime write_by;
+    MonotonicTime created;
+    MonotonicTime expires = MonotonicTime::max();
+    MonotonicTime used;
+    unsigned pins = 0;
+    [[nodiscard]] bool may_be_evicted() const { return sealed && terms.name.empty() && pins == 0; }
+  };
+  using Objects = std::unordered_map<DataId, Object>;
+  /// Dropped, and still mapped by workers.
+  struct Left {
+    ByteCount bytes;
+    std::uint32_t tenant = 0;
+    unsigned pins = 0;
+  };
+  [[nodiscard]] std::optional<std::vector<DataId>> find_victims(
+      std::uint64_t wanted, std::optional<std::uint32_t> tenant,
+      const std::vector<DataId>& besides) const;
+  [[nodiscard]] std::uint64_t bytes_of(const std::vector<DataId>& data) const;
+  [[nodiscard]] Failure no_room(const MakeData& request) const;
+  [[nodiscard]] Failure over_quota(const MakeData& request) const;
+  void charge(std::uint32_t tenant, ByteCount bytes);
+  void give_back(std::uint32_t tenant, ByteCount bytes);
+  Objects::iterator remove(Objects::iterator object);
+
+  Options options_;
+  Objects objects_;
+  std::unordered_map<DataId, Left> left_;
+  ByteCount used_;
+  std::map<std::uint32_t, ByteCount> used_by_;  // by uid; none is 0
+};
+
+}  // namespace orchid::executor

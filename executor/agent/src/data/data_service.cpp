@@ -1,0 +1,110 @@
+#include "data/data_service.h"
+
+#include <chrono>
+#include <utility>
+
+#include "foundation/log.h"
+
+namespace orchid::executor {
+namespace {
+
+MonotonicTime clock_now() { return std::chrono::steady_clock::now(); }
+
+}  // namespace
+
+void DataService::tell(const ControlMessage& message) {
+  if (handlers_.tell) handlers_.tell(message);
+}
+
+void DataService::forget(const DataId& data) {
+  auto file = files_.extract(data);
+  if (!file.empty()) closer_.close(file.mapped().release());
+  if (handlers_.dropped) handlers_.dropped(data);
+}
+
+void DataService::obey(const MakeData& request) {
+  const auto refuse = [&](const Failure& why) {
+    log::info("event=data_refused data={} code={}", to_string(request.data), to_string(why.code));
+    tell(DataRefused{request.data, why.code, why.message});
+  };
+  if (ended_) return refuse({ErrorCode::lease_ended, "the executor's grant ends"});
+  const auto evicted = book_.make(request, clock_now());
+  if (!evicted) return refuse(evicted.error());
+  for (const DataId& data : *evicted) {
+    log::info("event=data_dropped data={} reason=evicted", to_string(data));
+    forget(data);
+    tell(DataDropped{data, DataEnd::evicted});
+  }
+  if (files_.contains(request.data)) return tell(DataMade{request.data});  // the same once more
+  auto file = MemoryFile::make(request.terms.bytes);
+  if (!file) {
+    book_.drop(request.data);
+    return refuse(file.error());
+  }
+  files_.emplace(request.data, std::move(*file));
+  log::info("event=data_made data={} tenant={} bytes={}", to_string(request.data),
+            request.terms.tenant.uid, request.terms.bytes.value);
+  tell(DataMade{request.data});
+}
+
+void DataService::obey(const SealData& request) {
+  const auto file = files_.find(request.data);
+  if (file == files_.end()) return tell(DataDropped{request.data, DataEnd::unknown});
+  if (const auto sealed = file->second.seal(); !sealed) {
+    log::warn("event=data_not_sealed data={} reason=\"{}\"", to_string(request.data),
+              sealed.error().message);
+    book_.drop(request.data);
+    forget(request.data);
+    return tell(DataDropped{request.data, DataEnd::unfinished});
+  }
+  if (const auto bytes = book_.seal(request.data, clock_now()))
+    tell(DataSealed{request.data, *bytes});
+}
+
+void DataService::obey(const DropData& request) {
+  if (book_.drop(request.data)) {
+    log::info("event=data_dropped data={} reason=deleted", to_string(request.data));
+    forget(request.data);
+  }
+  tell(DataDropped{request.data, DataEnd::deleted});
+}
+
+void DataService::tick() {
+  for (const DataDropped& dropped : book_.end_overdue(clock_now())) {
+    log::info("event=data_dropped data={} reason={}", to_string(dropped.data),
+              to_string(dropped.reason));
+    forget(dropped.data);
+    tell(dropped);
+  }
+}
+
+void DataService::drop_rooms() {
+  for (const DataId& data : book_.drop_rooms()) forget(data);
+}
+
+void DataService::end() {
+  ended_ = true;
+  for (const DataId& data : book_.drop_all()) forget(data);
+}
+
+Result<DataService::Opened> DataService::open(const LaneOpenData& request, std::uint32_t uid) {
+  const auto bytes = book_.open(request, uid, clock_now());
+  if (!bytes) return fail(bytes.error());
+  const MemoryFile& file = files_.at(request.data);
+  auto opened = request.access == DataAccess::read ? file.open_to_read() : file.open_to_write();
+  if (!opened) return fail(std::move(opened.error()));
+  return Opened{*bytes, std::move(*opened)};
+}
+
+Result<DataService::Opened> DataService::take(const DataId& data, std::uint32_t tenant) {
+  const auto bytes = book_.pin(data, tenant, clock_now());
+  if (!bytes) return fail(bytes.error());
+  auto file = files_.at(data).open_to_read();
+  if (!file) {
+    book_.unpin(data);
+    return fail(std::move(file.error()));
+  }
+  return Opened{*bytes, std::move(*file)};
+}
+
+}  // namespace orchid::executor

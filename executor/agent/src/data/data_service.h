@@ -1,0 +1,69 @@
+// data/data_service.h: the data objects of this executor: what the gateway says of them, their
+// memory files, and who may have which.
+#pragma once
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+#include "data/data_book.h"
+#include "data/file_closer.h"
+#include "data/memory_file.h"
+#include "foundation/clock.h"
+#include "foundation/result.h"
+#include "protocol/control_messages.h"
+
+namespace orchid::executor {
+
+/// Owned by the agent's thread. It moves descriptors, never bytes.
+class DataService {
+ public:
+  struct Handlers {
+    /// What the gateway is to hear.
+    std::function<void(const ControlMessage&)> tell;
+    /// Workers that have it mapped are to be rid of it.
+    std::function<void(const DataId&)> dropped;
+  };
+  explicit DataService(const DataBook::Options& options) : book_(options) {}
+  /// Before anything else happens; they outlive the service.
+  void set_handlers(Handlers handlers) { handlers_ = std::move(handlers); }
+
+  void obey(const MakeData& request);
+  void obey(const SealData& request);
+  void obey(const DropData& request);
+  /// Drops what is over.
+  void tick();
+  /// A gateway has begun a stream afresh: who has ordered the rooms is not there any more.
+  void drop_rooms();
+  /// The grant ends: nothing is made from now on, and nothing is kept. Nobody is told: the
+  /// executor is about to hang up.
+  void end();
+  /// Whether the pages of all that was dropped have been given back, as far as that is for us.
+  [[nodiscard]] bool settled() const { return closer_.idle(); }
+
+  /// The bytes of an object, for a peer of that user. Errors: as of `DataBook::open`; `system`.
+  struct Opened {
+    ByteCount bytes;
+    UniqueFd file;
+  };
+  [[nodiscard]] Result<Opened> open(const LaneOpenData& request, std::uint32_t uid);
+  /// For a worker of that tenant, which has it from now on until `leave`. Errors: as of
+  /// `DataBook::pin`; `system`.
+  [[nodiscard]] Result<Opened> take(const DataId& data, std::uint32_t tenant);
+  void leave(const DataId& data) { book_.unpin(data); }
+
+  [[nodiscard]] const DataBook& book() const { return book_; }
+  [[nodiscard]] DataMemory memory() const { return {book_.budget(), book_.used()}; }
+
+ private:
+  /// The book has dropped it.
+  void forget(const DataId& data);
+  void tell(const ControlMessage& message);
+
+  DataBook book_;
+  Handlers handlers_;
+  std::unordered_map<DataId, MemoryFile> files_;
+  FileCloser closer_;
+  bool ended_ = false;
+};
+
+}  // namespace orchid::executor
