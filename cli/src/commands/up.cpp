@@ -198,7 +198,7 @@ void add_up(CLI::App& app, Shell& shell) {
       "IP:PORT of this machine at which programs on other hosts call leased workers directly; port "
       "0: any free one (default: only programs on this machine can)");
   command->add_option("--data-memory", arguments->data_memory,
-                      "memory for data objects, such as 2GiB; 0: none (default: a quarter)");
+                      "memory for data objects, such as 2GiB; 0: none (default: up to a quarter)");
   command
       ->add_option("--lane-fabric", arguments->lane_fabric,
                    "tcp (default), auto (RDMA if both hosts have it) or verbs (RDMA, or an error); "

@@ -217,9 +217,11 @@ void declare_options(CLI::App& app, Configuration& c, Sizes& sizes, GrantTexts& 
   app.add_option("--cores", c.cores,
                  "offer at most this many cores; 0: all that this process may use");
   app.add_option("--worker-memory", sizes.worker_memory, "memory of one worker, such as 4GiB");
-  app.add_option("--data-memory", sizes.data_memory,
-                 "memory for data objects, such as 2GiB, which workers do not get; 0: keep none "
-                 "(default: a quarter of the memory; with pilot and share at most 1GiB)");
+  app.add_option(
+      "--data-memory", sizes.data_memory,
+      "memory for data objects, such as 2GiB, which workers do not get; 0: keep none "
+      "(default: what is left when each core has 1GiB, at most a quarter, and with pilot "
+      "and share at most 1GiB)");
   app.add_option("--data-memory-per-tenant", sizes.data_memory_per_tenant,
                  "of that one user may have so much (default: all)");
   app.add_option("--code-store", sizes.code_store, "space for compiled code, such as 1GiB");
@@ -256,15 +258,16 @@ bool is_for_drivers(std::string_view variable) {
       beginnings, [variable](std::string_view start) { return variable.starts_with(start); });
 }
 
-ByteCount data_memory_of(const Configuration& configuration, ByteCount memory) {
+ByteCount data_memory_of(const Configuration& configuration, const Offer& offer) {
   constexpr std::uint64_t share = 4;
   /// Giving 1 GiB of pages back takes some 36 ms; a batch job is to have its cores after 150.
   constexpr ByteCount most_of_a_job = 1_GiB;
+  constexpr ByteCount worker = 1_GiB;  // as a gateway has them by default
   if (configuration.data_memory) return *configuration.data_memory;
-  const ByteCount quarter{std::min(memory.value / share,
-                                   memory.value - std::min(memory.value, least_for_workers.value))};
-  return configuration.grant.source == GrantSource::local ? quarter
-                                                          : std::min(quarter, most_of_a_job);
+  const std::uint64_t of_workers = std::min(offer.memory.value, offer.cores * worker.value);
+  const ByteCount wanted{std::min(offer.memory.value / share, offer.memory.value - of_workers)};
+  return configuration.grant.source == GrantSource::local ? wanted
+                                                          : std::min(wanted, most_of_a_job);
 }
 
 Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {

@@ -246,7 +246,7 @@ Result<Lanes> listen_for_clients(const Configuration& c) {
 
 /// What data objects have, workers do not get.
 Result<DataBook::Options> set_data_memory_aside(const Configuration& c, HostResources& host) {
-  const ByteCount data = data_memory_of(c, host.memory);
+  const ByteCount data = data_memory_of(c, {.memory = host.memory, .cores = host.cores.size()});
   if (data.value + least_for_workers.value > host.memory.value)
     return fail(ErrorCode::bad_configuration,
                 "--data-memory " + to_string(data) + " leaves less than " +
