@@ -160,7 +160,8 @@ std::string WorkerBroker::why_too_small(const placement::WorkerRequest& worker) 
 
 TellSupply WorkerBroker::supply_for(HolderId id, const placement::WorkerRequest& worker) const {
   TellSupply supply{.holder = id};
-  supply.exists = options_.grows || std::ranges::any_of(hosts_.executors(), [&](const auto& entry) {
+  supply.exists = (options_.grows && worker.data_at.value().empty()) ||
+                  std::ranges::any_of(hosts_.executors(), [&](const auto& entry) {
                     return can_give(entry.second, worker) || may_give_soon(entry.second, worker);
                   });
   if (!supply.exists) supply.missing = why_no_host(worker);
