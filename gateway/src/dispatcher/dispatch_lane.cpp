@@ -41,6 +41,19 @@ void DispatchLane::announce(std::uint64_t function, std::shared_ptr<const Functi
     send(LaneAnnounce{version->digest, time_left});
 }
 
+void DispatchLane::attach(const CallData* data) {
+  if (data == nullptr || !conversation_.is_ready()) return;
+  auto unknown = attached_.ask(data->ids, clock_.now());
+  if (unknown.empty()) return;
+  attaching_ += unknown.size();
+  send(LaneAttach{std::move(unknown)});
+}
+
+void DispatchLane::detach_unused(MonotonicTime before) {
+  auto unused = attached_.take_unused(before);
+  if (!unused.empty()) send(LaneDetach{std::move(unused)});
+}
+
 void DispatchLane::cancel_unwanted() {
   if (const std::uint64_t request = flights.take_cancel()) send(LaneCancel{request});
 }
@@ -54,6 +67,8 @@ void DispatchLane::replace(const std::string& reason) {
 std::shared_ptr<LaneEnd> DispatchLane::detach() {
   wake_watch_.reset();
   codes_.clear();
+  attached_.clear();
+  attaching_ = 0;
   return std::exchange(end_, nullptr);
 }
 
@@ -130,6 +145,16 @@ void DispatchLane::hear(const LaneSlot& message, Files& /*files*/) {
 void DispatchLane::hear(const LaneRejected& message, Files& /*files*/) {
   if (const auto rejected = codes_.rejected(message.digest))
     events_.lane_rejected(*this, rejected->number, message);
+}
+
+void DispatchLane::hear(const LaneAttached& message, Files& /*files*/) {
+  if (attached_.attached(message.data) && --attaching_ == 0) events_.lane_attached(*this);
+}
+
+void DispatchLane::hear(const LaneNotAttached& message, Files& /*files*/) {
+  if (!attached_.not_attached(message.data)) return;
+  --attaching_;
+  events_.lane_not_attached(*this, message);
 }
 
 void DispatchLane::hear(const LaneEnded& message, Files& /*files*/) {

@@ -63,8 +63,10 @@ Result<void> Dispatcher::open_lane(DispatchPlace& place, std::uint64_t module,
 void Dispatcher::load(DispatchPlace& place, DispatchFunction& function,
                       const std::shared_ptr<const FunctionVersion>& version,
                       std::optional<std::chrono::milliseconds> time_left) {
-  if (DispatchLane* lane = place.lane_for(function.number))
+  if (DispatchLane* lane = place.lane_for(function.number)) {
+    lane->attach(data_of_first(function));
     return lane->announce(function.number, version, time_left);
+  }
   if (place.is_full()) {
     DispatchLane* oldest = place.least_recently_used(
         [&](std::uint64_t other) { return other != function.number && is_waited_for(other); });
@@ -304,6 +306,7 @@ void Dispatcher::look_after(DispatchLane& lane, MonotonicTime now) {
     lane.end()->client.trim();
     lane.trimmed = true;
   }
+  lane.detach_unused(now - options_.give_back_after);
 }
 
 void Dispatcher::return_delayed(MonotonicTime now) {

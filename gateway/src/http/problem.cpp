@@ -55,9 +55,9 @@ Kind kind_of(ErrorCode code) {
     case ErrorCode::compile_limit:
       return {422, "The module takes too much to compile", {}, false};
     case ErrorCode::no_data_memory:
-      return {503, "No room for data", {}, false};
+      return {507, "No room for the data", {}, {}};
     case ErrorCode::data_lost:
-      return {404, "No copy of the data is left", {}, false};
+      return {410, "No copy of the data is left", {}, false};
     case ErrorCode::data_elsewhere:
       return {409, "No host has all data of the call", {}, false};
   }
@@ -144,7 +144,8 @@ Problem problem_of_invocation(const Failure& failure) {
 }
 
 Problem problem_of(const CallResult& result) {
-  Problem problem = make_problem(result.outcome, result.message);
+  Problem problem = result.refused ? make_problem(*result.refused, result.message)
+                                   : make_problem(result.outcome, result.message);
   problem.outcome = result.outcome;
   problem.node = result.node;
   if (result.attempt > 0) problem.attempt = result.attempt;

@@ -15,6 +15,7 @@
 #include "foundation/clock.h"
 #include "foundation/result.h"
 #include "foundation/sockets.h"
+#include "lane_client/attached_data.h"
 #include "lane_client/code_slots.h"
 #include "lane_client/conversation.h"
 #include "lane_client/flights.h"
@@ -54,6 +55,9 @@ class LaneEvents {
   virtual void lane_worker_ended(DispatchLane& lane, const std::shared_ptr<LaneEnd>& end,
                                  const LaneEnded& ended) = 0;
   virtual void lane_broken(DispatchLane& lane, const Failure& why) = 0;
+  /// Nothing that it was to be given is on its way any more.
+  virtual void lane_attached(DispatchLane& lane) = 0;
+  virtual void lane_not_attached(DispatchLane& lane, const LaneNotAttached& refused) = 0;
 };
 
 using lane_client::LanePhase;
@@ -74,6 +78,16 @@ class DispatchLane {
   /// `time_left`: of the calls that wait for it, if any do.
   void announce(std::uint64_t function, std::shared_ptr<const FunctionVersion> version,
                 std::optional<std::chrono::milliseconds> time_left = std::nullopt);
+  /// The worker is to map what it has not of this; null: nothing.
+  void attach(const CallData* data);
+  [[nodiscard]] bool has(const CallData* data) const {
+    return data == nullptr || attached_.has_all(data->ids);
+  }
+  [[nodiscard]] bool is_attaching() const { return attaching_ > 0; }
+  /// The worker said that it lacks some of it.
+  void forget(const CallData& data) { attached_.forget(data.ids); }
+  /// What no call was given since then need not stay for this worker.
+  void detach_unused(MonotonicTime before);
   /// Tells the executor, if the call that runs now is wanted no more.
   void cancel_unwanted();
   /// Gives up on this worker, which leaves the lane; a new one is claimed over the same socket.
@@ -137,8 +151,8 @@ class DispatchLane {
   void hear(const LaneRejected& message, Files& files);
   void hear(const LaneProgress& /*message*/, Files& /*files*/) {}  // it is in the lane
   void hear(const LaneEnded& message, Files& files);
-  void hear(const LaneAttached& /*message*/, Files& /*files*/) {}     // was not asked for
-  void hear(const LaneNotAttached& /*message*/, Files& /*files*/) {}  // was not asked for
+  void hear(const LaneAttached& message, Files& files);
+  void hear(const LaneNotAttached& message, Files& files);
   std::shared_ptr<LaneEnd> detach();
   void broken(const Failure& why);
 
@@ -148,7 +162,9 @@ class DispatchLane {
   LaneEvents& events_;
   lane_client::Conversation conversation_;
   Codes codes_;
-  UniqueFd socket_;  // before the watch, which borrows it
+  lane_client::AttachedData attached_;
+  std::size_t attaching_ = 0;  // objects whose answer is to come
+  UniqueFd socket_;            // before the watch, which borrows it
   std::shared_ptr<LaneEnd> end_;
   std::uint64_t worker_ = 0;  // the executor's number for it
   std::unique_ptr<ReadableWatch> socket_watch_;

@@ -86,6 +86,8 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   void lane_worker_ended(DispatchLane& lane, const std::shared_ptr<LaneEnd>& end,
                          const LaneEnded& ended) override;
   void lane_broken(DispatchLane& lane, const Failure& why) override;
+  void lane_attached(DispatchLane& lane) override;
+  void lane_not_attached(DispatchLane& lane, const LaneNotAttached& refused) override;
 
   // Calls: dispatcher_calls.cpp.
   [[nodiscard]] DispatchFunction& function_of(
@@ -140,6 +142,10 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   [[nodiscard]] Payload take_payload(const EndPtr& end, const transport::LaneResponse& response);
   void end_calls(DispatchLane& lane, const EndPtr& end, const LaneEnded& ended);
   void end_call(DispatchCall& call, const EndPtr& end, bool named, const LaneEnded& ended);
+
+  // Data: dispatcher_data.cpp.
+  [[nodiscard]] static const CallData* data_of_first(const DispatchFunction& function);
+  void needs_data(DispatchLane& lane, DispatchCall& call);
 
   // Workers: dispatcher_workers.cpp.
   void update_want();
