@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
+#include <map>
 #include <utility>
 
 #include "data/data_service.h"
@@ -11,12 +13,29 @@ namespace orchid::gateway {
 
 Result<const DataObject*> DataService::lookup(uid_t tenant, const DataReference& reference) const {
   auto found = catalogue_.find(tenant, reference, parts_.loop.now());
+  if (found && all_silent(**found))
+    return fail(ErrorCode::data_lost, "no copy of '" + label_of(**found) +
+                                          "' can be reached: the last one is on the host " +
+                                          (*found)->holders.front().host +
+                                          ", whose executor is gone; make it again");
   const bool may_come_back = !found && found.error().code == ErrorCode::not_found &&
                              parts_.loop.now() < options_.executors_back;
   if (!may_come_back) return found;
   return fail(ErrorCode::unreachable,
               "the gateway has just started and has not heard from all executors: '" +
                   to_string(reference) + "' may still come back; try again");
+}
+
+/// An executor whose connection has broken may come back, with all that it has; after so long that
+/// is not waited for.
+bool DataService::all_silent(const DataObject& object) const {
+  constexpr std::chrono::seconds longest_silence{30};
+  const MonotonicTime now = parts_.loop.now();
+  return std::ranges::all_of(object.holders, [&](const DataHolder& holder) {
+    const Executor* executor = parts_.broker.hosts().find(holder.executor);
+    return executor == nullptr ||
+           (executor->state == ExecutorState::lost && now - executor->lost_at >= longest_silence);
+  });
 }
 
 Result<ReachableData> DataService::find(uid_t tenant, const DataReference& reference) const {
@@ -42,7 +61,13 @@ Result<DataObject> DataService::describe(uid_t tenant, const DataReference& refe
 std::vector<DataObject> DataService::list(uid_t tenant) const {
   std::vector<DataObject> all;
   for (const DataObject* object : catalogue_.of_tenant(tenant))
-    if (object->expires > parts_.loop.now()) all.push_back(*object);
+    if (object->expires > parts_.loop.now()) {
+      all.push_back(*object);
+      if (object->state == DataState::lost || !all_silent(*object)) continue;
+      all.back().state = DataState::lost;
+      all.back().last_host = object->holders.front().host;
+      all.back().why_lost = "its executor there is gone";
+    }
   return all;
 }
 

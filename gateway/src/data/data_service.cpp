@@ -121,7 +121,8 @@ Failure DataService::no_keeper(const DataObject& object) const {
   const auto& executors = parts_.broker.hosts().executors();
   const bool any = std::ranges::any_of(executors, [&](const auto& entry) {
     const Executor& executor = entry.second;
-    return executor.data_memory && Capacity::serves(executor, object.tenant);
+    return executor.data_memory && executor.state == ExecutorState::connected &&
+           Capacity::serves(executor, object.tenant);
   });
   if (parts_.loop.now() < options_.executors_back && !any)
     return {ErrorCode::unreachable,

@@ -99,6 +99,7 @@ class DataService final : private ActionPerformer {
   [[nodiscard]] Failure no_keeper(const DataObject& object) const;
   [[nodiscard]] Result<const DataObject*> lookup(uid_t tenant,
                                                  const DataReference& reference) const;
+  [[nodiscard]] bool all_silent(const DataObject& object) const;
   void drop(const DataDrops& drops);
   void give_up_late(MonotonicTime now);
   void hear(const ExecutorId& executor, const DataMade& message);
