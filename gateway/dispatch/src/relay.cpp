@@ -78,8 +78,10 @@ Result<void> Relay::turn() {
   } while ((local_ && remote_) && ticks_now() - start < spin_ticks);
   wait();
   for (auto step : {&Relay::pass_to_gateway, &Relay::pass_to_executor}) {
-    const auto passed = (this->*step)();
-    if (!passed) return fail(passed.error());
+    // All that is there: what the channel has taken in already makes no descriptor readable.
+    Result<bool> passed = true;
+    while (passed && *passed) passed = (this->*step)();
+    if (!passed) return fail(std::move(passed.error()));
   }
   return check_time();
 }
