@@ -46,7 +46,7 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
       compilers_(io, children_, options_.compilers,
                  [this](const CompilerReady& target) { compiler_ready(target); }),
       code_(io, compilers_, store_),
-      data_(options_.data),
+      data_(io, options_.data),
       services_{io,
                 workers_,
                 code_,

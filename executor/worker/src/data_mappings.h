@@ -1,6 +1,7 @@
 // worker/data_mappings.h: the data objects that calls of this worker can be given.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <unordered_map>

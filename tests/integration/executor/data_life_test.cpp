@@ -101,7 +101,7 @@ TEST_CASE("data ends with its executor, and the next one knows nothing of it") {
 TEST_CASE("an executor whose cores are taken back is gone at once, and its data with it") {
   ExecutorAtGate gate;
   std::vector<std::string> flags = small;
-  flags.insert(flags.end(), {"--grant", "pilot", "--job", "7"});
+  flags.insert(flags.end(), {"--grant", "pilot", "--job", "7", "--scheduling", "normal"});
   gate.start_executor(flags);
   const ControlHello hello = gate.await_hello();
   make_sealed(gate, hello, 48_MiB, "weather");

@@ -2,12 +2,14 @@
 // the gateway's own gate at a Unix socket, and whatever comes through it kept.
 #pragma once
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/read.hpp>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,8 +38,9 @@ class ExecutorAtGate final : public gateway::ExecutorEvents {
 
   void start_executor(const std::vector<std::string>& flags) {
     executor_.reset();
-    std::vector<std::string> words{"--gateway", "unix:" + socket_path(), "--scratch",
-                                   (directory_.path() / "scratch").string()};
+    std::vector<std::string> words{"--gateway", "unix:" + socket_path(),
+                                   "--runtime", (directory_.path() / "run").string(),
+                                   "--state",   (directory_.path() / "state").string()};
     words.insert(words.end(), flags.begin(), flags.end());
     executor_ =
         processes::ChildProcess::start({.program = PROGRAMS "/orchid-executor", .arguments = words})

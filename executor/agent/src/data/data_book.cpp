@@ -134,6 +134,13 @@ Result<ByteCount> DataBook::open(const LaneOpenData& request, std::uint32_t uid,
   return object.terms.bytes;
 }
 
+void DataBook::begin_to_seal(const DataId& data) {
+  const auto found = objects_.find(data);
+  if (found == objects_.end()) return;
+  found->second.writer_came = true;
+  found->second.write_by = MonotonicTime::max();
+}
+
 Result<ByteCount> DataBook::seal(const DataId& data, MonotonicTime now) {
   const auto found = objects_.find(data);
   if (found == objects_.end()) return fail(ErrorCode::not_found, "there is no such data");

@@ -41,7 +41,9 @@ class DataBook {
   /// sealed already, or opened to write before).
   [[nodiscard]] Result<ByteCount> open(const LaneOpenData& request, std::uint32_t uid,
                                        MonotonicTime now);
-  /// All is written. Again: the same answer. Errors: `not_found`.
+  /// All is written, and nobody opens it to write any more; it takes a while until it is sealed.
+  void begin_to_seal(const DataId& data);
+  /// It is. Again: the same answer. Errors: `not_found`.
   [[nodiscard]] Result<ByteCount> seal(const DataId& data, MonotonicTime now);
   /// True when it was there.
   bool drop(const DataId& data);

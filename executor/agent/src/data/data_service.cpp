@@ -1,5 +1,6 @@
 #include "data/data_service.h"
 
+#include <boost/asio/post.hpp>
 #include <chrono>
 #include <utility>
 
@@ -12,13 +13,16 @@ MonotonicTime clock_now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
+DataService::DataService(boost::asio::io_context& io, const DataBook::Options& options)
+    : book_(options), slow_([&io](Task task) { boost::asio::post(io, std::move(task)); }) {}
+
 void DataService::tell(const ControlMessage& message) {
   if (handlers_.tell) handlers_.tell(message);
 }
 
 void DataService::forget(const DataId& data) {
   auto file = files_.extract(data);
-  if (!file.empty()) closer_.close(file.mapped().release());
+  if (!file.empty()) slow_.close(std::move(file.mapped()));
   if (handlers_.dropped) handlers_.dropped(data);
 }
 
@@ -50,15 +54,26 @@ void DataService::obey(const MakeData& request) {
 void DataService::obey(const SealData& request) {
   const auto file = files_.find(request.data);
   if (file == files_.end()) return tell(DataDropped{request.data, DataEnd::unknown});
-  if (const auto sealed = file->second.seal(); !sealed) {
-    log::warn("event=data_not_sealed data={} reason=\"{}\"", to_string(request.data),
-              sealed.error().message);
-    book_.drop(request.data);
-    forget(request.data);
-    return tell(DataDropped{request.data, DataEnd::unfinished});
+  book_.begin_to_seal(request.data);
+  auto same = file->second.duplicate();
+  if (!same) return sealed(request.data, fail(std::move(same.error())));
+  slow_.seal(std::move(*same), [this, alive = std::weak_ptr(alive_),
+                                data = request.data](const Result<void>& result) {
+    if (!alive.expired()) sealed(data, result);
+  });
+}
+
+/// It may have been dropped meanwhile, of which the gateway has heard.
+void DataService::sealed(const DataId& data, const Result<void>& result) {
+  if (!book_.contains(data)) return;
+  if (!result) {
+    log::warn("event=data_not_sealed data={} reason=\"{}\"", to_string(data),
+              result.error().message);
+    book_.drop(data);
+    forget(data);
+    return tell(DataDropped{data, DataEnd::unfinished});
   }
-  if (const auto bytes = book_.seal(request.data, clock_now()))
-    tell(DataSealed{request.data, *bytes});
+  if (const auto bytes = book_.seal(data, clock_now())) tell(DataSealed{data, *bytes});
 }
 
 void DataService::obey(const DropData& request) {

@@ -1,13 +1,15 @@
 // data/data_service.h: the data objects of this executor: what the gateway says of them, their
 // memory files, and who may have which.
 #pragma once
+#include <boost/asio/io_context.hpp>
 #include <functional>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "data/data_book.h"
-#include "data/file_closer.h"
 #include "data/memory_file.h"
+#include "data/slow_file_work.h"
 #include "foundation/clock.h"
 #include "foundation/result.h"
 #include "protocol/control_messages.h"
@@ -23,7 +25,7 @@ class DataService {
     /// Workers that have it mapped are to be rid of it.
     std::function<void(const DataId&)> dropped;
   };
-  explicit DataService(const DataBook::Options& options) : book_(options) {}
+  DataService(boost::asio::io_context& io, const DataBook::Options& options);
   /// Before anything else happens; they outlive the service.
   void set_handlers(Handlers handlers) { handlers_ = std::move(handlers); }
 
@@ -38,7 +40,7 @@ class DataService {
   /// executor is about to hang up.
   void end();
   /// Whether the pages of all that was dropped have been given back, as far as that is for us.
-  [[nodiscard]] bool settled() const { return closer_.idle(); }
+  [[nodiscard]] bool settled() const { return slow_.idle(); }
 
   /// The bytes of an object, for a peer of that user. Errors: as of `DataBook::open`; `system`.
   struct Opened {
@@ -55,6 +57,7 @@ class DataService {
   [[nodiscard]] DataMemory memory() const { return {book_.budget(), book_.used()}; }
 
  private:
+  void sealed(const DataId& data, const Result<void>& result);
   /// The book has dropped it.
   void forget(const DataId& data);
   void tell(const ControlMessage& message);
@@ -62,8 +65,10 @@ class DataService {
   DataBook book_;
   Handlers handlers_;
   std::unordered_map<DataId, MemoryFile> files_;
-  FileCloser closer_;
   bool ended_ = false;
+  std::shared_ptr<char> alive_ =
+      std::make_shared<char>();  // its weak pointers tell results whether we are still here
+  SlowFileWork slow_;
 };
 
 }  // namespace orchid::executor

@@ -32,6 +32,12 @@ Result<void> MemoryFile::seal() {
   return fail_errno("seal data");
 }
 
+Result<MemoryFile> MemoryFile::duplicate() const {
+  auto file = open_to_write();
+  if (!file) return fail(std::move(file.error()));
+  return MemoryFile(std::move(*file));
+}
+
 Result<UniqueFd> MemoryFile::open_to_write() const {
   UniqueFd writer(::fcntl(file_.get(), F_DUPFD_CLOEXEC, 0));
   if (!writer) return fail_errno("open data to write");

@@ -18,13 +18,13 @@ class MemoryFile {
 
   /// For the writer of a room: it can write the file, and map it shared. Errors: `system`.
   [[nodiscard]] Result<UniqueFd> open_to_write() const;
-  /// Nobody can change the bytes from now on. Again: nothing happens. Errors: `conflict`: a writer
-  /// still has it mapped; `system`.
+  /// The same file once more. Errors: `system`.
+  [[nodiscard]] Result<MemoryFile> duplicate() const;
+  /// Nobody can change the bytes from now on. Again: nothing happens. The kernel looks at all pages
+  /// meanwhile. Errors: `conflict`: a writer still has it mapped; `system`.
   [[nodiscard]] Result<void> seal();
   /// For a reader of a sealed file: its own place in it, and no right to write. Errors: `system`.
   [[nodiscard]] Result<UniqueFd> open_to_read() const;
-  /// Whoever closes it last gives the pages back.
-  [[nodiscard]] UniqueFd release() { return std::move(file_); }
 
  private:
   explicit MemoryFile(UniqueFd file) : file_(std::move(file)) {}

@@ -169,6 +169,11 @@ TEST_CASE("a room that nobody seals ends, and an object whose time is over") {
   MakeData lasting = room_request(10, "lasting");
   lasting.terms.expires_in = std::chrono::hours(24) * 365'000;
   sealed_in(book, lasting, book_start);
+  const MakeData written = room_request(10, "written");
+  REQUIRE(book.make(written, book_start).has_value());
+  book.begin_to_seal(written.data);  // which takes its time
+  CHECK(code_of_book(book.open({written.data, std::string(64, 'a'), DataAccess::write}, ada,
+                               book_start)) == ErrorCode::conflict);
   CHECK(book.end_overdue(book_start + 9s).empty());
   const auto unfinished = book.end_overdue(book_start + 10s);
   REQUIRE(unfinished.size() == 1);
@@ -180,7 +185,7 @@ TEST_CASE("a room that nobody seals ends, and an object whose time is over") {
   CHECK(expired[0].data == brief.data);
   CHECK(expired[0].reason == DataEnd::expired);
   CHECK(book.end_overdue(book_start + std::chrono::hours(24 * 365)).empty());
-  CHECK(book.used() == 10_B);
+  CHECK(book.used() == 20_B);
 }
 
 TEST_CASE("a gateway that starts anew hears of what is sealed, and rooms are gone") {

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <mutex>
 #include <string>
+#include <vector>
 
-#include "data/file_closer.h"
+#include "data/slow_file_work.h"
 #include "foundation/files.h"
 
 namespace orchid::executor {
@@ -64,17 +66,32 @@ TEST_CASE("an empty object is made and sealed like others") {
   CHECK(MappedFile::map(reader.get(), {.limit = 0_B}).value().bytes().empty());
 }
 
-TEST_CASE("files are closed by another thread, all of them before it ends") {
-  const UniqueFd kept = MemoryFile::make(1_MiB).value().release();
-  const int number = ::fcntl(kept.get(), F_DUPFD_CLOEXEC, 500);
-  REQUIRE(number >= 500);
+TEST_CASE("another thread closes and seals files, all of them before it ends") {
+  const auto a_file = [] { return MemoryFile::make(1_MiB).value(); };
+  MemoryFile sealed = a_file();
+  MemoryFile mapped = a_file();
+  const UniqueFd writer = mapped.open_to_write().value();
+  void* memory = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, writer.get(), 0);
+  REQUIRE(memory != MAP_FAILED);
+  std::mutex mutex;  // of the results
+  std::vector<Result<void>> results;
   {
-    FileCloser closer;
-    CHECK(closer.idle());
-    closer.close(UniqueFd(number));
-    for (int i = 0; i < 100; ++i) closer.close(MemoryFile::make(1_MiB).value().release());
+    SlowFileWork work([](Task task) { task(); });
+    const auto keep = [&](const Result<void>& result) {
+      const std::lock_guard lock(mutex);
+      results.push_back(result);
+    };
+    CHECK(work.idle());
+    work.seal(sealed.duplicate().value(), keep);
+    work.seal(mapped.duplicate().value(), keep);
+    for (int i = 0; i < 100; ++i) work.close(a_file());
   }
-  CHECK(::fcntl(number, F_GETFD) < 0);
+  REQUIRE(results.size() == 2);
+  CHECK(results[0].has_value());
+  REQUIRE_FALSE(results[1].has_value());
+  CHECK(results[1].error().code == ErrorCode::conflict);
+  CHECK(::pwrite(sealed.open_to_write().value().get(), "x", 1, 0) < 0);
+  ::munmap(memory, 4096);
 }
 
 }  // namespace
