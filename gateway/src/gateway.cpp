@@ -10,7 +10,6 @@
 #include <future>
 #include <latch>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
 
@@ -19,7 +18,6 @@
 #include "dispatcher/dispatch_counts.h"
 #include "door_process.h"
 #include "foundation/clock.h"
-#include "foundation/host_addresses.h"
 #include "foundation/log.h"
 #include "functions/function_routes.h"
 #include "hosts/executor_routes.h"
@@ -361,19 +359,7 @@ void Gateway::Objects::on_control_and_wait(const std::function<void()>& work) {
   done.get_future().wait();
 }
 
-std::string Gateway::Objects::announcement() const {
-  return nlohmann::ordered_json{{"pid", ::getpid()},
-                                {"version", ORCHID_VERSION},
-                                {"host", own_host_name()},
-                                {"boot_id", own_boot_id()},
-                                {"urls", urls_},
-                                {"door", door_.url()},
-                                {"socket", config_.socket.string()},
-                                {"state", config_.state.string()},
-                                {"token_file", (config_.state / "token").string()}}
-             .dump() +
-         "\n";
-}
+std::string Gateway::Objects::announcement() const { return announce(config_, urls_, door_.url()); }
 
 void Gateway::Objects::stop() {
   boost::asio::post(units_[0]->io(), [this] {
