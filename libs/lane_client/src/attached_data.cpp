@@ -12,6 +12,7 @@ std::vector<DataId> AttachedData::ask(std::span<const DataId> data, MonotonicTim
     entry->second.used = now;
     if (is_new) unknown.push_back(id);
   }
+  waiting_ += unknown.size();
   return unknown;
 }
 
@@ -24,11 +25,19 @@ bool AttachedData::has_all(std::span<const DataId> data) const {
 
 bool AttachedData::attached(const DataId& data) {
   const auto entry = all_.find(data);
-  if (entry == all_.end()) return false;
-  return !std::exchange(entry->second.is_mapped, true);
+  if (entry == all_.end() || std::exchange(entry->second.is_mapped, true)) return false;
+  --waiting_;
+  return true;
 }
 
-bool AttachedData::not_attached(const DataId& data) { return all_.erase(data) != 0; }
+bool AttachedData::not_attached(const DataId& data) {
+  const auto entry = all_.find(data);
+  if (entry == all_.end()) return false;
+  const bool was_asked_for = !entry->second.is_mapped;
+  all_.erase(entry);
+  if (was_asked_for) --waiting_;
+  return was_asked_for;
+}
 
 void AttachedData::forget(std::span<const DataId> data) {
   for (const DataId& id : data) {
@@ -46,6 +55,11 @@ std::vector<DataId> AttachedData::take_unused(MonotonicTime before) {
     return goes;
   });
   return unused;
+}
+
+void AttachedData::clear() {
+  all_.clear();
+  waiting_ = 0;
 }
 
 }  // namespace orchid::lane_client

@@ -43,6 +43,39 @@ TEST_CASE("what was not attached, dropped by the worker, or another worker's is 
   CHECK_FALSE(data.attached(make_data_id()));
 }
 
+TEST_CASE("an executor that takes back what it never was asked for does not end the wait") {
+  AttachedData data;
+  const std::vector<DataId> mapped{make_data_id()};
+  (void)data.ask(mapped, attach_start);
+  CHECK(data.attached(mapped[0]));
+  CHECK_FALSE(data.is_waiting());
+  (void)data.ask(two_objects, attach_start);
+  CHECK_FALSE(data.not_attached(mapped[0]));
+  CHECK_FALSE(data.has_all(mapped));  // it is asked for again by the next call
+  CHECK_FALSE(data.not_attached(mapped[0]));
+  CHECK(data.attached(two_objects[0]));
+  CHECK(data.is_waiting());
+  CHECK(data.attached(two_objects[1]));
+  CHECK_FALSE(data.is_waiting());
+  CHECK(data.has_all(two_objects));
+}
+
+TEST_CASE("a replaced worker that answers for its predecessor, too, is waited for once") {
+  AttachedData data;
+  CHECK(data.ask(one_object, attach_start) == one_object);
+  data.clear();  // the worker ended before it heard of that; the next one answers it
+  CHECK_FALSE(data.is_waiting());
+  CHECK(data.ask(two_objects, attach_start) == two_objects);
+  CHECK(data.attached(one_object[0]));
+  CHECK_FALSE(data.not_attached(one_object[0]));  // deleted before it was asked for again
+  CHECK(data.is_waiting());
+  CHECK_FALSE(data.has_all(one_object));
+  CHECK(data.not_attached(two_objects[1]));
+  CHECK_FALSE(data.is_waiting());
+  CHECK_FALSE(data.not_attached(two_objects[1]));
+  CHECK_FALSE(data.is_waiting());
+}
+
 TEST_CASE("what no call was given for a while is detached") {
   AttachedData data;
   (void)data.ask(two_objects, attach_start);

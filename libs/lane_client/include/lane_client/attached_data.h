@@ -4,6 +4,7 @@
 // A client tells the executor `ask(…)` of a call's objects as LaneAttach, sends the call when it
 // `has_all` of them, and begins anew when the worker answers `need_data`.
 #pragma once
+#include <cstddef>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -21,9 +22,14 @@ class AttachedData {
   /// The worker has them mapped.
   [[nodiscard]] bool has_all(std::span<const DataId> data) const;
 
-  /// The executor said so. False: it was not asked.
+  /// Some were asked for, and the executor has not answered yet. Right whatever it says: answers
+  /// to what was not asked for, or was answered before, do not count.
+  [[nodiscard]] bool is_waiting() const { return waiting_ != 0; }
+
+  /// The executor said so. False: it was not asked, or has said so before.
   bool attached(const DataId& data);
-  /// It did not attach this one, which is unknown again. False: it was not asked.
+  /// It did not attach this one, which is unknown again. False: no answer was awaited. One that
+  /// was mapped is unknown again then, too: a replaced worker may be answered for twice.
   bool not_attached(const DataId& data);
   /// The worker answered `need_data` to a call with these: some are not mapped any more.
   void forget(std::span<const DataId> data);
@@ -31,7 +37,7 @@ class AttachedData {
   /// told with LaneDetach, so that it may evict them.
   [[nodiscard]] std::vector<DataId> take_unused(MonotonicTime before);
   /// There is another worker.
-  void clear() { all_.clear(); }
+  void clear();
 
  private:
   struct Entry {
@@ -39,6 +45,7 @@ class AttachedData {
     MonotonicTime used;
   };
   std::unordered_map<DataId, Entry> all_;
+  std::size_t waiting_ = 0;  // of them, those that are not mapped
 };
 
 }  // namespace orchid::lane_client
