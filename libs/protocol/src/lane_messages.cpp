@@ -1,6 +1,7 @@
 #include "protocol/lane_messages.h"
 
 #include <array>
+#include <cassert>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -107,6 +108,8 @@ Json to_json(const LaneData& m) {
   return {{"type", "data"}, {"data", to_string(m.data)}, {"bytes", m.bytes.value}};
 }
 Json with_ids(std::string_view type, const std::vector<DataId>& data) {
+  assert(!data.empty() && data.size() <= limits::data_per_call &&
+         "the other end refuses such a message, and ends the connection");
   Json ids = Json::array();
   for (const DataId& id : data) ids.push_back(to_string(id));
   return {{"type", type}, {"data", std::move(ids)}};

@@ -78,7 +78,7 @@ struct LaneAttach {
   std::vector<DataId> data;
 };
 
-/// The worker unmaps them. Not answered.
+/// The worker unmaps them: at most `limits::data_per_call`. Not answered.
 struct LaneDetach {
   std::vector<DataId> data;
 };
