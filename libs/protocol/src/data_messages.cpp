@@ -41,7 +41,11 @@ struct DataEncoder {
     json["write_within_ms"] = m.write_within.count();
     return json;
   }
-  Json operator()(const SealData& m) const { return with_data_id("seal_data", m.data); }
+  Json operator()(const SealData& m) const {
+    Json json = with_data_id("seal_data", m.data);
+    if (m.expires_in) json["expires_in_ms"] = m.expires_in->count();
+    return json;
+  }
   Json operator()(const DropData& m) const { return with_data_id("drop_data", m.data); }
   Json operator()(const DataMade& m) const { return with_data_id("data_made", m.data); }
   Json operator()(const DataRefused& m) const {
@@ -107,7 +111,11 @@ std::optional<DataMessage> parse_data_message(const JsonObject& f, std::string_v
   const auto data = [&] { return f.parsed("data", parse_data_id, "must be the id of data"); };
   if (type == "make_data")
     return MakeData{data(), parse_data_terms(f), parse_data_time(f, "write_within_ms")};
-  if (type == "seal_data") return SealData{data()};
+  if (type == "seal_data") {
+    SealData seal{.data = data()};
+    if (f.has("expires_in_ms")) seal.expires_in = parse_data_time(f, "expires_in_ms");
+    return seal;
+  }
   if (type == "drop_data") return DropData{data()};
   if (type == "data_made") return DataMade{data()};
   if (type == "data_refused")

@@ -63,6 +63,10 @@ TEST_CASE("every message about data comes back as it was") {
   CHECK_FALSE(nameless.terms.expires_in.has_value());
   CHECK_FALSE(nameless.terms.holder_uid.has_value());
   CHECK(data_back(SealData{data}).data == data);
+  CHECK_FALSE(data_back(SealData{data}).expires_in.has_value());
+  CHECK(data_back(SealData{data, std::chrono::milliseconds(0)}).expires_in ==
+        std::chrono::milliseconds(0));
+  CHECK(data_back(SealData{data, std::chrono::hours(24)}).expires_in == std::chrono::hours(24));
   CHECK(data_back(DropData{data}).data == data);
   CHECK(data_back(DataMade{data}).data == data);
   const auto refused = data_back(DataRefused{data, ErrorCode::no_data_memory, "full"});

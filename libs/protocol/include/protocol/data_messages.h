@@ -60,6 +60,9 @@ struct MakeData {
 /// All its bytes are written.
 struct SealData {
   DataId data;
+  /// From now, in place of what it was made with; nothing: that stays. The time that its writer
+  /// took is not the object's.
+  std::optional<std::chrono::milliseconds> expires_in = {};
 };
 
 /// Idempotent: answered by `DataDropped` also when there is no such object.
