@@ -23,39 +23,47 @@ std::uint64_t bytes_beyond(std::uint64_t used, std::uint64_t wanted, std::uint64
 
 }  // namespace
 
-/// The unnamed, sealed ones that nobody has mapped, used longest ago first, which have `wanted`
-/// bytes `besides` those. Nothing: all of them together have not.
+/// The unnamed, sealed ones that nobody has mapped, used longest ago first, which have what is
+/// `wanted` `besides` those. Nothing: all of them together have not.
 std::optional<std::vector<DataId>> DataBook::find_victims(
-    std::uint64_t wanted, std::optional<std::uint32_t> tenant,
+    const Share& wanted, std::optional<std::uint32_t> tenant,
     const std::vector<DataId>& besides) const {
   std::vector<DataId> victims;
-  if (wanted == 0) return victims;
+  if (wanted.bytes.value == 0 && wanted.objects == 0) return victims;
   std::vector<Objects::const_iterator> candidates;
   for (auto object = objects_.begin(); object != objects_.end(); ++object)
-    if (object->second.may_be_evicted() && object->second.terms.bytes.value != 0 &&
+    if (object->second.may_be_evicted() &&
         (!tenant || object->second.terms.tenant.uid == *tenant) &&
         std::ranges::find(besides, object->first) == besides.end())
       candidates.push_back(object);
   std::ranges::sort(candidates, {}, [](const auto& object) {
     return std::pair(object->second.used, object->first);
   });
-  std::uint64_t found = 0;
+  Share found;
   for (const auto& object : candidates) {
-    if (found >= wanted) break;
-    found += object->second.terms.bytes.value;
+    const ByteCount bytes = object->second.terms.bytes;
+    const bool frees_bytes = found.bytes.value < wanted.bytes.value && bytes.value != 0;
+    if (!frees_bytes && found.objects >= wanted.objects) continue;
+    found.bytes.value += bytes.value;
+    ++found.objects;
     victims.push_back(object->first);
   }
-  if (found < wanted) return std::nullopt;
+  if (found.bytes.value < wanted.bytes.value || found.objects < wanted.objects) return std::nullopt;
   return victims;
 }
 
-std::uint64_t DataBook::bytes_of(const std::vector<DataId>& data) const {
-  std::uint64_t bytes = 0;
-  for (const DataId& one : data) bytes += objects_.at(one).terms.bytes.value;
-  return bytes;
+DataBook::Share DataBook::share_of(const std::vector<DataId>& data) const {
+  Share share{.objects = data.size()};
+  for (const DataId& one : data) share.bytes.value += objects_.at(one).terms.bytes.value;
+  return share;
 }
 
-Failure DataBook::no_room(const MakeData& request) const {
+Failure DataBook::no_room(const MakeData& request, const Share& beyond) const {
+  if (beyond.objects != 0)
+    return {ErrorCode::no_data_memory,
+            "this executor has " + std::to_string(used_.objects) +
+                " data objects, and no more, and none of them may be evicted; delete data that is "
+                "not needed, or make fewer, larger objects"};
   std::uint64_t pinned = 0;
   for (const auto& [data, object] : objects_)
     if (object.pins != 0) pinned += object.terms.bytes.value;
@@ -63,12 +71,16 @@ Failure DataBook::no_room(const MakeData& request) const {
   return {ErrorCode::no_data_memory,
           "an object of " + to_string(request.terms.bytes) + " does not fit: of the " +
               to_string(options_.budget) + " that this executor keeps for data, " +
-              to_string(used_) + " are taken (" + to_string(ByteCount{pinned}) +
+              to_string(used_.bytes) + " are taken (" + to_string(ByteCount{pinned}) +
               " of it mapped by workers), and what may be evicted is not enough; delete data that "
               "is not needed, or start the executor with a larger --data-memory"};
 }
 
-Failure DataBook::over_quota(const MakeData& request) const {
+Failure DataBook::over_quota(const MakeData& request, const Share& beyond) const {
+  if (beyond.objects != 0)
+    return {ErrorCode::quota, "one tenant may have " + std::to_string(options_.most_per_tenant) +
+                                  " data objects on this executor, and as many are there; delete "
+                                  "data that is not needed, or make fewer, larger objects"};
   return {ErrorCode::quota, "an object of " + to_string(request.terms.bytes) +
                                 " does not fit: one tenant may have " +
                                 to_string(options_.per_tenant) + " of data on this executor, and " +
@@ -84,23 +96,22 @@ Result<std::vector<DataId>> DataBook::make(const MakeData& request, MonotonicTim
   }
   if (left_.contains(request.data))
     return fail(ErrorCode::conflict, "an object with this id was dropped, and is still mapped");
-  if (objects_.size() >= options_.most_objects)
-    return fail(ErrorCode::no_data_memory,
-                "this executor has " + std::to_string(objects_.size()) +
-                    " data objects, and no more; delete data that is not needed, or make fewer, "
-                    "larger objects");
   const std::uint32_t tenant = terms.tenant.uid;
   // First the tenant's own, if it has too much, then those of everybody.
+  const Share own = share_of(tenant);
   const bool has_share = options_.per_tenant < options_.budget;
-  const std::uint64_t over_share =
-      has_share ? bytes_beyond(used_by(tenant).value, terms.bytes.value, options_.per_tenant.value)
-                : 0;
+  const Share over_share{.bytes = {has_share ? bytes_beyond(own.bytes.value, terms.bytes.value,
+                                                            options_.per_tenant.value)
+                                             : 0},
+                         .objects = own.objects >= options_.most_per_tenant ? 1U : 0U};
   auto victims = find_victims(over_share, tenant, {});
-  if (!victims) return fail(over_quota(request));
-  const std::uint64_t left = used_.value - bytes_of(*victims);
-  const auto others = find_victims(bytes_beyond(left, terms.bytes.value, options_.budget.value),
-                                   std::nullopt, *victims);
-  if (!others) return fail(no_room(request));
+  if (!victims) return fail(over_quota(request, over_share));
+  const Share freed = share_of(*victims);
+  const Share beyond{.bytes = {bytes_beyond(used_.bytes.value - freed.bytes.value,
+                                            terms.bytes.value, options_.budget.value)},
+                     .objects = used_.objects - freed.objects >= options_.most_objects ? 1U : 0U};
+  const auto others = find_victims(beyond, std::nullopt, *victims);
+  if (!others) return fail(no_room(request, beyond));
   victims->insert(victims->end(), others->begin(), others->end());
   for (const DataId& victim : *victims) remove(objects_.find(victim));
   charge(tenant, terms.bytes);
@@ -243,23 +254,25 @@ std::vector<DataHeld> DataBook::held(MonotonicTime now) const {
   return held;
 }
 
-ByteCount DataBook::used_by(std::uint32_t tenant) const {
+DataBook::Share DataBook::share_of(std::uint32_t tenant) const {
   const auto found = used_by_.find(tenant);
-  return found == used_by_.end() ? ByteCount{} : found->second;
+  return found == used_by_.end() ? Share{} : found->second;
 }
 
 void DataBook::charge(std::uint32_t tenant, ByteCount bytes) {
-  if (bytes.value == 0) return;
-  used_.value += bytes.value;
-  used_by_[tenant].value += bytes.value;
+  for (Share* share : {&used_, &used_by_[tenant]}) {
+    share->bytes.value += bytes.value;
+    ++share->objects;
+  }
 }
 
 void DataBook::give_back(std::uint32_t tenant, ByteCount bytes) {
-  if (bytes.value == 0) return;
-  used_.value -= bytes.value;
   const auto found = used_by_.find(tenant);
-  found->second.value -= bytes.value;
-  if (found->second.value == 0) used_by_.erase(found);
+  for (Share* share : {&used_, &found->second}) {
+    share->bytes.value -= bytes.value;
+    --share->objects;
+  }
+  if (found->second.objects == 0) used_by_.erase(found);
 }
 
 }  // namespace orchid::executor

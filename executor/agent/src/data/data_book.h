@@ -21,20 +21,23 @@ namespace orchid::executor {
 /// Pure: no I/O, no clock of its own. Owned by the agent's thread.
 ///
 /// An object is charged whole from `make` until it is dropped, and if workers have it mapped then,
-/// until the last of them is rid of it. So `used` never is over the budget.
+/// until the last of them is rid of it. So `used` never is over the budget. Objects are counted for
+/// as long as they are charged: an empty one, too, takes one of a limited number of places.
 class DataBook {
  public:
   struct Options {
-    ByteCount budget;      // of all objects together
-    ByteCount per_tenant;  // of one tenant's
-    std::size_t most_objects = limits::data_per_executor;
+    ByteCount budget;                                      // of all objects together
+    ByteCount per_tenant;                                  // of one tenant's
+    std::size_t most_objects = limits::data_per_executor;  // of all tenants, however small
+    /// Of one tenant's, so that nobody alone takes the places of all.
+    std::size_t most_per_tenant = limits::data_per_executor / 4;
   };
   explicit DataBook(const Options& options) : options_(options) {}
 
   /// Room for an object; the names of those that it took the place of. Idempotent: a room that is
   /// there with the same terms is answered as if it were new. Errors, nothing changed:
-  /// `no_data_memory`, `quota` (the tenant's part), `conflict` (the id with other terms, or
-  /// sealed).
+  /// `no_data_memory`, `quota` (the tenant's part of bytes or objects), `conflict` (the id with
+  /// other terms, or sealed).
   [[nodiscard]] Result<std::vector<DataId>> make(const MakeData& request, MonotonicTime now);
   /// Whether a peer of that uid may have its bytes. Only one writer opens a room. Errors: `denied`
   /// (no such object, a wrong secret, another user: not told apart), `conflict` (not sealed yet,
@@ -62,8 +65,8 @@ class DataBook {
   /// The sealed ones, with the time that they have left.
   [[nodiscard]] std::vector<DataHeld> held(MonotonicTime now) const;
   [[nodiscard]] bool contains(const DataId& data) const { return objects_.contains(data); }
-  [[nodiscard]] ByteCount used() const { return used_; }
-  [[nodiscard]] ByteCount used_by(std::uint32_t tenant) const;
+  [[nodiscard]] ByteCount used() const { return used_.bytes; }
+  [[nodiscard]] ByteCount used_by(std::uint32_t tenant) const { return share_of(tenant).bytes; }
   [[nodiscard]] ByteCount budget() const { return options_.budget; }
 
  private:
@@ -85,12 +88,18 @@ class DataBook {
     std::uint32_t tenant = 0;
     unsigned pins = 0;
   };
+  /// What objects take, of one tenant or of all.
+  struct Share {
+    ByteCount bytes;
+    std::size_t objects = 0;
+  };
   [[nodiscard]] std::optional<std::vector<DataId>> find_victims(
-      std::uint64_t wanted, std::optional<std::uint32_t> tenant,
+      const Share& wanted, std::optional<std::uint32_t> tenant,
       const std::vector<DataId>& besides) const;
-  [[nodiscard]] std::uint64_t bytes_of(const std::vector<DataId>& data) const;
-  [[nodiscard]] Failure no_room(const MakeData& request) const;
-  [[nodiscard]] Failure over_quota(const MakeData& request) const;
+  [[nodiscard]] Share share_of(const std::vector<DataId>& data) const;
+  [[nodiscard]] Share share_of(std::uint32_t tenant) const;
+  [[nodiscard]] Failure no_room(const MakeData& request, const Share& beyond) const;
+  [[nodiscard]] Failure over_quota(const MakeData& request, const Share& beyond) const;
   void charge(std::uint32_t tenant, ByteCount bytes);
   void give_back(std::uint32_t tenant, ByteCount bytes);
   Objects::iterator remove(Objects::iterator object);
@@ -98,8 +107,8 @@ class DataBook {
   Options options_;
   Objects objects_;
   std::unordered_map<DataId, Left> left_;
-  ByteCount used_;
-  std::map<std::uint32_t, ByteCount> used_by_;  // by uid; none is 0
+  Share used_;
+  std::map<std::uint32_t, Share> used_by_;  // by uid; none has no objects
 };
 
 }  // namespace orchid::executor

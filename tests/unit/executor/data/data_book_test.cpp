@@ -218,6 +218,39 @@ TEST_CASE("an executor has so many objects, and no more") {
   CHECK(book.make(room_request(0), book_start).has_value());
 }
 
+TEST_CASE("the object used longest ago gives up its place, also an empty one") {
+  DataBook book({.budget = 100_B, .per_tenant = 100_B, .most_objects = 3});
+  const DataId named = sealed_in(book, room_request(0, "name"), book_start);
+  const DataId oldest = sealed_in(book, room_request(0), book_start + 1s);
+  const DataId next = sealed_in(book, room_request(60), book_start + 2s);
+  CHECK(book.make(room_request(40), book_start + 3s) == std::vector{oldest});
+  // One that gives its place and its bytes is enough.
+  CHECK(book.make(room_request(60), book_start + 3s) == std::vector{next});
+  const auto refused = book.make(room_request(0), book_start + 4s);  // rooms stay
+  CHECK(code_of_book(refused) == ErrorCode::no_data_memory);
+  CHECK(refused.error().message.find("has 3 data objects") != std::string::npos);
+  CHECK(book.contains(named));
+}
+
+TEST_CASE("nobody alone takes the places of all") {
+  DataBook book({.budget = 1_GiB, .per_tenant = 1_GiB, .most_objects = 100, .most_per_tenant = 25});
+  std::vector<DataId> hers;
+  for (unsigned i = 0; i < 25; ++i)
+    hers.push_back(sealed_in(book, room_request(0, "name"), book_start));
+  const auto refused = book.make(room_request(0), book_start);
+  CHECK(code_of_book(refused) == ErrorCode::quota);
+  CHECK(refused.error().message.find("may have 25 data objects") != std::string::npos);
+  const DataId theirs = sealed_in(book, room_request(0, "", eve), book_start);
+  // What is dropped and still mapped has its place, too.
+  REQUIRE(book.pin(hers[0], ada, book_start).has_value());
+  CHECK(book.drop(hers[0]));
+  CHECK(code_of_book(book.make(room_request(0), book_start)) == ErrorCode::quota);
+  book.unpin(hers[0]);
+  const DataId unnamed = sealed_in(book, room_request(0), book_start);
+  CHECK(book.make(room_request(0), book_start) == std::vector{unnamed});  // her own, not theirs
+  CHECK(book.contains(theirs));
+}
+
 /// What has happened, kept in the plainest way, to compare with.
 struct History {
   struct Known {
