@@ -18,9 +18,13 @@ constexpr std::chrono::seconds answer_within{5};
 /// One question and its answer. Kept alive by what it waits for.
 class Opening : public std::enable_shared_from_this<Opening> {
  public:
-  Opening(boost::asio::io_context& io, UniqueFd socket, DataId data,
-          std::move_only_function<void(Result<UniqueFd>)> done)
-      : socket_(io, socket.release()), timer_(io), data_(data), done_(std::move(done)) {}
+  Opening(boost::asio::io_context& io, UniqueFd socket, const LaneOpenData& request,
+          std::move_only_function<void(Result<OpenedData>)> done)
+      : socket_(io, socket.release()),
+        timer_(io),
+        data_(request.data),
+        reads_(request.access == DataAccess::read),
+        done_(std::move(done)) {}
 
   void start() {
     timer_.expires_after(answer_within);
@@ -54,25 +58,27 @@ class Opening : public std::enable_shared_from_this<Opening> {
       return fail(ErrorCode::bad_request, "the executor answered something else than data");
     return std::move(packet.descriptors.front());
   }
-  void end(Result<UniqueFd> result) {
+  void end(Result<UniqueFd> file) {
     if (!done_) return;
     timer_.cancel();
-    boost::system::error_code ignored;
-    socket_.close(ignored);
+    UniqueFd connection(socket_.release());
     auto done = std::exchange(done_, nullptr);
-    done(std::move(result));
+    if (!file) return done(fail(std::move(file.error())));
+    done(OpenedData{.file = std::move(*file), .loan = reads_ ? std::move(connection) : UniqueFd{}});
   }
 
   boost::asio::posix::stream_descriptor socket_;
   boost::asio::steady_timer timer_;
   DataId data_;
-  std::move_only_function<void(Result<UniqueFd>)> done_;
+  bool reads_;
+  std::move_only_function<void(Result<OpenedData>)> done_;
 };
 
 }  // namespace
 
 void open_data(boost::asio::io_context& io, const std::filesystem::path& lane_socket,
-               const LaneOpenData& request, std::move_only_function<void(Result<UniqueFd>)> done) {
+               const LaneOpenData& request,
+               std::move_only_function<void(Result<OpenedData>)> done) {
   auto socket = connect_packets_at_once(lane_socket);
   if (socket)
     if (auto sent = send_packet(socket->get(), encode(request)); !sent)
@@ -84,7 +90,7 @@ void open_data(boost::asio::io_context& io, const std::filesystem::path& lane_so
     });
     return;
   }
-  std::make_shared<Opening>(io, std::move(*socket), request.data, std::move(done))->start();
+  std::make_shared<Opening>(io, std::move(*socket), request, std::move(done))->start();
 }
 
 }  // namespace orchid::gateway

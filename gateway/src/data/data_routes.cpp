@@ -150,10 +150,10 @@ std::move_only_function<void()> DataRoutes::abandoning(DataId room) const {
 
 void DataRoutes::room_made(const Reply& reply, ReachableData room) {
   const DataId id = room.object.id;
-  auto opened = [this, reply, id, size = room.object.bytes](Result<UniqueFd> file) {
-    if (!file) {
+  auto opened = [this, reply, id, size = room.object.bytes](Result<OpenedData> given) {
+    if (!given) {
       abandoning(id)();
-      return reply.send(refuse(file.error()));
+      return reply.send(refuse(given.error()));
     }
     auto is_whole = [this, reply, id] {
       auto sealed = [this, reply](const Result<ReachableData>& data) {
@@ -170,8 +170,8 @@ void DataRoutes::room_made(const Reply& reply, ReachableData room) {
             });
           });
     };
-    reply.take_body(
-        std::make_unique<RoomWriter>(std::move(*file), size, std::move(is_whole), abandoning(id)));
+    reply.take_body(std::make_unique<RoomWriter>(std::move(given->file), size, std::move(is_whole),
+                                                 abandoning(id)));
   };
   open_data(parts_.io, room.lane_socket,
             {.data = id, .secret = std::move(room.object.secret), .access = DataAccess::write},
@@ -188,18 +188,19 @@ void DataRoutes::get(Request& request, const Reply& reply) {
         Answer answer = answer_to(reading, found->object);
         if (!answer.has_body) return reply.send(std::move(answer.response));
         if (reading.is_head) {
-          answer.response.file =
-              std::make_shared<const FileBody>(UniqueFd{}, answer.range.begin, answer.range.length);
+          answer.response.file = std::make_shared<const FileBody>(
+              UniqueFd{}, UniqueFd{}, answer.range.begin, answer.range.length);
           return reply.send(std::move(answer.response));
         }
         LaneOpenData wanted{.data = found->object.id,
                             .secret = std::move(found->object.secret),
                             .access = DataAccess::read};
         open_data(parts_.io, found->lane_socket, wanted,
-                  [reply, answer = std::move(answer)](Result<UniqueFd> file) mutable {
-                    if (!file) return reply.send(refuse(file.error()));
+                  [reply, answer = std::move(answer)](Result<OpenedData> given) mutable {
+                    if (!given) return reply.send(refuse(given.error()));
                     answer.response.file = std::make_shared<const FileBody>(
-                        std::move(*file), answer.range.begin, answer.range.length);
+                        std::move(given->loan), std::move(given->file), answer.range.begin,
+                        answer.range.length);
                     reply.send(std::move(answer.response));
                   });
       });

@@ -46,10 +46,9 @@ struct DataFixture : ExecutorFixture {
                       .secret = secret},
             .write_within = 60s};
   }
-  /// The answer to the only packet of a connection, and its descriptor.
-  std::pair<LaneMessage, UniqueFd> ask(const LaneMessage& message) {
-    const UniqueFd socket = connect_packets(executor.lane_socket()).value();
-    REQUIRE(send_packet(socket.get(), encode(message)).has_value());
+  UniqueFd connect() { return connect_packets(executor.lane_socket()).value(); }
+  /// What comes next over a connection, with its descriptor.
+  static std::pair<LaneMessage, UniqueFd> next(const UniqueFd& socket) {
     pollfd wait{socket.get(), POLLIN, 0};
     const auto give_up = std::chrono::steady_clock::now() + 10s;
     while (::poll(&wait, 1, 1000) <= 0) REQUIRE(std::chrono::steady_clock::now() < give_up);
@@ -58,6 +57,22 @@ struct DataFixture : ExecutorFixture {
     UniqueFd file;
     if (!packet->descriptors.empty()) file = std::move(packet->descriptors.front());
     return {parse_lane_message(packet->text).value(), std::move(file)};
+  }
+  /// The answer to the only packet of a connection, and its descriptor.
+  std::pair<LaneMessage, UniqueFd> ask(const LaneMessage& message) {
+    const UniqueFd socket = connect();
+    REQUIRE(send_packet(socket.get(), encode(message)).has_value());
+    return next(socket);
+  }
+  /// A connection that reads for as long as it is open.
+  UniqueFd reader(const DataId& data) {
+    UniqueFd socket = connect();
+    REQUIRE(send_packet(socket.get(), encode(LaneOpenData{data, secret, DataAccess::read}))
+                .has_value());
+    const auto [answer, file] = next(socket);
+    REQUIRE_MESSAGE(std::holds_alternative<LaneData>(answer), encode(answer));
+    CHECK(file);
+    return socket;
   }
   UniqueFd open(const DataId& data, DataAccess access) {
     auto [answer, file] = ask(LaneOpenData{data, secret, access});
@@ -261,6 +276,39 @@ TEST_CASE_FIXTURE(DataFixture,
   CHECK(refusal({data, random_hex(32), DataAccess::read}) == ErrorCode::denied);
   CHECK(refusal({make_data_id(), secret, DataAccess::read}) == ErrorCode::denied);
   CHECK(refusal({data, secret, DataAccess::write}) == ErrorCode::conflict);
+}
+
+TEST_CASE_FIXTURE(DataFixture, "deleted data is charged until its last reader has gone") {
+  const DataId data = make("content");
+  UniqueFd first = reader(data);
+  UniqueFd second = reader(data);
+  REQUIRE(std::holds_alternative<DataDropped>(tell(DropData{data}).back()));
+  CHECK(refusal({data, secret, DataAccess::read}) == ErrorCode::denied);
+  // Who says nothing at all is sent away; who reads is not.
+  const UniqueFd silent = connect();
+  const LaneMessage sent_away = next(silent).first;
+  REQUIRE_MESSAGE(std::holds_alternative<LaneRefused>(sent_away), encode(sent_away));
+  CHECK(std::get<LaneRefused>(sent_away).code == ErrorCode::timed_out);
+  CHECK(used() == 7_B);
+  first.reset();
+  // A reader who says something more is sent away.
+  REQUIRE(
+      send_packet(second.get(), encode(LaneOpenData{data, secret, DataAccess::read})).has_value());
+  CHECK(std::holds_alternative<LaneRefused>(next(second).first));
+  CHECK(eventually([&] { return used() == 0_B; }));
+}
+
+TEST_CASE_FIXTURE(DataFixture, "readers beyond the limit are refused until one has gone") {
+  const DataId data = make("content");
+  std::vector<UniqueFd> readers;
+  const std::size_t most = executor::DataBook::Options{}.most_readers;
+  while (readers.size() < most) readers.push_back(reader(data));
+  CHECK(refusal({data, secret, DataAccess::read}) == ErrorCode::no_capacity);
+  readers.pop_back();
+  CHECK(eventually([&] {
+    return std::holds_alternative<LaneData>(
+        ask(LaneOpenData{data, secret, DataAccess::read}).first);
+  }));
 }
 
 TEST_CASE_FIXTURE(DataFixture,

@@ -23,8 +23,8 @@ std::uint64_t bytes_beyond(std::uint64_t used, std::uint64_t wanted, std::uint64
 
 }  // namespace
 
-/// The unnamed, sealed ones that nobody has mapped, used longest ago first, which have what is
-/// `wanted` `besides` those. Nothing: all of them together have not.
+/// The unnamed, sealed ones that nobody has mapped or reads, used longest ago first, which have
+/// what is `wanted` `besides` those. Nothing: all of them together have not.
 std::optional<std::vector<DataId>> DataBook::find_victims(
     const Share& wanted, std::optional<std::uint32_t> tenant,
     const std::vector<DataId>& besides) const {
@@ -72,7 +72,8 @@ Failure DataBook::no_room(const MakeData& request, const Share& beyond) const {
           "an object of " + to_string(request.terms.bytes) + " does not fit: of the " +
               to_string(options_.budget) + " that this executor keeps for data, " +
               to_string(used_.bytes) + " are taken (" + to_string(ByteCount{pinned}) +
-              " of it mapped by workers), and what may be evicted is not enough; delete data that "
+              " of it mapped by workers or being read), and what may be evicted is not enough; "
+              "delete data that "
               "is not needed, or start the executor with a larger --data-memory"};
 }
 
@@ -95,7 +96,7 @@ Result<std::vector<DataId>> DataBook::make(const MakeData& request, MonotonicTim
     return fail(ErrorCode::conflict, "there is another object with this id");
   }
   if (left_.contains(request.data))
-    return fail(ErrorCode::conflict, "an object with this id was dropped, and is still mapped");
+    return fail(ErrorCode::conflict, "an object with this id was dropped, and is still in use");
   const std::uint32_t tenant = terms.tenant.uid;
   // First the tenant's own, if it has too much, then those of everybody.
   const Share own = share_of(tenant);
@@ -137,12 +138,28 @@ Result<ByteCount> DataBook::open(const LaneOpenData& request, std::uint32_t uid,
   if (request.access == DataAccess::read) {
     if (!object.sealed)
       return fail(ErrorCode::conflict, "the data is still being written; seal it first");
+    std::size_t& readers = readers_[object.terms.tenant.uid];
+    if (readers >= options_.most_readers)
+      return fail(ErrorCode::no_capacity,
+                  "the data of this tenant has " + std::to_string(readers) +
+                      " readers on this executor, and no more; try again when some have finished");
+    ++readers;
+    ++object.pins;
   } else if (object.sealed || std::exchange(object.writer_came, true)) {
     return fail(ErrorCode::conflict,
                 "the data can be opened for writing once, before it is sealed");
   }
   object.used = now;
   return object.terms.bytes;
+}
+
+void DataBook::stop_reading(const DataId& data) {
+  const auto found = objects_.find(data);
+  const std::uint32_t tenant =
+      found != objects_.end() ? found->second.terms.tenant.uid : left_.at(data).tenant;
+  const auto readers = readers_.find(tenant);
+  if (--readers->second == 0) readers_.erase(readers);
+  unpin(data);
 }
 
 void DataBook::begin_to_seal(const DataId& data) {

@@ -20,9 +20,10 @@ namespace orchid::executor {
 
 /// Pure: no I/O, no clock of its own. Owned by the agent's thread.
 ///
-/// An object is charged whole from `make` until it is dropped, and if workers have it mapped then,
-/// until the last of them is rid of it. So `used` never is over the budget. Objects are counted for
-/// as long as they are charged: an empty one, too, takes one of a limited number of places.
+/// An object is charged whole from `make` until it is dropped, and if workers have it mapped then
+/// or peers read it, until the last of them is rid of it. So `used` never is over the budget.
+/// Objects are counted for as long as they are charged: an empty one, too, takes one of a limited
+/// number of places.
 class DataBook {
  public:
   struct Options {
@@ -31,6 +32,7 @@ class DataBook {
     std::size_t most_objects = limits::data_per_executor;  // of all tenants, however small
     /// Of one tenant's, so that nobody alone takes the places of all.
     std::size_t most_per_tenant = limits::data_per_executor / 4;
+    std::size_t most_readers = 256;  // of one tenant's objects together, at the same time
   };
   explicit DataBook(const Options& options) : options_(options) {}
 
@@ -39,11 +41,14 @@ class DataBook {
   /// `no_data_memory`, `quota` (the tenant's part of bytes or objects), `conflict` (the id with
   /// other terms, or sealed).
   [[nodiscard]] Result<std::vector<DataId>> make(const MakeData& request, MonotonicTime now);
-  /// Whether a peer of that uid may have its bytes. Only one writer opens a room. Errors: `denied`
-  /// (no such object, a wrong secret, another user: not told apart), `conflict` (not sealed yet,
-  /// sealed already, or opened to write before).
+  /// Whether a peer of that uid may have its bytes. Only one writer opens a room; whoever reads is
+  /// counted until `stop_reading`. Errors: `denied` (no such object, a wrong secret, another user:
+  /// not told apart), `conflict` (not sealed yet, sealed already, or opened to write before),
+  /// `no_capacity` (the tenant's objects have too many readers).
   [[nodiscard]] Result<ByteCount> open(const LaneOpenData& request, std::uint32_t uid,
                                        MonotonicTime now);
+  /// One reader less; once for each `open` to read.
+  void stop_reading(const DataId& data);
   /// All is written, and nobody opens it to write any more; it takes a while until it is sealed.
   void begin_to_seal(const DataId& data);
   /// It is. Again: the same answer. Errors: `not_found`.
@@ -78,11 +83,11 @@ class DataBook {
     MonotonicTime created;
     MonotonicTime expires = MonotonicTime::max();
     MonotonicTime used;
-    unsigned pins = 0;
+    unsigned pins = 0;  // workers that have it mapped, and readers
     [[nodiscard]] bool may_be_evicted() const { return sealed && terms.name.empty() && pins == 0; }
   };
   using Objects = std::unordered_map<DataId, Object>;
-  /// Dropped, and still mapped by workers.
+  /// Dropped, and still mapped by workers or being read.
   struct Left {
     ByteCount bytes;
     std::uint32_t tenant = 0;
@@ -108,7 +113,8 @@ class DataBook {
   Objects objects_;
   std::unordered_map<DataId, Left> left_;
   Share used_;
-  std::map<std::uint32_t, Share> used_by_;  // by uid; none has no objects
+  std::map<std::uint32_t, Share> used_by_;        // by uid; none has no objects
+  std::map<std::uint32_t, std::size_t> readers_;  // by uid of the objects' tenant; none is 0
 };
 
 }  // namespace orchid::executor

@@ -106,8 +106,12 @@ Result<DataService::Opened> DataService::open(const LaneOpenData& request, std::
   const auto bytes = book_.open(request, uid, clock_now());
   if (!bytes) return fail(bytes.error());
   const MemoryFile& file = files_.at(request.data);
-  auto opened = request.access == DataAccess::read ? file.open_to_read() : file.open_to_write();
-  if (!opened) return fail(std::move(opened.error()));
+  const bool reads = request.access == DataAccess::read;
+  auto opened = reads ? file.open_to_read() : file.open_to_write();
+  if (!opened) {
+    if (reads) book_.stop_reading(request.data);
+    return fail(std::move(opened.error()));
+  }
   return Opened{*bytes, std::move(*opened)};
 }
 

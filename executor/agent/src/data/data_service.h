@@ -42,12 +42,14 @@ class DataService {
   /// Whether the pages of all that was dropped have been given back, as far as that is for us.
   [[nodiscard]] bool settled() const { return slow_.idle(); }
 
-  /// The bytes of an object, for a peer of that user. Errors: as of `DataBook::open`; `system`.
+  /// The bytes of an object, for a peer of that user. One who reads has them from now on until
+  /// `stop_reading`. Errors: as of `DataBook::open`; `system`.
   struct Opened {
     ByteCount bytes;
     UniqueFd file;
   };
   [[nodiscard]] Result<Opened> open(const LaneOpenData& request, std::uint32_t uid);
+  void stop_reading(const DataId& data) { book_.stop_reading(data); }
   /// For a worker of that tenant, which has it from now on until `leave`. Errors: as of
   /// `DataBook::pin`; `system`.
   [[nodiscard]] Result<Opened> take(const DataId& data, std::uint32_t tenant);

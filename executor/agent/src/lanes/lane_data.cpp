@@ -23,14 +23,17 @@ bool LaneSession::take_data_message(const LaneMessage& message) {
   return false;
 }
 
+/// Who reads keeps the connection for as long as the bytes are in use: the object stays charged
+/// until it goes. A room is charged anyway.
 void LaneSession::open_data(const LaneOpenData& message) {
   if (lease_ || !uid_)
     return refuse({ErrorCode::bad_request,
                    "data is opened over a connection of its own, from the executor's host"});
   auto opened = services_.data.open(message, *uid_);
   if (!opened) return refuse(opened.error());
+  if (message.access == DataAccess::read) reads_ = message.data;
   send(LaneData{message.data, opened->bytes}, {opened->file.get()});
-  end();
+  if (!reads_) end();
 }
 
 void LaneSession::attach(const DataId& data) {

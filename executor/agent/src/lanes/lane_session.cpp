@@ -62,6 +62,8 @@ void LaneSession::refuse(const Failure& failure) {
 
 void LaneSession::from_client(Packet& packet) {
   const auto self = shared_from_this();
+  if (reads_)
+    return refuse({ErrorCode::bad_request, "who reads data says nothing more over its connection"});
   auto message = parse_lane_message(packet.text);
   if (!message) return refuse(message.error());
   if (const auto* wanted = std::get_if<LaneClaim>(&*message)) return claim(*wanted);
@@ -239,7 +241,7 @@ void LaneSession::tell_progress(MonotonicTime now) {
 }
 
 void LaneSession::watch(MonotonicTime now) {
-  if (!lease_ && now >= claim_by_)
+  if (!lease_ && !reads_ && now >= claim_by_)
     return refuse({ErrorCode::timed_out, "no worker was claimed in time"});
   if (evicted_) evict(now);
   if (over_ || worker_ == nullptr) return;
@@ -323,6 +325,7 @@ void LaneSession::end() {
   if (std::exchange(over_, true)) return;
   const auto self = shared_from_this();
   replacement_timer_.cancel();
+  if (reads_) services_.data.stop_reading(*reads_);
   // The worker holds this client's data and code: it is never given to another.
   if (gpu_) gpu_->gone();
   if (worker_ != nullptr) worker_->kill(KillReason::released);

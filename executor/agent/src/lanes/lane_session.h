@@ -151,6 +151,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   std::unique_ptr<LaneChannel> client_;
   MonotonicTime claim_by_;
   std::optional<LeaseId> lease_;
+  std::optional<DataId> reads_;  // the connection is a reader's of that object, and nothing else
   std::optional<ClientTerms> client_terms_;
   ByteCount memory_;              // of its worker
   std::uint32_t cores_ = 1;       // of its worker

@@ -84,6 +84,8 @@ TEST_CASE("unnamed sealed objects that nobody has mapped go, the one used longes
   REQUIRE(
       book.open({used, std::string(64, 'a'), DataAccess::read}, ada, book_start + 9s).has_value());
 
+  CHECK(code_of_book(book.make(room_request(21), book_start + 10s)) == ErrorCode::no_data_memory);
+  book.stop_reading(used);
   CHECK(code_of_book(book.make(room_request(41), book_start + 10s)) == ErrorCode::no_data_memory);
   CHECK(book.contains(oldest));  // nothing goes for what does not fit anyway
   CHECK(book.make(room_request(20), book_start + 10s) == std::vector{oldest});
@@ -157,6 +159,50 @@ TEST_CASE("what is dropped while workers have it mapped is charged until they ar
   book.unpin(data);
   CHECK(book.used() == 0_B);
   CHECK(book.make(room_request(100), book_start).has_value());
+}
+
+TEST_CASE("what is dropped while it is read is charged until the last reader has gone") {
+  DataBook book = book_of(100);
+  const DataId data = sealed_in(book, room_request(60), book_start);
+  const auto read = [&] {
+    return book.open({data, std::string(64, 'a'), DataAccess::read}, ada, book_start);
+  };
+  CHECK(read() == 60_B);
+  CHECK(read() == 60_B);
+  REQUIRE(book.pin(data, ada, book_start).has_value());
+  const auto refused = book.make(room_request(41), book_start);  // it is not evicted, either
+  CHECK(code_of_book(refused) == ErrorCode::no_data_memory);
+  CHECK(refused.error().message.find("60 B of it mapped by workers or being read") !=
+        std::string::npos);
+  book.stop_reading(data);
+  CHECK(book.drop(data));
+  CHECK(code_of_book(read()) == ErrorCode::denied);
+  book.unpin(data);
+  CHECK(book.used() == 60_B);
+  CHECK(book.used_by(ada) == 60_B);
+  book.stop_reading(data);
+  CHECK(book.used() == 0_B);
+}
+
+TEST_CASE("so many read a tenant's objects at once, and no more; others are not hindered") {
+  DataBook book({.budget = 100_B, .per_tenant = 100_B, .most_readers = 3});
+  const DataId first = sealed_in(book, room_request(10), book_start);
+  const DataId second = sealed_in(book, room_request(10), book_start);
+  const DataId theirs = sealed_in(book, room_request(10, "", eve), book_start);
+  const auto read = [&](const DataId& data, std::uint32_t uid) {
+    return book.open({data, std::string(64, 'a'), DataAccess::read}, uid, book_start);
+  };
+  REQUIRE(read(first, ada).has_value());
+  REQUIRE(read(first, 0).has_value());
+  REQUIRE(read(second, ada).has_value());
+  const auto refused = read(second, ada);
+  CHECK(code_of_book(refused) == ErrorCode::no_capacity);
+  CHECK(refused.error().message.find("try again when some have finished") != std::string::npos);
+  CHECK(read(theirs, eve).has_value());
+  CHECK(book.drop(first));
+  CHECK_FALSE(read(second, ada).has_value());  // they read on
+  book.stop_reading(first);
+  CHECK(read(second, ada).has_value());
 }
 
 TEST_CASE("a room that nobody seals ends, and an object whose time is over") {
@@ -255,7 +301,8 @@ TEST_CASE("nobody alone takes the places of all") {
 struct History {
   struct Known {
     MakeData made;
-    unsigned pins = 0;
+    unsigned pins = 0;  // of these some are readers
+    unsigned readers = 0;
     bool sealed = false;
     bool dropped = false;
   };
@@ -301,7 +348,7 @@ void take_step(DataBook& book, History& history, std::mt19937& random, Monotonic
   auto chosen = history.known.begin();
   std::advance(chosen, random() % history.known.size());
   auto& [data, one] = *chosen;
-  switch (random() % 6) {
+  switch (random() % 8) {
     case 0: {
       CHECK(book.seal(data, now).has_value() == !one.dropped);
       one.sealed = one.sealed || !one.dropped;
@@ -315,7 +362,7 @@ void take_step(DataBook& book, History& history, std::mt19937& random, Monotonic
       break;
     }
     case 2:
-      if (one.pins == 0) break;
+      if (one.pins == one.readers) break;
       book.unpin(data);
       --one.pins;
       break;
@@ -329,6 +376,20 @@ void take_step(DataBook& book, History& history, std::mt19937& random, Monotonic
           CHECK_FALSE(history.known.at(room).sealed);
           history.drop(room);
         }
+      break;
+    case 5: {
+      const LaneOpenData reader{data, one.made.terms.secret, DataAccess::read};
+      const bool may = !one.dropped && one.sealed;
+      CHECK(book.open(reader, 0, now).has_value() == may);
+      one.readers += may ? 1 : 0;
+      one.pins += may ? 1 : 0;
+      break;
+    }
+    case 6:
+      if (one.readers == 0) break;
+      book.stop_reading(data);
+      --one.readers;
+      --one.pins;
       break;
     default:
       for (const DataDropped& over : book.end_overdue(now)) history.drop(over.data);

@@ -11,9 +11,16 @@
 
 namespace orchid::gateway {
 
+struct OpenedData {
+  UniqueFd file;
+  /// Of a reader: the executor charges the object, also a deleted one, until this is closed. It is
+  /// to be closed after the file. Of a writer: empty.
+  UniqueFd loan;
+};
+
 /// `done` is called once, on the thread of `io`, at the latest 5 s from now; never from within.
 /// Errors: `unreachable`, `bad_request`, and what the executor refuses with.
 void open_data(boost::asio::io_context& io, const std::filesystem::path& lane_socket,
-               const LaneOpenData& request, std::move_only_function<void(Result<UniqueFd>)> done);
+               const LaneOpenData& request, std::move_only_function<void(Result<OpenedData>)> done);
 
 }  // namespace orchid::gateway

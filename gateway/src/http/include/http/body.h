@@ -25,6 +25,8 @@ class BodySink {
 
 /// Of a regular file or a memory file, which keeps its size while this lives. Immutable.
 struct FileBody {
+  /// Closed after the file: whoever has lent it counts the file as in use until then. May be empty.
+  UniqueFd loan;
   UniqueFd file;
   std::uint64_t begin = 0;
   std::uint64_t length = 0;
