@@ -256,7 +256,7 @@ Result<void> Agent::welcomed(const ControlWelcome& welcome) {
   if (!old) return fail(old.error());
   claims_.belong_to(welcome.gateway, host_.boot_id);
   grant_.gateway_answers();
-  if (!welcome.resumed) data_.drop_rooms();
+  if (!welcome.resumed) data_.begin_afresh();
   for (const LeaseId& lease : *old) {
     lanes_.revoke(lease, {ErrorCode::lease_ended, "the gateway has started anew"});
     devices_.vacate(lease, [this, lease] { leases_.vacated(lease); });

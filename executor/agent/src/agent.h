@@ -92,7 +92,7 @@ class Agent {
   void finish_reclaim();
   void tick();
   [[nodiscard]] ControlHello make_hello(const CompilerReady& target) const;
-  void complete_hello(ControlHello& hello) const;
+  void complete_hello(ControlHello& hello);
   [[nodiscard]] bool keeps_data() const { return options_.data.budget.value != 0; }
 
   boost::asio::io_context& io_;

@@ -32,7 +32,7 @@ ControlHello Agent::make_hello(const CompilerReady& target) const {
   return hello;
 }
 
-void Agent::complete_hello(ControlHello& hello) const {
+void Agent::complete_hello(ControlHello& hello) {
   const auto now = std::chrono::steady_clock::now();
   hello.held = leases_.held_by_clients(now);
   hello.grant = grant_.terms(now);
@@ -40,7 +40,7 @@ void Agent::complete_hello(ControlHello& hello) const {
   hello.host.gpus = devices_.offered();
   if (!keeps_data()) return;
   hello.data_memory = data_.memory();
-  hello.data = data_.book().held(now);
+  hello.data = data_.introduce();
 }
 
 void Agent::report_capacity() {

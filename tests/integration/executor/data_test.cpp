@@ -350,8 +350,8 @@ TEST_CASE_FIXTURE(DataFixture, "what is over the budget is refused; unnamed data
 }
 
 TEST_CASE_FIXTURE(DataFixture,
-                  "a room that nobody seals in time is dropped, and so are all rooms "
-                  "when a gateway begins anew") {
+                  "a room that nobody seals in time is dropped, and so is all that a gateway "
+                  "which begins anew has not heard of") {
   MakeData late = request(1_MiB, "late");
   late.write_within = 0ms;
   const DataId kept = make("kept", "kept");
@@ -361,14 +361,19 @@ TEST_CASE_FIXTURE(DataFixture,
   CHECK(std::get<DataDropped>(ended[0]).reason == DataEnd::unfinished);
   const MakeData room = request(1_MiB);
   REQUIRE(std::holds_alternative<DataMade>(tell(room).back()));
+  // One is sealed after the hello, and nobody would ever hear of it.
+  executor.with_data([](executor::DataService& data) { CHECK(data.introduce().size() == 1); });
+  const DataId unheard = make("unheard", "unheard");
   executor.with_data([&](executor::DataService& data) {
-    data.drop_rooms();
+    data.begin_afresh();
     const auto held = data.book().held(std::chrono::steady_clock::now());
     REQUIRE(held.size() == 1);
     CHECK(held[0].data == kept);
     CHECK(held[0].terms.name == "kept");
   });
   CHECK(refusal({room.data, secret, DataAccess::write}) == ErrorCode::denied);
+  CHECK(refusal({unheard, secret, DataAccess::read}) == ErrorCode::denied);
+  CHECK(used() == 4_B);
 }
 
 TEST_CASE_FIXTURE(DataFixture, "thousands of attachments and readers leave nothing behind") {

@@ -231,24 +231,15 @@ std::vector<DataDropped> DataBook::end_overdue(MonotonicTime now) {
   return ended;
 }
 
-std::vector<DataId> DataBook::drop_rooms() {
+std::vector<DataId> DataBook::keep_only(const std::unordered_set<DataId>& known) {
   std::vector<DataId> dropped;
   for (auto object = objects_.begin(); object != objects_.end();) {
-    if (object->second.sealed) {
+    if (known.contains(object->first)) {
       ++object;
       continue;
     }
     dropped.push_back(object->first);
     object = remove(object);
-  }
-  return dropped;
-}
-
-std::vector<DataId> DataBook::drop_all() {
-  std::vector<DataId> dropped;
-  while (!objects_.empty()) {
-    dropped.push_back(objects_.begin()->first);
-    remove(objects_.begin());
   }
   return dropped;
 }

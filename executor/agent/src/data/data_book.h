@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "foundation/clock.h"
@@ -63,9 +64,9 @@ class DataBook {
 
   /// What is over now: it is dropped.
   [[nodiscard]] std::vector<DataDropped> end_overdue(MonotonicTime now);
-  /// Nobody will seal them; they are dropped.
-  [[nodiscard]] std::vector<DataId> drop_rooms();
-  [[nodiscard]] std::vector<DataId> drop_all();
+  /// Drops all others; their ids.
+  [[nodiscard]] std::vector<DataId> keep_only(const std::unordered_set<DataId>& known);
+  [[nodiscard]] std::vector<DataId> drop_all() { return keep_only({}); }
 
   /// The sealed ones, with the time that they have left.
   [[nodiscard]] std::vector<DataHeld> held(MonotonicTime now) const;

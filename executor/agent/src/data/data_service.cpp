@@ -93,8 +93,18 @@ void DataService::tick() {
   }
 }
 
-void DataService::drop_rooms() {
-  for (const DataId& data : book_.drop_rooms()) forget(data);
+std::vector<DataHeld> DataService::introduce() {
+  std::vector<DataHeld> held = book_.held(clock_now());
+  introduced_.clear();
+  for (const DataHeld& one : held) introduced_.insert(one.data);
+  return held;
+}
+
+void DataService::begin_afresh() {
+  for (const DataId& data : book_.keep_only(introduced_)) {
+    log::info("event=data_dropped data={} reason=unknown_to_gateway", to_string(data));
+    forget(data);
+  }
 }
 
 void DataService::end() {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "data/data_book.h"
@@ -34,8 +35,12 @@ class DataService {
   void obey(const DropData& request);
   /// Drops what is over.
   void tick();
-  /// A gateway has begun a stream afresh: who has ordered the rooms is not there any more.
-  void drop_rooms();
+  /// What a hello tells of it.
+  [[nodiscard]] std::vector<DataHeld> introduce();
+  /// A gateway has begun a stream afresh with the last hello: it knows what that told, and nothing
+  /// else. Who has ordered the rooms is not there any more, nor who would have heard that one was
+  /// sealed since.
+  void begin_afresh();
   /// The grant ends: nothing is made from now on, and nothing is kept. Nobody is told: the
   /// executor is about to hang up.
   void end();
@@ -67,6 +72,7 @@ class DataService {
   DataBook book_;
   Handlers handlers_;
   std::unordered_map<DataId, MemoryFile> files_;
+  std::unordered_set<DataId> introduced_;  // in the last hello
   bool ended_ = false;
   std::shared_ptr<char> alive_ =
       std::make_shared<char>();  // its weak pointers tell results whether we are still here

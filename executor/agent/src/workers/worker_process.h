@@ -170,8 +170,8 @@ class WorkerProcess {
   /// client of another host it sends while it is idle; nobody but the worker knows whether it is at
   /// that.
   [[nodiscard]] LinkWork link_work() const {
-    return {.waits = is_loading() || !improvements_.empty() || data_.waits() ||
-                     said_last_words() || remote_lane_.port != 0,
+    return {.waits = is_loading() || !improvements_.empty() || data_.waits() || said_last_words() ||
+                     remote_lane_.port != 0,
             .done = loads_answered_ + improvements_answered_ + data_.answers()};
   }
   [[nodiscard]] std::uint64_t loads_answered() const { return loads_answered_; }
