@@ -254,6 +254,7 @@ void LaneSession::watch(MonotonicTime now) {
   StatusPage& page = worker_->page();
   const std::uint64_t word = page.state.load(std::memory_order_acquire);
   if (swap_by_) swap_worker(now);
+  worker_->tell_unmaps();
   watch_loads(now, run_state_of(word) == RunState::running);
   if (run_state_of(word) != RunState::running) return watch_memory(now);
   tell_progress(now);

@@ -29,11 +29,16 @@ void WorkerData::add(const DataId& data, ByteCount bytes, Done done, Gone gone) 
   entries_.push_back(std::move(entry));
 }
 
-bool WorkerData::drop(const DataId& data) {
+void WorkerData::drop(const DataId& data) {
   const auto entry = find(data, [](const Entry& e) { return !e.dropped; });
-  if (entry == entries_.end()) return false;
-  entry->dropped = true;
-  return true;
+  if (entry != entries_.end()) entry->dropped = true;
+}
+
+bool WorkerData::tell_dropped(const std::function<bool(const DataId&)>& tell) {
+  return std::ranges::all_of(entries_, [&](Entry& entry) {
+    if (entry.dropped && !entry.told) entry.told = tell(entry.data);
+    return entry.dropped == entry.told;
+  });
 }
 
 bool WorkerData::waits() const {
@@ -79,7 +84,7 @@ bool WorkerData::not_mapped(const DataNotMapped& message) {
 }
 
 bool WorkerData::unmapped(const DataId& data) {
-  const auto found = find(data, [](const Entry& e) { return e.answered && e.dropped; });
+  const auto found = find(data, [](const Entry& e) { return e.answered && e.told; });
   if (found == entries_.end()) return false;
   ++answers_;
   const Gone gone = std::move(found->gone);

@@ -26,8 +26,12 @@ class WorkerData {
   [[nodiscard]] bool join(const DataId& data, const Done& done);
   /// The worker has been told to map it.
   void add(const DataId& data, ByteCount bytes, Done done, Gone gone);
-  /// True: the worker is to be told to unmap it, now.
-  [[nodiscard]] bool drop(const DataId& data);
+  /// The worker is to be told to unmap it, if it has it.
+  void drop(const DataId& data);
+  /// Of each object that it is yet to be told of. `tell`: false if it does not listen now. False:
+  /// some are left; nothing else may be asked of the worker before they are told, since it takes an
+  /// object that it maps again for the dropped one.
+  bool tell_dropped(const std::function<bool(const DataId&)>& tell);
   /// False: it is no answer to something that was asked for.
   [[nodiscard]] bool take_answer(const WorkerMessage& message);
   /// The process has ended.
@@ -42,7 +46,8 @@ class WorkerData {
     DataId data;
     ByteCount bytes;
     bool answered = false;  // it is mapped, or cannot be
-    bool dropped = false;   // the worker was told to unmap it; it says when it has
+    bool dropped = false;   // it is to unmap it
+    bool told = false;      // of that; it says when it has
     std::vector<Done> waiting;
     Gone gone;
   };

@@ -194,6 +194,8 @@ class WorkerProcess {
                 const WorkerData::Gone& gone);
   /// Between two calls.
   void unmap_data(const DataId& data);
+  /// Tells it what it is to unmap and could not be told yet. False: some are left.
+  bool tell_unmaps();
   /// The process has ended, and its number may be another's by now.
   void lose_data() {
     ended_ = true;

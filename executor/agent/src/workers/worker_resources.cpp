@@ -76,7 +76,7 @@ void WorkerProcess::map_data(const MapRequest& request, const WorkerData::Done& 
                              const WorkerData::Gone& gone) {
   const auto bytes = static_cast<std::int64_t>(request.bytes.value);
   move_address_limit(bytes);
-  if (!tell(MapData{request.data, request.bytes.value}, {request.file})) {
+  if (!tell_unmaps() || !tell(MapData{request.data, request.bytes.value}, {request.file})) {
     move_address_limit(-bytes);
     gone();
     return done(fail(ErrorCode::no_capacity, "the worker does not listen now; attach again"));
@@ -88,8 +88,12 @@ void WorkerProcess::map_data(const MapRequest& request, const WorkerData::Done& 
 }
 
 void WorkerProcess::unmap_data(const DataId& data) {
-  if (data_.drop(data) && !tell(UnmapData{data}))
-    log::warn("event=data_kept worker={} data={}", id_, to_string(data));  // until it ends
+  data_.drop(data);
+  tell_unmaps();
+}
+
+bool WorkerProcess::tell_unmaps() {
+  return data_.tell_dropped([this](const DataId& data) { return tell(UnmapData{data}); });
 }
 
 void WorkerProcess::bind_to(const CoreList& cores) {
