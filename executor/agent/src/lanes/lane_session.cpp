@@ -129,7 +129,7 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   worker_ = std::move(worker);
   connected_by_ = std::chrono::steady_clock::now() + limits::lease_claim;
   loading_since_.reset();  // what its predecessor spent on a load is not its fault
-  loads_answered_ = 0;
+  links_answered_ = 0;
   idle_memory_ = {};
   sleep_ = {};
   kept_ = {};

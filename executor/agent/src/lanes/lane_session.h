@@ -180,7 +180,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   /// Requests that are to be cancelled, and when to kill: once the function has been asked to stop.
   std::map<std::uint64_t, std::optional<MonotonicTime>> cancellations_;
   std::optional<MonotonicTime> loading_since_;  // without an answer, and without a call
-  std::uint64_t loads_answered_ = 0;
+  std::uint64_t links_answered_ = 0;
   std::map<std::string, MonotonicTime> wanted_by_;  // modules that are announced, with a deadline
   /// For the next worker, before anything else: they failed in one where others had run.
   std::vector<ModuleLoad> retries_;

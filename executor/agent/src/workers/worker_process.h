@@ -161,8 +161,10 @@ class WorkerProcess {
   [[nodiscard]] bool take_answer(const WorkerMessage& message);
   [[nodiscard]] bool is_loading() const { return !loads_.empty(); }
   [[nodiscard]] bool is_loading(const std::string& digest) const;
+  /// It has something to load, to map or to unmap.
+  [[nodiscard]] bool is_linking() const { return is_loading() || data_.waits(); }
   /// The limit that the load which the worker is at has reached, if it began at `since`; nothing:
-  /// it may go on.
+  /// it may go on. Data that it is to map or unmap is such a load, too.
   [[nodiscard]] std::optional<LoadLimit> load_limit(MonotonicTime since, MonotonicTime now) const;
   /// Ends the worker for it.
   void end_load(LoadLimit limit);
@@ -174,7 +176,8 @@ class WorkerProcess {
                      remote_lane_.port != 0,
             .done = loads_answered_ + improvements_answered_ + data_.answers()};
   }
-  [[nodiscard]] std::uint64_t loads_answered() const { return loads_answered_; }
+  /// Of loads and of data.
+  [[nodiscard]] std::uint64_t links_answered() const { return loads_answered_ + data_.answers(); }
   /// The process has ended so; `why` for people.
   void fail_loads(const ChildEvent& event, const std::string& why);
   /// The control socket is at its end: the process has ended, or user code says so.
