@@ -421,6 +421,8 @@ TEST_CASE_FIXTURE(DataFixture, "when the grant ends nothing is kept, and nothing
   executor.with_data([](executor::DataService& service) { service.end(); });
   const auto refused = tell(request(1_B));
   CHECK(std::get<DataRefused>(refused.back()).code == ErrorCode::lease_ended);
+  CHECK(used() == 1_B);  // the worker is not asked to unmap it: it ends anyway
+  ::kill(worker.pid(), SIGKILL);
   CHECK(eventually([&] { return used() == 0_B; }));
   bool settled = false;
   CHECK(eventually([&] {

@@ -109,7 +109,9 @@ void DataService::begin_afresh() {
 
 void DataService::end() {
   ended_ = true;
-  for (const DataId& data : book_.drop_all()) forget(data);
+  const std::vector<DataId> all = book_.drop_all();
+  if (!all.empty()) log::info("event=all_data_dropped objects={} reason=grant_ended", all.size());
+  for (auto& [data, file] : std::exchange(files_, {})) slow_.close(std::move(file));
 }
 
 Result<DataService::Opened> DataService::open(const LaneOpenData& request, std::uint32_t uid) {

@@ -42,7 +42,7 @@ class DataService {
   /// sealed since.
   void begin_afresh();
   /// The grant ends: nothing is made from now on, and nothing is kept. Nobody is told: the
-  /// executor is about to hang up.
+  /// executor is about to hang up, and workers are about to end with what they have mapped.
   void end();
   /// Whether the pages of all that was dropped have been given back, as far as that is for us.
   [[nodiscard]] bool settled() const { return slow_.idle(); }
