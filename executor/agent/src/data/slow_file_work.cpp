@@ -14,38 +14,48 @@ SlowFileWork::~SlowFileWork() {
   thread_.join();
 }
 
-void SlowFileWork::close(MemoryFile file) { add({.file = std::move(file), .sealed = {}}); }
-
-void SlowFileWork::seal(MemoryFile file, Sealed done) {
-  add({.file = std::move(file), .sealed = std::move(done)});
-}
-
-void SlowFileWork::add(Job job) {
+void SlowFileWork::close(MemoryFile file) {
   {
     const std::lock_guard lock(mutex_);
-    jobs_.push_back(std::move(job));
+    closes_.push_back(std::move(file));
   }
+  begin();
+}
+
+void SlowFileWork::seal(MemoryFile file, Sealed done) {
+  {
+    const std::lock_guard lock(mutex_);
+    seals_.push_back({.file = std::move(file), .done = std::move(done)});
+  }
+  begin();
+}
+
+void SlowFileWork::begin() {
   if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   changed_.notify_one();
 }
 
 bool SlowFileWork::idle() const {
   const std::lock_guard lock(mutex_);
-  return jobs_.empty() && !working_;
+  return seals_.empty() && closes_.empty() && !working_;
 }
 
 void SlowFileWork::run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return over_ || !jobs_.empty(); });
-    if (jobs_.empty()) return;
-    std::vector<Job> taken = std::exchange(jobs_, {});
+    changed_.wait(lock, [this] { return over_ || !seals_.empty() || !closes_.empty(); });
+    if (seals_.empty() && closes_.empty()) return;
     working_ = true;
-    lock.unlock();
-    for (Job& job : taken)
-      if (job.sealed)
-        post_([done = std::move(job.sealed), result = job.file.seal()] { done(result); });
-    taken.clear();
+    if (!seals_.empty()) {
+      Seal seal = std::move(seals_.front());
+      seals_.pop_front();
+      lock.unlock();
+      post_([done = std::move(seal.done), result = seal.file.seal()] { done(result); });
+    } else {
+      const MemoryFile file = std::move(closes_.front());
+      closes_.pop_front();
+      lock.unlock();
+    }
     lock.lock();
     working_ = false;
   }

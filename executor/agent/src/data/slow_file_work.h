@@ -3,11 +3,11 @@
 // milliseconds for each GiB, too long for the agent's thread.
 #pragma once
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "data/memory_file.h"
 #include "foundation/result.h"
@@ -28,25 +28,27 @@ class SlowFileWork {
   SlowFileWork& operator=(const SlowFileWork&) = delete;
 
   void close(MemoryFile file);
-  /// `file`: one more descriptor of it. `done`: on the agent's thread, with the result of
-  /// `MemoryFile::seal`.
+  /// Before all that is to be closed: somebody waits for it. `file`: one more descriptor of it.
+  /// `done`: on the agent's thread, with the result of `MemoryFile::seal`.
   void seal(MemoryFile file, Sealed done);
   /// All that was given to it is done.
   [[nodiscard]] bool idle() const;
 
  private:
-  struct Job {
+  struct Seal {
     MemoryFile file;
-    Sealed sealed;  // empty: it is to be closed
+    Sealed done;
   };
-  void add(Job job);
+  /// Wakes the thread for what has been queued.
+  void begin();
   void run();
 
   Poster post_;
   mutable std::mutex mutex_;  // of all below but the thread
   std::condition_variable changed_;
-  std::vector<Job> jobs_;
-  bool working_ = false;  // at some that were taken out of `jobs_`
+  std::deque<Seal> seals_;
+  std::deque<MemoryFile> closes_;
+  bool working_ = false;  // at one that was taken out of these
   bool over_ = false;
   std::thread thread_;
 };
