@@ -162,9 +162,12 @@ void DataBook::stop_reading(const DataId& data) {
   unpin(data);
 }
 
-void DataBook::begin_to_seal(const DataId& data) {
-  const auto found = objects_.find(data);
+void DataBook::begin_to_seal(const SealData& request, MonotonicTime now) {
+  const auto found = objects_.find(request.data);
   if (found == objects_.end()) return;
+  // Told twice, it does not live longer.
+  if (request.expires_in && found->second.write_by != MonotonicTime::max())
+    found->second.expires = time_after(now, *request.expires_in);
   found->second.writer_came = true;
   found->second.write_by = MonotonicTime::max();
 }

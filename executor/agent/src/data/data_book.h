@@ -51,7 +51,8 @@ class DataBook {
   /// One reader less; once for each `open` to read.
   void stop_reading(const DataId& data);
   /// All is written, and nobody opens it to write any more; it takes a while until it is sealed.
-  void begin_to_seal(const DataId& data);
+  /// From now on its life is counted, if the request says how long that is.
+  void begin_to_seal(const SealData& request, MonotonicTime now);
   /// It is. Again: the same answer. Errors: `not_found`.
   [[nodiscard]] Result<ByteCount> seal(const DataId& data, MonotonicTime now);
   /// True when it was there.

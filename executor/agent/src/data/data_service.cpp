@@ -54,7 +54,7 @@ void DataService::obey(const MakeData& request) {
 void DataService::obey(const SealData& request) {
   const auto file = files_.find(request.data);
   if (file == files_.end()) return tell(DataDropped{request.data, DataEnd::unknown});
-  book_.begin_to_seal(request.data);
+  book_.begin_to_seal(request, clock_now());
   auto same = file->second.duplicate();
   if (!same) return sealed(request.data, fail(std::move(same.error())));
   slow_.seal(std::move(*same), [this, alive = std::weak_ptr(alive_),

@@ -219,7 +219,7 @@ TEST_CASE("a room that nobody seals ends, and an object whose time is over") {
   sealed_in(book, lasting, book_start);
   const MakeData written = room_request(10, "written");
   REQUIRE(book.make(written, book_start).has_value());
-  book.begin_to_seal(written.data);  // which takes its time
+  book.begin_to_seal({written.data}, book_start);  // which takes its time
   CHECK(code_of_book(book.open({written.data, std::string(64, 'a'), DataAccess::write}, ada,
                                book_start)) == ErrorCode::conflict);
   CHECK(book.end_overdue(book_start + 9s).empty());
@@ -234,6 +234,21 @@ TEST_CASE("a room that nobody seals ends, and an object whose time is over") {
   CHECK(expired[0].reason == DataEnd::expired);
   CHECK(book.end_overdue(book_start + std::chrono::hours(24 * 365)).empty());
   CHECK(book.used() == 20_B);
+}
+
+TEST_CASE("the time that its writer takes is not taken from an object's life") {
+  DataBook book = book_of(100);
+  MakeData made = room_request(10);
+  made.terms.expires_in = 70s;  // 60, and what the writer may take
+  REQUIRE(book.make(made, book_start).has_value());
+  book.begin_to_seal({made.data, 60s}, book_start + 2s);
+  book.begin_to_seal({made.data, 60s}, book_start + 9s);  // told twice
+  REQUIRE(book.seal(made.data, book_start + 3s).has_value());
+  const auto held = book.held(book_start + 22s);
+  REQUIRE(held.size() == 1);
+  CHECK(held[0].terms.expires_in == 40s);
+  CHECK(book.end_overdue(book_start + 61s).empty());
+  CHECK(book.end_overdue(book_start + 62s).size() == 1);
 }
 
 TEST_CASE("a gateway that starts anew hears of what is sealed, and rooms are gone") {
