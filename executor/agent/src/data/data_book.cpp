@@ -175,7 +175,7 @@ void DataBook::begin_to_seal(const SealData& request, MonotonicTime now) {
 Result<ByteCount> DataBook::seal(const DataId& data, MonotonicTime now) {
   const auto found = objects_.find(data);
   if (found == objects_.end()) return fail(ErrorCode::not_found, "there is no such data");
-  found->second.sealed = true;
+  if (!std::exchange(found->second.sealed, true)) found->second.created = now;
   found->second.used = now;
   return found->second.terms.bytes;
 }

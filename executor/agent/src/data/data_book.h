@@ -53,7 +53,8 @@ class DataBook {
   /// All is written, and nobody opens it to write any more; it takes a while until it is sealed.
   /// From now on its life is counted, if the request says how long that is.
   void begin_to_seal(const SealData& request, MonotonicTime now);
-  /// It is. Again: the same answer. Errors: `not_found`.
+  /// It is, and is created by this: a gateway that learns of objects orders a name's versions by
+  /// it. Again: the same answer. Errors: `not_found`.
   [[nodiscard]] Result<ByteCount> seal(const DataId& data, MonotonicTime now);
   /// True when it was there.
   bool drop(const DataId& data);

@@ -247,6 +247,8 @@ TEST_CASE("the time that its writer takes is not taken from an object's life") {
   const auto held = book.held(book_start + 22s);
   REQUIRE(held.size() == 1);
   CHECK(held[0].terms.expires_in == 40s);
+  REQUIRE(book.seal(made.data, book_start + 22s).has_value());  // told twice
+  CHECK(book.held(book_start + 23s).at(0).created_ago == 20s);
   CHECK(book.end_overdue(book_start + 61s).empty());
   CHECK(book.end_overdue(book_start + 62s).size() == 1);
 }
