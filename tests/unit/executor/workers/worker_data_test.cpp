@@ -2,11 +2,20 @@
 
 #include <doctest/doctest.h>
 
+#include <boost/asio/io_context.hpp>
+#include <memory>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
+
+#include "channels/packet_channel.h"
+#include "workers/worker_process.h"
 
 namespace orchid::executor {
 namespace {
+
+using namespace std::chrono_literals;
 
 const DataId first_data = make_data_id();
 const DataId second_data = make_data_id();
@@ -143,6 +152,90 @@ TEST_CASE("a worker's end lets go of everything") {
   CHECK(told.take() == DataWords{"gone", "no_capacity", "gone"});
   told.data.lose();
   CHECK(told.take().empty());
+}
+
+/// A worker without a process: this test hears what it is told.
+struct SilentWorker {
+  boost::asio::io_context io;
+  WorkerProcess process{1, StatusPageMapping::create().value(),
+                        transport::make_lane({4_MiB, 4_MiB}).value(), 1_GiB};
+  UniqueFd end;
+  std::vector<std::string> words;
+
+  SilentWorker() {
+    auto [ours, its] = make_packet_pair().value();
+    process.born(-1, {},
+                 std::make_unique<PacketChannel>(io, std::move(ours),
+                                                 LaneChannel::Handlers{[](Packet&) {}, [] {}}));
+    end = std::move(its);
+  }
+  void map(const DataId& data) {
+    process.map_data(
+        {.data = data, .file = process.page_descriptor(), .bytes = 4_KiB},
+        [this](const Result<ByteCount>& mapped) {
+          words.emplace_back(mapped ? "mapped" : to_string(mapped.error().code));
+        },
+        [this] { words.emplace_back("gone"); });
+  }
+  /// Until nothing more fits.
+  void fill() {
+    while (process.tell(Retire{std::string(1000, 'x')})) {
+    }
+  }
+  /// What it has been told, but for that.
+  std::vector<WorkerMessage> hear() {
+    std::vector<WorkerMessage> heard;
+    for (auto packet = receive_packet(end.get(), false).value(); packet;
+         packet = receive_packet(end.get(), false).value()) {
+      auto message = parse_worker_message(packet->text).value();
+      if (!std::holds_alternative<Retire>(message)) heard.push_back(std::move(message));
+    }
+    return heard;
+  }
+};
+
+TEST_CASE("data that a worker is to map or unmap has a time limit, as a load has") {
+  SilentWorker worker;
+  const MonotonicTime since{1h};
+  CHECK_FALSE(worker.process.load_limit(since, since + 1h));
+  worker.map(first_data);
+  CHECK(worker.process.is_linking());
+  CHECK_FALSE(worker.process.load_limit(since, since + 4999ms));
+  CHECK(worker.process.load_limit(since, since + 5s) == LoadLimit::standard);
+  const auto answers = worker.process.links_answered();
+  REQUIRE(worker.process.take_answer(DataMapped{first_data}));
+  CHECK(worker.process.links_answered() == answers + 1);
+  CHECK_FALSE(worker.process.is_linking());
+  CHECK_FALSE(worker.process.load_limit(since, since + 1h));
+  worker.process.unmap_data(first_data);
+  CHECK(worker.process.is_linking());
+  CHECK(worker.process.load_limit(since, since + 5s) == LoadLimit::standard);
+  REQUIRE(worker.process.take_answer(DataUnmapped{first_data}));
+  CHECK_FALSE(worker.process.is_linking());
+  CHECK(worker.words == std::vector<std::string>{"mapped", "gone"});
+}
+
+TEST_CASE("a worker whose socket is full is told to unmap when there is room again") {
+  SilentWorker worker;
+  worker.map(first_data);
+  REQUIRE(worker.process.take_answer(DataMapped{first_data}));
+  worker.fill();
+  worker.process.unmap_data(first_data);
+  CHECK(worker.process.is_linking());
+  CHECK_FALSE(worker.process.tell_unmaps());
+  // It would take the object that it maps again for the one that it is to unmap.
+  worker.map(first_data);
+  CHECK(worker.words == std::vector<std::string>{"mapped", "gone", "no_capacity"});
+  const auto before = worker.hear();
+  REQUIRE(before.size() == 1);
+  CHECK(std::holds_alternative<MapData>(before[0]));
+  CHECK(worker.process.tell_unmaps());
+  const auto after = worker.hear();
+  REQUIRE(after.size() == 1);
+  REQUIRE(std::holds_alternative<UnmapData>(after[0]));
+  CHECK(std::get<UnmapData>(after[0]).data == first_data);
+  CHECK(worker.process.tell_unmaps());
+  CHECK(worker.hear().empty());
 }
 
 }  // namespace
