@@ -13,6 +13,12 @@
 
 namespace orchid::executor {
 
+/// Where an object is mapped, and the number of its memory file.
+struct MappedData {
+  std::span<const std::byte> bytes;
+  std::uint64_t inode = 0;
+};
+
 /// What /proc/self/maps calls a mapping of an object's memory file.
 constexpr std::string_view data_file_name = "/memfd:orchid-data";
 
@@ -27,15 +33,19 @@ class DataMappings {
   /// Null: it is not mapped.
   [[nodiscard]] const MappedFile* find(const DataId& data) const {
     const auto found = mapped_.find(data);
-    return found == mapped_.end() ? nullptr : &found->second;
+    return found == mapped_.end() ? nullptr : &found->second.file;
   }
   [[nodiscard]] bool empty() const { return mapped_.empty(); }
   [[nodiscard]] std::size_t size() const { return mapped_.size(); }
   /// Where they lie, in the order of addresses; without the empty ones.
-  [[nodiscard]] std::vector<std::span<const std::byte>> ranges() const;
+  [[nodiscard]] std::vector<MappedData> ranges() const;
 
  private:
-  std::unordered_map<DataId, MappedFile> mapped_;
+  struct Mapped {
+    MappedFile file;
+    std::uint64_t inode = 0;
+  };
+  std::unordered_map<DataId, Mapped> mapped_;
 };
 
 }  // namespace orchid::executor

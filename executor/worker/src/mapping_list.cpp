@@ -5,6 +5,8 @@
 #include <optional>
 #include <system_error>
 
+#include "foundation/numbers.h"
+
 namespace orchid::executor {
 namespace {
 
@@ -40,10 +42,12 @@ MappingLine parse_mapping(std::string_view line) {
   if (!offset || !line.starts_with(' ')) return {};
   line.remove_prefix(1);
   (void)take_word(line);  // the device
-  (void)take_word(line);  // the file's number
+  const auto inode = take_number<std::uint64_t>(line);
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   mapping.start = *start;
   mapping.end = *end;
   mapping.offset = *offset;
+  mapping.inode = inode.value_or(0);
   mapping.file = line;
   return mapping;
 }

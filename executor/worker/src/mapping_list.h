@@ -11,6 +11,7 @@ struct MappingLine {
   std::uint64_t end = 0;
   std::string_view protection;  // "r--p"
   std::uint64_t offset = 0;     // in the file
+  std::uint64_t inode = 0;      // of the file; 0: none
   std::string_view file;        // "": none
 };
 

@@ -45,12 +45,11 @@ class ProcessState {
   /// Of a folder of /proc, but "." and ".."; -1: it does not say.
   [[nodiscard]] static int count_entries(int directory);
   [[nodiscard]] std::string_view find_mappings();
-  [[nodiscard]] bool has_all_data() const;
   [[nodiscard]] std::string_view find_memory();
   [[nodiscard]] bool has_room_to_load() const;
+  /// With each line of /proc/self/maps, for as long as `each` is true.
   template <typename Each>
   void for_each_mapping(Each each) const;
-  [[nodiscard]] std::size_t count_mappings(std::size_t at_most) const;
   [[nodiscard]] Mapped mapped() const;
 
   Options options_;

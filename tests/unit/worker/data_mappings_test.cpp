@@ -94,6 +94,11 @@ TEST_CASE("data that something else lies over, or that can be written to, is fou
     REQUIRE(::mremap(process.at(first_data, 8192), 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED,
                      process.at(first_data)) != MAP_FAILED);
   }
+  SUBCASE("the same part of another object's file") {
+    const UniqueFd other = data_file_of(16'384);
+    REQUIRE(::mmap(process.at(first_data), 16'384, PROT_READ, MAP_PRIVATE | MAP_FIXED, other.get(),
+                   0) != MAP_FAILED);
+  }
   SUBCASE("a right to write") {
     REQUIRE(::mprotect(process.at(second_data), 4096, PROT_READ | PROT_WRITE) == 0);
   }
@@ -111,9 +116,11 @@ TEST_CASE("a line of /proc/self/maps is taken apart") {
   CHECK(line.end == 0x7f0000005000);
   CHECK(line.protection == "r--p");
   CHECK(line.offset == 0x2000);
+  CHECK(line.inode == 12345);
   CHECK(line.file == "/memfd:orchid-data (deleted)");
   const MappingLine nameless = parse_mapping("1000-2000 rw-p 00000000 00:00 0 ");
   CHECK(nameless.end == 0x2000);
+  CHECK(nameless.inode == 0);
   CHECK(nameless.file.empty());
   for (const char* none :
        {"", "x", "1000", "1000-", "1000-2000", "1000-2000 r--p", "-2000 r--p 0 "})
