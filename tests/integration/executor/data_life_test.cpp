@@ -1,10 +1,13 @@
 // How long data objects live: over a gateway's end, until their executor's.
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <string>
+#include <vector>
 
 #include "executor_at_gate.h"
+#include "foundation/files.h"
 #include "foundation/random.h"
 #include "foundation/sockets.h"
 
@@ -36,6 +39,24 @@ LaneMessage open(const std::string& lane_socket, const MakeData& made, DataAcces
   if (file != nullptr && packet->descriptors.size() == 1)
     *file = std::move(packet->descriptors.front());
   return parse_lane_message(packet->text).value();
+}
+
+/// What an executor has to say.
+class ExecutorLog {
+ public:
+  [[nodiscard]] int descriptor() const { return file_.get(); }
+  [[nodiscard]] std::string text() const {
+    const auto bytes = read_file("/proc/self/fd/" + std::to_string(file_.get()), 1_MiB);
+    REQUIRE(bytes.has_value());
+    return std::string(as_text(*bytes));
+  }
+
+ private:
+  UniqueFd file_{::memfd_create("log", MFD_CLOEXEC)};
+};
+
+bool contains_words(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
 }
 
 /// Of as many bytes, all written to.
@@ -102,9 +123,16 @@ TEST_CASE("an executor whose cores are taken back is gone at once, and its data 
   ExecutorAtGate gate;
   std::vector<std::string> flags = small;
   flags.insert(flags.end(), {"--grant", "pilot", "--job", "7", "--scheduling", "normal"});
-  gate.start_executor(flags);
+  const ExecutorLog log;
+  gate.start_executor(flags, log.descriptor());
   const ControlHello hello = gate.await_hello();
-  make_sealed(gate, hello, 48_MiB, "weather");
+  const MakeData made = make_sealed(gate, hello, 48_MiB, "weather");
+  // Somebody reads it, and goes on as long as the executor lets it.
+  const UniqueFd reader = connect_packets(hello.lane_socket).value();
+  REQUIRE(send_packet(reader.get(),
+                      encode(LaneOpenData{made.data, made.terms.secret, DataAccess::read}))
+              .has_value());
+  REQUIRE(receive_packet(reader.get(), true).value().has_value());
   gate.executor().send_signal(SIGTERM);
   bool ended = false;
   gate.await([&] {
@@ -112,6 +140,10 @@ TEST_CASE("an executor whose cores are taken back is gone at once, and its data 
     if (end) CHECK(end->ok());
     return ended = ended || end.has_value();
   });
+  // It did not run into the limit of its time, after which it goes with whatever is left.
+  const std::string said = log.text();
+  CHECK_MESSAGE(contains_words(said, "event=all_data_dropped objects=1"), said);
+  CHECK_MESSAGE(contains_words(said, "sessions_left=0 processes_left=0"), said);
 }
 
 TEST_CASE("an executor that is told to keep no data says so") {
@@ -124,10 +156,15 @@ TEST_CASE("an executor that is told to keep no data says so") {
 
 TEST_CASE("data memory that leaves nothing for workers is refused, with figures") {
   ExecutorAtGate gate;
-  gate.start_executor({"--cores", "1", "--memory", "128MiB", "--data-memory", "100MiB"});
+  const ExecutorLog log;
+  gate.start_executor({"--cores", "1", "--memory", "128MiB", "--data-memory", "100MiB"},
+                      log.descriptor());
   const auto end = gate.executor().wait(20s);
   REQUIRE(end.has_value());
   CHECK_FALSE(end->ok());
+  const std::string said = log.text();
+  CHECK_MESSAGE(contains_words(said, "--data-memory 100 MiB leaves less than"), said);
+  CHECK_MESSAGE(contains_words(said, "of 128 MiB for workers; give it less"), said);
 }
 
 }  // namespace orchid::tests

@@ -36,15 +36,19 @@ class ExecutorAtGate final : public gateway::ExecutorEvents {
   ExecutorAtGate& operator=(const ExecutorAtGate&) = delete;
   ~ExecutorAtGate() override { gate_->stop(); }
 
-  void start_executor(const std::vector<std::string>& flags) {
+  /// `log`: where it writes what it has to say; -1: where we do.
+  void start_executor(const std::vector<std::string>& flags, int log = -1) {
     executor_.reset();
     std::vector<std::string> words{"--gateway", "unix:" + socket_path(),
                                    "--runtime", (directory_.path() / "run").string(),
                                    "--state",   (directory_.path() / "state").string()};
     words.insert(words.end(), flags.begin(), flags.end());
-    executor_ =
-        processes::ChildProcess::start({.program = PROGRAMS "/orchid-executor", .arguments = words})
-            .value();
+    std::vector<processes::PassedDescriptor> descriptors;
+    if (log >= 0) descriptors.push_back({.from = log, .as = STDERR_FILENO});
+    executor_ = processes::ChildProcess::start({.program = PROGRAMS "/orchid-executor",
+                                                .arguments = words,
+                                                .descriptors = descriptors})
+                    .value();
   }
   [[nodiscard]] processes::ChildProcess& executor() { return *executor_; }
   /// Another gateway, which has never heard of anybody.
