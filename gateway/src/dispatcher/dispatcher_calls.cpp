@@ -144,7 +144,8 @@ std::chrono::milliseconds Dispatcher::longest_wait(const DispatchFunction& funct
 }
 
 /// False: the module's first waiting call has to wait on. Each round sends, or makes a lane full or
-/// loading; so it ends.
+/// loading; so it ends. A lane that is to load and has nothing to ask for is waited for, whatever
+/// its executor has made of it.
 bool Dispatcher::place_first(DispatchFunction& function, MonotonicTime now) {
   DispatchCall& call = function.waiting.front();
   while (true) {
@@ -156,7 +157,7 @@ bool Dispatcher::place_first(DispatchFunction& function, MonotonicTime now) {
     if (choice.kind == Choice::Kind::wait) return false;
     DispatchPlace& place = *places_[choice.lane];
     if (choice.kind == Choice::Kind::load) {
-      load(place, function, function.version, longest_wait(function, now));
+      if (!load(place, function, function.version, longest_wait(function, now))) return false;
     } else if (send(*place.lane_for(function.number), call, now)) {
       return true;
     }

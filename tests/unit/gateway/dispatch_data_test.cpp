@@ -1,5 +1,6 @@
 // Calls that are given data objects: their worker maps them first.
 #include <doctest/doctest.h>
+#include <sys/socket.h>
 
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "dispatcher/dispatcher.h"
 #include "foundation/files.h"
 #include "protocol/data_table.h"
+#include "protocol/limits.h"
 
 namespace orchid::gateway {
 namespace {
@@ -166,6 +168,109 @@ TEST_CASE("what no call was given for a while is detached") {
   REQUIRE(worker.count<LaneDetach>() == 1);
   for (const LaneMessage& message : worker.heard)
     if (const auto* detach = std::get_if<LaneDetach>(&message)) CHECK(detach->data == old->ids);
+}
+
+TEST_CASE("an executor that takes back what was mapped keeps nobody waiting but the call with it") {
+  Bench bench;
+  bench.executor.attaches = false;
+  bench.grant_apart();
+  bench.settle();
+  const auto mapped = some_data();
+  const auto first = bench.call("f", "x", {.data = mapped});
+  bench.settle();
+  FakeWorker& worker = *bench.worker_of("f");
+  worker.say(LaneAttached{mapped->ids[0], ByteCount{10}});
+  bench.settle();
+  REQUIRE(worker.run_all() == 1);
+  bench.settle();
+  const auto data = some_data(2);
+  const auto second = bench.call("f", "y", {.data = data});
+  bench.settle();
+  worker.say(LaneNotAttached{mapped->ids[0], ErrorCode::data_lost, "it was not asked"});
+  worker.say(LaneAttached{data->ids[0], ByteCount{10}});
+  bench.settle();
+  CHECK_FALSE(worker.take().has_value());  // the second one is still to come
+  worker.say(LaneAttached{data->ids[1], ByteCount{10}});
+  bench.settle();
+  REQUIRE(worker.run_all() == 1);
+  bench.settle();
+  CHECK(second->done);
+}
+
+TEST_CASE("what was attached and deleted is asked for again, and its loss ends the call") {
+  Bench bench;
+  bench.executor.attaches = false;
+  bench.grant_apart();
+  bench.settle();
+  const auto data = some_data(2);
+  const auto only = std::make_shared<const CallData>(
+      CallData{.ids = {data->ids[0]}, .labels = {"climate@1"}, .at = data->at, .host = "n17"});
+  const auto first = bench.call("f", "x", {.data = only});
+  bench.settle();
+  FakeWorker& worker = *bench.worker_of("f");
+  worker.say(LaneAttached{data->ids[0], ByteCount{10}});
+  bench.settle();
+  REQUIRE(worker.run_all() == 1);
+  bench.settle();
+  REQUIRE(first->done);
+  worker.say(LaneNotAttached{data->ids[0], ErrorCode::data_lost, "it has been deleted"});
+  bench.settle();
+  const auto second = bench.call("f", "y", {.data = data});
+  bench.settle();
+  REQUIRE(worker.count<LaneAttach>() == 2);
+  worker.say(LaneNotAttached{data->ids[0], ErrorCode::data_lost, "it has been deleted"});
+  worker.say(LaneAttached{data->ids[1], ByteCount{10}});
+  bench.settle();
+  REQUIRE(second->done);
+  REQUIRE(second->result.refused.has_value());
+  CHECK(*second->result.refused == ErrorCode::data_lost);
+}
+
+TEST_CASE("more unused objects than one message may name are detached in pieces") {
+  Bench bench({.id = HolderId(1), .give_back_after = seconds(60)});
+  bench.grant_apart();
+  bench.settle();
+  const auto run = [&](const std::shared_ptr<const CallData>& data) {
+    const auto answer = bench.call("f", "x", {.data = data});
+    bench.settle();
+    REQUIRE(bench.worker_of("f")->run_all() == 1);
+    bench.settle();
+    REQUIRE(answer->done);
+  };
+  run(some_data(64));
+  run(some_data(1));
+  const auto fresh = some_data();
+  for (int i = 0; i < 5; ++i) {
+    bench.advance(seconds(20));
+    run(fresh);
+  }
+  bench.advance(seconds(2));
+  const FakeWorker& worker = *bench.worker_of("f");
+  std::size_t detached = 0;
+  for (const LaneMessage& message : worker.heard)
+    if (const auto* detach = std::get_if<LaneDetach>(&message)) {
+      CHECK(detach->data.size() <= limits::data_per_call);
+      detached += detach->data.size();
+    }
+  CHECK(detached == 65);
+}
+
+TEST_CASE("a lane over which nothing can be asked for is given up") {
+  Bench bench;
+  bench.grant_apart();
+  bench.settle();
+  const auto warm = bench.call("f", "x");
+  bench.settle();
+  FakeWorker& worker = *bench.worker_of("f");
+  REQUIRE(worker.run_all() == 1);
+  bench.settle();
+  REQUIRE(::shutdown(worker.socket.get(), SHUT_RD) == 0);
+  const auto answer = bench.call("f", "x", {.deadline = seconds(600), .data = some_data()});
+  bench.settle();
+  bench.advance(seconds(2));
+  bench.settle();
+  CHECK_FALSE(send_packet(worker.socket.get(), "{}").has_value());  // nobody is there any more
+  CHECK_FALSE(answer->done);
 }
 
 }  // namespace orchid::gateway

@@ -74,16 +74,16 @@ class DispatchLane {
   DispatchLane(const DispatchLane&) = delete;
   DispatchLane& operator=(const DispatchLane&) = delete;
 
-  /// Tells the executor that calls of this module will come. Nothing if it has been told.
+  /// Tells the executor that calls of this module will come. False: nothing, as it has been told.
   /// `time_left`: of the calls that wait for it, if any do.
-  void announce(std::uint64_t function, std::shared_ptr<const FunctionVersion> version,
+  bool announce(std::uint64_t function, std::shared_ptr<const FunctionVersion> version,
                 std::optional<std::chrono::milliseconds> time_left = std::nullopt);
-  /// The worker is to map what it has not of this; null: nothing.
-  void attach(const CallData* data);
+  /// The worker is to map what it has not of this; null: nothing. False: nothing was asked for.
+  bool attach(const CallData* data);
   [[nodiscard]] bool has(const CallData* data) const {
     return data == nullptr || attached_.has_all(data->ids);
   }
-  [[nodiscard]] bool is_attaching() const { return attaching_ > 0; }
+  [[nodiscard]] bool is_attaching() const { return attached_.is_waiting(); }
   /// The worker said that it lacks some of it.
   void forget(const CallData& data) { attached_.forget(data.ids); }
   /// What no call was given since then need not stay for this worker.
@@ -96,11 +96,14 @@ class DispatchLane {
   void hear();
   /// Closes the socket, which gives the worker back.
   void close();
-  /// The executor's next word is overdue. Why this lane is of no use is in `trouble` then.
+  /// The executor's next word is overdue, or will never come. Why this lane is of no use is in
+  /// `trouble` then.
   [[nodiscard]] bool is_overdue(MonotonicTime now) {
-    return conversation_.expire(now) == lane_client::Step::end;
+    return !unsent_.empty() || conversation_.expire(now) == lane_client::Step::end;
   }
-  [[nodiscard]] const std::string& trouble() const { return conversation_.trouble(); }
+  [[nodiscard]] const std::string& trouble() const {
+    return unsent_.empty() ? conversation_.trouble() : unsent_;
+  }
 
   /// By the numbers of modules.
   [[nodiscard]] const Codes& codes() const { return codes_; }
@@ -141,7 +144,7 @@ class DispatchLane {
         events_(events),
         conversation_(front_since + lane_client::claim_within) {}
   using Files = std::vector<UniqueFd>;
-  void send(const LaneMessage& message, const std::vector<int>& descriptors = {});
+  bool send(const LaneMessage& message, const std::vector<int>& descriptors = {});
   void read_socket();
   void hear(const LaneClaimed& message, Files& files);
   void hear(const LaneRefused& message, Files& files);
@@ -163,8 +166,8 @@ class DispatchLane {
   lane_client::Conversation conversation_;
   Codes codes_;
   lane_client::AttachedData attached_;
-  std::size_t attaching_ = 0;  // objects whose answer is to come
-  UniqueFd socket_;            // before the watch, which borrows it
+  std::string unsent_;  // why an executor that was not told something never answers; or empty
+  UniqueFd socket_;     // before the watch, which borrows it
   std::shared_ptr<LaneEnd> end_;
   std::uint64_t worker_ = 0;  // the executor's number for it
   std::unique_ptr<ReadableWatch> socket_watch_;

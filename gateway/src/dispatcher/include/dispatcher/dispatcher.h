@@ -114,7 +114,8 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   [[nodiscard]] KeptWaiting kept_waiting(const DispatchFunction& by, MonotonicTime now) const;
   [[nodiscard]] bool is_on_its_way(const DispatchFunction& function) const;
   [[nodiscard]] bool is_waited_for(std::uint64_t number);
-  void load(DispatchPlace& place, DispatchFunction& function,
+  /// False: all that it could ask for has been asked for.
+  bool load(DispatchPlace& place, DispatchFunction& function,
             const std::shared_ptr<const FunctionVersion>& version,
             std::optional<std::chrono::milliseconds> time_left = std::nullopt);
   bool send(DispatchLane& lane, DispatchCall& call, MonotonicTime now);
