@@ -28,13 +28,22 @@ Response Session::refusal(const Failure& failure) const {
 void Session::respond(std::uint64_t exchange, Response response) {
   if (exchange != exchange_) return;
   if (state_ == State::handling) return answer(std::move(response));
+  if (state_ == State::reading_body && sink_) {
+    keep_alive_ = false;  // the rest of the body is not waited for
+    return answer(std::move(response));
+  }
   if (state_ != State::opening) return;
   take_body(std::move(response));
   process();
 }
 
 void Session::watch(std::uint64_t exchange, ClientWatcher& watcher, std::uint64_t call) {
-  if (state_ != State::handling || exchange != exchange_) return;
+  // It may have gone while the handler asked others what it needs.
+  if (state_ != State::handling || exchange != exchange_) return watcher.client_gone(call);
+  if (peer_closed_) {
+    close();
+    return watcher.client_gone(call);
+  }
   watcher_ = &watcher;
   watched_call_ = call;
 }

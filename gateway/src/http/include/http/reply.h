@@ -37,7 +37,8 @@ class Reply {
   Reply(std::shared_ptr<AnswerSink> sink, std::uint64_t exchange)
       : sink_(std::move(sink)), exchange_(exchange) {}
   void send(Response response) const { sink_->respond(exchange_, std::move(response)); }
-  /// Until it is answered. `watcher` outlives the connection.
+  /// Until it is answered; at once if the client has gone, or it is answered, already. `watcher`
+  /// outlives the connection.
   void watch(ClientWatcher& watcher, std::uint64_t call) const {
     sink_->watch(exchange_, watcher, call);
   }
