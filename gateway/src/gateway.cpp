@@ -46,6 +46,8 @@ namespace {
 
 constexpr std::chrono::milliseconds control_tick_interval{50};
 constexpr std::chrono::milliseconds last_answers_within{500};
+/// An executor dials again after 2 s at most, and then says what data it has.
+constexpr std::chrono::seconds data_comes_back_within{5};
 
 }  // namespace
 
@@ -160,7 +162,9 @@ Gateway::Objects::Objects(Config config, StartUp opened)
             {.limits = {.versions = config_.data_versions, .per_tenant = config_.data_per_user},
              .unnamed_for = config_.data_unnamed_for,
              .owner = ::geteuid(),
-             .executors_back = clock_.now() + Dispatcher::Options{}.executor_within}),
+             // On a new state directory there is nobody who could come back.
+             .executors_back =
+                 opened.state.epoch > 1 ? clock_.now() + data_comes_back_within : clock_.now()}),
       host_reports_(broker_loop_, clusters_, ::geteuid()),
       inspector_(control_io_, clock_,
                  {.compiler = config_.compiler, .answer_within = config_.inspect_time}),

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <iterator>
 #include <string_view>
 #include <tuple>
 
@@ -33,6 +32,10 @@ MonotonicTime data_end(std::optional<std::chrono::milliseconds> lives_for, Monot
 
 namespace {
 
+bool is_older(const DataObject& left, const DataObject& right) {
+  return std::tuple(left.created, left.version) < std::tuple(right.created, right.version);
+}
+
 Failure not_found(const DataReference& reference) {
   return {ErrorCode::not_found, "there is no data object '" + to_string(reference) +
                                     "', or its time is over: see 'orchid data list'"};
@@ -45,15 +48,26 @@ DataCatalogue::Kept* DataCatalogue::kept(DataId id) {
   return found == objects_.end() ? nullptr : &found->second;
 }
 
+/// By the time at which they were sealed, and not by their numbers: a gateway that began anew may
+/// have given small numbers before an executor brought back larger ones, with older bytes.
+const DataObject* DataCatalogue::newest_of(const Name& name) const {
+  const DataObject* newest = nullptr;
+  for (const auto& [version, id] : name.versions) {
+    const DataObject& object = objects_.at(id).object;
+    if (newest == nullptr || is_older(*newest, object)) newest = &object;
+  }
+  return newest;
+}
+
 Result<void> DataCatalogue::check(const NameKey& key, const Precondition& precondition) const {
   const auto name = names_.find(key);
   std::optional<std::string> now;
   std::string label = "not there";
-  if (name != names_.end() && !name->second.versions.empty()) {
-    const auto& [version, id] = *name->second.versions.rbegin();
-    now = to_string(id);
-    label = "version " + std::to_string(version) + ", " + *now;
-  }
+  if (name != names_.end())
+    if (const DataObject* newest = newest_of(name->second)) {
+      now = to_string(newest->id);
+      label = "version " + std::to_string(newest->version) + ", " + *now;
+    }
   if (precondition.is_met_by(now)) return {};
   if (precondition.if_none_match && now)
     return fail(ErrorCode::conflict, "the name '" + key.second +
@@ -135,7 +149,7 @@ Result<const DataObject*> DataCatalogue::publish(DataId id, DataDrops& drops, Mo
   }
   object.created = now;
   found->precondition = {};
-  if (!object.name.empty()) drop_old_versions(key, id, drops);
+  if (!object.name.empty()) drop_old_versions(key, drops);
   return &object;
 }
 
@@ -145,12 +159,15 @@ const DataObject* DataCatalogue::lookup(uid_t tenant, const DataReference& refer
   if (!id) {
     const auto name = names_.find({tenant, reference.name});
     if (name == names_.end()) return nullptr;
-    const auto& versions = name->second.versions;
-    const auto version = reference.version
-                             ? versions.find(*reference.version)
-                             : (versions.empty() ? versions.end() : std::prev(versions.end()));
-    if (version == versions.end()) return nullptr;
-    id = version->second;
+    if (reference.version) {
+      const auto version = name->second.versions.find(*reference.version);
+      if (version == name->second.versions.end()) return nullptr;
+      id = version->second;
+    } else {
+      const DataObject* newest = newest_of(name->second);
+      if (newest == nullptr) return nullptr;
+      id = newest->id;
+    }
   }
   const auto found = objects_.find(*id);
   if (found == objects_.end()) return nullptr;
@@ -249,6 +266,7 @@ void DataCatalogue::erase(DataId id, DataDrops& drops) {
     at_[executor].doomed.insert(id);
     drops.push_back({executor, id});
   }
+  for (const ExecutorId& executor : found->may_return) doom_away(executor, id);
   if (object.state != DataState::lost) used_by_[object.tenant.uid] -= object.bytes.value;
   if (used_by_[object.tenant.uid] == 0) used_by_.erase(object.tenant.uid);
   expiries_.erase({object.expires, id});
@@ -272,13 +290,16 @@ void DataCatalogue::forget_name_if_unused(const NameKey& key) {
     names_.erase(name);
 }
 
-/// Not `newcomer`, whatever its number: it may have been written for longer than others after it.
-void DataCatalogue::drop_old_versions(const NameKey& key, DataId newcomer, DataDrops& drops) {
-  const auto name = names_.find(key);
-  while (name != names_.end() && name->second.versions.size() > limits_.versions) {
-    auto oldest = name->second.versions.begin();
-    if (oldest->second == newcomer) ++oldest;
-    if (oldest == name->second.versions.end()) return;
+/// Of those that an executor brings back perhaps the one that has just come.
+void DataCatalogue::drop_old_versions(const NameKey& key, DataDrops& drops) {
+  for (auto name = names_.find(key);
+       name != names_.end() && name->second.versions.size() > limits_.versions;
+       name = names_.find(key)) {
+    const auto& versions = name->second.versions;
+    const auto object_of = [&](const auto& version) -> const DataObject& {
+      return objects_.at(version.second).object;
+    };
+    const auto oldest = std::ranges::min_element(versions, is_older, object_of);
     erase(oldest->second, drops);
   }
 }

@@ -11,6 +11,16 @@
 
 namespace orchid::gateway {
 
+namespace {
+
+bool is_of(const DataObject& object, const DataReference& reference) {
+  if (reference.id) return object.id == *reference.id;
+  return object.name == reference.name &&
+         (!reference.version || object.version == *reference.version);
+}
+
+}  // namespace
+
 Result<const DataObject*> DataService::lookup(uid_t tenant, const DataReference& reference) const {
   auto found = catalogue_.find(tenant, reference, parts_.loop.now());
   if (found && all_silent(**found))
@@ -35,6 +45,15 @@ bool DataService::all_silent(const DataObject& object) const {
     const Executor* executor = parts_.broker.hosts().find(holder.executor);
     return executor == nullptr ||
            (executor->state == ExecutorState::lost && now - executor->lost_at >= longest_silence);
+  });
+}
+
+/// Its executor's connection has broken, and is waited for. It would not hear of a removal, which
+/// is kept nowhere but here.
+bool DataService::may_return(const DataObject& object) const {
+  return !all_silent(object) && std::ranges::any_of(object.holders, [&](const auto& holder) {
+    const Executor* executor = parts_.broker.hosts().find(holder.executor);
+    return executor != nullptr && executor->state == ExecutorState::lost;
   });
 }
 
@@ -73,6 +92,12 @@ std::vector<DataObject> DataService::list(uid_t tenant) const {
 
 Result<void> DataService::remove(uid_t tenant, const DataReference& reference,
                                  const Precondition& precondition) {
+  for (const DataObject* object : catalogue_.of_tenant(tenant))
+    if (object->state == DataState::sealed && is_of(*object, reference) && may_return(*object))
+      return fail(ErrorCode::unreachable,
+                  "the executor on the host " + object->holders.front().host + " that has '" +
+                      label_of(*object) +
+                      "' is not connected, and would bring it back: try again in a few seconds");
   auto drops = catalogue_.remove(tenant, reference, precondition, parts_.loop.now());
   if (!drops) return fail(std::move(drops.error()));
   drop(*drops);

@@ -56,6 +56,10 @@ Result<DataService::NewData> parse_new(const Request& request) {
     if (auto checked = check_data_name(wanted.name); !checked)
       return fail(std::move(checked.error()));
     wanted.precondition = std::move(*precondition);
+  } else if (precondition->if_none_match || !precondition->if_match.empty()) {
+    return fail(ErrorCode::bad_request,
+                "If-Match and If-None-Match are about the versions of a name: an object without a "
+                "name takes neither");
   }
   auto life = parse_life(request);
   if (!life) return fail(std::move(life.error()));
@@ -170,6 +174,15 @@ void DataRoutes::room_made(const Reply& reply, ReachableData room) {
             });
           });
     };
+    parts_.control([&data = parts_.data, here = parts_.here, id, reply] {
+      data.watch(id, [here, reply] {
+        here([reply] {
+          reply.send(
+              refuse({ErrorCode::unreachable,
+                      "its executor has given the room up: nothing is kept; send it again"}));
+        });
+      });
+    });
     reply.take_body(std::make_unique<RoomWriter>(std::move(given->file), size, std::move(is_whole),
                                                  abandoning(id)));
   };

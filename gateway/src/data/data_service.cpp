@@ -25,6 +25,13 @@ milliseconds time_to_write(ByteCount bytes) {
   return least + std::chrono::seconds(bytes.value / slowest);
 }
 
+/// The kernel looks at each page of it: tens of milliseconds for each GiB, and longer while the
+/// host is busy.
+milliseconds time_to_seal(ByteCount bytes) {
+  constexpr std::uint64_t slowest = 256 << 20;  // bytes a second
+  return std::chrono::seconds(bytes.value / slowest);
+}
+
 }  // namespace
 
 DataService::DataService(Parts parts, Options options)
@@ -40,6 +47,11 @@ DataService::DataService(Parts parts, Options options)
 }
 
 void DataService::make(NewData wanted, Done<ReachableData> done) {
+  // Its number would be that of a version that an executor is about to bring back.
+  if (!wanted.name.empty() && parts_.loop.now() < options_.executors_back)
+    return done(fail(ErrorCode::unreachable,
+                     "the gateway has just started, and does not know yet which versions of '" +
+                         wanted.name + "' there are: try again in a few seconds"));
   if (wanted.name.empty() && !wanted.expires_in) wanted.expires_in = options_.unnamed_for;
   const DataId id = make_data_id();
   auto room = catalogue_.make_room({.id = id,
@@ -93,23 +105,28 @@ void DataService::ask_next(DataId id) {
 }
 
 /// On this host, since there the gateway can write. Where it has room, and there where the tenant
-/// has most of its data already: calls with several objects need them together.
+/// has most of its data already: calls with several objects need them together. All goes with the
+/// grant that it is in: not where that ends within minutes, if there is another.
 const Executor* DataService::keeper_for(const DataObject& object,
                                         const std::set<ExecutorId>& asked) const {
   std::map<ExecutorId, std::uint64_t> own;
   for (const DataObject* other : catalogue_.of_tenant(object.tenant.uid))
     for (const DataHolder& holder : other->holders) own[holder.executor] += other->bytes.value;
   const Executor* best = nullptr;
-  std::tuple<bool, std::uint64_t, std::uint64_t> best_rank;
+  constexpr std::chrono::minutes soon{10};
+  const MonotonicTime now = parts_.loop.now();
+  std::tuple<bool, bool, std::uint64_t, MonotonicTime, std::uint64_t> best_rank;
   for (const auto& [id, executor] : parts_.broker.hosts().executors()) {
     const bool may_keep = executor.data_memory && executor.state == ExecutorState::connected &&
+                          executor.ends > now && !executor.grant.draining &&
                           executor.host.boot_id == parts_.broker.boot_id() &&
                           Capacity::serves(executor, object.tenant) && !asked.contains(id);
     if (!may_keep) continue;
     const std::uint64_t used = catalogue_.used_at(id).value;
     const std::uint64_t free =
         executor.data_memory->value - std::min(executor.data_memory->value, used);
-    const std::tuple rank{free >= object.bytes.value, own[id], free};
+    const std::tuple rank{free >= object.bytes.value, executor.ends - soon > now, own[id],
+                          executor.ends, free};
     if (best != nullptr && rank <= best_rank) continue;
     best = &executor;
     best_rank = rank;
@@ -157,13 +174,20 @@ void DataService::hear(const ExecutorId& executor, const DataRefused& message) {
   ask_next(message.data);
 }
 
+void DataService::watch(DataId room, std::function<void()> gone) {
+  if (catalogue_.room(room) == nullptr) return gone();
+  writing_[room] = std::move(gone);
+}
+
 void DataService::seal(DataId id, Done<ReachableData> done) {
+  writing_.erase(id);
   const DataObject* object = catalogue_.room(id);
   if (object == nullptr) {
     DataDrops none;
     return done(fail(catalogue_.publish(id, none, parts_.loop.now()).error()));
   }
-  sealing_[id] = {.due = parts_.loop.now() + options_.answer_within, .done = std::move(done)};
+  sealing_[id] = {.due = parts_.loop.now() + options_.answer_within + time_to_seal(object->bytes),
+                  .done = std::move(done)};
   parts_.send(object->holders.front().executor, SealData{id});
 }
 
@@ -171,8 +195,11 @@ void DataService::hear(const ExecutorId& executor, const DataSealed& message) {
   const auto sealing = sealing_.find(message.data);
   const DataObject* object = catalogue_.room(message.data);
   if (sealing == sealing_.end() || object == nullptr ||
-      object->holders.front().executor != executor)
+      object->holders.front().executor != executor) {
+    // Sealed for nobody: its room was given up on the way, or was another stream's.
+    if (!catalogue_.has(executor, message.data)) parts_.send(executor, DropData{message.data});
     return;
+  }
   const auto done = std::move(sealing->second.done);
   sealing_.erase(sealing);
   DataDrops drops;
@@ -191,6 +218,7 @@ void DataService::hear(const ExecutorId& executor, const DataDropped& message) {
 }
 
 void DataService::abandon(DataId id) {
+  writing_.erase(id);
   if (catalogue_.room(id) == nullptr) return;
   ++abandoned_;
   sealing_.erase(id);
@@ -213,6 +241,13 @@ void DataService::give_up_late(MonotonicTime now) {
       parts_.send(object->holders.front().executor, DropData{id});
     ask_next(id);
   }
+  std::vector<std::function<void()>> unwritten;
+  std::erase_if(writing_, [&](auto& entry) {
+    if (catalogue_.room(entry.first) != nullptr) return false;
+    unwritten.push_back(std::move(entry.second));
+    return true;
+  });
+  for (const auto& gone : unwritten) gone();
   std::vector<DataId> unsealed;
   for (const auto& [id, sealing] : sealing_)
     if (now >= sealing.due || catalogue_.room(id) == nullptr) unsealed.push_back(id);

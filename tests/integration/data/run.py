@@ -315,7 +315,9 @@ def named_data_is_there_again_after_a_restart(site):
     restart_gateway(site)
     back = wait_for(lambda: ask(site, "GET", "/v1/data/kept@1"), lambda answer: answer.status == 200, "it is there again", site.said)
     expect(back.body == content and back.headers["ETag"] == f"\"{made['id']}\"", "the same bytes under the same id")
-    expect(put(site, "kept", b"third")["version"] == 3, "versions go on")
+    third = wait_for(lambda: ask(site, "PUT", "/v1/data/kept", b"third"), lambda answer: answer.status == 201,
+                     "names are written to when all executors are back", site.said)
+    expect(third.document()["version"] == 3, "versions go on")
     wait_for(lambda: ask(site, "GET", "/v1/data/half").status, lambda status: status == 404, "half a body is nothing", site.said)
     half.close()
     wait_until_used(site, len(content) + 1000 + 5)

@@ -90,11 +90,13 @@ TEST_CASE("the one that was written for longest is not dropped when it comes las
   Books books;
   const DataId slow = books.room("climate").value();
   const DataId second = books.put("climate");
+  books.now += seconds(1);
   (void)books.put("climate");
+  books.now += seconds(1);
   const DataDrops drops = books.publish(slow);
   REQUIRE(drops.size() == 1);
   CHECK(drops.front().data == second);
-  CHECK((*books.data.find(anna, {.name = "climate"}, books.now))->version == 3);
+  CHECK((*books.data.find(anna, {.name = "climate"}, books.now))->version == 1);
 }
 
 TEST_CASE("preconditions hold when the room is made and when it is published") {
@@ -160,6 +162,79 @@ TEST_CASE("an executor brings its objects back to a gateway that has never heard
   CHECK(books.data.used_at(first_holder).value == 7);
   (void)books.put("climate");
   CHECK((*books.data.find(anna, {.name = "climate"}, books.now))->version == 5);
+}
+
+namespace {
+
+DataHeld held_climate(std::uint64_t version, std::chrono::milliseconds created_ago,
+                      DataId id = make_data_id()) {
+  return {.data = id,
+          .terms = {.tenant = {.uid = anna, .name = "anna"},
+                    .bytes = ByteCount{10},
+                    .name = "climate",
+                    .version = version,
+                    .expires_in = {},
+                    .secret = "s"},
+          .created_ago = created_ago};
+}
+
+}  // namespace
+
+TEST_CASE("older versions with larger numbers neither hide nor drop what was made meanwhile") {
+  Books books({.versions = 3});
+  const DataId fresh = books.put("climate");
+  const std::vector held{held_climate(5, seconds(30)), held_climate(6, seconds(20)),
+                         held_climate(7, seconds(10))};
+  const DataDrops drops =
+      books.data.executor_joined({second_holder, "n2"}, held, std::nullopt, books.now);
+  REQUIRE(drops.size() == 1);
+  CHECK(drops.front().data == held.front().data);
+  CHECK((*books.data.find(anna, {.name = "climate"}, books.now))->id == fresh);
+  books.now += seconds(1);
+  const DataId next = books.put("climate");
+  CHECK((*books.data.find(anna, {.name = "climate"}, books.now))->id == next);
+  CHECK((*books.data.find(anna, {.name = "climate"}, books.now))->version == 8);
+}
+
+TEST_CASE("of two with the same version the newer one has the name, whoever comes first") {
+  Books books;
+  const DataHeld old = held_climate(1, seconds(10));
+  const DataHeld fresh = held_climate(1, seconds(5));
+  (void)books.data.executor_joined({first_holder, "n1"}, std::vector{old}, std::nullopt, books.now);
+  (void)books.data.executor_joined({second_holder, "n2"}, std::vector{fresh}, std::nullopt,
+                                   books.now);
+  CHECK((*books.data.find(anna, {.name = "climate"}, books.now))->id == fresh.data);
+  CHECK((*books.data.find(anna, {.id = old.data}, books.now))->name.empty());
+}
+
+TEST_CASE("what was removed does not come back with an executor that was taken for gone") {
+  Books books;
+  const DataId removed_before = books.put("climate");
+  const DataId removed_after = books.put("climate");
+  REQUIRE(books.data.remove(anna, {.id = removed_before}, {}, books.now).has_value());
+  books.data.executor_gone(first_holder);
+  REQUIRE(books.data.remove(anna, {.id = removed_after}, {}, books.now).has_value());
+  const std::vector held{held_climate(1, seconds(10), removed_before),
+                         held_climate(2, seconds(5), removed_after)};
+  const DataDrops drops =
+      books.data.executor_joined({first_holder, "n1"}, held, std::nullopt, books.now);
+  CHECK(drops.size() == 2);
+  CHECK(books.missing({.name = "climate"}) == ErrorCode::not_found);
+  CHECK(books.missing({.id = removed_after}) == ErrorCode::not_found);
+}
+
+TEST_CASE("of what was removed from executors that are gone the last ones are remembered") {
+  Books books({.versions = 9, .removed_away = 1});
+  const DataId first = books.put("climate");
+  const DataId second = books.put("climate");
+  books.data.executor_gone(first_holder);
+  for (const DataId& id : {first, second})
+    REQUIRE(books.data.remove(anna, {.id = id}, {}, books.now).has_value());
+  const std::vector held{held_climate(1, seconds(10), first), held_climate(2, seconds(5), second)};
+  const DataDrops drops =
+      books.data.executor_joined({first_holder, "n1"}, held, std::nullopt, books.now);
+  REQUIRE(drops.size() == 1);
+  CHECK(drops.front().data == second);
 }
 
 TEST_CASE("an executor of one user cannot bring objects of others") {

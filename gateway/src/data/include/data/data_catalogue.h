@@ -41,7 +41,10 @@ class DataCatalogue {
   struct Limits {
     std::size_t versions = 3;  // of a name, that are kept; at least 1
     ByteCount per_tenant{};    // rooms included; 0: no limit
-    std::size_t lost = 4096;   // that are remembered
+    std::size_t lost = 1024;   // of a tenant, that are remembered
+    /// Of those that were removed, and whose executors are taken for gone: how many are remembered,
+    /// so that an executor that comes back after all is told to drop them.
+    std::size_t removed_away = 65'536;
   };
   explicit DataCatalogue(Limits limits) : limits_(limits) {}
 
@@ -87,6 +90,8 @@ class DataCatalogue {
 
   /// A room, or nothing.
   [[nodiscard]] const DataObject* room(DataId id) const;
+  /// A copy, or a room.
+  [[nodiscard]] bool has(const ExecutorId& executor, DataId id) const;
   /// Rooms and copies there.
   [[nodiscard]] ByteCount used_at(const ExecutorId& executor) const;
   [[nodiscard]] ByteCount used_by(uid_t tenant) const;
@@ -104,6 +109,8 @@ class DataCatalogue {
   struct Kept {
     DataObject object;
     Precondition precondition;  // of a room
+    /// That were taken for gone when they had a copy. They may come back with it.
+    std::set<ExecutorId> may_return{};
   };
   [[nodiscard]] Kept* kept(DataId id);
   [[nodiscard]] Result<void> check(const NameKey& key, const Precondition& precondition) const;
@@ -116,7 +123,10 @@ class DataCatalogue {
   void became_lost(DataObject& object);
   /// Out of all books; `drops` gets its copies.
   void erase(DataId id, DataDrops& drops);
-  void drop_old_versions(const NameKey& key, DataId newcomer, DataDrops& drops);
+  void drop_old_versions(const NameKey& key, DataDrops& drops);
+  [[nodiscard]] const DataObject* newest_of(const Name& name) const;
+  bool take_name(DataObject& newcomer);
+  void doom_away(const ExecutorId& executor, DataId id);
   void adopt(const DataHolder& holder, const DataHeld& held, MonotonicTime now);
 
   Limits limits_;
@@ -130,8 +140,10 @@ class DataCatalogue {
     std::set<DataId> doomed{};  // it was told to drop them, and has not said that it has
   };
   std::map<ExecutorId, AtExecutor> at_;
+  std::map<ExecutorId, std::set<DataId>> doomed_away_;       // as `doomed`, of those taken for gone
+  std::deque<std::pair<ExecutorId, DataId>> doomings_away_;  // the same, the oldest first
   std::set<std::pair<MonotonicTime, DataId>> expiries_;
-  std::deque<DataId> lost_;  // the first lost first; some may have gone since
+  std::map<uid_t, std::deque<DataId>> lost_;  // the first lost first; some may have gone since
 };
 
 }  // namespace orchid::gateway

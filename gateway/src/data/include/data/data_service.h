@@ -41,7 +41,7 @@ class DataService final : private ActionPerformer {
     std::chrono::milliseconds unnamed_for{3'600'000};  // they live, where nobody says how long
     std::optional<uid_t> owner{};    // whose gateway this is; nothing: everybody's
     MonotonicTime executors_back{};  // until then who is not there yet may come back with data
-    std::chrono::milliseconds answer_within{5'000};  // of an executor
+    std::chrono::milliseconds answer_within{5'000};  // of an executor; a seal has longer
   };
   /// Everything in `parts` outlives the control thread.
   DataService(Parts parts, Options options);
@@ -57,8 +57,11 @@ class DataService final : private ActionPerformer {
   using Done = std::function<void(Result<T>)>;
 
   /// Room for an object on an executor of this host. Who has it calls `seal` or `abandon`. Errors:
-  /// `conflict`, `quota`, `no_data_memory`, `unreachable`.
+  /// `conflict`, `quota`, `no_data_memory`, `unreachable` (also: of a name, before executors_back).
   void make(NewData wanted, Done<ReachableData> done);
+  /// `gone` is called, once, when the room is given up before it is to be sealed or abandoned: at
+  /// once, if that has happened already.
+  void watch(DataId room, std::function<void()> gone);
   /// All bytes are written. Errors: `conflict`, `not_found` (the room is gone), `unreachable`.
   void seal(DataId room, Done<ReachableData> done);
   /// Nothing when it is no room any more.
@@ -69,6 +72,7 @@ class DataService final : private ActionPerformer {
   [[nodiscard]] Result<ReachableData> find(uid_t tenant, const DataReference& reference) const;
   [[nodiscard]] Result<DataObject> describe(uid_t tenant, const DataReference& reference) const;
   [[nodiscard]] std::vector<DataObject> list(uid_t tenant) const;
+  /// Errors: `not_found`, `conflict`; `unreachable`: a holder's connection has broken.
   [[nodiscard]] Result<void> remove(uid_t tenant, const DataReference& reference,
                                     const Precondition& precondition);
   /// What a call is given, by the names of its Orchid-Data, at the executor with most of the bytes.
@@ -100,6 +104,7 @@ class DataService final : private ActionPerformer {
   [[nodiscard]] Result<const DataObject*> lookup(uid_t tenant,
                                                  const DataReference& reference) const;
   [[nodiscard]] bool all_silent(const DataObject& object) const;
+  [[nodiscard]] bool may_return(const DataObject& object) const;
   void drop(const DataDrops& drops);
   void give_up_late(MonotonicTime now);
   void hear(const ExecutorId& executor, const DataMade& message);
@@ -111,6 +116,7 @@ class DataService final : private ActionPerformer {
   Options options_;
   DataCatalogue catalogue_;
   std::map<DataId, Making> making_;
+  std::map<DataId, std::function<void()>> writing_;  // what to do when the room goes
   std::map<DataId, Sealing> sealing_;
   std::uint64_t made_ = 0;
   std::uint64_t abandoned_ = 0;
