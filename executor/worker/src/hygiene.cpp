@@ -35,8 +35,7 @@ Hygiene::Hygiene(const Options& options)
     : options_(options),
       process_({.descriptors = options.descriptors,
                 .mappings = options.mappings,
-                .memory = options.memory,
-                .data = options.data}) {}
+                .memory = options.memory}) {}
 
 void Hygiene::remember() {
   process_.remember();

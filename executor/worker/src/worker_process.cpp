@@ -172,13 +172,12 @@ void bind_to(std::int32_t core) {
 }
 
 /// What the worker's state is looked at through; UCX may open and close descriptors of its own.
-Hygiene::Options questions_for(const Birth& birth, const DataMappings& data) {
+Hygiene::Options questions_for(const Birth& birth) {
   return {.descriptors = birth.remote && birth.readable_paths.empty() ? -1 : files_number,
           .threads = threads_number,
           .mappings = mappings_number,
           .memory = memory_number,
           .library_threads = birth.remote.has_value(),
-          .data = &data,
           .opens_files = !birth.readable_paths.empty()};
 }
 
@@ -220,8 +219,7 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
   override_targets().log = log;
   log->capture_standard_streams();
   auto* code = new CodeMap();
-  auto* data = new DataMappings();
-  auto* hygiene = new Hygiene(questions_for(birth, *data));
+  auto* hygiene = new Hygiene(questions_for(birth));
   install_crash_handlers(page, *code);
 
   ConfinementOptions confinement = confinement_of(birth, parent_pid);
@@ -243,7 +241,7 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
     confinement.protected_descriptors = end_of_descriptors();
   }
   auto* cores = new CoresDevice(rate);
-  auto* loop = new CallLoop({*calls, page, *log, *hygiene, *cores, gpu, *code, *data, rate, control,
+  auto* loop = new CallLoop({*calls, page, *log, *hygiene, *cores, gpu, *code, rate, control,
                              birth.core, lane->progress()});
   hygiene->remember();
   if (auto confined = confine_further(confinement); !confined)

@@ -54,8 +54,7 @@ void Dispatcher::expect(uid_t /*tenant*/, const std::shared_ptr<const FunctionVe
     const DispatchLane* lane = place->lane_for(function.number);
     // It is not worth another module's worker.
     if (lane != nullptr ? lane->phase() != LanePhase::ready : place->is_full()) continue;
-    load(*place, function, version);
-    return;
+    return load(*place, function, version);
   }
 }
 

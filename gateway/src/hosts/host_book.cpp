@@ -100,21 +100,18 @@ std::vector<ExecutorId> HostBook::end_refusals(MonotonicTime time) {
   return ended;
 }
 
-void HostBook::wait_for_gpu(const ExecutorId& id, std::uint32_t index,
-                            std::optional<MonotonicTime> until) {
-  const auto found = executors_.find(id);
-  if (found == executors_.end()) return;
-  if (until)
-    found->second.gpus_return_by[index] = *until;
-  else
-    found->second.gpus_return_by.erase(index);
+void HostBook::wait_for_gpus(const ExecutorId& id, MonotonicTime until) {
+  if (const auto found = executors_.find(id); found != executors_.end())
+    found->second.gpus_return_by = until;
 }
 
 bool HostBook::end_waits_for_gpus(MonotonicTime now) {
   bool some = false;
   for (auto& [id, executor] : executors_)
-    some |= std::erase_if(executor.gpus_return_by,
-                          [now](const auto& gpu) { return gpu.second <= now; }) != 0;
+    if (executor.gpus_return_by != MonotonicTime{} && executor.gpus_return_by <= now) {
+      executor.gpus_return_by = {};
+      some = true;
+    }
   return some;
 }
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "foundation/result.h"
-#include "protocol/data_id.h"
 #include "protocol/limits.h"
 
 namespace orchid::executor {
@@ -110,31 +109,9 @@ struct LoadFailed {
   std::string message;
 };
 
-/// Agent to worker: calls are given this object from now on. Descriptor: its sealed memory file,
-/// opened to read. Answered by `DataMapped` or `DataNotMapped`.
-struct MapData {
-  DataId data;
-  std::uint64_t bytes = 0;
-};
-/// Agent to worker. Answered by `DataUnmapped`.
-struct UnmapData {
-  DataId data;
-};
-struct DataMapped {
-  DataId data;
-};
-struct DataNotMapped {
-  DataId data;
-  std::string message;
-};
-struct DataUnmapped {
-  DataId data;
-};
-
-using WorkerMessage =
-    std::variant<Birth, Born, BirthFailed, ZygoteReady, Proceed, WorkerReady, WorkerListening,
-                 WorkerUnfit, Assign, Load, Improve, Unload, Retire, Loaded, LoadFailed, Improved,
-                 FabricFound, MapData, UnmapData, DataMapped, DataNotMapped, DataUnmapped>;
+using WorkerMessage = std::variant<Birth, Born, BirthFailed, ZygoteReady, Proceed, WorkerReady,
+                                   WorkerListening, WorkerUnfit, Assign, Load, Improve, Unload,
+                                   Retire, Loaded, LoadFailed, Improved, FabricFound>;
 
 [[nodiscard]] std::string encode(const WorkerMessage& message);
 /// Errors: `bad_request`.

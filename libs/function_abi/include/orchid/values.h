@@ -78,9 +78,6 @@ template <typename T>
 concept Text = std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view>;
 template <typename T>
 concept Value = Element<T> || Sequence<T> || Text<T>;
-/// An argument that is in no input: orchid::Data (orchid/function.hpp).
-template <typename T>
-concept DataArgument = !SequenceTraits<T>::value && requires { typename SequenceTraits<T>::Item; };
 
 constexpr std::size_t padded(std::size_t size) { return (size + 7) / 8 * 8; }
 
@@ -159,8 +156,7 @@ constexpr void write_fields(TextWriter& out, std::size_t offset, bool& first) {
   }
 }
 
-template <typename T>
-  requires Value<T> || DataArgument<T>
+template <Value T>
 constexpr void write_type(TextWriter& out) {
   if constexpr (Scalar<T>) {
     out.put(scalar_name<T>());
@@ -173,8 +169,8 @@ constexpr void write_type(TextWriter& out) {
     out.put(":");
     write_fields<T>(out, 0, first);
     out.put(">");
-  } else if constexpr (Sequence<T> || DataArgument<T>) {
-    out.put(DataArgument<T> ? "data<" : "span<");
+  } else if constexpr (Sequence<T>) {
+    out.put("span<");
     write_type<typename SequenceTraits<T>::Item>(out);
     out.put(">");
   } else {
@@ -204,8 +200,9 @@ constexpr SignatureText<Size> written(Write write) {
 
 template <typename T>
 constexpr void write_parameter(TextWriter& out, bool& first) {
-  static_assert(Value<T> || DataArgument<T>,
-                "an entry takes scalars, ORCHID_STRUCTs, spans, vectors, strings and orchid::Data");
+  static_assert(Value<T>,
+                "an entry takes scalars, ORCHID_STRUCTs, std::span, std::vector, std::string_view "
+                "and std::string");
   if (!first) out.put(",");
   first = false;
   write_type<T>(out);

@@ -38,7 +38,6 @@ struct AsyncSubmission {
   std::string reference;  // of the function, as the caller wrote it; with a key
   bool at_most_once = false;
   std::optional<placement::HostKind> kind = std::nullopt;
-  std::shared_ptr<const CallData> data = nullptr;
   UnixMillis accepted = 0;
   UnixMillis deadline = 0;
   Payload input;
@@ -53,7 +52,6 @@ class AsyncInvocations {
     Poster control;
     std::vector<RunnerPort> runners;
     InvocationBook::HasSupply has_supply;  // asked on this thread
-    CallDataFinder find_data{};            // likewise
   };
   struct Options {
     InvocationBook::Limits limits;
@@ -107,7 +105,6 @@ class AsyncInvocations {
   void start(BookedInvocation& invocation);
   void input_read(const std::string& id, Result<std::vector<std::byte>> input);
   void hand_over(BookedInvocation& invocation, Payload input);
-  [[nodiscard]] bool find_its_data(BookedInvocation& invocation);
   void finish(BookedInvocation& invocation, CallResult result);
   /// Those for which `is_due` holds; they wait no more.
   template <typename Due>
@@ -120,7 +117,6 @@ class AsyncInvocations {
 
   Parts parts_;
   Options options_;
-  MonotonicTime data_returns_by_;
   InvocationBook book_;
   DurableOutcomes outcomes_;
   InvocationIds ids_{control_home};
