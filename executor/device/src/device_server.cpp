@@ -23,8 +23,10 @@ constexpr timespec at_once{};
 /// Later it learns from the agent.
 constexpr std::chrono::seconds asks_within{1};
 constexpr timespec between_questions{.tv_sec = 0, .tv_nsec = 1'000'000};
-/// How often the agent is told what was used, at most: a worker ends as many calls as it likes.
-constexpr std::chrono::milliseconds between_usages{100};
+/// The agent is told what was used after each call, since it may end the process then; but of so
+/// many calls in this time: a worker ends as many as it likes.
+constexpr std::chrono::milliseconds usage_interval{100};
+constexpr unsigned most_usages = 16;
 /// An agent that does not read for so long misses an answer, and cannot go on with this process.
 constexpr std::chrono::seconds agent_patience{10};
 
@@ -40,7 +42,7 @@ int DeviceServer::run() {
     if (!work_on_lane()) return 1;
     wait();
     if (!hear_agent()) break;
-    if (usage_ && std::chrono::steady_clock::now() >= usage_due_) tell_usage({});
+    if (usage_) tell_usage_in_turn();
   }
   return 0;
 }
@@ -179,12 +181,22 @@ void DeviceServer::keep(const DeviceUsage& usage) {
   usage_ = usage;
   usage_->peak_memory = std::max(usage.peak_memory, before.peak_memory);
   usage_->pinned = std::max(usage.pinned, before.pinned);
-  if (std::chrono::steady_clock::now() >= usage_due_) tell_usage({});
+  tell_usage_in_turn();
+}
+
+void DeviceServer::tell_usage_in_turn() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now >= usage_due_) {
+    usage_due_ = now + usage_interval;
+    usages_left_ = most_usages;
+  }
+  if (usages_left_ == 0) return;
+  --usages_left_;
+  tell_usage({});
 }
 
 /// What the agent has no room for in time is kept.
 void DeviceServer::tell_usage(std::chrono::milliseconds patience) {
-  usage_due_ = std::chrono::steady_clock::now() + between_usages;
   if (!can_send(patience)) return;
   send(*usage_);
   usage_.reset();

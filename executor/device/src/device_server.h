@@ -33,6 +33,7 @@ class DeviceServer {
   void wait();
   void report(const DeviceMessage& message);
   void keep(const DeviceUsage& usage);
+  void tell_usage_in_turn();
   void tell_usage(std::chrono::milliseconds patience);
   [[nodiscard]] bool can_send(std::chrono::milliseconds patience) const;
   void send(const DeviceMessage& message);
@@ -44,7 +45,8 @@ class DeviceServer {
   std::unique_ptr<DeviceLane> lane_;
   std::chrono::steady_clock::time_point last_step_;  // that has done something
   std::optional<DeviceUsage> usage_;  // not sent yet, of this lane and those before it
-  std::chrono::steady_clock::time_point usage_due_;
+  std::chrono::steady_clock::time_point usage_due_;  // then some more may be sent
+  unsigned usages_left_ = 0;                         // until then
   bool agent_is_there_ = true;
 };
 

@@ -205,6 +205,16 @@ TEST_CASE("an agent that does not read for a while is not taken for one that has
   CHECK(usage.peak_memory == calls * 256);
 }
 
+TEST_CASE("what a few calls have used is told after each, since the process may be ended then") {
+  DeviceUnderTest device;
+  const auto worker = device.open_lane();
+  for (worker->call = 1; worker->call <= 5; ++worker->call) {
+    CHECK(worker->allocate(256) != 0);
+    CHECK(worker->end_call().status == DeviceStatus::ok);
+  }
+  for (std::uint64_t call = 1; call <= 5; ++call) CHECK(device.expect<DeviceUsage>().call == call);
+}
+
 TEST_CASE("a device process ends with its agent") {
   DeviceUnderTest device;
   device.close_socket();
