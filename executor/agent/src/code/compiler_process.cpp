@@ -22,7 +22,7 @@ CompilerProcess::CompilerProcess(boost::asio::io_context& io, ChildWatch& childr
       children_(children),
       options_(std::move(options)),
       handlers_(std::move(handlers)),
-      timer_(io) {}
+      limit_(io) {}
 
 CompilerProcess::~CompilerProcess() {
   if (pid_ <= 0) return;
@@ -40,7 +40,7 @@ Result<void> CompilerProcess::start(int nice) {
   channel_ = std::make_unique<PacketChannel>(
       io_, std::move(started->control),
       PacketChannel::Handlers{[this](Packet& packet) { from_compiler(packet); }, [] {}});
-  limit_start();
+  limit_.begin(options_.start_limit, [this] { kill(); });
   return {};
 }
 
@@ -53,18 +53,10 @@ void CompilerProcess::kill() {
   if (pid_ > 0) ::kill(pid_, SIGKILL);
 }
 
-void CompilerProcess::limit_start() {
-  timer_.expires_after(options_.start_limit);
-  timer_.async_wait([this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
-    if (!error && !alive.expired()) kill();
-  });
-}
-
 /// A compilation over its limit ends with its process.
 void CompilerProcess::watch_limits() {
-  timer_.expires_after(limit_interval);
-  timer_.async_wait([this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
-    if (error || alive.expired() || !busy_) return;
+  limit_.begin(limit_interval, [this] {
+    if (!busy_) return;
     if (processor_time() - used_before_ >= options_.time_limit)
       overrun_ = Overrun::processor_time;
     else if (std::chrono::steady_clock::now() - began_ >= options_.time_limit * patience)
@@ -83,7 +75,7 @@ std::chrono::nanoseconds CompilerProcess::processor_time() const {
 
 void CompilerProcess::happened(const ChildEvent& event) {
   if (event.kind == ChildEvent::Kind::stopped) return kill();
-  timer_.cancel();
+  limit_.end();
   pid_ = -1;
   if (channel_) channel_->read_rest();
   channel_.reset();
@@ -114,7 +106,7 @@ void CompilerProcess::from_compiler(Packet& packet) {
       log::error("event=bad_message from=compiler reason=\"it was ready before\"");
       return kill();
     }
-    timer_.cancel();
+    limit_.end();
     return handlers_.ready(*target);
   }
   if (!busy_) return;
@@ -123,12 +115,12 @@ void CompilerProcess::from_compiler(Packet& packet) {
   } else if (const auto* compiled = std::get_if<CompiledCode>(&*message);
              compiled != nullptr && packet.descriptors.size() == 1) {
     busy_ = false;
-    timer_.cancel();
+    limit_.end();
     handlers_.answered(
         Compiled{std::move(packet.descriptors.front()), compiled->tier, compiled->compile_us});
   } else if (const auto* failed = std::get_if<CompileFailed>(&*message)) {
     busy_ = false;
-    timer_.cancel();
+    limit_.end();
     handlers_.answered(fail(failed->code, failed->message));
   }
 }

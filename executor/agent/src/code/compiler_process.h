@@ -4,7 +4,6 @@
 #include <sys/types.h>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -15,6 +14,7 @@
 #include "channels/packet_channel.h"
 #include "children/child_watch.h"
 #include "children/own_program.h"
+#include "children/time_limit.h"
 #include "protocol/compiler_messages.h"
 
 namespace orchid::executor {
@@ -69,7 +69,6 @@ class CompilerProcess {
  private:
   void happened(const ChildEvent& event);
   void from_compiler(Packet& packet);
-  void limit_start();
   void watch_limits();
   [[nodiscard]] std::chrono::nanoseconds processor_time() const;
 
@@ -86,9 +85,7 @@ class CompilerProcess {
   std::uint64_t next_id_ = 1;
   MonotonicTime began_;                      // the compilation
   std::chrono::nanoseconds used_before_{0};  // by its process, before it
-  boost::asio::steady_timer timer_;
-  /// Its weak pointers tell a timer's callback whether this is still here.
-  std::shared_ptr<char> alive_ = std::make_shared<char>();
+  TimeLimit limit_;                          // of its start, then of a look at what it compiles
 };
 
 }  // namespace orchid::executor

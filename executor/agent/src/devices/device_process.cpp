@@ -11,7 +11,7 @@ namespace orchid::executor {
 
 DeviceProcess::DeviceProcess(boost::asio::io_context& io, ChildWatch& children,
                              const Options& options, Handlers handlers)
-    : io_(io), children_(children), options_(options), handlers_(std::move(handlers)), timer_(io) {}
+    : io_(io), children_(children), options_(options), handlers_(std::move(handlers)), limit_(io) {}
 
 DeviceProcess::~DeviceProcess() {
   if (pid_ <= 0) return;
@@ -29,7 +29,7 @@ Result<void> DeviceProcess::start(const std::string& gpu) {
   channel_ = std::make_unique<PacketChannel>(
       io_, std::move(started->control),
       PacketChannel::Handlers{[this](Packet& packet) { from_device(packet); }, [] {}});
-  limit(options_.start_limit, [this] {
+  limit_.begin(options_.start_limit, [this] {
     started_too_slowly_ = true;
     kill();
   });
@@ -42,25 +42,11 @@ void DeviceProcess::send(const DeviceMessage& message, const std::vector<int>& d
   if (channel_ && !channel_->send(encode(message), descriptors)) kill();
 }
 
-/// A timer that has expired cannot be cancelled any more: its handler finds another number.
-void DeviceProcess::limit(std::chrono::milliseconds time, std::function<void()> reached) {
-  timer_.expires_after(time);
-  timer_.async_wait([this, alive = std::weak_ptr(alive_), number = ++limit_number_,
-                     reached = std::move(reached)](const boost::system::error_code& error) {
-    if (!error && !alive.expired() && number == limit_number_) reached();
-  });
-}
-
-void DeviceProcess::end_limit() {
-  ++limit_number_;
-  timer_.cancel();
-}
-
 void DeviceProcess::kill() {
   if (pid_ <= 0) return;
   ::kill(pid_, SIGKILL);
   if (std::exchange(killed_, true)) return;
-  limit(options_.linger_after, [this] { handlers_.lingers(); });
+  limit_.begin(options_.linger_after, [this] { handlers_.lingers(); });
 }
 
 void DeviceProcess::put_down() {
@@ -70,7 +56,7 @@ void DeviceProcess::put_down() {
 
 void DeviceProcess::happened(const ChildEvent& event) {
   if (event.kind == ChildEvent::Kind::stopped) return kill();
-  end_limit();
+  limit_.end();
   pid_ = -1;
   if (channel_) channel_->read_rest();
   channel_.reset();
@@ -90,7 +76,7 @@ void DeviceProcess::from_device(Packet& packet) {
     last_words_ = *words;
     kill();  // who needs to know hears it from us: it need not wait for its worker to ask
   }
-  if (std::holds_alternative<DeviceReady>(*message) && !killed_) end_limit();
+  if (std::holds_alternative<DeviceReady>(*message) && !killed_) limit_.end();
   if (pid_ > 0) handlers_.told(*message);
 }
 

@@ -3,7 +3,6 @@
 #include <sys/types.h>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -16,6 +15,7 @@
 #include "channels/packet_channel.h"
 #include "children/child_watch.h"
 #include "children/own_program.h"
+#include "children/time_limit.h"
 #include "device/messages.h"
 #include "foundation/units.h"
 
@@ -64,8 +64,6 @@ class DeviceProcess {
   void happened(const ChildEvent& event);
   void from_device(Packet& packet);
   void kill();
-  void limit(std::chrono::milliseconds time, std::function<void()> reached);
-  void end_limit();
 
   boost::asio::io_context& io_;
   ChildWatch& children_;
@@ -77,10 +75,7 @@ class DeviceProcess {
   bool killed_ = false;
   bool started_too_slowly_ = false;
   std::optional<DeviceEnded> last_words_;
-  boost::asio::steady_timer timer_;
-  std::uint64_t limit_number_ = 0;  // of the limit that holds
-  /// Its weak pointers tell a timer's callback whether this is still here.
-  std::shared_ptr<char> alive_ = std::make_shared<char>();
+  TimeLimit limit_;  // of its start, then of its end
 };
 
 }  // namespace orchid::executor

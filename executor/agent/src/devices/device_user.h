@@ -48,6 +48,12 @@ struct DeviceUser {
   /// The process has ended, or the worker's lane to it has. The worker is not served any more.
   std::function<void(const DeviceLoss&)> lost = {};
 
+  /// The driver's words, if it has refused the kernels of that slot.
+  [[nodiscard]] const std::string* refusal(std::uint32_t slot) const {
+    const auto found = kernels.find(slot);
+    if (found == kernels.end() || found->second.refusal.empty()) return nullptr;
+    return &found->second.refusal;
+  }
   /// A call of it has asked for the GPU, and is not over.
   [[nodiscard]] bool is_using() const {
     const StatusPage& page = worker->page();

@@ -52,7 +52,7 @@ Gpu::Gpu(boost::asio::io_context& io, ChildWatch& children, const DeviceProcess:
       changed_(std::move(changed)),
       failures_(restarts),
       restart_timer_(io),
-      limit_timer_(io),
+      limit_(io),
       again_timer_(io) {
   offered_.fault = being_started;
 }
@@ -64,7 +64,7 @@ void Gpu::start() { start_process(); }
 void Gpu::stop() {
   stopped_ = true;
   restart_timer_.cancel();
-  end_limit();
+  limit_.end();
   again_timer_.cancel();
   request_.reset();
   if (process_) process_->put_down();
@@ -165,7 +165,7 @@ DeviceLoss Gpu::loss_of(const DeviceEnded& words) {
 /// A driver may take its time until the process has ended. Whose call it serves need not wait for
 /// that, and nobody gets a GPU that has failed.
 void Gpu::said_last_words(const DeviceEnded& words) {
-  end_limit();
+  limit_.end();
   const DeviceLoss loss = loss_of(words);
   blame_loading(loss);
   if (const auto user = served_; user && user->lost && ends_call(loss, has_seat()))
@@ -213,7 +213,7 @@ std::shared_ptr<DeviceUser> Gpu::forget_process() {
   loading_.clear();
   lane_ends_ = false;
   lingers_ = false;
-  end_limit();
+  limit_.end();
   counters_.launches += usage_.launches;
   counters_.kernel_us += usage_.kernel_us;
   counters_.long_sub_ranges += usage_.long_sub_ranges;

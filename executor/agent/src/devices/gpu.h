@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "children/child_watch.h"
+#include "children/time_limit.h"
 #include "devices/device_process.h"
 #include "devices/device_user.h"
 #include "foundation/result.h"
@@ -119,6 +120,7 @@ class Gpu {
   [[nodiscard]] bool unseat();
   void end_lane();
   void begin_lane();
+  [[nodiscard]] bool is_new(std::uint32_t slot, const SlotKernels& kernels) const;
   [[nodiscard]] bool has_new_kernels() const;
   void load_kernels();
   void refuse(const KernelsOfSlot& kernels, const std::string& why);
@@ -126,7 +128,6 @@ class Gpu {
   void try_again();
   void answer(const Result<std::uint64_t>& result);
   void limit(std::chrono::milliseconds time);
-  void end_limit();
   void restart_after(std::chrono::milliseconds pause);
 
   boost::asio::io_context& io_;
@@ -153,8 +154,7 @@ class Gpu {
   DeviceUsage usage_;  // of the process that there is
   processes::Restarts failures_;
   boost::asio::steady_timer restart_timer_;
-  boost::asio::steady_timer limit_timer_;
-  std::uint64_t limit_number_ = 0;  // of the limit that holds
+  TimeLimit limit_;  // of what the process is at
   boost::asio::steady_timer again_timer_;
 };
 

@@ -94,12 +94,15 @@ void Gpu::begin_lane() {
   process_->send(message, descriptors);
 }
 
+/// The driver has neither got nor refused them.
+bool Gpu::is_new(std::uint32_t slot, const SlotKernels& kernels) const {
+  const auto known = loaded_.find(slot);
+  return kernels.refusal.empty() && (known == loaded_.end() || known->second != kernels.generation);
+}
+
 bool Gpu::has_new_kernels() const {
-  return std::ranges::any_of(served_->kernels, [this](const auto& item) {
-    const auto known = loaded_.find(item.first);
-    return item.second.refusal.empty() &&
-           (known == loaded_.end() || known->second != item.second.generation);
-  });
+  return std::ranges::any_of(served_->kernels,
+                             [this](const auto& item) { return is_new(item.first, item.second); });
 }
 
 void Gpu::try_again() {
@@ -111,9 +114,7 @@ void Gpu::try_again() {
 
 void Gpu::load_kernels() {
   for (const auto& [slot, kernels] : served_->kernels) {
-    const auto known = loaded_.find(slot);
-    if (!kernels.refusal.empty() || (known != loaded_.end() && known->second == kernels.generation))
-      continue;
+    if (!is_new(slot, kernels)) continue;
     loaded_[slot] = kernels.generation;
     loading_.push_back({.slot = slot, .generation = kernels.generation});
     process_->send(LoadKernels{.lane = lane_, .module = slot, .generation = kernels.generation},
@@ -128,7 +129,7 @@ void Gpu::kernels_answered(std::uint64_t lane, std::uint32_t module, std::uint32
   const KernelsOfSlot answered{.slot = module, .generation = generation};
   if (loading_.empty() || loading_.front() != answered) return;
   loading_.pop_front();
-  if (loading_.empty()) end_limit();
+  if (loading_.empty()) limit_.end();
   refuse(answered, refusal);
   advance();
 }
@@ -148,9 +149,8 @@ void Gpu::answer(const Result<std::uint64_t>& result) {
 }
 
 void Gpu::limit(std::chrono::milliseconds time) {
-  limit_timer_.expires_after(time);
-  limit_timer_.async_wait([this, number = ++limit_number_](const boost::system::error_code& error) {
-    if (error || number != limit_number_ || !process_ || process_->was_put_down()) return;
+  limit_.begin(time, [this] {
+    if (!process_ || process_->was_put_down()) return;
     give_up_loading();
     process_->put_down();
   });
@@ -163,13 +163,6 @@ void Gpu::give_up_loading() {
   refuse(loading_.front(),
          fmt::format("the driver's compiler was not done with the kernels within {} s",
                      std::chrono::duration<double>(options_.load_limit).count()));
-}
-
-/// A timer that has expired cannot be cancelled any more: its handler is on its way, and finds
-/// another number.
-void Gpu::end_limit() {
-  ++limit_number_;
-  limit_timer_.cancel();
 }
 
 void Gpu::stop_call(const DeviceUser& user, std::uint64_t call) {
@@ -197,10 +190,10 @@ void Gpu::lane_ended(const DeviceLaneEnded& message) {
   if (message.lane != lane_) return;
   if (lane_ends_) {
     lane_ends_ = false;
-    end_limit();
+    limit_.end();
     return advance();
   }
-  end_limit();
+  limit_.end();
   loading_.clear();
   log::warn("event=device_lane_ended gpu={} lane={} by={} reason=\"{}\"", offered_.index, lane_,
             to_string(message.end), message.message);

@@ -97,19 +97,15 @@ void WorkerGpu::load(const DeviceOwner& owner, const WorkerSlot& slot,
       return done(fail(seat.error()));
     }
     user->worker->page().device_seat.store(*seat);
-    const auto found = user->kernels.find(slot);
-    if (found != user->kernels.end() && !found->second.refusal.empty())
-      return done(fail(ErrorCode::module_rejected,
-                       "the GPU's driver refuses the kernels: " + found->second.refusal));
+    if (const std::string* why = user->refusal(slot))
+      return done(
+          fail(ErrorCode::module_rejected, "the GPU's driver refuses the kernels: " + *why));
     done({});
   });
 }
 
 const std::string* WorkerGpu::refusal(std::uint32_t slot) const {
-  if (user_ == nullptr) return nullptr;
-  const auto found = user_->kernels.find(slot);
-  return found == user_->kernels.end() || found->second.refusal.empty() ? nullptr
-                                                                        : &found->second.refusal;
+  return user_ == nullptr ? nullptr : user_->refusal(slot);
 }
 
 void WorkerGpu::watch() {
@@ -131,13 +127,11 @@ void WorkerGpu::give_seat() {
     waits_ = false;
     StatusPage& page = user->worker->page();
     if (!seat) return;  // it is asked for again
-    const auto kernels = user->kernels.find(page.slot.load());
-    if (kernels == user->kernels.end() || kernels->second.refusal.empty())
-      return page.device_seat.store(*seat);
-    end_call(
-        *user->worker, page.device_call.load(),
-        {.kind = DeviceLoss::Kind::crashed,
-         .message = "the GPU's driver refuses the function's kernels: " + kernels->second.refusal});
+    const std::string* why = user->refusal(page.slot.load());
+    if (why == nullptr) return page.device_seat.store(*seat);
+    end_call(*user->worker, page.device_call.load(),
+             {.kind = DeviceLoss::Kind::crashed,
+              .message = "the GPU's driver refuses the function's kernels: " + *why});
   });
 }
 

@@ -57,7 +57,7 @@ bool WorkerProcess::is_loading(const std::string& digest) const {
 std::optional<LoadLimit> WorkerProcess::load_limit(MonotonicTime since, MonotonicTime now) const {
   if (loads_.empty()) return std::nullopt;
   // It loads nothing any more.
-  if (said_last_words() && has_time_to_end(since, now)) return std::nullopt;
+  if (has_time_to_end(since, now)) return std::nullopt;
   const PendingLoad& load = loads_.begin()->second;
   const bool others_wait = !slots_.empty() || loads_.size() > 1;
   if (load.due && now >= *load.due) return LoadLimit::deadline;
