@@ -1,16 +1,11 @@
 #include "bundle.h"
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -65,20 +60,6 @@ processes::ProgramStart Bundle::bare_program(const std::vector<std::string>& tas
                                                       "CUDA_VISIBLE_DEVICES=" + files.visible,
                                                       "CUDA_CACHE_DISABLE=1"}),
           .dies_with_us = true};
-}
-
-std::vector<std::string> Bundle::device_environment() {
-  constexpr std::array<std::string_view, 5> beginnings{
-      "LD_LIBRARY_PATH=", "PATH=", "HOME=", "CUDA_", "NVIDIA_"};
-  std::vector<std::string> kept;
-  for (char** one = ::environ; *one != nullptr; ++one) {
-    const std::string_view variable = *one;
-    if (std::ranges::any_of(beginnings, [variable](std::string_view beginning) {
-          return variable.starts_with(beginning);
-        }))
-      kept.emplace_back(variable);
-  }
-  return kept;
 }
 
 Result<BareFigures> run_bare(const Bundle& bundle, const std::vector<std::string>& task) {

@@ -33,8 +33,6 @@ struct Bundle {
   }
   /// gpu-bare on the same card as the device process, with nothing kept on disk.
   [[nodiscard]] processes::ProgramStart bare_program(const std::vector<std::string>& task) const;
-  /// What the executor hands on to a device process, of our own environment.
-  [[nodiscard]] static std::vector<std::string> device_environment();
 };
 
 /// Runs gpu-bare to its end. Errors: what it said, or that it has not ended in time.

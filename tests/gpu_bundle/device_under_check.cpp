@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/driver_environment.h"
 #include "foundation/files.h"
 #include "foundation/sockets.h"
 
@@ -69,7 +70,7 @@ Result<std::unique_ptr<DeviceUnderCheck>> DeviceUnderCheck::start(const Bundle& 
   auto child = processes::ChildProcess::start(
       {.program = bundle.device_program(),
        .arguments = {"--serve", std::to_string(control_number)},
-       .environment = Bundle::device_environment(),
+       .environment = executor::driver_environment(),
        .descriptors = {{.from = pair->second.get(), .as = control_number}},
        .dies_with_us = true,
        .default_signals = true,

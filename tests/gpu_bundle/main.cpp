@@ -16,6 +16,7 @@
 #include "bundle.h"
 #include "checks.h"
 #include "core_team.h"
+#include "device/driver_environment.h"
 #include "foundation/json_document.h"
 #include "foundation/log.h"
 #include "processes/run_to_end.h"
@@ -59,7 +60,7 @@ std::optional<Options> read_options(const std::vector<std::string>& words) {
 std::optional<std::string> what_is_missing(const Bundle& bundle) {
   const auto ran = processes::run_to_end({.program = bundle.device_program(),
                                           .arguments = {"--probe-driver"},
-                                          .environment = Bundle::device_environment(),
+                                          .environment = executor::driver_environment(),
                                           .dies_with_us = true},
                                          {.longest = probe_deadline});
   if (!ran) return ran.error().message;

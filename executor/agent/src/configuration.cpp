@@ -1,11 +1,9 @@
 #include "configuration.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <map>
 #include <optional>
@@ -229,13 +227,6 @@ void declare_options(CLI::App& app, Configuration& c, Sizes& sizes, GrantTexts& 
 
 }  // namespace
 
-bool is_for_drivers(std::string_view variable) {
-  constexpr std::array<std::string_view, 5> beginnings{
-      "LD_LIBRARY_PATH=", "PATH=", "HOME=", "CUDA_", "NVIDIA_"};
-  return std::ranges::any_of(
-      beginnings, [variable](std::string_view start) { return variable.starts_with(start); });
-}
-
 Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
   ParsedConfiguration parsed;
   Configuration& c = parsed.configuration;
@@ -264,8 +255,6 @@ Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
   if (auto read = read_grant(grant, c); !read) return fail(std::move(read.error()));
   if (const char* socket = std::getenv("NOTIFY_SOCKET"); socket != nullptr)
     c.notify_socket = socket;
-  for (char** variable = environ; *variable != nullptr; ++variable)
-    if (is_for_drivers(*variable)) c.device_environment.emplace_back(*variable);
   if (c.program_directory.empty()) {
     std::error_code error;
     c.program_directory = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();

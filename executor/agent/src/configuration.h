@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "children/scheduling.h"
@@ -60,14 +59,10 @@ struct Configuration {
   /// Bytes per second that all functions together may move between memory and cores; 64 MiB and
   /// more; 0: they are not measured, and never held.
   ByteCount bandwidth_cap;
-  std::string notify_socket;                    // NOTIFY_SOCKET of the environment
-  std::vector<std::string> device_environment;  // "NAME=value", for the processes of GPUs
-  bool probe_sandbox = false;                   // print what the kernel can enforce, and end
-  bool probe_fabric = false;                    // print what lanes between hosts could use, and end
+  std::string notify_socket;   // NOTIFY_SOCKET of the environment
+  bool probe_sandbox = false;  // print what the kernel can enforce, and end
+  bool probe_fabric = false;   // print what lanes between hosts could use, and end
 };
-
-/// Whether a variable ("NAME=value") of ours goes on to the processes of GPUs.
-[[nodiscard]] bool is_for_drivers(std::string_view variable);
 
 /// Errors: `bad_configuration`. `exit_status` is set when --help or --version was printed and the
 /// program should end.

@@ -21,6 +21,7 @@
 #include "children/core_binding.h"
 #include "children/scheduling.h"
 #include "configuration.h"
+#include "device/driver_environment.h"
 #include "fabric_probe.h"
 #include "foundation/files.h"
 #include "foundation/log.h"
@@ -205,7 +206,7 @@ void offer_gpus(const Configuration& c, Agent::Options& options) {
     if (!c.gpu_uuids.contains(gpu.index)) gpu.numa_node = numa_node_of_gpu(gpu.index, "/");
   options.devices.program = c.program_directory / "orchid-device";
   options.devices.scheduling = c.scheduling;
-  options.devices.environment = c.device_environment;
+  options.devices.environment = driver_environment();
   options.workers.on_gpus = !c.gpus.empty();
 }
 
