@@ -82,9 +82,10 @@ void optimise_for_device(llvm::Module& code, llvm::TargetMachine& machine) {
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(code, modules);
 }
 
-const module::Image* find_device_image(module::Container& container, module::ImageKind kind) {
+const module::Image* find_device_bitcode(const module::Container& container) {
   const auto found = std::ranges::find_if(container.images, [&](const module::Image& image) {
-    return image.kind == kind && module::is_gpu_architecture(module::architecture_of(image.triple));
+    return image.kind == module::ImageKind::bitcode &&
+           module::is_gpu_architecture(module::architecture_of(image.triple));
   });
   return found == container.images.end() ? nullptr : &*found;
 }
@@ -146,7 +147,7 @@ Result<std::string> generate_ptx(std::span<const std::byte> module, std::string_
                             gpu));
   auto container = module::read_container(module);
   if (!container) return fail(std::move(container.error()));
-  const module::Image* image = find_device_image(*container, module::ImageKind::bitcode);
+  const module::Image* image = find_device_bitcode(*container);
   if (image == nullptr) return find_ptx_image(*container, gpu);
   Diagnostics diagnostics;
   llvm::LLVMContext context;
