@@ -2,17 +2,11 @@
  * and computes on. */
 #include "compute_for.h"
 #include "orchid/function.h"
-
-/* orchid_call begins with the lane and then the page, whose first byte has the state
- * (executor/worker/include/worker/status_page.h). */
-struct worker_call {
-  void* lane;
-  unsigned char* page;
-};
+#include "status_page.h"
 
 ORCHID_ENTRY(pretends_to_sleep) {
   (void)input, (void)input_size;
-  ((struct worker_call*)call)->page[0] &= 0xfc;
+  forge_idleness(call);
   compute_for(20000);
   return ORCHID_OK;
 }

@@ -2,13 +2,12 @@
 #pragma once
 #include <doctest/doctest.h>
 
-#include <boost/asio/io_context.hpp>
-#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "code/compiler_pool.h"
+#include "event_loop.h"
 #include "foundation/files.h"
 
 namespace orchid::executor {
@@ -21,20 +20,12 @@ inline std::string text_of(const UniqueFd& file) {
   return std::string(as_text(mapped.bytes()));
 }
 
-struct FakeCompilers {
+struct FakeCompilers : test::EventLoop {
   FakeCompilers() { pool.start(); }
   ~FakeCompilers() { pool.stop(); }
   FakeCompilers(const FakeCompilers&) = delete;
   FakeCompilers& operator=(const FakeCompilers&) = delete;
 
-  template <typename Condition>
-  void run_until(Condition condition) {
-    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (!condition()) {
-      REQUIRE(std::chrono::steady_clock::now() < give_up);
-      io.run_one_for(std::chrono::milliseconds(100));
-    }
-  }
   /// The code as text.
   Result<std::string> compile(CompileSchedule::Tenant tenant, std::string_view module) {
     std::optional<Result<CompilerPool::Compiled>> result;
@@ -46,7 +37,6 @@ struct FakeCompilers {
     return text_of((*result)->code);
   }
 
-  boost::asio::io_context io{1};
   ChildWatch children{io};
   CompilerPool pool{
       io, children, {.process = {.program = FAKE_COMPILER}, .schedule = {}}, [](const auto&) {}};

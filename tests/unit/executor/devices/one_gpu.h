@@ -3,8 +3,6 @@
 #pragma once
 #include <doctest/doctest.h>
 
-#include <boost/asio/io_context.hpp>
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +10,7 @@
 
 #include "device/lane_commands.h"
 #include "devices/gpu.h"
+#include "event_loop.h"
 #include "foundation/files.h"
 #include "scratch_folder.h"
 
@@ -44,7 +43,7 @@ inline void use(WorkerProcess& worker) {
   worker.page().device_call.store(1);
 }
 
-struct OneGpu {
+struct OneGpu : EventLoop {
   explicit OneGpu(std::uint32_t index = 0)
       : gpu(io, children, options, {.name = std::to_string(index)}, {.index = index}, [] {}) {}
   ~OneGpu() {
@@ -54,14 +53,6 @@ struct OneGpu {
   OneGpu(const OneGpu&) = delete;
   OneGpu& operator=(const OneGpu&) = delete;
 
-  template <typename Condition>
-  void run_until(Condition condition) {
-    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (!condition()) {
-      REQUIRE(std::chrono::steady_clock::now() < give_up);
-      io.run_one_for(std::chrono::milliseconds(100));
-    }
-  }
   [[nodiscard]] bool usable() const { return gpu.offered().fault.empty(); }
   void start() {
     gpu.start();
@@ -75,7 +66,6 @@ struct OneGpu {
   }
 
   tests::Scratch folder;
-  boost::asio::io_context io{1};
   ChildWatch children{io};
   DeviceProcess::Options options{
       .program = FAKE_DEVICE,

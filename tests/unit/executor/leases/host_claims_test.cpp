@@ -22,6 +22,16 @@ OpenLease request(std::uint64_t number, CoreList cores, CoreList gpus = {}) {
   return open;
 }
 
+/// Of one gateway and one host.
+struct TwoExecutors {
+  TwoExecutors() {
+    const std::string gateway = random_hex(8);
+    for (SocketClaims* claims : {&mine, &others}) claims->belong_to(gateway, "host");
+  }
+  SocketClaims mine;
+  SocketClaims others;
+};
+
 }  // namespace
 
 TEST_CASE("what one executor of a gateway has no other one takes, until it is left") {
@@ -77,14 +87,10 @@ TEST_CASE("what an executor has that was killed is free") {
 
 TEST_CASE(
     "a lease on cores that another executor has is refused, and they are not offered meanwhile") {
-  const std::string gateway = random_hex(8);
-  SocketClaims mine;
-  SocketClaims others;
-  mine.belong_to(gateway, "host");
-  others.belong_to(gateway, "host");
+  TwoExecutors host;
   const MonotonicTime now{1h};
-  LeaseTable table(first_numbers(4), {0, 1}, &mine);
-  LeaseTable other(first_numbers(2), {0}, &others);
+  LeaseTable table(first_numbers(4), {0, 1}, &host.mine);
+  LeaseTable other(first_numbers(2), {0}, &host.others);
   REQUIRE(other.open(request(1, {1}, {0}), now).has_value());
 
   CHECK(table.open(request(2, {0}, {0}), now).error().code == ErrorCode::no_capacity);  // the GPU
@@ -108,14 +114,10 @@ TEST_CASE(
 }
 
 TEST_CASE("a GPU is another executor's when its lease is over and no process of it is left") {
-  const std::string gateway = random_hex(8);
-  SocketClaims mine;
-  SocketClaims others;
-  mine.belong_to(gateway, "host");
-  others.belong_to(gateway, "host");
+  TwoExecutors host;
   const MonotonicTime now{1h};
-  LeaseTable table(first_numbers(4), {0, 1}, &mine);
-  LeaseTable other(first_numbers(4), {0, 1}, &others);
+  LeaseTable table(first_numbers(4), {0, 1}, &host.mine);
+  LeaseTable other(first_numbers(4), {0, 1}, &host.others);
   REQUIRE(table.open(request(1, {0}, {0, 1}), now).has_value());
   CHECK(table.close({1, 1}));
   CHECK(other.open(request(2, {0}, {0}), now).error().code == ErrorCode::no_capacity);

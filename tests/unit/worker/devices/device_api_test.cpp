@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "call_parts.h"
 #include "devices/cores_device.h"
 #include "orchid/kernel.h"
 #include "runtime_symbols/runtime_symbols.h"
@@ -66,49 +67,14 @@ ORCHID_DECLARE_KERNEL(for_gpus_only, DivideArgs)
 namespace orchid::executor {
 namespace {
 
-class NoLane final : public transport::LaneWorker {
- public:
-  Result<std::optional<transport::LaneRequest>> receive() override { return std::nullopt; }
-  [[nodiscard]] bool ready() const override { return false; }
-  std::byte* output(std::size_t) override { return nullptr; }
-  Result<void> answer(const Answer&) override { return {}; }
-  bool prepare_to_sleep() override { return false; }
-  void finish_sleep() override {}
-  [[nodiscard]] int wake_descriptor() const override { return -1; }
-};
-
 /// A worker with a call, as far as a device sees it.
-class DeviceFixture {
+class DeviceFixture : public test::CallParts {
  public:
-  explicit DeviceFixture(std::int32_t cores) : device(rate) {
-    page.stop.store(no_stop);
-    call.core_count = cores;
-  }
+  explicit DeviceFixture(std::int32_t cores) : device(rate) { call.core_count = cores; }
   [[nodiscard]] std::string message() const { return std::string(call.message_text()); }
 
-  TickRate rate = TickRate::measure();
-  NoLane lane;
-  StatusPage page{};
-  transport::LogHead log_head{};
-  std::vector<char> log_text = std::vector<char>(limits::log_size.value);
-  CallLog log{log_head, log_text.data()};
   CoresDevice device;
-  std::atomic<std::uint64_t> progress{0};
-  std::array<char, limits::message_size.value> text{};
-  orchid_call call{.lane = lane,
-                   .page = page,
-                   .log = log,
-                   .device = device,
-                   .progress = progress,
-                   .rate = rate,
-                   .number = 1,
-                   .request_id = 1,
-                   .started_ticks = 0,
-                   .deadline_ns = 0,
-                   .core = -1,
-                   .core_count = 1,
-                   .output_limit = 0,
-                   .message = &text};
+  orchid_call call = make_call(device);
 };
 
 std::vector<float> numbers(std::size_t count) {

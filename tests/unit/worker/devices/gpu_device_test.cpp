@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "call_parts.h"
 #include "orchid/kernel.h"
 #include "user_code/call_context.h"
 
@@ -113,22 +114,12 @@ class DeviceThread {
   std::thread thread_;                   // the last: it uses the others
 };
 
-class IdleLane final : public transport::LaneWorker {
- public:
-  Result<std::optional<transport::LaneRequest>> receive() override { return std::nullopt; }
-  [[nodiscard]] bool ready() const override { return false; }
-  std::byte* output(std::size_t) override { return nullptr; }
-  Result<void> answer(const Answer&) override { return {}; }
-  bool prepare_to_sleep() override { return false; }
-  void finish_sleep() override {}
-  [[nodiscard]] int wake_descriptor() const override { return -1; }
-};
-
 /// A worker that runs call number 1 and has a seat.
-struct GpuFixture {
+struct GpuFixture : test::CallParts {
   GpuFixture() {
-    page.stop.store(no_stop);
     page.device_seat.store(1);
+    call.slot = 3;
+    call.generation = 4;
   }
   [[nodiscard]] std::string message() const { return std::string(call.message_text()); }
   void begin_call(std::uint64_t number) {
@@ -137,14 +128,8 @@ struct GpuFixture {
     call.message_size = 0;
   }
 
-  TickRate rate = TickRate::measure();
   transport::LaneDescriptors descriptors = transport::make_lane(device_lane_geometry).value();
   std::optional<DeviceThread> process{std::in_place, descriptors};
-  IdleLane lane;
-  StatusPage page{};
-  transport::LogHead log_head{};
-  std::vector<char> log_text = std::vector<char>(limits::log_size.value);
-  CallLog log{log_head, log_text.data()};
   std::vector<std::byte> input = std::vector<std::byte>(4096);
   std::vector<std::byte> output = std::vector<std::byte>(4096);
   GpuDevice device{
@@ -153,24 +138,7 @@ struct GpuFixture {
        .page = page,
        .call_input = input,
        .call_output = output}};
-  std::atomic<std::uint64_t> progress{0};
-  std::array<char, limits::message_size.value> text{};
-  orchid_call call{.lane = lane,
-                   .page = page,
-                   .log = log,
-                   .device = device,
-                   .progress = progress,
-                   .rate = rate,
-                   .number = 1,
-                   .slot = 3,
-                   .generation = 4,
-                   .request_id = 1,
-                   .started_ticks = 0,
-                   .deadline_ns = 0,
-                   .core = -1,
-                   .core_count = 1,
-                   .output_limit = 0,
-                   .message = &text};
+  orchid_call call = make_call(device);
 };
 
 std::vector<std::byte> some_bytes(std::size_t size) {
