@@ -75,12 +75,13 @@ DeviceFiles device_files(const std::string& gpu, const std::filesystem::path& gp
                          std::string_view library_path) {
   const auto listed = list_gpus(gpus);
   const auto found = find_gpu(gpu, listed);
-  DeviceFiles files{.visible = found && !found->uuid.empty() ? found->uuid : gpu,
-                    .devices = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"},
-                    .readable = {"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local",
-                                 "/etc/ld.so.cache", "/etc/nvidia", "/sys", "/proc"},
-                    // The driver names its threads; where it cannot, it fails with error 304.
-                    .writable = {"/proc/self/task"}};
+  DeviceFiles files{
+      .visible = found && !found->uuid.empty() ? found->uuid : gpu,
+      .devices = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"},
+      .readable = {"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local", "/etc/ld.so.cache",
+                   "/etc/nvidia", "/etc/localtime", "/usr/share/zoneinfo", "/sys", "/proc"},
+      // The driver names its threads; where it cannot, it fails with error 304.
+      .writable = {"/proc/self/task"}};
   if (found && !found->minor.empty()) {
     files.devices.emplace_back("/dev/nvidia" + found->minor);
   } else {

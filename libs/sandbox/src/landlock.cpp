@@ -85,8 +85,10 @@ Result<void> enter_landlock(const FileAccess& files, NetworkAccess network) {
   if (!ruleset) return fail_errno("landlock_create_ruleset");
   constexpr std::uint64_t read_and_write = may_read_file | may_write_file;
   const std::uint64_t to_devices = read_and_write | (attributes.handled_access_fs & fs_ioctl);
+  // Whoever opens a file to write it anew asks to shorten it, too, also where there is no length.
+  const std::uint64_t to_files = read_and_write | (attributes.handled_access_fs & fs_truncate);
   if (auto added = add_rules(ruleset.get(), files.readable, may_read_file); !added) return added;
-  if (auto added = add_rules(ruleset.get(), files.writable, read_and_write); !added) return added;
+  if (auto added = add_rules(ruleset.get(), files.writable, to_files); !added) return added;
   if (auto added = add_rules(ruleset.get(), files.devices, to_devices); !added) return added;
   if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0)
     return fail_errno("landlock_restrict_self");

@@ -143,9 +143,19 @@ constexpr std::array to_speak{
 
 /// To load a driver and to make its context; gone in the second stage.
 constexpr std::array to_load_driver{
-    SCMP_SYS(memfd_create), SCMP_SYS(ftruncate), SCMP_SYS(fallocate), SCMP_SYS(stat),
-    SCMP_SYS(lstat),        SCMP_SYS(statfs),    SCMP_SYS(fstatfs),   SCMP_SYS(sched_getscheduler),
-    SCMP_SYS(fadvise64),    SCMP_SYS(mbind),     SCMP_SYS(mlock2),
+    SCMP_SYS(memfd_create),
+    SCMP_SYS(ftruncate),
+    SCMP_SYS(fallocate),
+    SCMP_SYS(stat),
+    SCMP_SYS(lstat),
+    SCMP_SYS(statfs),
+    SCMP_SYS(fstatfs),
+    SCMP_SYS(sched_getscheduler),
+    SCMP_SYS(fadvise64),
+    SCMP_SYS(mbind),
+    SCMP_SYS(mlock2),
+    SCMP_SYS(sched_get_priority_max),
+    SCMP_SYS(sched_get_priority_min),
 };
 
 /// What a driver goes on doing: it asks on which memory node a page is, and waits for its events.
@@ -241,6 +251,14 @@ void add_descriptor_rules(Table& table, const ConfinementOptions& options, Filte
 }
 
 void add_network_rules(Table& table, SandboxRole role, FilterStage stage) {
+  if (role == SandboxRole::device && stage == FilterStage::birth) {
+    // A context of NVIDIA's has a socket, at which other processes could ask for its memory, and
+    // does not come to be without it. Nobody is ever let in: there is no accept.
+    table.allow_if(SCMP_SYS(socket), {equals(0, AF_UNIX), equals(1, SOCK_SEQPACKET | SOCK_CLOEXEC)},
+                   "within this machine, for packets");
+    for (const int call : {SCMP_SYS(bind), SCMP_SYS(listen), SCMP_SYS(setsockopt)})
+      table.allow(call);
+  }
   if (!speaks_ucx(role)) return;
   for (const int call : to_speak) table.allow(call);
   if (stage != FilterStage::birth) return;
@@ -319,7 +337,7 @@ scmp_arg_cmp comparison_of(const ArgumentCondition& condition) {
 }
 
 /// Errno, or 0.
-int add_rules(void* filter, const std::vector<AllowedCall>& table) {
+int add_rules(void* filter, const std::vector<AllowedCall>& table, SandboxRole role) {
   for (const AllowedCall& call : table) {
     std::vector<scmp_arg_cmp> comparisons;
     for (const ArgumentCondition& condition : call.conditions)
@@ -331,7 +349,11 @@ int add_rules(void* filter, const std::vector<AllowedCall>& table) {
   }
   // glibc asks clone3 first, whose flags a filter cannot read; ENOSYS makes it take clone. Threads,
   // but no processes.
-  const int result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+  int result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+  // NVIDIA's driver removes the name of its socket, which has none, and gives up if that fails in
+  // another way than this.
+  if (result >= 0 && role == SandboxRole::device)
+    result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOENT), SCMP_SYS(unlink), 0);
   return result < 0 ? -result : 0;
 }
 
@@ -357,7 +379,7 @@ std::vector<AllowedCall> calls_of_user_code(const ConfinementOptions& options) {
 Result<void> install_filter(const ConfinementOptions& options, FilterStage stage) {
   const Filter filter(seccomp_init(SCMP_ACT_ERRNO(EPERM)));
   if (filter == nullptr) return fail(ErrorCode::unsupported, "seccomp_init");
-  if (const int error = add_rules(filter.get(), table_of(options, stage)); error != 0)
+  if (const int error = add_rules(filter.get(), table_of(options, stage), options.role); error != 0)
     return fail(system_failure(ErrorCode::system, "building the seccomp filter", error));
   seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_NNP, 0);  // set already
   seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1);

@@ -14,12 +14,14 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "cuda/cuda_abi.h"
 #include "device_memory_arena.h"
 #include "orders.h"
 #include "ptx_text.h"
+#include "system_calls.h"
 #include "work_queue.h"
 
 namespace orchid::executor::cuda {
@@ -47,6 +49,7 @@ constexpr int suggested_threads = 64;
 constexpr int suggested_blocks = 4;
 constexpr Result error_invalid_value = 1;
 constexpr Result error_invalid_ptx = 218;
+constexpr Result error_operating_system = 304;
 constexpr Result error_not_found = 500;
 constexpr Result error_registered = 712;
 constexpr Result error_not_registered = 713;
@@ -105,6 +108,7 @@ Result cuInit(unsigned) {
   d.orders.open(std::getenv("CUDA_FAKE_ORDERS"));
   if (const auto error = d.orders.number("init")) return static_cast<Result>(*error);
   if (devices() == 0) return error_no_device;
+  if (!fake_cuda::can_initialise()) return error_operating_system;
   // It stays open where that is allowed.
   if (const auto file = d.orders.find("open"))
     static_cast<void>(::open(file->c_str(), O_RDONLY | O_CLOEXEC));
@@ -177,6 +181,7 @@ Result cuDeviceGetAttribute(int* value, int attribute, Device) {
 Result cuCtxCreate_v2(Context* context, unsigned, Device) {
   Driver& d = driver();
   if (const auto error = d.orders.number("context")) return static_cast<Result>(*error);
+  if (!fake_cuda::can_make_context()) return error_operating_system;
   const auto bytes = d.orders.number("memory").value_or(default_memory);
   if (!d.memory.reserve(static_cast<std::uint64_t>(bytes))) return error_out_of_memory;
   if (const auto word = d.orders.number("left_behind"))
@@ -204,6 +209,8 @@ Result cuModuleLoadDataEx(Module* module, const void* image, unsigned options, i
     if (text != nullptr && size != 0) log->copy(text, size);
     return error_invalid_ptx;
   }
+  if (const auto time = d.orders.number("load_time"))
+    std::this_thread::sleep_for(std::chrono::milliseconds(*time));
   *module = body.release();
   return success;
 }

@@ -11,6 +11,7 @@
 //   left_behind 42         memory holds this word all over when the context is made
 //   no_register            host memory cannot be registered
 //   refuse TEXT            PTX is refused with this log
+//   load_time 100          so many milliseconds pass until PTX is taken
 //   slow NAME 1000         an item of the kernel takes so many nanoseconds
 //   hang NAME              the kernel does not end
 //   fail NAME 700          it ends the context with this error

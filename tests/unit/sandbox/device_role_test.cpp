@@ -1,6 +1,7 @@
 // What a process keeps that speaks with a GPU's driver, seen from inside; without a driver.
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -11,6 +12,7 @@
 #include <atomic>
 #include <cerrno>
 #include <functional>
+#include <string>
 #include <thread>
 
 #include "sandbox/confinement.h"
@@ -65,6 +67,17 @@ TEST_CASE("a device process opens the files that it may between the stages, and 
                      ::access("/dev/null", F_OK) != 0 && ::memfd_create("x", 0) < 0 &&
                      ::socket(AF_UNIX, SOCK_STREAM, 0) < 0 && ::fork() < 0;
             }) == 0);
+}
+
+TEST_CASE("a driver may name its threads in the way that NVIDIA's does") {
+  CHECK(in_device_sandbox(
+            [] {
+              const std::string name = "/proc/self/task/" + std::to_string(::gettid()) + "/comm";
+              const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+              return file >= 0 && ::write(file, "driver", 6) == 6 &&
+                     ::sched_get_priority_max(SCHED_RR) > 0;
+            },
+            nothing) == 0);
 }
 
 TEST_CASE("a device process maps what it has been given and asks it, for all its life") {
