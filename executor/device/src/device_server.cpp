@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <thread>
 #include <utility>
 #include <variant>
 
@@ -13,9 +14,12 @@
 namespace orchid::executor {
 namespace {
 
-/// How long it looks without a pause after it has done something: copies and small kernels are over
-/// by then.
-constexpr std::chrono::microseconds looks_for{50};
+/// How long it looks without a pause after it has done something: for the worker's next command,
+/// and for the end of what the GPU does: copies and small kernels are over by then. Whoever else
+/// wants the core gets it meanwhile; to sleep and be woken twice takes a virtual machine some 0.3
+/// ms.
+constexpr std::chrono::microseconds looks_for_command{500};
+constexpr std::chrono::milliseconds looks_for_end{1};
 /// How often it asks for a kernel that runs longer: a hundredth of a sub-range.
 constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 100'000};
 constexpr timespec at_once{};
@@ -83,8 +87,10 @@ void DeviceServer::wait() {
   const timespec until_usage =
       to_timespec(std::max<std::chrono::nanoseconds>(usage_due_ - now, {}));
   const timespec* const idle = usage_ ? &until_usage : nullptr;
-  const bool recent = now - last_step_ < looks_for;
+  const bool recent = now - last_step_ < looks_for_command ||
+                      (lane_ != nullptr && lane_->is_busy() && now - last_step_ < looks_for_end);
   if (lane_ == nullptr || recent) {
+    std::this_thread::yield();
     // Without a lane there is nothing but the agent to wait for.
     ::ppoll(watched.data(), 1, lane_ == nullptr ? idle : &at_once, nullptr);
     return;

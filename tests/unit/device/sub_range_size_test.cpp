@@ -82,3 +82,17 @@ TEST_CASE("a piece of no time or no items does not upset it") {
   CHECK(size.next(100) >= 1);
   CHECK(size.next(100) <= 100);
 }
+
+TEST_CASE("a launch that fits is one piece, also when its items are no multiple of the granule") {
+  SubRangeSize size(1024, 256);
+  const auto time = [](std::uint64_t, std::uint64_t) { return std::chrono::microseconds(100); };
+  cut(size, 8 * 1024 + 17, time);  // learns
+  CHECK(cut(size, 8 * 1024 + 17, time) == std::vector<std::uint64_t>{8 * 1024 + 17});
+}
+
+TEST_CASE("a few items say little about many: they take as long as what fills the device") {
+  SubRangeSize size(1024, 256);
+  size.measured(8 * 1024, std::chrono::microseconds(100));
+  size.measured(16, std::chrono::microseconds(20));
+  CHECK(size.next(8 * 1024) == 8 * 1024);
+}

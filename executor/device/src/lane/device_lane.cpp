@@ -77,8 +77,10 @@ Result<bool> DeviceLane::step() {
     if (!taken) return taken;
     some = some || *taken;
   }
-  if (command_) some = work() || some;
-  return some;
+  if (!command_ || !work()) return some;
+  // What has been asked for begins at once: who hears the answer may want it stopped.
+  if (const auto begun = parts_.launches.advance(); !begun && !broken_) break_down(begun.error());
+  return true;
 }
 
 /// The next command, if there is one.

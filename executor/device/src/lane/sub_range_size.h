@@ -25,7 +25,9 @@ class SubRangeSize {
     if (!is_known()) return std::min(left, first_ / granule_ * granule_);
     const double fits = static_cast<double>(target.count()) / time_per_item_;
     const double most = std::min(fits, static_cast<double>(longest_) * growth);
-    const auto items = static_cast<std::uint64_t>(std::min(most, static_cast<double>(left)));
+    // All of them: a rest of less than a granule would be a piece of its own.
+    if (most >= static_cast<double>(left)) return left;
+    const auto items = static_cast<std::uint64_t>(most);
     return std::min(left, std::max(items / granule_, std::uint64_t{1}) * granule_);
   }
 
@@ -33,15 +35,15 @@ class SubRangeSize {
   [[nodiscard]] bool is_known() const { return longest_ != 0; }
   [[nodiscard]] std::chrono::nanoseconds expected(std::uint64_t items) const {
     return std::chrono::nanoseconds(
-        static_cast<std::int64_t>(time_per_item_ * static_cast<double>(items)));
+        static_cast<std::int64_t>(time_per_item_ * static_cast<double>(that_fill(items))));
   }
 
   /// A piece of so many items took so long. Slower ones count at once, faster ones by half: items
   /// need not be equal.
   void measured(std::uint64_t items, std::chrono::nanoseconds time) {
     if (items == 0) return;
-    const double now =
-        static_cast<double>(std::max<std::int64_t>(time.count(), 1)) / static_cast<double>(items);
+    const double now = static_cast<double>(std::max<std::int64_t>(time.count(), 1)) /
+                       static_cast<double>(that_fill(items));
     time_per_item_ = is_known() ? std::max(now, (now + time_per_item_) / 2) : now;
     longest_ = std::max(longest_, items);
   }
@@ -51,6 +53,11 @@ class SubRangeSize {
   /// At most so many times the largest piece that was measured: what was true for few items need
   /// not be for many.
   static constexpr double growth = 8;
+
+  /// Items that do not fill the GPU take as long as those that do.
+  [[nodiscard]] std::uint64_t that_fill(std::uint64_t items) const {
+    return std::max(items, first_);
+  }
 
   std::uint64_t granule_;
   std::uint64_t first_;

@@ -24,8 +24,10 @@ constexpr std::size_t pieces_at_once = 3;
 static_assert(piece_bytes <= most_payload_bytes.value);
 /// Launches that stand in line before the next one waits for the oldest.
 constexpr std::size_t longest_line = most_waiting_launches / 2;
-/// How long it looks for an answer without a pause, and how often after that.
-constexpr unsigned looks_without_pause = 2000;
+/// How long it looks for an answer before it sleeps: as long as the device process looks for the
+/// end of a kernel. The clock, and whoever else wants the core, come after so many looks each.
+constexpr std::chrono::milliseconds looks_for{1};
+constexpr unsigned looks_between_clocks = 64;
 constexpr int pause_ms = 1;
 constexpr timespec seat_pause{.tv_sec = 0, .tv_nsec = 200'000};
 /// The agent ends a worker whose GPU is lost within milliseconds.
@@ -133,12 +135,13 @@ Result<std::optional<GpuDevice::Answered>> GpuDevice::take_answer() {
 /// and only the agent can end the wait. A call that has to stop leaves its answers to `end_call`.
 Result<GpuDevice::Answered> GpuDevice::await_answer(orchid_call* call, std::uint64_t request) {
   unsigned looks = 0;
+  auto asleep_from = std::chrono::steady_clock::now() + looks_for;
   while (true) {
     const bool last = !open_.empty() && open_.front().request == request;
     auto answered = take_answer();
     if (!answered) return fail(std::move(answered.error()));
     if (*answered) {
-      looks = 0;
+      asleep_from = std::chrono::steady_clock::now() + looks_for;
       const DeviceStatus status = (*answered)->status;
       if (status == DeviceStatus::crashed || status == DeviceStatus::lost) {
         // The agent has heard it, too: it ends this worker, and says why.
@@ -152,7 +155,9 @@ Result<GpuDevice::Answered> GpuDevice::await_answer(orchid_call* call, std::uint
       for (Open& open : open_) open.read_to = {};
       return Answered{.status = DeviceStatus::stopped, .value = 0, .message = {}};
     }
-    if (++looks > looks_without_pause) sleep();
+    if (++looks % looks_between_clocks != 0) continue;
+    ::sched_yield();
+    if (std::chrono::steady_clock::now() > asleep_from) sleep();
   }
 }
 
