@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "foundation/unique_fd.h"
@@ -16,7 +17,14 @@ namespace orchid::executor {
 struct DeviceOwner {
   LeaseId lease;
   std::string module;  // of the gateway's leases, and where processes are separate; "": all of them
-  friend bool operator==(const DeviceOwner&, const DeviceOwner&) = default;
+  /// Of the gateway's own leases, for calls over HTTP: what a tenant calls of one module is one
+  /// owner, whichever of these leases it has.
+  std::optional<std::uint32_t> http_tenant = {};
+
+  friend bool operator==(const DeviceOwner& one, const DeviceOwner& other) {
+    return one.module == other.module && one.http_tenant == other.http_tenant &&
+           (one.http_tenant || one.lease == other.lease);
+  }
 };
 
 /// Kernels of a module in one of the worker's slots.

@@ -53,6 +53,7 @@ Gpu::Gpu(boost::asio::io_context& io, ChildWatch& children, const DeviceProcess:
       failures_(restarts),
       restart_timer_(io),
       limit_(io),
+      keep_(io),
       again_timer_(io) {
   offered_.fault = being_started;
 }
@@ -65,6 +66,7 @@ void Gpu::stop() {
   stopped_ = true;
   restart_timer_.cancel();
   limit_.end();
+  keep_.end();
   again_timer_.cancel();
   request_.reset();
   if (process_) process_->put_down();
@@ -214,6 +216,7 @@ std::shared_ptr<DeviceUser> Gpu::forget_process() {
   lane_ends_ = false;
   lingers_ = false;
   limit_.end();
+  keep_.end();
   counters_.launches += usage_.launches;
   counters_.kernel_us += usage_.kernel_us;
   counters_.long_sub_ranges += usage_.long_sub_ranges;

@@ -85,7 +85,8 @@ class Gpu {
   /// That worker has ended, or is about to.
   void release(const DeviceUser& user);
   /// The lease is over. `done` comes when no process that has served it is left, or when that is
-  /// known not to end: the GPU is out of the offer then.
+  /// known not to end: the GPU is out of the offer then. A process of a lease for calls over HTTP
+  /// may be left, with nothing at work in it: it serves nobody but the same owner.
   void vacate(const LeaseId& lease, std::function<void()> done);
 
  private:
@@ -119,6 +120,8 @@ class Gpu {
   [[nodiscard]] bool has_seat() const;
   [[nodiscard]] bool unseat();
   void end_lane();
+  void replace_for(const DeviceUser& user);
+  void keep();
   void begin_lane();
   [[nodiscard]] bool is_new(std::uint32_t slot, const SlotKernels& kernels) const;
   [[nodiscard]] bool has_new_kernels() const;
@@ -155,6 +158,7 @@ class Gpu {
   processes::Restarts failures_;
   boost::asio::steady_timer restart_timer_;
   TimeLimit limit_;  // of what the process is at
+  TimeLimit keep_;   // of a process that no lease has
   boost::asio::steady_timer again_timer_;
 };
 

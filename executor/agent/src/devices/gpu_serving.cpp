@@ -14,6 +14,8 @@ namespace {
 
 /// How often it asks whether a call is over that uses the GPU.
 constexpr std::chrono::milliseconds again_interval{10};
+/// For the next call of the same module and tenant over HTTP, which may come with another lease.
+constexpr std::chrono::seconds kept_for{1};
 
 }  // namespace
 
@@ -44,7 +46,7 @@ void Gpu::advance() {
   const std::shared_ptr<DeviceUser> user = request_->user;
   // Nobody is served: the process need not come back from what it is at for another owner.
   if (lane_ends_) {
-    if (owner_ != user->owner) process_->put_down();
+    if (owner_ != user->owner) replace_for(*user);
     return;
   }
   if (served_ && served_ != user) {
@@ -52,7 +54,7 @@ void Gpu::advance() {
       return answer(fail(ErrorCode::no_capacity, "another worker's call uses the GPU"));
     if (*owner_ == user->owner) return end_lane();
   }
-  if (owner_ && *owner_ != user->owner) return process_->put_down();
+  if (owner_ && *owner_ != user->owner) return replace_for(*user);
   // Kernels are loaded while none runs: a call that begins meanwhile waits for the seat.
   if (!served_)
     begin_lane();
@@ -60,6 +62,13 @@ void Gpu::advance() {
     return try_again();
   load_kernels();
   if (loading_.empty()) answer(lane_);
+}
+
+/// What is left of the owner before is no business of this one.
+void Gpu::replace_for(const DeviceUser& user) {
+  log::info("event=device_replaced gpu={} pid={} reason=\"{}\"", offered_.index, pid(),
+            owner_->lease == user.owner.lease ? "another module" : "another lease");
+  process_->put_down();
 }
 
 /// Without one a call of the served worker may wait, but is not in the lane.
@@ -79,6 +88,7 @@ void Gpu::begin_lane() {
   const WorkerProcess& worker = *request_->user->worker;
   const transport::LaneDescriptors& lane = worker.device_lane();
   const transport::LaneDescriptors& calls = worker.lane();
+  keep_.end();
   served_ = request_->user;
   owner_ = served_->owner;
   loaded_.clear();
@@ -191,6 +201,7 @@ void Gpu::lane_ended(const DeviceLaneEnded& message) {
   if (lane_ends_) {
     lane_ends_ = false;
     limit_.end();
+    if (!vacated_.empty()) keep();
     return advance();
   }
   limit_.end();
@@ -211,7 +222,24 @@ void Gpu::vacate(const LeaseId& lease, std::function<void()> done) {
   if (request_ && request_->user->owner.lease == lease) request_.reset();
   if (!process_ || lingers_ || !owner_ || owner_->lease != lease) return done();
   vacated_.push_back(std::move(done));
+  if (process_->was_put_down()) return;
+  if (owner_->http_tenant && !served_) {
+    if (!lane_ends_) keep();
+    return;  // else when the lane has ended
+  }
+  log::info("event=device_replaced gpu={} pid={} reason=\"its lease is over\"", offered_.index,
+            pid());
   process_->put_down();
+}
+
+/// Nothing of the lease is at work in the process any more, and its memory is free. HTTP calls come
+/// on many connections, whose leases take turns: a new process for each would cost most of a
+/// second. Whoever else wants the GPU gets a new one, as does everybody after a while.
+void Gpu::keep() {
+  keep_.begin(kept_for, [this] {
+    if (process_ && !process_->was_put_down() && !served_) process_->put_down();
+  });
+  tell_vacated();
 }
 
 }  // namespace orchid::executor

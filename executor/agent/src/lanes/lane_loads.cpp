@@ -228,7 +228,7 @@ void LaneSession::load(const ModuleLoad& module) {
 void LaneSession::load_kernels(const ModuleLoad& module, const WorkerSlot& slot,
                                std::chrono::microseconds link) {
   if (!gpu_) return loaded(module.digest, module.code.cores, slot, link);
-  gpu_->load({.lease = *lease_, .module = apart_ ? module.digest : ""}, slot, module.code.kernels,
+  gpu_->load(device_owner(module.digest), slot, module.code.kernels,
              [weak = weak_from_this(), module, slot, link](const Result<void>& taken) {
                const auto self = weak.lock();
                if (self == nullptr) return;

@@ -122,6 +122,13 @@ void LaneSession::take_worker() {
     services_.workers.take_remote(taken);
 }
 
+/// Of what a module does on the lease's GPU.
+DeviceOwner LaneSession::device_owner(const std::string& module) const {
+  return {.lease = *lease_,
+          .module = apart_ ? module : "",
+          .http_tenant = is_apart() ? std::optional(tenant_) : std::nullopt};
+}
+
 void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   worker_ = std::move(worker);
   connected_by_ = std::chrono::steady_clock::now() + limits::lease_claim;
@@ -137,7 +144,7 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   services_.workers.on_end(*worker_, [weak = weak_from_this()](const ChildEvent& event) {
     if (const auto self = weak.lock()) self->worker_ended(event);
   });
-  if (gpu_) gpu_->took(worker_, {.lease = *lease_, .module = apart_ ? module_ : ""}, is_remote());
+  if (gpu_) gpu_->took(worker_, device_owner(module_), is_remote());
   worker_->bind_to(core_ids_);
   if (memory_.value != 0) worker_->limit_memory(memory_);
   if (client_terms_) {

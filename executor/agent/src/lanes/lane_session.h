@@ -101,6 +101,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void from_client(Packet& packet);
   void claim(const LaneClaim& message);
   void take_worker();
+  [[nodiscard]] DeviceOwner device_owner(const std::string& module) const;
   void took(std::shared_ptr<WorkerProcess> worker);
   void hand_over();
   void worker_ended(const ChildEvent& event);

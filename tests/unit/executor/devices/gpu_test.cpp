@@ -159,6 +159,52 @@ TEST_CASE("a lease is vacated when its process is reaped, and at once if it has 
   CHECK(one.serve(make_user({second_lease, ""})).has_value());
 }
 
+TEST_CASE("a process of calls over HTTP serves the same module with the next lease, too") {
+  OneGpu one;
+  one.start();
+  const auto of_http = [](LeaseId lease, std::string module, std::uint32_t tenant) {
+    return make_user({.lease = lease, .module = std::move(module), .http_tenant = tenant});
+  };
+  const auto user = of_http(first_lease, "a", 1);
+  REQUIRE(one.serve(user).has_value());
+  const pid_t process = one.gpu.pid();
+  bool vacated = false;
+  const auto vacate = [&](const LeaseId& lease) {
+    vacated = false;
+    one.gpu.vacate(lease, [&] { vacated = true; });
+    one.run_until([&] { return vacated; });
+  };
+  one.gpu.release(*user);
+  vacate(first_lease);
+  const auto next = of_http(second_lease, "a", 1);
+  REQUIRE(one.serve(next).has_value());
+  CHECK(one.gpu.pid() == process);
+  one.gpu.release(*next);
+  vacate(second_lease);
+  SUBCASE("not another tenant") { REQUIRE(one.serve(of_http(first_lease, "a", 2)).has_value()); }
+  SUBCASE("not another module") { REQUIRE(one.serve(of_http(first_lease, "b", 1)).has_value()); }
+  SUBCASE("not a program's lease") { REQUIRE(one.serve(make_user({first_lease, ""})).has_value()); }
+  SUBCASE("not for long") {
+    one.run_until([&] { return one.gpu.pid() != process && one.gpu.pid() != -1; });
+  }
+  CHECK(one.gpu.pid() != process);
+  CHECK(::kill(process, 0) != 0);
+}
+
+TEST_CASE("a process of calls over HTTP that does not come back from one ends with its lease") {
+  OneGpu one(2);
+  one.start();
+  const auto user = make_user({.lease = first_lease, .module = "a", .http_tenant = 1});
+  REQUIRE(one.serve(user).has_value());
+  const pid_t process = one.gpu.pid();
+  one.gpu.release(*user);
+  bool vacated = false;
+  one.gpu.vacate(first_lease, [&] { vacated = true; });
+  CHECK_FALSE(vacated);
+  one.run_until([&] { return vacated; });
+  CHECK(::kill(process, 0) != 0);
+}
+
 TEST_CASE("a process that does not come back from a lane is ended") {
   OneGpu one(2);
   one.start();
