@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -39,7 +40,8 @@ constexpr std::chrono::milliseconds answer_limit{60'000};
 constexpr std::chrono::milliseconds message_limit{10'000};
 constexpr int control_number = 3;
 /// As the worker looks (executor/worker, GpuDevice).
-constexpr unsigned looks_without_pause = 2000;
+constexpr std::chrono::milliseconds looks_for{1};
+constexpr unsigned looks_between_clocks = 64;
 constexpr int pause_ms = 1;
 
 std::uint8_t kind_of(DeviceCommandKind kind) { return static_cast<std::uint8_t>(kind); }
@@ -201,6 +203,7 @@ Result<void> DeviceUnderCheck::send(DeviceCommand command, std::span<const std::
 
 Result<LaneAnswer> DeviceUnderCheck::receive() {
   const auto end = Clock::now() + answer_limit;
+  const auto asleep_from = Clock::now() + looks_for;
   std::array<pollfd, 2> watched{
       {{lane_->wake_descriptor(), POLLIN, 0}, {process_.descriptor(), POLLIN, 0}}};
   for (unsigned looks = 0;; ++looks) {
@@ -219,9 +222,11 @@ Result<LaneAnswer> DeviceUnderCheck::receive() {
       lane_->release(**response);
       return answer;
     }
-    if (looks < looks_without_pause) continue;
-    if (Clock::now() > end)
-      return fail(ErrorCode::timed_out, "orchid-device has not answered within 60 s");
+    if (looks % looks_between_clocks != 0) continue;
+    std::this_thread::yield();
+    const auto now = Clock::now();
+    if (now < asleep_from) continue;
+    if (now > end) return fail(ErrorCode::timed_out, "orchid-device has not answered within 60 s");
     if ((watched[1].revents & POLLIN) != 0) return fail(why_it_ended());
     if (!lane_->prepare_to_sleep()) continue;
     ::poll(watched.data(), watched.size(), pause_ms);

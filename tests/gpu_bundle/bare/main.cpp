@@ -173,14 +173,18 @@ class Measurement {
     driver_.copy_to_device(letters, problem.alphabet());
     const std::uint64_t found = driver_.allocate(Md5Problem::items());
     const auto host = driver_.allocate_pinned(Md5Problem::items());
+    const auto search = [&](std::uint32_t launch) {
+      driver_.launch(kernel_, {.arguments = problem.arguments(launch, letters, found),
+                               .items = Md5Problem::items(),
+                               .threads = Md5Problem::group_size});
+      driver_.copy_to_host(host, found);
+    };
+    for (std::uint32_t launch = 0; launch < launches; ++launch) {
+      search(launch);
+      if (!problem.is_right(launch, host)) throw std::runtime_error("MD5 found something else");
+    }
     const double time = median_of(times, [&] {
-      for (std::uint32_t launch = 0; launch < launches; ++launch) {
-        driver_.launch(kernel_, {.arguments = problem.arguments(launch, letters, found),
-                                 .items = Md5Problem::items(),
-                                 .threads = Md5Problem::group_size});
-        driver_.copy_to_host(host, found);
-        if (!problem.is_right(launch, host)) throw std::runtime_error("MD5 found something else");
-      }
+      for (std::uint32_t launch = 0; launch < launches; ++launch) search(launch);
     });
     driver_.free(letters);
     driver_.free(found);

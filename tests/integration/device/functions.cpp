@@ -85,6 +85,20 @@ ORCHID_ENTRY(strays) {
   return orchid_device_wait(call);
 }
 
+/// Its kernel never ends.
+ORCHID_ENTRY(waits) {
+  (void)input;
+  (void)input_size;
+  const std::uint64_t nothing[2] = {};
+  const WaitArgs args{static_cast<std::uint64_t*>(orchid_device_alloc(call, sizeof nothing))};
+  if (args.word == nullptr) return ORCHID_ERROR;
+  void* word = const_cast<std::uint64_t*>(args.word);
+  if (orchid_device_write(call, word, nothing, sizeof nothing) != ORCHID_OK) return ORCHID_ERROR;
+  if (const auto end = orchid_launch(call, &wait_for_ever, &args, sizeof args, 1); end != ORCHID_OK)
+    return end;
+  return orchid_device_wait(call);
+}
+
 /// Input: how many launches, more than stand in line at a time.
 ORCHID_ENTRY(queues) {
   const std::uint64_t launches = number_in(input, input_size);

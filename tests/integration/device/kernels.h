@@ -21,3 +21,13 @@ struct StrayArgs {
   uint64_t* out;
 };
 ORCHID_KERNEL(stray, StrayArgs) { args.out[item + (UINT64_C(1) << 44)] = item; }
+
+/// Nobody ever writes what it waits for.
+struct WaitArgs {
+  volatile uint64_t* word;
+};
+ORCHID_KERNEL(wait_for_ever, WaitArgs) {
+  while (args.word[0] == 0) {
+  }
+  args.word[1] = item;
+}

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """run.py PROGRAMS DRIVER [CASE...]: functions with kernels on GPUs whose driver is the fake one in the folder DRIVER: over leases and over
-HTTP, what goes wrong there, and what is left of it."""
+HTTP, what goes wrong there, and what is left of it. With `card` for DRIVER: what needs no fake, on this machine's first GPU."""
 import contextlib
 import os
 import pathlib
@@ -14,7 +14,9 @@ from gateway_process import gateway, wait_for  # noqa: E402 (found only after th
 from processes import alive, expect, family, words_of  # noqa: E402
 from slurm_cluster import chosen, measured  # noqa: E402
 
-PROGRAMS, DRIVER = (pathlib.Path(one).resolve() for one in sys.argv[1:3])
+PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
+ON_A_CARD = sys.argv[2] == "card"
+DRIVER = pathlib.Path(sys.argv[2]).resolve()
 HERE = pathlib.Path(__file__).resolve().parent
 CORES = ",".join(str(core) for core in sorted(os.sched_getaffinity(0))[:2])
 DEADLINE_MS = 30_000
@@ -29,6 +31,7 @@ class Orders:
         self.give()
 
     def give(self, *orders):
+        expect(not (ON_A_CARD and orders), "a real card takes no orders")
         # The driver keeps the file open: it is written again, not replaced.
         self.file.write_text("".join(one + "\n" for one in orders))
 
@@ -202,7 +205,7 @@ def a_kernel_that_strays_costs_one_call(site):
 
 def no_memory_is_over_the_limit(site):
     with lease(site) as one:
-        told = one.call("gpu.mixes", str(1 << 27))  # 1 GiB; the fake GPU has 256 MiB
+        told = one.call("gpu.mixes", str(1 << 36))  # 512 GiB; the fake GPU has 256 MiB
         expect(told.startswith("limit_exceeded "), f"that is said: {told}\n{site.said()}")
         expect(one.call("gpu.mixes", "10").startswith("ok gpu "), "with less it runs")
 
@@ -216,6 +219,18 @@ def a_kernel_that_does_not_end_costs_the_process(site):
         expect(told.startswith("deadline_exceeded "), f"the deadline holds: {told}\n{site.said()}")
         wait_for(lambda: alive(first), lambda lives: not lives, "the process ends", site.said)
         site.orders.give()
+        told = one.call("gpu.mixes", "10")
+        expect(told.startswith("ok gpu "), f"the next call runs: {told}\n{site.said()}")
+
+
+def a_kernel_that_waits_for_ever_costs_the_process(site):
+    """As the case above, without an order: the kernel itself is the fault."""
+    with lease(site) as one:
+        expect(one.call("gpu.mixes", "10").startswith("ok"), "at first all is well")
+        first = device_process(site)
+        told = one.call("gpu.waits", deadline_ms=1500)
+        expect(told.startswith("deadline_exceeded "), f"the deadline holds: {told}\n{site.said()}")
+        wait_for(lambda: alive(first), lambda lives: not lives, "the process ends", site.said)
         told = one.call("gpu.mixes", "10")
         expect(told.startswith("ok gpu "), f"the next call runs: {told}\n{site.said()}")
 
@@ -333,7 +348,7 @@ def over_http_a_process_serves_one_module(site):
     for function in ("first.mixes", "first.mixes", "second.mixes", "first.mixes"):
         expect(invoke(site, function, "1000") == wanted, "the same result as on cores")
         processes.append(device_process(site))
-    expect(processes[0] == processes[1], f"calls of a module share a process: {processes}")
+    expect(processes[0] == processes[1], f"calls of a module share a process: {processes}\n{site.said()}")
     expect(len(set(processes[1:])) == 3, f"another module gets another one: {processes}")
 
 
@@ -390,9 +405,10 @@ def without_a_driver_no_gpu_is_offered(site):
 @contextlib.contextmanager
 def site_with_gpu(*options, driver=True, gpus=("0",)):
     offered = [word for gpu in gpus for word in ("--gpus", gpu)]
-    with gateway(PROGRAMS, dict(os.environ)) as site:
+    # Calls that come one after the other are on several threads, each with leases of its own.
+    with gateway(PROGRAMS, dict(os.environ), "http_threads = 4\n") as site:
         site.orders = Orders(site.folder)
-        if driver:
+        if driver and not ON_A_CARD:
             site.environment.update(LD_LIBRARY_PATH=f"{DRIVER}:{site.folder}", CUDA_FAKE_TWINS=str(DRIVER / "device_twins.so"),
                                     CUDA_FAKE_ORDERS=str(site.orders.file))
         site.add_gpu_executor = lambda: site.add_executor("gpu", "--core-list", CORES, *offered, *options)
@@ -410,7 +426,7 @@ def site_with_gpu(*options, driver=True, gpus=("0",)):
 def main():
     on_one = [the_same_on_a_gpu_and_on_cores, a_function_without_kernels_runs_on_a_gpu_place, a_lease_gets_a_process_that_no_other_has_used,
               an_error_for_good_is_the_functions_crash, a_kernel_that_strays_costs_one_call, no_memory_is_over_the_limit,
-              a_kernel_that_does_not_end_costs_the_process, a_long_launch_costs_no_process, a_gpu_that_fails_leaves_the_offer,
+              a_kernel_that_does_not_end_costs_the_process, a_kernel_that_waits_for_ever_costs_the_process, a_long_launch_costs_no_process, a_gpu_that_fails_leaves_the_offer,
               a_device_process_that_is_killed_costs_a_try, a_worker_that_is_killed_costs_a_try]
     # What was refused is refused for a while, and what was deployed stays.
     alone = [an_executor_that_is_killed_leaves_no_process, kernels_that_the_driver_refuses_are_told_with_its_log,
@@ -419,6 +435,10 @@ def main():
     shared = [two_leases_share_a_card_in_time]
     slices = [a_slice_is_offered_like_a_gpu]
     without = [without_a_driver_no_gpu_is_offered]
+    if ON_A_CARD:
+        on_one = [the_same_on_a_gpu_and_on_cores, a_function_without_kernels_runs_on_a_gpu_place, a_lease_gets_a_process_that_no_other_has_used,
+                  a_kernel_that_strays_costs_one_call, no_memory_is_over_the_limit, a_kernel_that_waits_for_ever_costs_the_process]
+        alone, of_a_job, shared, slices, without = [over_http_a_process_serves_one_module], [], [], [], []
     on_one, alone, of_a_job, shared, slices, without = chosen(on_one, alone, of_a_job, shared, slices, without, wanted=sys.argv[3:])
     if on_one:
         with site_with_gpu() as site:
