@@ -4,6 +4,8 @@
 #include <cassert>
 #include <utility>
 
+#include "children/own_program.h"
+
 namespace orchid::executor {
 namespace {
 
@@ -12,6 +14,9 @@ constexpr std::chrono::nanoseconds later_for_each_mebibyte = std::chrono::millis
 std::size_t index_of(CompileRank rank) { return static_cast<std::size_t>(rank); }
 
 }  // namespace
+
+CompileSchedule::CompileSchedule(Options options)
+    : options_(options), vain_starts_(child_restarts) {}
 
 bool CompileSchedule::Account::waits() const {
   return std::ranges::any_of(waiting, [](const Queue& queue) { return !queue.empty(); });
@@ -63,7 +68,11 @@ void CompileSchedule::ended(Process process, MonotonicTime now) {
   const auto found = processes_.find(process);
   if (found == processes_.end()) return;
   charge(now);
-  const Job job = found->second.job;
+  const Compiler& compiler = found->second;
+  // What ends of a module is no reason for others to wait: each is tried a few times, not for ever.
+  if (!compiler.had_job && compiler.state != State::ending)
+    start_from_ = now + vain_starts_.ended(now).value();
+  const Job job = compiler.job;
   processes_.erase(found);
   if (job != 0) wait(job);
 }
@@ -261,6 +270,8 @@ void CompileSchedule::run(Compilers::iterator entry, Job job, MonotonicTime now)
   accounts_[waiter.tenant].waiting[index_of(compiler.rank)].erase(waiter.place);
   waiter.process = entry->first;
   compiler.state = State::busy;
+  compiler.had_job = true;
+  vain_starts_.runs_well();
   compiler.job = job;
   compiler.since = compiler.charged = now;
   actions_.push_back(

@@ -17,6 +17,7 @@
 
 #include "foundation/clock.h"
 #include "foundation/units.h"
+#include "processes/restart_policy.h"
 
 namespace orchid::executor {
 
@@ -60,7 +61,7 @@ class CompileSchedule {
     Job job = 0;
   };
 
-  explicit CompileSchedule(Options options) : options_(options) {}
+  explicit CompileSchedule(Options options);
 
   /// A module of `size` bytes is to be compiled. Small ones go first: each MiB counts as if it had
   /// come a fifth of a second later.
@@ -69,10 +70,9 @@ class CompileSchedule {
   void ready(Process process, MonotonicTime now);
   /// Its job is done, well or not.
   void finished(Process process, MonotonicTime now);
-  /// It is gone. Its job waits again, unless `finished` was said before.
+  /// It is gone. Its job waits again, unless `finished` was said before. If it has ended by itself
+  /// and never had a job, none is started for a while: the next would end, too.
   void ended(Process process, MonotonicTime now);
-  /// No process is started before that.
-  void start_not_before(MonotonicTime time) { start_from_ = time; }
   /// No process is started, and all end, until it is false again.
   void pause(bool paused) { paused_ = paused; }
 
@@ -94,6 +94,7 @@ class CompileSchedule {
     CompileRank purpose;           // the rank before it was late
     std::optional<Tenant> tenant;  // nothing: it has seen no module, and is anybody's
     State state = State::starting;
+    bool had_job = false;
     Job job = 0;            // when it is busy
     MonotonicTime since;    // of the state
     MonotonicTime charged;  // up to then
@@ -140,6 +141,7 @@ class CompileSchedule {
   Job next_job_ = 1;
   Process next_process_ = 1;
   std::uint64_t slices_over_ = 0;
+  processes::Restarts vain_starts_;  // of processes that ended before they had a job
   MonotonicTime start_from_;
   bool start_held_ = false;  // one could not be started for that
   bool ever_ready_ = false;

@@ -126,7 +126,6 @@ void CompilerPool::start_process(const CompileSchedule::Action& action) {
 
 void CompilerPool::answered(CompileSchedule::Process number, Result<Compiled> result) {
   if (stopped_ || processes_.at(number).job == 0) return;
-  if (result) ends_.runs_well();
   if (!result && result.error().code == ErrorCode::compile_limit) {
     ++limits_;
     const Entry& entry = processes_.at(number);
@@ -154,8 +153,6 @@ void CompilerPool::ended(CompileSchedule::Process number, const ChildEvent& even
   if (!stopped_ && (over || !entry.put_down)) {
     log::warn("event=compiler_lost job={} what=\"{}\"", entry.job, describe(event));
     ++restarts_;
-    // One that we have ended did nothing wrong: the next comes at once.
-    if (!over) schedule_.start_not_before(now + ends_.ended(now).value());
     failed = entry.job != 0 && (over || jobs_.at(entry.job).attempts >= attempt_limit);
   } else if (entry.job != 0) {
     --jobs_.at(entry.job).attempts;

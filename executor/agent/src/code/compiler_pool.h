@@ -13,7 +13,6 @@
 #include "children/child_watch.h"
 #include "code/compile_schedule.h"
 #include "code/compiler_process.h"
-#include "processes/restart_policy.h"
 
 namespace orchid::executor {
 
@@ -95,7 +94,6 @@ class CompilerPool {
   bool pump_again_ = false;
   std::uint64_t restarts_ = 0;
   std::uint64_t limits_ = 0;  // compilations that were ended at one
-  processes::Restarts ends_{child_restarts};
   boost::asio::steady_timer timer_;
 };
 

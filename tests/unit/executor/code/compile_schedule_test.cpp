@@ -105,6 +105,16 @@ struct CompilerWorld {
     schedule.ended(process, now);
     obey();
   }
+  /// Its compiler dies of it each time that it is tried: twice.
+  void crash_of(CompileSchedule::Job job) {
+    for (const bool tried_enough : {false, true}) {
+      const auto process = schedule.process_of(job);
+      REQUIRE(process.has_value());
+      if (tried_enough) schedule.finished(*process, now);
+      crash(*process);
+      run(start_time);
+    }
+  }
   void run_until(MonotonicTime end) {
     for (;;) {
       auto next = std::ranges::min_element(children, {},
@@ -282,14 +292,41 @@ TEST_CASE("without a core all end and wait; what waited is compiled later") {
   CHECK(world.modules.at(job).done.has_value());
 }
 
-TEST_CASE("no process is started before the pause after a crash is over") {
+TEST_CASE(
+    "compilers that end before they have a module come again after longer and longer pauses") {
   CompilerWorld world(personal());
-  world.schedule.start_not_before(world.now + 5s);
   world.obey();
-  world.run(4s);
-  CHECK(world.children.empty());
-  world.run(2s);
+  world.run(1s);
+  for (const auto pause : {50ms, 100ms, 200ms, 400ms, 800ms, 1600ms, 3200ms, 5000ms, 5000ms}) {
+    world.crash(world.children.rbegin()->first);
+    world.run(pause - 1ms);
+    CHECK(world.children.size() == 1);
+    world.run(1ms);
+    CHECK(world.children.size() == 2);
+  }
+  (void)world.add(me, 5ms);  // one got as far as that
+  world.run(1s);
+  world.crash(world.children.rbegin()->first);
+  world.run(50ms);
   CHECK(world.children.size() == 2);
+}
+
+TEST_CASE("modules that crash their compilers hold up nobody's first call") {
+  CompilerWorld world({});
+  world.obey();
+  world.run(1s);
+  for (int i = 0; i < 8; ++i) {
+    const auto hostile = world.add(1, 30s);
+    world.run(200ms);  // it is late
+    world.crash_of(hostile);
+    // Its compiler for those that calls wait for has been replaced all the same.
+    const auto own = world.add(1, 5ms);
+    CHECK(world.wait_of(own) == 0ms);
+    const auto tenant = static_cast<std::uint32_t>(100 + i);  // who has no compiler yet
+    const auto other = world.add(tenant, 5ms);
+    world.run(1s);
+    CHECK(world.wait_of(other) == world.start_time);
+  }
 }
 
 TEST_CASE("random histories: bounds hold, tenants stay apart, and in the end all is compiled") {
@@ -313,7 +350,6 @@ TEST_CASE("random histories: bounds hold, tenants stay apart, and in the end all
       } else if (what < 95 && !world.children.empty()) {
         auto victim = world.children.begin();
         std::advance(victim, random() % world.children.size());
-        world.schedule.start_not_before(world.now + 50ms);
         world.crash(victim->first);
       } else if (what < 97) {
         world.schedule.pause(world.paused = true);
