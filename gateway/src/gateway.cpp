@@ -1,6 +1,5 @@
 #include "gateway.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,19 +7,17 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <cstdlib>
 #include <future>
 #include <latch>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
 
 #include "clusters/cluster_report.h"
+#include "data/data_routes.h"
 #include "dispatcher/dispatch_counts.h"
 #include "door_process.h"
 #include "foundation/clock.h"
-#include "foundation/host_addresses.h"
 #include "foundation/log.h"
 #include "functions/function_routes.h"
 #include "hosts/executor_routes.h"
@@ -37,36 +34,20 @@
 #include "listening.h"
 #include "pilots/pilot_processes.h"
 #include "placement_settings.h"
+#include "process_limits.h"
 #include "reports/host_routes.h"
 #include "server/listener.h"
 #include "start_up.h"
 #include "system/system_routes.h"
+#include "thread_top.h"
 
 namespace orchid::gateway {
 namespace {
 
 constexpr std::chrono::milliseconds control_tick_interval{50};
 constexpr std::chrono::milliseconds last_answers_within{500};
-
-/// Each takes a descriptor, and others are needed too.
-std::size_t most_versions() {
-  rlimit limit{};
-  const std::size_t most = FunctionRegistry::Limits{}.versions;
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return most;
-  return std::min<std::size_t>(most, limit.rlim_cur / 2);
-}
-
-/// The top of each thread: what escapes here is a defect, and ends the process rather than leaving
-/// it half alive.
-template <typename Body>
-void run_thread(std::string_view name, Body body) noexcept {
-  try {
-    body();
-  } catch (const std::exception& error) {
-    log::error("event=thread_failed thread={} reason=\"{}\"", name, error.what());
-    std::abort();
-  }
-}
+/// An executor dials again after 2 s at most, and then says what data it has.
+constexpr std::chrono::seconds data_comes_back_within{5};
 
 }  // namespace
 
@@ -80,6 +61,7 @@ class Gateway::Objects {
 
  private:
   using KeptVersions = FunctionService::KeptVersions;
+  [[nodiscard]] CallDataFinder find_call_data();
   void build_async();
   void build_units();
   [[nodiscard]] std::vector<MakeRoutes> all_routes();
@@ -111,6 +93,7 @@ class Gateway::Objects {
   LeaseService leases_;
   BrokerSupply supply_;
   ExecutorService executors_;
+  DataService data_;
   HostReports host_reports_;
   Inspector inspector_;
   DoorProcess door_;
@@ -163,8 +146,25 @@ Gateway::Objects::Objects(Config config, StartUp opened)
            .loop = broker_loop_,
            .messages = messages_,
            .leases = leases_,
-           .joined = [this](const Executor& one) { supply_.executor_joined(one); }},
+           .joined =
+               [this](const Executor& one, const ControlHello& hello) {
+                 supply_.executor_joined(one);
+                 data_.executor_joined(one, hello.data);
+               }},
           {.epoch = opened.state.epoch, .owner = ::geteuid(), .gateway = opened.state.identity}),
+      data_({.loop = broker_loop_,
+             .broker = broker_,
+             .messages = messages_,
+             .send =
+                 [this](const ExecutorId& executor, ControlMessage message) {
+                   executors_.gate().send(executor, std::move(message));
+                 }},
+            {.limits = {.versions = config_.data_versions, .per_tenant = config_.data_per_user},
+             .unnamed_for = config_.data_unnamed_for,
+             .owner = ::geteuid(),
+             // On a new state directory there is nobody who could come back.
+             .executors_back =
+                 opened.state.epoch > 1 ? clock_.now() + data_comes_back_within : clock_.now()}),
       host_reports_(broker_loop_, clusters_, ::geteuid()),
       inspector_(control_io_, clock_,
                  {.compiler = config_.compiler, .answer_within = config_.inspect_time}),
@@ -184,6 +184,10 @@ Gateway::Objects::Objects(Config config, StartUp opened)
   restore_invocations(std::move(opened.state.unfinished), kept);
 }
 
+CallDataFinder Gateway::Objects::find_call_data() {
+  return [this](uid_t tenant, std::string_view names) { return data_.for_call(tenant, names); };
+}
+
 void Gateway::Objects::build_async() {
   std::vector<RunnerPort> runners;
   for (unsigned i = 0; i < config_.http_threads; ++i) {
@@ -191,10 +195,10 @@ void Gateway::Objects::build_async() {
     runners.push_back({units_.back()->poster(), &units_.back()->runner()});
   }
   async_ = std::make_unique<AsyncInvocations>(
-      AsyncInvocations::Parts{*store_, clock_, control_, std::move(runners),
-                              [this](placement::WorkerRequest worker) {
-                                return broker_.has_supply(std::move(worker));
-                              }},
+      AsyncInvocations::Parts{
+          *store_, clock_, control_, std::move(runners),
+          [this](placement::WorkerRequest worker) { return broker_.has_supply(std::move(worker)); },
+          find_call_data()},
       AsyncInvocations::Options{.limits = {.queued = config_.queued},
                                 .keep_finished = config_.keep_finished});
 }
@@ -223,6 +227,7 @@ void Gateway::Objects::add_metrics(MetricsText& text) {
   orchid::gateway::add_metrics(text, call_metrics_);
   orchid::gateway::add_metrics(text, dispatch_counts_);
   orchid::gateway::add_metrics(text, broker_.hosts());
+  data_.add_metrics(text);
 }
 
 /// What each folder answers. The busiest first: routes are looked at in order.
@@ -232,8 +237,9 @@ std::vector<MakeRoutes> Gateway::Objects::all_routes() {
   return {
       [this, defaults](const HttpThreadPort& thread) {
         HttpUnit& unit = *units_[thread.number];
-        return std::make_unique<InvocationRoutes>(InvocationRoutes::Parts{
-            unit.calls(), *async_, table_, clock_, thread.here, control_, defaults});
+        return std::make_unique<InvocationRoutes>(
+            InvocationRoutes::Parts{unit.calls(), *async_, table_, clock_, thread.here, control_,
+                                    find_call_data(), defaults});
       },
       make_routes<ResultRoutes>(*async_, calls_, clock_, control_, streams_),
       [this](const HttpThreadPort& thread) {
@@ -241,6 +247,10 @@ std::vector<MakeRoutes> Gateway::Objects::all_routes() {
             functions_, table_, units_[thread.number]->dispatchers(), thread.here, control_});
       },
       make_routes<LeaseRoutes>(leases_),
+      [this](const HttpThreadPort& thread) {
+        return std::make_unique<DataRoutes>(
+            DataRoutes::Parts{data_, units_[thread.number]->io(), clock_, control_, thread.here});
+      },
       make_routes<PlacementRoutes>(broker_loop_),
       make_routes<HostRoutes>(host_reports_),
       [this, defaults](const HttpThreadPort& thread) {
@@ -353,19 +363,7 @@ void Gateway::Objects::on_control_and_wait(const std::function<void()>& work) {
   done.get_future().wait();
 }
 
-std::string Gateway::Objects::announcement() const {
-  return nlohmann::ordered_json{{"pid", ::getpid()},
-                                {"version", ORCHID_VERSION},
-                                {"host", own_host_name()},
-                                {"boot_id", own_boot_id()},
-                                {"urls", urls_},
-                                {"door", door_.url()},
-                                {"socket", config_.socket.string()},
-                                {"state", config_.state.string()},
-                                {"token_file", (config_.state / "token").string()}}
-             .dump() +
-         "\n";
-}
+std::string Gateway::Objects::announcement() const { return announce(config_, urls_, door_.url()); }
 
 void Gateway::Objects::stop() {
   boost::asio::post(units_[0]->io(), [this] {

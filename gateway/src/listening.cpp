@@ -1,8 +1,11 @@
 #include "listening.h"
 
-#include <string>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "foundation/host_addresses.h"
 #include "foundation/log.h"
 
 namespace orchid::gateway {
@@ -35,6 +38,21 @@ Result<std::vector<ListeningSocket>> listen_for_http(const Config& config) {
 }  // namespace
 
 std::filesystem::path door_socket(const Config& config) { return config.state / "door.sock"; }
+
+std::string announce(const Config& config, const std::vector<std::string>& urls,
+                     const std::string& door) {
+  return nlohmann::ordered_json{{"pid", ::getpid()},
+                                {"version", ORCHID_VERSION},
+                                {"host", own_host_name()},
+                                {"boot_id", own_boot_id()},
+                                {"urls", urls},
+                                {"door", door},
+                                {"socket", config.socket.string()},
+                                {"state", config.state.string()},
+                                {"token_file", (config.state / "token").string()}}
+             .dump() +
+         "\n";
+}
 
 Result<ListeningSockets> listen_all(const Config& config) {
   auto http = listen_for_http(config);

@@ -2,6 +2,7 @@
 #pragma once
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "config/config.h"
@@ -18,6 +19,11 @@ struct ListeningSockets {
 
 /// The Unix socket at which the door speaks HTTP for its clients.
 [[nodiscard]] std::filesystem::path door_socket(const Config& config);
+
+/// A line of JSON for whoever waits until the gateway is reached: `urls` and `door` are as clients
+/// write them.
+[[nodiscard]] std::string announce(const Config& config, const std::vector<std::string>& urls,
+                                   const std::string& door);
 
 /// Errors: an address that cannot be had, with its name.
 [[nodiscard]] Result<ListeningSockets> listen_all(const Config& config);

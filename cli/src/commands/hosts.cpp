@@ -48,9 +48,21 @@ std::string offered_gpus_of(const JsonObject& host) {
   return std::to_string(count_of(host, "gpus_leased")) + " of " + std::to_string(all) + " leased";
 }
 
+/// "12 MiB of 1 GiB"; of all its executors.
+std::string data_of(const Objects& executors) {
+  std::uint64_t used = 0;
+  std::uint64_t budget = 0;
+  for (const JsonObject& executor : executors) {
+    used += count_of(executor, "data_used_bytes");
+    budget += count_of(executor, "data_memory_bytes");
+  }
+  if (budget == 0) return "-";
+  return to_string(ByteCount{used}) + " of " + to_string(ByteCount{budget});
+}
+
 Table table_of_executors(const Objects& hosts) {
   Table table({"host", "state", "from", "architecture", "cores", "leased", "gpus", "workers ready",
-               "memory", "cpu"});
+               "memory", "data", "cpu"});
   for (const JsonObject& host : hosts) {
     const Objects executors = host.objects("executors");
     std::uint64_t ready = 0;
@@ -60,7 +72,7 @@ Table table_of_executors(const Objects& hosts) {
                std::to_string(count_of(host, "cores")),
                std::to_string(count_of(host, "cores_leased")), offered_gpus_of(host),
                std::to_string(ready), to_string(ByteCount{count_of(host, "memory_bytes")}),
-               host.text("cpu")});
+               data_of(executors), host.text("cpu")});
   }
   return table;
 }

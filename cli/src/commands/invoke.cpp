@@ -28,6 +28,7 @@ struct InvokeArguments {
   std::string deadline;
   std::string idempotency_key;
   std::string host_kind;
+  std::vector<std::string> data;
   std::size_t repeat = 1;
   std::size_t concurrency = 1;
   [[nodiscard]] bool is_typed() const { return !arguments.empty() || !npy.empty(); }
@@ -76,7 +77,8 @@ void print_costs(Shell& shell, const InvokeArguments& arguments, const RepeatRes
 
 ExitStatus run_invoke(Shell& shell, const InvokeArguments& arguments) {
   InvokeOptions options{.idempotency_key = arguments.idempotency_key,
-                        .host_kind = arguments.host_kind};
+                        .host_kind = arguments.host_kind,
+                        .data = arguments.data};
   if (!arguments.deadline.empty()) {
     const auto deadline = parse_duration(arguments.deadline);
     if (!deadline) return shell.report(deadline.error());
@@ -118,6 +120,7 @@ void add_invoke(CLI::App& app, Shell& shell) {
       "  orchid invoke saxpy --in x.bin --out y.bin --deadline 30s\n"
       "  orchid invoke dot --args '[[1,2,3],[4,5,6]]'\n"
       "  orchid invoke dot --npy a.npy b.npy\n"
+      "  orchid invoke mean --data climate < /dev/null\n"
       "  id=$(orchid invoke wordcount --async < text)\n"
       "  orchid invoke echo --in x --out /dev/null --repeat 1000 --concurrency 4 --stats");
   auto arguments = std::make_shared<InvokeArguments>();
@@ -143,6 +146,9 @@ void add_invoke(CLI::App& app, Shell& shell) {
                    "kind of the host that runs it: cpu, gpu or dpu (default: any that the "
                    "function has an image for)")
       ->check(CLI::IsMember({"cpu", "gpu", "dpu"}));
+  command->add_option("--data", arguments->data,
+                      "data objects that it is given, in this order: NAME, NAME@VERSION or an id; "
+                      "it runs where they are");
   command
       ->add_option("--idempotency-key", arguments->idempotency_key,
                    "with --async: the same key never starts a second call")

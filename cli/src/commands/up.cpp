@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "commands/commands.h"
+#include "foundation/amounts.h"
 #include "foundation/files.h"
 #include "foundation/tcp.h"
 #include "share/batch_job.h"
@@ -32,6 +33,7 @@ struct UpArguments {
   std::string lane_fabric;
   std::string door;
   std::string config;
+  std::string data_memory;
 };
 
 std::vector<std::string> listen_addresses(const UpArguments& arguments) {
@@ -112,6 +114,19 @@ Result<std::vector<std::string>> terms_of_own_job(Shell& shell,
   return words;
 }
 
+/// What the executor is told beside what the supervisor says.
+Result<std::vector<std::string>> words_for_executor(Shell& shell,
+                                                    const UserSurroundings& surroundings,
+                                                    const UpArguments& arguments) {
+  auto words = terms_of_own_job(shell, surroundings);
+  if (!words || arguments.data_memory.empty()) return words;
+  if (auto size = parse_byte_count(arguments.data_memory); !size)
+    return fail(Failure{ErrorCode::bad_request, std::move(size.error().message)}.while_doing(
+        "--data-memory"));
+  words->insert(words->end(), {"--data-memory", arguments.data_memory});
+  return words;
+}
+
 ExitStatus run_up(Shell& shell, const UpArguments& arguments) {
   const UserSurroundings surroundings = real_user_surroundings();
   const auto default_state =
@@ -128,7 +143,7 @@ ExitStatus run_up(Shell& shell, const UpArguments& arguments) {
   if (!*lock) return shell.report(runs_already(*runtime));
   const auto programs = own_program_directory();
   if (!programs) return shell.report(programs.error());
-  const auto terms = terms_of_own_job(shell, surroundings);
+  const auto terms = words_for_executor(shell, surroundings, arguments);
   if (!terms) return shell.report(terms.error());
 
   const SupervisorEvents events{
@@ -182,6 +197,8 @@ void add_up(CLI::App& app, Shell& shell) {
       "--lane-listen", arguments->lane_listen,
       "IP:PORT of this machine at which programs on other hosts call leased workers directly; port "
       "0: any free one (default: only programs on this machine can)");
+  command->add_option("--data-memory", arguments->data_memory,
+                      "memory for data objects, such as 2GiB; 0: none (default: up to a quarter)");
   command
       ->add_option("--lane-fabric", arguments->lane_fabric,
                    "tcp (default), auto (RDMA if both hosts have it) or verbs (RDMA, or an error); "

@@ -1,18 +1,17 @@
 #include "terminal/shell.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <utility>
 
 #include "foundation/files.h"
-#include "foundation/unique_fd.h"
 #include "foundation/visible_text.h"
 #include "protocol/limits.h"
+#include "terminal/output_file.h"
 
 namespace orchid::cli {
 namespace {
@@ -21,16 +20,6 @@ using nlohmann::json;
 
 std::string dump(const json& document) {
   return document.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-Result<void> write_all(int fd, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return fail_errno("writing the output");
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
-  return {};
 }
 
 /// The most that can be an input or a module; what is larger would be refused later, after much
@@ -135,22 +124,14 @@ Result<std::vector<std::byte>> read_standard_input() {
 }
 
 Result<void> write_standard_output(std::span<const std::byte> bytes) {
-  return write_all(STDOUT_FILENO, bytes);
+  return write_output_file("-", bytes);
 }
 
 Result<void> write_output_file(const std::string& path, std::span<const std::byte> bytes) {
-  if (path == "-") return write_standard_output(bytes);
-  std::error_code error;
-  const auto kind = std::filesystem::status(path, error).type();
-  if (kind == std::filesystem::file_type::not_found ||
-      kind == std::filesystem::file_type::regular) {
-    std::filesystem::path target = path;
-    if (!target.has_parent_path()) target = "." / target;
-    return write_file_atomically(target, bytes, 0666);
-  }
-  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!fd) return fail_errno("open " + path);
-  return write_all(fd.get(), bytes);
+  auto file = OutputFile::open(path);
+  if (!file) return fail(std::move(file.error()));
+  if (auto written = file->write(bytes); !written) return written;
+  return file->finish();
 }
 
 Result<std::vector<std::byte>> read_input_file(const std::string& path) {

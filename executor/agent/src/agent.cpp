@@ -7,20 +7,13 @@
 #include "children/core_binding.h"
 #include "children/scheduling.h"
 #include "foundation/log.h"
-#include "foundation/random.h"
-#include "protocol/lane_protocol.h"
 
 namespace orchid::executor {
 namespace {
 constexpr std::chrono::milliseconds tick_interval{250};
 constexpr std::chrono::milliseconds clear_interval{1};
-/// Counters that grow all the time are told no more often.
-constexpr std::chrono::seconds counter_interval{1};
 /// Then the process ends although something hangs; the kernel kills its children.
 constexpr std::chrono::seconds longest_reclaim{1};
-}  // namespace
-
-namespace {
 
 CoreList indices_of(const std::vector<OfferedGpu>& gpus) {
   CoreList indices;
@@ -46,10 +39,12 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
       compilers_(io, children_, options_.compilers,
                  [this](const CompilerReady& target) { compiler_ready(target); }),
       code_(io, compilers_, store_),
+      data_(io, options_.data),
       services_{io,
                 workers_,
                 code_,
                 leases_,
+                data_,
                 rate_,
                 counters_,
                 [this](const LeaseClosed& closed) { say_closed(closed); },
@@ -58,6 +53,10 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
                 &devices_},
       lanes_(services_, std::move(listeners.local), std::move(listeners.remote)),
       timer_(io) {
+  data_.set_handlers({[this](const ControlMessage& message) {
+                        if (gateway_) gateway_->send(message);
+                      },
+                      [this](const DataId& data) { lanes_.drop_data(data); }});
   if (options_.bandwidth) bandwidth_.emplace(io, workers_, *options_.bandwidth, counters_);
 }
 
@@ -120,13 +119,14 @@ void Agent::reclaim(std::string_view why) {
   workers_.stop();
   devices_.stop();
   lanes_.evict_all();
+  data_.end();
   if (options_.while_leaving) options_.while_leaving();
   finish_reclaim();
 }
 
 void Agent::finish_reclaim() {
   const auto since = std::chrono::steady_clock::now() - *reclaimed_at_;
-  const bool clear = lanes_.sessions() == 0 && children_.watched() == 0;
+  const bool clear = lanes_.sessions() == 0 && children_.watched() == 0 && data_.settled();
   const bool told = !gateway_ || gateway_->flushed();
   if ((clear && told) || since >= longest_reclaim) {
     log::info("event=reclaimed milliseconds={} sessions_left={} processes_left={}",
@@ -231,29 +231,6 @@ void Agent::look_at_grant() {
   report_capacity();
 }
 
-ControlHello Agent::make_hello(const CompilerReady& target) const {
-  ControlHello hello;
-  hello.version = ORCHID_VERSION;
-  hello.executor = random_hex(8);
-  hello.host = {.boot_id = host_.boot_id,
-                .hostname = host_.hostname,
-                .architecture = host_.architecture,
-                .cpu = target.cpu,
-                .features = target.features,
-                .cores = leases_.cores(),
-                .memory = host_.memory,
-                .kind = !options_.kind.empty()  ? options_.kind
-                        : options_.gpus.empty() ? "cpu"
-                                                : "gpu",
-                .thread_order = host_.thread_order,
-                .thread_numa_nodes = host_.thread_numa_nodes,
-                .gpus = {}};  // as they are at each hello
-  hello.lane_socket = options_.runtime_directory / "lanes.sock";
-  hello.lane_address = options_.lane_address;
-  hello.lane_protocol = apart_lane_protocol;
-  return hello;
-}
-
 void Agent::compiler_ready(const CompilerReady& target) {
   if (gateway_ != nullptr) return;  // a restart
   log::info("event=compiler_ready cpu={} llvm={}", target.cpu, target.llvm);
@@ -261,17 +238,14 @@ void Agent::compiler_ready(const CompilerReady& target) {
       io_,
       ControlClient::Options{
           .gateway = options_.gateway, .token = options_.token, .hello = make_hello(target)},
-      ControlClient::Handlers{
-          [this](const ControlWelcome& welcome) { return welcomed(welcome); },
-          [this](const ControlMessage& message) { obey(message); },
-          [this] {
-            log::warn("event=gateway_lost");
-            leases_.lose_gateway(std::chrono::steady_clock::now());
-            grant_.gateway_lost(std::chrono::steady_clock::now());
-          },
-          [this] { return leases_.held_by_clients(std::chrono::steady_clock::now()); },
-          [this] { return grant_.terms(std::chrono::steady_clock::now()); },
-          [this] { return leases_.usable_cores(); }, [this] { return devices_.offered(); }});
+      ControlClient::Handlers{[this](const ControlWelcome& welcome) { return welcomed(welcome); },
+                              [this](const ControlMessage& message) { obey(message); },
+                              [this] {
+                                log::warn("event=gateway_lost");
+                                leases_.lose_gateway(std::chrono::steady_clock::now());
+                                grant_.gateway_lost(std::chrono::steady_clock::now());
+                              },
+                              [this](ControlHello& hello) { complete_hello(hello); }});
   gateway_->start();
   if (leases_.cores().empty()) bind_to_offer();
 }
@@ -282,6 +256,7 @@ Result<void> Agent::welcomed(const ControlWelcome& welcome) {
   if (!old) return fail(old.error());
   claims_.belong_to(welcome.gateway, host_.boot_id);
   grant_.gateway_answers();
+  if (!welcome.resumed) data_.begin_afresh();
   for (const LeaseId& lease : *old) {
     lanes_.revoke(lease, {ErrorCode::lease_ended, "the gateway has started anew"});
     devices_.vacate(lease, [this, lease] { leases_.vacated(lease); });
@@ -302,6 +277,12 @@ void Agent::obey(const ControlMessage& message) {
   } else if (const auto* renewal = std::get_if<RenewLease>(&message)) {
     if (!leases_.renew(*renewal, std::chrono::steady_clock::now()))
       say_closed({renewal->lease, LeaseEnd::expired});
+  } else if (const auto* make = std::get_if<MakeData>(&message)) {
+    data_.obey(*make);
+  } else if (const auto* seal = std::get_if<SealData>(&message)) {
+    data_.obey(*seal);
+  } else if (const auto* drop = std::get_if<DropData>(&message)) {
+    data_.obey(*drop);
   }
 }
 
@@ -313,40 +294,6 @@ void Agent::open_lease(const OpenLease& request) {
     gateway_->send(LeaseRefused{request.lease, opened.error().code, opened.error().message});
   if (leases_.usable_cores() != usable) tell_grant(leases_.usable_cores());
   report_capacity();
-}
-
-void Agent::report_capacity() {
-  if (!gateway_) return;
-  CapacityReport report{.cores_free = leases_.draining() ? 0 : leases_.cores_free(),
-                        .workers_ready = static_cast<std::uint32_t>(workers_.ready()),
-                        .counters = counters_,
-                        .milliwatts = power_.milliwatts()};
-  report.counters["births"] = workers_.births();
-  report.counters["sleepers"] = lanes_.sleepers().count;
-  report.counters["sleepers_memory_bytes"] = lanes_.sleepers().memory.value;
-  report.counters.merge(growing_counters());
-  report.counters["code_improved"] = code_.improved();
-  reported_ready_ = workers_.ready();
-  reported_improved_ = code_.improved();
-  reported_growing_ = growing_counters();
-  reported_holds_ = holds();
-  reported_at_ = std::chrono::steady_clock::now();
-  gateway_->send(std::move(report));
-}
-
-std::uint64_t Agent::holds() const { return bandwidth_ ? bandwidth_->actions() : 0; }
-
-std::map<std::string, std::uint64_t> Agent::growing_counters() const {
-  std::map<std::string, std::uint64_t> counters;
-  compilers_.count(counters);
-  devices_.count(counters);
-  return counters;
-}
-
-bool Agent::has_news() const {
-  if (workers_.ready() != reported_ready_ || code_.improved() != reported_improved_) return true;
-  return (holds() != reported_holds_ || growing_counters() != reported_growing_) &&
-         std::chrono::steady_clock::now() - reported_at_ >= counter_interval;
 }
 
 void Agent::end_overdue_leases() {
@@ -364,6 +311,7 @@ void Agent::end_overdue_leases() {
 void Agent::tick() {
   notice_.alive();
   end_overdue_leases();
+  data_.tick();
   const bool has_power = power_.look(std::chrono::steady_clock::now());
   if (has_power || has_news()) report_capacity();
   if (feed_ && !leases_.cores().empty()) bind_children();

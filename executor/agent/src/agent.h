@@ -16,6 +16,7 @@
 #include "code/code_store.h"
 #include "code/compiler_pool.h"
 #include "control_client.h"
+#include "data/data_service.h"
 #include "devices/device_pool.h"
 #include "grant/core_feed.h"
 #include "grant/grant.h"
@@ -53,6 +54,7 @@ class Agent {
     std::vector<OfferedGpu> gpus;
     std::map<std::uint32_t, std::string> gpu_uuids;  // as in DevicePool
     DeviceProcess::Options devices;
+    DataBook::Options data;    // a budget of 0: it keeps no data objects
     UniqueFd core_feed;  // who says which cores are offered now; empty: all, always
     /// What there is to do while processes that were told to end are ending; may be empty.
     std::function<void()> while_leaving;
@@ -90,6 +92,8 @@ class Agent {
   void finish_reclaim();
   void tick();
   [[nodiscard]] ControlHello make_hello(const CompilerReady& target) const;
+  void complete_hello(ControlHello& hello);
+  [[nodiscard]] bool keeps_data() const { return options_.data.budget.value != 0; }
 
   boost::asio::io_context& io_;
   Options options_;
@@ -106,6 +110,7 @@ class Agent {
   WorkerPool workers_;
   CompilerPool compilers_;
   CodeService code_;
+  DataService data_;
   std::map<std::string, std::uint64_t> counters_;
   std::uint64_t memory_kills_ = 0;  // that somebody has been told of
   LaneServices services_;
@@ -117,6 +122,7 @@ class Agent {
   std::uint64_t reported_improved_ = 0;
   std::map<std::string, std::uint64_t> reported_growing_;
   std::uint64_t reported_holds_ = 0;
+  ByteCount reported_data_;  // that data objects used
   MonotonicTime reported_at_;
   std::optional<CoreFeed> feed_;
   std::optional<MonotonicTime> reclaimed_at_;

@@ -184,7 +184,22 @@ const std::map<std::string, LaneFabric> fabrics{
 struct Sizes {
   std::string worker_memory = "4GiB";
   std::string code_store = "1GiB";
+  std::string data_memory;             // empty: not given
+  std::string data_memory_per_tenant;  // likewise
 };
+
+Result<void> read_data_memory(const Sizes& sizes, Configuration& c) {
+  const auto read = [](const char* option, const std::string& text,
+                       std::optional<ByteCount>& into) -> Result<void> {
+    if (text.empty()) return {};
+    const auto size = size_of(option, text, 0_B);
+    if (!size) return fail(size.error());
+    into = *size;
+    return {};
+  };
+  if (auto all = read("--data-memory", sizes.data_memory, c.data_memory); !all) return all;
+  return read("--data-memory-per-tenant", sizes.data_memory_per_tenant, c.data_memory_per_tenant);
+}
 
 void declare_options(CLI::App& app, Configuration& c, Sizes& sizes, GrantTexts& grant) {
   app.set_version_flag("--version", ORCHID_VERSION);
@@ -200,6 +215,13 @@ void declare_options(CLI::App& app, Configuration& c, Sizes& sizes, GrantTexts& 
   app.add_option("--cores", c.cores,
                  "offer at most this many cores; 0: all that this process may use");
   app.add_option("--worker-memory", sizes.worker_memory, "memory of one worker, such as 4GiB");
+  app.add_option(
+      "--data-memory", sizes.data_memory,
+      "memory for data objects, such as 2GiB, which workers do not get; 0: keep none "
+      "(default: what is left when each core has 1GiB, at most a quarter, and with pilot "
+      "and share at most 1GiB)");
+  app.add_option("--data-memory-per-tenant", sizes.data_memory_per_tenant,
+                 "of that one user may have so much (default: all)");
   app.add_option("--code-store", sizes.code_store, "space for compiled code, such as 1GiB");
   app.add_option("--lane-listen", c.lane_listen,
                  "IP:port of this host at which clients on other hosts reach workers; port 0: any "
@@ -227,6 +249,18 @@ void declare_options(CLI::App& app, Configuration& c, Sizes& sizes, GrantTexts& 
 
 }  // namespace
 
+ByteCount data_memory_of(const Configuration& configuration, const Offer& offer) {
+  constexpr std::uint64_t share = 4;
+  /// Giving 1 GiB of pages back takes some 36 ms; a batch job is to have its cores after 150.
+  constexpr ByteCount most_of_a_job = 1_GiB;
+  constexpr ByteCount worker = 1_GiB;  // as a gateway has them by default
+  if (configuration.data_memory) return *configuration.data_memory;
+  const std::uint64_t of_workers = std::min(offer.memory.value, offer.cores * worker.value);
+  const ByteCount wanted{std::min(offer.memory.value / share, offer.memory.value - of_workers)};
+  return configuration.grant.source == GrantSource::local ? wanted
+                                                          : std::min(wanted, most_of_a_job);
+}
+
 Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
   ParsedConfiguration parsed;
   Configuration& c = parsed.configuration;
@@ -250,6 +284,7 @@ Result<ParsedConfiguration> parse_configuration(int argc, char** argv) {
   if (!store) return fail(store.error());
   c.worker_memory = *memory;
   c.code_store = *store;
+  if (auto read = read_data_memory(sizes, c); !read) return fail(std::move(read.error()));
   if (c.host_id.size() > 128)
     return fail(ErrorCode::bad_configuration, "--host-id must have at most 128 bytes");
   if (auto read = read_grant(grant, c); !read) return fail(std::move(read.error()));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,10 @@ struct Configuration {
   std::uint32_t cores = 0;  // offered at most; 0: all that the affinity mask and cgroup allow
   ByteCount memory;         // offered at most; 0: all that machine and cgroup have
   ByteCount worker_memory = 4_GiB;  // RLIMIT_DATA of a worker; 64 MiB and more
-  ByteCount code_store = 1_GiB;     // bound of the code store on disk
+  /// For data objects, and not for workers; default: `data_memory_of` says. 0: none is kept.
+  std::optional<ByteCount> data_memory;
+  std::optional<ByteCount> data_memory_per_tenant;  // of that; default: all
+  ByteCount code_store = 1_GiB;                     // bound of the code store on disk
   std::string lane_listen;  // "IP:port" for clients of other hosts, port 0: any; empty: none
   LaneFabric lane_fabric = LaneFabric::tcp;  // needs lane_listen unless it is tcp
   std::string host_id;  // of the machine that the cores belong to; default: its boot id
@@ -63,6 +67,17 @@ struct Configuration {
   bool probe_sandbox = false;  // print what the kernel can enforce, and end
   bool probe_fabric = false;   // print what lanes between hosts could use, and end
 };
+
+/// As --memory says, for a worker at least.
+constexpr ByteCount least_for_workers = 64_MiB;
+/// Of an executor that could offer so much. Unless it is told: a quarter of the memory, and of a
+/// batch job's at most 1 GiB, since the job gets it back within milliseconds; but only what is left
+/// when each core has a worker of the gateway's default size, so that no core is idle for it.
+struct Offer {
+  ByteCount memory;
+  std::size_t cores = 1;
+};
+[[nodiscard]] ByteCount data_memory_of(const Configuration& configuration, const Offer& offer);
 
 /// Errors: `bad_configuration`. `exit_status` is set when --help or --version was printed and the
 /// program should end.

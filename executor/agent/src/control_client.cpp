@@ -269,10 +269,7 @@ void ControlClient::opened() {
   ControlHello hello = options_.hello;
   hello.stream = stream_.id();
   hello.ack = stream_.received();
-  if (handlers_->held) hello.held = handlers_->held();
-  if (handlers_->grant) hello.grant = handlers_->grant();
-  if (handlers_->cores) hello.host.cores = handlers_->cores();
-  if (handlers_->gpus) hello.host.gpus = handlers_->gpus();
+  if (handlers_->complete_hello) handlers_->complete_hello(hello);
   write({.body = std::move(hello)});
   tick();
 }

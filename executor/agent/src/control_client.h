@@ -41,7 +41,7 @@ class ControlClient {
   struct Options {
     GatewayAddress gateway;
     std::string token;   // empty over the Unix socket, where the peer's credentials count
-    ControlHello hello;  // `stream`, `ack` and `held` are filled in here
+    ControlHello hello;  // `stream` and `ack` are filled in here
     std::chrono::milliseconds first_retry{50};
     std::chrono::milliseconds longest_retry{2000};
   };
@@ -54,14 +54,8 @@ class ControlClient {
     /// The connection broke; it is being dialled again. Not called for attempts that never came to
     /// a welcome.
     std::function<void()> on_lost;
-    /// The clients' leases, for each hello.
-    std::function<std::vector<LeaseHeld>()> held;
-    /// Whose the cores are, and for how long, for each hello. May be empty: as in the options.
-    std::function<GrantTerms()> grant;
-    /// Those that are offered, for each hello. May be empty: as in the options.
-    std::function<CoreList()> cores;
-    /// The same of its GPUs.
-    std::function<std::vector<OfferedGpu>()> gpus;
+    /// Writes into a hello what is not as in the options any more. May be empty.
+    std::function<void(ControlHello&)> complete_hello;
   };
   ControlClient(boost::asio::io_context& io, Options options, Handlers handlers);
   ~ControlClient();

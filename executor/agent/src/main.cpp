@@ -210,6 +210,18 @@ void offer_gpus(const Configuration& c, Agent::Options& options) {
   options.workers.on_gpus = !c.gpus.empty();
 }
 
+/// What the executor starts, and how.
+void describe_processes(const Configuration& c, Agent::Options& options) {
+  options.workers.worker_program = c.program_directory / "orchid-worker";
+  options.workers.readable_paths = c.readable_paths;
+  options.workers.scheduling = c.scheduling;
+  options.compilers.process.program = c.program_directory / "orchid-compiler";
+  options.compilers.process.scheduling = c.scheduling;
+  // A site's executor has a uid that no tenant has.
+  if (!c.grant.owner) options.compilers.schedule.resident = ::geteuid();
+  if (c.scheduling == SchedulingClass::idle) be_patient(options);
+}
+
 /// Where clients come for their workers.
 struct Lanes {
   LaneListeners listeners;
@@ -233,6 +245,18 @@ Result<Lanes> listen_for_clients(const Configuration& c) {
   return lanes;
 }
 
+/// What data objects have, workers do not get.
+Result<DataBook::Options> set_data_memory_aside(const Configuration& c, HostResources& host) {
+  const ByteCount data = data_memory_of(c, {.memory = host.memory, .cores = host.cores.size()});
+  if (data.value + least_for_workers.value > host.memory.value)
+    return fail(ErrorCode::bad_configuration,
+                "--data-memory " + to_string(data) + " leaves less than " +
+                    to_string(least_for_workers) + " of " + to_string(host.memory) +
+                    " for workers; give it less");
+  host.memory.value -= data.value;
+  return DataBook::Options{.budget = data, .per_tenant = c.data_memory_per_tenant.value_or(data)};
+}
+
 Result<void> serve(const Configuration& c) {
   raise_descriptor_limit();
   const auto scratch = Scratch::take(c.scratch_directory);
@@ -252,6 +276,8 @@ Result<void> serve(const Configuration& c) {
   if (c.memory.value != 0) host->memory = std::min(host->memory, c.memory);
   auto group = stay_inside(c, allowed, *host);
   if (!group) return fail(std::move(group.error()));
+  auto data = set_data_memory_aside(c, *host);
+  if (!data) return fail(std::move(data.error()));
   auto store = CodeStore::open({c.state_directory / "code", c.code_store});
   if (!store) return fail(std::move(store.error()));
   auto lanes = listen_for_clients(c);
@@ -275,15 +301,9 @@ Result<void> serve(const Configuration& c) {
   options.lane_address = lanes->address;
   options.workers.remote_address = lanes->host;
   options.workers.trusted_fabric = c.lane_fabric != LaneFabric::tcp;
-  options.workers.worker_program = c.program_directory / "orchid-worker";
-  options.workers.data_limit = c.worker_memory;
-  options.workers.readable_paths = c.readable_paths;
-  options.workers.scheduling = c.scheduling;
-  options.compilers.process.program = c.program_directory / "orchid-compiler";
-  options.compilers.process.scheduling = c.scheduling;
-  // A site's executor has a uid that no tenant has.
-  if (!c.grant.owner) options.compilers.schedule.resident = ::geteuid();
-  if (c.scheduling == SchedulingClass::idle) be_patient(options);
+  options.workers.data_limit = std::min(c.worker_memory, host->memory);
+  describe_processes(c, options);
+  options.data = *data;
   if (c.bandwidth_cap.value != 0)
     options.bandwidth = {.per_second = c.bandwidth_cap,
                          .cache_per_core = std::max(host->cache_per_core, 1_MiB)};

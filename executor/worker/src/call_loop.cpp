@@ -8,6 +8,7 @@
 #include <chrono>
 #include <exception>
 #include <new>
+#include <span>
 #include <utility>
 
 #include "call_stream.h"
@@ -132,6 +133,12 @@ void CallLoop::obey(const WorkerMessage& message, std::vector<UniqueFd>& descrip
              old != nullptr && old->slot < slots_.size()) {
     slots_[old->slot] = {};
     parts_.code[old->slot].reset();
+  } else if (const auto* given = std::get_if<MapData>(&message);
+             given != nullptr && descriptors.size() == 1) {
+    map_data(*given, descriptors.front().get());
+  } else if (const auto* gone = std::get_if<UnmapData>(&message)) {
+    parts_.data.unmap(gone->data);
+    report(DataUnmapped{gone->data});
   } else if (const auto* retire = std::get_if<Retire>(&message)) {
     end(LastWords::spoiled, retire->reason);
   }
@@ -211,6 +218,36 @@ void CallLoop::improve(const Improve& message, int code) {
   report(Improved{message.slot, {}});
 }
 
+void CallLoop::map_data(const MapData& message, int file) {
+  if (auto mapped = parts_.data.map(message.data, file, message.bytes); !mapped)
+    report(DataNotMapped{message.data, mapped.error().message});
+  else
+    report(DataMapped{message.data});
+}
+
+/// What the call is given, by the table in front of its input, which its client has written and may
+/// write to at any time. False: the call is answered.
+bool CallLoop::find_data(const transport::LaneRequest& request) {
+  table_bytes_ = data_count_ = 0;
+  if ((request.header.flags & flag_data) == 0) return true;
+  const auto table = read_data_table(request.input);
+  if (!table) {
+    (void)parts_.lane.answer({.outcome = Outcome::bad_request,
+                              .message = "the payload has no table of data: 1 to 64 ids"});
+    return false;
+  }
+  for (const DataId& data : table->data()) {
+    const MappedFile* const mapped = parts_.data.find(data);
+    if (mapped == nullptr) {
+      (void)parts_.lane.answer({.kind = ResponseKind::need_data});
+      return false;
+    }
+    call_data_[data_count_++] = {mapped->bytes().data(), mapped->bytes().size()};
+  }
+  table_bytes_ = table->bytes;
+  return true;
+}
+
 void CallLoop::execute(const transport::LaneRequest& request) {
   const CallHeader& header = request.header;
   if (header.kind != static_cast<std::uint8_t>(RequestKind::call)) {
@@ -222,6 +259,7 @@ void CallLoop::execute(const transport::LaneRequest& request) {
     (void)parts_.lane.answer({.kind = ResponseKind::need_code});
     return;
   }
+  if (!find_data(request)) return;
   ++number_;
   StatusPage& page = parts_.page;
   const bool streams = (header.flags & flag_stream) != 0;
@@ -242,6 +280,7 @@ void CallLoop::execute(const transport::LaneRequest& request) {
                    .core_count = core_count_,
                    .output_limit = streams ? std::min(output_limit_, limits::chunk_size).value
                                            : output_limit_.value,
+                   .data = std::span(call_data_).first(data_count_),
                    .stream = streams ? &stream : nullptr,
                    .message = &message_};
   page.request_id.store(header.request_id, std::memory_order_relaxed);
@@ -251,7 +290,8 @@ void CallLoop::execute(const transport::LaneRequest& request) {
   page.slot.store(header.slot, std::memory_order_relaxed);
   parts_.log.begin(header.request_id);
   page.state.store(pack_state(number_, RunState::running), std::memory_order_release);
-  const Verdict verdict = run_entry(slots_[header.slot].entries[header.entry], call, request.input);
+  const Verdict verdict = run_entry(slots_[header.slot].entries[header.entry], call,
+                                    request.input.subspan(table_bytes_));
   finish(request, call, verdict);
 }
 

@@ -8,12 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "data_mappings.h"
 #include "devices/device.h"
 #include "foundation/tick_clock.h"
 #include "foundation/unique_fd.h"
 #include "hygiene.h"
 #include "jit/linker.h"
 #include "lane_wait.h"
+#include "protocol/data_table.h"
 #include "transport/local_lane.h"
 #include "user_code/call_context.h"
 #include "user_code/call_log.h"
@@ -36,6 +38,7 @@ class CallLoop {
     Device& cores;
     Device* gpu;  // null: it has none
     CodeMap& code;
+    DataMappings& data;
     const TickRate& rate;
     int control;  // packet socket to the agent
     std::int32_t core;
@@ -65,7 +68,9 @@ class CallLoop {
   [[nodiscard]] std::string initialise(LinkedModule& module);
   void refuse(const Load& message, const std::string& why, bool ends);
   void improve(const Improve& message, int code);
+  void map_data(const MapData& message, int file);
   void execute(const transport::LaneRequest& request);
+  [[nodiscard]] bool find_data(const transport::LaneRequest& request);
   [[nodiscard]] Verdict run_entry(EntryFunction entry, orchid_call& call,
                                   std::span<std::byte> input);
   [[nodiscard]] Verdict verdict_of(std::int32_t status, orchid_call& call);
@@ -85,6 +90,10 @@ class CallLoop {
   std::uint32_t attention_seen_ = 0;
   std::string fallback_message_;
   std::array<char, limits::message_size.value> message_{};
+  /// Of the running call: the bytes of its table, and what that names.
+  std::size_t table_bytes_ = 0;
+  std::size_t data_count_ = 0;
+  std::array<CallData, limits::data_per_call> call_data_{};
 };
 
 }  // namespace orchid::executor

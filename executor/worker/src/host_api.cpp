@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <limits>
+#include <string>
 
 #include "call_stream.h"
 #include "orchid/function.h"
@@ -97,6 +98,24 @@ std::int64_t orchid_time_left_ns(orchid_call* call) {
   if (call->deadline_ns == 0) return std::numeric_limits<std::int64_t>::max();
   const auto elapsed = call->rate.duration(orchid::ticks_since(call->started_ticks));
   return static_cast<std::int64_t>(call->deadline_ns) - elapsed.count();
+}
+
+std::uint32_t orchid_data_count(orchid_call* call) {
+  return static_cast<std::uint32_t>(call->data.size());
+}
+
+std::int32_t orchid_data(orchid_call* call, std::uint32_t index, const void** bytes,
+                         std::uint64_t* size) {
+  *bytes = nullptr;
+  *size = 0;
+  if (index >= call->data.size()) {
+    call->set_message("data object " + std::to_string(index) + " was asked for, and the call has " +
+                      std::to_string(call->data.size()));
+    return ORCHID_ERROR;
+  }
+  *bytes = call->data[index].bytes;
+  *size = call->data[index].size;
+  return ORCHID_OK;
 }
 
 std::uint64_t orchid_invocation_id(orchid_call* call) { return call->request_id; }

@@ -35,7 +35,8 @@ Hygiene::Hygiene(const Options& options)
     : options_(options),
       process_({.descriptors = options.descriptors,
                 .mappings = options.mappings,
-                .memory = options.memory}) {}
+                .memory = options.memory,
+                .data = options.data}) {}
 
 void Hygiene::remember() {
   process_.remember();

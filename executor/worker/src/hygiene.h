@@ -16,12 +16,13 @@ class Hygiene {
  public:
   /// What to look at; all were opened before the sandbox closed.
   struct Options {
-    int descriptors = -1;          // /proc/self/fd; -1: not counted
-    int threads = -1;              // /proc/self/task; -1: there is one thread, always
-    int mappings = -1;             // /proc/self/maps; -1: not counted
-    int memory = -1;               // /proc/self/statm; -1: not looked at
-    bool library_threads = false;  // some were there before user code; UCX has them
-    bool opens_files = false;      // then descriptors are counted after each call
+    int descriptors = -1;                // /proc/self/fd; -1: not counted
+    int threads = -1;                    // /proc/self/task; -1: there is one thread, always
+    int mappings = -1;                   // /proc/self/maps; -1: not counted
+    int memory = -1;                     // /proc/self/statm; -1: not looked at
+    bool library_threads = false;        // some were there before user code; UCX has them
+    const DataMappings* data = nullptr;  // what stays mapped as it is; null: there is none
+    bool opens_files = false;            // then descriptors are counted after each call
   };
   /// The dear questions are asked when calls have run for so long since the last time. They take a
   /// hundredth of that.

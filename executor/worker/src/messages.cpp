@@ -75,6 +75,21 @@ struct Encoder {
   Json operator()(const LoadFailed& m) const {
     return {{"type", "load_failed"}, {"slot", m.slot}, {"message", m.message}};
   }
+  Json operator()(const MapData& m) const {
+    return {{"type", "map_data"}, {"data", to_string(m.data)}, {"bytes", m.bytes}};
+  }
+  Json operator()(const UnmapData& m) const {
+    return {{"type", "unmap_data"}, {"data", to_string(m.data)}};
+  }
+  Json operator()(const DataMapped& m) const {
+    return {{"type", "data_mapped"}, {"data", to_string(m.data)}};
+  }
+  Json operator()(const DataNotMapped& m) const {
+    return {{"type", "data_not_mapped"}, {"data", to_string(m.data)}, {"message", m.message}};
+  }
+  Json operator()(const DataUnmapped& m) const {
+    return {{"type", "data_unmapped"}, {"data", to_string(m.data)}};
+  }
 };
 
 Birth parse_birth(const JsonObject& f) {
@@ -139,6 +154,16 @@ std::optional<WorkerMessage> read_of_slot(const JsonObject& f, std::string_view 
   return std::nullopt;
 }
 
+std::optional<WorkerMessage> read_of_data(const JsonObject& f, std::string_view type) {
+  const auto data = [&] { return f.parsed("data", parse_data_id, "must be the id of data"); };
+  if (type == "map_data") return MapData{data(), f.number<std::uint64_t>("bytes")};
+  if (type == "unmap_data") return UnmapData{data()};
+  if (type == "data_mapped") return DataMapped{data()};
+  if (type == "data_not_mapped") return DataNotMapped{data(), f.text("message")};
+  if (type == "data_unmapped") return DataUnmapped{data()};
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string encode(const WorkerMessage& message) {
@@ -151,6 +176,7 @@ Result<WorkerMessage> parse_worker_message(std::string_view text) {
   const JsonObject f = document.root();
   auto message = read_of_process(f, type);
   if (!message) message = read_of_slot(f, type);
+  if (!message) message = read_of_data(f, type);
   if (!message) f.fault("type", "is unknown");
   return document.finish(std::move(message).value_or(Proceed{}));
 }

@@ -7,15 +7,51 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
+#include <utility>
+#include <vector>
 
 #include "foundation/numbers.h"
+#include "mapping_list.h"
 
 namespace orchid::executor {
+namespace {
+
+/// Whether all of each object is mapped from its own memory file, and read-only. In one piece or
+/// several: advice to the kernel splits mappings.
+class DataCheck {
+ public:
+  /// `ranges`: in the order of addresses.
+  explicit DataCheck(std::vector<MappedData> ranges) : ranges_(std::move(ranges)) {}
+  /// The mappings in the order of addresses.
+  void look(const MappingLine& line) {
+    const MappedData& data = ranges_[whole_];
+    const auto start = reinterpret_cast<std::uintptr_t>(data.bytes.data());
+    if (line.start > start + found_ || line.end <= start + found_) return;
+    if (line.protection != "r--p" || line.inode != data.inode ||
+        !line.file.starts_with(data_file_name) || line.start - line.offset != start)
+      return;
+    found_ = line.end - start;
+    if (found_ < data.bytes.size()) return;
+    ++whole_;
+    found_ = 0;
+  }
+  [[nodiscard]] bool is_whole() const { return whole_ == ranges_.size(); }
+
+ private:
+  std::vector<MappedData> ranges_;
+  std::size_t whole_ = 0;    // of the ranges
+  std::uint64_t found_ = 0;  // bytes of the next one
+};
+
+}  // namespace
 
 void ProcessState::remember() {
   if (options_.descriptors >= 0) descriptors_at_start_ = count_entries(options_.descriptors);
-  mappings_at_start_ = count_mappings(std::numeric_limits<std::size_t>::max());
+  mappings_at_start_ = 0;
+  for_each_mapping([&](std::string_view) {
+    ++mappings_at_start_;
+    return true;
+  });
   mapped_at_start_ = mapped();
 }
 
@@ -34,11 +70,40 @@ std::string_view ProcessState::find_descriptors() {
   return text_;
 }
 
+/// Both questions in one pass: the kernel makes the text anew for each.
 std::string_view ProcessState::find_mappings() {
   if (options_.mappings < 0) return {};
-  const std::size_t most = mappings_at_start_ + most_further_mappings;
-  if (count_mappings(most) <= most) return {};
-  return "the function left too many mappings of memory";
+  DataCheck data(options_.data == nullptr ? std::vector<MappedData>{} : options_.data->ranges());
+  const std::size_t most = mappings_at_start_ + most_further_mappings +
+                           (options_.data == nullptr ? 0 : options_.data->size());
+  std::size_t count = 0;
+  for_each_mapping([&](std::string_view line) {
+    if (!data.is_whole()) data.look(parse_mapping(line));
+    return ++count <= most;
+  });
+  if (count > most) return "the function left too many mappings of memory";
+  if (!data.is_whole()) return "the function changed how data that it was given is mapped";
+  return {};
+}
+
+/// Lines that are longer than the kernel makes them are cut.
+template <typename Each>
+void ProcessState::for_each_mapping(Each each) const {
+  if (options_.mappings < 0 || ::lseek(options_.mappings, 0, SEEK_SET) < 0) return;
+  std::array<char, 8192> text;
+  std::size_t kept = 0;
+  while (true) {
+    const ssize_t got = ::read(options_.mappings, text.data() + kept, text.size() - kept);
+    if (got <= 0) return;
+    std::string_view rest(text.data(), kept + static_cast<std::size_t>(got));
+    for (std::size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
+      if (!each(rest.substr(0, end))) return;
+      rest.remove_prefix(end + 1);
+    }
+    if (rest.size() == text.size()) rest = {};
+    std::ranges::copy(rest, text.begin());
+    kept = rest.size();
+  }
 }
 
 std::string_view ProcessState::find_memory() {
@@ -62,19 +127,6 @@ bool ProcessState::has_room_to_load() const {
   };
   return has(data.rlim_cur, now.data, wanted) &&
          has(addresses.rlim_cur, now.all, addresses_to_load.value);
-}
-
-/// Lines of /proc/self/maps; looks no further once there are more than `at_most`.
-std::size_t ProcessState::count_mappings(std::size_t at_most) const {
-  if (options_.mappings < 0 || ::lseek(options_.mappings, 0, SEEK_SET) < 0) return 0;
-  std::array<char, 4096> text;
-  std::size_t count = 0;
-  while (count <= at_most) {
-    const ssize_t got = ::read(options_.mappings, text.data(), text.size());
-    if (got <= 0) break;
-    count += static_cast<std::size_t>(std::count(text.data(), text.data() + got, '\n'));
-  }
-  return count;
 }
 
 ProcessState::Mapped ProcessState::mapped() const {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "data_mappings.h"
 #include "foundation/units.h"
 
 namespace orchid::executor {
@@ -16,9 +17,10 @@ class ProcessState {
  public:
   /// Opened before the sandbox closed; -1: not asked.
   struct Options {
-    int descriptors = -1;  // /proc/self/fd
-    int mappings = -1;     // /proc/self/maps
-    int memory = -1;       // /proc/self/statm
+    int descriptors = -1;                // /proc/self/fd
+    int mappings = -1;                   // /proc/self/maps
+    int memory = -1;                     // /proc/self/statm
+    const DataMappings* data = nullptr;  // what has to stay mapped as it is; outlives the object
   };
   /// The kernel allows 65 530. What a process maps to keep it, and what its threads need, are some
   /// hundreds.
@@ -45,7 +47,9 @@ class ProcessState {
   [[nodiscard]] std::string_view find_mappings();
   [[nodiscard]] std::string_view find_memory();
   [[nodiscard]] bool has_room_to_load() const;
-  [[nodiscard]] std::size_t count_mappings(std::size_t at_most) const;
+  /// With each line of /proc/self/maps, for as long as `each` is true.
+  template <typename Each>
+  void for_each_mapping(Each each) const;
   [[nodiscard]] Mapped mapped() const;
 
   Options options_;

@@ -172,12 +172,13 @@ void bind_to(std::int32_t core) {
 }
 
 /// What the worker's state is looked at through; UCX may open and close descriptors of its own.
-Hygiene::Options questions_for(const Birth& birth) {
+Hygiene::Options questions_for(const Birth& birth, const DataMappings& data) {
   return {.descriptors = birth.remote && birth.readable_paths.empty() ? -1 : files_number,
           .threads = threads_number,
           .mappings = mappings_number,
           .memory = memory_number,
           .library_threads = birth.remote.has_value(),
+          .data = &data,
           .opens_files = !birth.readable_paths.empty()};
 }
 
@@ -219,7 +220,8 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
   override_targets().log = log;
   log->capture_standard_streams();
   auto* code = new CodeMap();
-  auto* hygiene = new Hygiene(questions_for(birth));
+  auto* data = new DataMappings();
+  auto* hygiene = new Hygiene(questions_for(birth, *data));
   install_crash_handlers(page, *code);
 
   ConfinementOptions confinement = confinement_of(birth, parent_pid);
@@ -241,7 +243,7 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
     confinement.protected_descriptors = end_of_descriptors();
   }
   auto* cores = new CoresDevice(rate);
-  auto* loop = new CallLoop({*calls, page, *log, *hygiene, *cores, gpu, *code, rate, control,
+  auto* loop = new CallLoop({*calls, page, *log, *hygiene, *cores, gpu, *code, *data, rate, control,
                              birth.core, lane->progress()});
   hygiene->remember();
   if (auto confined = confine_further(confinement); !confined)

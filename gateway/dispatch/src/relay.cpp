@@ -78,8 +78,10 @@ Result<void> Relay::turn() {
   } while ((local_ && remote_) && ticks_now() - start < spin_ticks);
   wait();
   for (auto step : {&Relay::pass_to_gateway, &Relay::pass_to_executor}) {
-    const auto passed = (this->*step)();
-    if (!passed) return fail(passed.error());
+    // All that is there: what the channel has taken in already makes no descriptor readable.
+    Result<bool> passed = true;
+    while (passed && *passed) passed = (this->*step)();
+    if (!passed) return fail(std::move(passed.error()));
   }
   return check_time();
 }
@@ -214,7 +216,8 @@ Result<bool> Relay::pass_call() {
   if (!request) return fail(std::move(request.error()));
   if (!*request) return false;
   const CallHeader& header = (*request)->header;
-  if (header.kind != static_cast<std::uint8_t>(RequestKind::call) || header.flags != 0) {
+  if (header.kind != static_cast<std::uint8_t>(RequestKind::call) ||
+      (header.flags & ~flag_data) != 0) {
     auto refused = local_->answer(
         {.outcome = Outcome::bad_request, .message = "a stream needs a lease of the caller's own"});
     if (!refused) return fail(std::move(refused.error()));
@@ -224,7 +227,8 @@ Result<bool> Relay::pass_call() {
                                    .generation = header.generation,
                                    .entry = header.entry,
                                    .deadline = std::chrono::nanoseconds(header.deadline_ns),
-                                   .input = (*request)->input});
+                                   .input = (*request)->input,
+                                   .flags = header.flags});
   if (!sent) return lose_remote(sent.error());
   in_remote_ = true;
   trimmed_ = false;

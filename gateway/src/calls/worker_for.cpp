@@ -6,14 +6,17 @@
 namespace orchid::gateway {
 
 placement::WorkerRequest worker_for(const WorkerNeeds* needs, const ModuleHosts& hosts,
-                                    std::optional<placement::HostKind> kind) {
+                                    const CallPlace& place) {
   std::vector<placement::WorkerShape> alternatives{placement::WorkerShape{}};
   if (needs != nullptr) alternatives = needs->alternatives;
   if (hosts.needs_gpu) {
     std::erase_if(alternatives, [](const placement::WorkerShape& one) { return one.gpus == 0; });
     if (alternatives.empty()) alternatives.push_back({.gpus = 1});
   }
-  return {.alternatives = std::move(alternatives), .images = hosts.images, .kind = kind};
+  return {.alternatives = std::move(alternatives),
+          .images = hosts.images,
+          .kind = place.kind,
+          .data_at = place.data_at};
 }
 
 }  // namespace orchid::gateway

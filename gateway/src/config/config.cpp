@@ -51,6 +51,17 @@ std::vector<Setting> pilot_settings(PilotSettings& p) {
   };
 }
 
+std::vector<Setting> data_settings(Config& c) {
+  constexpr std::chrono::hours longest{24 * 31};
+  return {
+      {"data_versions", "versions kept of a data object's name",
+       number<std::size_t>(c.data_versions, 1, 1'000)},
+      {"data_unnamed_for", "how long data objects without a name live, where nobody says",
+       duration(c.data_unnamed_for, longest)},
+      {"data_per_user", "the most data of one user; 0: no limit", size(c.data_per_user, 0_B)},
+  };
+}
+
 std::vector<Setting> http_settings(Config& c) {
   return {
       {"header_bytes", "largest request header", number(c.header_bytes, 1024U, 1024U * 1024U)},
@@ -133,6 +144,7 @@ std::vector<Setting> settings_of(Config& c) {
   std::vector<Setting> settings = own_settings(c);
   std::ranges::move(http_settings(c), std::back_inserter(settings));
   std::ranges::move(pilot_settings(c.pilots), std::back_inserter(settings));
+  std::ranges::move(data_settings(c), std::back_inserter(settings));
   return settings;
 }
 

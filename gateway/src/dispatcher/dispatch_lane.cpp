@@ -1,5 +1,7 @@
 #include "dispatcher/dispatch_lane.h"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 #include <variant>
 
@@ -8,6 +10,7 @@
 #include "lane_client/executor_message.h"
 #include "lane_client/open_lane.h"
 #include "protocol/lane_protocol.h"
+#include "protocol/limits.h"
 
 namespace orchid::gateway {
 
@@ -34,11 +37,30 @@ Result<std::unique_ptr<DispatchLane>> DispatchLane::open(boost::asio::io_context
 
 const WorkerGrant& DispatchLane::grant() const { return place_.grant(); }
 
-void DispatchLane::announce(std::uint64_t function, std::shared_ptr<const FunctionVersion> version,
+bool DispatchLane::announce(std::uint64_t function, std::shared_ptr<const FunctionVersion> version,
                             std::optional<std::chrono::milliseconds> time_left) {
   if (place_.is_apart()) module = function;
-  if (conversation_.is_ready() && codes_.announce(function, version))
-    send(LaneAnnounce{version->digest, time_left});
+  if (!conversation_.is_ready() || !codes_.announce(function, version)) return false;
+  send(LaneAnnounce{version->digest, time_left});
+  return true;
+}
+
+bool DispatchLane::attach(const CallData* data) {
+  if (data == nullptr || !conversation_.is_ready()) return false;
+  auto unknown = attached_.ask(data->ids, clock_.now());
+  if (unknown.empty()) return false;
+  if (!send(LaneAttach{std::move(unknown)}))
+    unsent_ = "its executor does not take what its worker is to be given";
+  return true;
+}
+
+void DispatchLane::detach_unused(MonotonicTime before) {
+  const std::vector<DataId> unused = attached_.take_unused(before);
+  for (std::span<const DataId> left(unused); !left.empty();) {
+    const auto piece = left.first(std::min(left.size(), limits::data_per_call));
+    send(LaneDetach{{piece.begin(), piece.end()}});
+    left = left.subspan(piece.size());
+  }
 }
 
 void DispatchLane::cancel_unwanted() {
@@ -54,6 +76,7 @@ void DispatchLane::replace(const std::string& reason) {
 std::shared_ptr<LaneEnd> DispatchLane::detach() {
   wake_watch_.reset();
   codes_.clear();
+  attached_.clear();
   return std::exchange(end_, nullptr);
 }
 
@@ -64,12 +87,14 @@ void DispatchLane::close() {
   socket_.reset();
 }
 
-void DispatchLane::send(const LaneMessage& message, const std::vector<int>& descriptors) {
-  if (!socket_) return;
-  // A socket that is full or closed shows up as unreadable soon; nothing else is to be done here.
-  if (auto sent = send_packet(socket_.get(), encode(message), descriptors); !sent)
+bool DispatchLane::send(const LaneMessage& message, const std::vector<int>& descriptors) {
+  if (!socket_) return false;
+  // A socket that is closed shows up as unreadable soon.
+  auto sent = send_packet(socket_.get(), encode(message), descriptors);
+  if (!sent)
     log::warn("event=lane_send_failed lease={} reason=\"{}\"", to_string(grant().lease),
               sent.error().message);
+  return sent.has_value();
 }
 
 void DispatchLane::read_socket() {
@@ -130,6 +155,14 @@ void DispatchLane::hear(const LaneSlot& message, Files& /*files*/) {
 void DispatchLane::hear(const LaneRejected& message, Files& /*files*/) {
   if (const auto rejected = codes_.rejected(message.digest))
     events_.lane_rejected(*this, rejected->number, message);
+}
+
+void DispatchLane::hear(const LaneAttached& message, Files& /*files*/) {
+  if (attached_.attached(message.data) && !attached_.is_waiting()) events_.lane_attached(*this);
+}
+
+void DispatchLane::hear(const LaneNotAttached& message, Files& /*files*/) {
+  if (attached_.not_attached(message.data)) events_.lane_not_attached(*this, message);
 }
 
 void DispatchLane::hear(const LaneEnded& message, Files& /*files*/) {

@@ -54,7 +54,8 @@ void Dispatcher::expect(uid_t /*tenant*/, const std::shared_ptr<const FunctionVe
     const DispatchLane* lane = place->lane_for(function.number);
     // It is not worth another module's worker.
     if (lane != nullptr ? lane->phase() != LanePhase::ready : place->is_full()) continue;
-    return load(*place, function, version);
+    load(*place, function, version);
+    return;
   }
 }
 

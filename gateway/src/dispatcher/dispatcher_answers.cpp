@@ -74,6 +74,10 @@ void Dispatcher::complete(DispatchLane& lane, const EndPtr& end,
     return finish_failed(*call, Outcome::worker_lost,
                          "its workers lose the function's code again and again");
   }
+  if (response.kind == ResponseKind::need_data) {
+    end->client.release(response);
+    return needs_data(lane, *call);
+  }
   if (crowded) {
     // Its room was taken by an answer that a client reads slowly: that is not the function's fault.
     call->needs_clear_lane = true;

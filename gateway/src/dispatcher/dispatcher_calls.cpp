@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "dispatcher/dispatcher.h"
+#include "protocol/call_header.h"
+#include "protocol/data_table.h"
 #include "protocol/limits.h"
 
 namespace orchid::gateway {
@@ -17,6 +19,15 @@ constexpr std::size_t functions_per_round =
 constexpr std::chrono::microseconds spin_time{20};
 constexpr std::chrono::microseconds spin_time_of_sleeper{60};  // its worker is woken first
 constexpr std::chrono::milliseconds overdue_short_call{1};     // nothing is sent behind it then
+
+/// What goes over the lane: the input behind the table of its data.
+Payload with_table(const Payload& input, const CallData& data) {
+  const std::size_t table = data_table_bytes(data.ids.size());
+  std::vector<std::byte> whole(table + input.bytes.size());
+  write_data_table(data.ids, whole);
+  std::ranges::copy(input.bytes, whole.begin() + static_cast<std::ptrdiff_t>(table));
+  return Payload::of(std::move(whole));
+}
 
 std::chrono::microseconds whole_microseconds(MonotonicTime::duration time) {
   return std::max(std::chrono::duration_cast<std::chrono::microseconds>(time),
@@ -50,6 +61,7 @@ void Dispatcher::enqueue(Call call, CallDone done, MonotonicTime now) {
   function.version = call.version;
   DispatchCall& added = function.waiting.emplace_back();
   added.call = std::move(call);
+  if (added.call.data != nullptr) added.call.input = with_table(added.call.input, *added.call.data);
   added.done = std::move(done);
   added.function = &function;
   added.home = &function.waiting;
@@ -132,7 +144,8 @@ std::chrono::milliseconds Dispatcher::longest_wait(const DispatchFunction& funct
 }
 
 /// False: the module's first waiting call has to wait on. Each round sends, or makes a lane full or
-/// loading; so it ends.
+/// loading; so it ends. A lane that is to load and has nothing to ask for is waited for, whatever
+/// its executor has made of it.
 bool Dispatcher::place_first(DispatchFunction& function, MonotonicTime now) {
   DispatchCall& call = function.waiting.front();
   while (true) {
@@ -144,7 +157,7 @@ bool Dispatcher::place_first(DispatchFunction& function, MonotonicTime now) {
     if (choice.kind == Choice::Kind::wait) return false;
     DispatchPlace& place = *places_[choice.lane];
     if (choice.kind == Choice::Kind::load) {
-      load(place, function, function.version, longest_wait(function, now));
+      if (!load(place, function, function.version, longest_wait(function, now))) return false;
     } else if (send(*place.lane_for(function.number), call, now)) {
       return true;
     }
@@ -209,7 +222,8 @@ LaneView Dispatcher::view_of(const DispatchPlace& place, const DispatchFunction&
     view.usable = view.usable && lane->phase() == LanePhase::ready && end != nullptr &&
                   !lane->full && !end->clogged();
     view.clear = end == nullptr || end->held == 0;
-    view.loaded = view.usable && lane->codes().ready(number) != nullptr;
+    view.loaded =
+        view.usable && lane->codes().ready(number) != nullptr && lane->has(data_of_first(function));
   }
   view.may_load = !place.suspect;
   if (busy != nullptr) {
@@ -220,7 +234,7 @@ LaneView Dispatcher::view_of(const DispatchPlace& place, const DispatchFunction&
     view.soon = busy != lane && view.loaded && only_short && busy->backlog < comfortable_backlog;
   }
   view.awaited = is_awaited(place, waits);
-  view.loading = place.is_loading(number);
+  view.loading = place.is_loading(number) || (lane != nullptr && lane->is_attaching());
   view.loading_other = place.loads_any(wanted);
   view.promised = view.loading_other && !place.is_apart();
   return view;
@@ -239,11 +253,13 @@ bool Dispatcher::send(DispatchLane& lane, DispatchCall& call, MonotonicTime now)
   assert(slot != nullptr && lane.end());
   const auto left =
       std::max<std::chrono::nanoseconds>(call.call.deadline - now, std::chrono::nanoseconds{1});
+  const std::uint16_t flags = call.call.data != nullptr ? flag_data : 0;
   const auto request = lane.end()->client.send({.slot = slot->slot,
                                                 .generation = slot->generation,
                                                 .entry = call.call.entry,
                                                 .deadline = left,
-                                                .input = call.call.input.bytes});
+                                                .input = call.call.input.bytes,
+                                                .flags = flags});
   if (!request) {
     if (request.error().code == ErrorCode::no_capacity && !lane.flights.empty()) {
       lane.full = true;
@@ -264,6 +280,7 @@ bool Dispatcher::send(DispatchLane& lane, DispatchCall& call, MonotonicTime now)
     t.queue = waited - t.place - t.compile - t.link;
   }
   lane.called = true;
+  lane.attach(call.call.data.get());  // it has all of it, and that was used now
   if (lane.flights.empty()) lane.front_since = now;
   lane.flights.push(call, *request);
   const bool switches = lane.place().ran(lane);

@@ -60,11 +60,13 @@ Result<void> Dispatcher::open_lane(DispatchPlace& place, std::uint64_t module,
 
 /// At a place that has a worker for each module it gets one, if need be in place of that which was
 /// used longest ago.
-void Dispatcher::load(DispatchPlace& place, DispatchFunction& function,
+bool Dispatcher::load(DispatchPlace& place, DispatchFunction& function,
                       const std::shared_ptr<const FunctionVersion>& version,
                       std::optional<std::chrono::milliseconds> time_left) {
-  if (DispatchLane* lane = place.lane_for(function.number))
-    return lane->announce(function.number, version, time_left);
+  if (DispatchLane* lane = place.lane_for(function.number)) {
+    const bool attaches = lane->attach(data_of_first(function));
+    return lane->announce(function.number, version, time_left) || attaches;
+  }
   if (place.is_full()) {
     DispatchLane* oldest = place.least_recently_used(
         [&](std::uint64_t other) { return other != function.number && is_waited_for(other); });
@@ -75,6 +77,7 @@ void Dispatcher::load(DispatchPlace& place, DispatchFunction& function,
     place.claims_again = clock_.now() + failed_claim_penalty;
   else if (options_.counts != nullptr)
     options_.counts->swaps.add();
+  return true;
 }
 
 void Dispatcher::worker_refused(LeaseId lease) { refused_ = lease; }
@@ -304,6 +307,7 @@ void Dispatcher::look_after(DispatchLane& lane, MonotonicTime now) {
     lane.end()->client.trim();
     lane.trimmed = true;
   }
+  lane.detach_unused(now - options_.give_back_after);
 }
 
 void Dispatcher::return_delayed(MonotonicTime now) {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "calls/worker_for.h"
-
 namespace orchid::gateway {
 DispatchersByTenant::DispatchersByTenant(boost::asio::io_context& io, const Clock& clock,
                                          WorkerSupply& supply, Registry registry, Options options)
@@ -14,7 +12,7 @@ Dispatcher& DispatchersByTenant::of(KeyView calls, std::shared_ptr<const WorkerN
   calls.needs = needs == nullptr ? 0 : needs->number;
   auto found = dispatchers_.find(calls);
   if (found == dispatchers_.end())
-    found = dispatchers_.emplace(Key{calls.tenant, calls.kind, calls.hosts, calls.needs}, Entry{})
+    found = dispatchers_.emplace(Key{calls.tenant, calls.place, calls.hosts, calls.needs}, Entry{})
                 .first;
   Entry& entry = found->second;
   entry.used = clock_.now();
@@ -25,20 +23,22 @@ Dispatcher& DispatchersByTenant::of(KeyView calls, std::shared_ptr<const WorkerN
   each.id = entry.id;
   entry.dispatcher = std::make_unique<Dispatcher>(io_, clock_, supply_, each);
   entry.needs = std::move(needs);
-  registry_.add(entry.id, calls.tenant, worker_for(entry.needs.get(), calls.hosts, calls.kind),
+  registry_.add(entry.id, calls.tenant, worker_for(entry.needs.get(), calls.hosts, calls.place),
                 *entry.dispatcher);
   return *entry.dispatcher;
 }
 
 void DispatchersByTenant::start(Call call, CallDone done) {
+  CallPlace place{.kind = call.kind};
+  if (call.data != nullptr) place.data_at = call.data->at;
   Dispatcher& dispatcher =
-      of({call.tenant, call.kind, call.version->hosts}, call.version->worker_needs());
+      of({call.tenant, place, call.version->hosts}, call.version->worker_needs());
   dispatcher.start(std::move(call), std::move(done));
 }
 
 void DispatchersByTenant::expect(uid_t tenant,
                                  const std::shared_ptr<const FunctionVersion>& version) {
-  of({tenant, std::nullopt, version->hosts}, version->worker_needs()).expect(tenant, version);
+  of({tenant, {}, version->hosts}, version->worker_needs()).expect(tenant, version);
 }
 
 void DispatchersByTenant::cancel(const std::string& invocation) {
@@ -91,8 +91,8 @@ void DispatchersByTenant::sweep() {
     if (entry.dispatcher->live_calls() > 0 || entry.dispatcher->workers() > 0) entry.used = now;
   std::erase_if(dispatchers_, [&](const auto& item) {
     const auto& [key, entry] = item;
-    const bool is_usual =
-        key.tenant == options_.owner && !key.kind && key.hosts == options_.usual && key.needs == 0;
+    const bool is_usual = key.tenant == options_.owner && key.place == CallPlace{} &&
+                          key.hosts == options_.usual && key.needs == 0;
     if (is_usual || now - entry.used < options_.forget_after) return false;
     registry_.remove(entry.id);
     return true;

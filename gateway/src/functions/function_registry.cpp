@@ -15,14 +15,12 @@ Result<void> FunctionRegistry::check(const Function* function, const std::string
                 "the name '" + name +
                     "' is taken: choose another one, or deploy without If-None-Match to make "
                     "a new version of it");
-  if (precondition.if_match.empty()) return {};
-  const std::string now = function == nullptr ? "not deployed" : function->newest().version->digest;
-  const auto fits = [&](const std::string& digest) {
-    return function != nullptr && (digest == "*" || digest == now);
-  };
-  if (std::ranges::any_of(precondition.if_match, fits)) return {};
+  std::optional<std::string> now;
+  if (function != nullptr) now = function->newest().version->digest;
+  if (precondition.is_met_by(now)) return {};
   return fail(ErrorCode::conflict, "'" + name + "' is not the version that If-Match names; it is " +
-                                       now + ": look at it again, then repeat");
+                                       now.value_or("not deployed") +
+                                       ": look at it again, then repeat");
 }
 
 Result<const DeployedVersion*> FunctionRegistry::find_same(uid_t tenant, const std::string& name,

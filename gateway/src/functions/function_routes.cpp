@@ -3,6 +3,7 @@
 #include "foundation/files.h"
 #include "functions/function_documents.h"
 #include "functions/function_options.h"
+#include "http/precondition.h"
 #include "http/problem.h"
 #include "protocol/limits.h"
 

@@ -100,18 +100,21 @@ std::vector<ExecutorId> HostBook::end_refusals(MonotonicTime time) {
   return ended;
 }
 
-void HostBook::wait_for_gpus(const ExecutorId& id, MonotonicTime until) {
-  if (const auto found = executors_.find(id); found != executors_.end())
-    found->second.gpus_return_by = until;
+void HostBook::wait_for_gpu(const ExecutorId& id, std::uint32_t index,
+                            std::optional<MonotonicTime> until) {
+  const auto found = executors_.find(id);
+  if (found == executors_.end()) return;
+  if (until)
+    found->second.gpus_return_by[index] = *until;
+  else
+    found->second.gpus_return_by.erase(index);
 }
 
 bool HostBook::end_waits_for_gpus(MonotonicTime now) {
   bool some = false;
   for (auto& [id, executor] : executors_)
-    if (executor.gpus_return_by != MonotonicTime{} && executor.gpus_return_by <= now) {
-      executor.gpus_return_by = {};
-      some = true;
-    }
+    some |= std::erase_if(executor.gpus_return_by,
+                          [now](const auto& gpu) { return gpu.second <= now; }) != 0;
   return some;
 }
 

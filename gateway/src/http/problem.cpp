@@ -54,6 +54,12 @@ Kind kind_of(ErrorCode code) {
       return {500, "The gateway's operating system refused", {}, {}};
     case ErrorCode::compile_limit:
       return {422, "The module takes too much to compile", {}, false};
+    case ErrorCode::no_data_memory:
+      return {507, "No room for the data", {}, {}};
+    case ErrorCode::data_lost:
+      return {410, "No copy of the data is left", {}, false};
+    case ErrorCode::data_elsewhere:
+      return {409, "No host has all data of the call", {}, false};
   }
   return {500, "A defect of Orchid", {}, {}};
 }
@@ -100,6 +106,8 @@ Outcome outcome_of(ErrorCode code) {
     case ErrorCode::module_rejected:
     case ErrorCode::compile_limit:
     case ErrorCode::unsupported:
+    case ErrorCode::data_lost:
+    case ErrorCode::data_elsewhere:
       return Outcome::bad_request;
     case ErrorCode::timed_out:
       return Outcome::deadline_exceeded;
@@ -136,7 +144,8 @@ Problem problem_of_invocation(const Failure& failure) {
 }
 
 Problem problem_of(const CallResult& result) {
-  Problem problem = make_problem(result.outcome, result.message);
+  Problem problem = result.refused ? make_problem(*result.refused, result.message)
+                                   : make_problem(result.outcome, result.message);
   problem.outcome = result.outcome;
   problem.node = result.node;
   if (result.attempt > 0) problem.attempt = result.attempt;

@@ -6,6 +6,7 @@ namespace orchid::gateway {
 namespace {
 
 constexpr std::array<std::string_view, static_cast<std::size_t>(Header::other)> header_names{
+    "accept",
     "authorization",
     "content-type",
     "expect",
@@ -13,12 +14,16 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Header::other)> 
     "idempotency-key",
     "if-match",
     "if-none-match",
+    "if-range",
     "last-event-id",
     "orchid-at-most-once",
+    "orchid-data",
     "orchid-deadline-ms",
+    "orchid-expires-in",
     "orchid-host-kind",
     "orchid-signature",
     "prefer",
+    "range",
     "traceparent",
     "transfer-encoding",
     "upgrade",
@@ -57,8 +62,18 @@ Header find_header(std::string_view name) {
 }
 
 bool is_list(Header header) {
-  return header == Header::prefer || header == Header::if_match ||
-         header == Header::if_none_match || header == Header::upgrade || header == Header::other;
+  switch (header) {
+    case Header::accept:
+    case Header::if_match:
+    case Header::if_none_match:
+    case Header::orchid_data:
+    case Header::prefer:
+    case Header::upgrade:
+    case Header::other:
+      return true;
+    default:
+      return false;
+  }
 }
 
 void HeaderFields::clear() {

@@ -6,7 +6,7 @@
 namespace orchid::gateway {
 namespace {
 
-void append_number(std::string& out, std::size_t number, int base = 10) {
+void append_number(std::string& out, std::uint64_t number, int base = 10) {
   std::array<char, 20> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, base).ptr;
   out.append(digits.data(), end);
@@ -36,6 +36,10 @@ std::string_view reason_phrase(unsigned status) {
       return "Accepted";
     case 204:
       return "No Content";
+    case 206:
+      return "Partial Content";
+    case 304:
+      return "Not Modified";
     case 400:
       return "Bad Request";
     case 401:
@@ -52,10 +56,14 @@ std::string_view reason_phrase(unsigned status) {
       return "Conflict";
     case 410:
       return "Gone";
+    case 411:
+      return "Length Required";
     case 412:
       return "Precondition Failed";
     case 413:
       return "Content Too Large";
+    case 416:
+      return "Range Not Satisfiable";
     case 417:
       return "Expectation Failed";
     case 422:

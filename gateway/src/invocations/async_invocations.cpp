@@ -13,6 +13,7 @@ namespace {
 // store again.
 constexpr ByteCount fresh_input_limit = 64_MiB;
 constexpr std::chrono::minutes cleaning_interval{10};
+constexpr std::chrono::seconds data_returns_within{60};  // after a start, with its executors
 
 CallResult platform_result(Outcome outcome, std::string message, unsigned attempt) {
   CallResult result;
@@ -33,6 +34,7 @@ InvocationRecord record_of(std::string id, const AsyncSubmission& submission) {
   record.request = submission.reference;
   record.at_most_once = submission.at_most_once;
   record.kind = submission.kind;
+  record.data = to_string(submission.data);
   record.accepted = submission.accepted;
   record.deadline = submission.deadline;
   return record;
@@ -43,6 +45,7 @@ InvocationRecord record_of(std::string id, const AsyncSubmission& submission) {
 AsyncInvocations::AsyncInvocations(Parts parts, Options options)
     : parts_(std::move(parts)),
       options_(options),
+      data_returns_by_(parts_.clock.now() + data_returns_within),
       book_(options.limits, parts_.runners.size()),
       outcomes_({parts_.store, parts_.clock, parts_.control},
                 [this](const InvocationRecord& saved) {
@@ -113,7 +116,8 @@ void AsyncInvocations::accepted(InvocationRecord record, AsyncSubmission submiss
   }
   book_.accept({.record = std::move(record),
                 .version = std::move(submission.version),
-                .entry = submission.entry});
+                .entry = submission.entry,
+                .data = std::move(submission.data)});
   pump();
 }
 
@@ -125,6 +129,7 @@ void AsyncInvocations::adopt(std::string id, AsyncSubmission submission, std::si
   record = record_of(std::move(id), submission);
   invocation.version = std::move(submission.version);
   invocation.entry = submission.entry;
+  invocation.data = std::move(submission.data);
   record.state = StoredState::started;
   record.attempts = 1;
   InvocationRecord row = record;
@@ -205,6 +210,7 @@ void AsyncInvocations::input_read(const std::string& id, Result<std::vector<std:
 void AsyncInvocations::hand_over(BookedInvocation& invocation, Payload input) {
   if (!book_.hand_over(invocation))
     return finish(invocation, platform_result(Outcome::cancelled, "cancelled before it ran", 0));
+  if (!find_its_data(invocation)) return;
   const MonotonicTime now = parts_.clock.now();
   const std::chrono::milliseconds left(invocation.record.deadline - wall_now());
   Call call{.invocation = invocation.record.id,
@@ -216,6 +222,7 @@ void AsyncInvocations::hand_over(BookedInvocation& invocation, Payload input) {
             .deadline = now + left,
             .at_most_once = invocation.record.at_most_once,
             .kind = invocation.record.kind,
+            .data = invocation.data,
             .place = std::exchange(invocation.gate_place, nullptr)};
   const RunnerPort& port = parts_.runners[invocation.runner];
   port.post([this, runner = port.runner, control = parts_.control,

@@ -35,6 +35,7 @@ InvocationBook::Line& InvocationBook::line_of(const BookedInvocation& invocation
   InvocationLineKey key{.function = line_function(invocation),
                         .kind = invocation.record.kind,
                         .hosts = version != nullptr ? version->hosts : ModuleHosts{}};
+  if (invocation.data != nullptr) key.data_at = invocation.data->at;
   const auto found = lines_.find(key);
   if (found != lines_.end()) return found->second;
   Line line{.key = key, .busy = std::vector<std::size_t>(runners_)};
@@ -113,7 +114,8 @@ BookedInvocation* InvocationBook::start_next(MonotonicTime now, const HasSupply&
     if (line.queue.empty() || now < line.paused_until || !has_slot(line)) continue;
     if (oldest != nullptr && oldest->queue.begin()->first < line.queue.begin()->first) continue;
     const auto needs = key.function != nullptr ? key.function->get() : nullptr;
-    if (has_supply(worker_for(needs.get(), key.hosts, key.kind))) oldest = &line;
+    // What has become of the data shows when such a call begins.
+    if (has_supply(worker_for(needs.get(), key.hosts, {.kind = key.kind}))) oldest = &line;
   }
   return oldest == nullptr ? nullptr : &give_slot(*oldest);
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "http/json_text.h"
+#include "http/request_options.h"
 #include "http/timestamp.h"
 
 namespace orchid::gateway {
@@ -18,6 +19,12 @@ double in_milliseconds(std::chrono::nanoseconds time) {
 }
 
 std::string_view tier_of(const CallTimings& timings) { return timings.quick_code ? "quick" : "o3"; }
+
+Json list_of(std::string_view ids) {
+  Json list = Json::array();
+  while (!ids.empty()) list.push_back(take_item(ids, ','));
+  return list;
+}
 
 Json describe_invocation(const InvocationView& view) {
   const InvocationRecord& record = view.record;
@@ -32,6 +39,7 @@ Json describe_invocation(const InvocationView& view) {
             {"attempt", record.attempts}};
   if (record.at_most_once) json["at_most_once"] = true;
   if (record.kind) json["host_kind"] = to_string(*record.kind);
+  if (!record.data.empty()) json["data"] = list_of(record.data);
   if (view.progress) json["progress"] = *view.progress;
   if (record.state != StoredState::done) return json;
   json["finished"] = record.finished ? Json(format_time(*record.finished)) : Json();

@@ -60,6 +60,7 @@ Result<InvocationOptions> parse_invocation_options(const Request& request,
     if (!options.kind)
       return fail(ErrorCode::bad_request, "Orchid-Host-Kind must be cpu, gpu or dpu");
   }
+  options.data = std::string(request.header(Header::orchid_data));
   if (request.headers.has(Header::idempotency_key)) {
     const std::string_view key = request.header(Header::idempotency_key);
     if (key.empty() || key.size() > 255)

@@ -101,11 +101,35 @@ void InvocationRoutes::invoke(Request& request, const Reply& reply) {
   auto accepted = judge(request);
   if (!accepted) {
     reply.send(refuse(accepted.error(), request.parameters[0]));
-  } else if (accepted->options.respond_async || accepted->options.idempotency_key) {
-    submit(request, reply, std::move(*accepted));
+  } else if (!accepted->options.data.empty()) {
+    find_data(request, reply, std::move(*accepted));
   } else {
-    run(request, reply, std::move(*accepted));
+    start(request, reply, std::move(*accepted));
   }
+}
+
+/// Names become versions here, and stay so. The request lives as long as its reply.
+void InvocationRoutes::find_data(Request& request, const Reply& reply, Accepted accepted) {
+  std::string names = accepted.options.data;
+  auto found = [this, &request, reply, accepted = std::move(accepted)](
+                   Result<std::shared_ptr<const CallData>> data) mutable {
+    if (!data) return reply.send(refuse(data.error(), request.parameters[0]));
+    accepted.data = std::move(*data);
+    start(request, reply, std::move(accepted));
+  };
+  parts_.control([&parts = parts_, tenant = request.identity.tenant.uid, names = std::move(names),
+                  found = std::move(found)]() mutable {
+    parts.here([data = parts.find_data(tenant, names), found = std::move(found)]() mutable {
+      found(std::move(data));
+    });
+  });
+}
+
+void InvocationRoutes::start(Request& request, const Reply& reply, Accepted accepted) {
+  if (accepted.options.respond_async || accepted.options.idempotency_key)
+    submit(request, reply, std::move(accepted));
+  else
+    run(request, reply, std::move(accepted));
 }
 
 void InvocationRoutes::run(Request& request, const Reply& reply, Accepted accepted) {
@@ -120,27 +144,59 @@ void InvocationRoutes::run(Request& request, const Reply& reply, Accepted accept
                    .deadline = now + options.deadline,
                    .wait_until = to_the_end ? MonotonicTime::max() : now + options.wait,
                    .at_most_once = accepted.at_most_once,
-                   .kind = options.kind};
-  auto started = parts_.calls.start(
-      std::move(call), [reply, function = std::string(request.parameters[0])](SyncAnswer result) {
-        reply.send(result.outlived
-                       ? accepted_response(result.id, StoredState::started)
-                       : outcome_response(result.id, function, std::move(result.result)));
-      });
+                   .kind = options.kind,
+                   .data = std::move(accepted.data)};
+  auto ended = [this, reply, function = std::string(request.parameters[0]), tenant = call.tenant,
+                data = to_string(call.data)](SyncAnswer result) {
+    const Outcome outcome = result.result.outcome;
+    const bool may_have_lost_it =
+        !data.empty() && !result.outlived &&
+        (outcome == Outcome::no_capacity || outcome == Outcome::worker_lost);
+    if (may_have_lost_it)
+      look_for_lost_data(reply, function, tenant, data, std::move(result));
+    else
+      answer(reply, function, std::move(result));
+  };
+  auto started = parts_.calls.start(std::move(call), std::move(ended));
   if (started) return reply.watch(*this, *started);
   reply.send(refuse(started.error(), request.parameters[0]));
+}
+
+void InvocationRoutes::answer(const Reply& reply, const std::string& function, SyncAnswer result) {
+  reply.send(result.outlived ? accepted_response(result.id, StoredState::started)
+                             : outcome_response(result.id, function, std::move(result.result)));
+}
+
+/// A call that has found no worker where its data was is told whether that is still there.
+void InvocationRoutes::look_for_lost_data(const Reply& reply, const std::string& function,
+                                          uid_t tenant, const std::string& data,
+                                          SyncAnswer result) {
+  parts_.control([this, reply, function, tenant, data, result = std::move(result)]() mutable {
+    if (auto found = parts_.find_data(tenant, data);
+        !found && found.error().code == ErrorCode::data_lost) {
+      result.result.outcome = Outcome::bad_request;
+      result.result.refused = found.error().code;
+      result.result.message = std::move(found.error().message);
+    }
+    parts_.here([this, reply, function, result = std::move(result)]() mutable {
+      answer(reply, function, std::move(result));
+    });
+  });
 }
 
 void InvocationRoutes::submit(Request& request, const Reply& reply, Accepted accepted) {
   const InvocationOptions& options = accepted.options;
   const UnixMillis now = unix_millis(parts_.clock);
+  std::string reference(request.parameters[0]);
+  if (!options.data.empty()) reference += " " + options.data;
   AsyncSubmission submission{.tenant = request.identity.tenant.uid,
                              .version = std::move(accepted.entry.version),
                              .entry = accepted.entry.entry,
                              .idempotency_key = options.idempotency_key,
-                             .reference = std::string(request.parameters[0]),
+                             .reference = std::move(reference),
                              .at_most_once = accepted.at_most_once,
                              .kind = options.kind,
+                             .data = std::move(accepted.data),
                              .accepted = now,
                              .deadline = now + options.deadline.count(),
                              .input = Payload::of(std::move(request.body))};

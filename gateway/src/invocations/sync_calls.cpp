@@ -39,7 +39,8 @@ Result<std::uint64_t> SyncCalls::start(SyncRequest request, Answer answer) {
             .accepted = live.accepted,
             .deadline = live.request.deadline,
             .at_most_once = live.request.at_most_once,
-            .kind = live.request.kind};
+            .kind = live.request.kind,
+            .data = live.request.data};
   metrics_.started.add();
   parts_.runner.start(std::move(call),
                       [this, number](CallResult result) { ended(number, std::move(result)); });
@@ -115,6 +116,7 @@ void SyncCalls::hand_over(std::uint64_t number, Live& live) {
                              .reference = {},
                              .at_most_once = live.request.at_most_once,
                              .kind = live.request.kind,
+                             .data = live.request.data,
                              .accepted = live.accepted_wall,
                              .deadline = wall(live.request.deadline, live),
                              .input = live.request.input};
@@ -177,6 +179,7 @@ InvocationView SyncCalls::view_of_live(std::uint64_t number, const Live& live) c
   view.record.entry = live.request.version->manifest.entries[live.request.entry].name;
   view.record.at_most_once = live.request.at_most_once;
   view.record.kind = live.request.kind;
+  view.record.data = to_string(live.request.data);
   view.record.accepted = live.accepted_wall;
   view.record.deadline = wall(live.request.deadline, live);
   view.record.state = StoredState::started;

@@ -38,6 +38,7 @@ void ExecutorService::executor_joined(const ControlHello& hello, const PeerIdent
       .lane_socket = hello.lane_socket,
       .lane_address = hello.lane_address,
       .lane_protocol = hello.lane_protocol};
+  if (hello.data_memory) executor.data_memory = hello.data_memory->bytes;
   if (executor.lane_protocol < apart_lane_protocol)
     log::warn(
         "event=functions_share_workers executor={} host={} version={} reason=\"it is older "
@@ -53,7 +54,7 @@ void ExecutorService::executor_joined(const ControlHello& hello, const PeerIdent
   }
   // Once: to find a name may take a while.
   if (executor.grant.owner) executor.granted_by = user_name(*executor.grant.owner);
-  parts_.joined(executor);
+  parts_.joined(executor, hello);
   parts_.loop.make([&](WorkerBroker& broker, MonotonicTime) {
     broker.executor_joined(executor, parts_.leases.adopt(held, executor, now), now);
   });

@@ -39,6 +39,8 @@ Json explanation_json(const placement::Explanation& explanation, MonotonicTime n
     json["cores_per_worker"] = explanation.request.worker.alternatives.front().cores;
     json["memory_bytes"] = explanation.request.worker.alternatives.front().memory.value;
   }
+  if (const auto& holder = explanation.request.worker.data_at; !holder.value().empty())
+    json["data_at"] = holder.value();
   if (explanation.refusal) json["refusal"] = explanation.refusal->message;
   json["chosen"] = texts_of(explanation.chosen);
   json["alternatives"] = Json::array();

@@ -94,8 +94,8 @@ void WorkerBroker::executor_joined(Executor executor, const std::vector<Held>& h
   log::info("event=executor_joined executor={} host={} cores={} version={}", id.value(),
             executor.host.hostname, executor.host.cores.size(), executor.version);
   const std::string boot_id = executor.host.boot_id;
-  if (std::ranges::any_of(executor.host.gpus, [](const auto& gpu) { return !gpu.fault.empty(); }))
-    executor.gpus_return_by = now + options_.gpus_return_within;
+  for (const OfferedGpu& gpu : executor.host.gpus)
+    if (!gpu.fault.empty()) executor.gpus_return_by[gpu.index] = now + options_.gpus_return_within;
   for (const ExecutorId& replaced : hosts_.join(std::move(executor))) drop_executor(replaced, now);
   refresh_host(boot_id, now);
   take_over(id, held, now);

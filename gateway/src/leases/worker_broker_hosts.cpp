@@ -76,16 +76,16 @@ bool WorkerBroker::can_give(const Executor& executor,
   return executor.state == ExecutorState::connected && could_give(executor, worker);
 }
 
-/// Its GPUs have a fault, and perhaps not for long.
+/// Some of its GPUs have a fault, and perhaps not for long.
 bool WorkerBroker::may_give_soon(const Executor& executor,
                                  const placement::WorkerRequest& worker) const {
-  if (executor.gpus_return_by == MonotonicTime{} || executor.state != ExecutorState::connected ||
+  if (executor.gpus_return_by.empty() || executor.state != ExecutorState::connected ||
       !fits(executor, worker))
     return false;
   const HostDescription& host = executor.host;
   return std::ranges::any_of(worker.alternatives, [&](const placement::WorkerShape& shape) {
     return host.cores.size() >= shape.cores && host.memory >= shape.memory &&
-           host.gpus.size() >= shape.gpus;
+           gpu_set(host).size() + executor.gpus_return_by.size() >= shape.gpus;
   });
 }
 
@@ -95,10 +95,11 @@ void WorkerBroker::look_at_faults(const Executor& executor, const std::vector<Of
                                   MonotonicTime now) {
   for (const OfferedGpu& gpu : gpus) {
     const auto before = std::ranges::find(executor.host.gpus, gpu.index, &OfferedGpu::index);
-    if (gpu.fault.empty() || before == executor.host.gpus.end() || before->fault == gpu.fault)
-      continue;
-    hosts_.wait_for_gpus(
-        executor.id, before->fault.empty() ? now + options_.gpus_return_within : MonotonicTime{});
+    if (before == executor.host.gpus.end() || before->fault == gpu.fault) continue;
+    const bool is_restarted = before->fault.empty();
+    hosts_.wait_for_gpu(
+        executor.id, gpu.index,
+        is_restarted ? std::optional(now + options_.gpus_return_within) : std::nullopt);
   }
 }
 
@@ -160,7 +161,8 @@ std::string WorkerBroker::why_too_small(const placement::WorkerRequest& worker) 
 
 TellSupply WorkerBroker::supply_for(HolderId id, const placement::WorkerRequest& worker) const {
   TellSupply supply{.holder = id};
-  supply.exists = options_.grows || std::ranges::any_of(hosts_.executors(), [&](const auto& entry) {
+  supply.exists = (options_.grows && worker.data_at.value().empty()) ||
+                  std::ranges::any_of(hosts_.executors(), [&](const auto& entry) {
                     return can_give(entry.second, worker) || may_give_soon(entry.second, worker);
                   });
   if (!supply.exists) supply.missing = why_no_host(worker);

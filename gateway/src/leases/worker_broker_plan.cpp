@@ -165,6 +165,8 @@ void WorkerBroker::note(LeaseId lease, placement::DecisionId decision) {
 }
 
 bool WorkerBroker::fits(const Executor& executor, const placement::WorkerRequest& worker) const {
+  if (!worker.data_at.value().empty() && worker.data_at.value() != executor.id.value())
+    return false;
   const bool reachable = executor.host.boot_id == worker.client_host.value() ||
                          (!worker.client_host_only && !executor.lane_address.empty());
   if (!reachable) return false;
@@ -175,9 +177,10 @@ bool WorkerBroker::fits(const Executor& executor, const placement::WorkerRequest
                               worker) == placement::Reason::fits;
 }
 
-/// Nothing: it wants nothing, or new capacity would not help it.
+/// Nothing: it wants nothing, or new capacity would not help it: its data stays where it is.
 std::optional<placement::WorkerDemand> WorkerBroker::demand_of(const Holder& holder) const {
   if (holder.unmet() == 0 || holder.over_quota) return std::nullopt;
+  if (!holder.worker.data_at.value().empty()) return std::nullopt;
   placement::WorkerDemand demand{.workers = holder.unmet(), .worker = holder.worker};
   placement::WorkerRequest& worker = demand.worker;
   std::erase_if(worker.alternatives, [&](const placement::WorkerShape& shape) {

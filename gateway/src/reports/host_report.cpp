@@ -84,6 +84,10 @@ Json executor_json(const Executor& executor, const Leased& leased, const HostVie
             {"gpu_faults", faults_json(executor.host)},
             {"workers_ready", executor.capacity.workers_ready},
             {"counters", executor.capacity.counters}};
+  if (executor.data_memory) {
+    json["data_memory_bytes"] = executor.data_memory->value;
+    json["data_used_bytes"] = executor.capacity.data_used.value_or(ByteCount{}).value;
+  }
   json["owner"] = "another user";
   if (may_see(viewer, executor))
     json["owner"] = executor.granted_by.empty() ? executor.owner.tenant.name : executor.granted_by;

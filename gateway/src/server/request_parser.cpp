@@ -2,6 +2,7 @@
 
 #include <boost/beast/http/error.hpp>
 #include <limits>
+#include <utility>
 
 namespace orchid::gateway {
 namespace {
@@ -46,6 +47,11 @@ void RequestParser::accept_body(std::uint64_t limit) {
   eager(true);
 }
 
+void RequestParser::stream_body(BodySink& sink, std::uint64_t limit) {
+  sink_ = &sink;
+  accept_body(limit);
+}
+
 void RequestParser::discard_body(std::uint64_t limit) {
   keep_ = false;
   accept_body(limit);
@@ -72,8 +78,15 @@ std::size_t RequestParser::on_body_impl(View body, ErrorCodeB& error) {
     error = http::error::body_limit;
     return 0;
   }
-  if (keep_) {
-    const auto* first = reinterpret_cast<const std::byte*>(body.data());
+  const auto* first = reinterpret_cast<const std::byte*>(body.data());
+  if (sink_ != nullptr) {
+    if (auto taken = sink_->take({first, body.size()}); !taken) {
+      defect_ = RequestDefect::body_refused;
+      refusal_ = std::move(taken.error());
+      error = http::error::body_limit;
+      return 0;
+    }
+  } else if (keep_) {
     request_.body.insert(request_.body.end(), first, first + body.size());
   }
   return body.size();

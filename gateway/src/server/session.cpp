@@ -44,7 +44,7 @@ void Session::read_more() {
     end_ -= begin_;
     begin_ = 0;
   }
-  if (charged_bytes_ > 0 && in_.size() < large_buffer) in_.resize(large_buffer);
+  if ((charged_bytes_ > 0 || sink_) && in_.size() < large_buffer) in_.resize(large_buffer);
   if (end_ == in_.size()) {
     // While a request is handled, a full buffer makes a client that sends ahead wait.
     if (state_ != State::reading_header && state_ != State::reading_body) return;
@@ -149,6 +149,7 @@ void Session::judge_header() {
   } else {
     refused = find_route();
     if (!refused) refused = admit_body();
+    if (!refused && route_->options.streams) return open_body();
   }
   if (!refused && route_->websocket &&
       equals_ignoring_case(request_.header(Header::upgrade), "websocket"))
@@ -239,6 +240,14 @@ std::optional<Response> Session::authenticate() {
 std::optional<Response> Session::admit_body() {
   const std::uint64_t limit = route_->options.body.value;
   const auto length = parser_->content_length();
+  if (route_->options.streams) {
+    if (length) return std::nullopt;
+    Problem problem = problem_of(
+        Failure{ErrorCode::bad_request,
+                "the room for this body is made before it comes: say its size in Content-Length"});
+    problem.status = 411;
+    return to_response(problem);
+  }
   if (length && *length > limit)
     return refusal(Failure{
         ErrorCode::too_large,
@@ -248,10 +257,26 @@ std::optional<Response> Session::admit_body() {
   return charge_body(length.value_or(0));
 }
 
+/// The handler may answer or take the body at once, or later.
+void Session::open_body() {
+  request_.content_length = *parser_->content_length();
+  state_ = State::opening;
+  due_ = MonotonicTime::max();
+  ++exchange_;
+  route_->handler(request_, Reply(shared_from_this(), exchange_));
+}
+
+void Session::take_body(std::uint64_t exchange, std::unique_ptr<BodySink> sink) {
+  if (state_ != State::opening || exchange != exchange_) return;
+  sink_ = std::move(sink);
+  take_body(std::nullopt);
+  process();
+}
+
 void Session::take_body(std::optional<Response> refused) {
   if (parser_->is_done()) {
     if (refused) return answer(std::move(*refused));
-    return dispatch();
+    return body_is_whole();
   }
   const auto length = parser_->content_length();
   const bool waits = request_.headers.has(Header::expect) && begin_ == end_;
@@ -264,6 +289,8 @@ void Session::take_body(std::optional<Response> refused) {
     }
     refusal_ = std::move(refused);
     parser_->discard_body(*length);
+  } else if (sink_) {
+    parser_->stream_body(*sink_, *length);
   } else {
     parser_->accept_body(route_->options.body.value);
     if (length) reserve_in_huge_pages(request_.body, *length);
@@ -287,15 +314,7 @@ bool Session::parse_body() {
   begin_ += taken;
   if (error && error != http::error::need_more) {
     keep_alive_ = false;
-    if (parser_->defect() == RequestDefect::body_too_large) {
-      const ByteCount most = route_->options.body;
-      answer(refusal(Failure{ErrorCode::too_large,
-                             most.value == 0 ? "this request takes no body"
-                                             : "the body is larger than " + to_string(most)}));
-    } else {
-      answer(refusal(
-          Failure{ErrorCode::bad_request, "the body is not well formed: " + error.message()}));
-    }
+    answer(body_fault(error));
     return true;
   }
   // A chunked body does not say before how large it will be.
@@ -305,14 +324,30 @@ bool Session::parse_body() {
     return true;
   }
   if (parser_->is_done()) {
-    if (refusal_) {
-      answer(std::move(*refusal_));
-    } else {
-      dispatch();
-    }
+    body_is_whole();
     return true;
   }
   return taken > 0 && !error;
+}
+
+Response Session::body_fault(const boost::system::error_code& error) const {
+  if (parser_->defect() == RequestDefect::body_refused) return refusal(parser_->refusal());
+  if (parser_->defect() != RequestDefect::body_too_large)
+    return refusal(
+        Failure{ErrorCode::bad_request, "the body is not well formed: " + error.message()});
+  const ByteCount most = route_->options.body;
+  return refusal(Failure{ErrorCode::too_large, most.value == 0
+                                                   ? "this request takes no body"
+                                                   : "the body is larger than " + to_string(most)});
+}
+
+void Session::body_is_whole() {
+  if (refusal_) return answer(std::move(*refusal_));
+  if (!sink_) return dispatch();
+  state_ = State::handling;
+  due_ = MonotonicTime::max();
+  const auto sink = std::move(sink_);
+  sink->finish();
 }
 
 std::optional<Response> Session::charge_body(std::uint64_t size) {

@@ -1,7 +1,11 @@
+#include <sys/sendfile.h>
+
+#include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/socket_base.hpp>
+#include <cerrno>
 #include <utility>
 
 #include "server/session.h"
@@ -12,6 +16,8 @@ namespace {
 /// For a reader that takes nothing when the gateway stops: it comes back to what comes then.
 constexpr std::chrono::seconds last_event_time{1};
 
+constexpr std::uint64_t most_of_a_file_at_once = 1 << 20;
+
 }  // namespace
 
 Response Session::refusal(const Failure& failure) const {
@@ -20,18 +26,31 @@ Response Session::refusal(const Failure& failure) const {
 }
 
 void Session::respond(std::uint64_t exchange, Response response) {
-  if (state_ != State::handling || exchange != exchange_) return;
-  answer(std::move(response));
+  if (exchange != exchange_) return;
+  if (state_ == State::handling) return answer(std::move(response));
+  if (state_ == State::reading_body && sink_) {
+    keep_alive_ = false;  // the rest of the body is not waited for
+    return answer(std::move(response));
+  }
+  if (state_ != State::opening) return;
+  take_body(std::move(response));
+  process();
 }
 
 void Session::watch(std::uint64_t exchange, ClientWatcher& watcher, std::uint64_t call) {
-  if (state_ != State::handling || exchange != exchange_) return;
+  // It may have gone while the handler asked others what it needs.
+  if (state_ != State::handling || exchange != exchange_) return watcher.client_gone(call);
+  if (peer_closed_) {
+    close();
+    return watcher.client_gone(call);
+  }
   watcher_ = &watcher;
   watched_call_ = call;
 }
 
 void Session::answer(Response response) {
   watcher_ = nullptr;
+  sink_.reset();
   response_ = std::move(response);
   keep_alive_ = keep_alive_ && !response_.close && !host_.draining;
   render_head(response_,
@@ -44,6 +63,7 @@ void Session::answer(Response response) {
   if (request_.method == Method::head) {
     response_.text.clear();
     response_.payload = {};
+    response_.file.reset();
     response_.events = nullptr;
   }
   host_.metrics.observe_response(response_.status);
@@ -54,33 +74,59 @@ void Session::answer(Response response) {
 }
 
 void Session::write_some() {
-  const auto* body = response_.payload.keeper
-                         ? reinterpret_cast<const char*>(response_.payload.bytes.data())
-                         : response_.text.data();
-  const std::size_t total = head_.size() + response_.size();
+  const std::uint64_t total = head_.size() + response_.size();
+  std::uint64_t at_once = 0;
   while (written_ < total) {
-    const std::size_t head_done = std::min(written_, head_.size());
-    const std::size_t body_done = written_ - head_done;
-    const std::array<boost::asio::const_buffer, 2> parts{
-        boost::asio::const_buffer(head_.data() + head_done, head_.size() - head_done),
-        boost::asio::const_buffer(body + body_done, response_.size() - body_done)};
+    // A client that reads as fast as we write would have the thread for itself.
+    if (at_once >= most_of_a_file_at_once) return write_later();
     boost::system::error_code error;
-    const std::size_t sent = socket_.write_some(parts, error);
-    if (error == boost::asio::error::would_block) {
-      socket_.async_wait(StreamSocket::wait_write,
-                         [self = shared_from_this()](const boost::system::error_code& failed) {
-                           if (self->state_ != State::answering) return;
-                           if (failed) return self->close();
-                           self->write_some();
-                         });
-      return;
-    }
+    const bool is_file = response_.file && written_ >= head_.size();
+    const std::size_t sent = is_file ? write_file(error) : write_text(error);
+    if (error == boost::asio::error::would_block) return write_later();
     if (error) return close();
     written_ += sent;
+    if (is_file) at_once += sent;
     host_.metrics.bytes_sent.add(sent);
     set_time(host_.limits.write_time);
   }
   answered();
+}
+
+/// The header, and with it a body that is in memory.
+std::size_t Session::write_text(boost::system::error_code& error) {
+  const auto* body = response_.payload.keeper
+                         ? reinterpret_cast<const char*>(response_.payload.bytes.data())
+                         : response_.text.data();
+  const std::size_t size = response_.file ? 0 : response_.size();
+  const std::size_t head_done = std::min<std::uint64_t>(written_, head_.size());
+  const std::size_t body_done = written_ - head_done;
+  const std::array<boost::asio::const_buffer, 2> parts{
+      boost::asio::const_buffer(head_.data() + head_done, head_.size() - head_done),
+      boost::asio::const_buffer(body + body_done, size - body_done)};
+  return socket_.write_some(parts, error);
+}
+
+/// From the file's pages to the socket: nothing is mapped or copied here.
+std::size_t Session::write_file(boost::system::error_code& error) {
+  const FileBody& body = *response_.file;
+  const std::uint64_t done = written_ - head_.size();
+  auto from = static_cast<off_t>(body.begin + done);
+  const ssize_t sent = ::sendfile(socket_.native_handle(), body.file.get(), &from,
+                                  std::min(body.length - done, most_of_a_file_at_once));
+  if (sent > 0) return static_cast<std::size_t>(sent);
+  // A file that ends early has broken its promise: the client sees that the body is cut off.
+  const int why = sent == 0 ? EIO : errno;
+  error.assign(why == EAGAIN ? EWOULDBLOCK : why, boost::system::system_category());
+  return 0;
+}
+
+void Session::write_later() {
+  socket_.async_wait(StreamSocket::wait_write,
+                     [self = shared_from_this()](const boost::system::error_code& failed) {
+                       if (self->state_ != State::answering) return;
+                       if (failed) return self->close();
+                       self->write_some();
+                     });
 }
 
 void Session::answered() {
@@ -124,7 +170,9 @@ void Session::peer_gone(const boost::system::error_code& error) {
   }
   // A client that has only closed its sending side still gets the answers to what it sent; but not
   // events for ever, since one that has gone looks the same.
-  const bool owes = (state_ == State::handling || state_ == State::answering) && !response_.events;
+  const bool owes =
+      (state_ == State::opening || state_ == State::handling || state_ == State::answering) &&
+      !response_.events;
   if (error == boost::asio::error::eof && owes) {
     peer_closed_ = true;
   } else {
@@ -138,6 +186,7 @@ void Session::close() {
   end_stream();
   response_ = {};
   refusal_.reset();
+  sink_.reset();
   host_.body_bytes -= std::exchange(charged_bytes_, 0);
   boost::system::error_code ignored;
   socket_.close(ignored);

@@ -13,7 +13,7 @@ namespace {
 #define ORCHID_INVOCATION_COLUMNS                                                            \
   "id, tenant, function, digest, entry, idempotency_key, at_most_once, accepted, deadline, " \
   "state, attempts, outcome, message, node, finished, timings, output_size, log_dropped, "   \
-  "lease, request, host_kind"
+  "lease, request, host_kind, data"
 
 /// Six numbers: microseconds, the fifth nanoseconds, the sixth 1 for quick code (older rows have
 /// none).
@@ -72,6 +72,7 @@ InvocationRecord read_row(const Statement& row) {
   record.lease = parse_lease_id(row.text(18)).value_or(LeaseId{});
   record.request = row.text(19);
   record.kind = placement::parse_host_kind(row.text(20));
+  record.data = row.text(21);
   return record;
 }
 
@@ -101,8 +102,8 @@ Result<void> insert_invocation(Database& database, const InvocationRecord& recor
   return database
       .prepare(
           "INSERT INTO invocations (id, tenant, function, digest, entry, idempotency_key, "
-          "at_most_once, accepted, deadline, state, attempts, request, host_kind) VALUES "
-          "(?,?,?,?,?,?,?,?,?,?,?,?,?)")
+          "at_most_once, accepted, deadline, state, attempts, request, host_kind, data) VALUES "
+          "(?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
       .bind(record.id)
       .bind(std::int64_t{record.tenant})
       .bind(record.function)
@@ -116,6 +117,7 @@ Result<void> insert_invocation(Database& database, const InvocationRecord& recor
       .bind(std::int64_t{record.attempts})
       .bind(record.request)
       .bind(std::string(record.kind ? to_string(*record.kind) : ""))
+      .bind(record.data)
       .run();
 }
 

@@ -6,7 +6,7 @@
 
 namespace orchid {
 namespace {
-constexpr std::array<std::pair<ErrorCode, std::string_view>, 19> names{{
+constexpr std::array<std::pair<ErrorCode, std::string_view>, 22> names{{
     {ErrorCode::internal, "internal"},
     {ErrorCode::bad_request, "bad_request"},
     {ErrorCode::bad_configuration, "bad_configuration"},
@@ -26,6 +26,9 @@ constexpr std::array<std::pair<ErrorCode, std::string_view>, 19> names{{
     {ErrorCode::unsupported, "unsupported"},
     {ErrorCode::system, "system"},
     {ErrorCode::compile_limit, "compile_limit"},
+    {ErrorCode::no_data_memory, "no_data_memory"},
+    {ErrorCode::data_lost, "data_lost"},
+    {ErrorCode::data_elsewhere, "data_elsewhere"},
 }};
 }  // namespace
 

@@ -53,6 +53,11 @@ bool runs_again_without_code(CallHistory& call) {
   return ++call.code_losses <= most_code_losses;
 }
 
+bool runs_again_without_data(CallHistory& call) {
+  --call.attempt;
+  return ++call.data_losses <= most_data_losses;
+}
+
 std::string_view cause_of(Outcome outcome) {
   switch (outcome) {
     case Outcome::ok:

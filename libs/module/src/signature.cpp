@@ -89,8 +89,10 @@ class Parser {
   Result<Type> parse_type(bool is_result) {
     if (is_result && take("void")) return Type{};
     if (take("string")) return Type{.kind = TypeKind::string};
-    if (!take("span<")) return parse_element(TypeKind::scalar, TypeKind::structure);
-    auto type = parse_element(TypeKind::span, TypeKind::span);
+    const bool is_data = !is_result && take("data<");
+    if (!is_data && !take("span<")) return parse_element(TypeKind::scalar, TypeKind::structure);
+    const TypeKind kind = is_data ? TypeKind::data : TypeKind::span;
+    auto type = parse_element(kind, kind);
     if (type && !take(">")) return expected("'>'");
     return type;
   }
@@ -158,7 +160,15 @@ std::string to_string(const Type& type) {
                              field.offset);
     element += '>';
   }
+  if (type.kind == TypeKind::data) return "data<" + element + ">";
   return type.kind == TypeKind::span ? "span<" + element + ">" : element;
+}
+
+std::vector<Type> Signature::input() const {
+  std::vector<Type> types;
+  for (const Type& type : arguments)
+    if (type.kind != TypeKind::data) types.push_back(type);
+  return types;
 }
 
 std::string to_string(const Signature& signature) {

@@ -171,9 +171,11 @@ Result<void> encode_array(const Type& type, std::size_t number, const NpyArray& 
 }
 
 std::unexpected<Failure> wrong_count(const Signature& signature, std::size_t got) {
-  return fail(ErrorCode::bad_request,
-              fmt::format("the function is {} and takes {} arguments, got {}", to_string(signature),
-                          signature.arguments.size(), got));
+  return fail(
+      ErrorCode::bad_request,
+      fmt::format("the function is {} and takes {} arguments{}, got {}", to_string(signature),
+                  signature.input().size(),
+                  signature.input().size() == signature.arguments.size() ? "" : " and data", got));
 }
 
 template <typename T>
@@ -245,6 +247,7 @@ std::string dump(const Json& json) {
 }  // namespace
 
 Result<std::vector<std::byte>> encode_arguments(const Signature& signature, std::string_view json) {
+  const std::vector<Type> types = signature.input();
   Json values = Json::parse(json, nullptr, false);
   if (values.is_discarded())
     return fail(
@@ -253,22 +256,22 @@ Result<std::vector<std::byte>> encode_arguments(const Signature& signature, std:
   if (!values.is_array())
     return fail(ErrorCode::bad_request,
                 fmt::format("the arguments of {} should be a JSON array of {}, got {}",
-                            to_string(signature), signature.arguments.size(), describe(values)));
-  if (values.size() != signature.arguments.size()) return wrong_count(signature, values.size());
+                            to_string(signature), types.size(), describe(values)));
+  if (values.size() != types.size()) return wrong_count(signature, values.size());
   std::vector<std::byte> out;
   for (std::size_t i = 0; i < values.size(); ++i)
-    if (auto encoded = encode_json(signature.arguments[i], i + 1, values[i], out); !encoded)
+    if (auto encoded = encode_json(types[i], i + 1, values[i], out); !encoded)
       return fail(std::move(encoded.error()));
   return out;
 }
 
 Result<std::vector<std::byte>> encode_arguments(const Signature& signature,
                                                 std::span<const Argument> arguments) {
-  if (arguments.size() != signature.arguments.size())
-    return wrong_count(signature, arguments.size());
+  const std::vector<Type> types = signature.input();
+  if (arguments.size() != types.size()) return wrong_count(signature, arguments.size());
   std::vector<std::byte> out;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const Type& type = signature.arguments[i];
+    const Type& type = types[i];
     Result<void> encoded;
     if (const auto* array = std::get_if<NpyArray>(&arguments[i])) {
       encoded = encode_array(type, i + 1, *array, out);

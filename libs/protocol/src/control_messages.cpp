@@ -2,7 +2,10 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
+#include <type_traits>
+#include <variant>
 
+#include "data_json.h"
 #include "foundation/json_document.h"
 #include "name_list.h"
 
@@ -53,7 +56,6 @@ Json to_json(const GrantTerms& g) {
   describe_offer(json, g);
   return json;
 }
-Json to_json(const LeaseTenant& tenant) { return {{"uid", tenant.uid}, {"name", tenant.name}}; }
 Json to_json(const ClientTerms& terms) {
   Json json{{"lease", to_string(terms.client_lease)},
             {"wait", to_string(terms.wait)},
@@ -82,18 +84,21 @@ Json to_json(const LeaseHeld& m) {
 Json to_json(const ControlHello& m) {
   Json held = Json::array();
   for (const LeaseHeld& lease : m.held) held.push_back(to_json(lease));
-  return {{"type", "hello"},
-          {"protocol", {m.oldest_protocol, m.newest_protocol}},
-          {"version", m.version},
-          {"executor", m.executor},
-          {"host", to_json(m.host)},
-          {"grant", to_json(m.grant)},
-          {"lane_socket", m.lane_socket},
-          {"lane_address", m.lane_address},
-          {"lane_protocol", m.lane_protocol},
-          {"held", std::move(held)},
-          {"stream", m.stream},
-          {"ack", m.ack}};
+  Json json{{"type", "hello"},
+            {"protocol", {m.oldest_protocol, m.newest_protocol}},
+            {"version", m.version},
+            {"executor", m.executor},
+            {"host", to_json(m.host)},
+            {"grant", to_json(m.grant)},
+            {"lane_socket", m.lane_socket},
+            {"lane_address", m.lane_address},
+            {"lane_protocol", m.lane_protocol},
+            {"held", std::move(held)},
+            {"stream", m.stream},
+            {"ack", m.ack}};
+  if (m.data_memory) json["data_memory"] = to_json(*m.data_memory);
+  if (!m.data.empty()) json["data"] = to_json(m.data);
+  return json;
 }
 Json to_json(const ControlWelcome& m) {
   return {{"type", "welcome"},   {"protocol", m.protocol}, {"epoch", m.epoch},
@@ -139,6 +144,7 @@ Json to_json(const CapacityReport& m) {
             {"workers_ready", m.workers_ready},
             {"counters", m.counters}};
   if (m.milliwatts) json["milliwatts"] = *m.milliwatts;
+  if (m.data_used) json["data_used_bytes"] = m.data_used->value;
   return json;
 }
 Json to_json(const GrantChanged& m) {
@@ -148,7 +154,14 @@ Json to_json(const GrantChanged& m) {
   return json;
 }
 Json to_json(const ControlMessage& message) {
-  return std::visit([](const auto& m) { return to_json(m); }, message);
+  return std::visit(
+      []<typename Message>(const Message& m) {
+        if constexpr (std::is_constructible_v<DataMessage, Message>)
+          return to_json(DataMessage(m));
+        else
+          return to_json(m);
+      },
+      message);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "data_json.h"
 #include "foundation/json_document.h"
 #include "protocol/control_messages.h"
 
@@ -89,9 +90,7 @@ HostDescription parse_host(const JsonObject& f) {
 template <typename Message>
 void parse_lease(const JsonObject& f, Message& m) {
   m.lease = f.parsed("lease", parse_lease_id);
-  const JsonObject tenant = f.object("tenant");
-  m.tenant.uid = tenant.number<std::uint32_t>("uid");
-  m.tenant.name = tenant.text("name", 256);
+  m.tenant = parse_tenant(f);
   m.workers = f.number<std::uint32_t>("workers", {.least = 1});
   m.cores_per_worker = f.number<std::uint32_t>("cores_per_worker", {.least = 1});
   m.memory = ByteCount{f.number<std::uint64_t>("memory_bytes")};
@@ -140,6 +139,8 @@ ControlHello parse_hello(const JsonObject& f) {
   for (const JsonObject& lease : f.objects("held")) m.held.push_back(parse_lease_held(lease));
   m.stream = f.text("stream", 128);
   m.ack = f.number<std::uint64_t>("ack");
+  if (f.has("data_memory")) m.data_memory = parse_data_memory(f);
+  if (f.has("data")) m.data = parse_data_held(f.objects("data"));
   return m;
 }
 
@@ -170,6 +171,7 @@ CapacityReport parse_capacity(const JsonObject& f) {
   m.workers_ready = f.number<std::uint32_t>("workers_ready");
   m.counters = f.numbers_by_name("counters");
   if (f.has("milliwatts")) m.milliwatts = f.number<std::uint64_t>("milliwatts");
+  if (f.has("data_used_bytes")) m.data_used = ByteCount{f.number<std::uint64_t>("data_used_bytes")};
   return m;
 }
 
@@ -196,6 +198,8 @@ std::optional<ControlMessage> parse_numbered(const JsonObject& f, std::string_vi
                         f.text("message")};
   if (type == "lease_closed")
     return LeaseClosed{f.parsed("lease", parse_lease_id), f.parsed("reason", parse_lease_end)};
+  if (auto message = parse_data_message(f, type))
+    return std::visit([](auto& m) -> ControlMessage { return std::move(m); }, *message);
   return std::nullopt;
 }
 

@@ -1,11 +1,14 @@
 #include "protocol/lane_messages.h"
 
 #include <array>
+#include <cassert>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "foundation/json_document.h"
+#include "name_list.h"
+#include "protocol/limits.h"
 
 namespace orchid {
 namespace {
@@ -13,6 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::array<std::string_view, 4> source_names{"worker", "memory", "disk", "compiled"};
+constexpr std::array<std::string_view, 2> access_names{"read", "write"};
 
 Json to_json(const LaneClaim& m) {
   Json json{{"type", "claim"},
@@ -94,6 +98,34 @@ Json to_json(const LaneEnded& m) {
   return json;
 }
 
+Json to_json(const LaneOpenData& m) {
+  return {{"type", "open_data"},
+          {"data", to_string(m.data)},
+          {"secret", m.secret},
+          {"access", to_string(m.access)}};
+}
+Json to_json(const LaneData& m) {
+  return {{"type", "data"}, {"data", to_string(m.data)}, {"bytes", m.bytes.value}};
+}
+Json with_ids(std::string_view type, const std::vector<DataId>& data) {
+  assert(!data.empty() && data.size() <= limits::data_per_call &&
+         "the other end refuses such a message, and ends the connection");
+  Json ids = Json::array();
+  for (const DataId& id : data) ids.push_back(to_string(id));
+  return {{"type", type}, {"data", std::move(ids)}};
+}
+Json to_json(const LaneAttach& m) { return with_ids("attach", m.data); }
+Json to_json(const LaneDetach& m) { return with_ids("detach", m.data); }
+Json to_json(const LaneAttached& m) {
+  return {{"type", "attached"}, {"data", to_string(m.data)}, {"bytes", m.bytes.value}};
+}
+Json to_json(const LaneNotAttached& m) {
+  return {{"type", "not_attached"},
+          {"data", to_string(m.data)},
+          {"code", to_string(m.code)},
+          {"message", m.message}};
+}
+
 LaneSlot parse_slot(const JsonObject& f) {
   LaneSlot m;
   m.digest = f.text("digest");
@@ -148,6 +180,39 @@ LaneClaim parse_claim(const JsonObject& f) {
   return m;
 }
 
+DataId parse_data(const JsonObject& f) {
+  return f.parsed("data", parse_data_id, "must be the id of data");
+}
+
+std::vector<DataId> parse_all_data(const JsonObject& f) {
+  std::vector<DataId> all;
+  for (const std::string& text : f.texts("data", {.least = 1, .most = limits::data_per_call})) {
+    if (const auto data = parse_data_id(text))
+      all.push_back(*data);
+    else
+      f.fault("data", "must be ids of data");
+  }
+  return all;
+}
+
+std::optional<LaneMessage> read_data_message(const JsonObject& f, std::string_view type) {
+  if (type == "open_data")
+    return LaneOpenData{.data = parse_data(f),
+                        .secret = f.text("secret", 64),
+                        .access = f.parsed("access", parse_data_access)};
+  if (type == "data")
+    return LaneData{.data = parse_data(f), .bytes = {f.number<std::uint64_t>("bytes")}};
+  if (type == "attach") return LaneAttach{parse_all_data(f)};
+  if (type == "detach") return LaneDetach{parse_all_data(f)};
+  if (type == "attached")
+    return LaneAttached{.data = parse_data(f), .bytes = {f.number<std::uint64_t>("bytes")}};
+  if (type == "not_attached")
+    return LaneNotAttached{.data = parse_data(f),
+                           .code = f.parsed("code", parse_error_code),
+                           .message = f.text("message")};
+  return std::nullopt;
+}
+
 LaneMessage read_lane_message(const JsonObject& f, std::string_view type) {
   if (type == "claimed") return parse_claimed(f);
   if (type == "slot") return parse_slot(f);
@@ -176,6 +241,7 @@ LaneMessage read_lane_message(const JsonObject& f, std::string_view type) {
   if (type == "replace")
     return LaneReplace{.reason = f.text("reason"),
                        .worker = f.has("worker") ? f.number<std::uint64_t>("worker") : 0};
+  if (auto message = read_data_message(f, type)) return std::move(*message);
   f.fault("type", "is unknown; upgrade the older side");
   return {};
 }
@@ -187,9 +253,15 @@ std::string_view to_string(CodeSource source) {
 }
 
 std::optional<CodeSource> parse_code_source(std::string_view name) {
-  for (std::size_t i = 0; i < source_names.size(); ++i)
-    if (source_names[i] == name) return static_cast<CodeSource>(i);
-  return std::nullopt;
+  return find_name<CodeSource>(source_names, name);
+}
+
+std::string_view to_string(DataAccess access) {
+  return access_names[static_cast<std::size_t>(access)];
+}
+
+std::optional<DataAccess> parse_data_access(std::string_view name) {
+  return find_name<DataAccess>(access_names, name);
 }
 
 std::string encode(const LaneMessage& message) {

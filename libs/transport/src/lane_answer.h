@@ -63,11 +63,14 @@ template <typename Place>
   if ((header.flags & ~request_flags) != 0) return "flags";
   switch (static_cast<RequestKind>(header.kind)) {
     case RequestKind::call:
-      // A call that is no stream says nothing about its input's end.
-      return header.flags == flag_last ? "flags" : nullptr;
+      // A call that is no stream says nothing about its input's end, and a stream has no data.
+      return header.flags == flag_last ||
+                     ((header.flags & flag_data) != 0 && header.flags != flag_data)
+                 ? "flags"
+                 : nullptr;
     case RequestKind::stop:
     case RequestKind::more:
-      return (header.flags & flag_stream) != 0 ? "flags" : nullptr;
+      return (header.flags & (flag_stream | flag_data)) != 0 ? "flags" : nullptr;
   }
   return "kind";
 }
@@ -78,6 +81,8 @@ template <typename Place>
     case ResponseKind::reply:
     case ResponseKind::need_code:
       return true;
+    case ResponseKind::need_data:
+      return !of_stream;
     case ResponseKind::chunk:
     case ResponseKind::discarded:
       return of_stream;

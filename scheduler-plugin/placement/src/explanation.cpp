@@ -57,6 +57,10 @@ std::string to_string(const Explanation& explanation) {
   std::string text =
       fmt::format("decision {}: policy {}, {} of {} workers placed\n", explanation.id.value(),
                   explanation.policy, explanation.places.size(), explanation.request.workers);
+  if (!explanation.request.worker.data_at.value().empty())
+    text +=
+        fmt::format("the data of its calls is at the executor {}, and decides before the policy\n",
+                    explanation.request.worker.data_at.value());
   if (explanation.refusal) text += "refused: " + explanation.refusal->message + "\n";
   for (const HostReason& chosen : explanation.chosen) text += "  on " + to_string(chosen) + "\n";
   for (const Tally& tally : explanation.tallies) {

@@ -28,7 +28,8 @@ Needs needs_of(const Book& book, const Request& request, const WorkerShape& shap
               .kind = wanted.kind,
               .now = now,
               .watts_at_most = wanted.watts_at_most,
-              .one_host = !wanted.host.empty() || wanted.client_host_only,
+              .one_host = !wanted.host.empty() || wanted.client_host_only ||
+                          !wanted.data_at.value().empty(),
               .request = &wanted};
   // A grant whose end is now has ended, also for a request that does not say how long it needs.
   const auto lifetime =
@@ -49,6 +50,13 @@ Needs needs_of(const Book& book, const Request& request, const WorkerShape& shap
   if (wanted.client_host_only) {
     const HostNumber client = book.find_host(wanted.client_host).value_or(Names::unknown);
     needs.host = wanted.host.empty() || needs.host == client ? client : Names::unknown;
+  }
+  if (!wanted.data_at.value().empty()) {
+    needs.data_at = &wanted.data_at;
+    const auto slot = book.find_grant(wanted.data_at);
+    const HostNumber holder = slot ? book.slot(*slot).host : Names::unknown;
+    const bool any_host = wanted.host.empty() && !wanted.client_host_only;
+    needs.host = any_host || needs.host == holder ? holder : Names::unknown;
   }
   needs.on_client_host = needs.one_host && book.find_host(wanted.client_host) == needs.host;
   return needs;
@@ -88,6 +96,7 @@ Reason room_misfit(const Book& book, const Slot& slot, const Needs& needs) {
 
 Reason misfit(const Book& book, const Slot& slot, const Needs& needs) {
   if (slot.unavailable != Reason::fits) return slot.unavailable;
+  if (needs.data_at != nullptr && *needs.data_at != slot.grant.id) return Reason::data_elsewhere;
   if (needs.one_host && needs.host != slot.host) return Reason::other_host;
   if (const Reason reason = class_misfit(book.classes().at(slot.host_class), needs);
       reason != Reason::fits)

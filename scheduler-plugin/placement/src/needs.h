@@ -28,6 +28,7 @@ struct Needs {
   std::optional<double> watts_at_most;
   bool one_host = false;
   HostNumber host = ~HostNumber{0};        // if `one_host`: that one; Names::unknown: there is none
+  const GrantId* data_at = nullptr;        // no other grant; borrowed; null: any
   bool on_client_host = false;             // `host` is the client's
   const WorkerRequest* request = nullptr;  // borrowed: what is looked at host by host
 };

@@ -161,6 +161,7 @@ HostReason finding_of(const Book& book, const Slot& slot, const Needs& needs, Re
 
 std::vector<HostReason> all_findings(const Book& book, const Needs& needs) {
   std::vector<HostReason> findings;
+  const Reason elsewhere = needs.data_at != nullptr ? Reason::data_elsewhere : Reason::other_host;
   for (HostNumber number = 0; number < book.hosts().size(); ++number) {
     const HostEntry& host = book.host(number);
     if (!host.used) continue;
@@ -168,7 +169,7 @@ std::vector<HostReason> all_findings(const Book& book, const Needs& needs) {
     if (host.slots.empty())
       findings.push_back({.host = host.description.id,
                           .host_name = host.description.name,
-                          .reason = may_be_it ? Reason::no_grant : Reason::other_host});
+                          .reason = may_be_it ? Reason::no_grant : elsewhere});
     for (const SlotNumber own : host.slots) {
       const Slot& slot = book.slot(own);
       findings.push_back(finding_of(book, slot, needs, misfit(book, slot, needs)));
@@ -194,7 +195,8 @@ Tally counted(const Book& book, const Needs& needs, const TallyOptions& options)
       here = book.host(needs.host).slots.size();
       if (here == 0) counter.add(Reason::no_grant, 1);
     }
-    counter.add(Reason::other_host, grants_of(book) - here);
+    counter.add(needs.data_at != nullptr ? Reason::data_elsewhere : Reason::other_host,
+                grants_of(book) - here);
     return counter.take();
   }
   counter.add(Reason::no_grant, book.hosts_without_grant());

@@ -56,6 +56,7 @@ std::string to_string(const WorkerRequest& request) {
   for (const WorkerShape& shape : request.alternatives) shapes.push_back(to_string(shape));
   std::string text = fmt::format("{}", fmt::join(shapes, ", or of "));
   if (!request.host.empty()) text += ", on the host " + request.host;
+  if (!request.data_at.value().empty()) text += ", where its data is";
   if (!request.avoid_host.empty())
     text += fmt::format(", not on {}", fmt::join(request.avoid_host, ", "));
   if (request.kind) text += fmt::format(", on a host of the kind {}", to_string(*request.kind));

@@ -57,6 +57,9 @@ sdk::HttpRequest invocation_request(std::string_view function, std::span<const s
     request.headers.push_back("traceparent: " + options.trace_parent);
   if (!options.host_kind.empty())
     request.headers.push_back("Orchid-Host-Kind: " + options.host_kind);
+  std::string data;
+  for (const std::string& one : options.data) data += (data.empty() ? "" : ", ") + one;
+  if (!data.empty()) request.headers.push_back("Orchid-Data: " + data);
   return request;
 }
 

@@ -73,6 +73,16 @@ std::uint64_t orchid_invocation_id(orchid_call*) { return 0; }
 std::int32_t orchid_core(orchid_call*) { return -1; }
 std::int32_t orchid_core_count(orchid_call*) { return 1; }
 
+/// A native twin is called with an input only.
+std::uint32_t orchid_data_count(orchid_call*) { return 0; }
+std::int32_t orchid_data(orchid_call* call, std::uint32_t index, const void** bytes,
+                         std::uint64_t* size) {
+  *bytes = nullptr;
+  *size = 0;
+  return refuse(call, "data object " + std::to_string(index) +
+                          " was asked for, and a call within the program has none");
+}
+
 std::int32_t orchid_device_kind(orchid_call*) { return ORCHID_DEVICE_CORES; }
 
 void* orchid_device_alloc(orchid_call* call, std::size_t size) {

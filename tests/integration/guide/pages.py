@@ -275,6 +275,7 @@ PAGES = {
     "arm.md": [marked, marked, marked],
     "kernels.md": [sources_and_commands] + [with_another] * 7,
     "gpus.md": [marked],
+    "data.md": [sources_and_commands] + [with_another] * 5,
 }
 
 a_mark_counts_once()

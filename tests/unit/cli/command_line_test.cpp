@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "run_orchid.h"
@@ -255,6 +257,34 @@ TEST_CASE("the token is that of the gateway which was asked for") {
   const std::string gateway = "unix:" + (scratch / "gateway.sock").string();
   CHECK(orchid({"token", "--gateway", gateway}).out == "orc_secret\n");
   CHECK(orchid({"token", "--url", "--gateway", gateway}).out == "http://127.0.0.1:1\n");
+}
+
+TEST_CASE("data is put from a file, shown, and fetched into a file as a whole or not at all") {
+  const tests::Scratch scratch;
+  const std::string source = scratch / "source";
+  const std::string target = scratch / "target";
+  std::ofstream(source) << "some bytes";
+  std::vector<std::string> asked;
+  FakeGateway gateway([&asked](const FakeRequest& request) {
+    asked.push_back(request.method + " " + request.target + " " + request.body);
+    const std::string document =
+        R"({"id":"d-1","name":"climate","version":3,"bytes":10,"state":"sealed","hosts":["n17"]})";
+    if (request.target.ends_with("d-1")) return FakeAnswer{.status = 410, .body = "{}"};
+    if (request.target == "/v1/data") return FakeAnswer{.body = "{\"data\":[" + document + "]}"};
+    return FakeAnswer{.status = request.method == "PUT" ? 201 : 200, .body = document};
+  });
+  CHECK(orchid(gateway, {"data", "put", "climate", source}).out == "climate@3\n");
+  CHECK(asked.back() == "PUT /v1/data/climate some bytes");
+  const Ran listed = orchid(gateway, {"data", "list"});
+  CHECK(listed.out.find("climate@3") != std::string::npos);
+  CHECK(listed.out.find("n17") != std::string::npos);
+  CHECK(orchid(gateway, {"data", "describe", "climate"}).out.find("10 bytes") != std::string::npos);
+  const Ran lost = orchid(gateway, {"data", "get", "climate", "--out", target});
+  CHECK(lost.status != 0);
+  CHECK(std::distance(std::filesystem::directory_iterator(scratch.path()), {}) == 1);
+  CHECK(orchid(gateway, {"data", "put", "climate", scratch / "nothing"}).status != 0);
+  CHECK(orchid(gateway, {"data", "put", "--unnamed", source, "another"}).status == 2);
+  CHECK(orchid(gateway, {"data", "get", "climate", "--json"}).status == 2);
 }
 
 TEST_CASE("leases are shown with their hosts and given back by name") {

@@ -39,8 +39,18 @@ FakeAnswer answer_invocation(const FakeRequest& request) {
   return {.body = invocation_document};
 }
 
+FakeAnswer answer_data(const FakeRequest& request) {
+  const std::string described =
+      R"({"id":"d-1","name":"f","version":1,"bytes":4,"state":"sealed","hosts":["n1"]})";
+  if (request.method == "DELETE") return {.status = 204};
+  if (request.method != "GET") return {.status = 201, .body = described};
+  if (request.target == "/v1/data") return {.body = "{\"data\": [" + described + "]}"};
+  return {.body = request.target.ends_with("/document") ? described : "text"};
+}
+
 /// A gateway with one function, which gives its input back.
 FakeAnswer answer(const FakeRequest& request) {
+  if (request.target.starts_with("/v1/data")) return answer_data(request);
   if (request.target.starts_with("/v1/invocations")) return answer_invocation(request);
   if (request.method == "POST" && request.header("prefer") == "respond-async")
     return {.status = 202, .body = R"({"id":"i-1"})"};
@@ -122,6 +132,14 @@ std::map<std::string, std::vector<Words>> ways_to_call(const Place& place) {
           {"wait", {{"i-1"}, {"i-1", "i-2"}}},
           {"cancel", {{"i-1"}, {"i-1", "i-2"}}},
           {"logs", {{"i-1"}, {"i-1", "--follow"}}},
+          {"data",
+           {{"list"},
+            {"put", "f", text},
+            {"put", "--unnamed", text},
+            {"get", "f", "--out", out},
+            {"describe", "f"},
+            {"delete", "f"},
+            {"delete", "f", "f@1"}}},
           {"hosts", {{}, {"--forecast"}}},
           {"explain", {{}, {"l-1-1"}, {"i-1"}}},
           {"leases", {{}, {"--release", "l-1-1"}, {"--release", "l-1-1", "l-1-2"}}},

@@ -356,6 +356,28 @@ TEST_CASE("an answer that the executor's word on the worker's end has overtaken 
   check_worker(relay);
 }
 
+TEST_CASE("a call with data goes to the worker as it is, and its need of data back") {
+  RelayFixture relay;
+  LiveWorker live;
+  relay.executor_says(live.claimed());
+  auto worker = live.arrive();
+  auto client = lane_of(relay);
+  const auto id =
+      client.send({.deadline = 10s, .input = as_bytes("table"), .flags = flag_data}).value();
+  const auto give_up = Clock::now() + patience;
+  std::optional<transport::LaneRequest> request;
+  while (!request && Clock::now() < give_up) request = worker.receive().value();
+  REQUIRE(request.has_value());
+  CHECK(request->header.flags == flag_data);
+  CHECK(as_text(request->input) == "table");
+  REQUIRE(worker.answer({.kind = ResponseKind::need_data}));
+  std::optional<transport::LaneResponse> response;
+  while (!response && Clock::now() < give_up) response = client.receive().value();
+  REQUIRE(response.has_value());
+  CHECK(response->request_id == id);
+  CHECK(response->kind == ResponseKind::need_data);
+}
+
 TEST_CASE("after three workers out of reach, or an executor that sends no other, the relay ends") {
   const DeadWorker dead;
   {

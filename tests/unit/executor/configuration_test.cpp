@@ -145,4 +145,25 @@ TEST_CASE("whose the cores are, a site's service says") {
   CHECK_FALSE(parse({"--grant", "share", "--owner-uid", "1", "--users", "all"}).has_value());
 }
 
+TEST_CASE("data objects have what is said, or a part of what workers would leave") {
+  const auto of = [](const std::vector<std::string>& words, ByteCount memory, std::size_t cores) {
+    const auto parsed = parse(words);
+    REQUIRE_MESSAGE(parsed.has_value(), parsed.error().message);
+    return data_memory_of(parsed->configuration, {.memory = memory, .cores = cores});
+  };
+  CHECK(of({}, 64_GiB, 16) == 16_GiB);
+  CHECK(of({}, 64_GiB, 60) == 4_GiB);
+  CHECK(of({}, 64_GiB, 64) == 0_B);
+  CHECK(of({}, 512_MiB, 1) == 0_B);
+  CHECK(of({"--grant", "pilot"}, 64_GiB, 16) == 1_GiB);
+  CHECK(of({"--grant", "share"}, 2_GiB, 1) == 512_MiB);
+  CHECK(of({"--grant", "pilot", "--data-memory", "3GiB"}, 64_GiB, 64) == 3_GiB);
+  CHECK(of({"--data-memory", "0"}, 64_GiB, 1) == 0_B);
+  CHECK(parse({"--data-memory-per-tenant", "1GiB"})->configuration.data_memory_per_tenant == 1_GiB);
+  const auto refused = parse({"--data-memory", "much"});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == ErrorCode::bad_configuration);
+  CHECK(refused.error().message.find("--data-memory") != std::string::npos);
+}
+
 }  // namespace orchid::executor

@@ -30,7 +30,12 @@ TEST_CASE("each message survives its text") {
       Unload{1},
       Retire{"why"},
       Loaded{1, 2, {"a", "b"}, 3},
-      LoadFailed{1, "bad \xff byte"}};
+      LoadFailed{1, "bad \xff byte"},
+      MapData{make_data_id(), 1ULL << 40},
+      UnmapData{make_data_id()},
+      DataMapped{make_data_id()},
+      DataNotMapped{make_data_id(), "why"},
+      DataUnmapped{make_data_id()}};
   for (const WorkerMessage& message : messages) {
     const auto again = parse_worker_message(encode(message));
     REQUIRE(again.has_value());
@@ -41,6 +46,7 @@ TEST_CASE("each message survives its text") {
 
 TEST_CASE("what is no message is refused") {
   for (const char* text : {"", "{", "[]", "{}", R"({"type":"unknown"})", R"({"type":"load"})",
+                           R"({"type":"map_data","data":"d-1","bytes":1})",
                            R"({"type":"load","slot":"x","generation":1})"})
     CHECK(parse_worker_message(text).error().code == ErrorCode::bad_request);
 }

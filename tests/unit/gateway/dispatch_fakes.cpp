@@ -93,6 +93,8 @@ void FakeExecutor::step() {
 
 void FakeExecutor::obey(FakeWorker& worker, const LaneMessage& message) {
   if (std::holds_alternative<LaneClaim>(message) && answers_claims) worker.claim();
+  if (const auto* wanted = std::get_if<LaneAttach>(&message); wanted != nullptr && attaches)
+    attach(worker, *wanted);
   if (!loads) return;
   if (const auto* announce = std::get_if<LaneAnnounce>(&message)) {
     if (rejects) {
@@ -105,6 +107,15 @@ void FakeExecutor::obey(FakeWorker& worker, const LaneMessage& message) {
     }
   }
   if (const auto* code = std::get_if<LaneCode>(&message)) load(worker, code->digest);
+}
+
+void FakeExecutor::attach(FakeWorker& worker, const LaneAttach& wanted) {
+  for (const DataId& id : wanted.data) {
+    if (refuses_data)
+      worker.say(LaneNotAttached{id, refuses_data->code, refuses_data->message});
+    else
+      worker.say(LaneAttached{id, ByteCount{10}});
+  }
 }
 
 void FakeExecutor::load(FakeWorker& worker, const std::string& digest) {
@@ -153,7 +164,8 @@ std::shared_ptr<Answer> Bench::call(const std::string& name, const std::string& 
             .input = Payload::of(std::vector<std::byte>(bytes.begin(), bytes.end())),
             .accepted = clock.now(),
             .deadline = clock.now() + options.deadline,
-            .at_most_once = options.at_most_once};
+            .at_most_once = options.at_most_once,
+            .data = std::move(options.data)};
   dispatcher->start(std::move(call), [answer](CallResult result) {
     REQUIRE_FALSE(answer->done);
     answer->done = true;

@@ -88,11 +88,14 @@ class FakeExecutor {
   bool has_code = false;  // does not ask for the module
   bool loads = true;      // answers announcements
   std::optional<LaneRejected> rejects;
+  bool attaches = true;  // answers what a worker is to be given
+  std::optional<LaneNotAttached> refuses_data;
   std::vector<std::unique_ptr<FakeWorker>> workers;
 
  private:
   void obey(FakeWorker& worker, const LaneMessage& message);
   void load(FakeWorker& worker, const std::string& digest);
+  void attach(FakeWorker& worker, const LaneAttach& wanted);
   std::filesystem::path directory_;
   UniqueFd listener_;
 };
@@ -112,6 +115,7 @@ class Bench {
   struct CallOptions {
     std::chrono::milliseconds deadline{60'000};
     bool at_most_once = false;
+    std::shared_ptr<const CallData> data = nullptr;
   };
   std::shared_ptr<Answer> call(const std::string& name, const std::string& input,
                                CallOptions options);

@@ -360,8 +360,9 @@ TEST_CASE(
   LeaseService leases(loop, broker, 0);
   BrokerSupply supply(world.io, loop, {.boot_id = "here"});
   ExecutorMessages messages;
-  ExecutorService executors({world.io, loop, messages, leases, [](const Executor&) {}},
-                            {.epoch = 3});
+  ExecutorService executors(
+      {world.io, loop, messages, leases, [](const Executor&, const ControlHello&) {}},
+      {.epoch = 3});
   const Clusters clusters(world.io, clock, {}, [](const TouchedNodes&) {});
   HostReports reports(loop, clusters, std::nullopt);
   Door<asio::local::stream_protocol> door(

@@ -151,6 +151,36 @@ TEST_CASE("a GPU that is being started is waited for, and one that cannot be use
   CHECK(world.supply[gpu].missing.find("GPU 0 of node: Xid 79") != std::string::npos);
 }
 
+TEST_CASE("a GPU that cannot be used does not end the wait for another one of its executor") {
+  World world;
+  const HolderId one(4);
+  const HolderId both(5);
+  world.broker.add_dispatcher(one, {}, {.alternatives = {{.gpus = 1}}});
+  world.broker.add_dispatcher(both, {}, {.alternatives = {{.gpus = 2}}});
+  const auto gpus = [](const std::string& first, const std::string& second) {
+    return std::vector<OfferedGpu>{{.index = 0, .model = "a100", .fault = first},
+                                   {.index = 1, .model = "a100", .fault = second}};
+  };
+  const auto say = [&](const std::string& first, const std::string& second) {
+    world.broker.executor_said(e1, GrantChanged{.cores = {0, 1}, .gpus = gpus(first, second)},
+                               world.now);
+    world.perform();
+  };
+  world.join(e1, 2, "here", std::nullopt, "", {.gpus = gpus("being started", "being started")});
+  CHECK(world.supply[both].exists);
+  say("Xid 79", "being started");
+  CHECK(world.supply[one].exists);
+  CHECK_FALSE(world.supply[both].exists);
+  say("Xid 79", "");
+  CHECK(world.supply[one].exists);
+  say("Xid 79", "its device process is being started");  // again
+  CHECK(world.supply[one].exists);
+  world.now += seconds(31);
+  world.broker.tick(world.now);
+  world.perform();
+  CHECK_FALSE(world.supply[one].exists);
+}
+
 TEST_CASE("where pilots come by demand, wishes wait for them and are told by what they need") {
   WorkerBroker broker({.epoch = 1, .boot_id = "here", .remote_dispatch = true, .grows = true});
   broker.add_dispatcher(a, {});

@@ -105,13 +105,13 @@ TEST_CASE_FIXTURE(StoreFixture,
       "ALTER TABLE function_versions DROP COLUMN needs; "
       "ALTER TABLE invocations DROP COLUMN lease; "
       "ALTER TABLE invocations DROP COLUMN request; ALTER TABLE invocations DROP COLUMN host_kind; "
-      "PRAGMA user_version=1");
+      "ALTER TABLE invocations DROP COLUMN data; PRAGMA user_version=1");
   (void)open();
   std::optional<Result<void>> done;
   store->set_options(1, "f", {.concurrency = 3, .needs = "2 cores"},
                      {.at = 1, .tenant = 1, .action = "limit"}, into(done));
   CHECK(wait(done).has_value());
-  set_layout("PRAGMA user_version=7");
+  set_layout("PRAGMA user_version=8");
   const auto refused = Store::open(directory.path());
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code == ErrorCode::bad_configuration);
@@ -130,11 +130,13 @@ TEST_CASE_FIXTURE(StoreFixture, "tokens survive a restart") {
 TEST_CASE_FIXTURE(StoreFixture, "an accepted invocation and its input survive a restart") {
   InvocationRecord on_card = record("i-1");
   on_card.kind = placement::HostKind::dpu;
+  on_card.data = to_string(DataId{});
   REQUIRE(insert(on_card, "hello"));
   const auto state = open();
   REQUIRE(state.unfinished.size() == 1);
   CHECK(state.unfinished[0].id == "i-1");
   CHECK(state.unfinished[0].kind == placement::HostKind::dpu);
+  CHECK(state.unfinished[0].data == to_string(DataId{}));
   CHECK(state.unfinished[0].deadline == 61'000);
   CHECK(as_text(payload("i-1", PayloadKind::input).value()) == "hello");
 }

@@ -10,8 +10,12 @@ TEST_CASE("what an executor says is told apart, and what only clients say is ref
   REQUIRE(std::holds_alternative<LaneSlot>(*slot));
   CHECK(std::get<LaneSlot>(*slot).slot == 4);
   CHECK(parse_executor_message(encode(LaneEnded{})));
-  for (const LaneMessage& message : {LaneMessage(LaneAnnounce{"d"}), LaneMessage(LaneCancel{1}),
-                                     LaneMessage(LaneReplace{.reason = "tired"})}) {
+  CHECK(parse_executor_message(encode(LaneAttached{})));
+  CHECK(parse_executor_message(encode(LaneNotAttached{})));
+  for (const LaneMessage& message :
+       {LaneMessage(LaneAnnounce{"d"}), LaneMessage(LaneCancel{1}),
+        LaneMessage(LaneReplace{.reason = "tired"}), LaneMessage(LaneAttach{{DataId{}}}),
+        LaneMessage(LaneOpenData{})}) {
     const auto refused = parse_executor_message(encode(message));
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::bad_request);

@@ -11,7 +11,8 @@ TEST_CASE("signatures are read and written back") {
   for (const std::string text : {"void()", "f64(span<f64>,span<f64>)",
                                  "string(string,bool,i8,u8,i16,u16,i32,u32,i64,u64,f32)",
                                  "struct<16,8:f64@0,i32@8>(span<struct<3,1:u8@0,u8@1,u8@2>>)",
-                                 "span<struct<8,4:f32@0,f32@4>>(u64)"}) {
+                                 "span<struct<8,4:f32@0,f32@4>>(u64)",
+                                 "f64(data<f64>,u8,data<struct<3,1:u8@0,u8@1,u8@2>>)"}) {
     const auto signature = parse_signature(text);
     REQUIRE_MESSAGE(signature.has_value(), text);
     CHECK(to_string(*signature) == text);
@@ -30,6 +31,20 @@ TEST_CASE("the parts of a signature are what they say") {
   REQUIRE(signature->arguments.size() == 2);
   CHECK(signature->arguments[0].kind == TypeKind::scalar);
   CHECK(signature->arguments[1].kind == TypeKind::string);
+}
+
+TEST_CASE("data objects are arguments that are not in the input") {
+  const auto signature = parse_signature("f64(data<f32>,u8,data<struct<4,4:f32@0>>)");
+  REQUIRE(signature.has_value());
+  REQUIRE(signature->arguments.size() == 3);
+  CHECK(signature->arguments[0].kind == TypeKind::data);
+  CHECK(signature->arguments[0].element_size() == 4);
+  CHECK(signature->arguments[2].has_structure);
+  REQUIRE(signature->input().size() == 1);
+  CHECK(signature->input()[0].scalar == Scalar::u8);
+  for (const std::string_view text : {"data<f64>()", "void(data<string>)", "void(data<f64)",
+                                      "void(data)", "void(span<data<f64>>)"})
+    CHECK_FALSE(parse_signature(text).has_value());
 }
 
 TEST_CASE("a wrong signature is refused, and the place is named") {

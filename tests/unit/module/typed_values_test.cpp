@@ -137,6 +137,16 @@ TEST_CASE("a result that does not fit its type is refused") {
   CHECK(decode_result(signature("span<f64>()"), eight) == "[]");
 }
 
+TEST_CASE("data objects are not among the arguments that are written") {
+  const Signature with_data = signature("f64(data<f64>,u8,data<f32>)");
+  CHECK(*encode_arguments(with_data, "[7]") == *encode_arguments(signature("f64(u8)"), "[7]"));
+  const std::vector<Argument> one{JsonText{"7"}};
+  CHECK(*encode_arguments(with_data, one) == *encode_arguments(with_data, "[7]"));
+  const auto refused = encode_arguments(with_data, "[1,7,2]");
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().message.find("takes 1 arguments and data, got 3") != std::string::npos);
+}
+
 TEST_CASE("text that is not UTF-8 is still shown") {
   std::vector<std::byte> bytes(16);
   bytes[0] = std::byte{2};

@@ -431,6 +431,31 @@ TEST_CASE("what would fit if leases had ended is told, and they go on") {
   CHECK_FALSE(placement.audit().has_value());
 }
 
+TEST_CASE("a worker whose calls are given data is at its holder, before any policy's order") {
+  SmallCluster cluster({host_named("n1", 4), host_named("n2", 8)});
+  CHECK(cluster.place(1) == "n1");
+  Request request{.tenant = TenantId(1), .worker = {}};
+  request.worker.data_at = cluster.placement.host(HostId("boot-n2"))->grants.front();
+  const Decision decision = cluster.placement.open(request, start);
+  REQUIRE(decision.placed());
+  CHECK(decision.places.front().host == HostId("boot-n2"));
+  const auto explanation = cluster.placement.explain(decision.id);
+  REQUIRE(explanation.has_value());
+  CHECK(to_string(*explanation).contains("data of its calls"));
+
+  request.worker.alternatives = {{.cores = 8}};
+  const Decision full = cluster.placement.open(request, start);
+  REQUIRE_FALSE(full.placed());
+  CHECK(full.refusal->message.contains("its data is elsewhere"));
+  CHECK(full.refusal->message.contains("too few cores free"));
+
+  request.worker.data_at = GrantId("gone");
+  const Decision gone = cluster.placement.open(request, start);
+  REQUIRE_FALSE(gone.placed());
+  CHECK(gone.refusal->message.contains("its data is elsewhere"));
+  CHECK_FALSE(cluster.placement.audit().has_value());
+}
+
 TEST_CASE("a host described anew loses what it no longer has") {
   Host host = host_named("n1", 4);
   SmallCluster cluster({host});

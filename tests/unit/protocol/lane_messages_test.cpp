@@ -86,6 +86,46 @@ TEST_CASE("every lane message comes back as it was") {
   CHECK(round_trip(LaneEnded{.answered = 6}).answered == 6);
 }
 
+TEST_CASE("lane messages about data come back as they were") {
+  const DataId first = make_data_id();
+  const DataId second = make_data_id();
+  const auto open = round_trip(LaneOpenData{first, std::string(64, 'a'), DataAccess::write});
+  CHECK(open.data == first);
+  CHECK(open.secret == std::string(64, 'a'));
+  CHECK(open.access == DataAccess::write);
+  CHECK(round_trip(LaneOpenData{.data = first}).access == DataAccess::read);
+  const auto opened = round_trip(LaneData{first, 3_GiB});
+  CHECK(opened.data == first);
+  CHECK(opened.bytes == 3_GiB);
+  CHECK(round_trip(LaneAttach{{first, second}}).data == std::vector{first, second});
+  CHECK(round_trip(LaneDetach{{second}}).data == std::vector{second});
+  CHECK(round_trip(LaneAttached{second, 7_B}).data == second);
+  const auto refused = round_trip(LaneNotAttached{second, ErrorCode::data_lost, "gone"});
+  CHECK(refused.code == ErrorCode::data_lost);
+  CHECK(refused.message == "gone");
+}
+
+TEST_CASE("a lane message names 1 to 64 objects by their ids") {
+  const auto fault = [](std::string_view text) {
+    const auto parsed = parse_lane_message(text);
+    REQUIRE_FALSE(parsed);
+    return parsed.error().message;
+  };
+  CHECK(parse_lane_message(encode(LaneAttach{std::vector<DataId>(64)})));
+  const std::string one_more = ",\"" + to_string(DataId{}) + "\"]";
+  std::string too_many = encode(LaneAttach{std::vector<DataId>(64)});
+  too_many.replace(too_many.find(']'), 1, one_more);
+  CHECK_FALSE(parse_lane_message(too_many));
+  CHECK_FALSE(parse_lane_message(R"({"type":"attach","data":[]})"));
+  CHECK(fault(R"({"type":"attach","data":["d-1"]})").find("'data' must be ids of data") !=
+        std::string::npos);
+  CHECK(fault(R"({"type":"open_data","data":"x","secret":"","access":"read"})")
+            .find("'data' must be the id of data") != std::string::npos);
+  CHECK(fault(R"({"type":"open_data","data":"d-00000000000000000000000000000000","secret":"",)"
+              R"("access":"append"})")
+            .find("'access'") != std::string::npos);
+}
+
 TEST_CASE("a message that is not UTF-8 is sent with replacement characters") {
   CHECK(round_trip(LaneReplace{.reason = "a\xff"}).reason == "a\xef\xbf\xbd");
 }

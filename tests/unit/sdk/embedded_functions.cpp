@@ -55,3 +55,11 @@ ORCHID_ENTRY(launches_too_much) {
   if (orchid_launch(call, &halve, &args, sizeof args, 0) != ORCHID_OK) return ORCHID_BAD_ARGUMENTS;
   return orchid_launch(call, &halve, &args, sizeof args, std::uint64_t{1} << 63);
 }
+
+ORCHID_ENTRY(asks_for_data) {
+  const void* bytes = &input;
+  std::uint64_t size = 1;
+  const std::int32_t status = orchid_data(call, 0, &bytes, &size);
+  if (orchid_data_count(call) != 0 || bytes != nullptr || size != 0) return ORCHID_OK;
+  return status;
+}

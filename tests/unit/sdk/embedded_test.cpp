@@ -104,4 +104,14 @@ TEST_CASE("what a device refuses, a native twin is refused, too") {
             .starts_with("kernel 'halve' cannot be launched over 9223372036854775808 items"));
 }
 
+TEST_CASE("a native twin is given no data objects, and is told so when it asks for one") {
+  try {
+    (void)call_native(orchid_embedded_asks_for_data, {});
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::function_error);
+    CHECK(error.message() == "data object 0 was asked for, and a call within the program has none");
+  }
+}
+
 }  // namespace orchid

@@ -341,6 +341,19 @@ TEST_CASE("only what belongs to a stream may be answered by a chunk") {
   }
 }
 
+TEST_CASE("a call with data says so, and is answered by what it lacks") {
+  Lane lane = make();
+  const auto id = lane.client.send({.slot = 3, .generation = 7, .flags = flag_data}).value();
+  const auto request = lane.worker.receive().value();
+  REQUIRE(request.has_value());
+  CHECK(request->header.flags == flag_data);
+  REQUIRE(lane.worker.answer({.kind = ResponseKind::need_data}));
+  const auto response = lane.client.receive().value();
+  REQUIRE(response.has_value());
+  CHECK(response->request_id == id);
+  CHECK(response->kind == ResponseKind::need_data);
+}
+
 TEST_CASE("a request of an unknown kind, or with flags that it cannot have, ends the lane") {
   const auto spoil = [](auto change) {
     Lane lane = make();
@@ -352,6 +365,12 @@ TEST_CASE("a request of an unknown kind, or with flags that it cannot have, ends
   spoil([](CallHeader& h) { h.kind = 4; });
   spoil([](CallHeader& h) { h.flags = flag_log; });
   spoil([](CallHeader& h) { h.flags = flag_last; });
+  spoil([](CallHeader& h) { h.flags = flag_data | flag_stream; });
+  spoil([](CallHeader& h) { h.flags = 32; });
+  spoil([](CallHeader& h) {
+    h.kind = static_cast<std::uint8_t>(RequestKind::more);
+    h.flags = flag_data;
+  });
   spoil([](CallHeader& h) {
     h.kind = static_cast<std::uint8_t>(RequestKind::more);
     h.flags = flag_stream;

@@ -43,7 +43,10 @@ void LaneSession::swap_worker(MonotonicTime now) {
                worker_->id(), short_digest(module_));
     ++services_.counters["workers_swapped"];
     retire_by_ = now + retire_patience;
-    if (!running && !worker_->is_loading()) return worker_->tell(Retire{std::string(made_way)});
+    if (!running && !worker_->is_loading()) {
+      worker_->tell(Retire{std::string(made_way)});
+      return;
+    }
   } else if (now < *retire_by_ + (worker_->said_last_words() ? last_words_patience
                                                              : std::chrono::seconds(0))) {
     return;
@@ -292,11 +295,12 @@ void LaneSession::kernels_refused(const std::string& digest, const Failure& why)
   if (unasked_.erase(digest) == 0) send(LaneRejected{digest, why.code, why.message});
 }
 
-/// An idle worker that does not get on with its loads is killed. A busy one loads after its call.
+/// An idle worker that does not get on with its loads, or with the data that it is to map or unmap,
+/// is killed. A busy one loads after its call.
 void LaneSession::watch_loads(MonotonicTime now, bool running) {
   const bool gets_on =
-      running || !worker_->is_loading() || worker_->loads_answered() != loads_answered_;
-  loads_answered_ = worker_->loads_answered();
+      running || !worker_->is_linking() || worker_->links_answered() != links_answered_;
+  links_answered_ = worker_->links_answered();
   if (gets_on || !loading_since_) {
     loading_since_ = gets_on ? std::nullopt : std::optional(now);
   } else if (const auto reached = worker_->load_limit(*loading_since_, now)) {

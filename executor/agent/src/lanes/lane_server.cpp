@@ -141,6 +141,10 @@ void LaneServer::evict(const LeaseId& lease) {
     if (session->lease() == lease) session->evict(now);
 }
 
+void LaneServer::drop_data(const DataId& data) {
+  for (const auto& session : sessions_) session->drop_data(data);
+}
+
 void LaneServer::evict_all() {
   closed_ = true;
   const auto now = std::chrono::steady_clock::now();

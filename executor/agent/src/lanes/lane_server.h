@@ -32,6 +32,8 @@ class LaneServer {
   void revoke_all(const Failure& why);
   /// The cores of that lease's workers are taken back.
   void evict(const LeaseId& lease);
+  /// An object was dropped: workers that have it mapped unmap it.
+  void drop_data(const DataId& data);
   /// All workers' cores are taken back, and nobody is admitted any more.
   void evict_all();
   [[nodiscard]] std::size_t sessions() const { return sessions_.size(); }

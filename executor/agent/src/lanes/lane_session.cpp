@@ -62,9 +62,12 @@ void LaneSession::refuse(const Failure& failure) {
 
 void LaneSession::from_client(Packet& packet) {
   const auto self = shared_from_this();
+  if (reads_)
+    return refuse({ErrorCode::bad_request, "who reads data says nothing more over its connection"});
   auto message = parse_lane_message(packet.text);
   if (!message) return refuse(message.error());
   if (const auto* wanted = std::get_if<LaneClaim>(&*message)) return claim(*wanted);
+  if (take_data_message(*message)) return;
   if (!lease_) return refuse({ErrorCode::denied, "the first message must be a claim"});
   if (const auto* announced = std::get_if<LaneAnnounce>(&*message)) return announce(*announced);
   if (const auto* code = std::get_if<LaneCode>(&*message);
@@ -133,7 +136,7 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   worker_ = std::move(worker);
   connected_by_ = std::chrono::steady_clock::now() + limits::lease_claim;
   loading_since_.reset();  // what its predecessor spent on a load is not its fault
-  loads_answered_ = 0;
+  links_answered_ = 0;
   idle_memory_ = {};
   sleep_ = {};
   kept_ = {};
@@ -245,7 +248,7 @@ void LaneSession::tell_progress(MonotonicTime now) {
 }
 
 void LaneSession::watch(MonotonicTime now) {
-  if (!lease_ && now >= claim_by_)
+  if (!lease_ && !reads_ && now >= claim_by_)
     return refuse({ErrorCode::timed_out, "no worker was claimed in time"});
   if (evicted_) evict(now);
   if (over_ || worker_ == nullptr) return;
@@ -258,6 +261,7 @@ void LaneSession::watch(MonotonicTime now) {
   StatusPage& page = worker_->page();
   const std::uint64_t word = page.state.load(std::memory_order_acquire);
   if (swap_by_) swap_worker(now);
+  worker_->tell_unmaps();
   watch_loads(now, run_state_of(word) == RunState::running);
   if (run_state_of(word) != RunState::running) return watch_memory(now);
   tell_progress(now);
@@ -329,6 +333,7 @@ void LaneSession::end() {
   if (std::exchange(over_, true)) return;
   const auto self = shared_from_this();
   replacement_timer_.cancel();
+  if (reads_) services_.data.stop_reading(*reads_);
   // The worker holds this client's data and code: it is never given to another.
   if (gpu_) gpu_->gone();
   if (worker_ != nullptr) worker_->kill(KillReason::released);

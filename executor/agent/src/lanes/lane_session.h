@@ -14,6 +14,7 @@
 
 #include "channels/lane_channel.h"
 #include "code/code_service.h"
+#include "data/data_service.h"
 #include "devices/device_pool.h"
 #include "foundation/sockets.h"
 #include "lanes/failed_loads.h"
@@ -33,6 +34,7 @@ struct LaneServices {
   WorkerPool& workers;
   CodeService& code;
   LeaseTable& leases;
+  DataService& data;
   const TickRate& rate;
   std::map<std::string, std::uint64_t>& counters;
   std::function<void(const LeaseClosed&)> lease_closed;
@@ -85,6 +87,8 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   /// Its worker sleeps, and goes for the others of its place. The client hears `ended`, and then
   /// nothing more.
   void give_way();
+  /// Its worker unmaps the object, if it has it, between two calls.
+  void drop_data(const DataId& data);
   /// Its worker says that it runs, and so does another one of its place.
   void end_intruder();
 
@@ -100,6 +104,9 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void tell_progress(MonotonicTime now);
   void from_client(Packet& packet);
   void claim(const LaneClaim& message);
+  [[nodiscard]] bool take_data_message(const LaneMessage& message);
+  void open_data(const LaneOpenData& message);
+  void attach(const DataId& data);
   void take_worker();
   [[nodiscard]] DeviceOwner device_owner(const std::string& module) const;
   void took(std::shared_ptr<WorkerProcess> worker);
@@ -145,6 +152,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   std::unique_ptr<LaneChannel> client_;
   MonotonicTime claim_by_;
   std::optional<LeaseId> lease_;
+  std::optional<DataId> reads_;  // the connection is a reader's of that object, and nothing else
   std::optional<ClientTerms> client_terms_;
   ByteCount memory_;              // of its worker
   std::uint32_t cores_ = 1;       // of its worker
@@ -173,7 +181,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   /// Requests that are to be cancelled, and when to kill: once the function has been asked to stop.
   std::map<std::uint64_t, std::optional<MonotonicTime>> cancellations_;
   std::optional<MonotonicTime> loading_since_;  // without an answer, and without a call
-  std::uint64_t loads_answered_ = 0;
+  std::uint64_t links_answered_ = 0;
   std::map<std::string, MonotonicTime> wanted_by_;  // modules that are announced, with a deadline
   /// For the next worker, before anything else: they failed in one where others had run.
   std::vector<ModuleLoad> retries_;

@@ -1,5 +1,5 @@
 // workers/link_work.h: what a worker has to do while it runs no call: it links code that it was
-// given, and sends large answers.
+// given, maps data, and sends large answers.
 #pragma once
 #include <cstdint>
 

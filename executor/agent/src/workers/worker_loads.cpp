@@ -55,9 +55,11 @@ bool WorkerProcess::is_loading(const std::string& digest) const {
 }
 
 std::optional<LoadLimit> WorkerProcess::load_limit(MonotonicTime since, MonotonicTime now) const {
-  if (loads_.empty()) return std::nullopt;
+  if (!is_linking()) return std::nullopt;
   // It loads nothing any more.
   if (has_time_to_end(since, now)) return std::nullopt;
+  if (loads_.empty())
+    return now - since >= limits::load_time ? std::optional(LoadLimit::standard) : std::nullopt;
   const PendingLoad& load = loads_.begin()->second;
   const bool others_wait = !slots_.empty() || loads_.size() > 1;
   if (load.due && now >= *load.due) return LoadLimit::deadline;
@@ -68,6 +70,10 @@ std::optional<LoadLimit> WorkerProcess::load_limit(MonotonicTime since, Monotoni
 
 void WorkerProcess::end_load(LoadLimit limit) {
   load_limit_ = limit;
+  if (loads_.empty())
+    kill_words_ =
+        fmt::format("the worker did not map or unmap its data within {} s; it was replaced",
+                    limits::load_time.count());
   kill(KillReason::load);
 }
 
@@ -80,6 +86,7 @@ void WorkerProcess::improve(const std::string& digest, int code) {
 }
 
 bool WorkerProcess::take_answer(const WorkerMessage& message) {
+  if (data_.take_answer(message)) return true;
   const auto* improved = std::get_if<Improved>(&message);
   if (improved == nullptr) return answer_load(message);
   const auto answered = improvements_.extract(improved->slot);

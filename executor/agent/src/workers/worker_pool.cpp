@@ -296,6 +296,7 @@ void WorkerPool::worker_event(const std::shared_ptr<WorkerProcess>& worker,
   const bool spare = std::erase(local_.ready, worker) + std::erase(remote_.ready, worker) != 0;
   if (!stopped_ && (newborn || spare))
     log::warn("event=spare_worker_lost worker={} what=\"{}\"", worker->id(), describe(event));
+  worker->lose_data();
   if (auto handler = end_handlers_.extract(worker->id()); !handler.empty()) handler.mapped()(event);
   if (newborn)
     retry_later();  // something is wrong with births: not at full speed

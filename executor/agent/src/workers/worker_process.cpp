@@ -129,10 +129,11 @@ void WorkerProcess::born(pid_t pid, UniqueFd pidfd, std::unique_ptr<PacketChanne
   control_ = std::move(control);
 }
 
-void WorkerProcess::tell(const WorkerMessage& message, const std::vector<int>& descriptors) {
+bool WorkerProcess::tell(const WorkerMessage& message, const std::vector<int>& descriptors) {
   if (!control_ || !control_->send(encode(message), descriptors))
-    return;  // its end will be noticed
+    return false;  // its end will be noticed
   page().attention.fetch_add(1, std::memory_order_release);
+  return true;
 }
 
 /// Null: there is no room for it.

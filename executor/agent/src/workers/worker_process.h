@@ -26,6 +26,7 @@
 #include "worker/messages.h"
 #include "worker/status_page.h"
 #include "workers/link_work.h"
+#include "workers/worker_data.h"
 
 namespace orchid::executor {
 
@@ -139,7 +140,8 @@ class WorkerProcess {
   [[nodiscard]] bool awaits_client() const { return remote_lane_.port != 0 && !client_connected_; }
 
   void born(pid_t pid, UniqueFd pidfd, std::unique_ptr<PacketChannel> control);
-  void tell(const WorkerMessage& message, const std::vector<int>& descriptors = {});
+  /// False: it does not hear of it, as it has ended or lets too much pile up.
+  bool tell(const WorkerMessage& message, const std::vector<int>& descriptors = {});
 
   [[nodiscard]] const WorkerSlot* find_slot(const std::string& digest);
   /// Asks the worker to link `code`; `done` follows with its slot, or why not.
@@ -159,23 +161,49 @@ class WorkerProcess {
   [[nodiscard]] bool take_answer(const WorkerMessage& message);
   [[nodiscard]] bool is_loading() const { return !loads_.empty(); }
   [[nodiscard]] bool is_loading(const std::string& digest) const;
+  /// It has something to load, to map or to unmap.
+  [[nodiscard]] bool is_linking() const { return is_loading() || data_.waits(); }
   /// The limit that the load which the worker is at has reached, if it began at `since`; nothing:
-  /// it may go on.
+  /// it may go on. Data that it is to map or unmap is such a load, too.
   [[nodiscard]] std::optional<LoadLimit> load_limit(MonotonicTime since, MonotonicTime now) const;
   /// Ends the worker for it.
   void end_load(LoadLimit limit);
-  /// Loads, better code that it takes over, and answers. Those to a client of another host it sends
-  /// while it is idle; nobody but the worker knows whether it is at that.
+  /// Loads, better code that it takes over, data that it maps and unmaps, and answers. Those to a
+  /// client of another host it sends while it is idle; nobody but the worker knows whether it is at
+  /// that.
   [[nodiscard]] LinkWork link_work() const {
-    return {.waits = is_loading() || !improvements_.empty() || said_last_words() ||
+    return {.waits = is_loading() || !improvements_.empty() || data_.waits() || said_last_words() ||
                      remote_lane_.port != 0,
-            .done = loads_answered_ + improvements_answered_};
+            .done = loads_answered_ + improvements_answered_ + data_.answers()};
   }
-  [[nodiscard]] std::uint64_t loads_answered() const { return loads_answered_; }
+  /// Of loads and of data.
+  [[nodiscard]] std::uint64_t links_answered() const { return loads_answered_ + data_.answers(); }
   /// The process has ended so; `why` for people.
   void fail_loads(const ChildEvent& event, const std::string& why);
   /// The control socket is at its end: the process has ended, or user code says so.
   void control_closed();
+
+  /// True: it has the object mapped, or is about to, and `done` is told of that.
+  [[nodiscard]] bool has_data(const DataId& data, const WorkerData::Done& done) {
+    return data_.join(data, done);
+  }
+  /// It is to map an object that it does not have. `gone`: once, when it is rid of it.
+  struct MapRequest {
+    DataId data;
+    int file = -1;
+    ByteCount bytes;
+  };
+  void map_data(const MapRequest& request, const WorkerData::Done& done,
+                const WorkerData::Gone& gone);
+  /// Between two calls.
+  void unmap_data(const DataId& data);
+  /// Tells it what it is to unmap and could not be told yet. False: some are left.
+  bool tell_unmaps();
+  /// The process has ended, and its number may be another's by now.
+  void lose_data() {
+    ended_ = true;
+    data_.lose();
+  }
 
   /// From now on it may have so much memory, beside what itself and its lane need.
   void limit_memory(ByteCount data);
@@ -243,6 +271,7 @@ class WorkerProcess {
   };
   [[nodiscard]] LoadFailure failure_of(const PendingLoad& load, const ChildEvent& event,
                                        const std::string& why) const;
+  void move_address_limit(std::int64_t bytes);
   [[nodiscard]] bool answer_load(const WorkerMessage& message);
   [[nodiscard]] std::uint32_t choose_slot();
   [[nodiscard]] std::string last_place() const;
@@ -280,6 +309,8 @@ class WorkerProcess {
   std::uint64_t uses_ = 0;
   std::uint64_t loads_answered_ = 0;
   std::uint64_t improvements_answered_ = 0;
+  WorkerData data_;
+  bool ended_ = false;
   KillReason kill_reason_ = KillReason::none;
   std::string kill_words_;
   bool load_failed_ = false;  // it said so

@@ -43,7 +43,7 @@ ByteCount WorkerProcess::lane_memory() const {
   constexpr std::uint64_t block = 512;  // of st_blocks, whatever the file system
   ByteCount kept;
   for (const int file : {lane_.memory.get(), device_lane_.memory.get()}) {
-    struct stat status{};
+    struct stat status {};
     if (file >= 0 && ::fstat(file, &status) == 0)
       kept.value += static_cast<std::uint64_t>(status.st_blocks) * block;
   }
@@ -60,6 +60,40 @@ void WorkerProcess::limit_memory(ByteCount data) {
       log::error("event=memory_not_limited worker={} reason=\"{}\"", id_, std::strerror(errno));
   }
   data_limit_ = data;
+}
+
+/// What is mapped to be read is no memory of the worker's own, but is counted among its addresses.
+void WorkerProcess::move_address_limit(std::int64_t bytes) {
+  rlimit64 limit{};
+  if (::prlimit64(pid_, RLIMIT_AS, nullptr, &limit) != 0 || limit.rlim_cur == RLIM64_INFINITY)
+    return;
+  limit.rlim_cur += static_cast<rlim64_t>(bytes);
+  if (::prlimit64(pid_, RLIMIT_AS, &limit, nullptr) != 0)
+    log::error("event=addresses_not_limited worker={} reason=\"{}\"", id_, std::strerror(errno));
+}
+
+void WorkerProcess::map_data(const MapRequest& request, const WorkerData::Done& done,
+                             const WorkerData::Gone& gone) {
+  const auto bytes = static_cast<std::int64_t>(request.bytes.value);
+  move_address_limit(bytes);
+  if (!tell_unmaps() || !tell(MapData{request.data, request.bytes.value}, {request.file})) {
+    move_address_limit(-bytes);
+    gone();
+    return done(fail(ErrorCode::no_capacity, "the worker does not listen now; attach again"));
+  }
+  data_.add(request.data, request.bytes, done, [this, bytes, gone] {
+    if (!ended_) move_address_limit(-bytes);
+    gone();
+  });
+}
+
+void WorkerProcess::unmap_data(const DataId& data) {
+  data_.drop(data);
+  tell_unmaps();
+}
+
+bool WorkerProcess::tell_unmaps() {
+  return data_.tell_dropped([this](const DataId& data) { return tell(UnmapData{data}); });
 }
 
 void WorkerProcess::bind_to(const CoreList& cores) {

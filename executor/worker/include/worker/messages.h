@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "foundation/result.h"
+#include "protocol/data_id.h"
 #include "protocol/limits.h"
 
 namespace orchid::executor {
@@ -109,9 +110,31 @@ struct LoadFailed {
   std::string message;
 };
 
-using WorkerMessage = std::variant<Birth, Born, BirthFailed, ZygoteReady, Proceed, WorkerReady,
-                                   WorkerListening, WorkerUnfit, Assign, Load, Improve, Unload,
-                                   Retire, Loaded, LoadFailed, Improved, FabricFound>;
+/// Agent to worker: calls are given this object from now on. Descriptor: its sealed memory file,
+/// opened to read. Answered by `DataMapped` or `DataNotMapped`.
+struct MapData {
+  DataId data;
+  std::uint64_t bytes = 0;
+};
+/// Agent to worker. Answered by `DataUnmapped`.
+struct UnmapData {
+  DataId data;
+};
+struct DataMapped {
+  DataId data;
+};
+struct DataNotMapped {
+  DataId data;
+  std::string message;
+};
+struct DataUnmapped {
+  DataId data;
+};
+
+using WorkerMessage =
+    std::variant<Birth, Born, BirthFailed, ZygoteReady, Proceed, WorkerReady, WorkerListening,
+                 WorkerUnfit, Assign, Load, Improve, Unload, Retire, Loaded, LoadFailed, Improved,
+                 FabricFound, MapData, UnmapData, DataMapped, DataNotMapped, DataUnmapped>;
 
 [[nodiscard]] std::string encode(const WorkerMessage& message);
 /// Errors: `bad_request`.

@@ -2,7 +2,9 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "foundation/tick_clock.h"
@@ -14,6 +16,12 @@
 namespace orchid::executor {
 class CallStream;
 class Device;
+
+/// A data object that the call was given.
+struct CallData {
+  const std::byte* bytes = nullptr;  // null: it is empty
+  std::uint64_t size = 0;
+};
 }  // namespace orchid::executor
 
 /// The running call. Made anew for each call, on the worker's thread.
@@ -32,9 +40,10 @@ struct orchid_call {
   std::uint64_t deadline_ns;
   std::int32_t core;
   std::int32_t core_count;
-  std::uint64_t output_limit;                      // bytes
-  std::size_t output_size = 0;                     // of what was written and not sent
-  orchid::executor::CallStream* stream = nullptr;  // null: it has one input and one output
+  std::uint64_t output_limit;                        // bytes
+  std::size_t output_size = 0;                       // of what was written and not sent
+  std::span<const orchid::executor::CallData> data;  // in the order of the call's table
+  orchid::executor::CallStream* stream = nullptr;    // null: it has one input and one output
   std::size_t message_size = 0;
   std::array<char, orchid::limits::message_size.value>* message;
 

@@ -143,7 +143,7 @@ OverrideTargets& override_targets() {
 }
 
 void* find_override(std::string_view name) {
-  static const std::array<std::pair<std::string_view, void*>, 55> overrides{{
+  static const std::array<std::pair<std::string_view, void*>, 57> overrides{{
       {"orchid_output", address_of(orchid_output)},
       {"orchid_append", address_of(orchid_append)},
       {"orchid_exchange", address_of(orchid_exchange)},
@@ -154,6 +154,8 @@ void* find_override(std::string_view name) {
       {"orchid_time_left_ns", address_of(orchid_time_left_ns)},
       {"orchid_invocation_id", address_of(orchid_invocation_id)},
       {"orchid_core", address_of(orchid_core)},
+      {"orchid_data", address_of(orchid_data)},
+      {"orchid_data_count", address_of(orchid_data_count)},
       {"orchid_core_count", address_of(orchid_core_count)},
       {"orchid_device_kind", address_of(orchid_device_kind)},
       {"orchid_device_alloc", address_of(orchid_device_alloc)},

@@ -24,9 +24,12 @@ enum class ErrorCode : std::uint8_t {
   cancelled,
   lease_ended,  // released, expired or revoked; take a new one
   disk_full,
-  unsupported,    // this host, kernel or version cannot do it
-  system,         // the operating system refused; the message has errno's text
-  compile_limit,  // the module takes more time or memory to compile than this host gives it
+  unsupported,     // this host, kernel or version cannot do it
+  system,          // the operating system refused; the message has errno's text
+  compile_limit,   // the module takes more time or memory to compile than this host gives it
+  no_data_memory,  // no executor has room for a data object; the message says what would help
+  data_lost,       // no copy of a data object is left
+  data_elsewhere,  // no host has all data objects of the call
 };
 
 [[nodiscard]] std::string_view to_string(ErrorCode code);

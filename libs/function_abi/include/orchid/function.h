@@ -99,6 +99,15 @@ int orchid_should_stop(orchid_call* call);
  */
 void orchid_progress(orchid_call* call, double fraction);
 
+/* Data objects that the call was given, in the order in which the caller named them. */
+uint32_t orchid_data_count(orchid_call* call);
+
+/* Object `index`, from 0: its bytes, aligned to 4096, and how many they are. They lie in this
+ * process, were not copied, and nobody can change them; writing to them ends the process. They are
+ * valid until the entry returns. NULL and 0: it is empty. Anything but ORCHID_OK: there is no such
+ * object, and *bytes is NULL. */
+int32_t orchid_data(orchid_call* call, uint32_t index, const void** bytes, uint64_t* size);
+
 /* Nanoseconds left until the deadline; INT64_MAX when there is none. */
 int64_t orchid_time_left_ns(orchid_call* call);
 

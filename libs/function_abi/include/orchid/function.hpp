@@ -5,16 +5,18 @@
 //     ORCHID_FUNCTION(dot)
 //
 // makes the entry `dot` with the signature f64(span<f64>,span<f64>). Arguments are read in place:
-// spans and string views point into the input. A first parameter `orchid::Call&` gives access to
-// the running call and is no argument. Exceptions may escape: the call then ends as function_error
-// with their message. A function that may return std::optional<R> has the signature of one that
-// returns R; without a value the call ends as an error, and whoever returned none has said why with
-// orchid_error.
+// spans and string views point into the input. A parameter orchid::Data<T> is a data object that
+// the caller names beside the input, in their order; its signature is data<T>. A first parameter
+// `orchid::Call&` gives access to the running call and is no argument. Exceptions may escape: the
+// call then ends as function_error with their message. A function that may return std::optional<R>
+// has the signature of one that returns R; without a value the call ends as an error, and whoever
+// returned none has said why with orchid_error.
 #pragma once
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -135,7 +137,90 @@ class Chunks {
   std::int32_t next_ = ORCHID_CHUNK;
 };
 
+/// A data object that the call was given, as elements: nothing is copied, and nobody can change it.
+/// Valid until the function returns. A parameter of functions only.
+template <typename T>
+  requires values::Element<T> && (!std::is_same_v<T, bool>)
+class Data {
+ public:
+  Data() = default;
+  explicit Data(std::span<const T> elements) : elements_(elements) {}
+  [[nodiscard]] std::span<const T> span() const { return elements_; }
+  [[nodiscard]] const T* data() const { return elements_.data(); }
+  [[nodiscard]] std::size_t size() const { return elements_.size(); }
+  [[nodiscard]] bool empty() const { return elements_.empty(); }
+  [[nodiscard]] auto begin() const { return elements_.begin(); }
+  [[nodiscard]] auto end() const { return elements_.end(); }
+  const T& operator[](std::size_t index) const { return elements_[index]; }
+
+ private:
+  std::span<const T> elements_;
+};
+
+template <typename T>
+struct values::SequenceTraits<Data<T>> : std::false_type {  // in no input
+  using Item = T;
+};
+
 namespace entries {
+
+/// Entries that take none also run where nobody knows of data objects.
+template <typename Held>
+inline constexpr bool takes_data = false;
+template <typename... T>
+inline constexpr bool takes_data<std::tuple<T...>> = (values::DataArgument<T> || ...);
+
+/// Takes the arguments of a call one after the other: data from the call, the rest from its input.
+class ArgumentReader {
+ public:
+  ArgumentReader(orchid_call* call, std::span<const std::byte> input)
+      : call_(call), decoder_(input) {}
+
+  template <typename T>
+  [[nodiscard]] bool read(T& argument) {
+    if constexpr (values::DataArgument<T>)
+      return read_data(argument);
+    else
+      return decoder_.read(argument);
+  }
+  /// Nothing is left, neither input nor data.
+  [[nodiscard]] bool finish() {
+    if (!decoder_.finish()) return false;
+    const std::uint32_t given = orchid_data_count(call_);
+    if (given == index_) return true;
+    problem_ = "the call has " + std::to_string(given) + " data object(s), and " +
+               std::to_string(index_) + " are taken";
+    return false;
+  }
+  [[nodiscard]] const std::string& problem() const {
+    return problem_.empty() ? decoder_.problem() : problem_;
+  }
+
+ private:
+  template <typename T>
+  [[nodiscard]] bool read_data(Data<T>& argument) {
+    const void* bytes = nullptr;
+    std::uint64_t size = 0;
+    const std::string number = std::to_string(index_);
+    if (index_ >= orchid_data_count(call_) ||
+        orchid_data(call_, index_++, &bytes, &size) != ORCHID_OK) {
+      problem_ = "data object " + number + " was not given";
+      return false;
+    }
+    if (size % sizeof(T) != 0) {
+      problem_ = "data object " + number + " has " + std::to_string(size) +
+                 " bytes, which are no whole elements of " + std::to_string(sizeof(T));
+      return false;
+    }
+    argument = Data<T>({static_cast<const T*>(bytes), static_cast<std::size_t>(size) / sizeof(T)});
+    return true;
+  }
+
+  orchid_call* call_;
+  values::Decoder decoder_;
+  std::uint32_t index_ = 0;  // of the next data object
+  std::string problem_;
+};
 
 template <typename Result>
 std::int32_t give(orchid_call* call, const Result& result) {
@@ -146,9 +231,9 @@ std::int32_t give(orchid_call* call, const Result& result) {
 }
 
 template <typename Traits>
-std::int32_t refuse(orchid_call* call, const values::Decoder& decoder) {
+std::int32_t refuse(orchid_call* call, const std::string& problem) {
   std::string message = "the input does not fit ";
-  message.append(Traits::signature.view()).append(": ").append(decoder.problem());
+  message.append(Traits::signature.view()).append(": ").append(problem);
   orchid_error(call, message.data(), message.size());
   return ORCHID_BAD_ARGUMENTS;
 }
@@ -156,9 +241,18 @@ std::int32_t refuse(orchid_call* call, const values::Decoder& decoder) {
 /// `invoke` returns R.
 template <typename R, typename Traits, typename Invoke>
 std::int32_t decode_and_run(orchid_call* call, const void* input, std::size_t size, Invoke invoke) {
-  values::Decoder decoder({static_cast<const std::byte*>(input), size});
+  const std::span bytes(static_cast<const std::byte*>(input), size);
   typename Traits::Held arguments;
-  if (!values::decode_all(decoder, arguments)) return refuse<Traits>(call, decoder);
+  if constexpr (takes_data<typename Traits::Held>) {
+    ArgumentReader reader(call, bytes);
+    const bool fits = std::apply(
+        [&](auto&... argument) { return (reader.read(argument) && ...) && reader.finish(); },
+        arguments);
+    if (!fits) return refuse<Traits>(call, reader.problem());
+  } else {
+    values::Decoder decoder(bytes);
+    if (!values::decode_all(decoder, arguments)) return refuse<Traits>(call, decoder.problem());
+  }
   if constexpr (std::is_void_v<typename Traits::Result>) {
     std::apply(invoke, arguments);
     return ORCHID_OK;

@@ -293,7 +293,7 @@ struct Entry {
     values::Decoder decoder({static_cast<const std::byte*>(input), size});
     Held held;
     if (!values::decode_all(decoder, held))
-      return entries::refuse<typename List::Traits>(call, decoder);
+      return entries::refuse<typename List::Traits>(call, decoder.problem());
     const std::size_t items = std::get<List::result_index()>(held).size();
     return run_fields(call, kernel, held, items,
                       std::make_index_sequence<std::tuple_size_v<Held> >{});

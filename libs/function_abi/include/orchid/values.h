@@ -78,6 +78,9 @@ template <typename T>
 concept Text = std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view>;
 template <typename T>
 concept Value = Element<T> || Sequence<T> || Text<T>;
+/// An argument that is in no input: orchid::Data (orchid/function.hpp).
+template <typename T>
+concept DataArgument = !SequenceTraits<T>::value && requires { typename SequenceTraits<T>::Item; };
 
 constexpr std::size_t padded(std::size_t size) { return (size + 7) / 8 * 8; }
 
@@ -156,7 +159,8 @@ constexpr void write_fields(TextWriter& out, std::size_t offset, bool& first) {
   }
 }
 
-template <Value T>
+template <typename T>
+  requires Value<T> || DataArgument<T>
 constexpr void write_type(TextWriter& out) {
   if constexpr (Scalar<T>) {
     out.put(scalar_name<T>());
@@ -169,8 +173,8 @@ constexpr void write_type(TextWriter& out) {
     out.put(":");
     write_fields<T>(out, 0, first);
     out.put(">");
-  } else if constexpr (Sequence<T>) {
-    out.put("span<");
+  } else if constexpr (Sequence<T> || DataArgument<T>) {
+    out.put(DataArgument<T> ? "data<" : "span<");
     write_type<typename SequenceTraits<T>::Item>(out);
     out.put(">");
   } else {
@@ -200,9 +204,8 @@ constexpr SignatureText<Size> written(Write write) {
 
 template <typename T>
 constexpr void write_parameter(TextWriter& out, bool& first) {
-  static_assert(Value<T>,
-                "an entry takes scalars, ORCHID_STRUCTs, std::span, std::vector, std::string_view "
-                "and std::string");
+  static_assert(Value<T> || DataArgument<T>,
+                "an entry takes scalars, ORCHID_STRUCTs, spans, vectors, strings and orchid::Data");
   if (!first) out.put(",");
   first = false;
   write_type<T>(out);

@@ -9,8 +9,9 @@
 namespace orchid::lane_client {
 
 /// For std::visit: each driver has a `hear` of each.
-using ExecutorMessage = std::variant<LaneClaimed, LaneRefused, LaneNeedCode, LaneCompiling,
-                                     LaneSlot, LaneRejected, LaneProgress, LaneEnded>;
+using ExecutorMessage =
+    std::variant<LaneClaimed, LaneRefused, LaneNeedCode, LaneCompiling, LaneSlot, LaneRejected,
+                 LaneProgress, LaneEnded, LaneAttached, LaneNotAttached>;
 /// Errors: `bad_request`, also for what only clients say.
 [[nodiscard]] Result<ExecutorMessage> parse_executor_message(std::string_view text);
 

@@ -50,6 +50,8 @@ constexpr unsigned most_failed_openings = 3;
 /// A worker drops the code of a call that is on its way when others have asked for theirs. To one
 /// call that happens so often; beyond that the worker talks nonsense.
 constexpr unsigned most_code_losses = 3;
+/// The same with an object that a call is given, which goes when its owner deletes it.
+constexpr unsigned most_data_losses = 3;
 /// User code can forge the word that a worker had not begun its call. Of every so many workers that
 /// end so before the same call, one is taken to have begun it.
 constexpr unsigned most_denials = 4;
@@ -94,6 +96,7 @@ struct CallHistory {
   unsigned attempt = 0;      // sent so often, apart from when it provably did not start
   unsigned evictions = 0;    // of these ended since the worker's place was taken back
   unsigned code_losses = 0;  // answered with "need code"
+  unsigned data_losses = 0;  // answered with "need data"
   unsigned denials = 0;      // its worker ended, and is said not to have begun it
   bool cancelled = false;
 };
@@ -126,6 +129,8 @@ void find_forgery(LaneEnded& ended, std::uint64_t unanswered);
 [[nodiscard]] std::string broken_rules(std::string_view what);
 /// The worker has no code for it any more. False: too often.
 [[nodiscard]] bool runs_again_without_code(CallHistory& call);
+/// The worker has not mapped what it is given. False: too often.
+[[nodiscard]] bool runs_again_without_data(CallHistory& call);
 
 /// For people, where nobody says more; empty: `ok`.
 [[nodiscard]] std::string_view cause_of(Outcome outcome);

@@ -28,10 +28,11 @@ struct Structure {
   std::vector<Field> fields;
 };
 
-enum class TypeKind : std::uint8_t { nothing, scalar, structure, span, string };
+/// data: an object that the call is given beside its input, with elements like those of a span.
+enum class TypeKind : std::uint8_t { nothing, scalar, structure, span, string, data };
 
-/// `scalar` counts for a scalar and for a span of scalars; `structure` for a structure and for a
-/// span of structures.
+/// `scalar` counts for a scalar and for a span or data of scalars; `structure` for a structure and
+/// for a span or data of structures.
 struct Type {
   TypeKind kind = TypeKind::nothing;
   bool has_structure = false;
@@ -46,6 +47,8 @@ struct Type {
 struct Signature {
   Type result;
   std::vector<Type> arguments;
+  /// Those that are in the input: all but data.
+  [[nodiscard]] std::vector<Type> input() const;
 };
 [[nodiscard]] std::string to_string(const Signature& signature);
 /// Errors: `bad_request`, naming the place.

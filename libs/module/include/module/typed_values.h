@@ -3,7 +3,7 @@
 //
 // In JSON a scalar is a number or true/false, a span an array, a string a string, a structure the
 // array of its fields in the order of their offsets. Numbers that JSON lacks are the strings "NaN",
-// "Infinity" and "-Infinity".
+// "Infinity" and "-Infinity". Data objects are no arguments here: they are named beside the input.
 #pragma once
 #include <cstddef>
 #include <span>

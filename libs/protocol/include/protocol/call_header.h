@@ -17,6 +17,7 @@ enum class ResponseKind : std::uint8_t {
   need_code = 2,
   chunk = 3,      // of a stream: output so far; its reply is to come
   discarded = 4,  // of a stream that has ended: nobody took this entry
+  need_data = 5,  // the worker has not mapped an object that the call names; nothing ran
 };
 
 constexpr std::uint64_t inline_payload = ~std::uint64_t{0};
@@ -25,7 +26,8 @@ constexpr std::uint16_t flag_message = 1;  // the payload is the failure's messa
 constexpr std::uint16_t flag_log = 2;      // a log follows the payload
 constexpr std::uint16_t flag_stream = 4;   // request: the call is a stream, this its first chunk
 constexpr std::uint16_t flag_last = 8;     // request: no input follows
-constexpr std::uint16_t request_flags = flag_stream | flag_last;
+constexpr std::uint16_t flag_data = 16;  // request: the payload begins with a table of data objects
+constexpr std::uint16_t request_flags = flag_stream | flag_last | flag_data;
 constexpr std::uint16_t flag_quick = 4;  // answer: code of the tier `quick` has run
 
 struct CallHeader {

@@ -14,8 +14,10 @@
 #include "foundation/result.h"
 #include "foundation/units.h"
 #include "protocol/core_list.h"
+#include "protocol/data_messages.h"
 #include "protocol/lane_protocol.h"
 #include "protocol/lease_id.h"
+#include "protocol/lease_tenant.h"
 #include "protocol/limits.h"
 
 namespace orchid {
@@ -76,12 +78,6 @@ struct GrantTerms {
   friend bool operator==(const GrantTerms&, const GrantTerms&) = default;
 };
 
-struct LeaseTenant {
-  std::uint32_t uid = 0;
-  std::string name;
-  friend bool operator==(const LeaseTenant&, const LeaseTenant&) = default;
-};
-
 /// How a worker waits for its next call: it spins, spins for a while and then sleeps, or sleeps.
 enum class WaitMode : std::uint8_t { hot, adaptive, blocking };
 [[nodiscard]] std::string_view to_string(WaitMode mode);
@@ -125,6 +121,8 @@ struct ControlHello {
   std::vector<LeaseHeld> held;  // the gateway may be one that has never heard of them
   std::string stream;           // empty, or the one to resume
   std::uint64_t ack = 0;        // in that stream
+  std::optional<DataMemory> data_memory = {};  // nothing: it keeps no data objects
+  std::vector<DataHeld> data = {};             // the sealed ones
 };
 
 struct ControlWelcome {
@@ -201,6 +199,7 @@ struct CapacityReport {
   std::uint32_t workers_ready = 0;  // pre-forked
   std::map<std::string, std::uint64_t> counters;
   std::optional<std::uint64_t> milliwatts;  // that the machine's processors draw; nothing: unknown
+  std::optional<ByteCount> data_used = {};  // by data objects; nothing: it keeps none
 };
 
 /// What the executor offers from now on. Leases on cores that are no longer named end, and so do
@@ -214,7 +213,8 @@ struct GrantChanged {
 
 /// The messages that a stream numbers, acknowledges and sends again after a broken connection.
 using ControlMessage = std::variant<OpenLease, RenewLease, CloseLease, LeaseOpened, LeaseRefused,
-                                    LeaseClosed, CapacityReport, GrantChanged>;
+                                    LeaseClosed, CapacityReport, GrantChanged, MakeData, SealData,
+                                    DropData, DataMade, DataRefused, DataSealed, DataDropped>;
 
 using ControlBody = std::variant<ControlHello, ControlWelcome, ControlRefused, ControlAck,
                                  ControlPing, ControlMessage>;

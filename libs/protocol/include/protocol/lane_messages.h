@@ -12,6 +12,7 @@
 #include "foundation/error_code.h"
 #include "foundation/result.h"
 #include "foundation/units.h"
+#include "protocol/data_id.h"
 #include "protocol/lane_protocol.h"
 #include "protocol/lease_id.h"
 #include "protocol/outcome.h"
@@ -53,6 +54,33 @@ struct LaneReplace {
   std::string reason;
   /// The one that is meant: another may have taken its place by now. 0: whichever is there.
   std::uint64_t worker = 0;
+};
+
+/// Which bytes of a data object a descriptor is for.
+enum class DataAccess : std::uint8_t {
+  read,   // of a sealed object
+  write,  // of a room; once
+};
+[[nodiscard]] std::string_view to_string(DataAccess access);
+[[nodiscard]] std::optional<DataAccess> parse_data_access(std::string_view name);
+
+/// The first message of a connection that is for this alone. Within a host.
+struct LaneOpenData {
+  DataId data;
+  std::string secret;  // 64 hexadecimal digits; never logged
+  DataAccess access = DataAccess::read;
+};
+
+/// The worker of this connection is to map these objects of its tenant: at most
+/// `limits::data_per_call`. Each is answered by `LaneAttached` or `LaneNotAttached`. None of them
+/// is evicted until `LaneDetach`, or until the worker ends.
+struct LaneAttach {
+  std::vector<DataId> data;
+};
+
+/// The worker unmaps them: at most `limits::data_per_call`. Not answered.
+struct LaneDetach {
+  std::vector<DataId> data;
 };
 
 // From the executor.
@@ -137,9 +165,31 @@ struct LaneEnded {
 };
 constexpr std::size_t ended_log_bytes = 16 * 1024;
 
+/// The answer to `LaneOpenData`, with one descriptor; the executor closes the connection behind it,
+/// as it does behind `LaneRefused`.
+struct LaneData {
+  DataId data;
+  ByteCount bytes;
+};
+
+/// The worker has it mapped.
+struct LaneAttached {
+  DataId data;
+  ByteCount bytes;
+};
+
+struct LaneNotAttached {
+  DataId data;
+  /// `data_lost`: the executor does not have it; `denied`: it is another tenant's; `no_capacity`:
+  /// the worker could not map it.
+  ErrorCode code = ErrorCode::internal;
+  std::string message;
+};
+
 using LaneMessage = std::variant<LaneClaim, LaneClaimed, LaneRefused, LaneAnnounce, LaneNeedCode,
                                  LaneCode, LaneCompiling, LaneSlot, LaneRejected, LaneCancel,
-                                 LaneReplace, LaneProgress, LaneEnded>;
+                                 LaneReplace, LaneProgress, LaneEnded, LaneOpenData, LaneData,
+                                 LaneAttach, LaneDetach, LaneAttached, LaneNotAttached>;
 
 [[nodiscard]] std::string encode(const LaneMessage& message);
 /// Errors: `bad_request`, naming the type and the field that is missing or wrong.

@@ -26,7 +26,7 @@ struct LaneCall {
   std::chrono::nanoseconds deadline{0};  // from now; 0: none
   std::span<const std::byte> input;
   RequestKind kind = RequestKind::call;  // the others belong to the stream that was begun last
-  std::uint16_t flags = 0;               // flag_stream, flag_last
+  std::uint16_t flags = 0;               // flag_stream, flag_last, flag_data
   [[nodiscard]] bool is_of_stream() const {
     return kind != RequestKind::call || (flags & flag_stream) != 0;
   }

@@ -17,7 +17,8 @@ enum class Reason : std::uint8_t {
   grant_draining,
   grant_silent,
   other_host,
-  unreachable,  // for a client of another host
+  data_elsewhere,  // the calls are given data that another grant's executor has
+  unreachable,     // for a client of another host
   owner_only,
   wrong_architecture,
   no_image,  // that its architecture could run
@@ -58,6 +59,8 @@ constexpr std::size_t reason_count = static_cast<std::size_t>(Reason::not_examin
       return "reached from its own host only";
     case Reason::other_host:
       return "another host";
+    case Reason::data_elsewhere:
+      return "its data is elsewhere";
     case Reason::owner_only:
       return "owner only";
     case Reason::wrong_architecture:

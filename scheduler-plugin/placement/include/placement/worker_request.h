@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "placement/grant.h"
 #include "placement/host.h"
 #include "placement/reason.h"
 
@@ -41,6 +42,9 @@ struct WorkerRequest {
   HostId client_host{};
   /// On no other one. Only then grants are looked at that clients of their host alone can reach.
   bool client_host_only = false;
+  /// Of the executor that has the data of the calls, and on no other grant; empty: they have none.
+  /// Comes before any policy's order.
+  GrantId data_at{};
   /// Names: others have their turn there.
   std::vector<std::string> reserved_hosts{};
   /// For the policy `near`: the nearest first, after the client's own host.

@@ -65,11 +65,42 @@ struct InvokeOptions {
   std::string signature;                 // the call is refused when the entry has another one
   std::string trace_parent;              // W3C traceparent; may be empty
   std::string host_kind{};               // it runs on such a host: "cpu", "gpu", "dpu"; empty: any
+  /// That it is given, and runs beside: "NAME", "NAME@3" or ids, at most 64.
+  std::vector<std::string> data{};
   /// Of `invoke`: called on its thread, several times a second, while a call lasts longer than a
   /// second; false cancels the call. A call that is watched is stored durably after that second,
   /// and goes on when this process ends.
   std::function<bool(const InvocationStatus& status)> watch{};
 };
+
+/// A data object: immutable bytes that functions are given without moving them. See
+/// docs/guide/data.md.
+struct DataInfo {
+  std::string id;             // "d-…"
+  std::string name;           // empty: it has none
+  std::uint64_t version = 0;  // of the name, from 1
+  std::uint64_t size = 0;     // in bytes
+  std::string state;          // "sealed", "lost"
+  std::string created;        // as the gateway writes times
+  std::string expires;        // the same; empty: never
+  std::vector<std::string> hosts;
+  std::string json;  // the gateway's whole answer
+  /// "climate@3", or the id of one without a name.
+  [[nodiscard]] std::string label() const {
+    return name.empty() ? id : name + "@" + std::to_string(version);
+  }
+};
+
+struct DataOptions {
+  std::string if_match;                // only when this id is the newest version
+  bool only_new = false;               // only when the name is not taken
+  std::chrono::seconds expires_in{0};  // 0: never; without a name as the site says
+};
+
+/// Puts bytes into the room that it is given, and says how many: not 0 before all are there.
+using DataReader = std::function<std::size_t(std::span<std::byte> room)>;
+/// What it throws ends the transfer.
+using DataTaker = std::function<void(std::span<const std::byte> bytes)>;
 
 struct DeployOptions {
   std::string if_match;  // deploy only when this is the current version
@@ -113,6 +144,20 @@ class Client {
   [[nodiscard]] Function<F> function(std::string_view name) {
     return Function<F>(*this, checked_reference(name, values::signature_of<F>()));
   }
+
+  /// Makes a data object of `size` bytes, a new version where the name is taken; `name` empty:
+  /// none. It is there when this returns. Errors: `no_capacity` (no executor has room), `conflict`,
+  /// `quota`.
+  DataInfo put_data(std::string_view name, std::uint64_t size, const DataReader& read,
+                    const DataOptions& options = {});
+  DataInfo put_data(std::string_view name, std::span<const std::byte> bytes,
+                    const DataOptions& options = {});
+  /// `reference`: "NAME", "NAME@3" or an id. Errors: `not_found`, also when no copy is left.
+  void get_data(std::string_view reference, const DataTaker& take);
+  [[nodiscard]] DataInfo describe_data(std::string_view reference);
+  [[nodiscard]] std::vector<DataInfo> list_data();
+  /// Of a name without a version all versions.
+  void remove_data(std::string_view reference);
 
   /// Workers that this program calls by itself (orchid/lease.h). Returns when enough of them are
   /// connected. Errors: `no_capacity`, `quota`, `unsupported` (no lane leads to them from here).

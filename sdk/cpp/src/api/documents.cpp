@@ -53,6 +53,19 @@ FunctionInfo read_function(const JsonObject& o) {
   return info;
 }
 
+DataInfo read_data(const JsonObject& o) {
+  const JsonObject any = o.optional();
+  return {.id = o.text("id"),
+          .name = any.text("name"),
+          .version = any.number<std::uint64_t>("version"),
+          .size = any.number<std::uint64_t>("bytes"),
+          .state = any.text("state"),
+          .created = any.text("created"),
+          .expires = any.text("expires"),
+          .hosts = any.texts("hosts"),
+          .json = o.dump()};
+}
+
 InvocationStatus read_invocation(const JsonObject& o) {
   const JsonObject any = o.optional();
   return {
@@ -91,6 +104,16 @@ std::vector<FunctionInfo> parse_functions(std::string_view text) {
     std::vector<FunctionInfo> functions;
     for (const JsonObject& item : o.objects("functions")) functions.push_back(read_function(item));
     return functions;
+  });
+}
+
+DataInfo parse_data(std::string_view text) { return read_answer(text, "a data object", read_data); }
+
+std::vector<DataInfo> parse_data_list(std::string_view text) {
+  return read_answer<std::vector<DataInfo>>(text, "a list of data objects", [](const auto& o) {
+    std::vector<DataInfo> all;
+    for (const JsonObject& item : o.objects("data")) all.push_back(read_data(item));
+    return all;
   });
 }
 

@@ -14,6 +14,8 @@ namespace orchid::sdk {
 [[nodiscard]] std::vector<FunctionInfo> parse_functions(std::string_view text);
 [[nodiscard]] InvocationStatus parse_invocation(std::string_view text);
 [[nodiscard]] std::vector<InvocationStatus> parse_invocations(std::string_view text);
+[[nodiscard]] DataInfo parse_data(std::string_view text);
+[[nodiscard]] std::vector<DataInfo> parse_data_list(std::string_view text);
 /// The `id` of a 202.
 [[nodiscard]] std::string parse_accepted(const HttpResponse& response);
 

@@ -111,6 +111,10 @@ void DoorPool::forget_idle() {
 }
 
 HttpResponse DoorPool::perform(const HttpRequest& request) {
+  if (request.read_stream || request.take_stream)
+    throw Error({.kind = ErrorKind::unsupported,
+                 .message = "data objects are not carried by an orchid-door",
+                 .hint = "reach the gateway over HTTP: set ORCHID_GATEWAY to its address"});
   const std::string head = head_of(request, endpoint_);
   const Deadline deadline = std::chrono::steady_clock::now() + request.timeout;
   const auto began = std::chrono::steady_clock::now();

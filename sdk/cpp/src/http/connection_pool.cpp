@@ -10,8 +10,11 @@
 #include <cctype>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
+#include <exception>
 #include <memory>
+#include <span>
 
 #include "foundation/huge_pages.h"
 #include "foundation/numbers.h"
@@ -21,6 +24,8 @@ namespace orchid::sdk {
 namespace {
 
 constexpr std::size_t most_idle_connections = 64;
+constexpr long longest_silence_s = 60;
+constexpr long longest_wait_to_send_ms = 10'000;
 
 struct HeaderListDeleter {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
@@ -42,22 +47,46 @@ using Time = std::chrono::steady_clock::time_point;
 
 /// What curl's callbacks learn of one exchange.
 struct Exchange {
-  HttpResponse response;
-  curl_off_t body_size = 0;  // of the request
-  Time sent{};               // its last byte; the epoch: not yet
-  Time answered{};           // the first line of the answer
+  const HttpRequest& request;
+  CURL* curl = nullptr;
+  HttpResponse response{};
+  std::exception_ptr failure{};  // of what streams
+  curl_off_t body_size = 0;      // of the request
+  Time sent{};                   // its last byte; the epoch: not yet
+  Time answered{};               // the first line of the answer
+
+  [[nodiscard]] bool streams_answer() const {
+    long status = 0;
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    return request.take_stream && status < 300;
+  }
 };
 
 // NOLINTNEXTLINE(readability-non-const-parameter): the signature is curl's
 std::size_t take_body(char* data, std::size_t, std::size_t size, void* user) noexcept {
-  auto& response = static_cast<Exchange*>(user)->response;
+  auto& exchange = *static_cast<Exchange*>(user);
+  auto& body = exchange.response.body;
   try {
-    const auto* bytes = reinterpret_cast<const std::byte*>(data);
-    response.body.insert(response.body.end(), bytes, bytes + size);
-  } catch (const std::bad_alloc&) {
+    const std::span bytes(reinterpret_cast<const std::byte*>(data), size);
+    if (exchange.streams_answer())
+      exchange.request.take_stream(bytes);
+    else
+      body.insert(body.end(), bytes.begin(), bytes.end());
+  } catch (...) {
+    exchange.failure = std::current_exception();
     return CURL_WRITEFUNC_ERROR;
   }
   return size;
+}
+
+std::size_t read_body(char* room, std::size_t, std::size_t size, void* user) noexcept {
+  auto& exchange = *static_cast<Exchange*>(user);
+  try {
+    return exchange.request.read_stream({reinterpret_cast<std::byte*>(room), size});
+  } catch (...) {
+    exchange.failure = std::current_exception();
+    return CURL_READFUNC_ABORT;
+  }
 }
 
 void note_length(HttpResponse& response, std::string_view value) {
@@ -83,7 +112,7 @@ std::size_t take_header(char* data, std::size_t, std::size_t size, void* user) n
       const auto value = first == std::string_view::npos || last < first
                              ? std::string_view{}
                              : line.substr(first, last - first + 1);
-      if (name == "content-length") note_length(response, value);
+      if (name == "content-length" && !exchange.request.take_stream) note_length(response, value);
       response.headers.emplace_back(std::move(name), value);
     } catch (const std::bad_alloc&) {
       return 0;
@@ -111,6 +140,24 @@ ExchangeTimes times_of(CURL* curl, const Exchange& exchange, Time began) {
   return {.connect = connected - began,
           .send = sent - connected,
           .receive = std::chrono::steady_clock::now() - exchange.answered};
+}
+
+void set_body(CURL* curl, const HttpRequest& request, Exchange& exchange) {
+  if (request.read_stream) {
+    // It cannot be read twice, as a connection would need that the gateway has closed meanwhile.
+    curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L);
+    curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
+    curl_easy_setopt(curl, CURLOPT_READFUNCTION, &read_body);
+    curl_easy_setopt(curl, CURLOPT_READDATA, &exchange);
+    curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, exchange.body_size);
+    curl_easy_setopt(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, longest_wait_to_send_ms);
+  } else if (request.method == "POST" || request.method == "PUT" || request.method == "PATCH") {
+    curl_easy_setopt(curl, CURLOPT_POST, 1L);
+    curl_easy_setopt(
+        curl, CURLOPT_POSTFIELDS,
+        request.body.empty() ? "" : reinterpret_cast<const char*>(request.body.data()));
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, exchange.body_size);
+  }
 }
 
 [[noreturn]] void throw_transfer_error(CURLcode code, const char* detail,
@@ -189,18 +236,22 @@ void ConnectionPool::give_back(Handle* handle) {
 
 HttpResponse ConnectionPool::perform(const HttpRequest& request) {
   HeaderList headers;
-  append(headers, "Expect:");  // no round trip before a large body
+  // A large body that is streamed may be refused before it is sent: curl asks. Others are sent
+  // without a round trip.
+  if (!request.read_stream) append(headers, "Expect:");
   append(headers, "Accept: */*");
   if (!endpoint_.token.empty()) append(headers, "Authorization: Bearer " + endpoint_.token);
   for (const std::string& line : request.headers) append(headers, line);
 
-  Exchange exchange{.body_size = static_cast<curl_off_t>(request.body.size())};
+  const std::uint64_t size = request.read_stream ? request.stream_size : request.body.size();
+  Exchange exchange{.request = request, .body_size = static_cast<curl_off_t>(size)};
   std::array<char, CURL_ERROR_SIZE> detail{};
   const std::string url =
       (socket_path_.empty() ? endpoint_.base_url : "http://orchid") + request.target;
   const auto release = [this](Handle* handle) { give_back(handle); };
   const std::unique_ptr<Handle, decltype(release)> handle(take(), release);
   CURL* curl = handle.get();
+  exchange.curl = curl;
   curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
   curl_easy_setopt(curl, CURLOPT_PROXY,
                    "");  // a gateway is never behind the proxy that http_proxy names
@@ -223,18 +274,17 @@ HttpResponse ConnectionPool::perform(const HttpRequest& request) {
   curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
   curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &note_progress);
   curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &exchange);
-  if (request.method == "POST" || request.method == "PUT" || request.method == "PATCH") {
-    curl_easy_setopt(curl, CURLOPT_POST, 1L);
-    curl_easy_setopt(
-        curl, CURLOPT_POSTFIELDS,
-        request.body.empty() ? "" : reinterpret_cast<const char*>(request.body.data()));
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, exchange.body_size);
+  if (request.timeout.count() == 0) {
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, longest_silence_s);
   }
+  set_body(curl, request, exchange);
   if (request.method != "GET")
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
 
   const Time began = std::chrono::steady_clock::now();
   const CURLcode code = curl_easy_perform(curl);
+  if (exchange.failure) std::rethrow_exception(exchange.failure);
   if (code != CURLE_OK) throw_transfer_error(code, detail.data(), endpoint_);
   long status = 0;
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);

@@ -2,6 +2,8 @@
 #pragma once
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,7 +30,14 @@ struct HttpRequest {
   std::string target;                // path and query
   std::vector<std::string> headers;  // "Name: value"
   std::span<const std::byte> body;
-  std::chrono::milliseconds timeout{60'000};  // for the whole exchange
+  std::chrono::milliseconds timeout{60'000};  // for the whole exchange; 0: as long as bytes move
+
+  /// Instead of `body`: puts the next of `stream_size` bytes into the room that it is given, and
+  /// says how many. What it throws ends the exchange, and is thrown on.
+  std::function<std::size_t(std::span<std::byte> room)> read_stream{};
+  std::uint64_t stream_size = 0;
+  /// Takes the body of an answer below 300 piece by piece; then the answer has none. Likewise.
+  std::function<void(std::span<const std::byte> bytes)> take_stream{};
 };
 
 /// What of an exchange this side sees; the rest of it was waiting for the answer.

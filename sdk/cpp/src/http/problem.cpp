@@ -73,11 +73,14 @@ ErrorKind kind_of(Outcome outcome) {
 ErrorKind kind_of(ErrorCode code) {
   using enum ErrorKind;
   static constexpr std::array kinds{
-      internal,       bad_request, bad_configuration, unauthenticated, denied,      not_found,
-      conflict,       too_large,   module_rejected,   no_capacity,     quota,       unreachable,
-      timed_out,      cancelled,   lease_ended,       disk_full,       unsupported, system,
-      module_rejected};  // compile_limit
-  static_assert(kinds.size() == static_cast<std::size_t>(ErrorCode::compile_limit) + 1);
+      internal,        bad_request, bad_configuration, unauthenticated, denied,      not_found,
+      conflict,        too_large,   module_rejected,   no_capacity,     quota,       unreachable,
+      timed_out,       cancelled,   lease_ended,       disk_full,       unsupported, system,
+      module_rejected,  // compile_limit
+      no_capacity,      // no_data_memory
+      not_found,        // data_lost
+      conflict};        // data_elsewhere
+  static_assert(kinds.size() == static_cast<std::size_t>(ErrorCode::data_elsewhere) + 1);
   return kinds[static_cast<std::size_t>(code)];
 }
 

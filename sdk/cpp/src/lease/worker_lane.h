@@ -173,6 +173,8 @@ class WorkerLane {
   void hear(const LaneRejected& message, Files& files);
   void hear(const LaneProgress& /*message*/, Files& /*files*/) {}  // was not asked for
   void hear(const LaneEnded& message, Files& files);
+  void hear(const LaneAttached& /*message*/, Files& /*files*/) {}     // was not asked for
+  void hear(const LaneNotAttached& /*message*/, Files& /*files*/) {}  // was not asked for
   void open_remote(const LaneClaimed& message);
   void use_lane(OpenedLane opened, std::int64_t pid);
   void take_arrivals();

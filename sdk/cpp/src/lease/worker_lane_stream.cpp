@@ -88,6 +88,7 @@ void WorkerLane::take_of_stream(const transport::LaneResponse& response) {
                            "the worker has dropped the function's code, and gets it again"));
       return forget_stream();
     case ResponseKind::discarded:
+    case ResponseKind::need_data:  // which no entry of a stream is answered
       break;
   }
   end_->client->release(response);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "calls/call_counts.h"
+#include "calls/call_data.h"
 #include "calls/concurrency_gate.h"
 #include "calls/function_needs.h"
 #include "calls/module_hosts.h"
@@ -65,6 +66,7 @@ struct Call {
   MonotonicTime deadline;
   bool at_most_once = false;
   std::optional<placement::HostKind> kind = std::nullopt;  // of its host; nothing: any
+  std::shared_ptr<const CallData> data = nullptr;          // that it is given; null: none
   ConcurrencyGate::Place place = nullptr;  // at the function's gate; null: not yet, or no limit
 };
 
@@ -81,6 +83,8 @@ struct CallTimings {
 
 struct CallResult {
   Outcome outcome = Outcome::ok;
+  std::optional<ErrorCode>
+      refused{};         // why it was not run, where the outcome alone says too little
   std::string message;   // one line: why it was not ok
   std::string node;      // host name; empty: it never reached one
   LeaseId lease;         // of its worker; without a node: the one that was refused, which says why

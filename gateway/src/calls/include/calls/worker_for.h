@@ -1,5 +1,6 @@
 // calls/worker_for.h: the worker that a call asks for.
 #pragma once
+#include <compare>
 #include <optional>
 
 #include "calls/function_needs.h"
@@ -8,10 +9,16 @@
 
 namespace orchid::gateway {
 
+/// What decides between calls beside their module: a call has to have it, or it does not matter.
+struct CallPlace {
+  std::optional<placement::HostKind> kind{};  // of its host; nothing: any
+  placement::GrantId data_at{};               // has its data; empty: it is given none
+  friend auto operator<=>(const CallPlace&, const CallPlace&) = default;
+};
+
 /// `needs`: null: one core. Kernels that no core can run leave the alternatives with a GPU. Memory
 /// 0: as the site gives.
 [[nodiscard]] placement::WorkerRequest worker_for(const WorkerNeeds* needs,
-                                                  const ModuleHosts& hosts,
-                                                  std::optional<placement::HostKind> kind);
+                                                  const ModuleHosts& hosts, const CallPlace& place);
 
 }  // namespace orchid::gateway

@@ -69,6 +69,10 @@ struct Config {
   std::size_t leased_workers =
       0;  // in a user's own leases together, to 1 000 000; 0: all there are
   std::size_t versions_per_function = 16;  // 1 to 1 000
+  // Table [data], with keys without the prefix.
+  std::size_t data_versions = 3;                          // of a name, that are kept; 1 to 1 000
+  std::chrono::milliseconds data_unnamed_for{3'600'000};  // they live, where nobody says; to 31 d
+  ByteCount data_per_user{0};  // at a time, objects that are being written included; 0: no limit
   // Tables [placement] and [slurm], with keys without the prefix.
   std::string placement_policy = "spread";     // or pack, near, energy, the path of a library
   std::uint32_t placement_cores_per_user = 0;  // leased at a time, to 1 000 000; 0: no limit

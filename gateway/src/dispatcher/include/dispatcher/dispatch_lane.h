@@ -15,6 +15,7 @@
 #include "foundation/clock.h"
 #include "foundation/result.h"
 #include "foundation/sockets.h"
+#include "lane_client/attached_data.h"
 #include "lane_client/code_slots.h"
 #include "lane_client/conversation.h"
 #include "lane_client/flights.h"
@@ -54,6 +55,9 @@ class LaneEvents {
   virtual void lane_worker_ended(DispatchLane& lane, const std::shared_ptr<LaneEnd>& end,
                                  const LaneEnded& ended) = 0;
   virtual void lane_broken(DispatchLane& lane, const Failure& why) = 0;
+  /// Nothing that it was to be given is on its way any more.
+  virtual void lane_attached(DispatchLane& lane) = 0;
+  virtual void lane_not_attached(DispatchLane& lane, const LaneNotAttached& refused) = 0;
 };
 
 using lane_client::LanePhase;
@@ -70,10 +74,20 @@ class DispatchLane {
   DispatchLane(const DispatchLane&) = delete;
   DispatchLane& operator=(const DispatchLane&) = delete;
 
-  /// Tells the executor that calls of this module will come. Nothing if it has been told.
+  /// Tells the executor that calls of this module will come. False: nothing, as it has been told.
   /// `time_left`: of the calls that wait for it, if any do.
-  void announce(std::uint64_t function, std::shared_ptr<const FunctionVersion> version,
+  bool announce(std::uint64_t function, std::shared_ptr<const FunctionVersion> version,
                 std::optional<std::chrono::milliseconds> time_left = std::nullopt);
+  /// The worker is to map what it has not of this; null: nothing. False: nothing was asked for.
+  bool attach(const CallData* data);
+  [[nodiscard]] bool has(const CallData* data) const {
+    return data == nullptr || attached_.has_all(data->ids);
+  }
+  [[nodiscard]] bool is_attaching() const { return attached_.is_waiting(); }
+  /// The worker said that it lacks some of it.
+  void forget(const CallData& data) { attached_.forget(data.ids); }
+  /// What no call was given since then need not stay for this worker.
+  void detach_unused(MonotonicTime before);
   /// Tells the executor, if the call that runs now is wanted no more.
   void cancel_unwanted();
   /// Gives up on this worker, which leaves the lane; a new one is claimed over the same socket.
@@ -82,11 +96,14 @@ class DispatchLane {
   void hear();
   /// Closes the socket, which gives the worker back.
   void close();
-  /// The executor's next word is overdue. Why this lane is of no use is in `trouble` then.
+  /// The executor's next word is overdue, or will never come. Why this lane is of no use is in
+  /// `trouble` then.
   [[nodiscard]] bool is_overdue(MonotonicTime now) {
-    return conversation_.expire(now) == lane_client::Step::end;
+    return !unsent_.empty() || conversation_.expire(now) == lane_client::Step::end;
   }
-  [[nodiscard]] const std::string& trouble() const { return conversation_.trouble(); }
+  [[nodiscard]] const std::string& trouble() const {
+    return unsent_.empty() ? conversation_.trouble() : unsent_;
+  }
 
   /// By the numbers of modules.
   [[nodiscard]] const Codes& codes() const { return codes_; }
@@ -127,7 +144,7 @@ class DispatchLane {
         events_(events),
         conversation_(front_since + lane_client::claim_within) {}
   using Files = std::vector<UniqueFd>;
-  void send(const LaneMessage& message, const std::vector<int>& descriptors = {});
+  bool send(const LaneMessage& message, const std::vector<int>& descriptors = {});
   void read_socket();
   void hear(const LaneClaimed& message, Files& files);
   void hear(const LaneRefused& message, Files& files);
@@ -137,6 +154,8 @@ class DispatchLane {
   void hear(const LaneRejected& message, Files& files);
   void hear(const LaneProgress& /*message*/, Files& /*files*/) {}  // it is in the lane
   void hear(const LaneEnded& message, Files& files);
+  void hear(const LaneAttached& message, Files& files);
+  void hear(const LaneNotAttached& message, Files& files);
   std::shared_ptr<LaneEnd> detach();
   void broken(const Failure& why);
 
@@ -146,7 +165,9 @@ class DispatchLane {
   LaneEvents& events_;
   lane_client::Conversation conversation_;
   Codes codes_;
-  UniqueFd socket_;  // before the watch, which borrows it
+  lane_client::AttachedData attached_;
+  std::string unsent_;  // why an executor that was not told something never answers; or empty
+  UniqueFd socket_;     // before the watch, which borrows it
   std::shared_ptr<LaneEnd> end_;
   std::uint64_t worker_ = 0;  // the executor's number for it
   std::unique_ptr<ReadableWatch> socket_watch_;

@@ -86,6 +86,8 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   void lane_worker_ended(DispatchLane& lane, const std::shared_ptr<LaneEnd>& end,
                          const LaneEnded& ended) override;
   void lane_broken(DispatchLane& lane, const Failure& why) override;
+  void lane_attached(DispatchLane& lane) override;
+  void lane_not_attached(DispatchLane& lane, const LaneNotAttached& refused) override;
 
   // Calls: dispatcher_calls.cpp.
   [[nodiscard]] DispatchFunction& function_of(
@@ -112,7 +114,8 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   [[nodiscard]] KeptWaiting kept_waiting(const DispatchFunction& by, MonotonicTime now) const;
   [[nodiscard]] bool is_on_its_way(const DispatchFunction& function) const;
   [[nodiscard]] bool is_waited_for(std::uint64_t number);
-  void load(DispatchPlace& place, DispatchFunction& function,
+  /// False: all that it could ask for has been asked for.
+  bool load(DispatchPlace& place, DispatchFunction& function,
             const std::shared_ptr<const FunctionVersion>& version,
             std::optional<std::chrono::milliseconds> time_left = std::nullopt);
   bool send(DispatchLane& lane, DispatchCall& call, MonotonicTime now);
@@ -140,6 +143,10 @@ class Dispatcher final : public CallRunner, public WorkerTaker, private LaneEven
   [[nodiscard]] Payload take_payload(const EndPtr& end, const transport::LaneResponse& response);
   void end_calls(DispatchLane& lane, const EndPtr& end, const LaneEnded& ended);
   void end_call(DispatchCall& call, const EndPtr& end, bool named, const LaneEnded& ended);
+
+  // Data: dispatcher_data.cpp.
+  [[nodiscard]] static const CallData* data_of_first(const DispatchFunction& function);
+  void needs_data(DispatchLane& lane, DispatchCall& call);
 
   // Workers: dispatcher_workers.cpp.
   void update_want();

@@ -1,7 +1,8 @@
 // dispatcher/dispatchers_by_tenant.h: a dispatcher for each tenant whose calls run on an HTTP
 // thread, since a worker is one tenant's alone; and one more for each set of hosts that can run
-// them, and for each need of functions other than one core. So calls wait for such places alone as
-// they may have, and nobody's call waits behind one that needs another place.
+// them, for each executor that has the data of some, and for each need of functions other than one
+// core. So calls wait for such places alone as they may have, and nobody's call waits behind one
+// that needs another place.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <tuple>
 
 #include "calls/call.h"
+#include "calls/worker_for.h"
 #include "dispatcher/dispatcher.h"
 #include "foundation/clock.h"
 #include "leases/worker_supply.h"
@@ -43,7 +45,7 @@ class DispatchersByTenant final : public CallRunner {
                       Registry registry, Options options);
   DispatchersByTenant(const DispatchersByTenant&) = delete;
   DispatchersByTenant& operator=(const DispatchersByTenant&) = delete;
-  void add_owner() { (void)of({options_.owner, std::nullopt, options_.usual}, nullptr); }
+  void add_owner() { (void)of({options_.owner, {}, options_.usual}, nullptr); }
 
   void start(Call call, CallDone done) override;
   void expect(uid_t tenant, const std::shared_ptr<const FunctionVersion>& version) override;
@@ -68,13 +70,13 @@ class DispatchersByTenant final : public CallRunner {
   /// Of calls that the same workers can run. Borrowed until it is in the map.
   struct KeyView {
     uid_t tenant;
-    std::optional<placement::HostKind> kind;
+    const CallPlace& place;
     const ModuleHosts& hosts;
     std::uint64_t needs = 0;  // their number; 0: one core
   };
   struct Key {
     uid_t tenant;
-    std::optional<placement::HostKind> kind;
+    CallPlace place;
     ModuleHosts hosts;
     std::uint64_t needs = 0;
   };
@@ -82,8 +84,8 @@ class DispatchersByTenant final : public CallRunner {
     using is_transparent = void;
     template <typename Left, typename Right>
     bool operator()(const Left& left, const Right& right) const {
-      return std::tie(left.tenant, left.kind, left.hosts, left.needs) <
-             std::tie(right.tenant, right.kind, right.hosts, right.needs);
+      return std::tie(left.tenant, left.place, left.hosts, left.needs) <
+             std::tie(right.tenant, right.place, right.hosts, right.needs);
     }
   };
   struct Entry {

@@ -5,14 +5,10 @@
 #include <vector>
 
 #include "foundation/result.h"
-#include "functions/function_registry.h"
 #include "http/request.h"
 #include "placement/worker_request.h"
 
 namespace orchid::gateway {
-
-/// If-Match and If-None-Match. Errors: `bad_request`.
-[[nodiscard]] Result<Precondition> parse_precondition(const Request& request);
 
 /// The query parameter `concurrency`: how many calls of a function may run at once. Nothing: it is
 /// not there. Errors: `bad_request`.

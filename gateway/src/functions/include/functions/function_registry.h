@@ -7,14 +7,9 @@
 #include <vector>
 
 #include "functions/function_table.h"
+#include "http/precondition.h"
 
 namespace orchid::gateway {
-
-/// What the caller demands of the version that is there. Digests.
-struct Precondition {
-  std::vector<std::string> if_match;  // empty: nothing; "*": any version
-  bool if_none_match = false;         // the name must be free
-};
 
 /// Owned by the control thread.
 class FunctionRegistry {

@@ -6,6 +6,7 @@
 #pragma once
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -38,11 +39,12 @@ struct Executor {
   std::string lane_socket;
   std::string lane_address;                            // empty: only for clients of its own host
   std::uint32_t lane_protocol = shared_lane_protocol;  // the newest that it speaks
+  std::optional<ByteCount> data_memory{};              // for data objects; nothing: it keeps none
   ExecutorState state = ExecutorState::connected;
   MonotonicTime lost_at;
   MonotonicTime refusing_until;  // it has just refused a lease; 0: it has not
-  MonotonicTime gpus_return_by;  // those with a fault may; 0: nobody waits for them
-  CapacityReport capacity;       // as it last said
+  std::map<std::uint32_t, MonotonicTime> gpus_return_by;  // by index: waited for until then
+  CapacityReport capacity;                                // as it last said
 };
 
 /// What a batch system may call this executor's host: as its job says, and as the host calls
@@ -62,7 +64,8 @@ class HostBook {
   void report(const ExecutorId& id, CapacityReport capacity);
   void change_grant(const ExecutorId& id, const GrantChanged& change, MonotonicTime now);
   void refuse_until(const ExecutorId& id, MonotonicTime time);
-  void wait_for_gpus(const ExecutorId& id, MonotonicTime until);
+  /// This GPU has a fault, and may be usable again by then; nothing: nobody waits for it.
+  void wait_for_gpu(const ExecutorId& id, std::uint32_t index, std::optional<MonotonicTime> until);
 
   [[nodiscard]] const Executor* find(const ExecutorId& id) const;
   [[nodiscard]] const std::map<ExecutorId, Executor>& executors() const { return executors_; }

@@ -16,6 +16,7 @@ enum class Method : std::uint8_t { get, head, put, post, patch, delete_, options
 
 /// The header fields that the gateway looks at.
 enum class Header : std::uint8_t {
+  accept,
   authorization,
   content_type,
   expect,
@@ -23,12 +24,16 @@ enum class Header : std::uint8_t {
   idempotency_key,
   if_match,
   if_none_match,
+  if_range,
   last_event_id,
   orchid_at_most_once,
+  orchid_data,
   orchid_deadline_ms,
+  orchid_expires_in,
   orchid_host_kind,
   orchid_signature,
   prefer,
+  range,
   traceparent,
   transfer_encoding,
   upgrade,
@@ -77,6 +82,7 @@ struct Request {
   std::array<std::string_view, 2> parameters;  // what the route's {} matched
   PeerIdentity identity;                       // of authenticated routes
   std::vector<std::byte> body;
+  std::uint64_t content_length = 0;  // of a route that streams, whose body is still to come
 
   [[nodiscard]] std::string_view header(Header header) const { return headers.find(header); }
 };

@@ -1,10 +1,12 @@
 // http/response.h: one HTTP response as handlers make it, and its rendering.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "calls/call.h"
+#include "http/body.h"
 
 namespace orchid::gateway {
 
@@ -18,19 +20,21 @@ constexpr std::string_view events = "text/event-stream";
 constexpr std::string_view text = "text/plain; charset=utf-8";
 }  // namespace content_type
 
-/// The body is `text`, or `payload` where there is one, or what `events` tells.
+/// The body is `text`, or `payload` or `file` where there is one, or what `events` tells.
 struct Response {
   unsigned status = 200;
   std::string_view content_type = content_type::json;  // a literal
   std::string headers;                                 // whole lines, each with its CRLF
   std::string text;
   Payload payload;
+  std::shared_ptr<const FileBody> file;  // shared by copies on their way between threads
   std::shared_ptr<EventSource> events{};  // shared with what it waits for
   bool close = false;
 
   /// What could end the line early is left out of the value.
   Response& with(std::string_view name, std::string_view value);
-  [[nodiscard]] std::size_t size() const {
+  [[nodiscard]] std::uint64_t size() const {
+    if (file) return file->length;
     return payload.keeper ? payload.bytes.size() : text.size();
   }
 };

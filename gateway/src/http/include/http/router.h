@@ -19,9 +19,10 @@ using Handler = std::function<void(Request& request, const Reply& reply)>;
 using ConnectionHandler = std::function<void(UniqueFd socket, const Request& request)>;
 
 struct RouteOptions {
-  bool is_public = false;            // no authentication
-  bool is_invocation = false;        // its answers name an outcome
-  ByteCount body{0};                 // the largest
+  bool is_public = false;      // no authentication
+  bool is_invocation = false;  // its answers name an outcome
+  ByteCount body{0};           // the largest
+  bool streams = false;  // its handler takes or refuses a body of any stated length (http/reply.h)
   std::vector<std::string> query{};  // the names of the parameters that it takes
 };
 

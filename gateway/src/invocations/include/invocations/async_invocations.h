@@ -38,6 +38,7 @@ struct AsyncSubmission {
   std::string reference;  // of the function, as the caller wrote it; with a key
   bool at_most_once = false;
   std::optional<placement::HostKind> kind = std::nullopt;
+  std::shared_ptr<const CallData> data = nullptr;
   UnixMillis accepted = 0;
   UnixMillis deadline = 0;
   Payload input;
@@ -52,6 +53,7 @@ class AsyncInvocations {
     Poster control;
     std::vector<RunnerPort> runners;
     InvocationBook::HasSupply has_supply;  // asked on this thread
+    CallDataFinder find_data{};            // likewise
   };
   struct Options {
     InvocationBook::Limits limits;
@@ -105,6 +107,7 @@ class AsyncInvocations {
   void start(BookedInvocation& invocation);
   void input_read(const std::string& id, Result<std::vector<std::byte>> input);
   void hand_over(BookedInvocation& invocation, Payload input);
+  [[nodiscard]] bool find_its_data(BookedInvocation& invocation);
   void finish(BookedInvocation& invocation, CallResult result);
   /// Those for which `is_due` holds; they wait no more.
   template <typename Due>
@@ -117,6 +120,7 @@ class AsyncInvocations {
 
   Parts parts_;
   Options options_;
+  MonotonicTime data_returns_by_;
   InvocationBook book_;
   DurableOutcomes outcomes_;
   InvocationIds ids_{control_home};

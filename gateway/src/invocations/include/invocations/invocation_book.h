@@ -36,6 +36,7 @@ struct BookedInvocation {
   InvocationRecord record;
   std::shared_ptr<const FunctionVersion> version;
   std::uint16_t entry = 0;
+  std::shared_ptr<const CallData> data = nullptr;  // null: none, or not known yet where it is
   InvocationState state = InvocationState::queued;
   std::size_t runner = 0;          // from `starting` on
   bool cancel_requested = false;   // noticed at the next step
@@ -52,6 +53,7 @@ struct InvocationLineKey {
   const FunctionNeeds* function = nullptr;  // null: any whose calls need one core
   std::optional<placement::HostKind> kind;
   ModuleHosts hosts;
+  placement::GrantId data_at{};  // of the executor with their data; empty: they have none
   friend auto operator<=>(const InvocationLineKey&, const InvocationLineKey&) = default;
 };
 

@@ -22,6 +22,7 @@ class InvocationRoutes final : public Routes, private ClientWatcher {
     const Clock& clock;
     Poster here;
     Poster control;
+    CallDataFinder find_data;  // asked on the control thread
     InvocationDefaults defaults;
   };
   explicit InvocationRoutes(Parts parts);
@@ -33,10 +34,16 @@ class InvocationRoutes final : public Routes, private ClientWatcher {
     ResolvedEntry entry;
     InvocationOptions options;
     bool at_most_once = false;
+    std::shared_ptr<const CallData> data = nullptr;
   };
   void invoke(Request& request, const Reply& reply);
   [[nodiscard]] Result<Accepted> judge(const Request& request);
+  void find_data(Request& request, const Reply& reply, Accepted accepted);
+  void start(Request& request, const Reply& reply, Accepted accepted);
   void run(Request& request, const Reply& reply, Accepted accepted);
+  void answer(const Reply& reply, const std::string& function, SyncAnswer result);
+  void look_for_lost_data(const Reply& reply, const std::string& function, uid_t tenant,
+                          const std::string& data, SyncAnswer result);
   void submit(Request& request, const Reply& reply, Accepted accepted);
 
   Parts parts_;

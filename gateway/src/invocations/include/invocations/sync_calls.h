@@ -29,6 +29,7 @@ struct SyncRequest {
   MonotonicTime wait_until;  // then it goes on without its caller
   bool at_most_once = false;
   std::optional<placement::HostKind> kind = std::nullopt;
+  std::shared_ptr<const CallData> data = nullptr;
 };
 
 struct SyncAnswer {

@@ -19,8 +19,9 @@ class ExecutorService final : private ExecutorEvents, private ActionPerformer {
     boost::asio::io_context& control;
     BrokerLoop& loop;
     ExecutorMessages& messages;
-    LeaseService& leases;                         // of clients
-    std::function<void(const Executor&)> joined;  // called before the broker learns of it
+    LeaseService& leases;  // of clients
+    /// Called before the broker learns of it.
+    std::function<void(const Executor&, const ControlHello&)> joined;
   };
   struct Options {
     std::uint64_t epoch = 1;

@@ -30,7 +30,8 @@ struct HostViewer {
 /// "drained": bool, "memory_bytes", "cores", "cores_usable" (no batch job has them but their own),
 /// "cores_leased", "executors": [{"id", "owner", "version", "state": "connected" or "lost", "grant"
 /// {"source", "users", "cluster", "job", "node", "draining", "ends_in_ms"}, "cores" [ids],
-/// "cores_leased", "workers_ready", "counters"}]}]. Of grants that the viewer may not see "owner"
+/// "cores_leased", "workers_ready", "counters", and of those that keep data "data_memory_bytes" and
+/// "data_used_bytes"}]}]. Of grants that the viewer may not see "owner"
 /// is "another user", and "cluster" and "job" are left out. With `job` only its executors, as far
 /// as the viewer may know of it, and their hosts.
 ///

@@ -13,6 +13,7 @@
 
 #include "foundation/clock.h"
 #include "foundation/units.h"
+#include "http/body.h"
 #include "http/problem.h"
 #include "http/reply.h"
 #include "http/router.h"
@@ -66,10 +67,12 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
 
   void respond(std::uint64_t exchange, Response response) override;
   void watch(std::uint64_t exchange, ClientWatcher& watcher, std::uint64_t call) override;
+  void take_body(std::uint64_t exchange, std::unique_ptr<BodySink> sink) override;
 
  private:
   enum class State : std::uint8_t {
     reading_header,
+    opening,  // a handler has the header, and is to take or refuse the body
     reading_body,
     handling,   // a handler has the request
     answering,  // the answer, or a piece of it, is being sent
@@ -92,7 +95,10 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
   [[nodiscard]] std::optional<Response> authenticate();
   [[nodiscard]] std::optional<Response> judge_query();
   [[nodiscard]] std::optional<Response> admit_body();
+  void open_body();
   void take_body(std::optional<Response> refusal);
+  void body_is_whole();
+  [[nodiscard]] Response body_fault(const boost::system::error_code& error) const;
   /// Counts a body of that size against the memory of all bodies together; a small one is free.
   [[nodiscard]] std::optional<Response> charge_body(std::uint64_t size);
   void dispatch();
@@ -103,6 +109,9 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
   [[nodiscard]] Response refusal(const Failure& failure) const;
   void answer(Response response);
   void write_some();
+  [[nodiscard]] std::size_t write_text(boost::system::error_code& error);
+  [[nodiscard]] std::size_t write_file(boost::system::error_code& error);
+  void write_later();
   void answered();
   void linger();
   void close();
@@ -137,6 +146,7 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
   std::optional<RequestParser> parser_;
   Request request_;
   const Route* route_ = nullptr;
+  std::unique_ptr<BodySink> sink_;   // of the body that is being read
   std::optional<Response> refusal_;  // sent once the discarded body has been read
   std::uint64_t charged_bytes_ = 0;  // of host_.body_bytes
   std::uint64_t arrived_bytes_ = 0;  // of the body, since its time was set
@@ -147,7 +157,7 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
   Response response_;
   std::string head_;
   std::string echoes_;
-  std::size_t written_ = 0;
+  std::uint64_t written_ = 0;
   bool keep_alive_ = true;
   bool streams_ = false;     // events; until the last of them has been sent
   bool last_piece_ = false;  // is being sent

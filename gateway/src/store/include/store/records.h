@@ -54,6 +54,7 @@ struct InvocationRecord {
   std::string request;
   bool at_most_once = false;
   std::optional<placement::HostKind> kind;  // of the host that runs it; nothing: any
+  std::string data;  // ids of the data objects that it is given, with commas; empty: none
   UnixMillis accepted = 0;
   UnixMillis deadline = 0;
   StoredState state = StoredState::queued;

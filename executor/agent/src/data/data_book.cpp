@@ -1,0 +1,289 @@
+#include "data/data_book.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "foundation/random.h"
+
+namespace orchid::executor {
+namespace {
+
+/// A time so far away that the clock does not have it is never.
+MonotonicTime time_after(MonotonicTime now, std::chrono::milliseconds time) {
+  const auto most =
+      std::chrono::duration_cast<std::chrono::milliseconds>(MonotonicTime::max() - now);
+  return time >= most ? MonotonicTime::max() : now + time;
+}
+
+std::uint64_t bytes_beyond(std::uint64_t used, std::uint64_t wanted, std::uint64_t limit) {
+  const std::uint64_t free = limit - std::min(limit, used);
+  return wanted > free ? wanted - free : 0;
+}
+
+}  // namespace
+
+/// The unnamed, sealed ones that nobody has mapped or reads, used longest ago first, which have
+/// what is `wanted` `besides` those. Nothing: all of them together have not.
+std::optional<std::vector<DataId>> DataBook::find_victims(
+    const Share& wanted, std::optional<std::uint32_t> tenant,
+    const std::vector<DataId>& besides) const {
+  std::vector<DataId> victims;
+  if (wanted.bytes.value == 0 && wanted.objects == 0) return victims;
+  std::vector<Objects::const_iterator> candidates;
+  for (auto object = objects_.begin(); object != objects_.end(); ++object)
+    if (object->second.may_be_evicted() &&
+        (!tenant || object->second.terms.tenant.uid == *tenant) &&
+        std::ranges::find(besides, object->first) == besides.end())
+      candidates.push_back(object);
+  std::ranges::sort(candidates, {}, [](const auto& object) {
+    return std::pair(object->second.used, object->first);
+  });
+  Share found;
+  for (const auto& object : candidates) {
+    const ByteCount bytes = object->second.terms.bytes;
+    const bool frees_bytes = found.bytes.value < wanted.bytes.value && bytes.value != 0;
+    if (!frees_bytes && found.objects >= wanted.objects) continue;
+    found.bytes.value += bytes.value;
+    ++found.objects;
+    victims.push_back(object->first);
+  }
+  if (found.bytes.value < wanted.bytes.value || found.objects < wanted.objects) return std::nullopt;
+  return victims;
+}
+
+DataBook::Share DataBook::share_of(const std::vector<DataId>& data) const {
+  Share share{.objects = data.size()};
+  for (const DataId& one : data) share.bytes.value += objects_.at(one).terms.bytes.value;
+  return share;
+}
+
+Failure DataBook::no_room(const MakeData& request, const Share& beyond) const {
+  if (beyond.objects != 0)
+    return {ErrorCode::no_data_memory,
+            "this executor has " + std::to_string(used_.objects) +
+                " data objects, and no more, and none of them may be evicted; delete data that is "
+                "not needed, or make fewer, larger objects"};
+  std::uint64_t pinned = 0;
+  for (const auto& [data, object] : objects_)
+    if (object.pins != 0) pinned += object.terms.bytes.value;
+  for (const auto& [data, left] : left_) pinned += left.bytes.value;
+  return {ErrorCode::no_data_memory,
+          "an object of " + to_string(request.terms.bytes) + " does not fit: of the " +
+              to_string(options_.budget) + " that this executor keeps for data, " +
+              to_string(used_.bytes) + " are taken (" + to_string(ByteCount{pinned}) +
+              " of it mapped by workers or being read), and what may be evicted is not enough; "
+              "delete data that "
+              "is not needed, or start the executor with a larger --data-memory"};
+}
+
+Failure DataBook::over_quota(const MakeData& request, const Share& beyond) const {
+  if (beyond.objects != 0)
+    return {ErrorCode::quota, "one tenant may have " + std::to_string(options_.most_per_tenant) +
+                                  " data objects on this executor, and as many are there; delete "
+                                  "data that is not needed, or make fewer, larger objects"};
+  return {ErrorCode::quota, "an object of " + to_string(request.terms.bytes) +
+                                " does not fit: one tenant may have " +
+                                to_string(options_.per_tenant) + " of data on this executor, and " +
+                                to_string(used_by(request.terms.tenant.uid)) +
+                                " are taken; delete data that is not needed"};
+}
+
+Result<std::vector<DataId>> DataBook::make(const MakeData& request, MonotonicTime now) {
+  const DataTerms& terms = request.terms;
+  if (const auto known = objects_.find(request.data); known != objects_.end()) {
+    if (!known->second.sealed && known->second.terms == terms) return std::vector<DataId>{};
+    return fail(ErrorCode::conflict, "there is another object with this id");
+  }
+  if (left_.contains(request.data))
+    return fail(ErrorCode::conflict, "an object with this id was dropped, and is still in use");
+  const std::uint32_t tenant = terms.tenant.uid;
+  // First the tenant's own, if it has too much, then those of everybody.
+  const Share own = share_of(tenant);
+  const bool has_share = options_.per_tenant < options_.budget;
+  const Share over_share{.bytes = {has_share ? bytes_beyond(own.bytes.value, terms.bytes.value,
+                                                            options_.per_tenant.value)
+                                             : 0},
+                         .objects = own.objects >= options_.most_per_tenant ? 1U : 0U};
+  auto victims = find_victims(over_share, tenant, {});
+  if (!victims) return fail(over_quota(request, over_share));
+  const Share freed = share_of(*victims);
+  const Share beyond{.bytes = {bytes_beyond(used_.bytes.value - freed.bytes.value,
+                                            terms.bytes.value, options_.budget.value)},
+                     .objects = used_.objects - freed.objects >= options_.most_objects ? 1U : 0U};
+  const auto others = find_victims(beyond, std::nullopt, *victims);
+  if (!others) return fail(no_room(request, beyond));
+  victims->insert(victims->end(), others->begin(), others->end());
+  for (const DataId& victim : *victims) remove(objects_.find(victim));
+  charge(tenant, terms.bytes);
+  objects_.emplace(request.data,
+                   Object{.terms = terms,
+                          .write_by = time_after(now, request.write_within),
+                          .created = now,
+                          .expires = terms.expires_in ? time_after(now, *terms.expires_in)
+                                                      : MonotonicTime::max(),
+                          .used = now});
+  return std::move(*victims);
+}
+
+Result<ByteCount> DataBook::open(const LaneOpenData& request, std::uint32_t uid,
+                                 MonotonicTime now) {
+  const auto found = objects_.find(request.data);
+  const bool knows =
+      found != objects_.end() && equal_in_constant_time(found->second.terms.secret, request.secret);
+  const bool may = knows && (uid == 0 || uid == found->second.terms.tenant.uid ||
+                             uid == found->second.terms.holder_uid);
+  if (!may) return fail(ErrorCode::denied, "there is no such data here for this user and secret");
+  Object& object = found->second;
+  if (request.access == DataAccess::read) {
+    if (!object.sealed)
+      return fail(ErrorCode::conflict, "the data is still being written; seal it first");
+    std::size_t& readers = readers_[object.terms.tenant.uid];
+    if (readers >= options_.most_readers)
+      return fail(ErrorCode::no_capacity,
+                  "the data of this tenant has " + std::to_string(readers) +
+                      " readers on this executor, and no more; try again when some have finished");
+    ++readers;
+    ++object.pins;
+  } else if (object.sealed || std::exchange(object.writer_came, true)) {
+    return fail(ErrorCode::conflict,
+                "the data can be opened for writing once, before it is sealed");
+  }
+  object.used = now;
+  return object.terms.bytes;
+}
+
+void DataBook::stop_reading(const DataId& data) {
+  const auto found = objects_.find(data);
+  const std::uint32_t tenant =
+      found != objects_.end() ? found->second.terms.tenant.uid : left_.at(data).tenant;
+  const auto readers = readers_.find(tenant);
+  if (--readers->second == 0) readers_.erase(readers);
+  unpin(data);
+}
+
+void DataBook::begin_to_seal(const SealData& request, MonotonicTime now) {
+  const auto found = objects_.find(request.data);
+  if (found == objects_.end()) return;
+  // Told twice, it does not live longer.
+  if (request.expires_in && found->second.write_by != MonotonicTime::max())
+    found->second.expires = time_after(now, *request.expires_in);
+  found->second.writer_came = true;
+  found->second.write_by = MonotonicTime::max();
+}
+
+Result<ByteCount> DataBook::seal(const DataId& data, MonotonicTime now) {
+  const auto found = objects_.find(data);
+  if (found == objects_.end()) return fail(ErrorCode::not_found, "there is no such data");
+  if (!std::exchange(found->second.sealed, true)) found->second.created = now;
+  found->second.used = now;
+  return found->second.terms.bytes;
+}
+
+bool DataBook::drop(const DataId& data) {
+  const auto found = objects_.find(data);
+  if (found == objects_.end()) return false;
+  remove(found);
+  return true;
+}
+
+Result<ByteCount> DataBook::pin(const DataId& data, std::uint32_t tenant, MonotonicTime now) {
+  const auto found = objects_.find(data);
+  if (found == objects_.end() || !found->second.sealed)
+    return fail(ErrorCode::data_lost, "this executor does not have the data");
+  Object& object = found->second;
+  if (object.terms.tenant.uid != tenant)
+    return fail(ErrorCode::denied, "the data is another tenant's");
+  ++object.pins;
+  object.used = now;
+  return object.terms.bytes;
+}
+
+void DataBook::unpin(const DataId& data) {
+  if (const auto found = objects_.find(data); found != objects_.end()) {
+    if (found->second.pins > 0) --found->second.pins;
+    return;
+  }
+  const auto left = left_.find(data);
+  if (left == left_.end() || --left->second.pins > 0) return;
+  give_back(left->second.tenant, left->second.bytes);
+  left_.erase(left);
+}
+
+DataBook::Objects::iterator DataBook::remove(Objects::iterator object) {
+  const auto& [data, was] = *object;
+  const std::uint32_t tenant = was.terms.tenant.uid;
+  if (was.pins > 0)
+    left_.emplace(data, Left{.bytes = was.terms.bytes, .tenant = tenant, .pins = was.pins});
+  else
+    give_back(tenant, was.terms.bytes);
+  return objects_.erase(object);
+}
+
+std::vector<DataDropped> DataBook::end_overdue(MonotonicTime now) {
+  std::vector<DataDropped> ended;
+  for (auto object = objects_.begin(); object != objects_.end();) {
+    const bool unfinished = !object->second.sealed && object->second.write_by <= now;
+    if (!unfinished && object->second.expires > now) {
+      ++object;
+      continue;
+    }
+    ended.push_back({object->first, unfinished ? DataEnd::unfinished : DataEnd::expired});
+    object = remove(object);
+  }
+  return ended;
+}
+
+std::vector<DataId> DataBook::keep_only(const std::unordered_set<DataId>& known) {
+  std::vector<DataId> dropped;
+  for (auto object = objects_.begin(); object != objects_.end();) {
+    if (known.contains(object->first)) {
+      ++object;
+      continue;
+    }
+    dropped.push_back(object->first);
+    object = remove(object);
+  }
+  return dropped;
+}
+
+std::vector<DataHeld> DataBook::held(MonotonicTime now) const {
+  using std::chrono::duration_cast;
+  using std::chrono::milliseconds;
+  std::vector<DataHeld> held;
+  for (const auto& [data, object] : objects_) {
+    if (!object.sealed) continue;
+    DataHeld one{.data = data,
+                 .terms = object.terms,
+                 .created_ago = duration_cast<milliseconds>(now - object.created)};
+    one.terms.expires_in.reset();
+    if (object.expires != MonotonicTime::max())
+      one.terms.expires_in =
+          std::max(milliseconds(0), duration_cast<milliseconds>(object.expires - now));
+    held.push_back(std::move(one));
+  }
+  return held;
+}
+
+DataBook::Share DataBook::share_of(std::uint32_t tenant) const {
+  const auto found = used_by_.find(tenant);
+  return found == used_by_.end() ? Share{} : found->second;
+}
+
+void DataBook::charge(std::uint32_t tenant, ByteCount bytes) {
+  for (Share* share : {&used_, &used_by_[tenant]}) {
+    share->bytes.value += bytes.value;
+    ++share->objects;
+  }
+}
+
+void DataBook::give_back(std::uint32_t tenant, ByteCount bytes) {
+  const auto found = used_by_.find(tenant);
+  for (Share* share : {&used_, &found->second}) {
+    share->bytes.value -= bytes.value;
+    --share->objects;
+  }
+  if (found->second.objects == 0) used_by_.erase(found);
+}
+
+}  // namespace orchid::executor

@@ -1,0 +1,256 @@
+#include "data/data_routes.h"
+
+#include <memory>
+#include <utility>
+
+#include "data/data_documents.h"
+#include "data/data_opener.h"
+#include "data/room_writer.h"
+#include "http/byte_range.h"
+#include "http/problem.h"
+#include "http/request_options.h"
+
+namespace orchid::gateway {
+namespace {
+
+constexpr std::uint64_t longest_life_s = 10ULL * 366 * 24 * 3600;
+
+Response refuse(const Failure& failure) {
+  Problem problem = problem_of(failure);
+  // The conflicts of this resource are preconditions that do not hold.
+  if (failure.code == ErrorCode::conflict) problem.status = 412;
+  return to_response(problem);
+}
+
+std::string etag(const DataObject& object) { return "\"" + to_string(object.id) + "\""; }
+
+Response named(Response response, const DataObject& object) {
+  return std::move(response.with("ETag", etag(object)).with("Orchid-Data", label_of(object)));
+}
+
+DataMoment moment_of(const Clock& clock) {
+  return {.now = clock.now(),
+          .unix_millis = std::chrono::duration_cast<std::chrono::milliseconds>(
+                             clock.wall_now().time_since_epoch())
+                             .count()};
+}
+
+Result<std::optional<std::chrono::milliseconds>> parse_life(const Request& request) {
+  if (!request.headers.has(Header::orchid_expires_in))
+    return std::optional<std::chrono::milliseconds>{};
+  auto seconds = parse_number_field("Orchid-Expires-In", request.header(Header::orchid_expires_in),
+                                    {1, longest_life_s});
+  if (!seconds) return fail(std::move(seconds.error()));
+  return std::optional<std::chrono::milliseconds>(std::chrono::seconds(*seconds));
+}
+
+Result<DataService::NewData> parse_new(const Request& request) {
+  DataService::NewData wanted{
+      .tenant = {.uid = static_cast<std::uint32_t>(request.identity.tenant.uid),
+                 .name = request.identity.tenant.name},
+      .bytes = {request.content_length}};
+  auto precondition = parse_precondition(request);
+  if (!precondition) return fail(std::move(precondition.error()));
+  if (request.method == Method::put) {
+    wanted.name = std::string(request.parameters[0]);
+    if (auto checked = check_data_name(wanted.name); !checked)
+      return fail(std::move(checked.error()));
+    wanted.precondition = std::move(*precondition);
+  } else if (precondition->if_none_match || !precondition->if_match.empty()) {
+    return fail(ErrorCode::bad_request,
+                "If-Match and If-None-Match are about the versions of a name: an object without a "
+                "name takes neither");
+  }
+  auto life = parse_life(request);
+  if (!life) return fail(std::move(life.error()));
+  wanted.expires_in = *life;
+  return wanted;
+}
+
+/// What a request to read an object wants of it, taken from its header before that goes.
+struct Reading {
+  bool is_head = false;
+  std::string range;
+  std::string if_range;
+  std::string if_none_match;
+};
+
+Reading reading_of(const Request& request) {
+  return {.is_head = request.method == Method::head,
+          .range = std::string(request.header(Header::range)),
+          .if_range = std::string(request.header(Header::if_range)),
+          .if_none_match = std::string(request.header(Header::if_none_match))};
+}
+
+/// The answer without its file, and the part that is wanted.
+struct Answer {
+  Response response;
+  ByteRange range;
+  bool has_body = true;
+};
+
+Answer answer_to(const Reading& reading, const DataObject& object) {
+  Answer answer;
+  answer.response.content_type = content_type::bytes;
+  answer.response = named(std::move(answer.response), object);
+  answer.response.with("Accept-Ranges", "bytes");
+  if (!reading.if_none_match.empty() && names_tag(reading.if_none_match, to_string(object.id))) {
+    answer.response.status = 304;
+    answer.has_body = false;
+    return answer;
+  }
+  const bool is_same = reading.if_range.empty() || trim_blanks(reading.if_range) == etag(object);
+  answer.range = parse_range(is_same ? reading.range : "", object.bytes.value);
+  if (answer.range.kind == ByteRange::Kind::whole) return answer;
+  answer.response.with("Content-Range", content_range(answer.range, object.bytes.value));
+  answer.response.status = answer.range.kind == ByteRange::Kind::part ? 206 : 416;
+  answer.has_body = answer.range.kind == ByteRange::Kind::part;
+  return answer;
+}
+
+}  // namespace
+
+template <typename Question, typename Done>
+void DataRoutes::ask(Question question, Done done) {
+  parts_.control([&data = parts_.data, here = parts_.here, question = std::move(question),
+                  done = std::move(done)]() mutable {
+    here([answer = question(data), done = std::move(done)]() mutable { done(std::move(answer)); });
+  });
+}
+
+void DataRoutes::add_to(Router& router) {
+  const auto bind = [this](void (DataRoutes::*handler)(Request&, const Reply&)) {
+    return
+        [this, handler](Request& request, const Reply& reply) { (this->*handler)(request, reply); };
+  };
+  router.add(Method::get, "/v1/data", {}, bind(&DataRoutes::list));
+  router.add(Method::post, "/v1/data", {.streams = true}, bind(&DataRoutes::make));
+  router.add(Method::put, "/v1/data/{}", {.streams = true}, bind(&DataRoutes::make));
+  router.add(Method::get, "/v1/data/{}", {}, bind(&DataRoutes::get));
+  router.add(Method::delete_, "/v1/data/{}", {}, bind(&DataRoutes::remove));
+  router.add(Method::get, "/v1/data/{}/document", {}, bind(&DataRoutes::describe));
+}
+
+void DataRoutes::make(Request& request, const Reply& reply) {
+  auto wanted = parse_new(request);
+  if (!wanted) return reply.send(refuse(wanted.error()));
+  auto made = [this, reply](Result<ReachableData> room) {
+    if (!room) return reply.send(refuse(room.error()));
+    room_made(reply, std::move(*room));
+  };
+  parts_.control([&data = parts_.data, here = parts_.here, wanted = std::move(*wanted),
+                  made = std::move(made)]() mutable {
+    data.make(std::move(wanted), [here, made = std::move(made)](Result<ReachableData> room) {
+      here([made, room = std::move(room)]() mutable { made(std::move(room)); });
+    });
+  });
+}
+
+std::move_only_function<void()> DataRoutes::abandoning(DataId room) const {
+  return [control = parts_.control, &data = parts_.data, room] {
+    control([&data, room] { data.abandon(room); });
+  };
+}
+
+void DataRoutes::room_made(const Reply& reply, ReachableData room) {
+  const DataId id = room.object.id;
+  auto opened = [this, reply, id, size = room.object.bytes](Result<OpenedData> given) {
+    if (!given) {
+      abandoning(id)();
+      return reply.send(refuse(given.error()));
+    }
+    auto is_whole = [this, reply, id] {
+      auto sealed = [this, reply](const Result<ReachableData>& data) {
+        if (!data) return reply.send(refuse(data.error()));
+        const DataObject& object = data->object;
+        Response response = json_response(201, data_json(object, moment_of(parts_.clock)));
+        reply.send(std::move(
+            named(std::move(response), object).with("Location", "/v1/data/" + label_of(object))));
+      };
+      parts_.control(
+          [&data = parts_.data, here = parts_.here, id, sealed = std::move(sealed)]() mutable {
+            data.seal(id, [here, sealed = std::move(sealed)](Result<ReachableData> result) {
+              here([sealed, result = std::move(result)] { sealed(result); });
+            });
+          });
+    };
+    parts_.control([&data = parts_.data, here = parts_.here, id, reply] {
+      data.watch(id, [here, reply] {
+        here([reply] {
+          reply.send(
+              refuse({ErrorCode::unreachable,
+                      "its executor has given the room up: nothing is kept; send it again"}));
+        });
+      });
+    });
+    reply.take_body(std::make_unique<RoomWriter>(std::move(given->file), size, std::move(is_whole),
+                                                 abandoning(id)));
+  };
+  open_data(parts_.io, room.lane_socket,
+            {.data = id, .secret = std::move(room.object.secret), .access = DataAccess::write},
+            std::move(opened));
+}
+
+void DataRoutes::get(Request& request, const Reply& reply) {
+  auto reference = parse_data_reference(request.parameters[0]);
+  if (!reference) return reply.send(refuse(reference.error()));
+  ask([tenant = request.identity.tenant.uid, reference = std::move(*reference)](
+          const DataService& data) { return data.find(tenant, reference); },
+      [this, reply, reading = reading_of(request)](Result<ReachableData> found) {
+        if (!found) return reply.send(refuse(found.error()));
+        Answer answer = answer_to(reading, found->object);
+        if (!answer.has_body) return reply.send(std::move(answer.response));
+        if (reading.is_head) {
+          answer.response.file = std::make_shared<const FileBody>(
+              UniqueFd{}, UniqueFd{}, answer.range.begin, answer.range.length);
+          return reply.send(std::move(answer.response));
+        }
+        LaneOpenData wanted{.data = found->object.id,
+                            .secret = std::move(found->object.secret),
+                            .access = DataAccess::read};
+        open_data(parts_.io, found->lane_socket, wanted,
+                  [reply, answer = std::move(answer)](Result<OpenedData> given) mutable {
+                    if (!given) return reply.send(refuse(given.error()));
+                    answer.response.file = std::make_shared<const FileBody>(
+                        std::move(given->loan), std::move(given->file), answer.range.begin,
+                        answer.range.length);
+                    reply.send(std::move(answer.response));
+                  });
+      });
+}
+
+void DataRoutes::describe(Request& request, const Reply& reply) {
+  auto reference = parse_data_reference(request.parameters[0]);
+  if (!reference) return reply.send(refuse(reference.error()));
+  ask([tenant = request.identity.tenant.uid, reference = std::move(*reference)](
+          const DataService& data) { return data.describe(tenant, reference); },
+      [this, reply](const Result<DataObject>& found) {
+        if (!found) return reply.send(refuse(found.error()));
+        reply.send(named(json_response(200, data_json(*found, moment_of(parts_.clock))), *found));
+      });
+}
+
+void DataRoutes::list(Request& request, const Reply& reply) {
+  ask([tenant = request.identity.tenant.uid](const DataService& data) { return data.list(tenant); },
+      [this, reply](const std::vector<DataObject>& objects) {
+        reply.send(json_response(200, data_list_json(objects, moment_of(parts_.clock))));
+      });
+}
+
+void DataRoutes::remove(Request& request, const Reply& reply) {
+  auto reference = parse_data_reference(request.parameters[0]);
+  if (!reference) return reply.send(refuse(reference.error()));
+  auto precondition = parse_precondition(request);
+  if (!precondition) return reply.send(refuse(precondition.error()));
+  ask([tenant = request.identity.tenant.uid, reference = std::move(*reference),
+       precondition = std::move(*precondition)](
+          DataService& data) { return data.remove(tenant, reference, precondition); },
+      [reply](const Result<void>& removed) {
+        if (!removed) return reply.send(refuse(removed.error()));
+        Response response;
+        response.status = 204;
+        reply.send(std::move(response));
+      });
+}
+
+}  // namespace orchid::gateway

@@ -1,0 +1,283 @@
+#include "data/data_service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "foundation/log.h"
+#include "foundation/random.h"
+#include "hosts/capacity.h"
+
+namespace orchid::gateway {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t secret_bytes = 32;
+
+/// A room whose writer is slower than this is given up by its executor, should the gateway not have
+/// done so.
+milliseconds time_to_write(ByteCount bytes) {
+  constexpr std::chrono::minutes least{10};
+  constexpr std::uint64_t slowest = 1 << 20;  // bytes a second
+  return least + std::chrono::seconds(bytes.value / slowest);
+}
+
+/// The kernel looks at each page of it: tens of milliseconds for each GiB, and longer while the
+/// host is busy.
+milliseconds time_to_seal(ByteCount bytes) {
+  constexpr std::uint64_t slowest = 256 << 20;  // bytes a second
+  return std::chrono::seconds(bytes.value / slowest);
+}
+
+}  // namespace
+
+DataService::DataService(Parts parts, Options options)
+    : parts_(std::move(parts)), options_(options), catalogue_(options.limits) {
+  parts_.loop.add(*this);
+  const auto listen = [this](const ExecutorId& executor, const auto& message) {
+    hear(executor, message);
+  };
+  parts_.messages.on<DataMade>(listen);
+  parts_.messages.on<DataRefused>(listen);
+  parts_.messages.on<DataSealed>(listen);
+  parts_.messages.on<DataDropped>(listen);
+}
+
+void DataService::make(NewData wanted, Done<ReachableData> done) {
+  // Its number would be that of a version that an executor is about to bring back.
+  if (!wanted.name.empty() && parts_.loop.now() < options_.executors_back)
+    return done(fail(ErrorCode::unreachable,
+                     "the gateway has just started, and does not know yet which versions of '" +
+                         wanted.name + "' there are: try again in a few seconds"));
+  if (wanted.name.empty() && !wanted.expires_in) wanted.expires_in = options_.unnamed_for;
+  const DataId id = make_data_id();
+  auto room = catalogue_.make_room({.id = id,
+                                    .tenant = std::move(wanted.tenant),
+                                    .bytes = wanted.bytes,
+                                    .name = std::move(wanted.name),
+                                    .secret = random_hex(secret_bytes),
+                                    .expires_in = wanted.expires_in,
+                                    .precondition = std::move(wanted.precondition)},
+                                   parts_.loop.now());
+  if (!room) return done(fail(std::move(room.error())));
+  making_[id].done = std::move(done);
+  ask_next(id);
+}
+
+/// The executors are asked one after the other: what room it has, and what could go for it, each
+/// knows best.
+void DataService::ask_next(DataId id) {
+  Making& making = making_.at(id);
+  const DataObject* object = catalogue_.room(id);
+  const Executor* keeper = object == nullptr ? nullptr : keeper_for(*object, making.asked);
+  if (keeper == nullptr) {
+    Failure why = making.refused ? *making.refused
+                  : object == nullptr
+                      ? Failure{ErrorCode::unreachable, "its executor has gone: send it again"}
+                      : no_keeper(*object);
+    const auto done = std::move(making.done);
+    making_.erase(id);
+    drop(catalogue_.abandon(id));
+    return done(fail(std::move(why)));
+  }
+  const MonotonicTime now = parts_.loop.now();
+  making.asked.insert(keeper->id);
+  making.due = now + options_.answer_within;
+  catalogue_.put_room(id, {keeper->id, Capacity::name_of(*keeper)});
+  MakeData message{.data = id,
+                   .terms = {.tenant = object->tenant,
+                             .bytes = object->bytes,
+                             .name = object->name,
+                             .version = object->version,
+                             .expires_in = {},
+                             .secret = object->secret,
+                             .holder_uid = options_.owner},
+                   .write_within = time_to_write(object->bytes)};
+  // Its time runs from its last byte on, and ends by our word; the executor's own is for when there
+  // is no gateway.
+  if (object->expires != MonotonicTime::max())
+    message.terms.expires_in =
+        std::chrono::ceil<milliseconds>(object->expires - now) + message.write_within;
+  parts_.send(keeper->id, std::move(message));
+}
+
+/// On this host, since there the gateway can write. Where it has room, and there where the tenant
+/// has most of its data already: calls with several objects need them together. All goes with the
+/// grant that it is in: not where that ends within minutes, if there is another.
+const Executor* DataService::keeper_for(const DataObject& object,
+                                        const std::set<ExecutorId>& asked) const {
+  std::map<ExecutorId, std::uint64_t> own;
+  for (const DataObject* other : catalogue_.of_tenant(object.tenant.uid))
+    for (const DataHolder& holder : other->holders) own[holder.executor] += other->bytes.value;
+  const Executor* best = nullptr;
+  constexpr std::chrono::minutes soon{10};
+  const MonotonicTime now = parts_.loop.now();
+  std::tuple<bool, bool, std::uint64_t, MonotonicTime, std::uint64_t> best_rank;
+  for (const auto& [id, executor] : parts_.broker.hosts().executors()) {
+    const bool may_keep = executor.data_memory && executor.state == ExecutorState::connected &&
+                          executor.ends > now && !executor.grant.draining &&
+                          executor.host.boot_id == parts_.broker.boot_id() &&
+                          Capacity::serves(executor, object.tenant) && !asked.contains(id);
+    if (!may_keep) continue;
+    const std::uint64_t used = catalogue_.used_at(id).value;
+    const std::uint64_t free =
+        executor.data_memory->value - std::min(executor.data_memory->value, used);
+    const std::tuple rank{free >= object.bytes.value, executor.ends - soon > now, own[id],
+                          executor.ends, free};
+    if (best != nullptr && rank <= best_rank) continue;
+    best = &executor;
+    best_rank = rank;
+  }
+  return best;
+}
+
+Failure DataService::no_keeper(const DataObject& object) const {
+  const auto& executors = parts_.broker.hosts().executors();
+  const bool any = std::ranges::any_of(executors, [&](const auto& entry) {
+    const Executor& executor = entry.second;
+    return executor.data_memory && executor.state == ExecutorState::connected &&
+           Capacity::serves(executor, object.tenant);
+  });
+  if (parts_.loop.now() < options_.executors_back && !any)
+    return {ErrorCode::unreachable,
+            "the gateway has just started, and its executors are not back yet: try again"};
+  return {ErrorCode::no_data_memory,
+          any ? "only executors on the gateway's own host can be given data, and none that keeps "
+                "data for you is connected there: start one there"
+              : "no executor that keeps data for you is connected: start one on the gateway's host "
+                "('orchid up', or orchid-executor with --data-memory)"};
+}
+
+void DataService::hear(const ExecutorId& executor, const DataMade& message) {
+  const auto making = making_.find(message.data);
+  const DataObject* object = catalogue_.room(message.data);
+  const Executor* keeper = parts_.broker.hosts().find(executor);
+  const bool is_awaited = making != making_.end() && object != nullptr && keeper != nullptr &&
+                          object->holders.front().executor == executor;
+  if (!is_awaited) return;  // it was given up, and the executor has been told
+  const auto done = std::move(making->second.done);
+  making_.erase(making);
+  done(ReachableData{.object = *object, .lane_socket = keeper->lane_socket});
+}
+
+void DataService::hear(const ExecutorId& executor, const DataRefused& message) {
+  const auto making = making_.find(message.data);
+  const DataObject* object = catalogue_.room(message.data);
+  if (making == making_.end()) return;
+  if (object != nullptr && object->holders.front().executor != executor) return;
+  const Executor* keeper = parts_.broker.hosts().find(executor);
+  making->second.refused = Failure{
+      message.code, (keeper == nullptr ? "" : Capacity::name_of(*keeper) + ": ") + message.message};
+  ask_next(message.data);
+}
+
+void DataService::watch(DataId room, std::function<void()> gone) {
+  if (catalogue_.room(room) == nullptr) return gone();
+  writing_[room] = std::move(gone);
+}
+
+void DataService::seal(DataId id, Done<ReachableData> done) {
+  writing_.erase(id);
+  const DataObject* object = catalogue_.room(id);
+  if (object == nullptr) {
+    DataDrops none;
+    return done(fail(catalogue_.publish(id, none, parts_.loop.now()).error()));
+  }
+  sealing_[id] = {.due = parts_.loop.now() + options_.answer_within + time_to_seal(object->bytes),
+                  .done = std::move(done)};
+  parts_.send(object->holders.front().executor, SealData{id});
+}
+
+void DataService::hear(const ExecutorId& executor, const DataSealed& message) {
+  const auto sealing = sealing_.find(message.data);
+  const DataObject* object = catalogue_.room(message.data);
+  if (sealing == sealing_.end() || object == nullptr ||
+      object->holders.front().executor != executor) {
+    // Sealed for nobody: its room was given up on the way, or was another stream's.
+    if (!catalogue_.has(executor, message.data)) parts_.send(executor, DropData{message.data});
+    return;
+  }
+  const auto done = std::move(sealing->second.done);
+  sealing_.erase(sealing);
+  DataDrops drops;
+  auto published = catalogue_.publish(message.data, drops, parts_.loop.now());
+  drop(drops);
+  if (!published) return done(fail(std::move(published.error())));
+  ++made_;
+  log::info("event=data_made data={} name={} bytes={} executor={}", to_string(message.data),
+            label_of(**published), (*published)->bytes.value, executor.value());
+  done(ReachableData{.object = **published, .lane_socket = {}});
+}
+
+void DataService::hear(const ExecutorId& executor, const DataDropped& message) {
+  catalogue_.dropped(executor, message.data, message.reason);
+  give_up_late(parts_.loop.now());
+}
+
+void DataService::abandon(DataId id) {
+  writing_.erase(id);
+  if (catalogue_.room(id) == nullptr) return;
+  ++abandoned_;
+  sealing_.erase(id);
+  drop(catalogue_.abandon(id));
+}
+
+void DataService::drop(const DataDrops& drops) {
+  for (const DataDrop& one : drops) parts_.send(one.executor, DropData{one.data});
+}
+
+/// Rooms whose executor does not answer, or has lost them.
+void DataService::give_up_late(MonotonicTime now) {
+  std::vector<DataId> unasked;
+  for (const auto& [id, making] : making_)
+    if (now >= making.due || catalogue_.room(id) == nullptr) unasked.push_back(id);
+  for (const DataId& id : unasked) {
+    Making& making = making_.at(id);
+    making.refused = Failure{ErrorCode::unreachable, "the executor does not answer: try again"};
+    if (const DataObject* object = catalogue_.room(id))
+      parts_.send(object->holders.front().executor, DropData{id});
+    ask_next(id);
+  }
+  std::vector<std::function<void()>> unwritten;
+  std::erase_if(writing_, [&](auto& entry) {
+    if (catalogue_.room(entry.first) != nullptr) return false;
+    unwritten.push_back(std::move(entry.second));
+    return true;
+  });
+  for (const auto& gone : unwritten) gone();
+  std::vector<DataId> unsealed;
+  for (const auto& [id, sealing] : sealing_)
+    if (now >= sealing.due || catalogue_.room(id) == nullptr) unsealed.push_back(id);
+  for (const DataId& id : unsealed) {
+    const auto done = std::move(sealing_.at(id).done);
+    const bool is_there = catalogue_.room(id) != nullptr;
+    abandon(id);
+    sealing_.erase(id);
+    done(fail(ErrorCode::unreachable,
+              is_there ? "the executor does not answer: nothing is kept; send it again"
+                       : "its executor has given the room up: nothing is kept; send it again"));
+  }
+}
+
+void DataService::tick(MonotonicTime now) {
+  for (const ExecutorId& executor : catalogue_.executors())
+    if (parts_.broker.hosts().find(executor) == nullptr) {
+      log::info("event=data_executor_gone executor={}", executor.value());
+      catalogue_.executor_gone(executor);
+    }
+  drop(catalogue_.expire(now));
+  give_up_late(now);
+}
+
+void DataService::executor_joined(const Executor& executor, std::span<const DataHeld> held) {
+  std::optional<uid_t> only;
+  if (options_.owner && executor.owner.tenant.uid != *options_.owner)
+    only = executor.owner.tenant.uid;
+  drop(catalogue_.executor_joined({executor.id, Capacity::name_of(executor)}, held, only,
+                                  parts_.loop.now()));
+}
+
+}  // namespace orchid::gateway

@@ -1,0 +1,149 @@
+// data/data_catalogue.h: which data objects there are: names and versions, who has a copy, how long
+// they live, how much each tenant has. Plain data: no socket, no thread; time is passed in.
+//
+//   make_room ─► room ─publish─► sealed ──── its last copy goes ────► lost ─► forgotten
+//                 └─ abandon ─►    └─ removed, expired, too many versions ─►
+//
+// An executor is the authority for what it has. What is removed here is a drop that it is to be
+// told of, and is told again until it says that it has done it.
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "data/data_object.h"
+#include "data/data_reference.h"
+#include "foundation/result.h"
+#include "http/precondition.h"
+#include "protocol/data_messages.h"
+
+namespace orchid::gateway {
+
+/// An executor is to drop its copy, or its room.
+struct DataDrop {
+  ExecutorId executor;
+  DataId data;
+};
+using DataDrops = std::vector<DataDrop>;
+
+/// Owned by the control thread.
+class DataCatalogue {
+ public:
+  struct Limits {
+    std::size_t versions = 3;  // of a name, that are kept; at least 1
+    ByteCount per_tenant{};    // rooms included; 0: no limit
+    std::size_t lost = 1024;   // of a tenant, that are remembered
+    /// Of those that were removed, and whose executors are taken for gone: how many are remembered,
+    /// so that an executor that comes back after all is told to drop them.
+    std::size_t removed_away = 65'536;
+  };
+  explicit DataCatalogue(Limits limits) : limits_(limits) {}
+
+  struct NewObject {
+    DataId id{};
+    LeaseTenant tenant{};
+    ByteCount bytes{};
+    std::string name{};  // empty: it has none
+    std::string secret{};
+    std::optional<std::chrono::milliseconds> expires_in{};
+    Precondition precondition{};  // of the name; looked at now and when it is published
+  };
+  /// It has its number among the versions of its name from now on. Errors: `conflict`, `quota`.
+  [[nodiscard]] Result<const DataObject*> make_room(NewObject wanted, MonotonicTime now);
+  /// Where it is written.
+  void put_room(DataId id, DataHolder holder);
+  /// It will not be written. Nothing when there is no such room.
+  [[nodiscard]] DataDrops abandon(DataId id);
+  /// Its executor has sealed it: it is there for everybody who may see it, and the oldest versions
+  /// beyond the limit go into `drops`. Errors: `conflict` (the precondition holds no more),
+  /// `not_found` (there is no such room any more); then its room goes into `drops`.
+  [[nodiscard]] Result<const DataObject*> publish(DataId id, DataDrops& drops, MonotonicTime now);
+
+  /// Of this tenant alone. Errors: `not_found`, `data_lost`.
+  [[nodiscard]] Result<const DataObject*> find(uid_t tenant, const DataReference& reference,
+                                               MonotonicTime now) const;
+  /// Of a name without a version all versions. Errors: `not_found`, `conflict`.
+  [[nodiscard]] Result<DataDrops> remove(uid_t tenant, const DataReference& reference,
+                                         const Precondition& precondition, MonotonicTime now);
+  /// Sealed and lost ones, by name and version, then those without a name.
+  [[nodiscard]] std::vector<const DataObject*> of_tenant(uid_t tenant) const;
+
+  /// With a fresh stream: it has these, and nothing else. Objects of others than `only_tenant` are
+  /// not believed, if that is given.
+  [[nodiscard]] DataDrops executor_joined(const DataHolder& holder, std::span<const DataHeld> held,
+                                          std::optional<uid_t> only_tenant, MonotonicTime now);
+  /// Its process is gone, and all that it had.
+  void executor_gone(const ExecutorId& executor);
+  /// It says that it has dropped something.
+  void dropped(const ExecutorId& executor, DataId id, DataEnd reason);
+  /// Those whose time is over.
+  [[nodiscard]] DataDrops expire(MonotonicTime now);
+
+  /// A room, or nothing.
+  [[nodiscard]] const DataObject* room(DataId id) const;
+  /// A copy, or a room.
+  [[nodiscard]] bool has(const ExecutorId& executor, DataId id) const;
+  /// Rooms and copies there.
+  [[nodiscard]] ByteCount used_at(const ExecutorId& executor) const;
+  [[nodiscard]] ByteCount used_by(uid_t tenant) const;
+  [[nodiscard]] std::size_t count(DataState state) const;
+  /// That have something. For who looks whether they are still there.
+  [[nodiscard]] std::vector<ExecutorId> executors() const;
+
+ private:
+  using NameKey = std::pair<uid_t, std::string>;
+  struct Name {
+    std::map<std::uint64_t, DataId> versions{};  // sealed and lost
+    std::set<std::uint64_t> rooms{};
+    std::uint64_t newest = 0;  // that there ever was while the name was in use
+  };
+  struct Kept {
+    DataObject object;
+    Precondition precondition;  // of a room
+    /// That were taken for gone when they had a copy. They may come back with it.
+    std::set<ExecutorId> may_return{};
+  };
+  [[nodiscard]] Kept* kept(DataId id);
+  [[nodiscard]] Result<void> check(const NameKey& key, const Precondition& precondition) const;
+  [[nodiscard]] const DataObject* lookup(uid_t tenant, const DataReference& reference,
+                                         MonotonicTime now) const;
+  void forget_name_if_unused(const NameKey& key);
+  void hold(DataObject& object, DataHolder holder);
+  void let_go(DataObject& object, const ExecutorId& executor);
+  void lose_copy(DataId id, const ExecutorId& executor, const std::string& why);
+  void became_lost(DataObject& object);
+  /// Out of all books; `drops` gets its copies.
+  void erase(DataId id, DataDrops& drops);
+  void drop_old_versions(const NameKey& key, DataDrops& drops);
+  [[nodiscard]] const DataObject* newest_of(const Name& name) const;
+  bool take_name(DataObject& newcomer);
+  void doom_away(const ExecutorId& executor, DataId id);
+  void adopt(const DataHolder& holder, const DataHeld& held, MonotonicTime now);
+
+  Limits limits_;
+  std::unordered_map<DataId, Kept> objects_;
+  std::map<NameKey, Name> names_;
+  std::map<uid_t, std::set<DataId>> by_tenant_;
+  std::map<uid_t, std::uint64_t> used_by_;  // bytes of rooms and sealed ones
+  struct AtExecutor {
+    std::set<DataId> data{};
+    std::uint64_t bytes = 0;
+    std::set<DataId> doomed{};  // it was told to drop them, and has not said that it has
+  };
+  std::map<ExecutorId, AtExecutor> at_;
+  std::map<ExecutorId, std::set<DataId>> doomed_away_;       // as `doomed`, of those taken for gone
+  std::deque<std::pair<ExecutorId, DataId>> doomings_away_;  // the same, the oldest first
+  std::set<std::pair<MonotonicTime, DataId>> expiries_;
+  std::map<uid_t, std::deque<DataId>> lost_;  // the first lost first; some may have gone since
+};
+
+}  // namespace orchid::gateway

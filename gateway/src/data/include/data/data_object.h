@@ -1,0 +1,53 @@
+// data/data_object.h: one data object as the gateway's books have it.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foundation/clock.h"
+#include "foundation/units.h"
+#include "hosts/host_book.h"
+#include "protocol/data_id.h"
+#include "protocol/lease_tenant.h"
+
+namespace orchid::gateway {
+
+enum class DataState : std::uint8_t {
+  room,    // it is being written, and nobody finds it
+  sealed,  // immutable, with one copy at least
+  lost,    // no copy is left
+};
+[[nodiscard]] std::string_view to_string(DataState state);
+
+/// An executor that has a copy, or the room.
+struct DataHolder {
+  ExecutorId executor;
+  std::string host;  // its name
+};
+
+/// A value.
+struct DataObject {
+  DataId id{};
+  LeaseTenant tenant{};
+  ByteCount bytes{};
+  std::string name{};         // empty: it has none
+  std::uint64_t version = 0;  // of the name, from 1
+  std::string secret{};       // of the rooms and copies; never logged
+  DataState state = DataState::room;
+  MonotonicTime created{};
+  MonotonicTime expires = MonotonicTime::max();
+  std::vector<DataHolder> holders{};
+  std::string last_host{};  // of one that is lost: where its last copy was
+  std::string why_lost{};
+};
+
+/// Max: nothing ends it.
+[[nodiscard]] MonotonicTime data_end(std::optional<std::chrono::milliseconds> lives_for,
+                                     MonotonicTime now);
+/// "climate@3", or the id of one without a name.
+[[nodiscard]] std::string label_of(const DataObject& object);
+
+}  // namespace orchid::gateway

@@ -1,0 +1,125 @@
+// data/data_service.h: the catalogue on the control thread, and its conversation with the executors
+// that keep the bytes (docs/PROTOCOL.md §2, "Data"). The bytes themselves never come here.
+#pragma once
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calls/call.h"
+#include "data/data_catalogue.h"
+#include "foundation/metrics_text.h"
+#include "hosts/executor_messages.h"
+#include "leases/broker_loop.h"
+
+namespace orchid::gateway {
+
+/// An object, and where its bytes, or its room, are reached.
+struct ReachableData {
+  DataObject object;
+  std::filesystem::path lane_socket;  // of a holder on this host; empty: it was not asked for
+};
+
+/// Belongs to the control thread, as all its functions do.
+class DataService final : private ActionPerformer {
+ public:
+  struct Parts {
+    BrokerLoop& loop;
+    const WorkerBroker& broker;
+    ExecutorMessages& messages;
+    std::function<void(const ExecutorId&, ControlMessage)> send;
+  };
+  struct Options {
+    DataCatalogue::Limits limits{};
+    std::chrono::milliseconds unnamed_for{3'600'000};  // they live, where nobody says how long
+    std::optional<uid_t> owner{};    // whose gateway this is; nothing: everybody's
+    MonotonicTime executors_back{};  // until then who is not there yet may come back with data
+    std::chrono::milliseconds answer_within{5'000};  // of an executor; a seal has longer
+  };
+  /// Everything in `parts` outlives the control thread.
+  DataService(Parts parts, Options options);
+
+  struct NewData {
+    LeaseTenant tenant{};
+    ByteCount bytes{};
+    std::string name{};                                     // empty: it has none
+    std::optional<std::chrono::milliseconds> expires_in{};  // nothing: as the site says
+    Precondition precondition{};
+  };
+  template <typename T>
+  using Done = std::function<void(Result<T>)>;
+
+  /// Room for an object on an executor of this host. Who has it calls `seal` or `abandon`. Errors:
+  /// `conflict`, `quota`, `no_data_memory`, `unreachable` (also: of a name, before executors_back).
+  void make(NewData wanted, Done<ReachableData> done);
+  /// `gone` is called, once, when the room is given up before it is to be sealed or abandoned: at
+  /// once, if that has happened already.
+  void watch(DataId room, std::function<void()> gone);
+  /// All bytes are written. Errors: `conflict`, `not_found` (the room is gone), `unreachable`.
+  void seal(DataId room, Done<ReachableData> done);
+  /// Nothing when it is no room any more.
+  void abandon(DataId room);
+
+  /// Errors: `not_found`, `data_lost`; `unreachable`: its executor may still come back, or is not
+  /// on this host.
+  [[nodiscard]] Result<ReachableData> find(uid_t tenant, const DataReference& reference) const;
+  [[nodiscard]] Result<DataObject> describe(uid_t tenant, const DataReference& reference) const;
+  [[nodiscard]] std::vector<DataObject> list(uid_t tenant) const;
+  /// Errors: `not_found`, `conflict`; `unreachable`: a holder's connection has broken.
+  [[nodiscard]] Result<void> remove(uid_t tenant, const DataReference& reference,
+                                    const Precondition& precondition);
+  /// What a call is given, by the names of its Orchid-Data, at the executor with most of the bytes.
+  /// Errors: as CallDataFinder.
+  [[nodiscard]] Result<std::shared_ptr<const CallData>> for_call(uid_t tenant,
+                                                                 std::string_view names) const;
+
+  /// Before the broker learns of it.
+  void executor_joined(const Executor& executor, std::span<const DataHeld> held);
+  void add_metrics(MetricsText& text) const;
+
+ private:
+  struct Making {
+    std::set<ExecutorId> asked{};
+    std::optional<Failure> refused{};  // by the last one
+    MonotonicTime due{};
+    Done<ReachableData> done{};
+  };
+  struct Sealing {
+    MonotonicTime due{};
+    Done<ReachableData> done{};
+  };
+  [[nodiscard]] bool perform(const BrokerAction& /*action*/) override { return false; }
+  void tick(MonotonicTime now) override;
+  void ask_next(DataId room);
+  [[nodiscard]] const Executor* keeper_for(const DataObject& object,
+                                           const std::set<ExecutorId>& asked) const;
+  [[nodiscard]] Failure no_keeper(const DataObject& object) const;
+  [[nodiscard]] Result<const DataObject*> lookup(uid_t tenant,
+                                                 const DataReference& reference) const;
+  [[nodiscard]] bool all_silent(const DataObject& object) const;
+  [[nodiscard]] bool may_return(const DataObject& object) const;
+  void drop(const DataDrops& drops);
+  void give_up_late(MonotonicTime now);
+  void hear(const ExecutorId& executor, const DataMade& message);
+  void hear(const ExecutorId& executor, const DataRefused& message);
+  void hear(const ExecutorId& executor, const DataSealed& message);
+  void hear(const ExecutorId& executor, const DataDropped& message);
+
+  Parts parts_;
+  Options options_;
+  DataCatalogue catalogue_;
+  std::map<DataId, Making> making_;
+  std::map<DataId, std::function<void()>> writing_;  // what to do when the room goes
+  std::map<DataId, Sealing> sealing_;
+  std::uint64_t made_ = 0;
+  std::uint64_t abandoned_ = 0;
+};
+
+}  // namespace orchid::gateway

@@ -1,0 +1,34 @@
+// invocations/async_data.cpp: the data objects that an asynchronous call is given.
+#include <utility>
+
+#include "invocations/async_invocations.h"
+
+namespace orchid::gateway {
+
+/// Where they are now; which they are was decided when the call was accepted. False: it has ended,
+/// or waits again.
+bool AsyncInvocations::find_its_data(BookedInvocation& invocation) {
+  const InvocationRecord& record = invocation.record;
+  if (record.data.empty()) return true;
+  auto data = parts_.find_data(record.tenant, record.data);
+  if (data) {
+    invocation.data = std::move(*data);
+    return true;
+  }
+  // One from before the last start has its data where an executor may still be on its way back.
+  const bool is_restored = invocation.data == nullptr;
+  const bool may_come = data.error().code == ErrorCode::unreachable ||
+                        (is_restored && data.error().code == ErrorCode::not_found &&
+                         parts_.clock.now() < data_returns_by_);
+  CallResult result{.outcome = may_come ? Outcome::no_capacity : Outcome::bad_request,
+                    .refused = data.error().code,
+                    .message = std::move(data.error().message),
+                    .attempt = record.attempts};
+  // Not from within: the next one would be started deeper and deeper in the stack.
+  parts_.control([this, id = record.id, result = std::move(result)]() mutable {
+    ended(id, std::move(result));
+  });
+  return false;
+}
+
+}  // namespace orchid::gateway

@@ -1,0 +1,98 @@
+#include "data/memory_file.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "data/slow_file_work.h"
+#include "foundation/files.h"
+
+namespace orchid::executor {
+namespace {
+
+TEST_CASE("a room is zero, has its size for good, and takes writes and writable mappings") {
+  const MemoryFile file = MemoryFile::make(8_KiB).value();
+  const UniqueFd writer = file.open_to_write().value();
+  std::array<char, 16> bytes{'x'};
+  CHECK(::pread(writer.get(), bytes.data(), bytes.size(), 8184) == 8);
+  CHECK(bytes == std::array<char, 16>{});
+  CHECK(::ftruncate(writer.get(), 4096) != 0);
+  CHECK(::ftruncate(writer.get(), 16'384) != 0);
+  CHECK(::pwrite(writer.get(), "data", 4, 8188) == 4);
+  CHECK(::pwrite(writer.get(), "more", 4, 8192) < 0);
+  void* mapped = ::mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, writer.get(), 0);
+  REQUIRE(mapped != MAP_FAILED);
+  ::munmap(mapped, 8192);
+}
+
+TEST_CASE("a sealed file cannot be written to by anybody, not even its writer") {
+  MemoryFile file = MemoryFile::make(4_KiB).value();
+  const UniqueFd writer = file.open_to_write().value();
+  REQUIRE(::write(writer.get(), "data", 4) == 4);
+  REQUIRE(file.seal().has_value());
+  REQUIRE(file.seal().has_value());  // twice
+  CHECK(::pwrite(writer.get(), "x", 1, 0) < 0);
+  CHECK(::mmap(nullptr, 4096, PROT_WRITE, MAP_SHARED, writer.get(), 0) == MAP_FAILED);
+  const UniqueFd reader = file.open_to_read().value();
+  CHECK((::fcntl(reader.get(), F_GETFL) & O_ACCMODE) == O_RDONLY);
+  std::array<char, 4> bytes{};
+  CHECK(::read(reader.get(), bytes.data(), bytes.size()) == 4);  // from the start: its own place
+  CHECK(std::string(bytes.data(), bytes.size()) == "data");
+  CHECK(MappedFile::map(reader.get(), {.limit = 4_KiB}).value().bytes().size() == 4096);
+}
+
+TEST_CASE("a file that a writer still has mapped is not sealed, and can be sealed later") {
+  MemoryFile file = MemoryFile::make(4_KiB).value();
+  const UniqueFd writer = file.open_to_write().value();
+  void* mapped = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, writer.get(), 0);
+  REQUIRE(mapped != MAP_FAILED);
+  const auto refused = file.seal();
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == ErrorCode::conflict);
+  ::munmap(mapped, 4096);
+  CHECK(file.seal().has_value());
+}
+
+TEST_CASE("an empty object is made and sealed like others") {
+  MemoryFile file = MemoryFile::make(0_B).value();
+  REQUIRE(file.seal().has_value());
+  const UniqueFd reader = file.open_to_read().value();
+  CHECK(MappedFile::map(reader.get(), {.limit = 0_B}).value().bytes().empty());
+}
+
+TEST_CASE("another thread closes and seals files, all of them before it ends") {
+  const auto a_file = [] { return MemoryFile::make(1_MiB).value(); };
+  MemoryFile sealed = a_file();
+  MemoryFile mapped = a_file();
+  const UniqueFd writer = mapped.open_to_write().value();
+  void* memory = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, writer.get(), 0);
+  REQUIRE(memory != MAP_FAILED);
+  std::mutex mutex;  // of the results
+  std::vector<Result<void>> results;
+  {
+    SlowFileWork work([](Task task) { task(); });
+    const auto keep = [&](const Result<void>& result) {
+      const std::lock_guard lock(mutex);
+      results.push_back(result);
+    };
+    CHECK(work.idle());
+    work.seal(sealed.duplicate().value(), keep);
+    work.seal(mapped.duplicate().value(), keep);
+    for (int i = 0; i < 100; ++i) work.close(a_file());
+  }
+  REQUIRE(results.size() == 2);
+  CHECK(results[0].has_value());
+  REQUIRE_FALSE(results[1].has_value());
+  CHECK(results[1].error().code == ErrorCode::conflict);
+  CHECK(::pwrite(sealed.open_to_write().value().get(), "x", 1, 0) < 0);
+  ::munmap(memory, 4096);
+}
+
+}  // namespace
+}  // namespace orchid::executor

@@ -1,0 +1,363 @@
+// Random histories of tenants, executors, lost connections and restarts of the gateway, with a
+// model of the executors: whatever happens, the books of data objects say what the executors have,
+// and in the end nothing is left anywhere that the books do not know.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/data_catalogue.h"
+#include "foundation/log.h"
+
+namespace orchid::gateway {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int histories = 2'000;
+constexpr int steps = 120;
+constexpr std::size_t versions = 2;
+constexpr std::uint64_t quota = 200;
+
+struct ModelObject {
+  DataTerms terms;
+  bool is_sealed = false;
+  MonotonicTime sealed{};
+};
+
+/// An executor process: it does what it is told, some time later.
+struct ModelExecutor {
+  ExecutorId id;
+  std::map<DataId, ModelObject> objects{};
+  std::vector<DataId> to_drop{};  // on the way to it
+  bool is_known = true;           // to the gateway that is there now
+};
+
+class DataHistory {
+ public:
+  explicit DataHistory(unsigned seed) : random_(seed) {
+    for (unsigned i = 0; i < 2; ++i) add_executor();
+  }
+
+  void step() {
+    now_ += milliseconds(1 + random_() % 400);
+    ModelExecutor& executor = any_executor();
+    const unsigned what = random_() % 100;
+    if (what < 30)
+      make(executor);
+    else if (what < 55)
+      seal();
+    else if (what < 60)
+      give_up_a_room();
+    else if (what < 68)
+      remove();
+    else if (what < 78)
+      deliver_drop(executor);
+    else if (what < 84)
+      evict(executor);
+    else if (what < 90)
+      begin_anew(executor);
+    else if (what < 92)
+      replace(executor);
+    else if (what < 94)
+      take_for_gone(executor);
+    else if (what < 96)
+      restart_gateway();
+    else
+      expire();
+    check();
+  }
+
+  /// All that is on the way arrives, and the rooms are given up.
+  void settle() {
+    while (!rooms_.empty()) give_up_a_room();
+    for (ModelExecutor& executor : executors_) {
+      while (!executor.to_drop.empty()) deliver_drop(executor);
+      begin_anew(executor);
+    }
+    // What the last one brought back may have been too much for the others.
+    for (ModelExecutor& executor : executors_)
+      while (!executor.to_drop.empty()) deliver_drop(executor);
+    check();
+    for (const ModelExecutor& executor : executors_) {
+      std::uint64_t bytes = 0;
+      for (const auto& [id, object] : executor.objects) {
+        const auto found =
+            catalogue_.find(object.terms.tenant.uid, {.id = id}, MonotonicTime::min());
+        REQUIRE(found.has_value());
+        bytes += object.terms.bytes.value;
+      }
+      REQUIRE(catalogue_.used_at(executor.id).value == bytes);
+    }
+  }
+
+ private:
+  void add_executor() { executors_.push_back({.id = ExecutorId("e" + std::to_string(++named_))}); }
+  ModelExecutor& any_executor() { return executors_[random_() % executors_.size()]; }
+  ModelExecutor* executor_of(const ExecutorId& id) {
+    const auto found = std::ranges::find(executors_, id, &ModelExecutor::id);
+    return found == executors_.end() ? nullptr : &*found;
+  }
+  uid_t any_tenant() { return 1000 + random_() % 2; }
+  std::string any_name() { return random_() % 3 == 0 ? "" : std::string(1, "abc"[random_() % 3]); }
+
+  /// What was written last under a name is not dropped for older versions of it.
+  void send(const DataDrops& drops) {
+    for (const DataDrop& drop : drops) {
+      const bool is_newest = std::ranges::any_of(
+          newest_, [&](const auto& entry) { return entry.second == drop.data; });
+      REQUIRE_FALSE(is_newest);
+      if (ModelExecutor* executor = executor_of(drop.executor))
+        executor->to_drop.push_back(drop.data);
+    }
+  }
+
+  void forget_newest(DataId id) {
+    std::erase_if(newest_, [&](const auto& entry) { return entry.second == id; });
+  }
+
+  void expire() {
+    const DataDrops drops = catalogue_.expire(now_);
+    std::erase_if(newest_, [&](const auto& entry) {
+      const auto found =
+          catalogue_.find(entry.first.first, {.id = entry.second}, MonotonicTime::min());
+      return !found && found.error().code == ErrorCode::not_found;  // a lost one expires, too
+    });
+    send(drops);
+  }
+
+  void make(ModelExecutor& executor) {
+    if (!executor.is_known) return;
+    DataCatalogue::NewObject wanted{.id = make_data_id(),
+                                    .tenant = {.uid = any_tenant(), .name = "somebody"},
+                                    .bytes = ByteCount{random_() % 60},
+                                    .name = any_name(),
+                                    .secret = std::to_string(random_())};
+    if (random_() % 4 == 0) wanted.expires_in = milliseconds(random_() % 3000);
+    if (!wanted.name.empty() && random_() % 5 == 0) wanted.precondition.if_none_match = true;
+    const uid_t tenant = wanted.tenant.uid;
+    const std::uint64_t before = catalogue_.used_by(tenant).value;
+    const std::uint64_t size = wanted.bytes.value;
+    const auto made = catalogue_.make_room(wanted, now_);
+    if (!made) {
+      REQUIRE((made.error().code == ErrorCode::conflict || before + size > quota));
+      return;
+    }
+    REQUIRE(before + size <= quota);
+    const DataObject& object = **made;
+    catalogue_.put_room(object.id, {executor.id, "host"});
+    executor.objects[object.id] = {.terms = {.tenant = object.tenant,
+                                             .bytes = object.bytes,
+                                             .name = object.name,
+                                             .version = object.version,
+                                             .expires_in = wanted.expires_in,
+                                             .secret = object.secret}};
+    rooms_[object.id] = executor.id;
+  }
+
+  /// The executor seals it, and says so.
+  void seal() {
+    if (rooms_.empty()) return;
+    const auto [id, where] = *std::next(rooms_.begin(), random_() % rooms_.size());
+    rooms_.erase(id);
+    ModelExecutor* executor = executor_of(where);
+    const bool is_there =
+        executor != nullptr && executor->is_known && executor->objects.contains(id);
+    if (!is_there) {
+      DataDrops none;
+      REQUIRE_FALSE(catalogue_.publish(id, none, now_).has_value());
+      return;
+    }
+    ModelObject& object = executor->objects[id];
+    object.is_sealed = true;
+    object.sealed = now_;
+    DataDrops drops;
+    const auto published = catalogue_.publish(id, drops, now_);
+    if (published) {
+      REQUIRE((*published)->id == id);
+      REQUIRE((*published)->state == DataState::sealed);
+      if (!object.terms.name.empty()) newest_[{object.terms.tenant.uid, object.terms.name}] = id;
+    }
+    send(drops);
+  }
+
+  void give_up_a_room() {
+    if (rooms_.empty()) return;
+    const DataId id = rooms_.begin()->first;
+    rooms_.erase(id);
+    send(catalogue_.abandon(id));
+  }
+
+  void remove() {
+    const uid_t tenant = any_tenant();
+    const auto all = catalogue_.of_tenant(tenant);
+    if (all.empty()) return;
+    const DataObject& object = *all[random_() % all.size()];
+    DataReference reference{.id = object.id};
+    if (!object.name.empty() && random_() % 2 == 0) reference = {.name = object.name};
+    std::vector<DataId> going;
+    for (const DataObject* one : all)
+      if (reference.id ? one->id == *reference.id : one->name == reference.name)
+        going.push_back(one->id);
+    auto drops = catalogue_.remove(tenant, reference, {}, now_);
+    if (!drops) return;
+    for (const DataId& id : going) forget_newest(id);
+    removed_.insert(going.begin(), going.end());
+    send(*drops);
+  }
+
+  void deliver_drop(ModelExecutor& executor) {
+    if (executor.to_drop.empty()) return;
+    const DataId id = executor.to_drop.front();
+    executor.to_drop.erase(executor.to_drop.begin());
+    executor.objects.erase(id);
+    catalogue_.dropped(executor.id, id, DataEnd::deleted);
+  }
+
+  void evict(ModelExecutor& executor) {
+    if (executor.objects.empty()) return;
+    const auto victim = std::next(executor.objects.begin(), random_() % executor.objects.size());
+    const DataId id = victim->first;
+    const DataEnd reason = !victim->second.is_sealed ? DataEnd::unfinished
+                           : random_() % 2 == 0      ? DataEnd::evicted
+                                                     : DataEnd::expired;
+    executor.objects.erase(victim);
+    forget_newest(id);
+    catalogue_.dropped(executor.id, id, reason);
+  }
+
+  /// Its stream begins anew: what was on the way to it is lost, and so are its rooms.
+  void begin_anew(ModelExecutor& executor) {
+    executor.to_drop.clear();
+    std::erase_if(executor.objects, [](const auto& entry) { return !entry.second.is_sealed; });
+    std::vector<DataHeld> held;
+    for (const auto& [id, object] : executor.objects)
+      held.push_back(
+          {.data = id,
+           .terms = object.terms,
+           .created_ago = std::chrono::duration_cast<milliseconds>(now_ - object.sealed)});
+    executor.is_known = true;
+    send(catalogue_.executor_joined({executor.id, "host"}, held, std::nullopt, now_));
+  }
+
+  void replace(ModelExecutor& executor) {
+    catalogue_.executor_gone(executor.id);
+    for (const auto& [id, object] : executor.objects) forget_newest(id);
+    executor = {.id = ExecutorId("e" + std::to_string(++named_))};
+    begin_anew(executor);
+  }
+
+  /// It comes back with all that it has, now or later.
+  void take_for_gone(ModelExecutor& executor) {
+    catalogue_.executor_gone(executor.id);
+    executor.is_known = false;
+    executor.to_drop.clear();
+    may_be_over_quota_ = true;
+    if (random_() % 2 == 0) remove();
+    if (random_() % 2 == 0) begin_anew(executor);
+  }
+
+  void restart_gateway() {
+    catalogue_ = DataCatalogue(limits);
+    rooms_.clear();
+    removed_.clear();
+    for (ModelExecutor& executor : executors_) {
+      executor.is_known = false;
+      executor.to_drop.clear();
+      if (random_() % 4 != 0) begin_anew(executor);
+    }
+    may_be_over_quota_ = true;
+  }
+
+  void check() {
+    std::map<ExecutorId, std::uint64_t> at;
+    for (const auto& [id, where] : rooms_)
+      if (const DataObject* room = catalogue_.room(id)) {
+        REQUIRE(room->holders.size() == 1);
+        at[where] += room->bytes.value;
+      }
+    for (const uid_t tenant : {1000U, 1001U}) check(tenant, at);
+    for (const ModelExecutor& executor : executors_)
+      REQUIRE(catalogue_.used_at(executor.id).value == at[executor.id]);
+  }
+
+  void check(uid_t tenant, std::map<ExecutorId, std::uint64_t>& at) {
+    std::uint64_t bytes = 0;
+    for (const auto& [id, where] : rooms_)
+      if (const DataObject* room = catalogue_.room(id);
+          room != nullptr && room->tenant.uid == tenant)
+        bytes += room->bytes.value;
+    std::map<std::string, std::set<std::uint64_t>> names;
+    for (const DataObject* object : catalogue_.of_tenant(tenant)) {
+      REQUIRE(object->tenant.uid == tenant);
+      REQUIRE_FALSE(removed_.contains(object->id));
+      REQUIRE((object->state == DataState::lost) == object->holders.empty());
+      if (object->state != DataState::lost) bytes += object->bytes.value;
+      if (!object->name.empty()) REQUIRE(names[object->name].insert(object->version).second);
+      for (const DataHolder& holder : object->holders) {
+        at[holder.executor] += object->bytes.value;
+        const ModelExecutor* executor = executor_of(holder.executor);
+        REQUIRE(executor != nullptr);
+        REQUIRE(executor->objects.contains(object->id));
+        REQUIRE(executor->objects.at(object->id).is_sealed);
+      }
+      const auto stranger = catalogue_.find(2000, {.id = object->id}, now_);
+      REQUIRE(stranger.error().code == ErrorCode::not_found);
+      check_found(*object);
+    }
+    for (const auto& [name, numbers] : names) {
+      REQUIRE(numbers.size() <= versions);
+      const auto written = newest_.find({tenant, name});
+      if (written == newest_.end()) continue;
+      const auto newest = catalogue_.find(tenant, {.name = name}, MonotonicTime::min());
+      const auto by_id = catalogue_.find(tenant, {.id = written->second}, MonotonicTime::min());
+      // Its number may have been given to a room while its executor was away.
+      if (by_id && !(*by_id)->name.empty())
+        REQUIRE((newest.has_value() && (*newest)->id == written->second));
+    }
+    REQUIRE(catalogue_.used_by(tenant).value == bytes);
+    if (!may_be_over_quota_) REQUIRE(bytes <= quota);
+  }
+
+  void check_found(const DataObject& object) {
+    const auto found = catalogue_.find(object.tenant.uid, {.id = object.id}, now_);
+    if (object.expires <= now_)
+      REQUIRE(found.error().code == ErrorCode::not_found);
+    else if (object.state == DataState::lost)
+      REQUIRE(found.error().code == ErrorCode::data_lost);
+    else
+      REQUIRE((found.has_value() && *found == &object));
+  }
+
+  static constexpr DataCatalogue::Limits limits{
+      .versions = versions, .per_tenant = ByteCount{quota}, .lost = 8};
+  std::mt19937 random_;
+  MonotonicTime now_{std::chrono::hours(1)};
+  DataCatalogue catalogue_{limits};
+  std::vector<ModelExecutor> executors_;
+  std::map<DataId, ExecutorId> rooms_;                      // that somebody still writes
+  std::map<std::pair<uid_t, std::string>, DataId> newest_;  // written last, and not ended since
+  std::set<DataId> removed_;                                // by this gateway
+  unsigned named_ = 0;
+  /// What executors bring back counts, and so does one that was taken for lost.
+  bool may_be_over_quota_ = false;
+};
+
+}  // namespace
+
+TEST_CASE("whatever happens, the books of data objects say what the executors have") {
+  log::configure("unit_gateway", LogLevel::error);
+  for (unsigned seed = 1; seed <= histories; ++seed) {
+    CAPTURE(seed);
+    DataHistory history(seed);
+    for (int i = 0; i < steps; ++i) history.step();
+    history.settle();
+  }
+}
+
+}  // namespace orchid::gateway

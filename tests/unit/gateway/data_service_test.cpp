@@ -1,0 +1,179 @@
+// The conversation with executors about data objects, with executors that say what the test says.
+#include <doctest/doctest.h>
+
+#include <boost/asio/io_context.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "data/data_service.h"
+#include "foundation/clock.h"
+
+namespace orchid::gateway {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+const ExecutorId lasting("e1");
+const ExecutorId longer_lasting("e2");
+constexpr uid_t data_owner = 1000;
+
+class SetClock final : public Clock {
+ public:
+  [[nodiscard]] MonotonicTime now() const override { return now_; }
+  [[nodiscard]] WallTime wall_now() const override { return {}; }
+  void advance(seconds time) { now_ += time; }
+
+ private:
+  MonotonicTime now_{std::chrono::hours(1)};
+};
+
+struct DataWorld {
+  explicit DataWorld(MonotonicTime::duration back_within = {})
+      : service({.loop = loop,
+                 .broker = broker,
+                 .messages = messages,
+                 .send = [this](const ExecutorId& to,
+                                ControlMessage message) { sent.emplace_back(to, message); }},
+                {.executors_back = clock.now() + back_within}) {}
+
+  void join(const ExecutorId& id, MonotonicTime ends = MonotonicTime::max(),
+            bool draining = false) {
+    Executor executor{
+        .id = id, .owner = {}, .host = {.boot_id = "here", .hostname = "n1", .memory = 64_GiB}};
+    executor.host.cores = {0};
+    executor.lane_socket = "/run/" + id.value();
+    executor.data_memory = 1_GiB;
+    executor.ends = ends;
+    executor.grant.draining = draining;
+    service.executor_joined(executor, {});
+    broker.executor_joined(executor, {}, clock.now());
+  }
+  void make(const std::string& name = "climate") {
+    service.make(
+        {.tenant = {.uid = data_owner, .name = "anna"}, .bytes = ByteCount{10}, .name = name},
+        [this](const Result<ReachableData>& result) { made = result; });
+  }
+  /// The one that was asked for room last, and for what.
+  [[nodiscard]] std::pair<ExecutorId, DataId> asked() const {
+    REQUIRE(!sent.empty());
+    const auto* message = std::get_if<MakeData>(&sent.back().second);
+    REQUIRE(message != nullptr);
+    return {sent.back().first, message->data};
+  }
+  void say(const ExecutorId& from, const ControlMessage& message) {
+    messages.deliver(from, message);
+  }
+  /// Sealed.
+  DataId put(const std::string& name = "climate") {
+    make(name);
+    const auto [executor, id] = asked();
+    say(executor, DataMade{id});
+    service.seal(id, [](const Result<ReachableData>& sealed) { REQUIRE(sealed.has_value()); });
+    say(executor, DataSealed{id, ByteCount{10}});
+    return id;
+  }
+  [[nodiscard]] std::size_t drops_of(DataId id) const {
+    std::size_t count = 0;
+    for (const auto& [to, message] : sent)
+      if (const auto* drop = std::get_if<DropData>(&message)) count += drop->data == id ? 1 : 0;
+    return count;
+  }
+
+  boost::asio::io_context io;
+  SetClock clock;
+  WorkerBroker broker{{.epoch = 1, .boot_id = "here"}, {}};
+  BrokerLoop loop{io, clock, broker};
+  ExecutorMessages messages;
+  std::vector<std::pair<ExecutorId, ControlMessage>> sent;
+  DataService service;
+  std::optional<Result<ReachableData>> made;
+};
+
+}  // namespace
+
+TEST_CASE("nothing is put under a name before the executors can have come back") {
+  DataWorld world(seconds(5));
+  world.join(lasting);
+  world.make();
+  REQUIRE(world.made.has_value());
+  CHECK(world.made->error().code == ErrorCode::unreachable);
+  CHECK(world.made->error().message.contains("climate"));
+  CHECK(world.sent.empty());
+  world.make("");
+  CHECK(world.asked().first == lasting);
+  world.clock.advance(seconds(5));
+  world.make();
+  CHECK(world.sent.size() == 2);
+}
+
+TEST_CASE("the writer of a room that has gone is told, once") {
+  DataWorld world;
+  world.join(lasting);
+  world.make();
+  const DataId id = world.asked().second;
+  world.say(lasting, DataMade{id});
+  int gone = 0;
+  world.service.watch(id, [&] { ++gone; });
+  CHECK(gone == 0);
+  world.say(lasting, DataDropped{id, DataEnd::unfinished});
+  CHECK(gone == 1);
+  world.say(lasting, DataDropped{id, DataEnd::unfinished});
+  CHECK(gone == 1);
+  world.service.watch(id, [&] { ++gone; });
+  CHECK(gone == 2);  // it has gone before it was watched
+}
+
+TEST_CASE("who has written a room, or given it up, is not told that it has gone") {
+  DataWorld world;
+  world.join(lasting);
+  world.make();
+  const DataId id = world.asked().second;
+  world.say(lasting, DataMade{id});
+  int gone = 0;
+  world.service.watch(id, [&] { ++gone; });
+  world.service.abandon(id);
+  world.say(lasting, DataDropped{id, DataEnd::deleted});
+  CHECK(gone == 0);
+}
+
+TEST_CASE("what is sealed for nobody is dropped, and what is there is not") {
+  DataWorld world;
+  world.join(lasting);
+  const DataId stranger = make_data_id();
+  world.say(lasting, DataSealed{stranger, ByteCount{10}});
+  CHECK(world.drops_of(stranger) == 1);
+  const DataId id = world.put();
+  world.say(lasting, DataSealed{id, ByteCount{10}});
+  CHECK(world.drops_of(id) == 0);
+}
+
+TEST_CASE("room is made where the grant lasts, and nowhere where it is about to end") {
+  DataWorld world;
+  world.join(lasting, world.clock.now() + minutes(5));
+  world.join(longer_lasting, world.clock.now() + minutes(60));
+  world.make("a");
+  CHECK(world.asked().first == longer_lasting);
+  DataWorld alone;
+  alone.join(lasting, MonotonicTime::max(), /*draining=*/true);
+  alone.make("a");
+  REQUIRE(alone.made.has_value());
+  CHECK(alone.made->error().code == ErrorCode::no_data_memory);
+}
+
+TEST_CASE("nothing is removed while an executor that has it may come back without knowing") {
+  DataWorld world;
+  world.join(lasting);
+  const DataId id = world.put();
+  world.broker.executor_lost(lasting, world.clock.now());
+  const auto refused = world.service.remove(data_owner, {.name = "climate"}, {});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == ErrorCode::unreachable);
+  CHECK(refused.error().message.contains("climate@1"));
+  CHECK(world.drops_of(id) == 0);
+}
+
+}  // namespace orchid::gateway

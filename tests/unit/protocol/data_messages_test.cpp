@@ -1,0 +1,131 @@
+#include "protocol/data_messages.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "protocol/control_messages.h"
+
+namespace orchid {
+namespace {
+
+template <typename T>
+T data_back(const T& message) {
+  const auto parsed =
+      parse_control_frame(encode({.sequence = 5, .ack = 3, .body = ControlMessage(message)}));
+  REQUIRE_MESSAGE(parsed.has_value(), (parsed ? "" : parsed.error().message));
+  const auto* body = std::get_if<ControlMessage>(&parsed->body);
+  REQUIRE(body != nullptr);
+  REQUIRE(std::holds_alternative<T>(*body));
+  return std::get<T>(*body);
+}
+
+std::string data_fault_of(const ControlMessage& message) {
+  const auto parsed = parse_control_frame(encode({.sequence = 1, .body = message}));
+  REQUIRE_FALSE(parsed.has_value());
+  CHECK(parsed.error().code == ErrorCode::bad_request);
+  return parsed.error().message;
+}
+
+DataTerms weather_terms() {
+  return {.tenant = {1000, "ada"},
+          .bytes = 3_GiB,
+          .name = "weather-2026",
+          .version = 7,
+          .expires_in = std::chrono::hours(24 * 365),
+          .secret = std::string(64, 'a'),
+          .holder_uid = 998};
+}
+
+TEST_CASE("an id of data is read only in its one form") {
+  const DataId data = make_data_id();
+  CHECK(make_data_id() != data);
+  CHECK(to_string(DataId{}) == "d-" + std::string(32, '0'));
+  CHECK(parse_data_id(to_string(data)) == data);
+  for (const char* bad :
+       {"", "d-", "d-0", "d-0000000000000000000000000000000", "d-000000000000000000000000000000000",
+        "0000000000000000000000000000000000", "d-0000000000000000000000000000000A",
+        "d-0000000000000000000000000000000g"})
+    CHECK_FALSE(parse_data_id(bad).has_value());
+}
+
+TEST_CASE("every message about data comes back as it was") {
+  const DataId data = make_data_id();
+  const auto make = data_back(MakeData{data, weather_terms(), std::chrono::milliseconds(9000)});
+  CHECK(make.data == data);
+  CHECK(make.terms == weather_terms());
+  CHECK(make.write_within.count() == 9000);
+  const auto nameless = data_back(
+      MakeData{data, {.tenant = {}, .bytes = {}, .name = {}, .secret = std::string(64, '0')}, {}});
+  CHECK(nameless.terms.name.empty());
+  CHECK(nameless.terms.bytes == 0_B);
+  CHECK_FALSE(nameless.terms.expires_in.has_value());
+  CHECK_FALSE(nameless.terms.holder_uid.has_value());
+  CHECK(data_back(SealData{data}).data == data);
+  CHECK_FALSE(data_back(SealData{data}).expires_in.has_value());
+  CHECK(data_back(SealData{data, std::chrono::milliseconds(0)}).expires_in ==
+        std::chrono::milliseconds(0));
+  CHECK(data_back(SealData{data, std::chrono::hours(24)}).expires_in == std::chrono::hours(24));
+  CHECK(data_back(DropData{data}).data == data);
+  CHECK(data_back(DataMade{data}).data == data);
+  const auto refused = data_back(DataRefused{data, ErrorCode::no_data_memory, "full"});
+  CHECK(refused.code == ErrorCode::no_data_memory);
+  CHECK(refused.message == "full");
+  CHECK(data_back(DataSealed{data, 17_B}).bytes == 17_B);
+  for (const auto end : {DataEnd::deleted, DataEnd::expired, DataEnd::evicted, DataEnd::unfinished,
+                         DataEnd::unknown})
+    CHECK(data_back(DataDropped{data, end}).reason == end);
+  CHECK(data_back(CapacityReport{.data_used = 5_MiB}).data_used == 5_MiB);
+  CHECK_FALSE(data_back(CapacityReport{}).data_used.has_value());
+}
+
+TEST_CASE("a hello tells of data memory and what is in it, or of none") {
+  const std::vector<DataHeld> held{
+      {.data = make_data_id(), .terms = weather_terms(), .created_ago = std::chrono::seconds(5)},
+      {.data = make_data_id(),
+       .terms = {.tenant = {}, .bytes = {}, .name = {}, .secret = std::string(64, '0')}}};
+  const auto told = [](const ControlHello& hello) {
+    auto parsed = parse_control_frame(encode({.body = hello}));
+    REQUIRE_MESSAGE(parsed.has_value(), (parsed ? "" : parsed.error().message));
+    return std::get<ControlHello>(parsed->body);
+  };
+  const auto hello = told({.data_memory = DataMemory{1_GiB, 3_MiB}, .data = held});
+  CHECK(hello.data_memory == DataMemory{1_GiB, 3_MiB});
+  CHECK(hello.data == held);
+  CHECK_FALSE(told({}).data_memory.has_value());
+  CHECK(told({}).data.empty());
+}
+
+TEST_CASE("a hello with as many objects as an executor may have fits into a frame") {
+  DataTerms longest = weather_terms();
+  longest.name = std::string(64, 'n');
+  longest.tenant.name = std::string(256, 't');
+  longest.tenant.uid = ~0U;
+  const ControlHello hello{
+      .data = std::vector<DataHeld>(limits::data_per_executor, {.terms = longest})};
+  CHECK(parse_control_frame(encode({.body = hello})).has_value());
+}
+
+TEST_CASE("a bad message about data names the field") {
+  MakeData make{.data = {}, .terms = weather_terms(), .write_within = {}};
+  make.terms.name = "no name";
+  CHECK(data_fault_of(make).find("'name' must be a letter, then") != std::string::npos);
+  make.terms = weather_terms();
+  make.terms.secret = "short";
+  CHECK(data_fault_of(make).find("'secret' must have 64") != std::string::npos);
+  make.terms = weather_terms();
+  make.terms.bytes = ByteCount{~std::uint64_t{0}};
+  CHECK(data_fault_of(make).find("'bytes'") != std::string::npos);
+  CHECK(parse_control_frame(R"({"type":"seal_data","seq":1,"ack":0,"data":"d-7"})")
+            .error()
+            .message.find("'data' must be the id of data") != std::string::npos);
+  CHECK(parse_control_frame(
+            R"({"type":"data_dropped","seq":1,"ack":0,"data":"d-00000000000000000000000000000000",)"
+            R"("reason":"tired"})")
+            .error()
+            .message.find("'reason'") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace orchid
