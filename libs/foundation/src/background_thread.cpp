@@ -1,0 +1,50 @@
+#include "foundation/background_thread.h"
+
+#include <utility>
+
+namespace orchid {
+
+void BackgroundThread::finish() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void BackgroundThread::add(std::deque<Task>& queue, Task work) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!over_) {
+      queue.push_back(std::move(work));
+      if (!thread_.joinable()) thread_ = std::thread([this] { this->work(); });
+    }
+  }
+  if (work) return work();  // nobody else does it
+  changed_.notify_one();
+}
+
+bool BackgroundThread::idle() const {
+  const std::lock_guard lock(mutex_);
+  return soon_.empty() && later_.empty() && !working_;
+}
+
+void BackgroundThread::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return over_ || !soon_.empty() || !later_.empty(); });
+    if (soon_.empty() && later_.empty()) return;
+    std::deque<Task>& queue = soon_.empty() ? later_ : soon_;
+    Task next = std::move(queue.front());
+    queue.pop_front();
+    working_ = true;
+    lock.unlock();
+    next();
+    next = nullptr;
+    lock.lock();
+    working_ = false;
+  }
+}
+
+}  // namespace orchid
