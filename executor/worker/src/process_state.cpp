@@ -17,30 +17,39 @@ namespace orchid::executor {
 namespace {
 
 /// Whether all of each object is mapped from its own memory file, and read-only. In one piece or
-/// several: advice to the kernel splits mappings.
+/// several: advice to the kernel splits mappings. And nothing else of such files is: its pages
+/// would be there after the object, and nobody would count them.
 class DataCheck {
  public:
   /// `ranges`: in the order of addresses.
   explicit DataCheck(std::vector<MappedData> ranges) : ranges_(std::move(ranges)) {}
   /// The mappings in the order of addresses.
-  void look(const MappingLine& line) {
-    const MappedData& data = ranges_[whole_];
-    const auto start = reinterpret_cast<std::uintptr_t>(data.bytes.data());
-    if (line.start > start + found_ || line.end <= start + found_) return;
-    if (line.protection != "r--p" || line.inode != data.inode ||
-        !line.file.starts_with(data_file_name) || line.start - line.offset != start)
-      return;
-    found_ = line.end - start;
-    if (found_ < data.bytes.size()) return;
-    ++whole_;
-    found_ = 0;
+  void look(std::string_view text) {
+    if (!text.contains(data_file_name)) return;
+    if (!is_next(parse_mapping(text))) has_others_ = true;
   }
-  [[nodiscard]] bool is_whole() const { return whole_ == ranges_.size(); }
+  [[nodiscard]] bool is_as_it_was() const { return whole_ == ranges_.size() && !has_others_; }
 
  private:
+  [[nodiscard]] bool is_next(const MappingLine& line) {
+    if (whole_ == ranges_.size()) return false;
+    const MappedData& data = ranges_[whole_];
+    const auto start = reinterpret_cast<std::uintptr_t>(data.bytes.data());
+    const bool is_part = line.start == start + found_ && line.protection == "r--p" &&
+                         line.inode == data.inode && line.file.starts_with(data_file_name) &&
+                         line.offset == found_;
+    if (!is_part) return false;
+    found_ = line.end - start;
+    if (found_ < data.bytes.size()) return true;
+    ++whole_;
+    found_ = 0;
+    return true;
+  }
+
   std::vector<MappedData> ranges_;
   std::size_t whole_ = 0;    // of the ranges
   std::uint64_t found_ = 0;  // bytes of the next one
+  bool has_others_ = false;
 };
 
 }  // namespace
@@ -78,11 +87,11 @@ std::string_view ProcessState::find_mappings() {
                            (options_.data == nullptr ? 0 : options_.data->size());
   std::size_t count = 0;
   for_each_mapping([&](std::string_view line) {
-    if (!data.is_whole()) data.look(parse_mapping(line));
+    data.look(line);
     return ++count <= most;
   });
   if (count > most) return "the function left too many mappings of memory";
-  if (!data.is_whole()) return "the function changed how data that it was given is mapped";
+  if (!data.is_as_it_was()) return "the function changed how data that it was given is mapped";
   return {};
 }
 

@@ -108,6 +108,18 @@ TEST_CASE("data that something else lies over, or that can be written to, is fou
   CHECK(process.state.find_changes() == changed_mapping);
 }
 
+TEST_CASE("a second mapping of data, which would be there after it, is found") {
+  MappingProcess process;
+  void* more = ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE, data_file_of(4096).get(), 0);
+  REQUIRE(more != MAP_FAILED);
+  CHECK(process.state.find_changes() == changed_mapping);
+  process.data.unmap(first_data);
+  process.data.unmap(second_data);
+  CHECK(process.state.find_changes() == changed_mapping);
+  ::munmap(more, 4096);
+  CHECK(process.state.find_changes().empty());
+}
+
 TEST_CASE("a line of /proc/self/maps is taken apart") {
   const MappingLine line = parse_mapping(
       "7f0000001000-7f0000005000 r--p 00002000 00:01 12345                      "
