@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "dispatcher/dispatcher.h"
-#include "protocol/call_header.h"
-#include "protocol/data_table.h"
 #include "protocol/limits.h"
 
 namespace orchid::gateway {
@@ -19,15 +17,6 @@ constexpr std::size_t functions_per_round =
 constexpr std::chrono::microseconds spin_time{20};
 constexpr std::chrono::microseconds spin_time_of_sleeper{60};  // its worker is woken first
 constexpr std::chrono::milliseconds overdue_short_call{1};     // nothing is sent behind it then
-
-/// What goes over the lane: the input behind the table of its data.
-Payload with_table(const Payload& input, const CallData& data) {
-  const std::size_t table = data_table_bytes(data.ids.size());
-  std::vector<std::byte> whole(table + input.bytes.size());
-  write_data_table(data.ids, whole);
-  std::ranges::copy(input.bytes, whole.begin() + static_cast<std::ptrdiff_t>(table));
-  return Payload::of(std::move(whole));
-}
 
 std::chrono::microseconds whole_microseconds(MonotonicTime::duration time) {
   return std::max(std::chrono::duration_cast<std::chrono::microseconds>(time),
@@ -61,7 +50,6 @@ void Dispatcher::enqueue(Call call, CallDone done, MonotonicTime now) {
   function.version = call.version;
   DispatchCall& added = function.waiting.emplace_back();
   added.call = std::move(call);
-  if (added.call.data != nullptr) added.call.input = with_table(added.call.input, *added.call.data);
   added.done = std::move(done);
   added.function = &function;
   added.home = &function.waiting;
@@ -253,13 +241,14 @@ bool Dispatcher::send(DispatchLane& lane, DispatchCall& call, MonotonicTime now)
   assert(slot != nullptr && lane.end());
   const auto left =
       std::max<std::chrono::nanoseconds>(call.call.deadline - now, std::chrono::nanoseconds{1});
-  const std::uint16_t flags = call.call.data != nullptr ? flag_data : 0;
-  const auto request = lane.end()->client.send({.slot = slot->slot,
-                                                .generation = slot->generation,
-                                                .entry = call.call.entry,
-                                                .deadline = left,
-                                                .input = call.call.input.bytes,
-                                                .flags = flags});
+  const transport::LaneCall told{.slot = slot->slot,
+                                 .generation = slot->generation,
+                                 .entry = call.call.entry,
+                                 .deadline = left,
+                                 .input = call.call.input.bytes};
+  const auto request = call.call.data == nullptr
+                           ? lane.end()->client.send(told)
+                           : send_with_data(lane.end()->client, told, *call.call.data);
   if (!request) {
     if (request.error().code == ErrorCode::no_capacity && !lane.flights.empty()) {
       lane.full = true;

@@ -76,6 +76,27 @@ TEST_CASE("what is mapped stays for the next calls, and one without data needs n
   CHECK(bench.worker_of("f")->count<LaneAttach>() == 1);
 }
 
+TEST_CASE("a large input lies behind the table of its data, each time that it is sent") {
+  Bench bench;
+  bench.grant_apart();
+  bench.settle();
+  const auto data = some_data(2);
+  const std::string input(200'000, 'x');  // the lane has room for 1 MiB
+  const auto answer = bench.call("f", input, {.data = data});
+  bench.settle();
+  for (int i = 0; i < 2; ++i) {
+    const auto payload = bench.worker_of("f")->take();
+    REQUIRE(payload.has_value());
+    check_payload(*payload, *data, input);
+    if (i == 0) bench.worker_of("f")->answer({.kind = ResponseKind::need_data});
+    bench.settle();
+  }
+  bench.worker_of("f")->answer({.output = "sum"});
+  bench.settle();
+  REQUIRE(answer->done);
+  CHECK(answer->output() == "sum");
+}
+
 TEST_CASE("a worker that has lost its data is given it again, and not for ever") {
   Bench bench;
   bench.grant_apart();
