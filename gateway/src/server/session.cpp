@@ -44,7 +44,7 @@ void Session::read_more() {
     end_ -= begin_;
     begin_ = 0;
   }
-  if ((charged_bytes_ > 0 || sink_) && in_.size() < large_buffer) in_.resize(large_buffer);
+  if (charged_bytes_ > 0 && in_.size() < large_buffer) in_.resize(large_buffer);
   if (end_ == in_.size()) {
     // While a request is handled, a full buffer makes a client that sends ahead wait.
     if (state_ != State::reading_header && state_ != State::reading_body) return;
@@ -269,7 +269,10 @@ void Session::open_body() {
 void Session::take_body(std::uint64_t exchange, std::unique_ptr<BodySink> sink) {
   if (state_ != State::opening || exchange != exchange_) return;
   sink_ = std::move(sink);
-  take_body(std::nullopt);
+  // Only the buffer is ours, whatever the size of what goes through it.
+  auto refused = request_.content_length > large_body ? charge_body(large_buffer) : std::nullopt;
+  if (refused) sink_.reset();
+  take_body(std::move(refused));
   process();
 }
 
@@ -346,6 +349,11 @@ void Session::body_is_whole() {
   if (!sink_) return dispatch();
   state_ = State::handling;
   due_ = MonotonicTime::max();
+  host_.body_bytes -= std::exchange(charged_bytes_, 0);
+  if (begin_ == end_ && !read_pending_) {
+    in_ = std::vector<char>(first_buffer);
+    begin_ = end_ = 0;
+  }
   const auto sink = std::move(sink_);
   sink->finish();
 }

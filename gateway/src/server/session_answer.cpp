@@ -1,3 +1,4 @@
+#include <poll.h>
 #include <sys/sendfile.h>
 
 #include <algorithm>
@@ -194,7 +195,15 @@ void Session::close() {
   host_.ended(id_);
 }
 
+/// Whoever lent the file has gone, or wants it back.
+bool Session::is_file_taken_back() const {
+  if (state_ != State::answering || !response_.file || !response_.file->loan) return false;
+  pollfd loan{.fd = response_.file->loan.get(), .events = POLLIN, .revents = 0};
+  return ::poll(&loan, 1, 0) > 0;
+}
+
 void Session::check_time() {
+  if (is_file_taken_back()) return close();  // the client sees that the body is cut off
   if (host_.now < due_) return;
   if (state_ == State::streaming) return keep_stream_alive();
   const bool waits_for_request =

@@ -2,16 +2,15 @@
 #include <doctest/doctest.h>
 #include <sys/socket.h>
 
-#include <array>
-#include <boost/asio/io_context.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
-#include "foundation/unique_fd.h"
 #include "http/body.h"
-#include "server/session.h"
+#include "http_session_fixture.h"
 
 namespace orchid::gateway {
 namespace {
@@ -35,54 +34,11 @@ class WatchedSink final : public BodySink {
   bool& is_gone_;
 };
 
-struct AnswerFixture {
-  AnswerFixture() {
-    const auto keep = [this](Request&, const Reply& wanted) { reply.emplace(wanted); };
-    router.add(Method::get, "/call", {.is_public = true}, keep);
-    router.add(Method::put, "/room", {.is_public = true, .streams = true}, keep);
-    std::array<int, 2> ends{};
-    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) == 0);
-    client = UniqueFd(ends[0]);
-    StreamSocket socket(io, boost::asio::generic::stream_protocol(AF_UNIX, 0), ends[1]);
-    socket.non_blocking(true);  // as HttpThread has them
-    session = std::make_shared<Session>(host, 1, std::move(socket), std::nullopt);
-    session->start();
-  }
-  ~AnswerFixture() { session->abandon(); }
-  void run() {
-    io.restart();
-    io.poll();
-  }
-  void send(const std::string& text) {
-    REQUIRE(::send(client.get(), text.data(), text.size(), MSG_NOSIGNAL) ==
-            static_cast<ssize_t>(text.size()));
-    run();
-  }
-  [[nodiscard]] std::string received() const {
-    std::array<char, 4096> text{};
-    const ssize_t count = ::recv(client.get(), text.data(), text.size(), MSG_DONTWAIT);
-    return count > 0 ? std::string(text.data(), static_cast<std::size_t>(count)) : "";
-  }
-
-  boost::asio::io_context io{1};
-  Router router;
-  TokenBook tokens{Tenant{1, "somebody"}, {}};
-  HttpMetrics metrics;
-  SessionHost host{.router = router,
-                   .tokens = tokens,
-                   .limits = {},
-                   .ended = [](std::uint64_t) {},
-                   .metrics = metrics};
-  UniqueFd client;
-  std::shared_ptr<Session> session;
-  std::optional<Reply> reply;
-  RememberingWatcher watcher;
-};
-
 }  // namespace
 
 TEST_CASE("a client that goes before its call is watched is noticed") {
-  AnswerFixture fixture;
+  RememberingWatcher watcher;
+  test::SessionFixture fixture;
   fixture.send("GET /call HTTP/1.1\r\nHost: x\r\n\r\n");
   REQUIRE(fixture.reply.has_value());
   SUBCASE("it has closed its connection") { fixture.client.reset(); }
@@ -90,22 +46,23 @@ TEST_CASE("a client that goes before its call is watched is noticed") {
     REQUIRE(::shutdown(fixture.client.get(), SHUT_WR) == 0);
   }
   fixture.run();
-  fixture.reply->watch(fixture.watcher, 7);
-  CHECK(fixture.watcher.gone == 7);
+  fixture.reply->watch(watcher, 7);
+  CHECK(watcher.gone == 7);
 }
 
 TEST_CASE("a client that is there is watched, and one that goes then is noticed") {
-  AnswerFixture fixture;
+  RememberingWatcher watcher;
+  test::SessionFixture fixture;
   fixture.send("GET /call HTTP/1.1\r\nHost: x\r\n\r\n");
-  fixture.reply->watch(fixture.watcher, 7);
-  CHECK(fixture.watcher.gone == 0);
+  fixture.reply->watch(watcher, 7);
+  CHECK(watcher.gone == 0);
   fixture.client.reset();
   fixture.run();
-  CHECK(fixture.watcher.gone == 7);
+  CHECK(watcher.gone == 7);
 }
 
 TEST_CASE("a body whose sink is of no use any more is answered before it is whole") {
-  AnswerFixture fixture;
+  test::SessionFixture fixture;
   fixture.send("PUT /room HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n");
   REQUIRE(fixture.reply.has_value());
   bool is_gone = false;

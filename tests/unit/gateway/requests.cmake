@@ -6,7 +6,7 @@ orchid_unit_test(gateway_requests
   LINKS gateway_inspector gateway_invocations nlohmann_json::nlohmann_json)
 # Streams of events, on real connections.
 orchid_unit_test(gateway_events
-  SOURCES http_event_stream_test.cpp http_session_answer_test.cpp http_session_events_test.cpp invocation_events_test.cpp
+  SOURCES http_event_stream_test.cpp http_session_answer_test.cpp http_session_body_test.cpp http_session_events_test.cpp invocation_events_test.cpp
   LINKS gateway_inspector gateway_invocations gateway_server nlohmann_json::nlohmann_json)
 # Apart, since the executor has a header of the same name.
 orchid_unit_test(gateway_data SOURCES data_service_test.cpp LINKS gateway_data nlohmann_json::nlohmann_json)

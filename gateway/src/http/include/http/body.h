@@ -25,7 +25,8 @@ class BodySink {
 
 /// Of a regular file or a memory file, which keeps its size while this lives. Immutable.
 struct FileBody {
-  /// Closed after the file: whoever has lent it counts the file as in use until then. May be empty.
+  /// Closed after the file: whoever has lent it counts the file as in use until then. Readable once
+  /// that one has gone: then the answer is cut off. May be empty.
   UniqueFd loan;
   UniqueFd file;
   std::uint64_t begin = 0;

@@ -112,6 +112,7 @@ class Session final : public AnswerSink, public std::enable_shared_from_this<Ses
   [[nodiscard]] std::size_t write_text(boost::system::error_code& error);
   [[nodiscard]] std::size_t write_file(boost::system::error_code& error);
   void write_later();
+  [[nodiscard]] bool is_file_taken_back() const;
   void answered();
   void linger();
   void close();

@@ -1,0 +1,313 @@
+// Bodies that are not held in memory: a request's on its way into a sink, a file as an answer's.
+#include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "http/body.h"
+#include "http_session_fixture.h"
+
+namespace orchid::gateway {
+namespace {
+
+using test::SessionFixture;
+
+/// What a sink has seen; outlives it.
+struct Seen {
+  std::string bytes;
+  int finished = 0;
+  bool is_gone = false;
+  bool refuses = false;
+};
+
+class SeeingSink final : public BodySink {
+ public:
+  explicit SeeingSink(Seen& seen) : seen_(seen) {}
+  SeeingSink(const SeeingSink&) = delete;
+  SeeingSink& operator=(const SeeingSink&) = delete;
+  ~SeeingSink() override { seen_.is_gone = true; }
+  Result<void> take(std::span<const std::byte> bytes) override {
+    if (seen_.refuses) return fail(ErrorCode::disk_full, "there is no room for it");
+    seen_.bytes.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return {};
+  }
+  void finish() override { ++seen_.finished; }
+
+ private:
+  Seen& seen_;
+};
+
+std::string put_of(std::size_t size, const std::string& more = "") {
+  return "PUT /room HTTP/1.1\r\nHost: x\r\n" + more + "Content-Length: " + std::to_string(size) +
+         "\r\n\r\n";
+}
+
+std::string some_text(std::size_t size) {
+  std::string text(size, ' ');
+  for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>('a' + i % 23);
+  return text;
+}
+
+Response answer_of(unsigned status) {
+  Response response;
+  response.status = status;
+  return response;
+}
+
+/// A part of a memory file with these bytes.
+Response file_answer(const std::string& content, std::uint64_t begin, std::uint64_t length) {
+  UniqueFd file(::memfd_create("body", MFD_CLOEXEC));
+  REQUIRE(::write(file.get(), content.data(), content.size()) ==
+          static_cast<ssize_t>(content.size()));
+  Response response;
+  response.file = std::make_shared<const FileBody>(UniqueFd{}, std::move(file), begin, length);
+  return response;
+}
+
+/// All that the client is sent until nothing more comes, or the connection has ended.
+std::string receive_all(SessionFixture& fixture) {
+  std::string all;
+  for (std::string piece = fixture.received(); !piece.empty(); piece = fixture.received()) {
+    all += piece;
+    fixture.run();
+  }
+  return all;
+}
+
+std::string body_of(const std::string& answer) {
+  return answer.substr(answer.find("\r\n\r\n") + 4);
+}
+
+}  // namespace
+
+TEST_CASE("a sink is given the whole body in its order, also what came before there was a sink") {
+  SessionFixture fixture;
+  Seen seen;
+  const std::string body = some_text(300'000);
+  fixture.send(put_of(body.size()) + body.substr(0, 1000));
+  REQUIRE(fixture.reply.has_value());
+  fixture.reply->take_body(std::make_unique<SeeingSink>(seen));
+  CHECK(seen.bytes == body.substr(0, 1000));
+  for (std::size_t at = 1000; at < body.size(); at += 50'000) {
+    CHECK(seen.finished == 0);
+    fixture.send(body.substr(at, 50'000));
+  }
+  CHECK(seen.bytes == body);
+  CHECK(seen.finished == 1);
+  CHECK(seen.is_gone);
+  fixture.reply->send(answer_of(201));
+  CHECK(fixture.received().contains("201"));
+  // The connection goes on.
+  fixture.send("GET /call HTTP/1.1\r\nHost: x\r\n\r\n");
+  fixture.reply->send(answer_of(204));
+  CHECK(fixture.received().contains("204"));
+}
+
+TEST_CASE("a request behind a body is not taken for a part of it") {
+  SessionFixture fixture;
+  Seen seen;
+  fixture.send(put_of(4) + "bodyGET /call HTTP/1.1\r\nHost: x\r\n\r\n");
+  const Reply first = *fixture.reply;
+  first.take_body(std::make_unique<SeeingSink>(seen));
+  CHECK(seen.bytes == "body");
+  REQUIRE(seen.finished == 1);
+  first.send(answer_of(201));
+  fixture.run();
+  CHECK(fixture.received().contains("201"));
+  fixture.reply->send(answer_of(204));
+  CHECK(fixture.received().contains("204"));
+}
+
+TEST_CASE("an empty body is whole at once") {
+  SessionFixture fixture;
+  Seen seen;
+  fixture.send(put_of(0));
+  fixture.reply->take_body(std::make_unique<SeeingSink>(seen));
+  CHECK(seen.finished == 1);
+}
+
+TEST_CASE("a client is told to go on when there is a sink, and not before") {
+  SessionFixture fixture;
+  Seen seen;
+  fixture.send(put_of(4, "Expect: 100-continue\r\n"));
+  CHECK(fixture.received().empty());
+  SUBCASE("it is taken") {
+    fixture.reply->take_body(std::make_unique<SeeingSink>(seen));
+    CHECK(fixture.received() == "HTTP/1.1 100 Continue\r\n\r\n");
+    fixture.send("body");
+    CHECK(seen.finished == 1);
+  }
+  SUBCASE("it is refused") {
+    fixture.reply->send(answer_of(507));
+    const std::string answer = fixture.received();
+    CHECK(answer.contains("507"));
+    CHECK(answer.contains("Connection: close"));
+  }
+}
+
+TEST_CASE("a refused body is read if it is small, and ends the connection if not") {
+  SessionFixture fixture;
+  SUBCASE("small") {
+    fixture.send(put_of(4) + "bo");
+    fixture.reply->send(answer_of(507));
+    fixture.send("dyGET /call HTTP/1.1\r\nHost: x\r\n\r\n");
+    CHECK(fixture.received().contains("507"));
+    fixture.reply->send(answer_of(204));
+    CHECK(fixture.received().contains("204"));
+  }
+  SUBCASE("large") {
+    fixture.send(put_of(1 << 20) + "bo");
+    fixture.reply->send(answer_of(507));
+    const std::string answer = fixture.received();
+    CHECK(answer.contains("507"));
+    CHECK(answer.contains("Connection: close"));
+  }
+}
+
+TEST_CASE("a body that does not come whole is never finished") {
+  SessionFixture fixture;
+  Seen seen;
+  fixture.send(put_of(100) + "some");
+  SUBCASE("its client goes when there is a sink") {
+    fixture.reply->take_body(std::make_unique<SeeingSink>(seen));
+    fixture.client.reset();
+    fixture.run();
+  }
+  SUBCASE("its client goes before there is one") {
+    fixture.client.reset();
+    fixture.run();
+    fixture.reply->take_body(std::make_unique<SeeingSink>(seen));
+    fixture.run();
+  }
+  SUBCASE("it is too slow") {
+    fixture.reply->take_body(std::make_unique<SeeingSink>(seen));
+    fixture.host.now += fixture.host.limits.body_time;
+    fixture.session->check_time();
+    CHECK(fixture.received().contains("408"));
+  }
+  SUBCASE("the sink wants no more of it") {
+    fixture.reply->take_body(std::make_unique<SeeingSink>(seen));
+    seen.refuses = true;
+    fixture.send("more");
+    const std::string answer = fixture.received();
+    CHECK(answer.contains("there is no room for it"));
+    CHECK(answer.contains("Connection: close"));
+  }
+  CHECK(seen.is_gone);
+  CHECK(seen.finished == 0);
+}
+
+TEST_CASE("the buffer of a large body is counted while the body comes") {
+  SessionFixture fixture;
+  Seen seen;
+  const std::string body = some_text(1 << 20);
+  SUBCASE("there is memory for it") {
+    fixture.send(put_of(body.size()));
+    fixture.reply->take_body(std::make_unique<SeeingSink>(seen));
+    CHECK(fixture.host.body_bytes == 256 * 1024);
+    for (std::size_t at = 0; at < body.size(); at += 1 << 16)
+      fixture.send(body.substr(at, 1 << 16));
+    REQUIRE(seen.finished == 1);
+    CHECK(seen.bytes == body);
+  }
+  SUBCASE("its client goes") {
+    fixture.send(put_of(body.size()));
+    fixture.reply->take_body(std::make_unique<SeeingSink>(seen));
+    fixture.client.reset();
+    fixture.run();
+  }
+  SUBCASE("there is not") {
+    fixture.host.body_memory = ByteCount{300 * 1024};
+    fixture.host.body_bytes = 100 * 1024;
+    fixture.send(put_of(body.size()));
+    fixture.reply->take_body(std::make_unique<SeeingSink>(seen));
+    CHECK(fixture.received().contains("503"));
+    CHECK(seen.is_gone);
+    CHECK(std::exchange(fixture.host.body_bytes, 0) == 100 * 1024);
+  }
+  CHECK(fixture.host.body_bytes == 0);
+}
+
+TEST_CASE("a small body needs no memory that is counted") {
+  SessionFixture fixture;
+  Seen seen;
+  fixture.send(put_of(64 * 1024));
+  fixture.reply->take_body(std::make_unique<SeeingSink>(seen));
+  CHECK(fixture.host.body_bytes == 0);
+}
+
+TEST_CASE("a part of a file is sent, however slowly its client reads") {
+  SessionFixture fixture;
+  const std::string content = some_text(3 << 20);
+  fixture.send("GET /call HTTP/1.1\r\nHost: x\r\n\r\n");
+  fixture.reply->send(file_answer(content, 1000, content.size() - 2000));
+  const std::string answer = receive_all(fixture);
+  CHECK(answer.contains("Content-Length: " + std::to_string(content.size() - 2000) + "\r\n"));
+  CHECK(body_of(answer) == content.substr(1000, content.size() - 2000));
+  fixture.send("GET /call HTTP/1.1\r\nHost: x\r\n\r\n");
+  fixture.reply->send(answer_of(204));
+  CHECK(fixture.received().contains("204"));
+}
+
+TEST_CASE("of a file HEAD is told the size alone") {
+  SessionFixture fixture;
+  fixture.send("HEAD /call HTTP/1.1\r\nHost: x\r\n\r\n");
+  fixture.reply->send(file_answer("content", 0, 7));
+  const std::string answer = receive_all(fixture);
+  CHECK(answer.contains("Content-Length: 7\r\n"));
+  CHECK(body_of(answer).empty());
+}
+
+TEST_CASE(
+    "a file that ends early ends the connection, so that nobody takes the part for the whole") {
+  SessionFixture fixture;
+  fixture.send("GET /call HTTP/1.1\r\nHost: x\r\n\r\n");
+  fixture.reply->send(file_answer("content", 0, 100));
+  fixture.run();
+  CHECK(body_of(fixture.received()) == "content");
+  char more = 0;
+  CHECK(::recv(fixture.client.get(), &more, 1, MSG_DONTWAIT) == 0);
+}
+
+TEST_CASE("an answer is cut off when who lent its file has gone") {
+  SessionFixture fixture;
+  fixture.send("GET /call HTTP/1.1\r\nHost: x\r\n\r\n");
+  std::array<int, 2> ends{};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) == 0);
+  UniqueFd lender(ends[0]);
+  UniqueFd file(::memfd_create("body", MFD_CLOEXEC));
+  REQUIRE(::ftruncate(file.get(), 3 << 20) == 0);
+  Response response;
+  response.file = std::make_shared<const FileBody>(UniqueFd(ends[1]), std::move(file), 0, 3 << 20);
+  const std::weak_ptr<const FileBody> held = response.file;
+  fixture.reply->send(std::move(response));
+  fixture.session->check_time();
+  CHECK_FALSE(held.expired());
+  lender.reset();
+  fixture.session->check_time();
+  fixture.run();
+  CHECK(held.expired());
+}
+
+TEST_CASE("a client that reads no more of a file is not waited for, and the file is let go") {
+  SessionFixture fixture;
+  fixture.send("GET /call HTTP/1.1\r\nHost: x\r\n\r\n");
+  Response response = file_answer(some_text(3 << 20), 0, 3 << 20);
+  const std::weak_ptr<const FileBody> file = response.file;
+  fixture.reply->send(std::move(response));
+  CHECK_FALSE(file.expired());
+  fixture.host.now += fixture.host.limits.write_time;
+  fixture.session->check_time();
+  fixture.run();
+  CHECK(file.expired());
+}
+
+}  // namespace orchid::gateway
