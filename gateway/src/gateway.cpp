@@ -17,6 +17,7 @@
 #include "data/data_routes.h"
 #include "dispatcher/dispatch_counts.h"
 #include "door_process.h"
+#include "foundation/background_thread.h"
 #include "foundation/clock.h"
 #include "foundation/log.h"
 #include "functions/function_routes.h"
@@ -47,7 +48,8 @@ namespace {
 constexpr std::chrono::milliseconds control_tick_interval{50};
 constexpr std::chrono::milliseconds last_answers_within{500};
 /// An executor dials again after 2 s at most, and then says what data it has.
-constexpr std::chrono::seconds data_comes_back_within{5};
+constexpr std::chrono::milliseconds data_comes_back_within{5'000};
+constexpr std::chrono::milliseconds no_time{0};
 
 }  // namespace
 
@@ -82,6 +84,7 @@ class Gateway::Objects {
   Published<FunctionTable> table_;
   StreamLimit streams_;
   std::vector<std::string> urls_;
+  BackgroundThread closing_;  // of files that may be large
 
   boost::asio::io_context control_io_{1};
   boost::asio::steady_timer control_timer_{control_io_};
@@ -163,8 +166,8 @@ Gateway::Objects::Objects(Config config, StartUp opened)
              .unnamed_for = config_.data_unnamed_for,
              .owner = ::geteuid(),
              // On a new state directory there is nobody who could come back.
-             .executors_back =
-                 opened.state.epoch > 1 ? clock_.now() + data_comes_back_within : clock_.now()}),
+             .executors_back_within = opened.state.epoch > 1 ? data_comes_back_within : no_time,
+             .epoch = opened.state.epoch}),
       host_reports_(broker_loop_, clusters_, ::geteuid()),
       inspector_(control_io_, clock_,
                  {.compiler = config_.compiler, .answer_within = config_.inspect_time}),
@@ -248,8 +251,8 @@ std::vector<MakeRoutes> Gateway::Objects::all_routes() {
       },
       make_routes<LeaseRoutes>(leases_),
       [this](const HttpThreadPort& thread) {
-        return std::make_unique<DataRoutes>(
-            DataRoutes::Parts{data_, units_[thread.number]->io(), clock_, control_, thread.here});
+        return std::make_unique<DataRoutes>(DataRoutes::Parts{
+            data_, units_[thread.number]->io(), clock_, control_, thread.here, closing_});
       },
       make_routes<PlacementRoutes>(broker_loop_),
       make_routes<HostRoutes>(host_reports_),
@@ -329,6 +332,7 @@ void Gateway::Objects::run_control() {
   inspector_.start();
   door_.start();
   pilots_.start();
+  data_.start();
   control_tick();
   const auto guard = boost::asio::make_work_guard(control_io_);
   control_io_.run();
@@ -372,6 +376,7 @@ void Gateway::Objects::stop() {
   control_([this] { async_->drain(); });
   for (const auto& unit : units_) unit->thread().drain(config_.drain_time);
   http_threads_.clear();  // joins
+  closing_.finish();
   on_control_and_wait([this] {
     broker_loop_.stop();
     executors_.stop();

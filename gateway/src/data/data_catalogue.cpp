@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <ranges>
 #include <string_view>
 #include <tuple>
 
@@ -30,26 +31,34 @@ MonotonicTime data_end(std::optional<std::chrono::milliseconds> lives_for, Monot
   return now + *lives_for;
 }
 
-namespace {
-
 bool is_older(const DataObject& left, const DataObject& right) {
-  return std::tuple(left.created, left.version) < std::tuple(right.created, right.version);
+  return std::tuple(left.order, left.created, left.version) <
+         std::tuple(right.order, right.created, right.version);
 }
+
+namespace {
 
 Failure not_found(const DataReference& reference) {
   return {ErrorCode::not_found, "there is no data object '" + to_string(reference) +
                                     "', or its time is over: see 'orchid data list'"};
 }
 
+Failure no_room() {
+  return {ErrorCode::not_found,
+          "its room was given up while it was written: its executor has gone or begun anew; send "
+          "it again"};
+}
+
 }  // namespace
+
+DataCatalogue::DataCatalogue(Limits limits, std::uint64_t epoch)
+    : limits_(limits), order_(epoch << 32U) {}
 
 DataCatalogue::Kept* DataCatalogue::kept(DataId id) {
   const auto found = objects_.find(id);
   return found == objects_.end() ? nullptr : &found->second;
 }
 
-/// By the time at which they were sealed, and not by their numbers: a gateway that began anew may
-/// have given small numbers before an executor brought back larger ones, with older bytes.
 const DataObject* DataCatalogue::newest_of(const Name& name) const {
   const DataObject* newest = nullptr;
   for (const auto& [version, id] : name.versions) {
@@ -123,20 +132,36 @@ DataDrops DataCatalogue::abandon(DataId id) {
   return drops;
 }
 
+Result<bool> DataCatalogue::begin_to_seal(DataId id, DataDrops& drops) {
+  if (room(id) == nullptr) return fail(no_room());
+  Kept& found = *kept(id);
+  DataObject& object = found.object;
+  ++order_;
+  object.order = order_;
+  if (object.name.empty()) return true;
+  const NameKey key{object.tenant.uid, object.name};
+  Name& name = names_.at(key);
+  if (name.sealing) return *name.sealing == id;
+  if (auto checked = check(key, found.precondition); !checked) {
+    erase(id, drops);
+    return fail(std::move(checked.error()));
+  }
+  name.sealing = id;
+  // Those that an executor has brought back may have been given theirs on another state directory.
+  name.order = std::max(name.order + 1, order_);
+  object.order = name.order;
+  return true;
+}
+
 Result<const DataObject*> DataCatalogue::publish(DataId id, DataDrops& drops, MonotonicTime now) {
+  if (room(id) == nullptr) return fail(no_room());
   Kept* found = kept(id);
-  if (found == nullptr || found->object.state != DataState::room)
-    return fail(ErrorCode::not_found,
-                "its room was given up while it was written: its executor has gone or begun anew; "
-                "send it again");
   DataObject& object = found->object;
   const NameKey key{object.tenant.uid, object.name};
   if (!object.name.empty()) {
-    if (auto checked = check(key, found->precondition); !checked) {
-      erase(id, drops);
-      return fail(std::move(checked.error()));
-    }
-    Name& name = names_[key];
+    Name& name = names_.at(key);
+    assert(name.sealing == id && "nobody else has its name while it is sealed");
+    name.sealing.reset();
     name.rooms.erase(object.version);
     name.versions.emplace(object.version, id);
     name.newest = std::max(name.newest, object.version);
@@ -195,6 +220,10 @@ Result<DataDrops> DataCatalogue::remove(uid_t tenant, const DataReference& refer
   if (!precondition.is_met_by(to_string(object->id)))
     return fail(ErrorCode::conflict, "'" + label_of(*object) + "' is " + to_string(object->id) +
                                          ": look at it again, then repeat");
+  if (is_being_replaced(*object))
+    return fail(ErrorCode::conflict, "'" + object->name +
+                                         "' is just getting a new version, on condition that this "
+                                         "one is there: look at it again, then repeat");
   std::vector<DataId> going{object->id};
   if (!reference.id && !reference.version) {
     going.clear();
@@ -204,6 +233,12 @@ Result<DataDrops> DataCatalogue::remove(uid_t tenant, const DataReference& refer
   DataDrops drops;
   for (const DataId& id : going) erase(id, drops);
   return drops;
+}
+
+bool DataCatalogue::is_being_replaced(const DataObject& object) const {
+  const auto name = names_.find({object.tenant.uid, object.name});
+  return name != names_.end() && name->second.sealing && newest_of(name->second) == &object &&
+         !objects_.at(*name->second.sealing).precondition.if_match.empty();
 }
 
 std::vector<const DataObject*> DataCatalogue::of_tenant(uid_t tenant) const {
@@ -263,22 +298,28 @@ void DataCatalogue::erase(DataId id, DataDrops& drops) {
   while (!object.holders.empty()) {
     const ExecutorId executor = object.holders.back().executor;
     let_go(object, executor);
-    at_[executor].doomed.insert(id);
+    doom(executor, id, object.tenant.uid);
     drops.push_back({executor, id});
   }
-  for (const ExecutorId& executor : found->may_return) doom_away(executor, id);
-  if (object.state != DataState::lost) used_by_[object.tenant.uid] -= object.bytes.value;
-  if (used_by_[object.tenant.uid] == 0) used_by_.erase(object.tenant.uid);
+  for (const ExecutorId& executor : found->may_return) doom_away(executor, id, object.tenant.uid);
+  if (object.state == DataState::lost)
+    forget_lost(object);
+  else
+    used_by_.at(object.tenant.uid) -= object.bytes.value;
   expiries_.erase({object.expires, id});
   auto own = by_tenant_.find(object.tenant.uid);
   own->second.erase(id);
-  if (own->second.empty()) by_tenant_.erase(own);
+  if (own->second.empty()) {
+    used_by_.erase(object.tenant.uid);
+    by_tenant_.erase(own);
+  }
   const NameKey key{object.tenant.uid, object.name};
   if (const auto name = names_.find(key); name != names_.end()) {
     if (object.state == DataState::room)
       name->second.rooms.erase(object.version);
     else
       name->second.versions.erase(object.version);
+    if (name->second.sealing == id) name->second.sealing.reset();
   }
   objects_.erase(id);
   forget_name_if_unused(key);
@@ -290,18 +331,33 @@ void DataCatalogue::forget_name_if_unused(const NameKey& key) {
     names_.erase(name);
 }
 
-/// Of those that an executor brings back perhaps the one that has just come.
+/// Of those that an executor brings back perhaps the one that has just come. Those that calls are
+/// given go when these have ended.
 void DataCatalogue::drop_old_versions(const NameKey& key, DataDrops& drops) {
-  for (auto name = names_.find(key);
-       name != names_.end() && name->second.versions.size() > limits_.versions;
-       name = names_.find(key)) {
-    const auto& versions = name->second.versions;
-    const auto object_of = [&](const auto& version) -> const DataObject& {
-      return objects_.at(version.second).object;
-    };
-    const auto oldest = std::ranges::min_element(versions, is_older, object_of);
-    erase(oldest->second, drops);
-  }
+  const auto name = names_.find(key);
+  if (name == names_.end() || name->second.versions.size() <= limits_.versions) return;
+  std::vector<const DataObject*> newest_first;
+  for (const auto& [version, id] : name->second.versions)
+    newest_first.push_back(&objects_.at(id).object);
+  std::ranges::sort(newest_first, [](const DataObject* left, const DataObject* right) {
+    return is_older(*right, *left);
+  });
+  for (const DataObject* old : newest_first | std::views::drop(limits_.versions))
+    if (objects_.at(old->id).users == 0) erase(old->id, drops);
+}
+
+void DataCatalogue::use(DataId id) {
+  Kept* found = kept(id);
+  assert(found != nullptr);
+  ++found->users;
+}
+
+/// It may have been removed, and have come back with an executor.
+void DataCatalogue::release(DataId id, DataDrops& drops) {
+  Kept* found = kept(id);
+  if (found == nullptr || found->users == 0 || --found->users > 0) return;
+  if (const DataObject& object = found->object; !object.name.empty())
+    drop_old_versions({object.tenant.uid, object.name}, drops);
 }
 
 }  // namespace orchid::gateway

@@ -4,6 +4,7 @@
 
 #include "data/data_catalogue.h"
 #include "foundation/log.h"
+#include "protocol/limits.h"
 
 namespace orchid::gateway {
 
@@ -43,33 +44,55 @@ void DataCatalogue::lose_copy(DataId id, const ExecutorId& executor, const std::
 
 void DataCatalogue::became_lost(DataObject& object) {
   object.state = DataState::lost;
-  auto used = used_by_.find(object.tenant.uid);
-  used->second -= object.bytes.value;
-  if (used->second == 0) used_by_.erase(used);
+  used_by_.at(object.tenant.uid) -= object.bytes.value;
   std::deque<DataId>& lost = lost_[object.tenant.uid];
   lost.push_back(object.id);
-  while (lost.size() > limits_.lost) {
-    const DataId oldest = lost.front();
-    lost.pop_front();
-    DataDrops none;
-    Kept* found = kept(oldest);
-    if (found == nullptr || found->object.state != DataState::lost) continue;
-    found->may_return.clear();  // it is forgotten, and was not removed by anybody
-    erase(oldest, none);
-  }
+  if (lost.size() <= limits_.lost) return;
+  const DataId oldest = lost.front();
+  kept(oldest)->may_return.clear();  // it is forgotten, and was not removed by anybody
+  DataDrops none;
+  erase(oldest, none);
 }
 
-void DataCatalogue::doom_away(const ExecutorId& executor, DataId id) {
-  if (!doomed_away_[executor].insert(id).second) return;
-  doomings_away_.emplace_back(executor, id);
-  while (doomings_away_.size() > limits_.removed_away) {
-    const auto& [away, oldest] = doomings_away_.front();
-    if (const auto found = doomed_away_.find(away); found != doomed_away_.end()) {
-      found->second.erase(oldest);
-      if (found->second.empty()) doomed_away_.erase(found);
-    }
-    doomings_away_.pop_front();
+void DataCatalogue::forget_lost(const DataObject& object) {
+  const auto lost = lost_.find(object.tenant.uid);
+  std::erase(lost->second, object.id);
+  if (lost->second.empty()) lost_.erase(lost);
+}
+
+void DataCatalogue::doom(const ExecutorId& executor, DataId id, uid_t tenant) {
+  // More than it can have: it does not do what it is told, and this is not kept for it for ever.
+  constexpr std::size_t most = 4 * limits::data_per_executor;
+  std::map<DataId, uid_t>& doomed = at_[executor].doomed;
+  if (doomed.size() >= most) doomed.erase(doomed.begin());
+  doomed.emplace(id, tenant);
+}
+
+void DataCatalogue::doom_away(const ExecutorId& executor, DataId id, uid_t tenant) {
+  if (!doomed_away_[executor].emplace(id, tenant).second) return;
+  auto& all = doomings_away_[tenant];
+  all.emplace_back(executor, id);
+  if (all.size() <= limits_.removed_away) return;
+  const auto& [away, oldest] = all.front();
+  if (const auto found = doomed_away_.find(away); found != doomed_away_.end()) {
+    found->second.erase(oldest);
+    if (found->second.empty()) doomed_away_.erase(found);
   }
+  all.pop_front();
+}
+
+/// What it was to drop before it was taken for gone, and has told now that it has. The rest stays:
+/// another one may go by its name.
+void DataCatalogue::remember_doomed(const ExecutorId& executor, const std::set<DataId>& told) {
+  const auto away = doomed_away_.find(executor);
+  if (away == doomed_away_.end()) return;
+  std::erase_if(away->second, [&](const auto& entry) {
+    const auto& [id, tenant] = entry;
+    if (!told.contains(id)) return false;
+    at_[executor].doomed.emplace(id, tenant);
+    return true;
+  });
+  if (away->second.empty()) doomed_away_.erase(away);
 }
 
 DataDrops DataCatalogue::executor_joined(const DataHolder& holder, std::span<const DataHeld> held,
@@ -79,19 +102,22 @@ DataDrops DataCatalogue::executor_joined(const DataHolder& holder, std::span<con
   for (const DataHeld& one : held) told.insert(one.data);
   AtExecutor& there = at_[holder.executor];
   const std::set<DataId> before = there.data;
-  for (const DataId& id : before)
-    if (!told.contains(id) || room(id) != nullptr)
+  for (const DataId& id : before) {
+    if (room(id) != nullptr) {
+      // It may have been sealed with nobody to hear of it, and who wrote it is told that it is not.
+      DataDrops told_below;
+      erase(id, told_below);
+    } else if (!told.contains(id)) {
       lose_copy(id, holder.executor, "its executor came back without it");
-  if (auto away = doomed_away_.extract(holder.executor)) {
-    there.doomed.merge(away.mapped());
-    std::erase_if(doomings_away_, [&](const auto& one) { return one.first == holder.executor; });
+    }
   }
-  std::erase_if(there.doomed, [&](const DataId& id) { return !told.contains(id); });
+  remember_doomed(holder.executor, told);
+  std::erase_if(there.doomed, [&](const auto& one) { return !told.contains(one.first); });
   for (const DataHeld& one : held) {
     if (there.doomed.contains(one.data)) {
       drops.push_back({holder.executor, one.data});
     } else if (!only_tenant || one.terms.tenant.uid == *only_tenant) {
-      adopt(holder, one, now);
+      adopt(holder, one, drops, now);
       drop_old_versions({one.terms.tenant.uid, one.terms.name}, drops);
     }
   }
@@ -101,7 +127,8 @@ DataDrops DataCatalogue::executor_joined(const DataHolder& holder, std::span<con
 
 /// What an executor has and the books do not: this gateway was not there when it was made, or took
 /// it for lost.
-void DataCatalogue::adopt(const DataHolder& holder, const DataHeld& held, MonotonicTime now) {
+void DataCatalogue::adopt(const DataHolder& holder, const DataHeld& held, DataDrops& drops,
+                          MonotonicTime now) {
   const DataTerms& terms = held.terms;
   if (Kept* found = kept(held.data)) {
     DataObject& object = found->object;
@@ -112,8 +139,8 @@ void DataCatalogue::adopt(const DataHolder& holder, const DataHeld& held, Monoto
                        to_string(held.data));
     if (object.state == DataState::lost) {
       object.state = DataState::sealed;
-      used_by_[object.tenant.uid] += object.bytes.value;
-      std::erase(lost_[object.tenant.uid], object.id);
+      used_by_.at(object.tenant.uid) += object.bytes.value;
+      forget_lost(object);
     }
     found->may_return.erase(holder.executor);
     return hold(object, holder);
@@ -126,14 +153,9 @@ void DataCatalogue::adopt(const DataHolder& holder, const DataHeld& held, Monoto
                     .secret = terms.secret,
                     .state = DataState::sealed,
                     .created = now - held.created_ago,
+                    .order = held.order,
                     .expires = data_end(terms.expires_in, now)};
-  if (!object.name.empty() && !take_name(object)) {
-    // Its bytes are still found by their id.
-    log::warn("event=data_version_taken executor={} data={} name={}", holder.executor.value(),
-              to_string(held.data), label_of(object));
-    object.name.clear();
-    object.version = 0;
-  }
+  if (!object.name.empty() && !take_name(object, drops, now)) lose_name(object, now);
   by_tenant_[object.tenant.uid].insert(object.id);
   used_by_[object.tenant.uid] += object.bytes.value;
   if (object.expires != MonotonicTime::max()) expiries_.emplace(object.expires, object.id);
@@ -143,19 +165,38 @@ void DataCatalogue::adopt(const DataHolder& holder, const DataHeld& held, Monoto
 }
 
 /// False: the name went on without its executor, and the number is that of newer bytes.
-bool DataCatalogue::take_name(DataObject& newcomer) {
-  Name& name = names_[{newcomer.tenant.uid, newcomer.name}];
-  if (name.rooms.contains(newcomer.version)) return false;
+bool DataCatalogue::take_name(DataObject& newcomer, DataDrops& drops, MonotonicTime now) {
+  const NameKey key{newcomer.tenant.uid, newcomer.name};
+  // A room that has the number gives way: nobody has seen it, and who writes it sends it again.
+  if (names_[key].rooms.contains(newcomer.version)) {
+    const std::set<DataId>& own = by_tenant_.at(key.first);
+    const auto room = std::ranges::find_if(own, [&](const DataId& id) {
+      const DataObject& object = objects_.at(id).object;
+      return object.state == DataState::room && object.name == newcomer.name &&
+             object.version == newcomer.version;
+    });
+    erase(*room, drops);
+  }
+  Name& name = names_[key];
   if (const auto taken = name.versions.find(newcomer.version); taken != name.versions.end()) {
     DataObject& other = objects_.at(taken->second).object;
-    if (!(other.created < newcomer.created)) return false;
-    log::warn("event=data_version_taken data={} name={}", to_string(other.id), label_of(other));
-    other.name.clear();
-    other.version = 0;
+    if (!is_older(other, newcomer)) return false;
+    expiries_.erase({other.expires, other.id});
+    lose_name(other, now);
+    expiries_.emplace(other.expires, other.id);
   }
   name.versions[newcomer.version] = newcomer.id;
   name.newest = std::max(name.newest, newcomer.version);
+  name.order = std::max(name.order, newcomer.order);
   return true;
+}
+
+/// It is found by its id for a while, so that who has that may still fetch it.
+void DataCatalogue::lose_name(DataObject& object, MonotonicTime now) const {
+  log::warn("event=data_version_taken data={} name={}", to_string(object.id), label_of(object));
+  object.name.clear();
+  object.version = 0;
+  object.expires = std::min(object.expires, now + limits_.nameless_for);
 }
 
 void DataCatalogue::executor_gone(const ExecutorId& executor) {
@@ -163,12 +204,15 @@ void DataCatalogue::executor_gone(const ExecutorId& executor) {
   if (there == at_.end()) return;
   const std::set<DataId> all = there->second.data;
   for (const DataId& id : all) {
-    if (Kept* found = kept(id); found->object.state == DataState::sealed)
-      found->may_return.insert(executor);
+    Kept& found = *kept(id);
+    if (found.object.state == DataState::sealed)
+      found.may_return.insert(executor);
+    else if (found.object.order != 0)  // it may seal it yet, and who wrote it does not count on it
+      doom_away(executor, id, found.object.tenant.uid);
     lose_copy(id, executor, "its executor there has ended");
   }
   // What it has not confirmed it still has, should it come back.
-  for (const DataId& id : at_.at(executor).doomed) doom_away(executor, id);
+  for (const auto& [id, tenant] : at_.at(executor).doomed) doom_away(executor, id, tenant);
   at_.erase(executor);
 }
 

@@ -28,8 +28,8 @@ Result<const DataObject*> DataService::lookup(uid_t tenant, const DataReference&
                                           "' can be reached: the last one is on the host " +
                                           (*found)->holders.front().host +
                                           ", whose executor is gone; make it again");
-  const bool may_come_back = !found && found.error().code == ErrorCode::not_found &&
-                             parts_.loop.now() < options_.executors_back;
+  const bool may_come_back =
+      !found && found.error().code == ErrorCode::not_found && parts_.loop.now() < executors_back_;
   if (!may_come_back) return found;
   return fail(ErrorCode::unreachable,
               "the gateway has just started and has not heard from all executors: '" +
@@ -118,7 +118,7 @@ std::string whereabouts(const DataObject& object) {
 }  // namespace
 
 Result<std::shared_ptr<const CallData>> DataService::for_call(uid_t tenant,
-                                                              std::string_view names) const {
+                                                              std::string_view names) {
   const auto references = parse_data_list(names);
   if (!references) return fail(references.error());
   std::vector<const DataObject*> objects;
@@ -142,6 +142,7 @@ Result<std::shared_ptr<const CallData>> DataService::for_call(uid_t tenant,
     data.at = placement::GrantId(most->first.value());
     const auto& holders = objects.front()->holders;
     data.host = std::ranges::find(holders, most->first, &DataHolder::executor)->host;
+    data.keeper = keeper_of(data.ids);
     return std::make_shared<const CallData>(std::move(data));
   }
   std::vector<std::string> where;
@@ -150,6 +151,19 @@ Result<std::shared_ptr<const CallData>> DataService::for_call(uid_t tenant,
               fmt::format("no executor has all data of the call, and data is not copied between "
                           "them: {}; put them again, one after the other",
                           fmt::join(where, "; ")));
+}
+
+std::shared_ptr<const void> DataService::keeper_of(const std::vector<DataId>& ids) {
+  for (const DataId& id : ids) catalogue_.use(id);
+  const auto release = [this, ids, alive = std::weak_ptr(alive_)](const void* /*nothing*/) {
+    if (alive.expired()) return;
+    parts_.loop.post([this, ids](WorkerBroker& /*broker*/, MonotonicTime /*now*/) {
+      DataDrops drops;
+      for (const DataId& id : ids) catalogue_.release(id, drops);
+      drop(drops);
+    });
+  };
+  return {static_cast<const void*>(nullptr), release};
 }
 
 void DataService::add_metrics(MetricsText& text) const {

@@ -1,5 +1,8 @@
 #include "data/data_opener.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -54,9 +57,19 @@ class Opening : public std::enable_shared_from_this<Opening> {
     if (auto* refused = std::get_if<LaneRefused>(&*message))
       return fail(refused->code, std::move(refused->message));
     const auto* data = std::get_if<LaneData>(&*message);
-    if (data == nullptr || data->data != data_ || packet.descriptors.size() != 1)
+    if (data == nullptr || data->data != data_ || packet.descriptors.size() != 1 ||
+        !is_data(packet.descriptors.front(), data->bytes))
       return fail(ErrorCode::bad_request, "the executor answered something else than data");
     return std::move(packet.descriptors.front());
+  }
+  /// A memory file of that size for good, to which nothing is written while it is read: anything
+  /// else could keep the thread waiting.
+  [[nodiscard]] bool is_data(const UniqueFd& file, ByteCount bytes) const {
+    const int wanted = F_SEAL_SHRINK | F_SEAL_GROW | (reads_ ? F_SEAL_WRITE : 0);
+    const int seals = ::fcntl(file.get(), F_GET_SEALS);
+    struct stat status {};
+    return seals >= 0 && (seals & wanted) == wanted && ::fstat(file.get(), &status) == 0 &&
+           static_cast<std::uint64_t>(status.st_size) == bytes.value;
   }
   void end(Result<UniqueFd> file) {
     if (!done_) return;

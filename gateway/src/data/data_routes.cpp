@@ -184,11 +184,19 @@ void DataRoutes::room_made(const Reply& reply, ReachableData room) {
       });
     });
     reply.take_body(std::make_unique<RoomWriter>(std::move(given->file), size, std::move(is_whole),
-                                                 abandoning(id)));
+                                                 abandoning(id), parts_.closing));
   };
   open_data(parts_.io, room.lane_socket,
             {.data = id, .secret = std::move(room.object.secret), .access = DataAccess::write},
             std::move(opened));
+}
+
+/// What it has open is closed elsewhere: the object may have been deleted meanwhile.
+std::shared_ptr<const FileBody> DataRoutes::body_of(OpenedData data, const ByteRange& range) const {
+  auto* body = new FileBody{std::move(data.loan), std::move(data.file), range.begin, range.length};
+  return {body, [body, &closing = parts_.closing](const FileBody* /*the same*/) {
+            closing.run([owned = std::unique_ptr<FileBody>(body)] {});
+          }};
 }
 
 void DataRoutes::get(Request& request, const Reply& reply) {
@@ -209,11 +217,9 @@ void DataRoutes::get(Request& request, const Reply& reply) {
                             .secret = std::move(found->object.secret),
                             .access = DataAccess::read};
         open_data(parts_.io, found->lane_socket, wanted,
-                  [reply, answer = std::move(answer)](Result<OpenedData> given) mutable {
+                  [this, reply, answer = std::move(answer)](Result<OpenedData> given) mutable {
                     if (!given) return reply.send(refuse(given.error()));
-                    answer.response.file = std::make_shared<const FileBody>(
-                        std::move(given->loan), std::move(given->file), answer.range.begin,
-                        answer.range.length);
+                    answer.response.file = body_of(std::move(*given), answer.range);
                     reply.send(std::move(answer.response));
                   });
       });

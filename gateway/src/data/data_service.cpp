@@ -35,7 +35,7 @@ milliseconds time_to_seal(ByteCount bytes) {
 }  // namespace
 
 DataService::DataService(Parts parts, Options options)
-    : parts_(std::move(parts)), options_(options), catalogue_(options.limits) {
+    : parts_(std::move(parts)), options_(options), catalogue_(options.limits, options.epoch) {
   parts_.loop.add(*this);
   const auto listen = [this](const ExecutorId& executor, const auto& message) {
     hear(executor, message);
@@ -48,7 +48,7 @@ DataService::DataService(Parts parts, Options options)
 
 void DataService::make(NewData wanted, Done<ReachableData> done) {
   // Its number would be that of a version that an executor is about to bring back.
-  if (!wanted.name.empty() && parts_.loop.now() < options_.executors_back)
+  if (!wanted.name.empty() && parts_.loop.now() < executors_back_)
     return done(fail(ErrorCode::unreachable,
                      "the gateway has just started, and does not know yet which versions of '" +
                          wanted.name + "' there are: try again in a few seconds"));
@@ -141,7 +141,7 @@ Failure DataService::no_keeper(const DataObject& object) const {
     return executor.data_memory && executor.state == ExecutorState::connected &&
            Capacity::serves(executor, object.tenant);
   });
-  if (parts_.loop.now() < options_.executors_back && !any)
+  if (parts_.loop.now() < executors_back_ && !any)
     return {ErrorCode::unreachable,
             "the gateway has just started, and its executors are not back yet: try again"};
   return {ErrorCode::no_data_memory,
@@ -169,8 +169,11 @@ void DataService::hear(const ExecutorId& executor, const DataRefused& message) {
   if (making == making_.end()) return;
   if (object != nullptr && object->holders.front().executor != executor) return;
   const Executor* keeper = parts_.broker.hosts().find(executor);
-  making->second.refused = Failure{
-      message.code, (keeper == nullptr ? "" : Capacity::name_of(*keeper) + ": ") + message.message};
+  // It is about the room's id, and no precondition of the client's.
+  const ErrorCode code =
+      message.code == ErrorCode::conflict ? ErrorCode::unreachable : message.code;
+  making->second.refused =
+      Failure{code, (keeper == nullptr ? "" : Capacity::name_of(*keeper) + ": ") + message.message};
   ask_next(message.data);
 }
 
@@ -186,16 +189,50 @@ void DataService::seal(DataId id, Done<ReachableData> done) {
     DataDrops none;
     return done(fail(catalogue_.publish(id, none, parts_.loop.now()).error()));
   }
-  sealing_[id] = {.due = parts_.loop.now() + options_.answer_within + time_to_seal(object->bytes),
+  sealing_[id] = {.number = next_sealing_++,
+                  .due = parts_.loop.now() + options_.answer_within + time_to_seal(object->bytes),
                   .done = std::move(done)};
-  parts_.send(object->holders.front().executor, SealData{id});
+  ask_to_seal(id);
+}
+
+void DataService::ask_to_seal(DataId id) {
+  Sealing& sealing = sealing_.at(id);
+  DataDrops drops;
+  const auto may = catalogue_.begin_to_seal(id, drops);
+  drop(drops);
+  if (!may) {
+    const auto done = std::move(sealing.done);
+    sealing_.erase(id);
+    return done(fail(may.error()));
+  }
+  if (!*may) return;
+  const DataObject& object = *catalogue_.room(id);
+  const MonotonicTime now = parts_.loop.now();
+  sealing.is_asked = true;
+  sealing.due = now + options_.answer_within + time_to_seal(object.bytes);
+  SealData message{.data = id, .order = object.order};
+  // From the last byte on, as ours.
+  if (object.expires != MonotonicTime::max())
+    message.expires_in = std::chrono::ceil<milliseconds>(object.expires - object.created);
+  parts_.send(object.holders.front().executor, message);
+}
+
+/// After one was published or given up, which may have been before others of its name.
+void DataService::ask_to_seal_waiting() {
+  std::vector<std::pair<std::uint64_t, DataId>> waiting;
+  for (const auto& [id, sealing] : sealing_)
+    if (!sealing.is_asked) waiting.emplace_back(sealing.number, id);
+  std::ranges::sort(waiting);
+  for (const auto& [number, id] : waiting)
+    if (sealing_.contains(id)) ask_to_seal(id);
 }
 
 void DataService::hear(const ExecutorId& executor, const DataSealed& message) {
   const auto sealing = sealing_.find(message.data);
   const DataObject* object = catalogue_.room(message.data);
-  if (sealing == sealing_.end() || object == nullptr ||
-      object->holders.front().executor != executor) {
+  const bool is_awaited = sealing != sealing_.end() && sealing->second.is_asked &&
+                          object != nullptr && object->holders.front().executor == executor;
+  if (!is_awaited) {
     // Sealed for nobody: its room was given up on the way, or was another stream's.
     if (!catalogue_.has(executor, message.data)) parts_.send(executor, DropData{message.data});
     return;
@@ -210,6 +247,7 @@ void DataService::hear(const ExecutorId& executor, const DataSealed& message) {
   log::info("event=data_made data={} name={} bytes={} executor={}", to_string(message.data),
             label_of(**published), (*published)->bytes.value, executor.value());
   done(ReachableData{.object = **published, .lane_socket = {}});
+  ask_to_seal_waiting();
 }
 
 void DataService::hear(const ExecutorId& executor, const DataDropped& message) {
@@ -248,18 +286,26 @@ void DataService::give_up_late(MonotonicTime now) {
     return true;
   });
   for (const auto& gone : unwritten) gone();
+  give_up_seals(now);
+}
+
+/// Whether the executor has done it is not known: it is told to drop the object, which it does,
+/// unless this gateway ends before it is told.
+void DataService::give_up_seals(MonotonicTime now) {
   std::vector<DataId> unsealed;
   for (const auto& [id, sealing] : sealing_)
     if (now >= sealing.due || catalogue_.room(id) == nullptr) unsealed.push_back(id);
   for (const DataId& id : unsealed) {
     const auto done = std::move(sealing_.at(id).done);
-    const bool is_there = catalogue_.room(id) != nullptr;
+    const bool is_open = sealing_.at(id).is_asked && catalogue_.room(id) != nullptr;
     abandon(id);
     sealing_.erase(id);
     done(fail(ErrorCode::unreachable,
-              is_there ? "the executor does not answer: nothing is kept; send it again"
-                       : "its executor has given the room up: nothing is kept; send it again"));
+              is_open ? "the executor does not answer, and was told to keep nothing of it: look "
+                        "whether it is there, then send it again"
+                      : "its room was given up before it was sealed: send it again"));
   }
+  if (!unsealed.empty()) ask_to_seal_waiting();
 }
 
 void DataService::tick(MonotonicTime now) {

@@ -8,8 +8,12 @@
 namespace orchid::gateway {
 
 RoomWriter::~RoomWriter() {
-  file_.reset();  // before its executor is told: it frees the pages when the last one is closed
-  if (is_not_) is_not_();
+  if (!is_not_) return;
+  // Before its executor is told: it takes the room for free then.
+  closing_.run([file = std::move(file_), is_not = std::move(is_not_)]() mutable {
+    file.reset();
+    is_not();
+  });
 }
 
 Result<void> RoomWriter::take(std::span<const std::byte> bytes) {

@@ -9,6 +9,7 @@
 #include "data_json.h"
 #include "foundation/json_document.h"
 #include "protocol/control_messages.h"
+#include "protocol/limits.h"
 
 namespace orchid {
 namespace {
@@ -140,7 +141,8 @@ ControlHello parse_hello(const JsonObject& f) {
   m.stream = f.text("stream", 128);
   m.ack = f.number<std::uint64_t>("ack");
   if (f.has("data_memory")) m.data_memory = parse_data_memory(f);
-  if (f.has("data")) m.data = parse_data_held(f.objects("data"));
+  if (f.has("data"))
+    m.data = parse_data_held(f.objects("data", {.most = limits::data_per_executor}));
   return m;
 }
 

@@ -16,8 +16,10 @@ using Json = nlohmann::json;
 constexpr std::array<std::string_view, 5> data_end_names{"deleted", "expired", "evicted",
                                                          "unfinished", "unknown"};
 constexpr std::size_t data_secret_digits = 64;
-/// What a file's size can be.
-constexpr std::uint64_t most_data_bytes = 1ULL << 62;
+/// More than any host has, and so little that those of many executors can be added up.
+constexpr std::uint64_t most_data_bytes = 1ULL << 50;
+constexpr std::uint64_t most_data_version = 1ULL << 53;
+constexpr std::uint64_t most_data_order = 1ULL << 62;
 constexpr std::uint64_t most_data_time_ms = 1000ULL * 86'400 * 36'500;  // a hundred years
 
 Json with_data_id(std::string_view type, const DataId& data) {
@@ -44,6 +46,7 @@ struct DataEncoder {
   Json operator()(const SealData& m) const {
     Json json = with_data_id("seal_data", m.data);
     if (m.expires_in) json["expires_in_ms"] = m.expires_in->count();
+    json["order"] = m.order;
     return json;
   }
   Json operator()(const DropData& m) const { return with_data_id("drop_data", m.data); }
@@ -70,6 +73,10 @@ std::chrono::milliseconds parse_data_time(const JsonObject& f, const char* key) 
   return std::chrono::milliseconds(f.number<std::uint64_t>(key, {.most = most_data_time_ms}));
 }
 
+std::uint64_t parse_data_order(const JsonObject& f) {
+  return f.number<std::uint64_t>("order", {.most = most_data_order});
+}
+
 ByteCount parse_data_bytes(const JsonObject& f, const char* key) {
   return ByteCount{f.number<std::uint64_t>(key, {.most = most_data_bytes})};
 }
@@ -81,7 +88,8 @@ DataTerms parse_data_terms(const JsonObject& f) {
   terms.name = f.text("name");
   if (!terms.name.empty() && !check_function_name(terms.name))
     f.fault("name", "must be a letter, then letters, digits, '-' and '_', at most 64 in all");
-  terms.version = f.number<std::uint64_t>("version");
+  terms.version = f.number<std::uint64_t>("version", {.most = most_data_version});
+  if (terms.version == 0 && !terms.name.empty()) f.fault("version", "must be 1 at least");
   terms.secret = f.text("secret", data_secret_digits);
   if (terms.secret.size() != data_secret_digits)
     f.fault("secret", "must have 64 hexadecimal digits");
@@ -114,6 +122,7 @@ std::optional<DataMessage> parse_data_message(const JsonObject& f, std::string_v
   if (type == "seal_data") {
     SealData seal{.data = data()};
     if (f.has("expires_in_ms")) seal.expires_in = parse_data_time(f, "expires_in_ms");
+    seal.order = parse_data_order(f);
     return seal;
   }
   if (type == "drop_data") return DropData{data()};
@@ -137,7 +146,9 @@ DataMemory parse_data_memory(const JsonObject& f) {
 Json to_json(const std::vector<DataHeld>& held) {
   Json list = Json::array();
   for (const DataHeld& one : held) {
-    Json json{{"data", to_string(one.data)}, {"created_ms_ago", one.created_ago.count()}};
+    Json json{{"data", to_string(one.data)},
+              {"created_ms_ago", one.created_ago.count()},
+              {"order", one.order}};
     describe_data(json, one.terms);
     list.push_back(std::move(json));
   }
@@ -150,7 +161,8 @@ std::vector<DataHeld> parse_data_held(const std::vector<JsonObject>& list) {
   for (const JsonObject& f : list)
     held.push_back({.data = f.parsed("data", parse_data_id, "must be the id of data"),
                     .terms = parse_data_terms(f),
-                    .created_ago = parse_data_time(f, "created_ms_ago")});
+                    .created_ago = parse_data_time(f, "created_ms_ago"),
+                    .order = parse_data_order(f)});
   return held;
 }
 

@@ -340,6 +340,60 @@ def deleted_data_stays_for_the_call_that_runs(site):
     wait_until_used(site, 0)
 
 
+def of_several_that_replace_one_version_one_does(site):
+    first = put(site, "contended", b"first")
+    answers = []
+
+    def replace(content):
+        answers.append((content, ask(site, "PUT", "/v1/data/contended", content, If_Match=f"\"{first['id']}\"")))
+
+    threads = [threading.Thread(target=replace, args=(some_bytes(MIB + number),)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    made = [(content, answer) for content, answer in answers if answer.status == 201]
+    expect(len(made) == 1, f"one of them: {[answer.said() for _, answer in answers]}")
+    for _, answer in answers:
+        if answer.status != 201:
+            refused(answer, 412, "conflict")
+    restart_gateway(site)
+    back = wait_for(lambda: ask(site, "GET", "/v1/data/contended"), lambda answer: answer.status == 200, "it is there again", site.said)
+    expect(back.body == made[0][0], "it is the one that was made")
+    listed = ask(site, "GET", "/v1/data").document()["data"]
+    expect(len(listed) == 2, f"nothing of the others: {listed}")
+    ask(site, "DELETE", "/v1/data/contended")
+    wait_until_used(site, 0)
+
+
+def objects_may_be_empty(site):
+    deploy(site)
+    put(site, "empty", b"")
+    read = ask(site, "GET", "/v1/data/empty")
+    expect(read.status == 200 and read.body == b"", f"nothing is read: {read.said()}")
+    given = call(site, "empty", "empty")
+    expect(given.body.decode() == "0 of 0 in 2", f"a call is given nothing twice: {given.said()}")
+    ask(site, "DELETE", "/v1/data/empty")
+
+
+def a_waiting_call_keeps_the_version_that_it_was_accepted_with(site):
+    deploy(site)
+    old = some_bytes(1000)
+    put(site, "moving", old)
+    running = call(site, "moving", body=b"slowly", Prefer="respond-async").document()["id"]
+    wait_for(lambda: ask(site, "GET", f"/v1/invocations/{running}").document().get("progress"), lambda said: said == 0.5, "it runs", site.said)
+    waiting = call(site, "moving", Prefer="respond-async").document()["id"]  # the only core is taken
+    for number in range(5):
+        put(site, "moving", some_bytes(2000 + number))
+    ended = output_of(site, waiting)
+    expect(ended.status == 200 and ended.body.decode() == sum_of(old), f"it is given what it was accepted with: {ended.said()}")
+    wait_for(lambda: ask(site, "GET", "/v1/data/moving@1").status, lambda status: status == 404, "nobody needs it any more", site.said)
+    newest = call(site, "moving")
+    expect(newest.body.decode() == sum_of(some_bytes(2004)), f"the next one is given the newest: {newest.said()}")
+    ask(site, "DELETE", "/v1/data/moving")
+    wait_until_used(site, 0)
+
+
 def calls_are_refused_that_cannot_have_their_data(site):
     deploy(site)
     refused(call(site, "nothing"), 404, "not_found", "nothing")
@@ -381,6 +435,8 @@ def ten_thousand_small_objects_come_and_go(site):
 def data_of_a_lost_executor_is_named_with_its_host(site):
     deploy(site)
     put(site, "lost", b"x" * 1000)
+    for name in ("nothing-there", "nothing-here"):
+        put(site, name, b"")
     expect(call(site, "lost").status == 200, "it is given")
     site.executors[0].kill()
     answer = wait_for(lambda: ask(site, "GET", "/v1/data/lost"), lambda answer: answer.status == 410, "it is lost", site.said,
@@ -390,8 +446,34 @@ def data_of_a_lost_executor_is_named_with_its_host(site):
     refused(call(site, "lost"), 410, "data_lost", "lost@1", host)
     refused(call(site, "lost", Prefer="respond-async"), 410, "data_lost")
     expect("lost" in site.orchid("data", "list").stdout, "the list says so")
+    for name in ("nothing-there", "nothing-here"):
+        refused(ask(site, "GET", f"/v1/data/{name}"), 410, "data_lost", name)
+        expect(ask(site, "DELETE", f"/v1/data/{name}").status == 204, "it can be forgotten, too")
     expect(ask(site, "DELETE", "/v1/data/lost").status == 204, "it can be forgotten")
     refused(ask(site, "PUT", "/v1/data/lost", b"x"), 507, "no_data_memory", "orchid-executor")
+
+
+def data_files(site):
+    """That the gateway has open."""
+    files = []
+    for descriptor in pathlib.Path(f"/proc/{site.process.pid}/fd").iterdir():
+        with contextlib.suppress(OSError):  # it may be closed meanwhile
+            files.append(os.readlink(descriptor))
+    return sum("memfd:orchid-data" in file for file in files)
+
+
+def who_reads_from_an_executor_that_ends_is_cut_off(site):
+    put(site, "read", some_bytes(LARGE))
+    with contextlib.closing(Connection(site)) as connection:
+        connection.request("GET", "/v1/data/read")
+        response = connection.getresponse()
+        got = len(response.read(1000))
+        expect(data_files(site) == 1, "the gateway reads it")
+        site.executors[0].kill()
+        wait_for(lambda: data_files(site), lambda count: count == 0, "its pages are let go", site.said)
+        while piece := response.read(MIB):
+            got += len(piece)
+    expect(1000 <= got < LARGE, f"a part of it has come: {got}")
 
 
 def data_on_two_executors_is_elsewhere(site):
@@ -410,7 +492,7 @@ def an_executor_that_hangs_is_not_waited_for(site):
     wait_for(lambda: rooms(site), lambda count: count == 1, "the room is made", site.said)
     site.executors[0].send_signal(signal.SIGSTOP)
     writing.sendall(b"xyz")
-    refused(receive(writing), 503, "unreachable", "nothing is kept")
+    refused(receive(writing), 503, "unreachable", "look whether it is there")
     refused(ask(site, "GET", "/v1/data/there"), 503, "unreachable")
     site.executors[0].send_signal(signal.SIGCONT)
     back = wait_for(lambda: ask(site, "GET", "/v1/data/there"), lambda answer: answer.status == 200, "it is there again", site.said)
@@ -442,11 +524,14 @@ def unnamed_data_expires(site):
 SHARED = (large_data_comes_back_equal_and_is_summed_where_it_is, parts_of_data_are_read_and_conditions_are_kept,
           versions_are_kept_and_conflicts_told, a_body_that_does_not_come_whole_leaves_nothing,
           the_size_is_asked_for_and_a_room_made_first, others_find_nothing, named_data_is_there_again_after_a_restart,
-          deleted_data_stays_for_the_call_that_runs, calls_are_refused_that_cannot_have_their_data,
+          deleted_data_stays_for_the_call_that_runs,
+          of_several_that_replace_one_version_one_does, objects_may_be_empty,
+          a_waiting_call_keeps_the_version_that_it_was_accepted_with, calls_are_refused_that_cannot_have_their_data,
           ten_thousand_small_objects_come_and_go, unnamed_data_expires)
 SETTINGS = f"token_users = [\"{STRANGER}\"]\nbody_time = \"500ms\"\n"
 # With a gateway and executors of their own: settings, executors.
-ALONE = ((data_of_a_lost_executor_is_named_with_its_host, SETTINGS, 1), (data_on_two_executors_is_elsewhere, SETTINGS, 2),
+ALONE = ((data_of_a_lost_executor_is_named_with_its_host, SETTINGS, 1),
+         (who_reads_from_an_executor_that_ends_is_cut_off, SETTINGS, 1), (data_on_two_executors_is_elsewhere, SETTINGS, 2),
          (an_executor_that_hangs_is_not_waited_for, "", 1),
          (a_tenant_has_a_quota, "[data]\nper_user = \"1000 B\"\n", 1))
 

@@ -14,7 +14,8 @@ const ExecutorId second_holder("e2");
 const MonotonicTime beginning{std::chrono::hours(1)};
 
 struct Books {
-  explicit Books(DataCatalogue::Limits limits = {.versions = 2}) : data(limits) {}
+  explicit Books(DataCatalogue::Limits limits = {.versions = 2}, std::uint64_t epoch = 1)
+      : data(limits, epoch) {}
   DataCatalogue data;
   MonotonicTime now = beginning;
 
@@ -33,8 +34,14 @@ struct Books {
     data.put_room(id, {first_holder, "n1"});
     return id;
   }
+  /// Its executor may be told to seal it.
+  Result<bool> begin_to_seal(DataId id) {
+    DataDrops none;
+    return data.begin_to_seal(id, none);
+  }
   DataDrops publish(DataId id) {
     DataDrops drops;
+    REQUIRE(data.begin_to_seal(id, drops).value());
     REQUIRE(data.publish(id, drops, now).has_value());
     return drops;
   }
@@ -74,6 +81,34 @@ TEST_CASE("versions count up, and the oldest beyond the limit goes") {
   CHECK(books.missing({.name = "climate", .version = 1}) == ErrorCode::not_found);
 }
 
+TEST_CASE("a version that calls are given stays until the last of them has ended") {
+  Books books;
+  const DataId used = books.put("climate");
+  books.data.use(used);
+  books.data.use(used);
+  (void)books.put("climate");
+  (void)books.put("climate");
+  CHECK(books.publish(books.room("climate").value()).size() == 1);  // the second one
+  CHECK((*books.data.find(anna, {.name = "climate", .version = 1}, books.now))->id == used);
+  DataDrops drops;
+  books.data.release(used, drops);
+  CHECK(drops.empty());
+  books.data.release(used, drops);
+  REQUIRE(drops.size() == 1);
+  CHECK(drops.front().data == used);
+  CHECK(books.missing({.name = "climate", .version = 1}) == ErrorCode::not_found);
+}
+
+TEST_CASE("a version that a call is given can be deleted, and its call may end after that") {
+  Books books;
+  const DataId used = books.put("climate");
+  books.data.use(used);
+  REQUIRE(books.data.remove(anna, {.id = used}, {}, books.now).has_value());
+  DataDrops drops;
+  books.data.release(used, drops);
+  CHECK(drops.empty());
+}
+
 TEST_CASE("a room that is given up gives its number back, and a version that was there does not") {
   Books books;
   (void)books.put("climate");
@@ -99,7 +134,7 @@ TEST_CASE("the one that was written for longest is not dropped when it comes las
   CHECK((*books.data.find(anna, {.name = "climate"}, books.now))->version == 1);
 }
 
-TEST_CASE("preconditions hold when the room is made and when it is published") {
+TEST_CASE("preconditions hold when the room is made and before it is sealed") {
   Books books;
   const DataId first = books.put("climate");
   CHECK(books.room("climate", 10, {.if_match = {}, .if_none_match = true}).error().code ==
@@ -109,11 +144,57 @@ TEST_CASE("preconditions hold when the room is made and when it is published") {
   const DataId late = books.room("climate", 10, {.if_match = {to_string(first)}}).value();
   (void)books.put("climate");
   DataDrops drops;
-  const auto published = books.data.publish(late, drops, books.now);
-  REQUIRE_FALSE(published.has_value());
-  CHECK(published.error().code == ErrorCode::conflict);
+  const auto may = books.data.begin_to_seal(late, drops);
+  REQUIRE_FALSE(may.has_value());
+  CHECK(may.error().code == ErrorCode::conflict);
   REQUIRE(drops.size() == 1);
   CHECK(drops.front().data == late);
+}
+
+TEST_CASE("while a version is sealed its precondition holds: others of the name wait") {
+  Books books;
+  const DataId first = books.put("climate");
+  const Precondition is_first{.if_match = {to_string(first)}};
+  const DataId chosen = books.room("climate", 10, is_first).value();
+  const DataId beaten = books.room("climate", 10, is_first).value();
+  const DataId other = books.room("weather").value();
+  CHECK(books.begin_to_seal(chosen).value());
+  CHECK(books.begin_to_seal(chosen).value());  // asked twice
+  CHECK_FALSE(books.begin_to_seal(beaten).value());
+  CHECK(books.begin_to_seal(other).value());
+  CHECK(books.data.remove(anna, {.name = "climate"}, {}, books.now).error().code ==
+        ErrorCode::conflict);
+  SUBCASE("until it is there") {
+    (void)books.publish(chosen);
+    CHECK(books.begin_to_seal(beaten).error().code == ErrorCode::conflict);
+    CHECK(books.data.remove(anna, {.name = "climate"}, {}, books.now).has_value());
+  }
+  SUBCASE("or given up") {
+    CHECK(books.data.abandon(chosen).size() == 1);
+    CHECK(books.begin_to_seal(beaten).value());
+  }
+}
+
+TEST_CASE("what was sealed with nobody to hear of it is dropped when its executor is back") {
+  Books books;
+  (void)books.put("climate");
+  const DataId unheard = books.room("climate").value();
+  REQUIRE(books.begin_to_seal(unheard).value());
+  DataHeld held{.data = unheard,
+                .terms = {.tenant = {.uid = anna, .name = "anna"},
+                          .bytes = ByteCount{10},
+                          .name = "climate",
+                          .version = 2,
+                          .expires_in = {},
+                          .secret = "s"},
+                .order = books.data.room(unheard)->order};
+  SUBCASE("after a short while") {}
+  SUBCASE("after it was taken for gone") { books.data.executor_gone(first_holder); }
+  const DataDrops drops =
+      books.data.executor_joined({first_holder, "n1"}, std::vector{held}, std::nullopt, books.now);
+  REQUIRE(drops.size() == 1);
+  CHECK(drops.front().data == unheard);
+  CHECK(books.missing({.id = unheard}) == ErrorCode::not_found);
 }
 
 TEST_CASE("a tenant's quota counts rooms, and deleting makes room") {
@@ -142,6 +223,27 @@ TEST_CASE("a lost object is named with the host where it was, and can be deleted
   const auto removed = books.data.remove(anna, {.name = "climate"}, {}, books.now);
   REQUIRE(removed.has_value());
   CHECK(removed->empty());
+}
+
+TEST_CASE("empty objects are counted as others are, also when nothing else is left") {
+  Books books;
+  const DataId first = books.put("a", 0);
+  const DataId second = books.put("b", 0);
+  const DataId third = books.put("c", 10);
+  SUBCASE("they are lost together") { books.data.executor_gone(first_holder); }
+  SUBCASE("they are lost one by one, after all that had bytes was removed") {
+    REQUIRE(books.data.remove(anna, {.id = third}, {}, books.now).has_value());
+    for (const DataId& id : {first, second}) books.data.dropped(first_holder, id, DataEnd::evicted);
+  }
+  SUBCASE("one is removed, and the other lost") {
+    REQUIRE(books.data.remove(anna, {.id = first}, {}, books.now).has_value());
+    books.data.executor_gone(first_holder);
+  }
+  CHECK(books.missing({.id = second}) == ErrorCode::data_lost);
+  CHECK(books.data.used_by(anna).value == 0);
+  REQUIRE(books.data.remove(anna, {.id = second}, {}, books.now).has_value());
+  const DataId next = books.put("d", 0);
+  CHECK(books.data.find(anna, {.id = next}, books.now).has_value());
 }
 
 TEST_CASE("an executor brings its objects back to a gateway that has never heard of them") {
@@ -196,6 +298,40 @@ TEST_CASE("older versions with larger numbers neither hide nor drop what was mad
   CHECK((*books.data.find(anna, {.name = "climate"}, books.now))->version == 8);
 }
 
+TEST_CASE("the newest is the one that was sealed last, whatever the executors' clocks say") {
+  Books books;
+  DataHeld written_first = held_climate(1, seconds(5));
+  DataHeld written_last = held_climate(2, seconds(10));  // its hello was on the way for longer
+  written_first.order = 1;
+  written_last.order = 2;
+  (void)books.data.executor_joined({first_holder, "n1"}, std::vector{written_last}, std::nullopt,
+                                   books.now);
+  (void)books.data.executor_joined({second_holder, "n2"}, std::vector{written_first}, std::nullopt,
+                                   books.now);
+  CHECK((*books.data.find(anna, {.name = "climate"}, books.now))->id == written_last.data);
+  const DataId next = books.put("climate");
+  CHECK((*books.data.find(anna, {.name = "climate"}, books.now))->id == next);
+}
+
+TEST_CASE("what a gateway has sealed is newer than what those before it had, and what came back") {
+  Books before({.versions = 3}, 1);
+  Books after({.versions = 3}, 2);
+  DataHeld held = held_climate(9, seconds(0));
+  const DataId old = before.put("climate");
+  held.order = (*before.data.find(anna, {.id = old}, before.now))->order;
+  const DataId fresh = after.put("climate");
+  (void)after.data.executor_joined({first_holder, "n1"}, std::vector{held}, std::nullopt,
+                                   after.now);
+  CHECK((*after.data.find(anna, {.name = "climate"}, after.now))->id == fresh);
+  // From another state directory, with many more starts.
+  DataHeld strange = held_climate(11, seconds(0));
+  strange.order = ~0ULL >> 2U;
+  (void)after.data.executor_joined({second_holder, "n2"}, std::vector{strange}, std::nullopt,
+                                   after.now);
+  const DataId next = after.put("climate");
+  CHECK((*after.data.find(anna, {.name = "climate"}, after.now))->id == next);
+}
+
 TEST_CASE("of two with the same version the newer one has the name, whoever comes first") {
   Books books;
   const DataHeld old = held_climate(1, seconds(10));
@@ -205,6 +341,10 @@ TEST_CASE("of two with the same version the newer one has the name, whoever come
                                    books.now);
   CHECK((*books.data.find(anna, {.name = "climate"}, books.now))->id == fresh.data);
   CHECK((*books.data.find(anna, {.id = old.data}, books.now))->name.empty());
+  books.now += std::chrono::hours(2);  // it is there for a while
+  CHECK(books.missing({.id = old.data}) == ErrorCode::not_found);
+  CHECK(books.data.expire(books.now).size() == 1);
+  CHECK((*books.data.find(anna, {.name = "climate"}, books.now))->id == fresh.data);
 }
 
 TEST_CASE("what was removed does not come back with an executor that was taken for gone") {
@@ -235,6 +375,38 @@ TEST_CASE("of what was removed from executors that are gone the last ones are re
       books.data.executor_joined({first_holder, "n1"}, held, std::nullopt, books.now);
   REQUIRE(drops.size() == 1);
   CHECK(drops.front().data == second);
+}
+
+TEST_CASE("one tenant's removed objects do not make another's forgotten") {
+  Books books({.versions = 9, .removed_away = 1});
+  const DataId bens = make_data_id();
+  DataHeld held = held_climate(1, seconds(10), bens);
+  held.terms.tenant = {.uid = ben, .name = "ben"};
+  (void)books.data.executor_joined({second_holder, "n2"}, std::vector{held}, std::nullopt,
+                                   books.now);
+  books.data.executor_gone(second_holder);
+  REQUIRE(books.data.remove(ben, {.id = bens}, {}, books.now).has_value());
+  for (int i = 0; i < 3; ++i) (void)books.put("climate");
+  books.data.executor_gone(first_holder);
+  REQUIRE(books.data.remove(anna, {.name = "climate"}, {}, books.now).has_value());
+  // Somebody goes by the name of its executor and tells nothing.
+  CHECK(books.data.executor_joined({second_holder, "n2"}, {}, std::nullopt, books.now).empty());
+  const DataDrops drops =
+      books.data.executor_joined({second_holder, "n2"}, std::vector{held}, std::nullopt, books.now);
+  REQUIRE(drops.size() == 1);
+  CHECK(drops.front().data == bens);
+}
+
+TEST_CASE("a room gives way to a version that comes back with its number") {
+  Books books;
+  const DataId room = books.room("climate").value();
+  const DataHeld held = held_climate(1, seconds(10));
+  const DataDrops drops =
+      books.data.executor_joined({second_holder, "n2"}, std::vector{held}, std::nullopt, books.now);
+  REQUIRE(drops.size() == 1);
+  CHECK(drops.front().data == room);
+  CHECK((*books.data.find(anna, {.name = "climate"}, books.now))->id == held.data);
+  CHECK(books.begin_to_seal(room).error().code == ErrorCode::not_found);
 }
 
 TEST_CASE("an executor of one user cannot bring objects of others") {

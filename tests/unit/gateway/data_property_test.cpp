@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <random>
 #include <set>
@@ -27,7 +28,21 @@ constexpr std::uint64_t quota = 200;
 struct ModelObject {
   DataTerms terms;
   bool is_sealed = false;
+  bool was_published = false;
   MonotonicTime sealed{};
+  std::uint64_t order = 0;
+};
+
+/// That somebody still writes, or whose seal is under way.
+struct ModelRoom {
+  enum class Stage : std::uint8_t {
+    written,  // the gateway has not asked for the seal
+    asked,    // the executor has not heard of it
+    sealed,   // the gateway has not heard of it
+  };
+  ExecutorId where;
+  std::string if_match;
+  Stage stage = Stage::written;
 };
 
 /// An executor process: it does what it is told, some time later.
@@ -40,7 +55,7 @@ struct ModelExecutor {
 
 class DataHistory {
  public:
-  explicit DataHistory(unsigned seed) : random_(seed) {
+  explicit DataHistory(unsigned seed) : random_(seed), only_empty_(random_() % 3 == 0) {
     for (unsigned i = 0; i < 2; ++i) add_executor();
   }
 
@@ -50,11 +65,13 @@ class DataHistory {
     const unsigned what = random_() % 100;
     if (what < 30)
       make(executor);
-    else if (what < 55)
-      seal();
+    else if (what < 57)
+      go_on_sealing();
     else if (what < 60)
       give_up_a_room();
-    else if (what < 68)
+    else if (what < 64)
+      use_or_release();
+    else if (what < 69)
       remove();
     else if (what < 78)
       deliver_drop(executor);
@@ -75,6 +92,7 @@ class DataHistory {
 
   /// All that is on the way arrives, and the rooms are given up.
   void settle() {
+    while (!used_.empty()) release_one();
     while (!rooms_.empty()) give_up_a_room();
     for (ModelExecutor& executor : executors_) {
       while (!executor.to_drop.empty()) deliver_drop(executor);
@@ -135,11 +153,16 @@ class DataHistory {
     if (!executor.is_known) return;
     DataCatalogue::NewObject wanted{.id = make_data_id(),
                                     .tenant = {.uid = any_tenant(), .name = "somebody"},
-                                    .bytes = ByteCount{random_() % 60},
+                                    .bytes = {},
                                     .name = any_name(),
                                     .secret = std::to_string(random_())};
+    // One of the two may have nothing but empty ones.
+    const bool is_empty = wanted.tenant.uid == 1001 && only_empty_;
+    wanted.bytes.value = is_empty ? 0 : random_() % 60;
     if (random_() % 4 == 0) wanted.expires_in = milliseconds(random_() % 3000);
-    if (!wanted.name.empty() && random_() % 5 == 0) wanted.precondition.if_none_match = true;
+    if (!wanted.name.empty()) require_something(wanted);
+    const std::string if_match =
+        wanted.precondition.if_match.empty() ? "" : wanted.precondition.if_match.front();
     const uid_t tenant = wanted.tenant.uid;
     const std::uint64_t before = catalogue_.used_by(tenant).value;
     const std::uint64_t size = wanted.bytes.value;
@@ -157,40 +180,106 @@ class DataHistory {
                                              .version = object.version,
                                              .expires_in = wanted.expires_in,
                                              .secret = object.secret}};
-    rooms_[object.id] = executor.id;
+    rooms_[object.id] = {.where = executor.id, .if_match = if_match};
   }
 
-  /// The executor seals it, and says so.
-  void seal() {
+  void require_something(DataCatalogue::NewObject& wanted) {
+    const unsigned what = random_() % 5;
+    if (what == 0) wanted.precondition.if_none_match = true;
+    const auto newest = newest_.find({wanted.tenant.uid, wanted.name});
+    if (what == 1 && newest != newest_.end())
+      wanted.precondition.if_match = {to_string(newest->second)};
+  }
+
+  void go_on_sealing() {
     if (rooms_.empty()) return;
-    const auto [id, where] = *std::next(rooms_.begin(), random_() % rooms_.size());
-    rooms_.erase(id);
-    ModelExecutor* executor = executor_of(where);
-    const bool is_there =
-        executor != nullptr && executor->is_known && executor->objects.contains(id);
-    if (!is_there) {
-      DataDrops none;
-      REQUIRE_FALSE(catalogue_.publish(id, none, now_).has_value());
-      return;
+    const DataId id = std::next(rooms_.begin(), random_() % rooms_.size())->first;
+    switch (rooms_.at(id).stage) {
+      case ModelRoom::Stage::written:
+        return ask_to_seal(id);
+      case ModelRoom::Stage::asked:
+        return seal(id);
+      case ModelRoom::Stage::sealed:
+        return hear_that_it_is_sealed(id);
     }
-    ModelObject& object = executor->objects[id];
-    object.is_sealed = true;
-    object.sealed = now_;
+  }
+
+  void ask_to_seal(DataId id) {
+    const bool is_there = catalogue_.room(id) != nullptr;
     DataDrops drops;
-    const auto published = catalogue_.publish(id, drops, now_);
-    if (published) {
-      REQUIRE((*published)->id == id);
-      REQUIRE((*published)->state == DataState::sealed);
-      if (!object.terms.name.empty()) newest_[{object.terms.tenant.uid, object.terms.name}] = id;
+    const auto may = catalogue_.begin_to_seal(id, drops);
+    if (!may) {
+      REQUIRE((may.error().code == (is_there ? ErrorCode::conflict : ErrorCode::not_found)));
+      rooms_.erase(id);
+    } else if (*may) {
+      rooms_.at(id).stage = ModelRoom::Stage::asked;
     }
     send(drops);
   }
 
+  ModelObject* known_object(DataId id) {
+    ModelExecutor* executor = executor_of(rooms_.at(id).where);
+    if (executor == nullptr || !executor->is_known) return nullptr;
+    const auto found = executor->objects.find(id);
+    return found == executor->objects.end() ? nullptr : &found->second;
+  }
+
+  void seal(DataId id) {
+    ModelObject* object = known_object(id);
+    const DataObject* room = catalogue_.room(id);
+    if (object == nullptr || room == nullptr) return;  // until it is given up
+    object->is_sealed = true;
+    object->sealed = now_;
+    object->order = room->order;
+    rooms_.at(id).stage = ModelRoom::Stage::sealed;
+  }
+
+  void hear_that_it_is_sealed(DataId id) {
+    ModelObject* object = known_object(id);
+    const ModelRoom room = rooms_.at(id);
+    rooms_.erase(id);
+    const bool is_there = catalogue_.room(id) != nullptr;
+    DataDrops drops;
+    const auto published = catalogue_.publish(id, drops, now_);
+    REQUIRE(published.has_value() == is_there);
+    if (!published) return;
+    REQUIRE(object != nullptr);
+    REQUIRE((*published)->id == id);
+    REQUIRE((*published)->state == DataState::sealed);
+    object->was_published = true;
+    if (const std::string& name = object->terms.name; !name.empty()) {
+      const std::pair key{object->terms.tenant.uid, name};
+      const auto before = newest_.find(key);
+      // Nobody has put anything between what it was to replace and it.
+      if (!room.if_match.empty() && before != newest_.end() && !some_came_back_)
+        REQUIRE(to_string(before->second) == room.if_match);
+      newest_[key] = id;
+      orders_[id] = object->order;
+    }
+    for (const DataDrop& drop : drops) REQUIRE_FALSE(is_used(drop.data));
+    send(drops);
+  }
+
+  /// Its writer goes, or the executor does not answer in time: it may have sealed it all the same.
   void give_up_a_room() {
     if (rooms_.empty()) return;
-    const DataId id = rooms_.begin()->first;
+    const DataId id = std::next(rooms_.begin(), random_() % rooms_.size())->first;
+    if (rooms_.at(id).stage == ModelRoom::Stage::asked && random_() % 2 == 0) seal(id);
     rooms_.erase(id);
     send(catalogue_.abandon(id));
+  }
+
+  /// What was sealed with nobody to hear of it, and comes back to a gateway that does not know that
+  /// it was to be dropped, is there after all: nobody was told that it is not.
+  void count_what_nobody_heard_of() {
+    for (const ModelExecutor& executor : executors_)
+      for (const auto& [id, object] : executor.objects) {
+        if (!object.is_sealed || object.was_published) continue;
+        const auto newest = newest_.find({object.terms.tenant.uid, object.terms.name});
+        if (newest == newest_.end() || object.order < orders_.at(newest->second)) continue;
+        newest->second = id;
+        orders_[id] = object.order;
+      }
   }
 
   void remove() {
@@ -209,6 +298,39 @@ class DataHistory {
     for (const DataId& id : going) forget_newest(id);
     removed_.insert(going.begin(), going.end());
     send(*drops);
+  }
+
+  void use_or_release() {
+    const auto all = catalogue_.of_tenant(any_tenant());
+    if (random_() % 2 == 0 && !all.empty()) {
+      used_.push_back(all[random_() % all.size()]->id);
+      catalogue_.use(used_.back());
+    } else if (!used_.empty()) {
+      release_one();
+    }
+  }
+
+  void release_one() {
+    const auto one = used_.begin() + static_cast<std::ptrdiff_t>(random_() % used_.size());
+    const DataId id = *one;
+    used_.erase(one);
+    DataDrops drops;
+    catalogue_.release(id, drops);
+    send(drops);
+  }
+
+  /// What has ended, or was lost and forgotten, is nobody's any more.
+  void forget_used() {
+    std::erase_if(used_, [&](DataId id) {
+      return std::ranges::none_of(std::array{1000U, 1001U}, [&](uid_t tenant) {
+        const auto found = catalogue_.find(tenant, {.id = id}, MonotonicTime::min());
+        return found || found.error().code == ErrorCode::data_lost;
+      });
+    });
+  }
+
+  [[nodiscard]] bool is_used(DataId id) const {
+    return std::ranges::find(used_, id) != used_.end();
   }
 
   void deliver_drop(ModelExecutor& executor) {
@@ -233,6 +355,8 @@ class DataHistory {
 
   /// Its stream begins anew: what was on the way to it is lost, and so are its rooms.
   void begin_anew(ModelExecutor& executor) {
+    // Their clocks are not looked at: a hello may have been on the way for long.
+    const milliseconds on_the_way(random_() % 500);
     executor.to_drop.clear();
     std::erase_if(executor.objects, [](const auto& entry) { return !entry.second.is_sealed; });
     std::vector<DataHeld> held;
@@ -240,7 +364,9 @@ class DataHistory {
       held.push_back(
           {.data = id,
            .terms = object.terms,
-           .created_ago = std::chrono::duration_cast<milliseconds>(now_ - object.sealed)});
+           .created_ago =
+               std::chrono::duration_cast<milliseconds>(now_ - object.sealed) + on_the_way,
+           .order = object.order});
     executor.is_known = true;
     send(catalogue_.executor_joined({executor.id, "host"}, held, std::nullopt, now_));
   }
@@ -255,31 +381,35 @@ class DataHistory {
   /// It comes back with all that it has, now or later.
   void take_for_gone(ModelExecutor& executor) {
     catalogue_.executor_gone(executor.id);
+    forget_used();
     executor.is_known = false;
     executor.to_drop.clear();
-    may_be_over_quota_ = true;
+    some_came_back_ = true;
     if (random_() % 2 == 0) remove();
     if (random_() % 2 == 0) begin_anew(executor);
   }
 
   void restart_gateway() {
-    catalogue_ = DataCatalogue(limits);
+    catalogue_ = DataCatalogue(limits, ++epoch_);
+    count_what_nobody_heard_of();
     rooms_.clear();
+    used_.clear();
     removed_.clear();
     for (ModelExecutor& executor : executors_) {
       executor.is_known = false;
       executor.to_drop.clear();
       if (random_() % 4 != 0) begin_anew(executor);
     }
-    may_be_over_quota_ = true;
+    some_came_back_ = true;
   }
 
   void check() {
+    forget_used();
     std::map<ExecutorId, std::uint64_t> at;
-    for (const auto& [id, where] : rooms_)
+    for (const auto& [id, written] : rooms_)
       if (const DataObject* room = catalogue_.room(id)) {
         REQUIRE(room->holders.size() == 1);
-        at[where] += room->bytes.value;
+        at[written.where] += room->bytes.value;
       }
     for (const uid_t tenant : {1000U, 1001U}) check(tenant, at);
     for (const ModelExecutor& executor : executors_)
@@ -288,17 +418,19 @@ class DataHistory {
 
   void check(uid_t tenant, std::map<ExecutorId, std::uint64_t>& at) {
     std::uint64_t bytes = 0;
-    for (const auto& [id, where] : rooms_)
+    for (const auto& [id, written] : rooms_)
       if (const DataObject* room = catalogue_.room(id);
           room != nullptr && room->tenant.uid == tenant)
         bytes += room->bytes.value;
     std::map<std::string, std::set<std::uint64_t>> names;
+    std::map<std::string, std::size_t> used;
     for (const DataObject* object : catalogue_.of_tenant(tenant)) {
       REQUIRE(object->tenant.uid == tenant);
       REQUIRE_FALSE(removed_.contains(object->id));
       REQUIRE((object->state == DataState::lost) == object->holders.empty());
       if (object->state != DataState::lost) bytes += object->bytes.value;
       if (!object->name.empty()) REQUIRE(names[object->name].insert(object->version).second);
+      if (is_used(object->id)) ++used[object->name];
       for (const DataHolder& holder : object->holders) {
         at[holder.executor] += object->bytes.value;
         const ModelExecutor* executor = executor_of(holder.executor);
@@ -311,7 +443,7 @@ class DataHistory {
       check_found(*object);
     }
     for (const auto& [name, numbers] : names) {
-      REQUIRE(numbers.size() <= versions);
+      REQUIRE(numbers.size() <= versions + used[name]);
       const auto written = newest_.find({tenant, name});
       if (written == newest_.end()) continue;
       const auto newest = catalogue_.find(tenant, {.name = name}, MonotonicTime::min());
@@ -321,7 +453,7 @@ class DataHistory {
         REQUIRE((newest.has_value() && (*newest)->id == written->second));
     }
     REQUIRE(catalogue_.used_by(tenant).value == bytes);
-    if (!may_be_over_quota_) REQUIRE(bytes <= quota);
+    if (!some_came_back_) REQUIRE(bytes <= quota);
   }
 
   void check_found(const DataObject& object) {
@@ -337,15 +469,20 @@ class DataHistory {
   static constexpr DataCatalogue::Limits limits{
       .versions = versions, .per_tenant = ByteCount{quota}, .lost = 8};
   std::mt19937 random_;
+  bool only_empty_;
   MonotonicTime now_{std::chrono::hours(1)};
   DataCatalogue catalogue_{limits};
   std::vector<ModelExecutor> executors_;
-  std::map<DataId, ExecutorId> rooms_;                      // that somebody still writes
+  std::map<DataId, ModelRoom> rooms_;
+  std::vector<DataId> used_;                                // by calls, each once
   std::map<std::pair<uid_t, std::string>, DataId> newest_;  // written last, and not ended since
+  std::map<DataId, std::uint64_t> orders_;                  // of those that were ever the newest
   std::set<DataId> removed_;                                // by this gateway
   unsigned named_ = 0;
-  /// What executors bring back counts, and so does one that was taken for lost.
-  bool may_be_over_quota_ = false;
+  std::uint64_t epoch_ = 1;
+  /// An executor that was taken for lost, or to another gateway: what it brings back is more than a
+  /// quota, and newer than what was known.
+  bool some_came_back_ = false;
 };
 
 }  // namespace

@@ -32,13 +32,15 @@ class SetClock final : public Clock {
 };
 
 struct DataWorld {
-  explicit DataWorld(MonotonicTime::duration back_within = {})
+  explicit DataWorld(std::chrono::milliseconds back_within = {})
       : service({.loop = loop,
                  .broker = broker,
                  .messages = messages,
                  .send = [this](const ExecutorId& to,
                                 ControlMessage message) { sent.emplace_back(to, message); }},
-                {.executors_back = clock.now() + back_within}) {}
+                {.executors_back_within = back_within}) {
+    service.start();
+  }
 
   void join(const ExecutorId& id, MonotonicTime ends = MonotonicTime::max(),
             bool draining = false) {
@@ -75,6 +77,21 @@ struct DataWorld {
     service.seal(id, [](const Result<ReachableData>& sealed) { REQUIRE(sealed.has_value()); });
     say(executor, DataSealed{id, ByteCount{10}});
     return id;
+  }
+  /// A room whose bytes are there, and that is to be sealed.
+  DataId write(DataService::NewData wanted, std::optional<Result<ReachableData>>& outcome) {
+    wanted.tenant = {.uid = data_owner, .name = "anna"};
+    service.make(std::move(wanted), [](const Result<ReachableData>&) {});
+    const auto [executor, id] = asked();
+    say(executor, DataMade{id});
+    service.seal(id, [&outcome](const Result<ReachableData>& sealed) { outcome = sealed; });
+    return id;
+  }
+  [[nodiscard]] std::vector<SealData> seals() const {
+    std::vector<SealData> all;
+    for (const auto& [to, message] : sent)
+      if (const auto* seal = std::get_if<SealData>(&message)) all.push_back(*seal);
+    return all;
   }
   [[nodiscard]] std::size_t drops_of(DataId id) const {
     std::size_t count = 0;
@@ -149,6 +166,91 @@ TEST_CASE("what is sealed for nobody is dropped, and what is there is not") {
   const DataId id = world.put();
   world.say(lasting, DataSealed{id, ByteCount{10}});
   CHECK(world.drops_of(id) == 0);
+}
+
+TEST_CASE("of one name one object is sealed after the other, and of others meanwhile") {
+  DataWorld world;
+  world.join(lasting);
+  std::optional<Result<ReachableData>> first;
+  std::optional<Result<ReachableData>> second;
+  std::optional<Result<ReachableData>> other;
+  const DataId one = world.write({.name = "climate"}, first);
+  const DataId two = world.write({.name = "climate"}, second);
+  const DataId three = world.write({.name = "weather"}, other);
+  REQUIRE(world.seals().size() == 2);
+  CHECK(world.seals()[0].data == one);
+  CHECK(world.seals()[1].data == three);
+  world.say(lasting, DataSealed{two, ByteCount{0}});  // which it was not asked for
+  CHECK_FALSE(second.has_value());
+  SUBCASE("when the first one is there") {
+    world.say(lasting, DataSealed{one, ByteCount{0}});
+    REQUIRE(first.has_value());
+    CHECK(first->has_value());
+  }
+  SUBCASE("when the first one's executor has lost it") {
+    world.say(lasting, DataDropped{one, DataEnd::unfinished});
+    REQUIRE(first.has_value());
+    CHECK(first->error().code == ErrorCode::unreachable);
+  }
+  REQUIRE(world.seals().size() == 3);
+  CHECK(world.seals()[2].data == two);
+  CHECK(world.seals()[2].order > world.seals()[0].order);
+  world.say(lasting, DataSealed{two, ByteCount{0}});
+  REQUIRE(second.has_value());
+  CHECK(second->has_value());
+}
+
+TEST_CASE("what is refused for its precondition was never sealed") {
+  DataWorld world;
+  world.join(lasting);
+  std::optional<Result<ReachableData>> first;
+  std::optional<Result<ReachableData>> second;
+  const Precondition is_free{.if_match = {}, .if_none_match = true};
+  const DataId one = world.write({.name = "climate", .precondition = is_free}, first);
+  const DataId two = world.write({.name = "climate", .precondition = is_free}, second);
+  world.say(lasting, DataSealed{one, ByteCount{0}});
+  REQUIRE(first.has_value());
+  CHECK(first->has_value());
+  REQUIRE(second.has_value());
+  CHECK(second->error().code == ErrorCode::conflict);
+  CHECK(world.seals().size() == 1);
+  CHECK(world.drops_of(two) == 1);
+}
+
+TEST_CASE("an object's time runs from its last byte on, at its executor, too") {
+  DataWorld world;
+  world.join(lasting);
+  world.service.make({.tenant = {.uid = data_owner, .name = "anna"},
+                      .bytes = ByteCount{10},
+                      .name = "climate",
+                      .expires_in = seconds(60)},
+                     [](const Result<ReachableData>&) {});
+  const DataId id = world.asked().second;
+  world.say(lasting, DataMade{id});
+  world.clock.advance(seconds(50));  // it is written slowly
+  world.service.seal(id, [](const Result<ReachableData>&) {});
+  REQUIRE(world.seals().size() == 1);
+  CHECK(world.seals()[0].expires_in == seconds(60));
+}
+
+TEST_CASE("a call that was accepted keeps its version, whatever comes after it") {
+  DataWorld world;
+  world.join(lasting);
+  const DataId old = world.put();
+  auto given = world.service.for_call(data_owner, "climate");
+  REQUIRE(given.has_value());
+  CHECK((*given)->ids == std::vector{old});
+  CHECK((*given)->labels == std::vector<std::string>{"climate@1"});
+  for (int i = 0; i < 5; ++i) (void)world.put();
+  CHECK(world.drops_of(old) == 0);
+  CHECK(world.service.for_call(data_owner, to_string(old)).has_value());  // as a retry asks
+  world.io.poll();
+  CHECK(world.drops_of(old) == 0);
+  given->reset();
+  world.io.restart();
+  world.io.poll();
+  CHECK(world.drops_of(old) == 1);
+  CHECK_FALSE(world.service.for_call(data_owner, to_string(old)).has_value());
 }
 
 TEST_CASE("room is made where the grant lasts, and nowhere where it is about to end") {

@@ -67,6 +67,7 @@ TEST_CASE("every message about data comes back as it was") {
   CHECK(data_back(SealData{data, std::chrono::milliseconds(0)}).expires_in ==
         std::chrono::milliseconds(0));
   CHECK(data_back(SealData{data, std::chrono::hours(24)}).expires_in == std::chrono::hours(24));
+  CHECK(data_back(SealData{.data = data, .order = 1ULL << 40U}).order == 1ULL << 40U);
   CHECK(data_back(DropData{data}).data == data);
   CHECK(data_back(DataMade{data}).data == data);
   const auto refused = data_back(DataRefused{data, ErrorCode::no_data_memory, "full"});
@@ -82,7 +83,10 @@ TEST_CASE("every message about data comes back as it was") {
 
 TEST_CASE("a hello tells of data memory and what is in it, or of none") {
   const std::vector<DataHeld> held{
-      {.data = make_data_id(), .terms = weather_terms(), .created_ago = std::chrono::seconds(5)},
+      {.data = make_data_id(),
+       .terms = weather_terms(),
+       .created_ago = std::chrono::seconds(5),
+       .order = 17},
       {.data = make_data_id(),
        .terms = {.tenant = {}, .bytes = {}, .name = {}, .secret = std::string(64, '0')}}};
   const auto told = [](const ControlHello& hello) {
@@ -102,8 +106,8 @@ TEST_CASE("a hello with as many objects as an executor may have fits into a fram
   longest.name = std::string(64, 'n');
   longest.tenant.name = std::string(256, 't');
   longest.tenant.uid = ~0U;
-  const ControlHello hello{
-      .data = std::vector<DataHeld>(limits::data_per_executor, {.terms = longest})};
+  const ControlHello hello{.data = std::vector<DataHeld>(limits::data_per_executor,
+                                                         {.terms = longest, .order = 1ULL << 62U})};
   CHECK(parse_control_frame(encode({.body = hello})).has_value());
 }
 

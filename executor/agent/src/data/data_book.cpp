@@ -165,11 +165,13 @@ void DataBook::stop_reading(const DataId& data) {
 void DataBook::begin_to_seal(const SealData& request, MonotonicTime now) {
   const auto found = objects_.find(request.data);
   if (found == objects_.end()) return;
-  // Told twice, it does not live longer.
-  if (request.expires_in && found->second.write_by != MonotonicTime::max())
-    found->second.expires = time_after(now, *request.expires_in);
-  found->second.writer_came = true;
-  found->second.write_by = MonotonicTime::max();
+  Object& object = found->second;
+  // Told twice, it neither lives longer nor becomes newer.
+  if (std::exchange(object.is_written, true)) return;
+  if (request.expires_in) object.expires = time_after(now, *request.expires_in);
+  object.order = request.order;
+  object.writer_came = true;
+  object.write_by = MonotonicTime::max();
 }
 
 Result<ByteCount> DataBook::seal(const DataId& data, MonotonicTime now) {
@@ -255,7 +257,8 @@ std::vector<DataHeld> DataBook::held(MonotonicTime now) const {
     if (!object.sealed) continue;
     DataHeld one{.data = data,
                  .terms = object.terms,
-                 .created_ago = duration_cast<milliseconds>(now - object.created)};
+                 .created_ago = duration_cast<milliseconds>(now - object.created),
+                 .order = object.order};
     one.terms.expires_in.reset();
     if (object.expires != MonotonicTime::max())
       one.terms.expires_in =

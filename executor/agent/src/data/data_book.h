@@ -53,8 +53,7 @@ class DataBook {
   /// All is written, and nobody opens it to write any more; it takes a while until it is sealed.
   /// From now on its life is counted, if the request says how long that is.
   void begin_to_seal(const SealData& request, MonotonicTime now);
-  /// It is, and is created by this: a gateway that learns of objects orders a name's versions by
-  /// it. Again: the same answer. Errors: `not_found`.
+  /// It is, and is created by this. Again: the same answer. Errors: `not_found`.
   [[nodiscard]] Result<ByteCount> seal(const DataId& data, MonotonicTime now);
   /// True when it was there.
   bool drop(const DataId& data);
@@ -82,8 +81,10 @@ class DataBook {
     DataTerms terms;
     bool sealed = false;
     bool writer_came = false;
+    bool is_written = false;  // whole, and to be sealed
     MonotonicTime write_by;
     MonotonicTime created;
+    std::uint64_t order = 0;  // among the versions of its name, as the gateway said
     MonotonicTime expires = MonotonicTime::max();
     MonotonicTime used;
     unsigned pins = 0;  // workers that have it mapped, and readers

@@ -32,6 +32,9 @@ void DataService::obey(const MakeData& request) {
     tell(DataRefused{request.data, why.code, why.message});
   };
   if (ended_) return refuse({ErrorCode::lease_ended, "the executor's grant ends"});
+  // First: nothing goes for what there is no file for.
+  auto file = MemoryFile::make(request.terms.bytes);
+  if (!file) return refuse(file.error());
   const auto evicted = book_.make(request, clock_now());
   if (!evicted) return refuse(evicted.error());
   for (const DataId& data : *evicted) {
@@ -40,11 +43,6 @@ void DataService::obey(const MakeData& request) {
     tell(DataDropped{data, DataEnd::evicted});
   }
   if (files_.contains(request.data)) return tell(DataMade{request.data});  // the same once more
-  auto file = MemoryFile::make(request.terms.bytes);
-  if (!file) {
-    book_.drop(request.data);
-    return refuse(file.error());
-  }
   files_.emplace(request.data, std::move(*file));
   log::info("event=data_made data={} tenant={} bytes={}", to_string(request.data),
             request.terms.tenant.uid, request.terms.bytes.value);

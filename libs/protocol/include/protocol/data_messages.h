@@ -45,6 +45,7 @@ struct DataHeld {
   DataId data;
   DataTerms terms;
   std::chrono::milliseconds created_ago{0};
+  std::uint64_t order = 0;  // as of `SealData`
   friend bool operator==(const DataHeld&, const DataHeld&) = default;
 };
 
@@ -57,12 +58,17 @@ struct MakeData {
   std::chrono::milliseconds write_within{0};
 };
 
-/// All its bytes are written.
+/// All its bytes are written. The gateway has decided that the object is to be: once it is sealed,
+/// it is there.
 struct SealData {
   DataId data;
   /// From now, in place of what it was made with; nothing: that stays. The time that its writer
   /// took is not the object's.
   std::optional<std::chrono::milliseconds> expires_in = {};
+  /// Of the versions of a name the one with the largest is the newest, whoever has it and whatever
+  /// the clocks say: larger than of all that were to be sealed before, also before the gateway
+  /// began anew.
+  std::uint64_t order = 0;
 };
 
 /// Idempotent: answered by `DataDropped` also when there is no such object.

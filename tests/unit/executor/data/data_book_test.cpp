@@ -241,12 +241,13 @@ TEST_CASE("the time that its writer takes is not taken from an object's life") {
   MakeData made = room_request(10);
   made.terms.expires_in = 70s;  // 60, and what the writer may take
   REQUIRE(book.make(made, book_start).has_value());
-  book.begin_to_seal({made.data, 60s}, book_start + 2s);
-  book.begin_to_seal({made.data, 60s}, book_start + 9s);  // told twice
+  book.begin_to_seal({made.data, 60s, 5}, book_start + 2s);
+  book.begin_to_seal({made.data, 60s, 6}, book_start + 9s);  // told twice
   REQUIRE(book.seal(made.data, book_start + 3s).has_value());
   const auto held = book.held(book_start + 22s);
   REQUIRE(held.size() == 1);
   CHECK(held[0].terms.expires_in == 40s);
+  CHECK(held[0].order == 5);
   REQUIRE(book.seal(made.data, book_start + 22s).has_value());  // told twice
   CHECK(book.held(book_start + 23s).at(0).created_ago == 20s);
   CHECK(book.end_overdue(book_start + 61s).empty());

@@ -20,13 +20,16 @@ struct CallData {
   std::vector<std::string> labels;  // for people: "climate@3"; one for each
   placement::GrantId at;            // of the executor that has them
   std::string host;                 // its name
+  /// While it lives, newer versions of their names do not make them go. Destroyed on any thread.
+  std::shared_ptr<const void> keeper = nullptr;
 };
 
 /// "d-…,d-…": what CallDataFinder reads. Empty for none.
 [[nodiscard]] std::string to_string(const std::shared_ptr<const CallData>& data);
 
-/// On the control thread: what the header field Orchid-Data names for this tenant now. Errors:
-/// `bad_request`, `not_found`, `data_lost`, `data_elsewhere`; `unreachable`: it may be there later.
+/// On the control thread: what the header field Orchid-Data names for this tenant now, and keeps
+/// for as long as the answer lives. Errors: `bad_request`, `not_found`, `data_lost`,
+/// `data_elsewhere`; `unreachable`: it may be there later.
 using CallDataFinder =
     std::function<Result<std::shared_ptr<const CallData>>(uid_t tenant, std::string_view names)>;
 

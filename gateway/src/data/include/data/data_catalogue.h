@@ -1,7 +1,8 @@
 // data/data_catalogue.h: which data objects there are: names and versions, who has a copy, how long
 // they live, how much each tenant has. Plain data: no socket, no thread; time is passed in.
 //
-//   make_room ─► room ─publish─► sealed ──── its last copy goes ────► lost ─► forgotten
+//   make_room ─► room ─begin_to_seal, publish─► sealed ──── its last copy goes ────► lost ─►
+//   forgotten
 //                 └─ abandon ─►    └─ removed, expired, too many versions ─►
 //
 // An executor is the authority for what it has. What is removed here is a drop that it is to be
@@ -42,11 +43,14 @@ class DataCatalogue {
     std::size_t versions = 3;  // of a name, that are kept; at least 1
     ByteCount per_tenant{};    // rooms included; 0: no limit
     std::size_t lost = 1024;   // of a tenant, that are remembered
-    /// Of those that were removed, and whose executors are taken for gone: how many are remembered,
-    /// so that an executor that comes back after all is told to drop them.
-    std::size_t removed_away = 65'536;
+    /// Of a tenant's that were removed, and whose executors are taken for gone: how many are
+    /// remembered, so that an executor that comes back after all is told to drop them.
+    std::size_t removed_away = 16'384;
+    /// So long lives one that has lost its name to a newer object with the same number.
+    std::chrono::milliseconds nameless_for{3'600'000};
   };
-  explicit DataCatalogue(Limits limits) : limits_(limits) {}
+  /// `epoch`: larger with each start of the gateway on its state directory.
+  explicit DataCatalogue(Limits limits, std::uint64_t epoch = 1);
 
   struct NewObject {
     DataId id{};
@@ -55,7 +59,7 @@ class DataCatalogue {
     std::string name{};  // empty: it has none
     std::string secret{};
     std::optional<std::chrono::milliseconds> expires_in{};
-    Precondition precondition{};  // of the name; looked at now and when it is published
+    Precondition precondition{};  // of the name; looked at now and when it is to be sealed
   };
   /// It has its number among the versions of its name from now on. Errors: `conflict`, `quota`.
   [[nodiscard]] Result<const DataObject*> make_room(NewObject wanted, MonotonicTime now);
@@ -63,15 +67,25 @@ class DataCatalogue {
   void put_room(DataId id, DataHolder holder);
   /// It will not be written. Nothing when there is no such room.
   [[nodiscard]] DataDrops abandon(DataId id);
-  /// Its executor has sealed it: it is there for everybody who may see it, and the oldest versions
-  /// beyond the limit go into `drops`. Errors: `conflict` (the precondition holds no more),
-  /// `not_found` (there is no such room any more); then its room goes into `drops`.
+  /// All its bytes are written, and its executor is to be told to seal it. From then on it exists,
+  /// whether or not anybody is left to hear of it; so this is where its precondition is looked at,
+  /// and that holds until it is published or abandoned: nothing else of its name is sealed
+  /// meanwhile. False: another one is; ask again when that is over. Errors: `conflict` (the
+  /// precondition holds no more; its room goes into `drops`), `not_found` (there is no such room).
+  [[nodiscard]] Result<bool> begin_to_seal(DataId id, DataDrops& drops);
+  /// Its executor has sealed it, as it was to: it is there for everybody who may see it, and the
+  /// oldest versions beyond the limit go into `drops`. Errors: `not_found`.
   [[nodiscard]] Result<const DataObject*> publish(DataId id, DataDrops& drops, MonotonicTime now);
 
   /// Of this tenant alone. Errors: `not_found`, `data_lost`.
   [[nodiscard]] Result<const DataObject*> find(uid_t tenant, const DataReference& reference,
                                                MonotonicTime now) const;
-  /// Of a name without a version all versions. Errors: `not_found`, `conflict`.
+  /// A call is given it, which was found: too many versions are no reason for it to go. Once for
+  /// each `use`: `release`; the versions that are too many then go into `drops`.
+  void use(DataId id);
+  void release(DataId id, DataDrops& drops);
+  /// Of a name without a version all versions. Errors: `not_found`, `conflict` (also: a version is
+  /// being sealed whose precondition is about what is there).
   [[nodiscard]] Result<DataDrops> remove(uid_t tenant, const DataReference& reference,
                                          const Precondition& precondition, MonotonicTime now);
   /// Sealed and lost ones, by name and version, then those without a name.
@@ -104,11 +118,14 @@ class DataCatalogue {
   struct Name {
     std::map<std::uint64_t, DataId> versions{};  // sealed and lost
     std::set<std::uint64_t> rooms{};
-    std::uint64_t newest = 0;  // that there ever was while the name was in use
+    std::optional<DataId> sealing{};  // of the rooms
+    std::uint64_t newest = 0;         // number that there ever was while the name was in use
+    std::uint64_t order = 0;          // the largest; likewise
   };
   struct Kept {
     DataObject object;
     Precondition precondition;  // of a room
+    unsigned users = 0;         // calls that were accepted with it, and have not ended
     /// That were taken for gone when they had a copy. They may come back with it.
     std::set<ExecutorId> may_return{};
   };
@@ -116,34 +133,43 @@ class DataCatalogue {
   [[nodiscard]] Result<void> check(const NameKey& key, const Precondition& precondition) const;
   [[nodiscard]] const DataObject* lookup(uid_t tenant, const DataReference& reference,
                                          MonotonicTime now) const;
+  [[nodiscard]] bool is_being_replaced(const DataObject& object) const;
   void forget_name_if_unused(const NameKey& key);
   void hold(DataObject& object, DataHolder holder);
   void let_go(DataObject& object, const ExecutorId& executor);
   void lose_copy(DataId id, const ExecutorId& executor, const std::string& why);
   void became_lost(DataObject& object);
+  void forget_lost(const DataObject& object);
   /// Out of all books; `drops` gets its copies.
   void erase(DataId id, DataDrops& drops);
   void drop_old_versions(const NameKey& key, DataDrops& drops);
   [[nodiscard]] const DataObject* newest_of(const Name& name) const;
-  bool take_name(DataObject& newcomer);
-  void doom_away(const ExecutorId& executor, DataId id);
-  void adopt(const DataHolder& holder, const DataHeld& held, MonotonicTime now);
+  bool take_name(DataObject& newcomer, DataDrops& drops, MonotonicTime now);
+  void lose_name(DataObject& object, MonotonicTime now) const;
+  void doom(const ExecutorId& executor, DataId id, uid_t tenant);
+  void doom_away(const ExecutorId& executor, DataId id, uid_t tenant);
+  void remember_doomed(const ExecutorId& executor, const std::set<DataId>& told);
+  void adopt(const DataHolder& holder, const DataHeld& held, DataDrops& drops, MonotonicTime now);
 
   Limits limits_;
+  std::uint64_t order_;  // the last that was given
   std::unordered_map<DataId, Kept> objects_;
   std::map<NameKey, Name> names_;
   std::map<uid_t, std::set<DataId>> by_tenant_;
-  std::map<uid_t, std::uint64_t> used_by_;  // bytes of rooms and sealed ones
+  std::map<uid_t, std::uint64_t> used_by_;  // bytes of rooms and sealed ones; of all in by_tenant_
   struct AtExecutor {
     std::set<DataId> data{};
     std::uint64_t bytes = 0;
-    std::set<DataId> doomed{};  // it was told to drop them, and has not said that it has
+    /// It was told to drop them, and has not said that it has. With whose they are.
+    std::map<DataId, uid_t> doomed{};
   };
   std::map<ExecutorId, AtExecutor> at_;
-  std::map<ExecutorId, std::set<DataId>> doomed_away_;       // as `doomed`, of those taken for gone
-  std::deque<std::pair<ExecutorId, DataId>> doomings_away_;  // the same, the oldest first
+  std::map<ExecutorId, std::map<DataId, uid_t>>
+      doomed_away_;  // as `doomed`, of those taken for gone
+  /// The same, the oldest first; some may have gone since.
+  std::map<uid_t, std::deque<std::pair<ExecutorId, DataId>>> doomings_away_;
   std::set<std::pair<MonotonicTime, DataId>> expiries_;
-  std::map<uid_t, std::deque<DataId>> lost_;  // the first lost first; some may have gone since
+  std::map<uid_t, std::deque<DataId>> lost_;  // the first lost first
 };
 
 }  // namespace orchid::gateway

@@ -38,12 +38,16 @@ struct DataObject {
   std::string secret{};       // of the rooms and copies; never logged
   DataState state = DataState::room;
   MonotonicTime created{};
+  std::uint64_t order = 0;  // grows from each that is to be sealed to the next; 0: a room still
   MonotonicTime expires = MonotonicTime::max();
   std::vector<DataHolder> holders{};
   std::string last_host{};  // of one that is lost: where its last copy was
   std::string why_lost{};
 };
 
+/// By the order in which they were to be sealed, and not by their numbers: a gateway that began
+/// anew may have given small numbers before an executor brought back larger ones, with older bytes.
+[[nodiscard]] bool is_older(const DataObject& left, const DataObject& right);
 /// Max: nothing ends it.
 [[nodiscard]] MonotonicTime data_end(std::optional<std::chrono::milliseconds> lives_for,
                                      MonotonicTime now);

@@ -1,11 +1,15 @@
 // data/data_routes.h: /v1/data: objects made, read, listed and deleted over HTTP.
 #pragma once
 #include <boost/asio/io_context.hpp>
+#include <memory>
 #include <string>
 
+#include "data/data_opener.h"
 #include "data/data_service.h"
+#include "foundation/background_thread.h"
 #include "foundation/clock.h"
 #include "foundation/task.h"
+#include "http/byte_range.h"
 #include "http/routes.h"
 
 namespace orchid::gateway {
@@ -19,6 +23,7 @@ class DataRoutes final : public Routes {
     const Clock& clock;
     Poster control;
     Poster here;
+    BackgroundThread& closing;  // of files: the last close of one gives all its pages back
   };
   explicit DataRoutes(Parts parts) : parts_(std::move(parts)) {}
   void add_to(Router& router) override;
@@ -30,6 +35,8 @@ class DataRoutes final : public Routes {
   void list(Request& request, const Reply& reply);
   void remove(Request& request, const Reply& reply);
   void room_made(const Reply& reply, ReachableData room);
+  [[nodiscard]] std::shared_ptr<const FileBody> body_of(OpenedData data,
+                                                        const ByteRange& range) const;
   [[nodiscard]] std::move_only_function<void()> abandoning(DataId room) const;
 
   /// `question(service)` is asked on the control thread, and `done` with its answer here.

@@ -39,12 +39,16 @@ class DataService final : private ActionPerformer {
   struct Options {
     DataCatalogue::Limits limits{};
     std::chrono::milliseconds unnamed_for{3'600'000};  // they live, where nobody says how long
-    std::optional<uid_t> owner{};    // whose gateway this is; nothing: everybody's
-    MonotonicTime executors_back{};  // until then who is not there yet may come back with data
+    std::optional<uid_t> owner{};  // whose gateway this is; nothing: everybody's
+    /// After the start; until then who is not there yet may come back with data.
+    std::chrono::milliseconds executors_back_within{0};
     std::chrono::milliseconds answer_within{5'000};  // of an executor; a seal has longer
+    std::uint64_t epoch = 1;                         // counts the starts on the state directory
   };
   /// Everything in `parts` outlives the control thread.
   DataService(Parts parts, Options options);
+  /// When executors can be heard from now on.
+  void start() { executors_back_ = parts_.loop.now() + options_.executors_back_within; }
 
   struct NewData {
     LeaseTenant tenant{};
@@ -57,12 +61,15 @@ class DataService final : private ActionPerformer {
   using Done = std::function<void(Result<T>)>;
 
   /// Room for an object on an executor of this host. Who has it calls `seal` or `abandon`. Errors:
-  /// `conflict`, `quota`, `no_data_memory`, `unreachable` (also: of a name, before executors_back).
+  /// `conflict`, `quota`, `no_data_memory`, `unreachable` (also: of a name, until the
+  /// executors can be back).
   void make(NewData wanted, Done<ReachableData> done);
   /// `gone` is called, once, when the room is given up before it is to be sealed or abandoned: at
   /// once, if that has happened already.
   void watch(DataId room, std::function<void()> gone);
-  /// All bytes are written. Errors: `conflict`, `not_found` (the room is gone), `unreachable`.
+  /// All bytes are written. Of one name one object is sealed at a time. Errors: `conflict`,
+  /// `not_found` (the room is gone); `unreachable`: nobody has said that it is sealed, and it most
+  /// likely is dropped.
   void seal(DataId room, Done<ReachableData> done);
   /// Nothing when it is no room any more.
   void abandon(DataId room);
@@ -76,9 +83,10 @@ class DataService final : private ActionPerformer {
   [[nodiscard]] Result<void> remove(uid_t tenant, const DataReference& reference,
                                     const Precondition& precondition);
   /// What a call is given, by the names of its Orchid-Data, at the executor with most of the bytes.
-  /// Errors: as CallDataFinder.
+  /// It stays while the answer lives, however many newer versions come; unless it is deleted, or
+  /// its time is over. Errors: as CallDataFinder.
   [[nodiscard]] Result<std::shared_ptr<const CallData>> for_call(uid_t tenant,
-                                                                 std::string_view names) const;
+                                                                 std::string_view names);
 
   /// Before the broker learns of it.
   void executor_joined(const Executor& executor, std::span<const DataHeld> held);
@@ -92,6 +100,8 @@ class DataService final : private ActionPerformer {
     Done<ReachableData> done{};
   };
   struct Sealing {
+    std::uint64_t number = 0;  // in the order in which it was wanted
+    bool is_asked = false;     // of the executor; else another one of the name is before it
     MonotonicTime due{};
     Done<ReachableData> done{};
   };
@@ -106,7 +116,11 @@ class DataService final : private ActionPerformer {
   [[nodiscard]] bool all_silent(const DataObject& object) const;
   [[nodiscard]] bool may_return(const DataObject& object) const;
   void drop(const DataDrops& drops);
+  [[nodiscard]] std::shared_ptr<const void> keeper_of(const std::vector<DataId>& ids);
+  void ask_to_seal(DataId id);
+  void ask_to_seal_waiting();
   void give_up_late(MonotonicTime now);
+  void give_up_seals(MonotonicTime now);
   void hear(const ExecutorId& executor, const DataMade& message);
   void hear(const ExecutorId& executor, const DataRefused& message);
   void hear(const ExecutorId& executor, const DataSealed& message);
@@ -114,12 +128,16 @@ class DataService final : private ActionPerformer {
 
   Parts parts_;
   Options options_;
+  MonotonicTime executors_back_ = MonotonicTime::max();  // not before the start
   DataCatalogue catalogue_;
   std::map<DataId, Making> making_;
   std::map<DataId, std::function<void()>> writing_;  // what to do when the room goes
   std::map<DataId, Sealing> sealing_;
+  std::uint64_t next_sealing_ = 0;
   std::uint64_t made_ = 0;
   std::uint64_t abandoned_ = 0;
+  std::shared_ptr<char> alive_ =
+      std::make_shared<char>();  // its weak pointers tell calls that end whether we are still here
 };
 
 }  // namespace orchid::gateway
