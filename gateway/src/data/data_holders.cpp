@@ -129,6 +129,8 @@ DataDrops DataCatalogue::executor_joined(const DataHolder& holder, std::span<con
 /// it for lost.
 void DataCatalogue::adopt(const DataHolder& holder, const DataHeld& held, DataDrops& drops,
                           MonotonicTime now) {
+  // An executor cannot use up the numbers that are left for a name.
+  constexpr std::uint64_t largest_believed = 1ULL << 61U;
   const DataTerms& terms = held.terms;
   if (Kept* found = kept(held.data)) {
     DataObject& object = found->object;
@@ -153,7 +155,7 @@ void DataCatalogue::adopt(const DataHolder& holder, const DataHeld& held, DataDr
                     .secret = terms.secret,
                     .state = DataState::sealed,
                     .created = now - held.created_ago,
-                    .order = held.order,
+                    .order = std::min(held.order, largest_believed),
                     .expires = data_end(terms.expires_in, now)};
   if (!object.name.empty() && !take_name(object, drops, now)) lose_name(object, now);
   by_tenant_[object.tenant.uid].insert(object.id);

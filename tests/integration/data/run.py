@@ -362,6 +362,8 @@ def of_several_that_replace_one_version_one_does(site):
     expect(back.body == made[0][0], "it is the one that was made")
     listed = ask(site, "GET", "/v1/data").document()["data"]
     expect(len(listed) == 2, f"nothing of the others: {listed}")
+    wait_for(lambda: ask(site, "PUT", "/v1/data/contended", b"last").status, lambda status: status == 201, "names are written to again",
+             site.said)
     ask(site, "DELETE", "/v1/data/contended")
     wait_until_used(site, 0)
 

@@ -320,13 +320,13 @@ TEST_CASE("what a gateway has sealed is newer than what those before it had, and
   const DataId old = before.put("climate");
   held.order = (*before.data.find(anna, {.id = old}, before.now))->order;
   const DataId fresh = after.put("climate");
-  (void)after.data.executor_joined({first_holder, "n1"}, std::vector{held}, std::nullopt,
+  (void)after.data.executor_joined({second_holder, "n2"}, std::vector{held}, std::nullopt,
                                    after.now);
   CHECK((*after.data.find(anna, {.name = "climate"}, after.now))->id == fresh);
   // From another state directory, with many more starts.
   DataHeld strange = held_climate(11, seconds(0));
   strange.order = ~0ULL >> 2U;
-  (void)after.data.executor_joined({second_holder, "n2"}, std::vector{strange}, std::nullopt,
+  (void)after.data.executor_joined({ExecutorId("e3"), "n3"}, std::vector{strange}, std::nullopt,
                                    after.now);
   const DataId next = after.put("climate");
   CHECK((*after.data.find(anna, {.name = "climate"}, after.now))->id == next);
