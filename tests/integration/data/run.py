@@ -418,19 +418,23 @@ def calls_are_refused_that_cannot_have_their_data(site):
 
 
 def ten_thousand_small_objects_come_and_go(site):
+    names = 80  # with three versions each: one tenant has at most 256 objects on an executor
     with contextlib.closing(Connection(site)) as connection:
         for number in range(10_000):
-            connection.request("PUT", f"/v1/data/small-{number % 300}", str(number).encode())
+            connection.request("PUT", f"/v1/data/small-{number % names}", str(number).encode())
             answer = connection.getresponse()
             expect(answer.status == 201, f"number {number}: {answer.status} {answer.read()[:400]!r}")
             answer.read()
-        for number in (9_999, 9_700, 9_400):  # three versions are kept
-            connection.request("GET", f"/v1/data/small-{number % 300}@{number // 300 + 1}")
+        for number in (9_999, 9_999 - names, 9_999 - 2 * names):
+            connection.request("GET", f"/v1/data/small-{number % names}@{number // names + 1}")
             expect(connection.getresponse().read() == str(number).encode(), f"number {number} is the one")
     listed = ask(site, "GET", "/v1/data").document()["data"]
-    expect(len(listed) == 900, f"three of each: {len(listed)}")
-    for number in range(300):
-        expect(ask(site, "DELETE", f"/v1/data/small-{number}").status == 204, "deleted")
+    expect(len(listed) == 3 * names, f"three of each: {len(listed)}")
+    for number in range(256 - 3 * names):
+        put(site, f"more-{number}", b"")
+    refused(ask(site, "PUT", "/v1/data/one-more", b""), 429, "quota", "256")
+    for one in ask(site, "GET", "/v1/data").document()["data"]:
+        expect(ask(site, "DELETE", f"/v1/data/{one['id']}").status == 204, "deleted")
     wait_until_used(site, 0)
 
 
