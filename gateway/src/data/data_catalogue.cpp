@@ -355,7 +355,9 @@ void DataCatalogue::use(DataId id) {
 /// It may have been removed, and have come back with an executor.
 void DataCatalogue::release(DataId id, DataDrops& drops) {
   Kept* found = kept(id);
-  if (found == nullptr || found->users == 0 || --found->users > 0) return;
+  if (found == nullptr || found->users == 0) return;
+  --found->users;
+  if (found->users > 0) return;
   if (const DataObject& object = found->object; !object.name.empty())
     drop_old_versions({object.tenant.uid, object.name}, drops);
 }

@@ -14,14 +14,14 @@ void BackgroundThread::finish() {
 }
 
 void BackgroundThread::add(std::deque<Task>& queue, Task work) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!over_) {
-      queue.push_back(std::move(work));
-      if (!thread_.joinable()) thread_ = std::thread([this] { this->work(); });
-    }
+  std::unique_lock lock(mutex_);
+  if (over_) {  // nobody else does it
+    lock.unlock();
+    return work();
   }
-  if (work) return work();  // nobody else does it
+  queue.push_back(std::move(work));
+  if (!thread_.joinable()) thread_ = std::thread([this] { this->work(); });
+  lock.unlock();
   changed_.notify_one();
 }
 
