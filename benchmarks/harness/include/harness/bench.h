@@ -65,6 +65,7 @@ class Bench {
   /// Prints the table, writes the JSON file, and returns main's exit status.
   [[nodiscard]] int report() const;
   [[nodiscard]] int rounds() const { return rounds_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
   /// The command line of this program, for `Description::command` of a baseline that runs inside
   /// it.
   [[nodiscard]] const std::string& command_line() const { return command_line_; }
