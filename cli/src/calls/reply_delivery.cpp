@@ -1,10 +1,10 @@
 #include "calls/reply_delivery.h"
 
 #include <chrono>
-#include <cstdint>
 
 #include "calls/call_statistics.h"
 #include "calls/typed_call.h"
+#include "foundation/base64.h"
 #include "foundation/files.h"
 #include "terminal/documents.h"
 
@@ -39,7 +39,7 @@ void add_output(Document& document, std::string_view output) {
   if (is_utf8(output)) {
     document["output"] = output;
   } else {
-    document["output_base64"] = to_base64(output);
+    document["output_base64"] = to_base64(as_bytes(output));
   }
 }
 
@@ -73,22 +73,6 @@ Result<void> deliver_reply(Shell& shell, const Reply& reply, const DeliveryOptio
   }
   print_document(shell, document);
   return {};
-}
-
-std::string to_base64(std::string_view bytes) {
-  constexpr std::string_view digits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const std::string_view group = bytes.substr(at, 3);
-    std::uint32_t bits = 0;
-    for (std::size_t i = 0; i < 3; ++i)
-      bits = bits << 8 | (i < group.size() ? static_cast<unsigned char>(group[i]) : 0U);
-    for (std::size_t i = 0; i < 4; ++i)
-      text += i <= group.size() ? digits[bits >> (18 - 6 * i) & 63] : '=';
-  }
-  return text;
 }
 
 }  // namespace orchid::cli

@@ -20,7 +20,4 @@ struct DeliveryOptions {
 [[nodiscard]] Result<void> deliver_reply(Shell& shell, const Reply& reply,
                                          const DeliveryOptions& options);
 
-/// With padding, as RFC 4648 has it.
-[[nodiscard]] std::string to_base64(std::string_view bytes);
-
 }  // namespace orchid::cli
