@@ -1,0 +1,219 @@
+// flow/engine.h: what happens next in a flow that runs: events in, actions out. It starts no call,
+// has no thread and looks at no clock; drivers do.
+//
+//   Engine engine = …Engine::start(plan, inputs, {})…;
+//   do(engine.apply(Tick{}, now));            // the first calls
+//   do(engine.apply(Answered{…}, now));       // and so on, until engine.outcome() says how it
+//   ended
+//
+// Each node has one visible outcome, and gives one value, whatever is lost, comes twice or comes
+// late: an answer counts only if its call is open.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "flow/plan.h"
+#include "flow/values.h"
+#include "foundation/result.h"
+
+namespace orchid::flow {
+
+/// Since a moment that the driver chooses.
+using Time = std::chrono::nanoseconds;
+
+/// Of one attempt. `run` is the driver's: no earlier engine of the same flow had it, so that no
+/// answer to a call of theirs is taken for one of another call.
+struct CallId {
+  std::uint32_t run = 0;
+  std::uint64_t number = 0;
+  friend bool operator==(const CallId&, const CallId&) = default;
+};
+
+// ---- events ----
+
+struct Answered {
+  CallId call;
+  Bytes output;
+};
+/// The call has ended without output, or was lost with its worker. `outcome` as on the wire.
+struct CallFailed {
+  CallId call;
+  std::string outcome;
+  std::string message;
+};
+/// Time has passed, or the driver has begun.
+struct Tick {};
+/// Somebody wants the flow to end.
+struct Cancel {};
+/// It goes on from where it failed or was cancelled, with fresh attempts.
+struct GoOn {};
+using Event = std::variant<Answered, CallFailed, Tick, Cancel, GoOn>;
+
+// ---- actions ----
+
+enum class NodeState : std::uint8_t { waiting, running, done, failed, cancelled };
+[[nodiscard]] std::string_view to_string(NodeState state);
+
+struct StartCall {
+  CallId call;
+  std::uint32_t node = 0;
+  const PlannedCall* function = nullptr;  // of the plan
+  Bytes input;
+};
+/// Its answer is not wanted any more, and will not be looked at.
+struct StopCall {
+  CallId call;
+};
+struct NodeChanged {
+  std::uint32_t node = 0;
+  NodeState state = NodeState::waiting;
+};
+/// An attempt failed. `again`: another one follows.
+struct AttemptFailed {
+  std::uint32_t node = 0;
+  std::string part;  // of the node: "piece 17 of 26", "step 3"; empty: all of it
+  unsigned attempt = 1;
+  std::string outcome;
+  std::string message;
+  bool again = false;
+};
+/// The driver applies a Tick then. The last one said counts.
+struct WakeAt {
+  Time at{};
+};
+/// Nothing more will happen by itself.
+struct Ended {};
+using Action = std::variant<StartCall, StopCall, NodeChanged, AttemptFailed, WakeAt, Ended>;
+
+enum class FlowOutcome : std::uint8_t { running, done, failed, cancelled };
+[[nodiscard]] std::string_view to_string(FlowOutcome outcome);
+
+struct NodeProgress {
+  NodeState state = NodeState::waiting;
+  std::uint64_t done = 0;  // pieces, groups or steps
+  std::uint64_t total = 0;
+};
+
+struct EngineOptions {
+  std::uint32_t window = 64;  // calls that are open at once
+  std::uint32_t run = 0;      // see CallId
+};
+
+/// Owned by one thread. The plan outlives it. Of a map it holds the open calls and what they gave:
+/// one object for each of its pieces is never made.
+class Engine {
+ public:
+  /// `inputs` as the plan has them. Errors: `bad_request`, if a value does not fit its type.
+  [[nodiscard]] static Result<Engine> start(const Plan& plan, std::vector<Value> inputs,
+                                            const EngineOptions& options);
+  /// Goes on from a snapshot: calls that were open then are made again. Errors: `bad_request`: it
+  /// is damaged, or of another flow.
+  [[nodiscard]] static Result<Engine> resume(const Plan& plan, std::string_view snapshot,
+                                             const EngineOptions& options);
+
+  [[nodiscard]] std::vector<Action> apply(Event event, Time now);
+
+  /// All that is needed to go on, as JSON.
+  [[nodiscard]] std::string snapshot() const;
+
+  /// From the next event on; see EngineOptions.
+  void set_window(std::uint32_t window) { options_.window = window == 0 ? 1 : window; }
+
+  [[nodiscard]] FlowOutcome outcome() const { return outcome_; }
+  /// Of the flow that failed.
+  [[nodiscard]] const std::optional<AttemptFailed>& failure() const { return failure_; }
+  [[nodiscard]] NodeProgress progress(std::uint32_t node) const;
+  /// Of the plan's output; null until its node is done.
+  [[nodiscard]] Value output(std::size_t number) const;
+  [[nodiscard]] std::size_t open_calls() const { return open_.size(); }
+
+ private:
+  friend struct EngineSnapshot;
+
+  /// What a node does: some of it first, then others.
+  enum class Stage : std::uint8_t { partition, main, merge };
+  /// One call of a stage, and again if it fails.
+  struct Work {
+    std::uint64_t index = 0;  // of a piece or a group; else 0
+    bool judges = false;      // asks `until` of the result
+  };
+  struct OpenCall {
+    std::uint32_t node = 0;
+    Work work;
+  };
+  struct NodeRun {
+    NodeState state = NodeState::waiting;
+    std::uint32_t missing = 0;  // values that its ports wait for
+    std::uint32_t uses = 0;     // by consumers that have not ended
+    Value value;                // once it is done, and for as long as somebody uses it
+    Stage stage = Stage::main;
+    Value about;                                 // pieces, elements, the state, all results
+    std::uint64_t step = 0;                      // of an iteration
+    std::uint64_t total = 1;                     // calls of the stage
+    std::uint64_t next = 0;                      // the first that was not started
+    std::uint64_t in_order = 0;                  // so many results are in `gathered`
+    Gathering gathered;                          // or, with `until`, nowhere
+    std::map<std::uint64_t, Bytes> ahead;        // results of later ones
+    Bytes last;                                  // with `until`: what the last piece gave
+    std::map<std::uint64_t, Bytes> judged;       // results that `until` is asked of
+    std::map<std::uint64_t, unsigned> failures;  // of pieces that have failed and not yet gone well
+    std::deque<Work> again;
+    std::uint32_t open = 0;
+    bool is_queued = false;
+  };
+
+  Engine(const Plan& plan, std::vector<Value> inputs, const EngineOptions& options);
+  void handle(Answered& event);
+  void handle(CallFailed& event);
+  void handle(const Tick& event);
+  void handle(const Cancel& event);
+  void handle(const GoOn& event);
+  [[nodiscard]] std::optional<OpenCall> close(CallId call);
+
+  [[nodiscard]] Value value_of(const Source& source) const;
+  void begin(std::uint32_t node);
+  void set_stage(NodeRun& run, Stage stage, std::uint64_t total);
+  [[nodiscard]] const PlannedCall& call_of(std::uint32_t node, const Work& work) const;
+  void append_argument(std::uint32_t node, const Work& work, Bytes& input) const;
+  void start_call(std::uint32_t node);
+  [[nodiscard]] bool can_start(std::uint32_t node) const;
+  void queue(std::uint32_t node);
+  void pump();
+
+  void take_result(const OpenCall& call, Bytes output);
+  void take_pieces(std::uint32_t node, Value pieces);
+  void take_item(std::uint32_t node, std::uint64_t index, Bytes output);
+  void take_judged(std::uint32_t node, std::uint64_t index, Bytes output);
+  void end_stage(std::uint32_t node);
+  void end_node(std::uint32_t node, Bytes output);
+  void fail_attempt(const OpenCall& call, std::string outcome, std::string message);
+  void stop(FlowOutcome outcome);
+  void stop_calls_of(std::uint32_t node);
+  static void rewind(NodeRun& run);
+  [[nodiscard]] std::string part_of(std::uint32_t node, const Work& work) const;
+
+  const Plan* plan_;
+  std::vector<Value> inputs_;
+  EngineOptions options_;
+  std::vector<NodeRun> nodes_;
+  std::size_t nodes_left_ = 0;  // that are not done
+  FlowOutcome outcome_ = FlowOutcome::running;
+  std::optional<AttemptFailed> failure_;
+  std::unordered_map<std::uint64_t, OpenCall> open_;
+  std::multimap<Time, OpenCall> delayed_;
+  std::deque<std::uint32_t> queue_;  // nodes that may have calls to start
+  std::uint64_t next_call_ = 0;
+  Time now_{};
+  bool begun_ = false;
+  std::vector<Action> actions_;
+};
+
+}  // namespace orchid::flow

@@ -1,0 +1,89 @@
+// flow/plan.h: a flow that has been checked, in the form in which the engine runs it: flows that
+// were nodes are taken apart, and names are numbers.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "flow/document.h"
+#include "flow/port_type.h"
+#include "flow/values.h"
+
+namespace orchid::flow {
+
+/// Where the value at a port comes from: inputs, constants and nodes have numbers of their own.
+struct Source {
+  enum class Kind : std::uint8_t { input, constant, node };
+  Kind kind = Kind::constant;
+  std::uint32_t index = 0;
+  friend bool operator==(const Source&, const Source&) = default;
+};
+
+/// A call that a node makes.
+struct PlannedCall {
+  std::string function;  // as the platform knows it; empty: the node has none
+  std::string signature;
+  /// Ports of the node whose values are its arguments; before them comes what the call is about: a
+  /// piece, a group, a state, a result.
+  std::vector<std::uint32_t> ports;
+  PortType result;
+  [[nodiscard]] bool exists() const { return !function.empty(); }
+};
+
+struct PlannedPort {
+  std::string name;
+  PortType type;
+  Source source;
+};
+
+struct PlannedNode {
+  std::string name;  // "outer/inner" for a node of a flow that was a node
+  NodeKind kind = NodeKind::call;
+  std::vector<PlannedPort> ports;
+  PlannedCall main;  // call, reduce, iterate, each of a map; if: when it is true
+  PlannedCall partition, merge, if_false, until;
+  PortType pieces;  // map: a span of pieces; reduce: of elements
+  PortType gives;
+  Until ends = Until::never;
+  std::uint32_t fan = 16;
+  std::uint32_t times = 1;
+  std::uint32_t window = 0;
+  std::chrono::nanoseconds deadline{0};
+  RetryPolicy retry;
+  std::vector<std::uint32_t> consumers;  // nodes, each as often as it has ports that want the value
+  bool is_output = false;
+};
+
+struct PlannedInput {
+  std::string name;
+  PortType type;
+};
+
+struct PlannedOutput {
+  std::string name;
+  PortType type;
+  Source source;
+};
+
+/// Immutable once it is made. Nodes stand behind those that they need.
+struct Plan {
+  std::string name;
+  std::vector<PlannedInput> inputs;
+  std::vector<Value> constants;
+  std::vector<PlannedNode> nodes;
+  std::vector<PlannedOutput> outputs;
+  /// Of everything above: a snapshot of another plan is refused by it.
+  std::uint64_t fingerprint = 0;
+};
+
+/// The functions that the plan calls, each once, with their signatures.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> functions_of(const Plan& plan);
+
+/// As text: a line for each input, node and output, with what goes where.
+[[nodiscard]] std::string to_text(const Plan& plan);
+/// As a picture for Graphviz.
+[[nodiscard]] std::string to_dot(const Plan& plan);
+
+}  // namespace orchid::flow

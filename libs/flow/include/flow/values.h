@@ -1,0 +1,59 @@
+// flow/values.h: the values that go along edges: one item in the bytes in which functions take and
+// give it (docs/PROTOCOL.md §7), so that a result is an argument as it is.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flow/port_type.h"
+#include "foundation/result.h"
+
+namespace orchid::flow {
+
+using Bytes = std::vector<std::byte>;
+/// Shared by the ends of all edges that it goes along; nobody changes it.
+using Value = std::shared_ptr<const Bytes>;
+
+/// Whether `bytes` are one value of the type.
+[[nodiscard]] bool fits(const PortType& type, std::span<const std::byte> bytes);
+
+/// How many elements a span has. `bytes` fit the type, here and below.
+[[nodiscard]] std::uint64_t count_of(std::span<const std::byte> span);
+/// Adds the element to `out`, as an item of its own.
+void append_element(const PortType& span, std::span<const std::byte> bytes, std::uint64_t index,
+                    Bytes& out);
+/// Adds a span of the elements from `begin` to `end` to `out`.
+void append_elements(const PortType& span, std::span<const std::byte> bytes, std::uint64_t begin,
+                     std::uint64_t end, Bytes& out);
+
+/// Not 0, false or empty.
+[[nodiscard]] bool is_something(const PortType& type, std::span<const std::byte> bytes);
+
+/// Joins results, in the order in which they are added, to one value of the type
+/// `gathered(result)`. A value; its state is plain.
+class Gathering {
+ public:
+  void add(const PortType& result, std::span<const std::byte> bytes);
+  /// The whole. It is empty afterwards.
+  [[nodiscard]] Bytes take(const PortType& result);
+
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+  [[nodiscard]] const Bytes& bytes() const { return bytes_; }
+  [[nodiscard]] static Gathering of(std::uint64_t count, Bytes bytes);
+
+ private:
+  std::uint64_t count_ = 0;  // of elements
+  Bytes bytes_;              // of elements, with nothing between them
+};
+
+/// Between values and JSON, as `orchid invoke --args` takes it; bytes are a text. Errors:
+/// `bad_request`.
+[[nodiscard]] Result<Bytes> value_of_json(const PortType& type, std::string_view json);
+[[nodiscard]] Result<std::string> json_of_value(const PortType& type,
+                                                std::span<const std::byte> bytes);
+
+}  // namespace orchid::flow

@@ -1,0 +1,274 @@
+#include "flow/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace orchid::flow {
+namespace {
+
+/// Results that may wait for one before them: what bounds memory when one piece takes for ever.
+constexpr std::uint64_t most_ahead = 4096;
+
+}  // namespace
+
+std::string_view to_string(NodeState state) {
+  static constexpr std::array<std::string_view, 5> names{"waiting", "running", "done", "failed",
+                                                         "cancelled"};
+  return names.at(static_cast<std::size_t>(state));
+}
+
+std::string_view to_string(FlowOutcome outcome) {
+  static constexpr std::array<std::string_view, 4> names{"running", "done", "failed", "cancelled"};
+  return names.at(static_cast<std::size_t>(outcome));
+}
+
+Engine::Engine(const Plan& plan, std::vector<Value> inputs, const EngineOptions& options)
+    : plan_(&plan),
+      inputs_(std::move(inputs)),
+      options_(options),
+      nodes_(plan.nodes.size()),
+      nodes_left_(plan.nodes.size()) {
+  options_.window = std::max(options_.window, 1U);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    nodes_[i].uses = static_cast<std::uint32_t>(plan.nodes[i].consumers.size());
+    nodes_[i].missing = static_cast<std::uint32_t>(std::ranges::count_if(
+        plan.nodes[i].ports,
+        [](const PlannedPort& port) { return port.source.kind == Source::Kind::node; }));
+  }
+}
+
+Result<Engine> Engine::start(const Plan& plan, std::vector<Value> inputs,
+                             const EngineOptions& options) {
+  if (inputs.size() != plan.inputs.size())
+    return fail(ErrorCode::bad_request, fmt::format("flow '{}' has {} inputs, and {} were given",
+                                                    plan.name, plan.inputs.size(), inputs.size()));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i] == nullptr || !fits(plan.inputs[i].type, *inputs[i]))
+      return fail(ErrorCode::bad_request, fmt::format("input '{}' is no {}", plan.inputs[i].name,
+                                                      to_string(plan.inputs[i].type)));
+  return Engine(plan, std::move(inputs), options);
+}
+
+std::vector<Action> Engine::apply(Event event, Time now) {
+  now_ = std::max(now_, now);
+  std::visit([this](auto& one) { handle(one); }, event);
+  if (outcome_ == FlowOutcome::running) pump();
+  if (outcome_ == FlowOutcome::running && nodes_left_ == 0) {
+    outcome_ = FlowOutcome::done;
+    actions_.emplace_back(Ended{});
+  }
+  if (outcome_ == FlowOutcome::running && !delayed_.empty())
+    actions_.emplace_back(WakeAt{delayed_.begin()->first});
+  return std::exchange(actions_, {});
+}
+
+std::optional<Engine::OpenCall> Engine::close(CallId call) {
+  if (call.run != options_.run) return std::nullopt;
+  const auto found = open_.find(call.number);
+  if (found == open_.end()) return std::nullopt;
+  const OpenCall closed = found->second;
+  open_.erase(found);
+  --nodes_[closed.node].open;
+  return closed;
+}
+
+void Engine::handle(Answered& event) {
+  const auto call = close(event.call);
+  if (!call) return;
+  const PortType& type = call_of(call->node, call->work).result;
+  if (fits(type, event.output)) {
+    take_result(*call, std::move(event.output));
+  } else {
+    fail_attempt(*call, "function_error",
+                 fmt::format("its {} bytes of output are no {}; was it deployed anew meanwhile?",
+                             event.output.size(), to_string(type)));
+  }
+  queue(call->node);
+}
+
+void Engine::handle(CallFailed& event) {
+  const auto call = close(event.call);
+  if (!call) return;
+  fail_attempt(*call, std::move(event.outcome), std::move(event.message));
+  queue(call->node);
+}
+
+void Engine::handle(const Tick& /*event*/) {
+  if (!begun_) {
+    begun_ = true;
+    for (std::uint32_t i = 0; i < nodes_.size(); ++i)
+      if (outcome_ == FlowOutcome::running && nodes_[i].state == NodeState::waiting &&
+          nodes_[i].missing == 0)
+        begin(i);
+  }
+  while (!delayed_.empty() && delayed_.begin()->first <= now_) {
+    const OpenCall due = delayed_.begin()->second;
+    delayed_.erase(delayed_.begin());
+    if (nodes_[due.node].state != NodeState::running) continue;
+    nodes_[due.node].again.push_back(due.work);
+    queue(due.node);
+  }
+}
+
+void Engine::handle(const Cancel& /*event*/) {
+  if (outcome_ == FlowOutcome::running) stop(FlowOutcome::cancelled);
+}
+
+void Engine::handle(const GoOn& /*event*/) {
+  if (outcome_ != FlowOutcome::failed && outcome_ != FlowOutcome::cancelled) return;
+  outcome_ = FlowOutcome::running;
+  failure_.reset();
+  begun_ = true;
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+    NodeRun& run = nodes_[i];
+    if (run.state == NodeState::done || outcome_ != FlowOutcome::running) continue;
+    run.failures.clear();
+    if (run.missing != 0) {
+      run.state = NodeState::waiting;
+    } else if (run.about == nullptr) {  // it had not begun
+      begin(i);
+    } else {
+      run.state = NodeState::running;
+      actions_.emplace_back(NodeChanged{.node = i, .state = run.state});
+      queue(i);
+    }
+  }
+}
+
+Value Engine::value_of(const Source& source) const {
+  switch (source.kind) {
+    case Source::Kind::input:
+      return inputs_[source.index];
+    case Source::Kind::constant:
+      return plan_->constants[source.index];
+    case Source::Kind::node:
+      return nodes_[source.index].value;
+  }
+  return nullptr;
+}
+
+void Engine::begin(std::uint32_t node) {
+  const PlannedNode& planned = plan_->nodes[node];
+  NodeRun& run = nodes_[node];
+  run.state = NodeState::running;
+  actions_.emplace_back(NodeChanged{.node = node, .state = run.state});
+  static const Value nothing = std::make_shared<const Bytes>();
+  run.about = planned.ports.empty() ? nothing : value_of(planned.ports[0].source);
+  if (planned.partition.exists()) {
+    set_stage(run, Stage::partition, 1);
+  } else if (planned.kind == NodeKind::map || planned.kind == NodeKind::reduce) {
+    take_pieces(node, run.about);
+  } else {
+    set_stage(run, Stage::main, 1);
+  }
+  queue(node);
+}
+
+void Engine::set_stage(NodeRun& run, Stage stage, std::uint64_t total) {
+  run.stage = stage;
+  run.total = total;
+  run.next = 0;
+  run.in_order = 0;
+  run.failures.clear();
+  run.again.clear();
+  run.ahead.clear();
+}
+
+const PlannedCall& Engine::call_of(std::uint32_t node, const Work& work) const {
+  const PlannedNode& planned = plan_->nodes[node];
+  const NodeRun& run = nodes_[node];
+  if (work.judges) return planned.until;
+  if (run.stage == Stage::partition) return planned.partition;
+  if (run.stage == Stage::merge) return planned.merge;
+  if (planned.kind == NodeKind::condition && !is_something(planned.ports[0].type, *run.about))
+    return planned.if_false;
+  return planned.main;
+}
+
+/// What the call is about.
+void Engine::append_argument(std::uint32_t node, const Work& work, Bytes& input) const {
+  const PlannedNode& planned = plan_->nodes[node];
+  const NodeRun& run = nodes_[node];
+  const auto append = [&input](const Bytes& bytes) {
+    input.insert(input.end(), bytes.begin(), bytes.end());
+  };
+  if (work.judges) {
+    append(run.judged.at(work.index));
+  } else if (run.stage == Stage::merge || planned.kind == NodeKind::iterate) {
+    append(*run.about);
+  } else if (run.stage == Stage::main && planned.kind == NodeKind::map) {
+    append_element(planned.pieces, *run.about, work.index, input);
+  } else if (planned.kind == NodeKind::reduce) {
+    const std::uint64_t begin = work.index * planned.fan;
+    append_elements(planned.pieces, *run.about, begin,
+                    std::min(begin + planned.fan, count_of(*run.about)), input);
+  }
+}
+
+bool Engine::can_start(std::uint32_t node) const {
+  const NodeRun& run = nodes_[node];
+  const std::uint32_t window = plan_->nodes[node].window;
+  if (run.state != NodeState::running || (window != 0 && run.open >= window)) return false;
+  return !run.again.empty() || (run.next < run.total && run.next - run.in_order < most_ahead);
+}
+
+void Engine::queue(std::uint32_t node) {
+  NodeRun& run = nodes_[node];
+  if (run.is_queued || !can_start(node)) return;
+  run.is_queued = true;
+  queue_.push_back(node);
+}
+
+void Engine::start_call(std::uint32_t node) {
+  NodeRun& run = nodes_[node];
+  Work work{.index = run.next};
+  if (!run.again.empty()) {
+    work = run.again.front();
+    run.again.pop_front();
+  } else {
+    ++run.next;
+    while (run.ahead.contains(run.next)) ++run.next;  // after a resume they are there
+  }
+  const PlannedCall& function = call_of(node, work);
+  StartCall start{.call = {.run = options_.run, .number = next_call_++},
+                  .node = node,
+                  .function = &function,
+                  .input = {}};
+  append_argument(node, work, start.input);
+  for (const std::uint32_t port : function.ports) {
+    const Value value = value_of(plan_->nodes[node].ports[port].source);
+    start.input.insert(start.input.end(), value->begin(), value->end());
+  }
+  open_.emplace(start.call.number, OpenCall{.node = node, .work = work});
+  ++run.open;
+  actions_.emplace_back(std::move(start));
+}
+
+/// Nodes take turns.
+void Engine::pump() {
+  while (open_.size() < options_.window && !queue_.empty()) {
+    const std::uint32_t node = queue_.front();
+    queue_.pop_front();
+    nodes_[node].is_queued = false;
+    if (can_start(node)) start_call(node);
+    queue(node);
+  }
+}
+
+NodeProgress Engine::progress(std::uint32_t node) const {
+  const NodeRun& run = nodes_[node];
+  const PlannedNode& planned = plan_->nodes[node];
+  if (planned.kind == NodeKind::iterate)
+    return {.state = run.state, .done = run.step, .total = planned.times};
+  const bool counts = run.stage == Stage::main;
+  return {.state = run.state,
+          .done = counts ? run.in_order + run.ahead.size() : 0,
+          .total = counts ? run.total : 1};
+}
+
+Value Engine::output(std::size_t number) const { return value_of(plan_->outputs[number].source); }
+
+}  // namespace orchid::flow

@@ -1,0 +1,231 @@
+// The half of the engine that takes what calls have given, or have not.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "flow/engine.h"
+
+namespace orchid::flow {
+namespace {
+
+constexpr std::uint64_t most_pieces = std::uint64_t{1} << 24;
+constexpr unsigned most_doublings = 16;
+
+/// Of a map: its results are looked at one by one, and not gathered.
+bool ends_early(const PlannedNode& node) {
+  return node.kind == NodeKind::map && node.ends != Until::never;
+}
+
+}  // namespace
+
+void Engine::take_result(const OpenCall& call, Bytes output) {
+  const PlannedNode& planned = plan_->nodes[call.node];
+  NodeRun& run = nodes_[call.node];
+  run.failures.erase(call.work.index);
+  if (call.work.judges) {
+    take_judged(call.node, call.work.index, std::move(output));
+  } else if (run.stage == Stage::partition) {
+    take_pieces(call.node, std::make_shared<const Bytes>(std::move(output)));
+  } else if (run.stage == Stage::merge || planned.kind == NodeKind::call ||
+             planned.kind == NodeKind::condition) {
+    end_node(call.node, std::move(output));
+  } else if (planned.ends == Until::function) {
+    run.judged[call.work.index] = std::move(output);
+    run.again.push_back({.index = call.work.index, .judges = true});
+  } else if (planned.ends == Until::found && is_something(planned.main.result, output)) {
+    end_node(call.node, std::move(output));
+  } else {
+    take_item(call.node, call.work.index, std::move(output));
+  }
+}
+
+void Engine::take_judged(std::uint32_t node, std::uint64_t index, Bytes output) {
+  NodeRun& run = nodes_[node];
+  auto judged = run.judged.extract(index);
+  if (is_something(plan_->nodes[node].until.result, output))
+    end_node(node, std::move(judged.mapped()));
+  else
+    take_item(node, index, std::move(judged.mapped()));
+}
+
+void Engine::take_pieces(std::uint32_t node, Value pieces) {
+  const PlannedNode& planned = plan_->nodes[node];
+  NodeRun& run = nodes_[node];
+  const std::uint64_t count = count_of(*pieces);
+  run.about = std::move(pieces);
+  const std::uint64_t fan = planned.kind == NodeKind::reduce ? planned.fan : 1;
+  set_stage(run, Stage::main, (count + fan - 1) / fan);
+  if (count != 0 && count <= most_pieces) return;
+  AttemptFailed failure{
+      .node = node, .part = {}, .attempt = 1, .outcome = "bad_request", .message = {}};
+  failure.message =
+      count == 0 ? "it has nothing to do: there are no pieces; look at what comes to its first port"
+                 : fmt::format("{} pieces are more than {}; make larger ones", count, most_pieces);
+  failure_ = failure;
+  run.state = NodeState::failed;
+  // It begins anew when the flow goes on.
+  run.about = nullptr;
+  actions_.emplace_back(std::move(failure));
+  actions_.emplace_back(NodeChanged{.node = node, .state = run.state});
+  stop(FlowOutcome::failed);
+}
+
+/// The result of a piece, a group or a step that does not end the node.
+void Engine::take_item(std::uint32_t node, std::uint64_t index, Bytes output) {
+  const PlannedNode& planned = plan_->nodes[node];
+  NodeRun& run = nodes_[node];
+  if (planned.kind == NodeKind::iterate) {
+    ++run.step;
+    if (run.step >= planned.times) {
+      end_node(node, std::move(output));
+      return;
+    }
+    run.about = std::make_shared<const Bytes>(std::move(output));
+    set_stage(run, Stage::main, 1);
+    return;
+  }
+  const bool gathers = !ends_early(planned);
+  if (!gathers && index + 1 == run.total) run.last = std::move(output);
+  const auto add = [&](const Bytes& result) {
+    if (gathers) run.gathered.add(planned.main.result, result);
+    ++run.in_order;
+  };
+  if (index != run.in_order) {
+    run.ahead.emplace(index, gathers ? std::move(output) : Bytes{});
+    return;
+  }
+  add(output);
+  for (auto next = run.ahead.begin(); next != run.ahead.end() && next->first == run.in_order;
+       next = run.ahead.erase(next))
+    add(next->second);
+  if (run.in_order == run.total) end_stage(node);
+}
+
+/// All pieces or groups have given something.
+void Engine::end_stage(std::uint32_t node) {
+  const PlannedNode& planned = plan_->nodes[node];
+  NodeRun& run = nodes_[node];
+  if (ends_early(planned)) {
+    end_node(node, std::move(run.last));
+    return;
+  }
+  Bytes all = run.gathered.take(planned.main.result);
+  if (planned.kind == NodeKind::reduce) {
+    if (run.total > 1) {
+      take_pieces(node, std::make_shared<const Bytes>(std::move(all)));
+      return;
+    }
+    Bytes one;
+    append_element(planned.pieces, all, 0, one);
+    end_node(node, std::move(one));
+  } else if (planned.merge.exists()) {
+    run.about = std::make_shared<const Bytes>(std::move(all));
+    set_stage(run, Stage::merge, 1);
+  } else {
+    end_node(node, std::move(all));
+  }
+}
+
+void Engine::end_node(std::uint32_t node, Bytes output) {
+  const PlannedNode& planned = plan_->nodes[node];
+  NodeRun& run = nodes_[node];
+  stop_calls_of(node);
+  NodeRun done;
+  done.state = NodeState::done;
+  done.uses = run.uses;
+  done.step = run.step;
+  done.total = run.stage == Stage::main ? run.total : 1;
+  done.in_order = run.stage == Stage::main && ends_early(planned) ? run.in_order : done.total;
+  done.is_queued = run.is_queued;
+  if (done.uses != 0 || planned.is_output)
+    done.value = std::make_shared<const Bytes>(std::move(output));
+  run = std::move(done);
+  --nodes_left_;
+  actions_.emplace_back(NodeChanged{.node = node, .state = NodeState::done});
+  for (const PlannedPort& port : planned.ports) {
+    if (port.source.kind != Source::Kind::node) continue;
+    NodeRun& source = nodes_[port.source.index];
+    if (--source.uses == 0 && !plan_->nodes[port.source.index].is_output) source.value = nullptr;
+  }
+  for (const std::uint32_t consumer : planned.consumers)
+    if (--nodes_[consumer].missing == 0 && outcome_ == FlowOutcome::running) begin(consumer);
+}
+
+void Engine::stop_calls_of(std::uint32_t node) {
+  if (nodes_[node].open == 0) return;
+  for (auto call = open_.begin(); call != open_.end();) {
+    if (call->second.node != node) {
+      ++call;
+      continue;
+    }
+    actions_.emplace_back(StopCall{.call = {.run = options_.run, .number = call->first}});
+    call = open_.erase(call);
+  }
+  nodes_[node].open = 0;
+}
+
+std::string Engine::part_of(std::uint32_t node, const Work& work) const {
+  const PlannedNode& planned = plan_->nodes[node];
+  const NodeRun& run = nodes_[node];
+  if (run.stage == Stage::partition) return "partition";
+  if (run.stage == Stage::merge) return "merge";
+  const std::string asked = work.judges ? "until of " : "";
+  if (planned.kind == NodeKind::map)
+    return fmt::format("{}piece {} of {}", asked, work.index + 1, run.total);
+  if (planned.kind == NodeKind::reduce)
+    return fmt::format("group {} of {}", work.index + 1, run.total);
+  if (planned.kind == NodeKind::iterate) return fmt::format("{}step {}", asked, run.step + 1);
+  return {};
+}
+
+void Engine::fail_attempt(const OpenCall& call, std::string outcome, std::string message) {
+  const RetryPolicy& policy = plan_->nodes[call.node].retry;
+  NodeRun& run = nodes_[call.node];
+  const unsigned attempt = ++run.failures[call.work.index];
+  const bool again = attempt < policy.attempts &&
+                     std::ranges::find(policy.outcomes, outcome) != policy.outcomes.end();
+  AttemptFailed failure{.node = call.node,
+                        .part = part_of(call.node, call.work),
+                        .attempt = attempt,
+                        .outcome = std::move(outcome),
+                        .message = std::move(message),
+                        .again = again};
+  if (again) {
+    const unsigned doublings = std::min(attempt - 1, most_doublings);
+    delayed_.emplace(now_ + policy.back_off * (1U << doublings), call);
+    actions_.emplace_back(std::move(failure));
+    return;
+  }
+  failure_ = failure;
+  run.state = NodeState::failed;
+  actions_.emplace_back(std::move(failure));
+  actions_.emplace_back(NodeChanged{.node = call.node, .state = run.state});
+  stop(FlowOutcome::failed);
+}
+
+void Engine::rewind(NodeRun& run) {
+  run.next = run.in_order;
+  while (run.ahead.contains(run.next)) ++run.next;
+  run.again.clear();
+  run.judged.clear();
+  run.open = 0;
+}
+
+/// Nothing of the flow goes on; what has been reached is kept.
+void Engine::stop(FlowOutcome outcome) {
+  outcome_ = outcome;
+  for (const auto& [number, call] : open_)
+    actions_.emplace_back(StopCall{.call = {.run = options_.run, .number = number}});
+  open_.clear();
+  delayed_.clear();
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+    rewind(nodes_[i]);
+    if (nodes_[i].state != NodeState::waiting && nodes_[i].state != NodeState::running) continue;
+    nodes_[i].state = NodeState::cancelled;
+    actions_.emplace_back(NodeChanged{.node = i, .state = NodeState::cancelled});
+  }
+  actions_.emplace_back(Ended{});
+}
+
+}  // namespace orchid::flow

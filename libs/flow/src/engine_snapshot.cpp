@@ -1,0 +1,218 @@
+// The engine's state as JSON, and back. What is open or delayed is not in it: it is done again.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "flow/engine.h"
+#include "foundation/base64.h"
+
+namespace orchid::flow {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int format = 1;
+
+Json json_of(const Bytes& bytes) { return to_base64(bytes); }
+
+/// Throws nlohmann's exceptions, as all that reads here.
+Bytes bytes_of(const Json& json) {
+  auto bytes = parse_base64(json.get_ref<const std::string&>());
+  if (!bytes) throw std::invalid_argument(bytes.error().message);
+  return std::move(*bytes);
+}
+
+void must(bool holds) {
+  if (!holds) throw std::invalid_argument("its parts do not fit together");
+}
+
+}  // namespace
+
+/// What a snapshot sees of an engine.
+struct EngineSnapshot {
+  using Stage = Engine::Stage;
+  using NodeRun = Engine::NodeRun;
+
+  static Json json_of_node(const NodeRun& run) {
+    Json json{{"state", to_string(run.state)}};
+    if (run.state == NodeState::done) {
+      if (run.value) json["value"] = json_of(*run.value);
+      json["total"] = run.total;
+      json["in_order"] = run.in_order;
+      json["step"] = run.step;
+      return json;
+    }
+    if (run.about == nullptr) return json;
+    json["about"] = json_of(*run.about);
+    json["stage"] = static_cast<int>(run.stage);
+    json["step"] = run.step;
+    json["total"] = run.total;
+    json["in_order"] = run.in_order;
+    json["gathered"] = {run.gathered.count(), json_of(run.gathered.bytes())};
+    for (const auto& [index, result] : run.ahead) json["ahead"].push_back({index, json_of(result)});
+    if (!run.last.empty()) json["last"] = json_of(run.last);
+    for (const auto& [index, count] : run.failures) json["failures"].push_back({index, count});
+    return json;
+  }
+
+  static std::string write(const Engine& engine) {
+    Json nodes = Json::array();
+    for (std::size_t i = 0; i < engine.nodes_.size(); ++i)
+      if (engine.nodes_[i].state != NodeState::waiting)
+        nodes.push_back({i, json_of_node(engine.nodes_[i])});
+    Json inputs = Json::array();
+    for (const Value& input : engine.inputs_) inputs.push_back(json_of(*input));
+    return Json{{"format", format},
+                {"flow", engine.plan_->name},
+                {"fingerprint", fmt::format("{:016x}", engine.plan_->fingerprint)},
+                {"outcome", to_string(engine.outcome_)},
+                {"inputs", std::move(inputs)},
+                {"nodes", std::move(nodes)}}
+        .dump();
+  }
+
+  template <typename Enum, typename... Values>
+  static Enum named(const Json& json, Values... values) {
+    const auto& name = json.get_ref<const std::string&>();
+    std::optional<Enum> found;
+    ((to_string(values) == name ? void(found = values) : void()), ...);
+    must(found.has_value());
+    return *found;
+  }
+
+  static void read_node(Engine& engine, std::uint32_t node, const Json& json) {
+    const PlannedNode& planned = engine.plan_->nodes[node];
+    NodeRun& run = engine.nodes_[node];
+    run.state = named<NodeState>(json.at("state"), NodeState::running, NodeState::done,
+                                 NodeState::failed, NodeState::cancelled);
+    if (run.state == NodeState::done) {
+      read_done(run, planned, json);
+      return;
+    }
+    if (!json.contains("about")) {
+      run.state = run.state == NodeState::running ? NodeState::waiting : run.state;
+      return;
+    }
+    run.about = std::make_shared<const Bytes>(bytes_of(json.at("about")));
+    const int stage = json.at("stage").get<int>();
+    must(stage >= 0 && stage <= static_cast<int>(Stage::merge));
+    run.stage = static_cast<Stage>(stage);
+    run.step = json.at("step").get<std::uint64_t>();
+    run.total = json.at("total").get<std::uint64_t>();
+    run.in_order = json.at("in_order").get<std::uint64_t>();
+    must(run.in_order < run.total);
+    const Json& gathered = json.at("gathered");
+    run.gathered = Gathering::of(gathered.at(0).get<std::uint64_t>(), bytes_of(gathered.at(1)));
+    for (const Json& one : json.value("ahead", Json::array()))
+      run.ahead[one.at(0).get<std::uint64_t>()] = bytes_of(one.at(1));
+    for (const Json& one : json.value("failures", Json::array()))
+      run.failures[one.at(0).get<std::uint64_t>()] = one.at(1).get<unsigned>();
+    if (json.contains("last")) run.last = bytes_of(json.at("last"));
+    check(engine, node);
+    Engine::rewind(run);
+  }
+
+  static void read_done(NodeRun& run, const PlannedNode& planned, const Json& json) {
+    run.total = json.at("total").get<std::uint64_t>();
+    run.in_order = json.at("in_order").get<std::uint64_t>();
+    run.step = json.at("step").get<std::uint64_t>();
+    if (!json.contains("value")) return;
+    run.value = std::make_shared<const Bytes>(bytes_of(json.at("value")));
+    must(fits(planned.gives, *run.value));
+  }
+
+  /// Whether the elements are as many as there is room for.
+  static bool holds(const Gathering& gathering, const PortType& result) {
+    const bool counts = !result.is_bytes && !result.is_nothing();
+    return !counts || (gathering.count() <= gathering.bytes().size() &&
+                       gathering.count() * result.type.element_size() == gathering.bytes().size());
+  }
+
+  /// Whether what is read later by index is there.
+  static void check(const Engine& engine, std::uint32_t node) {
+    const PlannedNode& planned = engine.plan_->nodes[node];
+    const NodeRun& run = engine.nodes_[node];
+    must(run.ahead.empty() ||
+         (run.ahead.begin()->first > run.in_order && run.ahead.rbegin()->first < run.total));
+    for (const auto& [index, result] : run.ahead)
+      must(fits(planned.main.result, result) || (result.empty() && planned.ends != Until::never));
+    must(run.last.empty() || fits(planned.main.result, run.last));
+    must(holds(run.gathered, planned.main.result));
+    if (planned.kind == NodeKind::iterate) must(fits(planned.gives, *run.about));
+    if (run.stage == Stage::merge) must(fits(gathered(planned.main.result), *run.about));
+    const bool has_pieces = planned.kind == NodeKind::map || planned.kind == NodeKind::reduce;
+    if (run.stage != Stage::main || !has_pieces) {
+      must(run.total == 1);
+      return;
+    }
+    must(fits(planned.pieces, *run.about));
+    const std::uint64_t fan = planned.kind == NodeKind::reduce ? planned.fan : 1;
+    must(run.total == (count_of(*run.about) + fan - 1) / fan);
+  }
+
+  /// What follows from the states of all nodes.
+  static void derive(Engine& engine) {
+    for (std::uint32_t i = 0; i < engine.nodes_.size(); ++i) {
+      const bool is_done = engine.nodes_[i].state == NodeState::done;
+      if (!is_done) continue;
+      --engine.nodes_left_;
+      for (const std::uint32_t consumer : engine.plan_->nodes[i].consumers)
+        --engine.nodes_[consumer].missing;
+      for (const PlannedPort& port : engine.plan_->nodes[i].ports)
+        if (port.source.kind == Source::Kind::node) --engine.nodes_[port.source.index].uses;
+    }
+    for (std::uint32_t i = 0; i < engine.nodes_.size(); ++i) {
+      const NodeRun& run = engine.nodes_[i];
+      if (run.state == NodeState::done) must(run.missing == 0);
+      if (run.state == NodeState::done)
+        must(run.value != nullptr || (run.uses == 0 && !engine.plan_->nodes[i].is_output));
+      else
+        must(run.missing == 0 || run.about == nullptr);
+      if (run.state == NodeState::running) engine.queue(i);
+    }
+  }
+
+  static Result<Engine> read(const Plan& plan, std::string_view text,
+                             const EngineOptions& options) {
+    const Json json = Json::parse(text);
+    must(json.at("format") == format);
+    if (json.at("fingerprint") != fmt::format("{:016x}", plan.fingerprint))
+      return fail(ErrorCode::bad_request,
+                  fmt::format("the snapshot is of another flow than '{}' is now; run it from the "
+                              "beginning",
+                              plan.name));
+    std::vector<Value> inputs;
+    for (const Json& input : json.at("inputs"))
+      inputs.push_back(std::make_shared<const Bytes>(bytes_of(input)));
+    auto engine = Engine::start(plan, std::move(inputs), options);
+    if (!engine) return engine;
+    for (const Json& node : json.at("nodes")) {
+      const auto index = node.at(0).get<std::uint32_t>();
+      must(index < plan.nodes.size());
+      read_node(*engine, index, node.at(1));
+    }
+    engine->outcome_ =
+        named<FlowOutcome>(json.at("outcome"), FlowOutcome::running, FlowOutcome::done,
+                           FlowOutcome::failed, FlowOutcome::cancelled);
+    derive(*engine);
+    return engine;
+  }
+};
+
+std::string Engine::snapshot() const { return EngineSnapshot::write(*this); }
+
+Result<Engine> Engine::resume(const Plan& plan, std::string_view snapshot,
+                              const EngineOptions& options) {
+  try {
+    return EngineSnapshot::read(plan, snapshot, options);
+  } catch (const std::exception& error) {  // nlohmann's, and those of `must`
+    return fail(
+        ErrorCode::bad_request,
+        fmt::format("the snapshot is damaged: {}; run the flow from the beginning", error.what()));
+  }
+}
+
+}  // namespace orchid::flow

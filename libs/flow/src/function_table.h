@@ -1,0 +1,35 @@
+// function_table.h: the types of the functions that a document names: as deployed, and as it says.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+
+#include "fields.h"
+#include "flow/checker.h"
+#include "flow/document.h"
+
+namespace orchid::flow {
+
+/// Asks once for each function. What it is given outlives it.
+class FunctionTable {
+ public:
+  FunctionTable(const Document& document, const Surroundings& surroundings, FaultList& faults);
+  /// Nothing: a fault at this place says why.
+  [[nodiscard]] std::optional<FunctionType> type_of(const Word& function);
+
+ private:
+  struct Entry {
+    std::optional<FunctionType> type;
+    std::string trouble;
+  };
+  Entry look_up(const std::string& function);
+  /// As deployed, which must be what the document says.
+  Entry compare(const std::string& function, const FunctionType& deployed, const Word* declared);
+
+  const Document& document_;
+  const Surroundings& surroundings_;
+  FaultList& faults_;
+  std::map<std::string, Entry> entries_;
+};
+
+}  // namespace orchid::flow

@@ -1,0 +1,198 @@
+#include "flow/plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <map>
+#include <string_view>
+
+#include "scope.h"
+
+namespace orchid::flow {
+namespace {
+
+/// Takes scopes apart, the outermost first.
+class Flattening {
+ public:
+  explicit Flattening(Plan& plan) : plan_(plan) {}
+
+  /// The sources of the scope's outputs, given those of its inputs.
+  std::vector<Source> add(const Scope& scope, const std::string& prefix,
+                          const std::vector<Source>& inputs) {
+    std::vector<std::vector<Source>> gives(scope.nodes.size());
+    const auto resolve = [&](const ScopeSource& source) -> Source {
+      if (source.kind == Source::Kind::input) return inputs[source.index];
+      if (source.kind == Source::Kind::node) return gives[source.index][source.output];
+      plan_.constants.push_back(source.constant);
+      return {.kind = Source::Kind::constant,
+              .index = static_cast<std::uint32_t>(plan_.constants.size() - 1)};
+    };
+    for (const std::size_t number : scope.order) {
+      const ScopeNode& node = scope.nodes[number];
+      std::vector<Source> sources;
+      for (const auto& source : node.sources) sources.push_back(resolve(*source));
+      gives[number] = node.flow ? add(*node.flow, prefix + node.name + "/", sources)
+                                : std::vector{add_node(node, prefix, sources)};
+    }
+    std::vector<Source> outputs;
+    for (const ScopeOutput& output : scope.outputs) outputs.push_back(resolve(output.source));
+    return outputs;
+  }
+
+ private:
+  Source add_node(const ScopeNode& node, const std::string& prefix,
+                  const std::vector<Source>& sources) {
+    const auto number = static_cast<std::uint32_t>(plan_.nodes.size());
+    PlannedNode planned = node.planned;
+    planned.name = prefix + node.name;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      planned.ports[i].source = sources[i];
+      if (sources[i].kind == Source::Kind::node)
+        plan_.nodes[sources[i].index].consumers.push_back(number);
+    }
+    plan_.nodes.push_back(std::move(planned));
+    return {.kind = Source::Kind::node, .index = number};
+  }
+
+  Plan& plan_;
+};
+
+std::string name_of(const Plan& plan, const Source& source) {
+  switch (source.kind) {
+    case Source::Kind::input:
+      return plan.inputs[source.index].name;
+    case Source::Kind::node:
+      return plan.nodes[source.index].name;
+    case Source::Kind::constant:
+      return "";
+  }
+  return "";
+}
+
+/// A constant's value, or a name.
+std::string text_of(const Plan& plan, const PortType& type, const Source& source) {
+  if (source.kind != Source::Kind::constant) return name_of(plan, source);
+  constexpr std::size_t longest = 40;
+  const auto json = json_of_value(type, *plan.constants[source.index]);
+  if (!json) return "?";
+  return json->size() <= longest ? *json : json->substr(0, longest) + "…";
+}
+
+std::string calls_of(const PlannedNode& node) {
+  std::string text;
+  const auto add = [&text](std::string_view role, const PlannedCall& call) {
+    if (call.exists()) text += fmt::format("{}{}{}", text.empty() ? "" : ", ", role, call.function);
+  };
+  add("partition ", node.partition);
+  add(node.kind == NodeKind::map         ? "each "
+      : node.kind == NodeKind::condition ? "then "
+                                         : "",
+      node.main);
+  add("else ", node.if_false);
+  add("merge ", node.merge);
+  if (node.kind == NodeKind::reduce) text += fmt::format(", groups of {}", node.fan);
+  if (node.kind == NodeKind::iterate) text += fmt::format(", at most {} times", node.times);
+  add("until ", node.until);
+  if (node.ends == Until::found) text += ", until found";
+  return text;
+}
+
+/// FNV-1a: it tells plans apart that differ by accident, and nobody gains from a forged one.
+std::uint64_t fingerprint_of(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return hash;
+}
+
+std::string signature_text(const PlannedNode& node) {
+  std::string text;
+  for (const PlannedCall* call :
+       {&node.main, &node.partition, &node.merge, &node.if_false, &node.until})
+    text += fmt::format("{} {} {};", call->function, call->signature, fmt::join(call->ports, ","));
+  return text + fmt::format("{} {} {}", node.fan, node.times, to_string(node.pieces));
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+Plan plan_of(const Scope& scope) {
+  Plan plan;
+  plan.name = scope.name;
+  plan.inputs = scope.inputs;
+  std::vector<Source> inputs;
+  for (std::uint32_t i = 0; i < plan.inputs.size(); ++i)
+    inputs.push_back({.kind = Source::Kind::input, .index = i});
+  const std::vector<Source> outputs = Flattening(plan).add(scope, "", inputs);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    plan.outputs.push_back(
+        {.name = scope.outputs[i].name, .type = scope.outputs[i].type, .source = outputs[i]});
+    if (outputs[i].kind == Source::Kind::node) plan.nodes[outputs[i].index].is_output = true;
+  }
+  std::string whole = to_text(plan);
+  for (const PlannedNode& node : plan.nodes) whole += signature_text(node);
+  for (const Value& constant : plan.constants)
+    whole.append(reinterpret_cast<const char*>(constant->data()), constant->size());
+  plan.fingerprint = fingerprint_of(whole);
+  return plan;
+}
+
+std::vector<std::pair<std::string, std::string>> functions_of(const Plan& plan) {
+  std::map<std::string, std::string> functions;
+  for (const PlannedNode& node : plan.nodes)
+    for (const PlannedCall* call :
+         {&node.main, &node.partition, &node.merge, &node.if_false, &node.until})
+      if (call->exists()) functions.emplace(call->function, call->signature);
+  return {functions.begin(), functions.end()};
+}
+
+std::string to_text(const Plan& plan) {
+  std::string text = fmt::format("flow {}\n", plan.name);
+  for (const PlannedInput& input : plan.inputs)
+    text += fmt::format("  input   {}: {}\n", input.name, to_string(input.type));
+  for (const PlannedNode& node : plan.nodes) {
+    text += fmt::format("  {:<7} {}: {} gives {}\n", to_string(node.kind), node.name,
+                        calls_of(node), to_string(node.gives));
+    for (const PlannedPort& port : node.ports)
+      text += fmt::format("          {}: {} <- {}\n", port.name, to_string(port.type),
+                          text_of(plan, port.type, port.source));
+  }
+  for (const PlannedOutput& output : plan.outputs)
+    text += fmt::format("  output  {}: {} <- {}\n", output.name, to_string(output.type),
+                        text_of(plan, output.type, output.source));
+  return text;
+}
+
+std::string to_dot(const Plan& plan) {
+  std::string text = fmt::format(
+      "digraph \"{}\" {{\n  rankdir=LR;\n  node [shape=box, style=rounded, "
+      "fontname=\"sans-serif\", "
+      "fontsize=11];\n  edge [fontname=\"sans-serif\", fontsize=9];\n",
+      escaped(plan.name));
+  const auto id = [&](const Source& source) {
+    return fmt::format("{}{}", source.kind == Source::Kind::input ? "i" : "n", source.index);
+  };
+  for (std::uint32_t i = 0; i < plan.inputs.size(); ++i)
+    text += fmt::format("  i{} [label=\"{}\", shape=plain];\n", i, escaped(plan.inputs[i].name));
+  for (std::uint32_t i = 0; i < plan.nodes.size(); ++i)
+    text += fmt::format("  n{} [label=\"{}\\n{}: {}\"];\n", i, escaped(plan.nodes[i].name),
+                        to_string(plan.nodes[i].kind), escaped(calls_of(plan.nodes[i])));
+  for (std::uint32_t i = 0; i < plan.nodes.size(); ++i)
+    for (const PlannedPort& port : plan.nodes[i].ports)
+      if (port.source.kind != Source::Kind::constant)
+        text +=
+            fmt::format("  {} -> n{} [label=\"{}\"];\n", id(port.source), i, escaped(port.name));
+  for (std::uint32_t i = 0; i < plan.outputs.size(); ++i)
+    text += fmt::format("  o{0} [label=\"{1}\", shape=plain];\n  {2} -> o{0};\n", i,
+                        escaped(plan.outputs[i].name), id(plan.outputs[i].source));
+  return text + "}\n";
+}
+
+}  // namespace orchid::flow

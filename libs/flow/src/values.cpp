@@ -1,0 +1,143 @@
+#include "flow/values.h"
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "module/typed_values.h"
+
+namespace orchid::flow {
+namespace {
+
+using module::TypeKind;
+
+constexpr std::size_t item_alignment = 8;
+
+std::size_t padded(std::size_t size) {
+  return (size + item_alignment - 1) / item_alignment * item_alignment;
+}
+
+void append(Bytes& out, std::span<const std::byte> bytes) {
+  out.insert(out.end(), bytes.begin(), bytes.end());
+}
+
+void append_count(Bytes& out, std::uint64_t count) {
+  append(out, std::as_bytes(std::span(&count, 1)));
+}
+
+/// Spans and strings: a number of elements, and these.
+bool is_counted(const PortType& type) {
+  return !type.is_bytes && (type.type.kind == TypeKind::span || type.type.kind == TypeKind::string);
+}
+
+/// What is between fields may be anything, and there is a zero with a sign.
+bool is_not_zero(module::Scalar scalar, std::span<const std::byte> bytes) {
+  const auto as = [bytes]<typename Number>(Number number) {
+    std::memcpy(&number, bytes.data(), sizeof number);
+    return number != 0;
+  };
+  if (scalar == module::Scalar::f32) return as(float{});
+  if (scalar == module::Scalar::f64) return as(double{});
+  return std::ranges::any_of(bytes.first(module::size_of(scalar)),
+                             [](std::byte byte) { return byte != std::byte{0}; });
+}
+
+module::Signature taking(const PortType& type) { return {.result = {}, .arguments = {type.type}}; }
+module::Signature giving(const PortType& type) { return {.result = type.type, .arguments = {}}; }
+
+}  // namespace
+
+bool fits(const PortType& type, std::span<const std::byte> bytes) {
+  if (type.is_bytes) return true;
+  if (type.is_nothing()) return bytes.empty();
+  const std::size_t element = type.type.element_size();
+  if (!is_counted(type)) return bytes.size() == padded(element);
+  if (bytes.size() < sizeof(std::uint64_t)) return false;
+  const std::size_t room = bytes.size() - sizeof(std::uint64_t);
+  const std::uint64_t count = count_of(bytes);
+  return count <= room / element && padded(count * element) == room;
+}
+
+std::uint64_t count_of(std::span<const std::byte> span) {
+  std::uint64_t count = 0;
+  std::memcpy(&count, span.data(), sizeof count);
+  return count;
+}
+
+void append_element(const PortType& span, std::span<const std::byte> bytes, std::uint64_t index,
+                    Bytes& out) {
+  const std::size_t size = span.type.element_size();
+  append(out, bytes.subspan(sizeof(std::uint64_t) + index * size, size));
+  out.resize(out.size() + padded(size) - size);
+}
+
+void append_elements(const PortType& span, std::span<const std::byte> bytes, std::uint64_t begin,
+                     std::uint64_t end, Bytes& out) {
+  const std::size_t size = span.type.element_size();
+  const std::size_t wanted = (end - begin) * size;
+  append_count(out, end - begin);
+  append(out, bytes.subspan(sizeof(std::uint64_t) + begin * size, wanted));
+  out.resize(out.size() + padded(wanted) - wanted);
+}
+
+bool is_something(const PortType& type, std::span<const std::byte> bytes) {
+  if (is_counted(type)) return count_of(bytes) != 0;
+  if (type.is_bytes) return !bytes.empty();
+  if (!type.type.has_structure) return is_not_zero(type.type.scalar, bytes);
+  return std::ranges::any_of(type.type.structure.fields, [bytes](const module::Field& field) {
+    return is_not_zero(field.type, bytes.subspan(field.offset));
+  });
+}
+
+void Gathering::add(const PortType& result, std::span<const std::byte> bytes) {
+  if (is_counted(result)) {
+    const std::uint64_t count = count_of(bytes);
+    append(bytes_, bytes.subspan(sizeof count, count * result.type.element_size()));
+    count_ += count;
+  } else if (result.is_element()) {
+    append(bytes_, bytes.first(result.type.element_size()));
+    ++count_;
+  } else {
+    append(bytes_, bytes);
+  }
+}
+
+Bytes Gathering::take(const PortType& result) {
+  Bytes all;
+  if (result.is_bytes || result.is_nothing()) {
+    all = std::move(bytes_);
+  } else {
+    all.reserve(sizeof count_ + padded(bytes_.size()));
+    append_count(all, count_);
+    append(all, bytes_);
+    all.resize(sizeof count_ + padded(bytes_.size()));
+  }
+  *this = Gathering();
+  return all;
+}
+
+Gathering Gathering::of(std::uint64_t count, Bytes bytes) {
+  Gathering gathering;
+  gathering.count_ = count;
+  gathering.bytes_ = std::move(bytes);
+  return gathering;
+}
+
+Result<Bytes> value_of_json(const PortType& type, std::string_view json) {
+  if (!type.is_bytes) return module::encode_arguments(taking(type), "[" + std::string(json) + "]");
+  const auto text = nlohmann::json::parse(json, nullptr, false);
+  if (!text.is_string())
+    return fail(ErrorCode::bad_request, "bytes are written as a text between quotes");
+  Bytes bytes;
+  append(bytes, std::as_bytes(std::span(text.get_ref<const std::string&>())));
+  return bytes;
+}
+
+Result<std::string> json_of_value(const PortType& type, std::span<const std::byte> bytes) {
+  if (!type.is_bytes) return module::decode_result(giving(type), bytes);
+  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace orchid::flow
