@@ -1,0 +1,155 @@
+#include "orchid/flow.h"
+
+#include <nlohmann/json.hpp>
+
+#include "orchid/error.h"
+
+namespace orchid {
+
+namespace sdk {
+
+/// In the order in which parts were added.
+struct FlowDocument {
+  using Json = nlohmann::ordered_json;
+  std::string name;
+  Json functions = Json::object();
+  Json inputs = Json::object();
+  Json nodes = Json::object();
+  Json edges = Json::array();
+  Json outputs = Json::object();
+};
+
+}  // namespace sdk
+
+namespace {
+
+using FlowJson = sdk::FlowDocument::Json;
+
+FlowJson json_of(const FlowStep& step) {
+  if (step.takes.empty()) return step.function;
+  return {{"function", step.function}, {"takes", step.takes}};
+}
+
+std::string milliseconds_text(std::chrono::milliseconds duration) {
+  return std::to_string(duration.count()) + "ms";
+}
+
+FlowJson node_of(const char* kind, const FlowNodeOptions& options) {
+  FlowJson node{{"kind", kind}};
+  if (!options.takes.empty()) node["takes"] = options.takes;
+  if (options.window != 0) node["window"] = options.window;
+  if (options.deadline.count() != 0) node["deadline"] = milliseconds_text(options.deadline);
+  const FlowRetry usual;
+  FlowJson retry = FlowJson::object();
+  if (options.retry.attempts != usual.attempts) retry["attempts"] = options.retry.attempts;
+  if (options.retry.back_off != usual.back_off)
+    retry["back_off"] = milliseconds_text(options.retry.back_off);
+  if (!options.retry.outcomes.empty()) retry["outcomes"] = options.retry.outcomes;
+  if (!retry.empty()) node["retry"] = retry;
+  return node;
+}
+
+void add_until(FlowJson& node, const std::string& function) {
+  if (!function.empty()) node["until"] = {{"function", function}};
+}
+
+}  // namespace
+
+Flow::Flow(std::string_view name) : document_(std::make_unique<sdk::FlowDocument>()) {
+  document_->name = name;
+}
+Flow::Flow(Flow&&) noexcept = default;
+Flow& Flow::operator=(Flow&&) noexcept = default;
+Flow::~Flow() = default;
+
+void Flow::declare(std::string_view function, std::string_view signature) {
+  document_->functions[std::string(function)] = signature;
+}
+
+FlowPlace Flow::input(std::string_view name, std::string_view type) {
+  document_->inputs[std::string(name)] = type;
+  return FlowPlace(std::string(name));
+}
+
+FlowPlace Flow::call(std::string_view name, std::string_view function,
+                     const FlowNodeOptions& options) {
+  FlowJson node = node_of("call", options);
+  node["function"] = function;
+  document_->nodes[std::string(name)] = node;
+  return FlowPlace(std::string(name));
+}
+
+FlowPlace Flow::map(std::string_view name, const FlowMap& map) {
+  FlowNodeOptions options = map.node;
+  options.takes = map.takes;
+  FlowJson node = node_of("map", options);
+  if (!map.partition.function.empty()) node["partition"] = json_of(map.partition);
+  node["each"] = json_of(map.each);
+  if (!map.merge.empty()) node["merge"] = map.merge;
+  if (map.until_found) node["until"] = "found";
+  add_until(node, map.until);
+  document_->nodes[std::string(name)] = node;
+  return FlowPlace(std::string(name));
+}
+
+FlowPlace Flow::reduce(std::string_view name, const FlowReduce& reduce) {
+  FlowJson node = node_of("reduce", reduce.node);
+  node["function"] = reduce.function;
+  node["fan"] = reduce.fan;
+  document_->nodes[std::string(name)] = node;
+  return FlowPlace(std::string(name));
+}
+
+FlowPlace Flow::iterate(std::string_view name, const FlowIterate& iterate) {
+  FlowJson node = node_of("iterate", iterate.node);
+  node["function"] = iterate.function;
+  node["times"] = iterate.times;
+  add_until(node, iterate.until);
+  document_->nodes[std::string(name)] = node;
+  return FlowPlace(std::string(name));
+}
+
+FlowPlace Flow::choose(std::string_view name, const FlowChoice& choice) {
+  FlowJson node = node_of("if", choice.node);
+  node["then"] = choice.if_true;
+  node["else"] = choice.if_false;
+  document_->nodes[std::string(name)] = node;
+  return FlowPlace(std::string(name));
+}
+
+FlowPlace Flow::flow(std::string_view name, std::string_view file) {
+  document_->nodes[std::string(name)] = {{"kind", "flow"}, {"file", file}};
+  return FlowPlace(std::string(name));
+}
+
+void Flow::connect(const FlowPlace& from, const FlowPlace& to) {
+  document_->edges.push_back({{"from", from.name()}, {"to", to.name()}});
+}
+
+void Flow::set(const FlowPlace& to, std::string_view json) {
+  FlowJson value = FlowJson::parse(json, nullptr, false);
+  if (value.is_discarded())
+    throw Error({.kind = ErrorKind::bad_request,
+                 .message = "the value of '" + to.name() + "' is no JSON: " + std::string(json),
+                 .hint = "write a text between quotes"});
+  FlowJson edge = FlowJson::object();
+  edge["value"] = std::move(value);
+  edge["to"] = to.name();
+  document_->edges.push_back(std::move(edge));
+}
+
+void Flow::output(std::string_view name, const FlowPlace& from) {
+  document_->outputs[std::string(name)] = from.name();
+}
+
+std::string Flow::json() const {
+  FlowJson json{{"flow", document_->name}};
+  if (!document_->functions.empty()) json["functions"] = document_->functions;
+  json["inputs"] = document_->inputs;
+  json["nodes"] = document_->nodes;
+  json["edges"] = document_->edges;
+  json["outputs"] = document_->outputs;
+  return json.dump(2, ' ', false, FlowJson::error_handler_t::replace) + "\n";
+}
+
+}  // namespace orchid

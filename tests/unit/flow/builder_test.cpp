@@ -1,0 +1,59 @@
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <span>
+
+#include "flow_under_test.h"
+#include "orchid/error.h"
+#include "orchid/flow.h"
+
+using namespace orchid;
+
+TEST_CASE("a flow that is built in C++ is the document that one would write") {
+  Flow built("built");
+  built.declare<std::uint64_t(std::uint64_t)>("twice");
+  built.declare("sum", "u64(span<u64>)");
+  built.declare("count", "span<u64>(u64)");
+  built.declare("seven", "string(u64,u64)");
+  built.declare("is_big", "bool(u64)");
+  const auto n = built.input<std::uint64_t>("n");
+  const auto list = built.input<std::span<const std::uint64_t>>("list");
+  const auto all = built.map("all", {.each = {"twice"}, .merge = "sum"});
+  built.connect(list, all);
+  const auto search = built.map("search", {.partition = {"count", {"n"}},
+                                           .each = {"seven", {"wanted"}},
+                                           .until_found = true,
+                                           .takes = {"n", "wanted"}});
+  built.connect(n, search.port("n"));
+  built.set(search.port("wanted"), "7");
+  const auto total = built.reduce("total", {.function = "sum", .fan = 3});
+  built.connect(list, total);
+  const auto grow = built.iterate("grow", {.function = "twice", .times = 9, .until = "is_big"});
+  built.connect(total, grow);
+  const auto big = built.call("big", "is_big", {.retry = {.attempts = 5}});
+  built.connect(all, big);
+  const auto choice = built.choose(
+      "choice", {.if_true = "twice", .if_false = "twice", .node = {.takes = {"big", "x"}}});
+  built.connect(big, choice.port("big"));
+  built.connect(grow, choice.port("x"));
+  built.output("choice", choice);
+  built.output("found", search);
+
+  const flow::Plan plan = flow::plan_of(built.json());
+  CHECK(plan.nodes.size() == 6);
+  const auto outputs =
+      flow::outputs_of(plan, {flow::value("u64", "9"), flow::value("span<u64>", "[1,2,3,4,5,6]")});
+  CHECK(outputs.at("found") == "\"found 7\"");
+  CHECK(outputs.at("choice") == "168");  // 21, doubled until it is above 50, and once more
+}
+
+TEST_CASE("a value that is no JSON is refused at once") {
+  Flow built("built");
+  const auto a = built.call("a", "twice");
+  try {
+    built.set(a, "seven");
+    FAIL("it was taken");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::bad_request);
+  }
+}
