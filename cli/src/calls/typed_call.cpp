@@ -1,6 +1,7 @@
 #include "calls/typed_call.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "module/npy.h"
 #include "module/signature.h"
@@ -20,26 +21,34 @@ Result<module::Signature> parsed(const std::string& signature) {
 
 }  // namespace
 
-Result<std::string> find_signature(Client& client, const std::string& text) {
+Result<FoundEntry> find_entry(Client& client, const std::string& text) {
   const auto reference = parse_function_reference(text);
   if (!reference) return fail(reference.error());
   const std::string version =
       reference->version_prefix.empty() ? "" : "@" + reference->version_prefix;
-  const FunctionInfo info = client.describe(reference->function + version);
+  FunctionInfo info = client.describe(reference->function + version);
   std::string names;
   for (const EntryInfo& entry : info.entries) {
     names += (names.empty() ? "" : ", ") + info.name + "." + entry.name;
     const bool wanted =
         reference->entry.empty() ? info.entries.size() == 1 : entry.name == reference->entry;
     if (!wanted) continue;
-    if (!entry.signature.empty()) return entry.signature;
-    return fail(ErrorCode::bad_request,
-                "'" + text + "' takes raw bytes; give them with --in or on standard input");
+    std::string signature = entry.signature;
+    return FoundEntry{.function = std::move(info), .signature = std::move(signature)};
   }
   if (reference->entry.empty())
     return fail(ErrorCode::bad_request, "'" + text + "' has several entries; name one: " + names);
   return fail(ErrorCode::not_found,
               "there is no entry '" + reference->entry + "'; there are: " + names);
+}
+
+Result<std::string> find_signature(Client& client, const std::string& text) {
+  auto entry = find_entry(client, text);
+  if (!entry) return fail(std::move(entry.error()));
+  if (entry->signature.empty())
+    return fail(ErrorCode::bad_request,
+                "'" + text + "' takes raw bytes; give them with --in or on standard input");
+  return std::move(entry->signature);
 }
 
 Result<std::vector<std::byte>> encode_json_arguments(const std::string& text,

@@ -9,9 +9,16 @@
 
 namespace orchid::cli {
 
-/// The signature of the entry that `reference` ("N", "N.E", "N.E@version") means. Errors:
-/// `bad_request` (several entries, or one for raw bytes), `not_found`. Throws `orchid::Error` when
-/// the gateway does not know the function.
+/// The entry that `reference` ("N", "N.E", "N.E@version") means, and what it is an entry of.
+/// Errors: `bad_request` (several entries), `not_found`. Throws `orchid::Error` when the gateway
+/// does not know the function.
+struct FoundEntry {
+  FunctionInfo function;
+  std::string signature;  // empty: for raw bytes
+};
+[[nodiscard]] Result<FoundEntry> find_entry(Client& client, const std::string& reference);
+
+/// Its signature. Errors: `bad_request` also for raw bytes. Throws as above.
 [[nodiscard]] Result<std::string> find_signature(Client& client, const std::string& reference);
 
 /// `json`: all arguments as one array. Errors: `bad_request`.

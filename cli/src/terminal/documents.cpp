@@ -6,6 +6,10 @@ void print_document(Shell& shell, const Document& document) {
   shell.print_line(document.dump(-1, ' ', false, Document::error_handler_t::replace));
 }
 
+void report_document(Shell& shell, const Document& document) {
+  shell.note(document.dump(-1, ' ', false, Document::error_handler_t::replace));
+}
+
 void print_answer(Shell& shell, const std::string& text) {
   print_document(shell, Document::parse(text));
 }

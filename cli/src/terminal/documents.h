@@ -14,6 +14,8 @@ using Document = nlohmann::ordered_json;
 
 /// On one line; bytes that are no UTF-8 are replaced.
 void print_document(Shell& shell, const Document& document);
+/// To standard error: that of a failure which has more to say than `Shell::report` does.
+void report_document(Shell& shell, const Document& document);
 /// A document of the gateway, on one line. Throws nlohmann's exceptions when it is none.
 void print_answer(Shell& shell, const std::string& text);
 

@@ -120,6 +120,10 @@ def cpp(*before):
     return check
 
 
+def whole_program(block):
+    compile_text(block, ["g++", "-std=c++20"], "program.cpp", block.text)
+
+
 def c(block):
     text = ('#include <stdio.h>\n#include "orchid/orchid.h"\nint f(orchid_client* client);\nint f(orchid_client* client) {\n' + block.text
             + "return 0;\n}\n")
@@ -245,9 +249,11 @@ def sources_and_commands(block):
         environment = {**os.environ, "ORCHID_GATEWAY": f"unix:{site.folder}/gateway.sock", "ORCHID": str(SOURCES),
                        "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
         for one in blocks_of(block.page):
-            name = re.match(r"// (\w+\.cpp)\n", one.text)
+            name = re.match(r"(?://|#) (\w+\.(?:cpp|yaml))\n", one.text)
             if name:
                 (site.folder / name.group(1)).write_text(one.text)
+            elif not one.text.startswith("$ ") and any(paragraph.marks() for paragraph in one.around):
+                continue
             else:
                 one.must(one.text.startswith("$ "), "is neither a source with its name nor commands")
                 run_commands(one, site.folder, environment)
@@ -274,6 +280,7 @@ PAGES = {
     "infiniband.md": [marked],
     "arm.md": [marked, marked, marked],
     "kernels.md": [sources_and_commands] + [with_another] * 7,
+    "flows.md": [sources_and_commands] + [with_another] * 7 + [whole_program],
     "gpus.md": [marked],
     "data.md": [sources_and_commands] + [with_another] * 5,
 }

@@ -1,0 +1,228 @@
+// commands/flow.cpp: orchid flow: graphs of functions: new ones, whether they are right, what they
+// look like. Running one is in flow_run.cpp.
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "commands/commands.h"
+#include "flows/flow_source.h"
+#include "flows/flow_templates.h"
+#include "foundation/files.h"
+#include "terminal/documents.h"
+#include "terminal/programs.h"
+#include "terminal/table.h"
+
+namespace orchid::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct FlowArguments {
+  std::string file;
+  bool offline = false;
+  std::string as = "text";
+};
+
+/// A client, or nothing where no Orchid is to be found; then the document's own word counts.
+std::optional<Client> client_if_any(Shell& shell, bool offline) {
+  if (offline) return std::nullopt;
+  try {
+    Client client = shell.client();
+    (void)client.get("/v1/limits");
+    return client;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::unreachable && error.kind() != ErrorKind::bad_configuration &&
+        error.kind() != ErrorKind::not_found)
+      throw;
+    if (!shell.json)
+      shell.note("no Orchid answers, so that functions are taken as the flow declares them (" +
+                 error.message() + ")");
+    return std::nullopt;
+  }
+}
+
+struct CheckedFile {
+  flow::Document document;
+  flow::Plan plan;
+  bool asked = false;  // an Orchid about the functions
+};
+
+/// Nothing: the faults have been reported.
+std::optional<CheckedFile> checked_file(Shell& shell, const FlowArguments& arguments) {
+  auto parsed = read_flow(arguments.file);
+  if (!parsed) {
+    shell.report(parsed.error());
+    return std::nullopt;
+  }
+  if (!parsed->faults.empty()) {
+    report_faults(shell, parsed->faults);
+    return std::nullopt;
+  }
+  auto client = client_if_any(shell, arguments.offline);
+  DeployedFunctions functions(client ? &*client : nullptr);
+  flow::Checked checked = check_flow(parsed->document, functions);
+  if (!checked.faults.empty()) {
+    report_faults(shell, checked.faults);
+    return std::nullopt;
+  }
+  return CheckedFile{.document = std::move(parsed->document),
+                     .plan = std::move(checked.plan),
+                     .asked = client.has_value()};
+}
+
+ExitStatus run_check(Shell& shell, const FlowArguments& arguments) {
+  const auto checked = checked_file(shell, arguments);
+  if (!checked) return shell.status;
+  const std::size_t nodes = checked->plan.nodes.size();
+  if (shell.json) {
+    print_document(shell, {{"flow", checked->plan.name},
+                           {"nodes", nodes},
+                           {"compared_with_deployed", checked->asked},
+                           {"faults", Document::array()}});
+    return ExitStatus::ok;
+  }
+  shell.print_line(arguments.file + ": good; " + std::to_string(nodes) +
+                   (nodes == 1 ? " node" : " nodes"));
+  return ExitStatus::ok;
+}
+
+ExitStatus run_show(Shell& shell, const FlowArguments& arguments) {
+  const auto checked = checked_file(shell, arguments);
+  if (!checked) return shell.status;
+  if (shell.json)
+    print_document(shell, Document::parse(to_json(checked->document)));
+  else if (arguments.as == "json")
+    shell.print(to_json(checked->document));
+  else if (arguments.as == "yaml")
+    shell.print(to_yaml(checked->document));
+  else if (arguments.as == "dot")
+    shell.print(to_dot(checked->plan));
+  else
+    shell.print(to_text(checked->plan));
+  return ExitStatus::ok;
+}
+
+struct NewArguments {
+  std::string name;
+  std::string folder;
+  std::string out = "-";
+};
+
+/// The user's own come first: ORCHID_FLOW_TEMPLATES has them between colons.
+std::vector<fs::path> template_folders(const std::string& own) {
+  std::vector<fs::path> folders;
+  if (!own.empty()) folders.emplace_back(own);
+  if (const char* listed = std::getenv("ORCHID_FLOW_TEMPLATES")) {
+    std::string rest = listed;
+    while (!rest.empty()) {
+      const std::size_t colon = rest.find(':');
+      if (colon != 0) folders.emplace_back(rest.substr(0, colon));
+      rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
+    }
+  }
+  // Beside an installed program; else where the sources of Orchid are.
+  std::error_code error;
+  if (const auto programs = own_program_directory()) {
+    const fs::path installed = programs->parent_path() / "share/orchid/templates";
+    if (fs::is_directory(installed, error)) folders.push_back(installed);
+  }
+  folders.emplace_back(ORCHID_FLOW_TEMPLATES);
+  return folders;
+}
+
+ExitStatus list_templates(Shell& shell, const std::vector<fs::path>& folders) {
+  Document list = Document::array();
+  Table table({"template", "what it is"});
+  for (const FlowTemplate& one : find_templates(folders)) {
+    list.push_back({{"name", one.name}, {"summary", one.summary}, {"file", one.file.string()}});
+    table.add({one.name, one.summary});
+  }
+  if (shell.json)
+    print_document(shell, {{"templates", list}});
+  else
+    shell.print(table.text());
+  return ExitStatus::ok;
+}
+
+ExitStatus run_new(Shell& shell, const NewArguments& arguments) {
+  const std::vector<fs::path> folders = template_folders(arguments.folder);
+  if (arguments.name.empty()) return list_templates(shell, folders);
+  const auto found = find_template(folders, arguments.name);
+  if (!found) return shell.report(found.error());
+  const auto text = read_input_file(found->file.string());
+  if (!text) return shell.report(text.error());
+  if (arguments.out == "-") {
+    if (shell.json)
+      print_document(shell, {{"name", found->name}, {"text", as_text(*text)}});
+    else
+      shell.print(as_text(*text));
+    return ExitStatus::ok;
+  }
+  std::error_code error;
+  if (fs::exists(arguments.out, error))
+    return shell.report_usage("'" + arguments.out + "' is there already; name another file");
+  if (const auto written = write_output_file(arguments.out, *text); !written)
+    return shell.report(written.error());
+  if (shell.json) print_document(shell, {{"name", found->name}, {"file", arguments.out}});
+  return ExitStatus::ok;
+}
+
+void add_file(CLI::App* command, FlowArguments& arguments) {
+  command->add_option("FILE", arguments.file, "the flow, YAML or JSON; -: standard input")
+      ->required();
+  command->add_flag("--offline", arguments.offline,
+                    "ask no Orchid: functions are what the flow says of them");
+}
+
+void add_check(CLI::App& flows, Shell& shell) {
+  auto* command = add_command(flows, shell, "check", "Say all that is wrong with a flow",
+                              "  orchid flow check search.yaml");
+  auto arguments = std::make_shared<FlowArguments>();
+  add_file(command, *arguments);
+  command->callback([&shell, arguments] { shell.status = run_check(shell, *arguments); });
+}
+
+void add_show(CLI::App& flows, Shell& shell) {
+  auto* command = add_command(flows, shell, "show", "Show what a flow does, as text or a picture",
+                              "  orchid flow show search.yaml\n"
+                              "  orchid flow show search.yaml --as dot | dot -Tsvg > search.svg");
+  auto arguments = std::make_shared<FlowArguments>();
+  add_file(command, *arguments);
+  command
+      ->add_option("--as", arguments->as,
+                   "text, dot (a picture for Graphviz), or yaml or json: the document in one form")
+      ->check(CLI::IsMember({"text", "dot", "yaml", "json"}));
+  command->callback([&shell, arguments] { shell.status = run_show(shell, *arguments); });
+}
+
+void add_new(CLI::App& flows, Shell& shell) {
+  auto* command =
+      add_command(flows, shell, "new", "Write a flow from a template, with its functions left open",
+                  "  orchid flow new\n  orchid flow new search --out my-search.yaml");
+  auto arguments = std::make_shared<NewArguments>();
+  command->add_option("TEMPLATE", arguments->name, "without it, templates are listed");
+  command->add_option("--out,-o", arguments->out, "a new file (default: standard output)");
+  command->add_option("--templates", arguments->folder,
+                      "a folder with templates of your own, beside those of "
+                      "$ORCHID_FLOW_TEMPLATES and Orchid's");
+  command->callback([&shell, arguments] { shell.status = run_new(shell, *arguments); });
+}
+
+}  // namespace
+
+void add_flow(CLI::App& app, Shell& shell) {
+  auto* flows = app.add_subcommand("flow", "Check, show and run graphs of functions");
+  flows->footer(
+      "examples:\n  orchid flow new map --out my.yaml\n  orchid flow check my.yaml\n"
+      "  orchid flow run my.yaml --input whole='[1,2,3]' --input pieces=2");
+  flows->require_subcommand(1);
+  add_check(*flows, shell);
+  add_show(*flows, shell);
+  add_new(*flows, shell);
+  add_flow_run(*flows, shell);
+}
+
+}  // namespace orchid::cli

@@ -1,0 +1,91 @@
+#include "flows/flow_progress.h"
+
+#include <fmt/format.h>
+
+#include "calls/call_watch.h"
+#include "terminal/duration.h"
+
+namespace orchid::cli {
+namespace {
+
+/// So long a second Ctrl-C is the answer to the question.
+constexpr std::chrono::seconds time_to_answer{5};
+
+const char* parts_of(const flow::PlannedNode& node) {
+  switch (node.kind) {
+    case flow::NodeKind::map:
+      return "pieces";
+    case flow::NodeKind::reduce:
+      return "groups";
+    default:
+      return "steps";
+  }
+}
+
+bool has_parts(const flow::PlannedNode& node) {
+  return node.kind == flow::NodeKind::map || node.kind == flow::NodeKind::reduce ||
+         node.kind == flow::NodeKind::iterate;
+}
+
+}  // namespace
+
+std::string describe(const flow::Plan& plan, const flow::AttemptFailed& attempt) {
+  return fmt::format("node '{}'{}{}, attempt {}: {}: {}", plan.nodes[attempt.node].name,
+                     attempt.part.empty() ? "" : ", ", attempt.part, attempt.attempt,
+                     attempt.outcome, attempt.message);
+}
+
+void FlowProgress::changed(const flow::NodeChanged& change) {
+  const flow::PlannedNode& node = plan_.nodes[change.node];
+  if (change.state == flow::NodeState::running) {
+    begun_[change.node] = Clock::now();
+    running_.push_back(change.node);
+    return;
+  }
+  const bool ran = std::erase(running_, change.node) != 0;
+  if (change.state != flow::NodeState::done) {
+    if (ran && !shell_.json)
+      shell_.note(fmt::format("{}: {}", node.name, flow::to_string(change.state)));
+    return;
+  }
+  ++ended_;
+  if (shell_.json) return;  // the document says it at the end
+  const flow::NodeProgress progress = engine_.progress(change.node);
+  std::string parts;
+  if (has_parts(node) && progress.done == progress.total)
+    parts = fmt::format(", {} {}", progress.done, parts_of(node));
+  else if (has_parts(node))
+    parts = fmt::format(", after {} of {} {}", progress.done, progress.total, parts_of(node));
+  shell_.note(fmt::format("{}: done in {}{}", node.name,
+                          format_duration(Clock::now() - begun_[change.node]), parts));
+}
+
+void FlowProgress::failed(const flow::AttemptFailed& attempt) {
+  if (!shell_.json)
+    shell_.note(describe(plan_, attempt) + (attempt.again ? "; it is tried again" : ""));
+}
+
+void FlowProgress::look() {
+  if (!shell_.err_is_terminal || shell_.json || running_.empty()) return;
+  const std::uint32_t first = running_.front();
+  const flow::NodeProgress progress = engine_.progress(first);
+  const double fraction = progress.total == 0 ? 0.0
+                                              : static_cast<double>(progress.done) /
+                                                    static_cast<double>(progress.total);
+  std::string line = fmt::format("{}  {}", progress_bar(fraction), plan_.nodes[first].name);
+  if (has_parts(plan_.nodes[first])) line += fmt::format(" {}/{}", progress.done, progress.total);
+  if (running_.size() > 1) line += fmt::format(" and {} more", running_.size() - 1);
+  shell_.show_passing_line(
+      fmt::format("{}; {} of {} nodes done", line, ended_, plan_.nodes.size()));
+}
+
+bool FlowProgress::interrupted() {
+  const Clock::time_point now = Clock::now();
+  if (!shell_.err_is_terminal || (has_asked_ && now - asked_ < time_to_answer)) return true;
+  has_asked_ = true;
+  asked_ = now;
+  shell_.note("cancel the flow? Press Ctrl-C again within 5 s; otherwise it goes on");
+  return false;
+}
+
+}  // namespace orchid::cli

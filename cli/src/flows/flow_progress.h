@@ -1,0 +1,41 @@
+// flows/flow_progress.h: what people see of a flow that runs: a bar on a terminal, and a line for
+// each node that has ended.
+#pragma once
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "flow/engine.h"
+#include "flows/flow_driver.h"
+#include "terminal/shell.h"
+
+namespace orchid::cli {
+
+/// "node 'search', piece 17 of 26, attempt 2: function_crashed: …"
+[[nodiscard]] std::string describe(const flow::Plan& plan, const flow::AttemptFailed& attempt);
+
+class FlowProgress final : public FlowWatch {
+ public:
+  FlowProgress(Shell& shell, const flow::Plan& plan, const flow::Engine& engine)
+      : shell_(shell), plan_(plan), engine_(engine), begun_(plan.nodes.size()) {}
+  ~FlowProgress() override { shell_.show_passing_line(""); }
+
+  void changed(const flow::NodeChanged& change) override;
+  void failed(const flow::AttemptFailed& attempt) override;
+  void look() override;
+  [[nodiscard]] bool interrupted() override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  Shell& shell_;
+  const flow::Plan& plan_;
+  const flow::Engine& engine_;
+  std::vector<Clock::time_point> begun_;  // of each node
+  std::vector<std::uint32_t> running_;
+  std::size_t ended_ = 0;  // nodes
+  Clock::time_point asked_;
+  bool has_asked_ = false;
+};
+
+}  // namespace orchid::cli

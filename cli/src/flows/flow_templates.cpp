@@ -1,0 +1,53 @@
+#include "flows/flow_templates.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <system_error>
+
+namespace orchid::cli {
+namespace {
+
+std::string summary_of(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  std::string line;
+  std::getline(stream, line);
+  if (!line.starts_with("# ")) return {};
+  const std::size_t end = line.find('.');
+  return line.substr(2, end == std::string::npos ? end : end - 2);
+}
+
+}  // namespace
+
+std::vector<FlowTemplate> find_templates(const std::vector<std::filesystem::path>& folders) {
+  std::map<std::string, FlowTemplate> templates;
+  for (const std::filesystem::path& folder : folders) {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+      if (entry.path().extension() != ".yaml") continue;
+      const std::string name = entry.path().stem().string();
+      if (!templates.contains(name))
+        templates[name] = {.name = name, .file = entry.path(), .summary = summary_of(entry.path())};
+    }
+  }
+  std::vector<FlowTemplate> list;
+  for (auto& [name, one] : templates) list.push_back(std::move(one));
+  return list;
+}
+
+Result<FlowTemplate> find_template(const std::vector<std::filesystem::path>& folders,
+                                   const std::string& name) {
+  const std::vector<FlowTemplate> templates = find_templates(folders);
+  const auto found = std::ranges::find(templates, name, &FlowTemplate::name);
+  if (found != templates.end()) return *found;
+  std::vector<std::string> names;
+  for (const FlowTemplate& one : templates) names.push_back(one.name);
+  return fail(ErrorCode::not_found,
+              fmt::format("there is no template '{}'; there are: {}", name,
+                          names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+}
+
+}  // namespace orchid::cli

@@ -1,0 +1,167 @@
+// Flows that are driven in this process, over calls that are made right here.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "flow/checker.h"
+#include "flows/flow_driver.h"
+#include "flows/flow_inbox.h"
+#include "flows/flow_progress.h"
+#include "terminal/shell.h"
+
+namespace orchid::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+flow::Plan plan_of_text(const std::string& text) {
+  const flow::Parsed parsed = flow::parse_document(text, "");
+  REQUIRE(parsed.faults.empty());
+  flow::Checked checked = flow::check(parsed.document, {});
+  REQUIRE(checked.faults.empty());
+  return std::move(checked.plan);
+}
+
+flow::Plan chain_of_two() {
+  return plan_of_text(
+      "flow: chain\n"
+      "functions: {f: bytes}\n"
+      "inputs: {text: bytes}\n"
+      "nodes:\n"
+      "  a: {kind: call, function: f, retry: {attempts: 2, back_off: 1ms}, deadline: 7s}\n"
+      "  b: {kind: call, function: f}\n"
+      "edges: [{from: text, to: a}, {from: a, to: b}]\n"
+      "outputs: {r: b}\n");
+}
+
+flow::Bytes bytes_of(const std::string& text) {
+  const auto view = std::as_bytes(std::span(text));
+  return {view.begin(), view.end()};
+}
+
+/// Each call gives its input and a mark; the first `to_lose` are lost, and with `stay` none ends.
+class CallsHere final : public FlowCalls {
+ public:
+  explicit CallsHere(FlowInbox& inbox) : inbox_(inbox) {}
+  void start(const flow::StartCall& call, const flow::PlannedNode& node) override {
+    deadlines.push_back(deadline_of(node));
+    if (stay) return;
+    if (to_lose > 0) {
+      --to_lose;
+      inbox_.put(flow::CallFailed{.call = call.call, .outcome = "worker_lost", .message = "gone"});
+      return;
+    }
+    flow::Bytes output = call.input;
+    output.push_back(std::byte{'!'});
+    inbox_.put(flow::Answered{.call = call.call, .output = std::move(output)});
+  }
+  void stop(flow::CallId /*call*/) override { ++stopped; }
+  void ended(flow::CallId /*call*/) override { ++taken; }
+  [[nodiscard]] std::uint32_t window() const override { return 1; }
+
+  unsigned to_lose = 0;
+  unsigned stopped = 0;
+  unsigned taken = 0;
+  bool stay = false;
+  std::vector<std::chrono::nanoseconds> deadlines;
+
+ private:
+  FlowInbox& inbox_;
+};
+
+struct DrivenFlow {
+  explicit DrivenFlow(bool terminal = false) { shell.err_is_terminal = terminal; }
+  void run() {
+    FlowProgress progress(shell, plan, engine);
+    drive({.plan = plan, .engine = engine, .calls = calls, .inbox = inbox, .watch = progress});
+  }
+  flow::Plan plan = chain_of_two();
+  flow::Engine engine =
+      flow::Engine::start(plan, {std::make_shared<const flow::Bytes>(bytes_of("hi"))}, {}).value();
+  FlowInbox inbox;
+  CallsHere calls{inbox};
+  std::ostringstream out;
+  std::ostringstream err;
+  Shell shell{out, err};
+};
+
+}  // namespace
+
+TEST_CASE("a flow is driven to its end, and each node that ends has a line") {
+  DrivenFlow stage;
+  stage.run();
+  CHECK(stage.engine.outcome() == flow::FlowOutcome::done);
+  CHECK(*stage.engine.output(0) == bytes_of("hi!!"));
+  CHECK(stage.err.str().find("a: done in ") != std::string::npos);
+  CHECK(stage.err.str().find("b: done in ") != std::string::npos);
+  REQUIRE(stage.calls.deadlines.size() == 2);
+  CHECK(stage.calls.taken == 2);
+  CHECK(stage.calls.deadlines[0] == 7s);
+  CHECK(stage.calls.deadlines[1] == 1h);
+}
+
+TEST_CASE("a lost call is made again after its back-off, and told") {
+  DrivenFlow stage;
+  stage.calls.to_lose = 1;
+  stage.run();
+  CHECK(stage.engine.outcome() == flow::FlowOutcome::done);
+  CHECK(stage.err.str().find("node 'a', attempt 1: worker_lost: gone; it is tried again") !=
+        std::string::npos);
+  CHECK(stage.calls.deadlines.size() == 3);
+}
+
+TEST_CASE("a flow that failed goes on when it is driven again") {
+  DrivenFlow stage;
+  stage.calls.to_lose = 2;
+  stage.run();
+  CHECK(stage.engine.outcome() == flow::FlowOutcome::failed);
+  stage.run();
+  CHECK(stage.engine.outcome() == flow::FlowOutcome::done);
+}
+
+TEST_CASE("in a pipe Ctrl-C cancels a flow, and what ends the process does so everywhere") {
+  for (const bool terminal : {false, true}) {
+    DrivenFlow stage(terminal);
+    stage.calls.stay = true;
+    stage.inbox.put_interrupt(terminal);
+    stage.run();
+    CHECK(stage.engine.outcome() == flow::FlowOutcome::cancelled);
+    CHECK(stage.calls.stopped == 1);
+  }
+}
+
+TEST_CASE("an answer that comes together with Ctrl-C counts") {
+  DrivenFlow stage;
+  stage.inbox.put_interrupt(false);  // beside the answer of the first call
+  stage.run();
+  CHECK(stage.engine.outcome() == flow::FlowOutcome::cancelled);
+  CHECK(stage.engine.progress(0).state == flow::NodeState::done);
+}
+
+TEST_CASE("on a terminal Ctrl-C asks, and a second one is the answer") {
+  DrivenFlow stage(true);
+  FlowProgress progress(stage.shell, stage.plan, stage.engine);
+  CHECK_FALSE(progress.interrupted());
+  CHECK(stage.err.str().find("cancel the flow?") != std::string::npos);
+  CHECK(progress.interrupted());
+}
+
+TEST_CASE("an inbox gives what has come, and nothing when nothing comes") {
+  FlowInbox inbox;
+  CHECK(inbox.take(0s).events.empty());
+  inbox.put(flow::Tick{});
+  inbox.put(flow::Cancel{});
+  inbox.put_interrupt(false);
+  const FlowInbox::Taken taken = inbox.take(10s);
+  CHECK(taken.events.size() == 2);
+  CHECK(taken.interrupts == 1);
+  CHECK_FALSE(taken.must_end);
+}
+
+}  // namespace orchid::cli
