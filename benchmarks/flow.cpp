@@ -1,0 +1,215 @@
+// benchmarks/flow.cpp: what does a flow in the foreground cost beside the same bare calls?
+//
+// A chain of 1000 nodes whose function gives what it gets, against as many asynchronous calls of
+// the SDK, one after the other; and 1 -> 10 000 -> 1, a map with partition and merge, against
+// Lease::map and the two calls around it. Values are 8 bytes. Flows have a lease of one worker, and
+// the bare calls another one.
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "flow/checker.h"
+#include "flows/flow_calls.h"
+#include "flows/flow_driver.h"
+#include "harness/bench.h"
+#include "local_orchid.h"
+#include "orchid/client.h"
+
+namespace orchid::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int chain_length = 1000;
+constexpr std::uint64_t pieces = 10'000;
+
+constexpr auto functions =
+    "functions: {flow_functions.same: 'u64(u64)', flow_functions.up_to: 'span<u64>(u64)', "
+    "flow_functions.sum: 'u64(span<u64>)'}\n";
+
+std::string chain() {
+  std::string nodes;
+  std::string edges = "- {from: n, to: n0}\n";
+  for (int i = 0; i < chain_length; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    nodes += "  " + name + ": {kind: call, function: flow_functions.same}\n";
+    if (i + 1 < chain_length)
+      edges += "- {from: " + name + ", to: n" + std::to_string(i + 1) + "}\n";
+  }
+  return std::string("flow: chain\n") + functions + "inputs: {n: u64}\nnodes:\n" + nodes +
+         "edges:\n" + edges + "outputs: {r: n" + std::to_string(chain_length - 1) + "}\n";
+}
+
+std::string fan() {
+  return std::string("flow: fan\n") + functions +
+         "inputs: {n: u64}\n"
+         "nodes: {m: {kind: map, takes: [n], partition: {function: flow_functions.up_to, takes: "
+         "[n]}, each: flow_functions.same, merge: flow_functions.sum}}\n"
+         "edges: [{from: n, to: m.n}]\noutputs: {r: m}\n";
+}
+
+flow::Plan plan_of(const std::string& text) {
+  const flow::Parsed parsed = flow::parse_document(text, "");
+  flow::Checked checked = flow::check(parsed.document, {});
+  if (!parsed.faults.empty() || !checked.faults.empty())
+    throw std::runtime_error("the benchmark's flow is wrong");
+  return std::move(checked.plan);
+}
+
+flow::Bytes bytes_of(std::uint64_t number) {
+  const auto bytes = std::as_bytes(std::span(&number, 1));
+  return {bytes.begin(), bytes.end()};
+}
+
+/// Nobody looks.
+class Unwatched final : public cli::FlowWatch {
+ public:
+  void changed(const flow::NodeChanged& /*change*/) override {}
+  void failed(const flow::AttemptFailed& attempt) override {
+    std::fprintf(stderr, "flow: %s\n", attempt.message.c_str());
+  }
+  void look() override {}
+  [[nodiscard]] bool interrupted() override { return true; }
+};
+
+/// The calls of all flows.
+struct FlowWorker {
+  explicit FlowWorker(Client& client) : calls(cli::calls_on_lease(client, plan, 1, inbox)) {}
+  flow::Plan plan = plan_of(fan());  // has the functions of all
+  std::shared_ptr<cli::FlowInbox> inbox = std::make_shared<cli::FlowInbox>();
+  std::unique_ptr<cli::FlowCalls> calls;
+  std::uint32_t runs = 0;
+};
+
+/// Runs a flow; how long it took for each of `parts`, in microseconds.
+Result<std::vector<double>> run_flow(FlowWorker& worker, const flow::Plan& plan, std::uint64_t n,
+                                     std::uint64_t wanted, double parts) {
+  const auto start = Clock::now();
+  auto engine = flow::Engine::start(plan, {std::make_shared<const flow::Bytes>(bytes_of(n))},
+                                    {.window = worker.calls->window(), .run = ++worker.runs});
+  if (!engine) return fail(std::move(engine.error()));
+  Unwatched watch;
+  cli::drive({.plan = plan,
+              .engine = *engine,
+              .calls = *worker.calls,
+              .inbox = *worker.inbox,
+              .watch = watch});
+  const std::chrono::duration<double, std::micro> took = Clock::now() - start;
+  if (engine->outcome() != flow::FlowOutcome::done || *engine->output(0) != bytes_of(wanted))
+    return fail(ErrorCode::internal, "the flow gave something else");
+  return std::vector<double>{took.count() / parts};
+}
+
+class BareCalls {
+ public:
+  explicit BareCalls(Client& client)
+      : lease_(client.lease({.workers = 1})),
+        same_(lease_.function("flow_functions.same")),
+        up_to_(lease_.function("flow_functions.up_to")),
+        sum_(lease_.function("flow_functions.sum")) {}
+
+  Result<std::vector<double>> chain() {
+    const auto start = Clock::now();
+    std::vector<std::byte> value = bytes_of(7);
+    for (int i = 0; i < chain_length; ++i) value = same_.async(value).get().output;
+    return microseconds_since(start, chain_length);
+  }
+
+  Result<std::vector<double>> fan() {
+    const auto start = Clock::now();
+    const Reply numbers = up_to_.async(bytes_of(pieces)).get();
+    const std::span all = std::span(numbers.output).subspan(sizeof(std::uint64_t));
+    std::vector<std::vector<std::byte>> inputs;
+    for (std::uint64_t i = 0; i < pieces; ++i) {
+      const auto one = all.subspan(i * sizeof(std::uint64_t), sizeof(std::uint64_t));
+      inputs.emplace_back(one.begin(), one.end());
+    }
+    std::vector<std::byte> results = bytes_of(pieces);
+    for (const Reply& reply : lease_.map(same_, inputs))
+      results.insert(results.end(), reply.output.begin(), reply.output.end());
+    if (sum_.async(results).get().output != bytes_of(pieces * (pieces + 1) / 2))
+      return fail(ErrorCode::internal, "the calls gave something else");
+    return microseconds_since(start, pieces);
+  }
+
+ private:
+  static std::vector<double> microseconds_since(Clock::time_point start, double parts) {
+    return {std::chrono::duration<double, std::micro>(Clock::now() - start).count() / parts};
+  }
+
+  Lease lease_;
+  LeasedFunction same_;
+  LeasedFunction up_to_;
+  LeasedFunction sum_;
+};
+
+/// What the flow's part takes longer than the bare call's, in one round.
+Result<std::vector<double>> difference(const Round& flow, const Round& bare) {
+  const auto with = flow();
+  if (!with) return with;
+  const auto without = bare();
+  if (!without) return without;
+  return std::vector<double>{with->front() - without->front()};
+}
+
+int run(Bench& bench) {
+  auto orchid = tests::LocalOrchid::start(PROGRAMS);
+  if (!orchid) {
+    std::fprintf(stderr, "flow: %s\n", orchid.error().message.c_str());
+    return 3;
+  }
+  Client client({.gateway = orchid->address(), .token = orchid->token()});
+  client.deploy_file("flow_functions", FLOW_FUNCTIONS);
+  const flow::Plan chain_plan = plan_of(chain());
+  const flow::Plan fan_plan = plan_of(fan());
+  FlowWorker worker(client);
+  const auto run_chain = [&] { return run_flow(worker, chain_plan, 7, 7, chain_length); };
+  const auto run_fan = [&] {
+    return run_flow(worker, fan_plan, pieces, pieces * (pieces + 1) / 2, pieces);
+  };
+  BareCalls bare(client);
+  const auto bare_chain = [&] { return bare.chain(); };
+  const auto bare_fan = [&] { return bare.fan(); };
+  const Description sdk_calls{"the SDK's calls", bench.command_line(), ""};
+  bench.compare({.row = "a node of a chain of 1000",
+                 .unit = "us",
+                 .round = run_chain,
+                 .baseline = sdk_calls,
+                 .baseline_round = bare_chain,
+                 .promises = {}});
+  bench.measure({.row = "what a node of a chain of 1000 adds to its call",
+                 .unit = "us",
+                 .round = [&] { return difference(run_chain, bare_chain); },
+                 .promises = {{Statistic::p50, {Target::Direction::at_most, 5}}}});
+  bench.compare({.row = "a piece of 1 -> 10 000 -> 1",
+                 .unit = "us",
+                 .round = run_fan,
+                 .baseline = sdk_calls,
+                 .baseline_round = bare_fan,
+                 .promises = {}});
+  bench.measure({.row = "what a piece of 1 -> 10 000 -> 1 adds to its call",
+                 .unit = "us",
+                 .round = [&] { return difference(run_fan, bare_fan); },
+                 .promises = {{Statistic::p50, {Target::Direction::at_most, 5}}}});
+  return bench.report();
+}
+
+}  // namespace
+}  // namespace orchid::bench
+
+int main(int argc, char** argv) {
+  orchid::bench::Bench bench("flow", argc, argv);
+  try {
+    return orchid::bench::run(bench);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "flow: %s\n", error.what());
+    return 3;
+  }
+}
