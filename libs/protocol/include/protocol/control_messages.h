@@ -123,6 +123,7 @@ struct ControlHello {
   std::uint64_t ack = 0;        // in that stream
   std::optional<DataMemory> data_memory = {};  // nothing: it keeps no data objects
   std::vector<DataHeld> data = {};             // the sealed ones
+  bool copies_data = false;  // it sends data to other executors, and fetches it from them
 };
 
 struct ControlWelcome {
@@ -212,9 +213,11 @@ struct GrantChanged {
 };
 
 /// The messages that a stream numbers, acknowledges and sends again after a broken connection.
-using ControlMessage = std::variant<OpenLease, RenewLease, CloseLease, LeaseOpened, LeaseRefused,
-                                    LeaseClosed, CapacityReport, GrantChanged, MakeData, SealData,
-                                    DropData, DataMade, DataRefused, DataSealed, DataDropped>;
+using ControlMessage =
+    std::variant<OpenLease, RenewLease, CloseLease, LeaseOpened, LeaseRefused, LeaseClosed,
+                 CapacityReport, GrantChanged, MakeData, SealData, DropData, WishCopies, OfferData,
+                 FetchData, EndDataTransfer, DataMade, DataRefused, DataSealed, DataDropped,
+                 DataOffered, DataNotOffered, DataFetched, DataNotFetched>;
 
 using ControlBody = std::variant<ControlHello, ControlWelcome, ControlRefused, ControlAck,
                                  ControlPing, ControlMessage>;
