@@ -126,13 +126,29 @@ Result<DataService::Opened> DataService::open(const LaneOpenData& request, std::
 }
 
 Result<DataService::Opened> DataService::take(const DataId& data, std::uint32_t tenant) {
-  const auto bytes = book_.pin(data, tenant, clock_now());
+  return open_pinned(data, book_.pin(data, tenant, clock_now()));
+}
+
+Result<DataService::Opened> DataService::lend(const DataId& data) {
+  return open_pinned(data, book_.pin_for_copy(data, clock_now()));
+}
+
+Result<DataService::Opened> DataService::open_pinned(const DataId& data,
+                                                     const Result<ByteCount>& bytes) {
   if (!bytes) return fail(bytes.error());
   auto file = files_.at(data).open_to_read();
   if (!file) {
     book_.unpin(data);
     return fail(std::move(file.error()));
   }
+  return Opened{*bytes, std::move(*file)};
+}
+
+Result<DataService::Opened> DataService::open_for_copy(const DataId& data) const {
+  const auto bytes = book_.open_for_copy(data);
+  if (!bytes) return fail(bytes.error());
+  auto file = files_.at(data).open_to_write();
+  if (!file) return fail(std::move(file.error()));
   return Opened{*bytes, std::move(*file)};
 }
 

@@ -33,6 +33,7 @@ class DataService {
   void obey(const MakeData& request);
   void obey(const SealData& request);
   void obey(const DropData& request);
+  void obey(const WishCopies& request) { book_.want_copies(request.data, request.copies); }
   /// Drops what is over.
   void tick();
   /// What a hello tells of it.
@@ -59,12 +60,19 @@ class DataService {
   /// `DataBook::pin`; `system`.
   [[nodiscard]] Result<Opened> take(const DataId& data, std::uint32_t tenant);
   void leave(const DataId& data) { book_.unpin(data); }
+  /// For a copy elsewhere, which has it until `leave`. Errors: as of `DataBook::pin_for_copy`;
+  /// `system`.
+  [[nodiscard]] Result<Opened> lend(const DataId& data);
+  /// The room that a copy is written into. Errors: as of `DataBook::open_for_copy`; `system`.
+  [[nodiscard]] Result<Opened> open_for_copy(const DataId& data) const;
 
   [[nodiscard]] const DataBook& book() const { return book_; }
   [[nodiscard]] DataMemory memory() const { return {book_.budget(), book_.used()}; }
 
  private:
   void sealed(const DataId& data, const Result<void>& result);
+  /// Has been pinned for it.
+  [[nodiscard]] Result<Opened> open_pinned(const DataId& data, const Result<ByteCount>& bytes);
   /// The book has dropped it.
   void forget(const DataId& data);
   void tell(const ControlMessage& message);

@@ -441,5 +441,41 @@ TEST_CASE("under any history budget, shares and pins are kept, and every byte is
   }
 }
 
+TEST_CASE("a copy is as old as the object, and its room is no client's") {
+  DataBook book = book_of(100);
+  MakeData copy = room_request(60, "climate");
+  copy.terms.copies = 2;
+  copy.created_ago = 5min;
+  REQUIRE(book.make(copy, book_start).has_value());
+  CHECK(book.open_for_copy(copy.data) == 60_B);
+  CHECK(book.open_for_copy(copy.data) == 60_B);  // another sender goes on
+  const auto opened = book.open({copy.data, copy.terms.secret, DataAccess::write}, ada, book_start);
+  CHECK(code_of_book(opened) == ErrorCode::conflict);
+  CHECK(code_of_book(book.pin_for_copy(copy.data, book_start)) == ErrorCode::data_lost);
+  REQUIRE(book.seal(copy.data, book_start + 1s).has_value());
+  CHECK(code_of_book(book.open_for_copy(copy.data)) == ErrorCode::conflict);
+  const auto held = book.held(book_start + 1s);
+  REQUIRE(held.size() == 1);
+  CHECK(held.front().created_ago == 5min + 1s);
+  CHECK(held.front().terms.copies == 2);
+  book.want_copies(copy.data, 3);
+  CHECK(book.held(book_start).front().terms.copies == 3);
+}
+
+TEST_CASE("what is being sent elsewhere is not evicted, and is charged until that is over") {
+  DataBook book = book_of(100);
+  const DataId sent = sealed_in(book, room_request(60), book_start);
+  CHECK(book.pin_for_copy(sent, book_start) == 60_B);
+  CHECK(code_of_book(book.make(room_request(60), book_start)) == ErrorCode::no_data_memory);
+  CHECK(book.drop(sent));
+  CHECK(book.used() == 60_B);
+  book.unpin(sent);
+  CHECK(book.used() == 0_B);
+  const MakeData room = room_request(10);
+  REQUIRE(book.make(room, book_start).has_value());
+  CHECK(code_of_book(book.open_for_copy(room.data)) == ErrorCode::conflict);
+  CHECK(code_of_book(book.open_for_copy(make_data_id())) == ErrorCode::not_found);
+}
+
 }  // namespace
 }  // namespace orchid::executor
