@@ -188,7 +188,12 @@ Gateway::Objects::Objects(Config config, StartUp opened)
 }
 
 CallDataFinder Gateway::Objects::find_call_data() {
-  return [this](uid_t tenant, std::string_view names) { return data_.for_call(tenant, names); };
+  return {.find = [this](uid_t tenant,
+                         std::string_view names) { return data_.copies().for_call(tenant, names); },
+          .gather =
+              [this](uid_t tenant, const std::string& names, MonotonicTime deadline, auto done) {
+                data_.copies().gather(tenant, names, deadline, std::move(done));
+              }};
 }
 
 void Gateway::Objects::build_async() {
