@@ -119,6 +119,49 @@ Result<void> DataCopyService::begin(const DataObject& object, const DataHolder& 
   return begun;
 }
 
+/// There are enough on other machines that stay, and nobody has just had it brought, or waits for
+/// more to come beside it.
+bool DataCopyService::is_surplus(const DataObject& object, const ExecutorId& executor,
+                                 MonotonicTime now) const {
+  const auto is_until = [&](const std::map<Copy, MonotonicTime>& times, const ExecutorId& at) {
+    const auto found = times.find({object.id, at});
+    return found != times.end() && found->second > now;
+  };
+  if (is_until(arrived_, executor) || is_until(spared_, executor)) return false;
+  for (const Gathering& gathering : gatherings_)
+    for (const DataReference& name : gathering.names)
+      if (name.id == object.id) return false;
+  std::set<std::string> machines;
+  for (const DataHolder& holder : object.holders) {
+    const Executor* other = parts_.broker.hosts().find(holder.executor);
+    const bool counts = other != nullptr && holder.executor != executor &&
+                        other->state == ExecutorState::connected && stays(*other, object, now) &&
+                        !is_until(spared_, holder.executor);
+    if (counts) machines.insert(other->host.boot_id);
+  }
+  return machines.size() >= object.copies;
+}
+
+bool DataCopyService::make_room_at(const ExecutorId& executor, ByteCount bytes) {
+  const MonotonicTime now = parts_.loop.now();
+  std::vector<const DataObject*> surplus;
+  for (const DataObject* object : parts_.catalogue.all_sealed())
+    if (object->bytes.value != 0 && parts_.catalogue.has(executor, object->id) &&
+        !parts_.catalogue.is_arriving(object->id, executor) && is_surplus(*object, executor, now))
+      surplus.push_back(object);
+  std::ranges::sort(surplus, {},
+                    [](const DataObject* one) { return std::pair(one->created, one->id); });
+  std::uint64_t freed = 0;
+  for (const DataObject* object : surplus) {
+    if (freed >= bytes.value) break;
+    freed += object->bytes.value;
+    spared_[{object->id, executor}] = now + options_.spared_for;
+    parts_.send(executor, SpareData{object->id});
+    log::info("event=copy_spared data={} at={}", to_string(object->id), executor.value());
+  }
+  return freed != 0;
+}
+
 void DataCopyService::want(const DataObject& object, std::uint32_t copies) {
   for (const auto* holders : {&object.holders, &object.arriving})
     for (const DataHolder& holder : *holders)
@@ -141,6 +184,7 @@ Result<void> DataCopyService::copy_to(const DataObject& object, std::string_view
     carry_out();
     if (begun) return begun;
     why = std::move(begun.error());
+    if (why->code == ErrorCode::conflict) why->code = ErrorCode::unreachable;  // for a moment
   }
   if (why) return fail(std::move(*why));
   return fail(ErrorCode::not_found, "no executor on a host '" + std::string(host) +
@@ -156,6 +200,13 @@ bool DataCopyService::hear(const ExecutorId& executor, const DataMade& message) 
 
 bool DataCopyService::hear(const ExecutorId& executor, const DataRefused& message) {
   if (!parts_.catalogue.is_arriving(message.data, executor)) return false;
+  const DataObject* object = parts_.catalogue.sealed(message.data);
+  const bool may_help = message.code == ErrorCode::no_data_memory && object != nullptr &&
+                        made_room_for_.insert({message.data, executor}).second;
+  if (may_help && make_room_at(executor, object->bytes)) {
+    perform(MakeCopyRoom{executor, message.data});  // once more
+    return true;
+  }
   copies_.refused(executor, message.data, {message.code, message.message});
   carry_out();
   return true;
@@ -229,8 +280,10 @@ void DataCopyService::perform(const SealCopy& action) {
 }
 
 void DataCopyService::ended(const CopyEnded& copy) {
+  made_room_for_.erase({copy.data, copy.to});
   if (!copy.why) {
     ++done_;
+    arrived_[{copy.data, copy.to}] = parts_.loop.now() + options_.kept_for;
     if (const DataObject* object = parts_.catalogue.sealed(copy.data))
       bytes_ += object->bytes.value;
     log::info("event=copy_done data={} to={}", to_string(copy.data), copy.to.value());
@@ -246,10 +299,15 @@ void DataCopyService::look_after_objects(MonotonicTime now) {
   if (now < next_look_) return;
   next_look_ = now + look_interval;
   std::erase_if(not_before_, [&](const auto& entry) { return entry.second.until <= now; });
+  for (auto* times : {&spared_, &arrived_, &evicted_})
+    std::erase_if(*times, [&](const auto& entry) { return entry.second <= now; });
   for (const DataObject* object : parts_.catalogue.all_sealed()) {
     if (has_enough(*object, now)) continue;
     const std::vector<CopyPlace> places = places_for(*object, now);
     std::set<ExecutorId> besides;
+    for (const CopyPlace& place : places)
+      if (evicted_.contains({object->id, place.holder.executor}))
+        besides.insert(place.holder.executor);
     while (const auto to = place_for_copy(*object, places, besides)) {
       if (begin(*object, *to)) continue;
       besides.insert(to->executor);

@@ -171,6 +171,11 @@ void DataService::hear(const ExecutorId& executor, const DataRefused& message) {
   if (making == making_.end()) return;
   if (object != nullptr && object->holders.front().executor != executor) return;
   const Executor* keeper = parts_.broker.hosts().find(executor);
+  // Once; it is asked again then.
+  if (object != nullptr && message.code == ErrorCode::no_data_memory &&
+      making->second.made_room.insert(executor).second &&
+      copies_.make_room_at(executor, object->bytes))
+    making->second.asked.erase(executor);
   // It is about the room's id, and no precondition of the client's.
   const ErrorCode code =
       message.code == ErrorCode::conflict ? ErrorCode::unreachable : message.code;
@@ -255,6 +260,7 @@ void DataService::hear(const ExecutorId& executor, const DataSealed& message) {
 
 void DataService::hear(const ExecutorId& executor, const DataDropped& message) {
   catalogue_.dropped(executor, message.data, message.reason);
+  if (message.reason == DataEnd::evicted) copies_.evicted(executor, message.data);
   give_up_late(parts_.loop.now());
 }
 

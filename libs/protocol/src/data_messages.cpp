@@ -78,6 +78,7 @@ struct DataEncoder {
     json["copies"] = m.copies;
     return json;
   }
+  Json operator()(const SpareData& m) const { return with_data_id("spare_data", m.data); }
   Json operator()(const OfferData& m) const {
     Json json = of_transfer("offer_data", m);
     json["key"] = m.key;
@@ -183,6 +184,8 @@ Message parse_transfer(const JsonObject& f) {
 std::optional<DataMessage> parse_copy_message(const JsonObject& f, std::string_view type) {
   if (type == "wish_copies")
     return WishCopies{f.parsed("data", parse_data_id, "must be the id of data"), parse_copies(f)};
+  if (type == "spare_data")
+    return SpareData{f.parsed("data", parse_data_id, "must be the id of data")};
   if (type == "offer_data") return parse_transfer<OfferData>(f);
   if (type == "fetch_data") return parse_transfer<FetchData>(f);
   if (type == "end_data_transfer") return parse_transfer<EndDataTransfer>(f);

@@ -284,6 +284,63 @@ TEST_CASE("a copy goes to the host that is named, or it is said why not") {
         ErrorCode::not_found);
 }
 
+TEST_CASE("a copy that was evicted is not made again in the same place at once") {
+  CopyServiceWorld world;
+  const DataId id = world.bring(here, "n1", "", 10, 2);
+  world.join_copying(there, "n2");
+  world.tick();
+  world.finish_copy(id);
+  world.say(there, DataDropped{id, DataEnd::evicted});
+  world.clock.advance(seconds(5));
+  world.tick();
+  CHECK(world.count<MakeData>() == 1);
+  world.clock.advance(seconds(60));
+  world.tick();
+  CHECK(world.count<MakeData>() == 2);
+}
+
+TEST_CASE("surplus copies go for what needs the room, and no others") {
+  CopyServiceWorld world;
+  const DataId wanted = world.bring(here, "n1", "wanted", 10, 2);
+  const DataId spare = world.bring(here, "n1", "spare", 10);
+  world.bring(here, "n1", "only", 10);
+  world.join_copying(there, "n2");
+  world.tick();
+  world.finish_copy(wanted);
+  REQUIRE(world.service.copy(data_owner, {.name = "spare"}, {.host = "n2"}).has_value());
+  world.finish_copy(spare);
+  world.clock.advance(seconds(120));
+  world.make("new");
+  const auto [executor, id] = world.asked();
+  CHECK(executor == here);
+  world.say(here, DataRefused{id, ErrorCode::no_data_memory, "full"});
+  CHECK(world.count<SpareData>() == 1);
+  CHECK(world.last<SpareData>()->first == here);
+  CHECK(world.last<SpareData>()->second.data == spare);
+  CHECK(world.asked() == std::pair(here, id));  // once more
+  world.say(here, DataDropped{spare, DataEnd::evicted});
+  CHECK(world.service.describe(data_owner, {.name = "spare"})->holders.size() == 1);
+  // There is no other one.
+  world.say(here, DataRefused{id, ErrorCode::no_data_memory, "full"});
+  CHECK(world.count<SpareData>() == 1);
+  REQUIRE(world.made.has_value());
+  CHECK(world.made->error().code == ErrorCode::no_data_memory);
+}
+
+TEST_CASE("a copy that was brought for a call stays for it, and both of two copies never go") {
+  CopyServiceWorld world;
+  const DataId small = world.bring(here, "n1", "small", 10);
+  world.bring(there, "n2", "large", 1000);
+  world.gather("small,large");
+  world.finish_copy(small);
+  CHECK_FALSE(world.service.copies().make_room_at(there, ByteCount{1}));  // it has just come
+  world.clock.advance(seconds(120));
+  CHECK(world.service.copies().make_room_at(there, ByteCount{1}));
+  CHECK_FALSE(world.service.copies().make_room_at(here, ByteCount{1}));
+  CHECK_FALSE(world.service.copies().make_room_at(there, ByteCount{1}));  // it was told already
+  CHECK(world.count<SpareData>() == 1);
+}
+
 TEST_CASE("a place that has just refused a copy is not asked again at once") {
   CopyServiceWorld world;
   const DataId id = world.bring(here, "n1", "climate", 10, 2);

@@ -192,6 +192,13 @@ bool DataBook::drop(const DataId& data) {
   return true;
 }
 
+bool DataBook::drop_unless_used(const DataId& data) {
+  const auto found = objects_.find(data);
+  if (found == objects_.end() || !found->second.sealed || found->second.pins != 0) return false;
+  remove(found);
+  return true;
+}
+
 Result<ByteCount> DataBook::pin(const DataId& data, std::uint32_t tenant, MonotonicTime now) {
   const auto found = objects_.find(data);
   if (found == objects_.end() || !found->second.sealed)

@@ -60,6 +60,8 @@ class DataBook {
   [[nodiscard]] Result<ByteCount> seal(const DataId& data, MonotonicTime now);
   /// True when it was there.
   bool drop(const DataId& data);
+  /// True when it was there, and sealed, and nobody uses it.
+  bool drop_unless_used(const DataId& data);
   /// A worker of that tenant has it mapped from now on. Errors: `data_lost` (not there, or not
   /// sealed), `denied` (another tenant's).
   [[nodiscard]] Result<ByteCount> pin(const DataId& data, std::uint32_t tenant, MonotonicTime now);

@@ -82,6 +82,13 @@ void DataService::obey(const DropData& request) {
   tell(DataDropped{request.data, DataEnd::deleted});
 }
 
+void DataService::obey(const SpareData& request) {
+  if (!book_.drop_unless_used(request.data)) return;
+  log::info("event=data_dropped data={} reason=spared", to_string(request.data));
+  forget(request.data);
+  tell(DataDropped{request.data, DataEnd::evicted});
+}
+
 void DataService::tick() {
   for (const DataDropped& dropped : book_.end_overdue(clock_now())) {
     log::info("event=data_dropped data={} reason={}", to_string(dropped.data),

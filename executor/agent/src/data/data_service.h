@@ -33,6 +33,7 @@ class DataService {
   void obey(const MakeData& request);
   void obey(const SealData& request);
   void obey(const DropData& request);
+  void obey(const SpareData& request);
   void obey(const WishCopies& request) { book_.want_copies(request.data, request.copies); }
   /// Drops what is over.
   void tick();

@@ -215,9 +215,9 @@ struct GrantChanged {
 /// The messages that a stream numbers, acknowledges and sends again after a broken connection.
 using ControlMessage =
     std::variant<OpenLease, RenewLease, CloseLease, LeaseOpened, LeaseRefused, LeaseClosed,
-                 CapacityReport, GrantChanged, MakeData, SealData, DropData, WishCopies, OfferData,
-                 FetchData, EndDataTransfer, DataMade, DataRefused, DataSealed, DataDropped,
-                 DataOffered, DataNotOffered, DataFetched, DataNotFetched>;
+                 CapacityReport, GrantChanged, MakeData, SealData, DropData, WishCopies, SpareData,
+                 OfferData, FetchData, EndDataTransfer, DataMade, DataRefused, DataSealed,
+                 DataDropped, DataOffered, DataNotOffered, DataFetched, DataNotFetched>;
 
 using ControlBody = std::variant<ControlHello, ControlWelcome, ControlRefused, ControlAck,
                                  ControlPing, ControlMessage>;

@@ -85,6 +85,12 @@ struct WishCopies {
   std::uint32_t copies = 1;
 };
 
+/// There are enough copies without this one: it goes, as `evicted`, unless somebody uses it. Not
+/// answered then.
+struct SpareData {
+  DataId data;
+};
+
 // Copies, between executors whose hello says that they copy data. A transfer has a number that is
 // not used twice, and a key, 32 hexadecimal digits, that both of its ends are told. Never logged.
 
@@ -172,8 +178,9 @@ struct DataDropped {
   DataEnd reason = DataEnd::deleted;
 };
 
-using DataMessage = std::variant<MakeData, SealData, DropData, WishCopies, OfferData, FetchData,
-                                 EndDataTransfer, DataMade, DataRefused, DataSealed, DataDropped,
-                                 DataOffered, DataNotOffered, DataFetched, DataNotFetched>;
+using DataMessage =
+    std::variant<MakeData, SealData, DropData, WishCopies, SpareData, OfferData, FetchData,
+                 EndDataTransfer, DataMade, DataRefused, DataSealed, DataDropped, DataOffered,
+                 DataNotOffered, DataFetched, DataNotFetched>;
 
 }  // namespace orchid

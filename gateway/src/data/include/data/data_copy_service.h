@@ -43,6 +43,8 @@ class DataCopyService {
     DataCopies::Options copies{};
     /// Of a place where a copy could not be made: it is not asked again for so long.
     std::chrono::milliseconds pause{10'000};
+    std::chrono::milliseconds spared_for{5'000};  // until an executor has said what became of it
+    std::chrono::milliseconds kept_for{60'000};   // a copy that has come, for whoever wanted it
   };
   /// Everything in `parts` outlives the control thread.
   DataCopyService(Parts parts, Options options);
@@ -61,10 +63,19 @@ class DataCopyService {
   /// that keeps data of the tenant), `unreachable`, and why the last attempt has just failed.
   [[nodiscard]] Result<void> copy_to(const DataObject& object, std::string_view host);
 
+  /// Surplus copies are to go there, the oldest first, until there are so many bytes more. They do
+  /// unless somebody uses them; the executor does this before what it is told next. False: there
+  /// are none.
+  bool make_room_at(const ExecutorId& executor, ByteCount bytes);
+
   /// True: it was about a copy, and nobody else's.
   bool hear(const ExecutorId& executor, const DataMade& message);
   bool hear(const ExecutorId& executor, const DataRefused& message);
   bool hear(const ExecutorId& executor, const DataSealed& message);
+  /// It had to go there for want of room: no copy is wished for there again for a while.
+  void evicted(const ExecutorId& executor, DataId data) {
+    evicted_[{data, executor}] = parts_.loop.now() + options_.kept_for;
+  }
   /// After the catalogue has changed, and several times a second.
   void tick(MonotonicTime now);
   void add_metrics(MetricsText& text) const;
@@ -95,6 +106,8 @@ class DataCopyService {
   [[nodiscard]] std::optional<DataHolder> place_call(const Objects& objects, Attempts& attempts);
   [[nodiscard]] const Executor* receiver(const ExecutorId& id) const;
   [[nodiscard]] bool can_send(const ExecutorId& id) const;
+  [[nodiscard]] bool is_surplus(const DataObject& object, const ExecutorId& executor,
+                                MonotonicTime now) const;
   [[nodiscard]] bool stays(const Executor& executor, const DataObject& object,
                            MonotonicTime now) const;
   [[nodiscard]] bool has_enough(const DataObject& object, MonotonicTime now) const;
@@ -119,6 +132,11 @@ class DataCopyService {
   DataCopies copies_;
   std::list<Gathering> gatherings_;
   std::map<std::pair<DataId, ExecutorId>, Pause> not_before_;
+  using Copy = std::pair<DataId, ExecutorId>;
+  std::map<Copy, MonotonicTime> spared_;   // may be gone: not counted on until then
+  std::map<Copy, MonotonicTime> arrived_;  // lately: somebody is about to use it, until then
+  std::map<Copy, MonotonicTime> evicted_;  // not wished for again there until then
+  std::set<Copy> made_room_for_;           // copies, once each
   MonotonicTime next_look_{};
   std::uint64_t done_ = 0;
   std::uint64_t failed_ = 0;

@@ -98,6 +98,7 @@ class DataService final : private ActionPerformer {
  private:
   struct Making {
     std::set<ExecutorId> asked{};
+    std::set<ExecutorId> made_room{};  // where surplus copies were told to go
     std::optional<Failure> refused{};  // by the last one
     MonotonicTime due{};
     Done<ReachableData> done{};
