@@ -187,14 +187,7 @@ Gateway::Objects::Objects(Config config, StartUp opened)
   restore_invocations(std::move(opened.state.unfinished), kept);
 }
 
-CallDataFinder Gateway::Objects::find_call_data() {
-  return {.find = [this](uid_t tenant,
-                         std::string_view names) { return data_.copies().for_call(tenant, names); },
-          .gather =
-              [this](uid_t tenant, const std::string& names, MonotonicTime deadline, auto done) {
-                data_.copies().gather(tenant, names, deadline, std::move(done));
-              }};
-}
+CallDataFinder Gateway::Objects::find_call_data() { return data_.copies().finder(); }
 
 void Gateway::Objects::build_async() {
   std::vector<RunnerPort> runners;

@@ -31,6 +31,9 @@ namespace {
 
 using transport::LaneDeadline;
 
+/// For the two ends to meet; the rest of the time is for the bytes.
+constexpr std::chrono::seconds meet_within{15};
+
 /// Buffers of UCX, and our own small things.
 constexpr ByteCount heap = 256_MiB;
 
@@ -93,6 +96,10 @@ Result<Preparation> prepare(int control, int parent_pid, const std::string& own_
                      .deadline = std::chrono::steady_clock::now() + within};
 }
 
+LaneDeadline meeting_ends(const Preparation& prepared) {
+  return std::min(prepared.deadline, std::chrono::steady_clock::now() + meet_within);
+}
+
 Result<void> close_the_door(Preparation& prepared) {
   prepared.confinement.protected_descriptors = end_of_descriptors();
   return confine_further(prepared.confinement);
@@ -110,7 +117,7 @@ int send(int control, int parent_pid, const CopySend& order, UniqueFd file) {
       prepared->context, {.address = order.address, .key = prepared->key, .bytes = order.bytes});
   if (!listener) return give_up(control, listener.error());
   say(control, CopyListening{listener->address()});
-  auto sender = listener->accept(prepared->deadline, control);
+  auto sender = listener->accept(meeting_ends(*prepared), control);
   if (!sender) return give_up(control, sender.error());
   if (auto closed = close_the_door(*prepared); !closed) end(give_up(control, closed.error()));
   const auto served =
@@ -127,11 +134,11 @@ int fetch(int control, int parent_pid, const CopyFetch& order, UniqueFd file) {
   auto prepared =
       prepare(control, parent_pid, local_host_towards(order.address), order.key, order.within);
   if (!prepared) return give_up(control, prepared.error(), order.have.value);
-  auto receiver =
-      transport::UcxTransferReceiver::connect(prepared->context, {.address = order.address,
-                                                                  .key = prepared->key,
-                                                                  .bytes = order.bytes,
-                                                                  .deadline = prepared->deadline});
+  auto receiver = transport::UcxTransferReceiver::connect(prepared->context,
+                                                          {.address = order.address,
+                                                           .key = prepared->key,
+                                                           .bytes = order.bytes,
+                                                           .deadline = meeting_ends(*prepared)});
   if (!receiver) return give_up(control, receiver.error(), order.have.value);
   if (auto closed = close_the_door(*prepared); !closed)
     end(give_up(control, closed.error(), order.have.value));

@@ -43,7 +43,9 @@ DataCopies::Orders::iterator DataCopies::find(TransferNumber transfer) {
 std::chrono::milliseconds DataCopies::time_to_move(DataId data) const {
   const DataObject* object = catalogue_.sealed(data);
   const std::uint64_t bytes = object == nullptr ? 0 : object->bytes.value;
-  return 2 * options_.answer_within + std::chrono::seconds(bytes / options_.slowest);
+  constexpr std::chrono::hours longest{24};
+  return std::min<std::chrono::milliseconds>(
+      longest, 2 * options_.answer_within + std::chrono::seconds(bytes / options_.slowest));
 }
 
 void DataCopies::made(const ExecutorId& to, DataId data, MonotonicTime now) {
@@ -154,6 +156,11 @@ std::size_t DataCopies::count(State state, const ExecutorId* from, const Executo
     return entry.second.state == state && (from == nullptr || entry.second.from == *from) &&
            (to == nullptr || entry.first.second == *to);
   }));
+}
+
+std::size_t DataCopies::count_to(const ExecutorId& to) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(orders_, [&](const auto& entry) { return entry.first.second == to; }));
 }
 
 /// Whether a holder is there that has not failed too often.

@@ -28,7 +28,13 @@ DataCopyService::DataCopyService(Parts parts, Options options)
           parts_.catalogue, [this](const ExecutorId& id) { return can_send(id); },
           options_.copies) {
   parts_.messages.on<DataOffered>([this](const ExecutorId& from, const DataOffered& m) {
-    copies_.offered(from, m.transfer, m.address, parts_.loop.now());
+    // Others connect there: only the port is the executor's to say now.
+    const Executor* executor = parts_.broker.hosts().find(from);
+    const auto port = m.address.rfind(':');
+    if (executor == nullptr || port == std::string::npos) return;
+    const std::string& known = executor->lane_address;
+    copies_.offered(from, m.transfer, known.substr(0, known.rfind(':')) + m.address.substr(port),
+                    parts_.loop.now());
     carry_out();
   });
   parts_.messages.on<DataNotOffered>([this](const ExecutorId& from, const DataNotOffered& m) {
@@ -100,6 +106,11 @@ Result<void> DataCopyService::begin(const DataObject& object, const DataHolder& 
     if (now < paused->second.until) return fail(paused->second.why);
     not_before_.erase(paused);
   }
+  if (object.expires <= now) return fail(ErrorCode::not_found, "its time is over");
+  // Rooms are not charged for copies that could only wait.
+  if (copies_.count_to(to.executor) >= options_.copies.receives)
+    return fail(ErrorCode::no_capacity, "the host " + to.host + " receives as many copies as it " +
+                                            "may at a time: try again");
   if (receiver(to.executor) == nullptr)
     return fail(ErrorCode::unreachable, "the executor on the host " + to.host +
                                             " is not connected, or is too old to copy data");
@@ -144,6 +155,8 @@ bool DataCopyService::is_surplus(const DataObject& object, const ExecutorId& exe
 
 bool DataCopyService::make_room_at(const ExecutorId& executor, ByteCount bytes) {
   const MonotonicTime now = parts_.loop.now();
+  const Executor* there = receiver(executor);
+  if (there == nullptr) return false;
   std::vector<const DataObject*> surplus;
   for (const DataObject* object : parts_.catalogue.all_sealed())
     if (object->bytes.value != 0 && parts_.catalogue.has(executor, object->id) &&
@@ -151,21 +164,30 @@ bool DataCopyService::make_room_at(const ExecutorId& executor, ByteCount bytes) 
       surplus.push_back(object);
   std::ranges::sort(surplus, {},
                     [](const DataObject* one) { return std::pair(one->created, one->id); });
+  // What is to be made is among what is used there.
+  const std::uint64_t used = parts_.catalogue.used_at(executor).value;
+  const std::uint64_t budget = there->data_memory->value;
+  const std::uint64_t needed = used > budget ? used - budget : bytes.value;
+  std::uint64_t most = 0;
+  for (const DataObject* object : surplus) most += object->bytes.value;
+  if (most < needed || needed == 0) return false;
   std::uint64_t freed = 0;
   for (const DataObject* object : surplus) {
-    if (freed >= bytes.value) break;
+    if (freed >= needed) break;
     freed += object->bytes.value;
     spared_[{object->id, executor}] = now + options_.spared_for;
     parts_.send(executor, SpareData{object->id});
     log::info("event=copy_spared data={} at={}", to_string(object->id), executor.value());
   }
-  return freed != 0;
+  return true;
 }
 
 void DataCopyService::want(const DataObject& object, std::uint32_t copies) {
   for (const auto* holders : {&object.holders, &object.arriving})
     for (const DataHolder& holder : *holders)
-      parts_.send(holder.executor, WishCopies{object.id, copies});
+      if (const Executor* executor = parts_.broker.hosts().find(holder.executor);
+          executor != nullptr && executor->copies_data)
+        parts_.send(holder.executor, WishCopies{object.id, copies});
   parts_.catalogue.want_copies(object.id, copies);
   std::erase_if(not_before_, [&](const auto& entry) { return entry.first.first == object.id; });
   next_look_ = {};
@@ -249,8 +271,13 @@ void DataCopyService::perform(const MakeCopyRoom& action) {
                              .copies = object->copies},
                    .write_within = time_to_write(object->bytes),
                    .created_ago = std::chrono::duration_cast<milliseconds>(now - object->created)};
+  // What an executor cannot read it would be told for ever.
+  constexpr milliseconds longest = std::chrono::years(50);
+  message.write_within = std::min(message.write_within, longest);
+  message.created_ago = std::clamp(*message.created_ago, milliseconds(0), longest);
   if (object->expires != MonotonicTime::max())
-    message.terms.expires_in = std::chrono::ceil<milliseconds>(object->expires - now);
+    message.terms.expires_in =
+        std::max(milliseconds(0), std::chrono::ceil<milliseconds>(object->expires - now));
   parts_.send(action.to, std::move(message));
 }
 

@@ -72,9 +72,12 @@ std::optional<DataHolder> DataCopyService::place_call(const Objects& objects, At
   for (const DataObject* object : objects)
     for (const DataHolder& holder : object->holders) {
       const Executor* executor = parts_.broker.hosts().find(holder.executor);
-      if (executor == nullptr || executor->state != ExecutorState::connected)
+      // One that drains gives no workers any more.
+      if (executor == nullptr || executor->state != ExecutorState::connected ||
+          executor->grant.draining)
         away.insert(holder.executor);
-      if (receiver(holder.executor) == nullptr) besides.insert(holder.executor);
+      if (receiver(holder.executor) == nullptr || away.contains(holder.executor))
+        besides.insert(holder.executor);
     }
   const auto has_all = [&](const std::optional<DataHolder>& at) {
     return at && missing_at(at->executor, objects).empty();
@@ -92,12 +95,15 @@ std::optional<DataHolder> DataCopyService::place_call(const Objects& objects, At
   return std::nullopt;
 }
 
-/// What has yet to be dropped there comes once it is.
+/// What has yet to be dropped there comes once it is, and what is too much now when others have
+/// come.
 Result<void> DataCopyService::bring(const DataHolder& to, const Objects& missing) {
   for (const DataObject* object : missing) {
     if (parts_.catalogue.is_arriving(object->id, to.executor)) continue;
-    if (auto begun = begin(*object, to); !begun && begun.error().code != ErrorCode::conflict)
-      return begun;
+    auto begun = begin(*object, to);
+    const bool comes_later = !begun && (begun.error().code == ErrorCode::conflict ||
+                                        begun.error().code == ErrorCode::no_capacity);
+    if (!begun && !comes_later) return begun;
   }
   return {};
 }
@@ -121,12 +127,22 @@ void DataCopyService::gather(uid_t tenant, const std::string& names, MonotonicTi
                              Done done) {
   auto data = for_call(tenant, names);
   if (!data || (*data)->waits_for.empty()) return done(std::move(data));
-  Gathering gathering{.tenant = tenant,
-                      .keeper = (*data)->keeper,
-                      .deadline = deadline,
-                      .done = std::move(done)};
+  const auto own = std::ranges::count(gatherings_, tenant, &Gathering::tenant);
+  if (gatherings_.size() >= options_.waiting_calls ||
+      static_cast<std::size_t>(own) >= options_.waiting_calls_of_tenant)
+    return done(fail(ErrorCode::no_capacity,
+                     "as many calls wait for data as may at a time; it is being copied: try again, "
+                     "or call without waiting (Prefer: respond-async)"));
+  Gathering gathering{
+      .tenant = tenant, .keeper = (*data)->keeper, .deadline = deadline, .done = std::move(done)};
   for (const DataId& id : (*data)->ids) gathering.names.push_back({.id = id});
   gatherings_.push_back(std::move(gathering));
+}
+
+CallDataFinder DataCopyService::finder() {
+  return {.find = [this](uid_t tenant, std::string_view names) { return for_call(tenant, names); },
+          .gather = [this](uid_t tenant, const std::string& names, MonotonicTime deadline,
+                           Done done) { gather(tenant, names, deadline, std::move(done)); }};
 }
 
 /// Nothing: it waits on.

@@ -329,10 +329,15 @@ void DataService::tick(MonotonicTime now) {
 }
 
 void DataService::executor_joined(const Executor& executor, std::span<const DataHeld> held) {
+  // What does not fit there is not there, and would be copied to others.
+  std::vector<DataHeld> possible(held.begin(), held.end());
+  std::erase_if(possible, [&](const DataHeld& one) {
+    return one.terms.bytes.value > executor.data_memory.value_or(ByteCount{}).value;
+  });
   std::optional<uid_t> only;
   if (options_.owner && executor.owner.tenant.uid != *options_.owner)
     only = executor.owner.tenant.uid;
-  drop(catalogue_.executor_joined({executor.id, Capacity::name_of(executor)}, held, only,
+  drop(catalogue_.executor_joined({executor.id, Capacity::name_of(executor)}, possible, only,
                                   parts_.loop.now()));
 }
 

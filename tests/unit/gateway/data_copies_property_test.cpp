@@ -116,6 +116,7 @@ class CopyHistory {
                           ->id;
     books_.put_room(id, {name, "host"});
     DataDrops drops;
+    REQUIRE(books_.begin_to_seal(id, drops).value());
     REQUIRE(books_.publish(id, drops, now_).has_value());
     executor.objects[id] = true;
   }

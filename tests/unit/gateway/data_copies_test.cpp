@@ -35,6 +35,7 @@ struct CopyWorld {
                           ->id;
     data.put_room(id, {holders.front(), "n1"});
     DataDrops drops;
+    REQUIRE(data.begin_to_seal(id, drops).value());
     REQUIRE(data.publish(id, drops, now).has_value());
     for (std::size_t i = 1; i < holders.size(); ++i) {
       REQUIRE(data.begin_copy(id, {holders[i], "n2"}).has_value());

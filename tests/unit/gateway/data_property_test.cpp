@@ -179,7 +179,9 @@ class DataHistory {
     ModelObject& object = executor->objects.at(copy->id);
     REQUIRE_FALSE(object.is_sealed);
     object.is_sealed = true;
+    object.was_published = true;
     object.sealed = now_;
+    object.order = catalogue_.sealed(copy->id)->order;
     REQUIRE(catalogue_.finish_copy(copy->id, copy->to));
     REQUIRE_FALSE(catalogue_.finish_copy(copy->id, copy->to));
   }
@@ -191,13 +193,16 @@ class DataHistory {
     if (all.empty()) return;
     const DataObject& object = *all[random_() % all.size()];
     const bool is_there = catalogue_.has(executor.id, object.id);
-    const bool may_begin = object.state == DataState::sealed && !is_there &&
-                           std::ranges::find(executor.to_drop, object.id) == executor.to_drop.end();
+    const bool is_to_drop =
+        std::ranges::find(executor.to_drop, object.id) != executor.to_drop.end();
     if (!catalogue_.begin_copy(object.id, {executor.id, "host"})) {
-      REQUIRE_FALSE(may_begin);
+      REQUIRE((object.state != DataState::sealed || is_there || is_to_drop));
       return;
     }
-    REQUIRE(may_begin);
+    REQUIRE((object.state == DataState::sealed && !is_there));
+    // A drop that it is told of before is answered late, when the room is there.
+    if (std::erase(executor.to_drop, object.id) != 0)
+      catalogue_.dropped(executor.id, object.id, DataEnd::deleted);
     // As the executor has it that sealed it first.
     executor.objects[object.id] = {.terms = {.tenant = object.tenant,
                                              .bytes = object.bytes,

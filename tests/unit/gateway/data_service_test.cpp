@@ -140,20 +140,20 @@ TEST_CASE("a call that was accepted keeps its version, whatever comes after it")
   DataWorld world;
   world.join(lasting);
   const DataId old = world.put();
-  auto given = world.service.for_call(data_owner, "climate");
+  auto given = world.service.copies().for_call(data_owner, "climate");
   REQUIRE(given.has_value());
   CHECK((*given)->ids == std::vector{old});
   CHECK((*given)->labels == std::vector<std::string>{"climate@1"});
   for (int i = 0; i < 5; ++i) (void)world.put();
   CHECK(world.drops_of(old) == 0);
-  CHECK(world.service.for_call(data_owner, to_string(old)).has_value());  // as a retry asks
+  CHECK(world.service.copies().for_call(data_owner, to_string(old)).has_value());  // as a retry asks
   world.io.poll();
   CHECK(world.drops_of(old) == 0);
   given->reset();
   world.io.restart();
   world.io.poll();
   CHECK(world.drops_of(old) == 1);
-  CHECK_FALSE(world.service.for_call(data_owner, to_string(old)).has_value());
+  CHECK_FALSE(world.service.copies().for_call(data_owner, to_string(old)).has_value());
 }
 
 TEST_CASE("room is made where the grant lasts, and nowhere where it is about to end") {

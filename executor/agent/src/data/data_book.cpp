@@ -106,14 +106,16 @@ Result<std::vector<DataId>> DataBook::make(const MakeData& request, MonotonicTim
                                                             options_.per_tenant.value)
                                              : 0},
                          .objects = own.objects >= options_.most_per_tenant ? 1U : 0U};
+  // For a copy nothing goes that may be the last one: who orders it knows what can.
+  const bool evicts = !request.created_ago.has_value();
   auto victims = find_victims(over_share, tenant, {});
-  if (!victims) return fail(over_quota(request, over_share));
+  if (!victims || (!evicts && !victims->empty())) return fail(over_quota(request, over_share));
   const Share freed = share_of(*victims);
   const Share beyond{.bytes = {bytes_beyond(used_.bytes.value - freed.bytes.value,
                                             terms.bytes.value, options_.budget.value)},
                      .objects = used_.objects - freed.objects >= options_.most_objects ? 1U : 0U};
   const auto others = find_victims(beyond, std::nullopt, *victims);
-  if (!others) return fail(no_room(request, beyond));
+  if (!others || (!evicts && !others->empty())) return fail(no_room(request, beyond));
   victims->insert(victims->end(), others->begin(), others->end());
   for (const DataId& victim : *victims) remove(objects_.find(victim));
   charge(tenant, terms.bytes);

@@ -37,10 +37,10 @@ class DataBook {
   };
   explicit DataBook(const Options& options) : options_(options) {}
 
-  /// Room for an object; the names of those that it took the place of. Idempotent: a room that is
-  /// there with the same terms is answered as if it were new. Errors, nothing changed:
-  /// `no_data_memory`, `quota` (the tenant's part of bytes or objects), `conflict` (the id with
-  /// other terms, or sealed).
+  /// Room for an object; the names of those that it took the place of: none for a copy's.
+  /// Idempotent: a room that is there with the same terms is answered as if it were new. Errors,
+  /// nothing changed: `no_data_memory`, `quota` (the tenant's part of bytes or objects), `conflict`
+  /// (the id with other terms, or sealed).
   [[nodiscard]] Result<std::vector<DataId>> make(const MakeData& request, MonotonicTime now);
   /// Whether a peer of that uid may have its bytes. Only one writer opens a room; whoever reads is
   /// counted until `stop_reading`. Errors: `denied` (no such object, a wrong secret, another user:
@@ -92,7 +92,7 @@ class DataBook {
     bool sealed = false;
     bool writer_came = false;
     bool is_written = false;  // whole, and to be sealed
-    bool is_copy = false;  // it was sealed elsewhere before
+    bool is_copy = false;     // it was sealed elsewhere before
     MonotonicTime write_by;
     MonotonicTime created;
     std::uint64_t order = 0;  // among the versions of its name, as the gateway said

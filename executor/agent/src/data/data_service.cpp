@@ -21,6 +21,7 @@ void DataService::tell(const ControlMessage& message) {
 }
 
 void DataService::forget(const DataId& data) {
+  seals_.erase(data);
   auto file = files_.extract(data);
   if (!file.empty()) slow_.close(std::move(file.mapped()));
   if (handlers_.dropped) handlers_.dropped(data);
@@ -55,13 +56,18 @@ void DataService::obey(const SealData& request) {
   book_.begin_to_seal(request, clock_now());
   auto same = file->second.duplicate();
   if (!same) return sealed(request.data, fail(std::move(same.error())));
-  slow_.seal(std::move(*same), [this, alive = std::weak_ptr(alive_),
-                                data = request.data](const Result<void>& result) {
-    if (!alive.expired()) sealed(data, result);
+  const std::uint64_t seal = seals_[request.data] = ++newest_seal_;
+  slow_.seal(std::move(*same), [this, alive = std::weak_ptr(alive_), data = request.data,
+                                seal](const Result<void>& result) {
+    if (alive.expired()) return;
+    // It may have been dropped meanwhile, of which the gateway has heard, and be there again.
+    const auto awaited = seals_.find(data);
+    if (awaited == seals_.end() || awaited->second != seal) return;
+    seals_.erase(awaited);
+    sealed(data, result);
   });
 }
 
-/// It may have been dropped meanwhile, of which the gateway has heard.
 void DataService::sealed(const DataId& data, const Result<void>& result) {
   if (!book_.contains(data)) return;
   if (!result) {

@@ -2,6 +2,7 @@
 // memory files, and who may have which.
 #pragma once
 #include <boost/asio/io_context.hpp>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <unordered_map>
@@ -81,6 +82,9 @@ class DataService {
   DataBook book_;
   Handlers handlers_;
   std::unordered_map<DataId, MemoryFile> files_;
+  /// Of the rooms that are being sealed: by which order. An id may come again meanwhile.
+  std::unordered_map<DataId, std::uint64_t> seals_;
+  std::uint64_t newest_seal_ = 0;
   std::unordered_set<DataId> introduced_;  // in the last hello
   bool ended_ = false;
   std::shared_ptr<char> alive_ =

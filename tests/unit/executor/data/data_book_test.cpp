@@ -456,6 +456,17 @@ TEST_CASE("under any history budget, shares and pins are kept, and every byte is
   }
 }
 
+TEST_CASE("nothing is evicted for a copy") {
+  DataBook book = book_of(100);
+  const DataId only = sealed_in(book, room_request(60), book_start);
+  MakeData copy = room_request(60);
+  copy.created_ago = 1s;
+  CHECK(code_of_book(book.make(copy, book_start)) == ErrorCode::no_data_memory);
+  CHECK(book.contains(only));
+  CHECK(book.drop_unless_used(only));
+  CHECK(book.make(copy, book_start).has_value());
+}
+
 TEST_CASE("a copy is as old as the object, and its room is no client's") {
   DataBook book = book_of(100);
   MakeData copy = room_request(60, "climate");

@@ -110,6 +110,7 @@ class DataCopies {
   [[nodiscard]] DataDrops take_drops() { return std::exchange(drops_, {}); }
 
   [[nodiscard]] std::size_t under_way() const { return orders_.size(); }
+  [[nodiscard]] std::size_t count_to(const ExecutorId& to) const;
   struct Progress {
     std::string_view state;  // "moving"
     ByteCount have;          // when its last sender was lost

@@ -44,7 +44,9 @@ class DataCopyService {
     /// Of a place where a copy could not be made: it is not asked again for so long.
     std::chrono::milliseconds pause{10'000};
     std::chrono::milliseconds spared_for{5'000};  // until an executor has said what became of it
-    std::chrono::milliseconds kept_for{60'000};   // a copy that has come, for whoever wanted it
+    std::size_t waiting_calls = 256;  // that somebody waits for, with all that they were sent
+    std::size_t waiting_calls_of_tenant = 16;
+    std::chrono::milliseconds kept_for{60'000};  // a copy that has come, for whoever wanted it
   };
   /// Everything in `parts` outlives the control thread.
   DataCopyService(Parts parts, Options options);
@@ -57,15 +59,18 @@ class DataCopyService {
   /// The same when all is there. `timed_out`: not by the deadline; says what was waited for.
   void gather(uid_t tenant, const std::string& names, MonotonicTime deadline, Done done);
 
+  /// Both, for those who run calls.
+  [[nodiscard]] CallDataFinder finder();
+
   /// So many copies of it are wanted from now on.
   void want(const DataObject& object, std::uint32_t copies);
   /// One is to be on this host; it is on its way then, or there. Errors: `not_found` (no such host
   /// that keeps data of the tenant), `unreachable`, and why the last attempt has just failed.
   [[nodiscard]] Result<void> copy_to(const DataObject& object, std::string_view host);
 
-  /// Surplus copies are to go there, the oldest first, until there are so many bytes more. They do
-  /// unless somebody uses them; the executor does this before what it is told next. False: there
-  /// are none.
+  /// Surplus copies are to go there, the oldest first, for an object of that size which is among
+  /// what the books have there. They do unless somebody uses them; the executor does this before
+  /// what it is told next. False: there are not enough.
   bool make_room_at(const ExecutorId& executor, ByteCount bytes);
 
   /// True: it was about a copy, and nobody else's.
