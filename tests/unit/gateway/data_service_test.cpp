@@ -146,7 +146,8 @@ TEST_CASE("a call that was accepted keeps its version, whatever comes after it")
   CHECK((*given)->labels == std::vector<std::string>{"climate@1"});
   for (int i = 0; i < 5; ++i) (void)world.put();
   CHECK(world.drops_of(old) == 0);
-  CHECK(world.service.copies().for_call(data_owner, to_string(old)).has_value());  // as a retry asks
+  CHECK(
+      world.service.copies().for_call(data_owner, to_string(old)).has_value());  // as a retry asks
   world.io.poll();
   CHECK(world.drops_of(old) == 0);
   given->reset();

@@ -23,7 +23,7 @@ struct CallData {
   std::string host;                 // its name
   /// While it lives, newer versions of their names do not make them go. Destroyed on any thread.
   std::shared_ptr<const void> keeper = nullptr;
-  std::string waits_for{};          // for people: what it has yet to get; empty: it has all
+  std::string waits_for{};  // for people: what it has yet to get; empty: it has all
 };
 
 /// "d-…,d-…": what CallDataFinder reads. Empty for none.

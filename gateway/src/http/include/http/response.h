@@ -27,7 +27,7 @@ struct Response {
   std::string headers;                                 // whole lines, each with its CRLF
   std::string text;
   Payload payload;
-  std::shared_ptr<const FileBody> file;  // shared by copies on their way between threads
+  std::shared_ptr<const FileBody> file;   // shared by copies on their way between threads
   std::shared_ptr<EventSource> events{};  // shared with what it waits for
   bool close = false;
 
