@@ -16,7 +16,6 @@
 #include "code/code_store.h"
 #include "code/compiler_pool.h"
 #include "control_client.h"
-#include "data/data_copying.h"
 #include "data/data_service.h"
 #include "devices/device_pool.h"
 #include "grant/core_feed.h"
@@ -55,9 +54,8 @@ class Agent {
     std::vector<OfferedGpu> gpus;
     std::map<std::uint32_t, std::string> gpu_uuids;  // as in DevicePool
     DeviceProcess::Options devices;
-    DataBook::Options data;        // a budget of 0: it keeps no data objects
-    DataCopying::Options copying;  // of these
-    UniqueFd core_feed;            // who says which cores are offered now; empty: all, always
+    DataBook::Options data;    // a budget of 0: it keeps no data objects
+    UniqueFd core_feed;  // who says which cores are offered now; empty: all, always
     /// What there is to do while processes that were told to end are ending; may be empty.
     std::function<void()> while_leaving;
   };
@@ -76,7 +74,6 @@ class Agent {
   void compiler_ready(const CompilerReady& target);
   [[nodiscard]] Result<void> welcomed(const ControlWelcome& welcome);
   void obey(const ControlMessage& message);
-  void obey_about_data(const ControlMessage& message);
   [[nodiscard]] bool memory_ran_out();
   void open_lease(const OpenLease& request);
   void say_closed(const LeaseClosed& closed);
@@ -114,7 +111,6 @@ class Agent {
   CompilerPool compilers_;
   CodeService code_;
   DataService data_;
-  DataCopying copying_;
   std::map<std::string, std::uint64_t> counters_;
   std::uint64_t memory_kills_ = 0;  // that somebody has been told of
   LaneServices services_;

@@ -304,9 +304,6 @@ Result<void> serve(const Configuration& c) {
   options.workers.data_limit = std::min(c.worker_memory, host->memory);
   describe_processes(c, options);
   options.data = *data;
-  options.copying = {.program = c.program_directory / "orchid-copy",
-                     .listen = lanes->host,
-                     .scheduling = c.scheduling};
   if (c.bandwidth_cap.value != 0)
     options.bandwidth = {.per_second = c.bandwidth_cap,
                          .cache_per_core = std::max(host->cache_per_core, 1_MiB)};

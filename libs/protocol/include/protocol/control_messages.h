@@ -123,7 +123,6 @@ struct ControlHello {
   std::uint64_t ack = 0;        // in that stream
   std::optional<DataMemory> data_memory = {};  // nothing: it keeps no data objects
   std::vector<DataHeld> data = {};             // the sealed ones
-  bool copies_data = false;  // it sends data to other executors, and fetches it from them
 };
 
 struct ControlWelcome {
@@ -213,11 +212,9 @@ struct GrantChanged {
 };
 
 /// The messages that a stream numbers, acknowledges and sends again after a broken connection.
-using ControlMessage =
-    std::variant<OpenLease, RenewLease, CloseLease, LeaseOpened, LeaseRefused, LeaseClosed,
-                 CapacityReport, GrantChanged, MakeData, SealData, DropData, WishCopies, SpareData,
-                 OfferData, FetchData, EndDataTransfer, DataMade, DataRefused, DataSealed,
-                 DataDropped, DataOffered, DataNotOffered, DataFetched, DataNotFetched>;
+using ControlMessage = std::variant<OpenLease, RenewLease, CloseLease, LeaseOpened, LeaseRefused,
+                                    LeaseClosed, CapacityReport, GrantChanged, MakeData, SealData,
+                                    DropData, DataMade, DataRefused, DataSealed, DataDropped>;
 
 using ControlBody = std::variant<ControlHello, ControlWelcome, ControlRefused, ControlAck,
                                  ControlPing, ControlMessage>;

@@ -15,7 +15,6 @@
 
 #include "calls/call.h"
 #include "data/data_catalogue.h"
-#include "data/data_copy_service.h"
 #include "foundation/metrics_text.h"
 #include "hosts/executor_messages.h"
 #include "leases/broker_loop.h"
@@ -56,7 +55,6 @@ class DataService final : private ActionPerformer {
     ByteCount bytes{};
     std::string name{};                                     // empty: it has none
     std::optional<std::chrono::milliseconds> expires_in{};  // nothing: as the site says
-    std::uint32_t copies = 1;                               // at least
     Precondition precondition{};
   };
   template <typename T>
@@ -84,12 +82,11 @@ class DataService final : private ActionPerformer {
   /// Errors: `not_found`, `conflict`; `unreachable`: a holder's connection has broken.
   [[nodiscard]] Result<void> remove(uid_t tenant, const DataReference& reference,
                                     const Precondition& precondition);
-  /// Copies, and what calls are given.
-  [[nodiscard]] DataCopyService& copies() { return copies_; }
-  /// They are there, or on their way. Errors: `not_found`, `data_lost`, and as of
-  /// `DataCopyService::copy_to`.
-  [[nodiscard]] Result<DataObject> copy(uid_t tenant, const DataReference& reference,
-                                        const WantedCopies& wanted);
+  /// What a call is given, by the names of its Orchid-Data, at the executor with most of the bytes.
+  /// It stays while the answer lives, however many newer versions come; unless it is deleted, or
+  /// its time is over. Errors: as CallDataFinder.
+  [[nodiscard]] Result<std::shared_ptr<const CallData>> for_call(uid_t tenant,
+                                                                 std::string_view names);
 
   /// Before the broker learns of it.
   void executor_joined(const Executor& executor, std::span<const DataHeld> held);
@@ -98,7 +95,6 @@ class DataService final : private ActionPerformer {
  private:
   struct Making {
     std::set<ExecutorId> asked{};
-    std::set<ExecutorId> made_room{};  // where surplus copies were told to go
     std::optional<Failure> refused{};  // by the last one
     MonotonicTime due{};
     Done<ReachableData> done{};
@@ -118,8 +114,7 @@ class DataService final : private ActionPerformer {
   [[nodiscard]] Result<const DataObject*> lookup(uid_t tenant,
                                                  const DataReference& reference) const;
   [[nodiscard]] bool all_silent(const DataObject& object) const;
-  [[nodiscard]] bool is_waited_for(const Executor& executor) const;
-  [[nodiscard]] const DataHolder* waited_for(const DataObject& object) const;
+  [[nodiscard]] bool may_return(const DataObject& object) const;
   void drop(const DataDrops& drops);
   [[nodiscard]] std::shared_ptr<const void> keeper_of(const std::vector<DataId>& ids);
   void ask_to_seal(DataId id);
@@ -135,7 +130,6 @@ class DataService final : private ActionPerformer {
   Options options_;
   MonotonicTime executors_back_ = MonotonicTime::max();  // not before the start
   DataCatalogue catalogue_;
-  DataCopyService copies_;
   std::map<DataId, Making> making_;
   std::map<DataId, std::function<void()>> writing_;  // what to do when the room goes
   std::map<DataId, Sealing> sealing_;
