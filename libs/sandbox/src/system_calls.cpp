@@ -235,7 +235,7 @@ void add_descriptor_rules(Table& table, const ConfinementOptions& options, Filte
   // the first stage, as far as Landlock let it.
   if (options.role == SandboxRole::device) table.allow(SCMP_SYS(ioctl));
   if (stage == FilterStage::birth || options.role == SandboxRole::compiler ||
-      options.role == SandboxRole::device) {
+      options.role == SandboxRole::device || options.role == SandboxRole::depot) {
     table.allow(SCMP_SYS(close));
     table.allow(SCMP_SYS(fcntl));
     return;
