@@ -138,6 +138,32 @@ TEST_CASE("no page is writable and executable, no mapping is shared, and memory 
         }) == 0);
 }
 
+TEST_CASE("a worker may write to a file that it was sent, and executes none of it") {
+  // Below the numbers that the child keeps.
+  const int file = ::memfd_create("room", 0);
+  REQUIRE(file >= 0);
+  REQUIRE(file < worker_descriptor_count);
+  REQUIRE(::ftruncate(file, 4096) == 0);
+  const auto map = [file](int protection, int flags) {
+    return
+        [=] { return ::mmap(nullptr, 4096, protection, flags, file, 0) == MAP_FAILED ? errno : 0; };
+  };
+  constexpr int both = PROT_READ | PROT_WRITE;
+  for (const SandboxRole role : {SandboxRole::worker, SandboxRole::remote_worker}) {
+    CHECK(in_sandbox(role, map(both, MAP_SHARED)) == 0);
+    CHECK(in_sandbox(role, map(PROT_READ | PROT_EXEC, MAP_SHARED)) == EPERM);
+    CHECK(in_sandbox(role, map(both | PROT_EXEC, MAP_SHARED)) == EPERM);
+    CHECK(in_sandbox(role, map(both, MAP_SHARED_VALIDATE)) == EPERM);
+    CHECK(in_sandbox(role, map(both, MAP_SHARED | MAP_GROWSDOWN)) == EPERM);
+    CHECK(in_sandbox(role, map(both, MAP_SHARED | MAP_ANONYMOUS)) == EPERM);
+  }
+  // Its size is not the worker's to change.
+  CHECK(in_sandbox(SandboxRole::worker, [file] { return refused(::ftruncate(file, 0)); }) == 0);
+  CHECK(in_sandbox(SandboxRole::worker,
+                   [file] { return refused(::fcntl(file, F_ADD_SEALS, F_SEAL_GROW)); }) == 0);
+  ::close(file);
+}
+
 TEST_CASE("a depot hands descriptors on, and does nothing else") {
   const int file = ::memfd_create("data", 0);
   REQUIRE(file >= 0);

@@ -11,7 +11,7 @@
 namespace orchid {
 
 /// A worker's own descriptors are numbered from 0 up to this.
-constexpr int worker_descriptor_count = 10;
+constexpr int worker_descriptor_count = 11;
 
 /// A remote worker speaks to a client of another host: up to the second stage it may open
 /// connections and look at /proc and /sys, where UCX finds the network's devices. A door does the
