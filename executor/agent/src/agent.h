@@ -16,9 +16,7 @@
 #include "code/code_store.h"
 #include "code/compiler_pool.h"
 #include "control_client.h"
-#include "data/data_of_calls.h"
 #include "data/data_service.h"
-#include "depots/depot_pool.h"
 #include "devices/device_pool.h"
 #include "grant/core_feed.h"
 #include "grant/grant.h"
@@ -56,8 +54,7 @@ class Agent {
     std::vector<OfferedGpu> gpus;
     std::map<std::uint32_t, std::string> gpu_uuids;  // as in DevicePool
     DeviceProcess::Options devices;
-    DataBook::Options data;  // a budget of 0: it keeps no data objects
-    Depot::Options depots;
+    DataBook::Options data;    // a budget of 0: it keeps no data objects
     UniqueFd core_feed;  // who says which cores are offered now; empty: all, always
     /// What there is to do while processes that were told to end are ending; may be empty.
     std::function<void()> while_leaving;
@@ -81,7 +78,6 @@ class Agent {
   void open_lease(const OpenLease& request);
   void say_closed(const LeaseClosed& closed);
   void end_shrunk(const LeaseTable::Shrunk& shrunk);
-  void obey_data(const ControlMessage& message);
   void gpus_changed();
   void end_overdue_leases();
   void report_capacity();
@@ -115,8 +111,6 @@ class Agent {
   CompilerPool compilers_;
   CodeService code_;
   DataService data_;
-  DataOfCalls data_of_calls_;
-  DepotPool depots_;
   std::map<std::string, std::uint64_t> counters_;
   std::uint64_t memory_kills_ = 0;  // that somebody has been told of
   LaneServices services_;

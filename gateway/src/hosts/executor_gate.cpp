@@ -122,8 +122,7 @@ void ExecutorGate::welcome(const ConnectionPtr& connection, const PeerIdentity& 
                                          .stream = session.stream.id(),
                                          .ack = session.stream.received(),
                                          .resumed = resumed,
-                                         .gateway = gateway_,
-                                         .names_data = true}});
+                                         .gateway = gateway_}});
   if (resumed) {
     for (const ControlFrame& frame : session.stream.resume(hello.ack)) write(session, frame);
     events_.executor_resumed(id);

@@ -54,8 +54,7 @@ struct FabricFound {
   bool usable = true;       // there is UCX at all
 };
 
-/// Agent to worker: it is in its cgroup, confinement may begin. Descriptor: the worker's end of its
-/// service socket (protocol/service_messages.h).
+/// Agent to worker: it is in its cgroup, confinement may begin.
 struct Proceed {};
 /// Worker to agent: confined, waiting for calls.
 struct WorkerReady {};
