@@ -201,7 +201,7 @@ void Gpu::lane_ended(const DeviceLaneEnded& message) {
   if (lane_ends_) {
     lane_ends_ = false;
     limit_.end();
-    if (!vacated_.empty()) keep();
+    if (!vacated_.empty() && !process_->was_put_down()) keep();
     return advance();
   }
   limit_.end();
