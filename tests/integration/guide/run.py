@@ -19,6 +19,7 @@ CALLS = {
     "reverse": (b"orchid", b"dihcro", []),
     "squeeze": (b"a b\nc\t d", b"abcd", []),
     "mean": (b"", b"2.5\n", ["--args", "[[1, 2, 3, 4]]"]),
+    "total": (b"", b"20.0\n", ["--data", "numbers", "--args", "[2]"]),
 }
 NUMBERS = struct.pack("<4d", 1, 2, 3, 4)
 
@@ -51,6 +52,8 @@ def page_names(command):
 
 def c_and_cpp(site):
     seen = set()
+    (site.folder / "numbers").write_bytes(NUMBERS)
+    site.orchid("data", "put", "numbers", "numbers")
     for language in ("c", "cpp"):
         for block in blocks(language):
             name = entry_of(block)
