@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <optional>
 
@@ -163,7 +164,10 @@ UniqueFd begin_wire_up(const std::string& address, const transport::ConnectionKe
   hello[32] = std::byte{4};  // a notice of 4 bytes, of which none comes
   REQUIRE(::send(socket->get(), hello.data(), hello.size(), MSG_NOSIGNAL) == 40);
   pollfd answer{.fd = socket->get(), .events = POLLIN, .revents = 0};
-  REQUIRE(::poll(&answer, 1, 10'000) == 1);
+  int ready = 0;
+  do ready = ::poll(&answer, 1, 10'000);
+  while (ready < 0 && errno == EINTR);  // a signal to this process is nothing to the worker
+  REQUIRE(ready == 1);
   return std::move(*socket);
 }
 
