@@ -81,7 +81,7 @@ Result<InputFile> open_data_input(const std::string& path, const std::string& st
   if (!input.file)
     return fail(system_failure(errno == ENOENT ? ErrorCode::not_found : ErrorCode::system,
                                "open " + path, errno));
-  struct stat status {};
+  struct stat status{};
   if (::fstat(input.file.get(), &status) != 0) return fail_errno("look at " + path);
   const off_t at = S_ISREG(status.st_mode) ? ::lseek(input.file.get(), 0, SEEK_CUR) : -1;
   if (!stated.empty()) {

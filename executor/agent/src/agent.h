@@ -54,8 +54,8 @@ class Agent {
     std::vector<OfferedGpu> gpus;
     std::map<std::uint32_t, std::string> gpu_uuids;  // as in DevicePool
     DeviceProcess::Options devices;
-    DataBook::Options data;    // a budget of 0: it keeps no data objects
-    UniqueFd core_feed;  // who says which cores are offered now; empty: all, always
+    DataBook::Options data;  // a budget of 0: it keeps no data objects
+    UniqueFd core_feed;      // who says which cores are offered now; empty: all, always
     /// What there is to do while processes that were told to end are ending; may be empty.
     std::function<void()> while_leaving;
   };

@@ -67,7 +67,7 @@ class Opening : public std::enable_shared_from_this<Opening> {
   [[nodiscard]] bool is_data(const UniqueFd& file, ByteCount bytes) const {
     const int wanted = F_SEAL_SHRINK | F_SEAL_GROW | (reads_ ? F_SEAL_WRITE : 0);
     const int seals = ::fcntl(file.get(), F_GET_SEALS);
-    struct stat status {};
+    struct stat status{};
     return seals >= 0 && (seals & wanted) == wanted && ::fstat(file.get(), &status) == 0 &&
            static_cast<std::uint64_t>(status.st_size) == bytes.value;
   }

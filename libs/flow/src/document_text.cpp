@@ -107,11 +107,10 @@ bool is_plain(std::string_view text) {
   if (text.empty() || std::ranges::find(words, lower) != words.end()) return false;
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   if (!is_letter(text.front())) return false;
-  for (const char c : text)
-    if (!is_letter(c) && !(c >= '0' && c <= '9') &&
-        std::string_view("_-./<>()@").find(c) == std::string_view::npos)
-      return false;
-  return true;
+  return std::ranges::all_of(text, [&](char c) {
+    return is_letter(c) || (c >= '0' && c <= '9') ||
+           std::string_view("_-./<>()@").find(c) != std::string_view::npos;
+  });
 }
 
 /// Within a line. Such a form of YAML is JSON, with fewer quotes.

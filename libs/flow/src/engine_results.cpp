@@ -23,18 +23,18 @@ void Engine::take_result(const OpenCall& call, Bytes output) {
   const PlannedNode& planned = plan_->nodes[call.node];
   NodeRun& run = nodes_[call.node];
   run.failures.erase(call.work.index);
+  const bool is_all = run.stage == Stage::merge || planned.kind == NodeKind::call ||
+                      planned.kind == NodeKind::condition;
   if (call.work.judges) {
     take_judged(call.node, call.work.index, std::move(output));
   } else if (run.stage == Stage::partition) {
     take_pieces(call.node, std::make_shared<const Bytes>(std::move(output)));
-  } else if (run.stage == Stage::merge || planned.kind == NodeKind::call ||
-             planned.kind == NodeKind::condition) {
+  } else if (is_all ||
+             (planned.ends == Until::found && is_something(planned.main.result, output))) {
     end_node(call.node, std::move(output));
   } else if (planned.ends == Until::function) {
     run.judged[call.work.index] = std::move(output);
     run.again.push_back({.index = call.work.index, .judges = true});
-  } else if (planned.ends == Until::found && is_something(planned.main.result, output)) {
-    end_node(call.node, std::move(output));
   } else {
     take_item(call.node, call.work.index, std::move(output));
   }
@@ -86,16 +86,20 @@ void Engine::take_item(std::uint32_t node, std::uint64_t index, Bytes output) {
     return;
   }
   const bool gathers = !ends_early(planned);
-  if (!gathers && index + 1 == run.total) run.last = std::move(output);
+  Bytes kept;
+  if (gathers)
+    kept = std::move(output);
+  else if (index + 1 == run.total)
+    run.last = std::move(output);
   const auto add = [&](const Bytes& result) {
     if (gathers) run.gathered.add(planned.main.result, result);
     ++run.in_order;
   };
   if (index != run.in_order) {
-    run.ahead.emplace(index, gathers ? std::move(output) : Bytes{});
+    run.ahead.emplace(index, std::move(kept));
     return;
   }
-  add(output);
+  add(kept);
   for (auto next = run.ahead.begin(); next != run.ahead.end() && next->first == run.in_order;
        next = run.ahead.erase(next))
     add(next->second);

@@ -13,13 +13,20 @@ namespace orchid::flow {
 
 enum class ItemKind : std::uint8_t { nothing, scalar, list, map };
 
+struct ItemField;
+
 struct Item {
   ItemKind kind = ItemKind::nothing;
   Place place;
   std::string text;     // of a scalar
   bool quoted = false;  // a scalar between quotes is text, whatever it looks like
   std::vector<Item> elements;
-  std::vector<std::pair<Word, Item>> fields;  // in their order; a name may be there twice
+  std::vector<ItemField> fields;  // in their order; a name may be there twice
+};
+
+struct ItemField {
+  Word first;
+  Item second;
 };
 
 /// YAML, and with it JSON. One fault at most: what is no YAML cannot be read on.
