@@ -64,14 +64,8 @@ DeviceLane::DeviceLane(const DeviceParts& parts, const ServeLane& terms,
 }
 
 Result<bool> DeviceLane::step() {
-  const auto advanced = parts_.launches.advance();
-  if (!advanced) {
-    break_down(advanced.error());
-    return true;
-  }
-  if (*advanced) publish_progress();
-  if (ending_ || broken_) return *advanced;
-  bool some = *advanced;
+  bool some = advance_launches();
+  if (ending_ || broken_) return some;
   if (!command_) {
     const auto taken = take();
     if (!taken) return taken;
@@ -79,8 +73,19 @@ Result<bool> DeviceLane::step() {
   }
   if (!command_ || !work()) return some;
   // What has been asked for begins at once: who hears the answer may want it stopped.
-  if (const auto begun = parts_.launches.advance(); !begun && !broken_) break_down(begun.error());
+  if (!broken_) advance_launches();
   return true;
+}
+
+/// Whether anything has begun or ended. What breaks the context breaks the lane.
+bool DeviceLane::advance_launches() {
+  const auto advanced = parts_.launches.advance();
+  if (!advanced) {
+    break_down(advanced.error());
+    return true;
+  }
+  if (*advanced) publish_progress();
+  return *advanced;
 }
 
 /// The next command, if there is one.

@@ -92,6 +92,7 @@ class DeviceLane {
   void answer(const DriverFailure& failure);
   void finish_answer();
   void break_down(DriverFailure failure);
+  bool advance_launches();
   void publish_progress();
   [[nodiscard]] bool is_stopped() const { return command_->command.call <= stopped_call_; }
   [[nodiscard]] bool answer_failed_launch();
