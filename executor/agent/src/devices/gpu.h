@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "children/child_watch.h"
@@ -121,6 +122,7 @@ class Gpu {
   [[nodiscard]] bool unseat();
   void end_lane();
   void replace_for(const DeviceUser& user);
+  void replace(std::string_view why);
   void keep();
   void begin_lane();
   [[nodiscard]] bool is_new(std::uint32_t slot, const SlotKernels& kernels) const;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <string_view>
 #include <utility>
 
 #include "devices/gpu.h"
@@ -66,8 +67,11 @@ void Gpu::advance() {
 
 /// What is left of the owner before is no business of this one.
 void Gpu::replace_for(const DeviceUser& user) {
-  log::info("event=device_replaced gpu={} pid={} reason=\"{}\"", offered_.index, pid(),
-            owner_->lease == user.owner.lease ? "another module" : "another lease");
+  replace(owner_->lease == user.owner.lease ? "another module" : "another lease");
+}
+
+void Gpu::replace(std::string_view why) {
+  log::info("event=device_replaced gpu={} pid={} reason=\"{}\"", offered_.index, pid(), why);
   process_->put_down();
 }
 
@@ -227,9 +231,7 @@ void Gpu::vacate(const LeaseId& lease, std::function<void()> done) {
     if (!lane_ends_) keep();
     return;  // else when the lane has ended
   }
-  log::info("event=device_replaced gpu={} pid={} reason=\"its lease is over\"", offered_.index,
-            pid());
-  process_->put_down();
+  replace("its lease is over");
 }
 
 /// Nothing of the lease is at work in the process any more, and its memory is free. HTTP calls come
