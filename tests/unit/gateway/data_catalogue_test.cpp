@@ -55,6 +55,17 @@ struct Books {
   }
 };
 
+/// What an executor says that it has.
+DataHeld climate_of_anna(std::uint64_t version) {
+  return {.data = make_data_id(),
+          .terms = {.tenant = {.uid = anna, .name = "anna"},
+                    .bytes = ByteCount{7},
+                    .name = "climate",
+                    .version = version,
+                    .expires_in = {},
+                    .secret = "s"}};
+}
+
 }  // namespace
 
 TEST_CASE("nobody finds a room, and everybody of the tenant its sealed object") {
@@ -248,14 +259,8 @@ TEST_CASE("empty objects are counted as others are, also when nothing else is le
 
 TEST_CASE("an executor brings its objects back to a gateway that has never heard of them") {
   Books books;
-  const DataHeld held{.data = make_data_id(),
-                      .terms = {.tenant = {.uid = anna, .name = "anna"},
-                                .bytes = ByteCount{7},
-                                .name = "climate",
-                                .version = 4,
-                                .expires_in = {},
-                                .secret = "s"},
-                      .created_ago = seconds(10)};
+  DataHeld held = climate_of_anna(4);
+  held.created_ago = seconds(10);
   CHECK(books.data.executor_joined({first_holder, "n1"}, std::vector{held}, std::nullopt, books.now)
             .empty());
   const DataObject& object = **books.data.find(anna, {.name = "climate"}, books.now);
@@ -411,13 +416,7 @@ TEST_CASE("a room gives way to a version that comes back with its number") {
 
 TEST_CASE("an executor of one user cannot bring objects of others") {
   Books books;
-  const DataHeld held{.data = make_data_id(),
-                      .terms = {.tenant = {.uid = anna, .name = "anna"},
-                                .bytes = ByteCount{7},
-                                .name = "climate",
-                                .version = 1,
-                                .expires_in = {},
-                                .secret = "s"}};
+  const DataHeld held = climate_of_anna(1);
   (void)books.data.executor_joined({first_holder, "n1"}, std::vector{held}, ben, books.now);
   CHECK(books.missing({.name = "climate"}) == ErrorCode::not_found);
 }
@@ -446,13 +445,7 @@ TEST_CASE("what was deleted while its executor was away is dropped when that is 
 TEST_CASE("two executors with the same version of a name: the second one's is found by its id") {
   Books books;
   (void)books.put("climate");
-  const DataHeld held{.data = make_data_id(),
-                      .terms = {.tenant = {.uid = anna, .name = "anna"},
-                                .bytes = ByteCount{7},
-                                .name = "climate",
-                                .version = 1,
-                                .expires_in = {},
-                                .secret = "s"}};
+  const DataHeld held = climate_of_anna(1);
   (void)books.data.executor_joined({second_holder, "n2"}, std::vector{held}, std::nullopt,
                                    books.now);
   CHECK((*books.data.find(anna, {.id = held.data}, books.now))->name.empty());

@@ -37,6 +37,15 @@ void check_payload(const std::string& payload, const CallData& data, const std::
   CHECK(payload.substr(table->bytes) == input);
 }
 
+/// A call of "f" that is given these.
+void run(Bench& bench, const std::shared_ptr<const CallData>& data) {
+  const auto answer = bench.call("f", "x", {.data = data});
+  bench.settle();
+  REQUIRE(bench.worker_of("f")->run_all() == 1);
+  bench.settle();
+  REQUIRE(answer->done);
+}
+
 }  // namespace
 
 TEST_CASE("a call is sent once its worker has mapped what it is given") {
@@ -170,19 +179,12 @@ TEST_CASE("what no call was given for a while is detached") {
   Bench bench({.id = HolderId(1), .give_back_after = seconds(60)});
   bench.grant_apart();
   bench.settle();
-  const auto run = [&](const std::shared_ptr<const CallData>& data) {
-    const auto answer = bench.call("f", "x", {.data = data});
-    bench.settle();
-    REQUIRE(bench.worker_of("f")->run_all() == 1);
-    bench.settle();
-    REQUIRE(answer->done);
-  };
   const auto old = some_data();
   const auto fresh = some_data();
-  run(old);
+  run(bench, old);
   for (int i = 0; i < 5; ++i) {
     bench.advance(seconds(20));
-    run(fresh);
+    run(bench, fresh);
   }
   bench.advance(seconds(2));
   FakeWorker& worker = *bench.worker_of("f");
@@ -251,19 +253,12 @@ TEST_CASE("more unused objects than one message may name are detached in pieces"
   Bench bench({.id = HolderId(1), .give_back_after = seconds(60)});
   bench.grant_apart();
   bench.settle();
-  const auto run = [&](const std::shared_ptr<const CallData>& data) {
-    const auto answer = bench.call("f", "x", {.data = data});
-    bench.settle();
-    REQUIRE(bench.worker_of("f")->run_all() == 1);
-    bench.settle();
-    REQUIRE(answer->done);
-  };
-  run(some_data(64));
-  run(some_data(1));
+  run(bench, some_data(64));
+  run(bench, some_data(1));
   const auto fresh = some_data();
   for (int i = 0; i < 5; ++i) {
     bench.advance(seconds(20));
-    run(fresh);
+    run(bench, fresh);
   }
   bench.advance(seconds(2));
   const FakeWorker& worker = *bench.worker_of("f");
