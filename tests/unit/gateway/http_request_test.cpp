@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "functions/function_options.h"
+#include "http/precondition.h"
 #include "http/query.h"
 #include "http/request_options.h"
 #include "invocations/invocation_options.h"

@@ -203,10 +203,11 @@ class ArgumentReader {
     std::uint64_t size = 0;
     const std::string number = std::to_string(index_);
     if (index_ >= orchid_data_count(call_) ||
-        orchid_data(call_, index_++, &bytes, &size) != ORCHID_OK) {
+        orchid_data(call_, index_, &bytes, &size) != ORCHID_OK) {
       problem_ = "data object " + number + " was not given";
       return false;
     }
+    ++index_;
     if (size % sizeof(T) != 0) {
       problem_ = "data object " + number + " has " + std::to_string(size) +
                  " bytes, which are no whole elements of " + std::to_string(sizeof(T));
