@@ -40,6 +40,13 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
                  [this](const CompilerReady& target) { compiler_ready(target); }),
       code_(io, compilers_, store_),
       data_(io, options_.data),
+      data_of_calls_({.data = data_,
+                      .workers = workers_,
+                      .tell =
+                          [this](const ControlMessage& message) {
+                            if (gateway_) gateway_->send(message);
+                          }}),
+      depots_(io, children_, options_.depots),
       services_{io,
                 workers_,
                 code_,
@@ -50,7 +57,8 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
                 [this](const LeaseClosed& closed) { say_closed(closed); },
                 [this] { return memory_ran_out(); },
                 {},
-                &devices_},
+                &devices_,
+                &depots_},
       lanes_(services_, std::move(listeners.local), std::move(listeners.remote)),
       timer_(io) {
   data_.set_handlers({[this](const ControlMessage& message) {
@@ -58,6 +66,7 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
                       },
                       [this](const DataId& data) { lanes_.drop_data(data); }});
   if (options_.bandwidth) bandwidth_.emplace(io, workers_, *options_.bandwidth, counters_);
+  serve_calls(depots_, data_of_calls_, workers_);
 }
 
 /// True once for each process that the kernel has ended.
@@ -118,6 +127,7 @@ void Agent::reclaim(std::string_view why) {
   compilers_.stop();
   workers_.stop();
   devices_.stop();
+  depots_.stop();
   lanes_.evict_all();
   data_.end();
   if (options_.while_leaving) options_.while_leaving();
@@ -257,6 +267,7 @@ Result<void> Agent::welcomed(const ControlWelcome& welcome) {
   claims_.belong_to(welcome.gateway, host_.boot_id);
   grant_.gateway_answers();
   if (!welcome.resumed) data_.begin_afresh();
+  data_of_calls_.begin(welcome.names_data, welcome.resumed);
   for (const LeaseId& lease : *old) {
     lanes_.revoke(lease, {ErrorCode::lease_ended, "the gateway has started anew"});
     devices_.vacate(lease, [this, lease] { leases_.vacated(lease); });
@@ -277,13 +288,24 @@ void Agent::obey(const ControlMessage& message) {
   } else if (const auto* renewal = std::get_if<RenewLease>(&message)) {
     if (!leases_.renew(*renewal, std::chrono::steady_clock::now()))
       say_closed({renewal->lease, LeaseEnd::expired});
-  } else if (const auto* make = std::get_if<MakeData>(&message)) {
-    data_.obey(*make);
-  } else if (const auto* seal = std::get_if<SealData>(&message)) {
-    data_.obey(*seal);
-  } else if (const auto* drop = std::get_if<DropData>(&message)) {
-    data_.obey(*drop);
+  } else {
+    obey_data(message);
   }
+}
+
+void Agent::obey_data(const ControlMessage& message) {
+  if (const auto* make = std::get_if<MakeData>(&message))
+    data_.obey(*make);
+  else if (const auto* seal = std::get_if<SealData>(&message))
+    data_.obey(*seal);
+  else if (const auto* drop = std::get_if<DropData>(&message))
+    data_.obey(*drop);
+  else if (const auto* found = std::get_if<DataFound>(&message))
+    data_of_calls_.obey(*found);
+  else if (const auto* accepted = std::get_if<DataAccepted>(&message))
+    data_of_calls_.obey(*accepted);
+  else if (const auto* declined = std::get_if<DataDeclined>(&message))
+    data_of_calls_.obey(*declined);
 }
 
 void Agent::open_lease(const OpenLease& request) {
@@ -312,6 +334,7 @@ void Agent::tick() {
   notice_.alive();
   end_overdue_leases();
   data_.tick();
+  data_of_calls_.tick(std::chrono::steady_clock::now());
   const bool has_power = power_.look(std::chrono::steady_clock::now());
   if (has_power || has_news()) report_capacity();
   if (feed_ && !leases_.cores().empty()) bind_children();

@@ -16,7 +16,9 @@
 #include "code/code_store.h"
 #include "code/compiler_pool.h"
 #include "control_client.h"
+#include "data/data_of_calls.h"
 #include "data/data_service.h"
+#include "depots/depot_pool.h"
 #include "devices/device_pool.h"
 #include "grant/core_feed.h"
 #include "grant/grant.h"
@@ -55,7 +57,8 @@ class Agent {
     std::map<std::uint32_t, std::string> gpu_uuids;  // as in DevicePool
     DeviceProcess::Options devices;
     DataBook::Options data;  // a budget of 0: it keeps no data objects
-    UniqueFd core_feed;      // who says which cores are offered now; empty: all, always
+    Depot::Options depots;
+    UniqueFd core_feed;  // who says which cores are offered now; empty: all, always
     /// What there is to do while processes that were told to end are ending; may be empty.
     std::function<void()> while_leaving;
   };
@@ -78,6 +81,7 @@ class Agent {
   void open_lease(const OpenLease& request);
   void say_closed(const LeaseClosed& closed);
   void end_shrunk(const LeaseTable::Shrunk& shrunk);
+  void obey_data(const ControlMessage& message);
   void gpus_changed();
   void end_overdue_leases();
   void report_capacity();
@@ -111,6 +115,8 @@ class Agent {
   CompilerPool compilers_;
   CodeService code_;
   DataService data_;
+  DataOfCalls data_of_calls_;
+  DepotPool depots_;
   std::map<std::string, std::uint64_t> counters_;
   std::uint64_t memory_kills_ = 0;  // that somebody has been told of
   LaneServices services_;

@@ -60,7 +60,7 @@ class OwnSocketFile {
  private:
   using Identity = std::pair<dev_t, ino_t>;
   static std::optional<Identity> identity_of(const std::filesystem::path& file) {
-    struct stat found{};
+    struct stat found {};
     if (::stat(file.c_str(), &found) != 0) return std::nullopt;
     return Identity{found.st_dev, found.st_ino};
   }
@@ -72,9 +72,9 @@ class OwnSocketFile {
 nlohmann::json calls_of_functions() {
   nlohmann::json calls = nlohmann::json::array();
   for (const AllowedCall& call : calls_of_user_code({.role = SandboxRole::worker,
-                                                     .data_limit = {},
-                                                     .parent_pid = ::getppid(),
-                                                     .keep_descriptors = {}})) {
+                                 .data_limit = {},
+                                 .parent_pid = ::getppid(),
+                                 .keep_descriptors = {}})) {
     nlohmann::json row{{"name", call.name}, {"only", call.only}};
     if (std::ranges::find(calls, row) == calls.end()) calls.push_back(std::move(row));
   }
@@ -197,6 +197,7 @@ void be_patient(Agent::Options& options) {
   options.compilers.process.start_limit *= patience;
   options.compilers.process.time_limit *= patience;
   options.devices.start_limit *= patience;
+  options.depots.start_limit *= patience;
 }
 
 void offer_gpus(const Configuration& c, Agent::Options& options) {
@@ -215,6 +216,8 @@ void describe_processes(const Configuration& c, Agent::Options& options) {
   options.workers.worker_program = c.program_directory / "orchid-worker";
   options.workers.readable_paths = c.readable_paths;
   options.workers.scheduling = c.scheduling;
+  options.depots.program = c.program_directory / "orchid-depot";
+  options.depots.scheduling = c.scheduling;
   options.compilers.process.program = c.program_directory / "orchid-compiler";
   options.compilers.process.scheduling = c.scheduling;
   // A site's executor has a uid that no tenant has.

@@ -281,6 +281,7 @@ void CallLoop::execute(const transport::LaneRequest& request) {
                    .output_limit = streams ? std::min(output_limit_, limits::chunk_size).value
                                            : output_limit_.value,
                    .data = std::span(call_data_).first(data_count_),
+                   .objects = parts_.objects,
                    .stream = streams ? &stream : nullptr,
                    .message = &message_};
   page.request_id.store(header.request_id, std::memory_order_relaxed);
@@ -342,6 +343,7 @@ void CallLoop::finish(const transport::LaneRequest& request, const orchid_call& 
                       const Verdict& verdict) {
   last_end_ = ticks_now();
   const auto run_time = parts_.rate.duration(last_end_ - call.started_ticks);
+  parts_.objects.unmap_rooms();
   const std::string_view left = call.device.end_call();
   parts_.hygiene.expect_team(parts_.cores.thread_count());
   std::string_view spoiled = parts_.hygiene.restore_after_call(run_time);
@@ -354,9 +356,11 @@ void CallLoop::finish(const transport::LaneRequest& request, const orchid_call& 
     while (true)
       ::pause();  // the agent was first: it has promised another outcome and is about to kill us
   page.calls.store(number_, std::memory_order_relaxed);
-  transport::LaneWorker::Answer answer{.outcome = verdict.outcome,
+  // Its outcome is ours to tell by now: nobody ends the call for its deadline any more.
+  const Verdict told = parts_.objects.in_use() ? end_objects(verdict) : verdict;
+  transport::LaneWorker::Answer answer{.outcome = told.outcome,
                                        .run_time = run_time,
-                                       .message = verdict.message,
+                                       .message = told.message,
                                        .quick_code = slots_[request.header.slot].quick};
   if (!parts_.log.empty()) {
     answer.log = parts_.log.text();
@@ -367,6 +371,15 @@ void CallLoop::finish(const transport::LaneRequest& request, const orchid_call& 
     end(LastWords::failed, answered.error().message);
   if (logged) parts_.log.clear();
   if (!spoiled.empty()) end(LastWords::spoiled, spoiled);
+}
+
+/// What a call has made is seen by others before it is answered, or the call has not succeeded.
+CallLoop::Verdict CallLoop::end_objects(const Verdict& verdict) {
+  const auto ended = parts_.objects.end(verdict.outcome == Outcome::ok);
+  if (ended || verdict.outcome != Outcome::ok) return verdict;
+  fallback_message_ = std::string(to_string(ended.error().code)) +
+                      ": the data that the call has made is not kept: " + ended.error().message;
+  return {Outcome::function_error, fallback_message_};
 }
 
 bool CallLoop::was_refused_memory() const {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "call_objects.h"
 #include "data_mappings.h"
 #include "devices/device.h"
 #include "foundation/tick_clock.h"
@@ -39,6 +40,7 @@ class CallLoop {
     Device* gpu;  // null: it has none
     CodeMap& code;
     DataMappings& data;
+    CallObjects& objects;
     const TickRate& rate;
     int control;  // packet socket to the agent
     std::int32_t core;
@@ -76,6 +78,7 @@ class CallLoop {
   [[nodiscard]] Verdict verdict_of(std::int32_t status, orchid_call& call);
   void finish(const transport::LaneRequest& request, const orchid_call& call,
               const Verdict& verdict);
+  [[nodiscard]] Verdict end_objects(const Verdict& verdict);
   [[nodiscard]] bool was_refused_memory() const;
   [[noreturn]] void end(LastWords words, std::string_view why);
   void report(const WorkerMessage& message);

@@ -39,11 +39,12 @@ enum : int {
   threads_number = 7,
   mappings_number = 8,
   memory_number = 9,
+  service_number = 10,
   // Of a worker that can use a GPU.
-  wake_device_number = 10,
-  wake_from_device_number = 11
+  wake_device_number = 11,
+  wake_from_device_number = 12
 };
-static_assert(memory_number + 1 == worker_descriptor_count);
+static_assert(service_number + 1 == worker_descriptor_count);
 constexpr int count_with_device = wake_from_device_number + 1;
 
 [[noreturn]] void give_up(int control, const std::string& why) {
@@ -88,6 +89,7 @@ void number_descriptors(const BirthDescriptors& descriptors) {
                                                    threads.get(),
                                                    mappings.get(),
                                                    memory.get(),
+                                                   descriptors.service.get(),
                                                    descriptors.wake_device.get(),
                                                    descriptors.wake_from_device.get()};
   for (std::size_t i = 0; i < sources.size(); ++i)
@@ -182,10 +184,16 @@ Hygiene::Options questions_for(const Birth& birth, const DataMappings& data) {
           .opens_files = !birth.readable_paths.empty()};
 }
 
-/// The agent says `proceed` once the process is in its cgroup.
-void await_proceed(int control) {
+/// The agent says `proceed` once the process is in its cgroup. The worker's end of its service
+/// socket.
+UniqueFd await_proceed(int control) {
   auto packet = receive_packet(control, true);
-  if (!packet || !*packet || !parse_worker_message((*packet)->text)) ::_exit(1);
+  if (!packet || !*packet || !parse_worker_message((*packet)->text) ||
+      (*packet)->descriptors.size() != 1)
+    ::_exit(1);
+  UniqueFd service = std::move((*packet)->descriptors.front());
+  move_up(service);
+  return service;
 }
 
 }  // namespace
@@ -195,7 +203,7 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
   const int control = control_number;
   ::prctl(PR_SET_NAME, "orchid-worker");
   move_up(descriptors);
-  await_proceed(descriptors.control.get());
+  descriptors.service = await_proceed(descriptors.control.get());
   const transport::LaneGeometry geometry{ByteCount{birth.request_bytes},
                                          ByteCount{birth.response_bytes}};
   void* page_memory = ::mmap(nullptr, status_page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -243,8 +251,9 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
     confinement.protected_descriptors = end_of_descriptors();
   }
   auto* cores = new CoresDevice(rate);
-  auto* loop = new CallLoop({*calls, page, *log, *hygiene, *cores, gpu, *code, *data, rate, control,
-                             birth.core, lane->progress()});
+  auto* objects = new CallObjects(*new ServiceClient(service_number), *data);
+  auto* loop = new CallLoop({*calls, page, *log, *hygiene, *cores, gpu, *code, *data, *objects,
+                             rate, control, birth.core, lane->progress()});
   hygiene->remember();
   if (auto confined = confine_further(confinement); !confined)
     give_up(control, confined.error().message);

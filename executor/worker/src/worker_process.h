@@ -13,6 +13,7 @@ struct BirthDescriptors {
   UniqueFd wake_worker;
   UniqueFd wake_client;
   UniqueFd status_page;
+  UniqueFd service;  // comes with Proceed
   // Empty: it has no lane to a device process.
   UniqueFd device_memory;
   UniqueFd wake_device;       // that process

@@ -178,6 +178,17 @@ Result<const DataObject*> DataCatalogue::publish(DataId id, DataDrops& drops, Mo
   return &object;
 }
 
+const DataObject& DataCatalogue::publish_sealed(DataId id, DataDrops& drops, MonotonicTime now) {
+  [[maybe_unused]] const auto begun = begin_to_seal(id, drops);
+  assert(begun && *begun && "a room without a precondition, whose name is not being sealed");
+  return **publish(id, drops, now);
+}
+
+bool DataCatalogue::is_sealing(uid_t tenant, const std::string& name) const {
+  const auto found = names_.find({tenant, name});
+  return found != names_.end() && found->second.sealing.has_value();
+}
+
 const DataObject* DataCatalogue::lookup(uid_t tenant, const DataReference& reference,
                                         MonotonicTime now) const {
   std::optional<DataId> id = reference.id;

@@ -44,6 +44,8 @@ DataService::DataService(Parts parts, Options options)
   parts_.messages.on<DataRefused>(listen);
   parts_.messages.on<DataSealed>(listen);
   parts_.messages.on<DataDropped>(listen);
+  parts_.messages.on<FindData>(listen);
+  parts_.messages.on<OfferData>(listen);
 }
 
 void DataService::make(NewData wanted, Done<ReachableData> done) {
@@ -225,6 +227,7 @@ void DataService::ask_to_seal_waiting() {
   std::ranges::sort(waiting);
   for (const auto& [number, id] : waiting)
     if (sealing_.contains(id)) ask_to_seal(id);
+  hear_waiting_offers();
 }
 
 void DataService::hear(const ExecutorId& executor, const DataSealed& message) {
@@ -316,6 +319,7 @@ void DataService::tick(MonotonicTime now) {
     }
   drop(catalogue_.expire(now));
   give_up_late(now);
+  hear_waiting_offers();
 }
 
 void DataService::executor_joined(const Executor& executor, std::span<const DataHeld> held) {

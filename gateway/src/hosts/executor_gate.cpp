@@ -122,7 +122,8 @@ void ExecutorGate::welcome(const ConnectionPtr& connection, const PeerIdentity& 
                                          .stream = session.stream.id(),
                                          .ack = session.stream.received(),
                                          .resumed = resumed,
-                                         .gateway = gateway_}});
+                                         .gateway = gateway_,
+                                         .names_data = true}});
   if (resumed) {
     for (const ControlFrame& frame : session.stream.resume(hello.ack)) write(session, frame);
     events_.executor_resumed(id);

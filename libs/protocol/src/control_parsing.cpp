@@ -154,6 +154,7 @@ ControlWelcome parse_welcome(const JsonObject& f) {
   m.ack = f.number<std::uint64_t>("ack");
   m.resumed = f.flag("resumed");
   if (f.has("gateway")) m.gateway = f.text("gateway", 64);
+  if (f.has("names_data")) m.names_data = f.flag("names_data");
   return m;
 }
 

@@ -6,6 +6,7 @@
 
 #include "data_json.h"
 #include "name_list.h"
+#include "protocol/limits.h"
 #include "protocol/names.h"
 
 namespace orchid {
@@ -16,6 +17,7 @@ using Json = nlohmann::json;
 constexpr std::array<std::string_view, 5> data_end_names{"deleted", "expired", "evicted",
                                                          "unfinished", "unknown"};
 constexpr std::size_t data_secret_digits = 64;
+constexpr std::size_t longest_reference = 128;
 /// More than any host has, and so little that those of many executors can be added up.
 constexpr std::uint64_t most_data_bytes = 1ULL << 50;
 constexpr std::uint64_t most_data_version = 1ULL << 53;
@@ -67,6 +69,42 @@ struct DataEncoder {
     json["reason"] = to_string(m.reason);
     return json;
   }
+  Json operator()(const FindData& m) const {
+    return {{"type", "find_data"},
+            {"question", m.question},
+            {"tenant", to_json(m.tenant)},
+            {"reference", m.reference}};
+  }
+  Json operator()(const OfferData& m) const {
+    Json list = Json::array();
+    for (const OfferData::Object& object : m.objects) {
+      Json json{{"data", to_string(object.data)}};
+      describe_data(json, object.terms);
+      list.push_back(std::move(json));
+    }
+    return {{"type", "offer_data"}, {"question", m.question}, {"objects", std::move(list)}};
+  }
+  Json operator()(const DataFound& m) const {
+    return {{"type", "data_found"}, {"question", m.question}, {"data", to_string(m.data)}};
+  }
+  Json operator()(const DataAccepted& m) const {
+    Json list = Json::array();
+    for (const DataAccepted::Object& object : m.objects) {
+      Json json{
+          {"data", to_string(object.data)}, {"version", object.version}, {"order", object.order}};
+      if (object.expires_in) json["expires_in_ms"] = object.expires_in->count();
+      list.push_back(std::move(json));
+    }
+    Json json{{"type", "data_accepted"}, {"question", m.question}, {"objects", std::move(list)}};
+    if (m.holder_uid) json["holder_uid"] = *m.holder_uid;
+    return json;
+  }
+  Json operator()(const DataDeclined& m) const {
+    return {{"type", "data_declined"},
+            {"question", m.question},
+            {"code", to_string(m.code)},
+            {"message", m.message}};
+  }
 };
 
 std::chrono::milliseconds parse_data_time(const JsonObject& f, const char* key) {
@@ -81,7 +119,8 @@ ByteCount parse_data_bytes(const JsonObject& f, const char* key) {
   return ByteCount{f.number<std::uint64_t>(key, {.most = most_data_bytes})};
 }
 
-DataTerms parse_data_terms(const JsonObject& f) {
+/// `numbered`: one with a name has a version.
+DataTerms parse_data_terms(const JsonObject& f, bool numbered = true) {
   DataTerms terms;
   terms.tenant = parse_tenant(f);
   terms.bytes = parse_data_bytes(f, "bytes");
@@ -89,7 +128,8 @@ DataTerms parse_data_terms(const JsonObject& f) {
   if (!terms.name.empty() && !check_function_name(terms.name))
     f.fault("name", "must be a letter, then letters, digits, '-' and '_', at most 64 in all");
   terms.version = f.number<std::uint64_t>("version", {.most = most_data_version});
-  if (terms.version == 0 && !terms.name.empty()) f.fault("version", "must be 1 at least");
+  if (numbered && terms.version == 0 && !terms.name.empty())
+    f.fault("version", "must be 1 at least");
   terms.secret = f.text("secret", data_secret_digits);
   if (terms.secret.size() != data_secret_digits)
     f.fault("secret", "must have 64 hexadecimal digits");
@@ -115,6 +155,51 @@ LeaseTenant parse_tenant(const JsonObject& f) {
 
 Json to_json(const DataMessage& message) { return std::visit(DataEncoder{}, message); }
 
+namespace {
+
+constexpr JsonLength objects_of_a_call{.least = 1, .most = limits::data_per_executor};
+
+OfferData parse_offer_data(const JsonObject& f) {
+  OfferData offer{.question = f.number<std::uint64_t>("question")};
+  for (const JsonObject& object : f.objects("objects", objects_of_a_call))
+    offer.objects.push_back({object.parsed("data", parse_data_id, "must be the id of data"),
+                             parse_data_terms(object, /*numbered=*/false)});
+  for (const OfferData::Object& object : offer.objects)
+    if (object.terms.tenant != offer.objects.front().terms.tenant)
+      f.fault("objects", "must be of one tenant");
+  return offer;
+}
+
+DataAccepted parse_data_accepted(const JsonObject& f) {
+  DataAccepted accepted{.question = f.number<std::uint64_t>("question")};
+  for (const JsonObject& object : f.objects("objects", objects_of_a_call)) {
+    accepted.objects.push_back(
+        {.data = object.parsed("data", parse_data_id, "must be the id of data"),
+         .version = object.number<std::uint64_t>("version", {.most = most_data_version}),
+         .order = object.number<std::uint64_t>("order", {.most = most_data_order})});
+    if (object.has("expires_in_ms"))
+      accepted.objects.back().expires_in = parse_data_time(object, "expires_in_ms");
+  }
+  if (f.has("holder_uid")) accepted.holder_uid = f.number<std::uint32_t>("holder_uid");
+  return accepted;
+}
+
+/// What calls ask for, and its answers.
+std::optional<DataMessage> parse_data_of_call(const JsonObject& f, std::string_view type) {
+  const auto question = [&] { return f.number<std::uint64_t>("question"); };
+  if (type == "find_data")
+    return FindData{question(), parse_tenant(f), f.text("reference", longest_reference)};
+  if (type == "offer_data") return parse_offer_data(f);
+  if (type == "data_found")
+    return DataFound{question(), f.parsed("data", parse_data_id, "must be the id of data")};
+  if (type == "data_accepted") return parse_data_accepted(f);
+  if (type == "data_declined")
+    return DataDeclined{question(), f.parsed("code", parse_error_code), f.text("message")};
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<DataMessage> parse_data_message(const JsonObject& f, std::string_view type) {
   const auto data = [&] { return f.parsed("data", parse_data_id, "must be the id of data"); };
   if (type == "make_data")
@@ -131,7 +216,7 @@ std::optional<DataMessage> parse_data_message(const JsonObject& f, std::string_v
     return DataRefused{data(), f.parsed("code", parse_error_code), f.text("message")};
   if (type == "data_sealed") return DataSealed{data(), parse_data_bytes(f, "bytes")};
   if (type == "data_dropped") return DataDropped{data(), f.parsed("reason", parse_data_end)};
-  return std::nullopt;
+  return parse_data_of_call(f, type);
 }
 
 Json to_json(const DataMemory& memory) {

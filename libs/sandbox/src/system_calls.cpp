@@ -222,6 +222,13 @@ void add_memory_rules(Table& table, SandboxRole role, FilterStage stage) {
           {masked(2, both, protection), masked(3, MAP_TYPE | MAP_GROWSDOWN, MAP_PRIVATE)},
           "private, not growing down, not writable and executable at once");
   }
+  // A room of data, which its tenant's depot sends: its bytes are charged to the tenant. No other
+  // descriptor of a worker's can be mapped so that others see what is written.
+  if (!any_mapping && (role == SandboxRole::worker || role == SandboxRole::remote_worker))
+    table.allow_if(
+        SCMP_SYS(mmap),
+        {masked(2, PROT_EXEC, 0), masked(3, MAP_TYPE | MAP_ANONYMOUS | MAP_GROWSDOWN, MAP_SHARED)},
+        "shared, of a file that it was sent, not executable");
 }
 
 void add_descriptor_rules(Table& table, const ConfinementOptions& options, FilterStage stage) {
@@ -235,7 +242,7 @@ void add_descriptor_rules(Table& table, const ConfinementOptions& options, Filte
   // the first stage, as far as Landlock let it.
   if (options.role == SandboxRole::device) table.allow(SCMP_SYS(ioctl));
   if (stage == FilterStage::birth || options.role == SandboxRole::compiler ||
-      options.role == SandboxRole::device) {
+      options.role == SandboxRole::device || options.role == SandboxRole::depot) {
     table.allow(SCMP_SYS(close));
     table.allow(SCMP_SYS(fcntl));
     return;

@@ -25,6 +25,9 @@ struct orchid_call {
 
 namespace {
 
+constexpr const char* no_data_here =
+    "a call within the program opens and makes no data objects: call the function through a lease";
+
 std::int32_t refuse(orchid_call* call, std::string why) {
   call->message = std::move(why);
   return ORCHID_ERROR;
@@ -81,6 +84,22 @@ std::int32_t orchid_data(orchid_call* call, std::uint32_t index, const void** by
   *size = 0;
   return refuse(call, "data object " + std::to_string(index) +
                           " was asked for, and a call within the program has none");
+}
+
+/// Nor is there anybody who keeps data.
+std::int32_t orchid_data_open(orchid_call* call, const char*, const void** bytes,
+                              std::uint64_t* size) {
+  *bytes = nullptr;
+  *size = 0;
+  return refuse(call, no_data_here);
+}
+std::int32_t orchid_data_create(orchid_call* call, std::uint64_t, void** room) {
+  *room = nullptr;
+  return refuse(call, no_data_here);
+}
+std::int32_t orchid_data_seal(orchid_call* call, void*, std::uint64_t, const char*, char* id) {
+  if (id != nullptr) *id = 0;
+  return refuse(call, no_data_here);
 }
 
 std::int32_t orchid_device_kind(orchid_call*) { return ORCHID_DEVICE_CORES; }

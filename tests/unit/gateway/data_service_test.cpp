@@ -32,13 +32,13 @@ class SetClock final : public Clock {
 };
 
 struct DataWorld {
-  explicit DataWorld(std::chrono::milliseconds back_within = {})
+  explicit DataWorld(std::chrono::milliseconds back_within = {}, DataCatalogue::Limits limits = {})
       : service({.loop = loop,
                  .broker = broker,
                  .messages = messages,
                  .send = [this](const ExecutorId& to,
                                 ControlMessage message) { sent.emplace_back(to, message); }},
-                {.executors_back_within = back_within}) {
+                {.limits = limits, .executors_back_within = back_within}) {
     service.start();
   }
 
@@ -264,6 +264,111 @@ TEST_CASE("room is made where the grant lasts, and nowhere where it is about to 
   alone.make("a");
   REQUIRE(alone.made.has_value());
   CHECK(alone.made->error().code == ErrorCode::no_data_memory);
+}
+
+namespace {
+
+DataTerms terms_of_call(const std::string& name, ByteCount bytes = ByteCount{10}) {
+  return {
+      .tenant = {data_owner, "anna"}, .bytes = bytes, .name = name, .secret = std::string(64, 'c')};
+}
+
+template <typename Message>
+Message last_sent(const DataWorld& world, const ExecutorId& to) {
+  REQUIRE(!world.sent.empty());
+  CHECK(world.sent.back().first == to);
+  REQUIRE(std::holds_alternative<Message>(world.sent.back().second));
+  return std::get<Message>(world.sent.back().second);
+}
+
+}  // namespace
+
+TEST_CASE("a call finds the newest version of a name, where it runs, and is told where it is not") {
+  DataWorld world;
+  world.join(lasting);
+  world.put();
+  const DataId newest = world.put();
+  world.join(longer_lasting);
+  const FindData question{.question = 5, .tenant = {data_owner, "anna"}, .reference = "climate"};
+  world.say(lasting, question);
+  CHECK(last_sent<DataFound>(world, lasting).question == 5);
+  CHECK(last_sent<DataFound>(world, lasting).data == newest);
+  world.say(longer_lasting, question);
+  const auto elsewhere = last_sent<DataDeclined>(world, longer_lasting);
+  CHECK(elsewhere.code == ErrorCode::data_elsewhere);
+  CHECK(elsewhere.message.contains("climate@2"));
+  CHECK(elsewhere.message.contains("n1"));
+  const auto declined = [&](LeaseTenant tenant, std::string reference) {
+    world.say(lasting, FindData{6, std::move(tenant), std::move(reference)});
+    return last_sent<DataDeclined>(world, lasting).code;
+  };
+  CHECK(declined({data_owner, "anna"}, "weather") == ErrorCode::not_found);
+  CHECK(declined({data_owner, "anna"}, "climate@9") == ErrorCode::not_found);
+  CHECK(declined({data_owner, "anna"}, "@") == ErrorCode::bad_request);
+  CHECK(declined({data_owner + 1, "bob"}, to_string(newest)) == ErrorCode::not_found);
+}
+
+TEST_CASE("what a call has made is there when it was offered, with the next version") {
+  DataWorld world;
+  world.join(lasting);
+  world.put();
+  const DataId named = make_data_id();
+  const DataId nameless = make_data_id();
+  world.say(lasting, OfferData{.question = 8,
+                               .objects = {{named, terms_of_call("climate")},
+                                           {nameless, terms_of_call("")}}});
+  const auto accepted = last_sent<DataAccepted>(world, lasting);
+  CHECK(accepted.question == 8);
+  REQUIRE(accepted.objects.size() == 2);
+  CHECK(accepted.objects[0].data == named);
+  CHECK(accepted.objects[0].version == 2);
+  CHECK_FALSE(accepted.objects[0].expires_in.has_value());
+  CHECK(accepted.objects[1].expires_in.has_value());  // as any other without a name
+  const auto found = world.service.find(data_owner, {.name = "climate"});
+  REQUIRE(found.has_value());
+  CHECK(found->object.id == named);
+  CHECK(found->object.secret == std::string(64, 'c'));
+  CHECK(found->object.holders.front().executor == lasting);
+}
+
+TEST_CASE("of what a call offers all is taken or nothing") {
+  DataWorld world;
+  world.join(lasting);
+  const DataId first = make_data_id();
+  const auto declined = [&](const DataTerms& second, DataId id = make_data_id()) {
+    world.say(lasting,
+              OfferData{.question = 9, .objects = {{first, terms_of_call("a")}, {id, second}}});
+    const auto why = last_sent<DataDeclined>(world, lasting);
+    CHECK(why.question == 9);
+    CHECK_FALSE(world.service.find(data_owner, {.name = "a"}).has_value());
+    CHECK_FALSE(world.service.find(data_owner, {.id = first}).has_value());
+    return why.code;
+  };
+  CHECK(declined(terms_of_call("d-00112233445566778899aabbccddeeff")) == ErrorCode::bad_request);
+  CHECK(declined(terms_of_call("b"), first) == ErrorCode::conflict);
+  const DataId known = world.put();
+  CHECK(declined(terms_of_call("b"), known) == ErrorCode::conflict);
+  CHECK(world.service.find(data_owner, {.id = known}).has_value());
+  // One that does not fit any more.
+  DataWorld small(std::chrono::seconds(0), {.per_tenant = ByteCount{15}});
+  small.join(lasting);
+  small.say(lasting, OfferData{.question = 9,
+                               .objects = {{first, terms_of_call("a")},
+                                           {make_data_id(), terms_of_call("b")}}});
+  CHECK(last_sent<DataDeclined>(small, lasting).code == ErrorCode::quota);
+  CHECK_FALSE(small.service.find(data_owner, {.name = "a"}).has_value());
+  CHECK(small.drops_of(first) == 1);
+}
+
+TEST_CASE("a call's data gets no name before the executors can have come back") {
+  DataWorld world(seconds(5));
+  world.join(lasting);
+  const OfferData offer{.question = 3, .objects = {{make_data_id(), terms_of_call("climate")}}};
+  world.say(lasting, offer);
+  CHECK(last_sent<DataDeclined>(world, lasting).code == ErrorCode::unreachable);
+  world.clock.advance(seconds(5));
+  world.say(lasting, offer);
+  CHECK(last_sent<DataAccepted>(world, lasting).objects.size() == 1);
 }
 
 TEST_CASE("nothing is removed while an executor that has it may come back without knowing") {

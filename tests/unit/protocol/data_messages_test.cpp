@@ -131,5 +131,48 @@ TEST_CASE("a bad message about data names the field") {
             .message.find("'reason'") != std::string::npos);
 }
 
+TEST_CASE("what calls ask of data comes back as it was") {
+  const DataId data = make_data_id();
+  const auto find = data_back(FindData{4, {1000, "ada"}, "weather@3"});
+  CHECK(find.question == 4);
+  CHECK(find.tenant == LeaseTenant{1000, "ada"});
+  CHECK(find.reference == "weather@3");
+  DataTerms made = weather_terms();
+  made.version = 0;
+  const auto offer = data_back(OfferData{5, {{data, made}}});
+  REQUIRE(offer.objects.size() == 1);
+  CHECK(offer.objects[0].data == data);
+  CHECK(offer.objects[0].terms == made);
+  CHECK(data_back(DataFound{6, data}).data == data);
+  const auto accepted = data_back(DataAccepted{
+      7,
+      {{.data = data, .version = 2, .order = 9, .expires_in = std::chrono::milliseconds(8)},
+       {.data = make_data_id()}},
+      998});
+  REQUIRE(accepted.objects.size() == 2);
+  CHECK(accepted.objects[0].data == data);
+  CHECK(accepted.objects[0].version == 2);
+  CHECK(accepted.objects[0].order == 9);
+  CHECK(accepted.objects[0].expires_in == std::chrono::milliseconds(8));
+  CHECK_FALSE(accepted.objects[1].expires_in.has_value());
+  CHECK(accepted.holder_uid == 998);
+  CHECK_FALSE(data_back(DataAccepted{7, {{.data = data}}}).holder_uid.has_value());
+  const auto declined = data_back(DataDeclined{8, ErrorCode::data_elsewhere, "it is on n17"});
+  CHECK(declined.question == 8);
+  CHECK(declined.code == ErrorCode::data_elsewhere);
+  CHECK(declined.message == "it is on n17");
+}
+
+TEST_CASE("an offer is of one tenant, and not of nothing") {
+  DataTerms theirs = weather_terms();
+  theirs.tenant.uid = 1001;
+  CHECK(data_fault_of(OfferData{1, {}}).find("objects") != std::string::npos);
+  CHECK(data_fault_of(OfferData{1, {{make_data_id(), weather_terms()}, {make_data_id(), theirs}}})
+            .find("one tenant") != std::string::npos);
+  CHECK(data_fault_of(DataAccepted{1, {}}).find("objects") != std::string::npos);
+  CHECK(data_fault_of(FindData{1, {1, "a"}, std::string(129, 'n')}).find("reference") !=
+        std::string::npos);
+}
+
 }  // namespace
 }  // namespace orchid

@@ -114,7 +114,7 @@ TEST_CASE("what the site made readable can be read") {
 TEST_CASE("without a tree to read, nothing can even be looked at") {
   CHECK(in_sandbox(SandboxRole::worker, [] { return refused(::open("/", O_PATH)); }) == 0);
   CHECK(in_sandbox(SandboxRole::worker, [] {
-          struct stat status{};
+          struct stat status {};
           return refused(::stat("/etc/passwd", &status));
         }) == 0);
   CHECK(in_sandbox(SandboxRole::worker, [] { return refused(::access("/etc/passwd", F_OK)); }) ==
@@ -136,6 +136,48 @@ TEST_CASE("no page is writable and executable, no mapping is shared, and memory 
               ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
           return refused(::mprotect(page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC));
         }) == 0);
+}
+
+TEST_CASE("a worker may write to a file that it was sent, and executes none of it") {
+  // Below the numbers that the child keeps.
+  const int file = ::memfd_create("room", 0);
+  REQUIRE(file >= 0);
+  REQUIRE(file < worker_descriptor_count);
+  REQUIRE(::ftruncate(file, 4096) == 0);
+  const auto map = [file](int protection, int flags) {
+    return
+        [=] { return ::mmap(nullptr, 4096, protection, flags, file, 0) == MAP_FAILED ? errno : 0; };
+  };
+  constexpr int both = PROT_READ | PROT_WRITE;
+  for (const SandboxRole role : {SandboxRole::worker, SandboxRole::remote_worker}) {
+    CHECK(in_sandbox(role, map(both, MAP_SHARED)) == 0);
+    CHECK(in_sandbox(role, map(PROT_READ | PROT_EXEC, MAP_SHARED)) == EPERM);
+    CHECK(in_sandbox(role, map(both | PROT_EXEC, MAP_SHARED)) == EPERM);
+    CHECK(in_sandbox(role, map(both, MAP_SHARED_VALIDATE)) == EPERM);
+    CHECK(in_sandbox(role, map(both, MAP_SHARED | MAP_GROWSDOWN)) == EPERM);
+    CHECK(in_sandbox(role, map(both, MAP_SHARED | MAP_ANONYMOUS)) == EPERM);
+  }
+  // Its size is not the worker's to change.
+  CHECK(in_sandbox(SandboxRole::worker, [file] { return refused(::ftruncate(file, 0)); }) == 0);
+  CHECK(in_sandbox(SandboxRole::worker,
+                   [file] { return refused(::fcntl(file, F_ADD_SEALS, F_SEAL_GROW)); }) == 0);
+  ::close(file);
+}
+
+TEST_CASE("a depot hands descriptors on, and does nothing else") {
+  const int file = ::memfd_create("data", 0);
+  REQUIRE(file >= 0);
+  CHECK(in_sandbox(SandboxRole::depot, [file] { return ::close(file); }) == 0);
+  CHECK(in_sandbox(SandboxRole::depot, [file] {
+          return ::mmap(nullptr, 4096, PROT_READ, MAP_SHARED, file, 0) == MAP_FAILED ? 0 : 1;
+        }) == 0);
+  CHECK(in_sandbox(SandboxRole::depot, [] {
+          return refused(::open("/etc/passwd", O_RDONLY)) + refused(::memfd_create("x", 0)) +
+                 refused(::socket(AF_INET, SOCK_STREAM, 0)) +
+                 refused(::socket(AF_UNIX, SOCK_STREAM, 0)) + refused(::fork()) +
+                 refused(::execl("/bin/true", "true", nullptr)) + refused(::kill(::getppid(), 0));
+        }) == 0);
+  ::close(file);
 }
 
 TEST_CASE("no mapping is made writable and executable, and code can still be made in two steps") {
@@ -252,10 +294,10 @@ TEST_CASE("a door listens before its second stage, and reaches nobody in either"
     return fd >= 0 && ::listen(fd, 1) == 0 ? 0 : 1;
   };
   CHECK(in_sandbox(SandboxRole::door, listens, {}, Stages::first) == 0);
-  CHECK(
-      in_sandbox(SandboxRole::door, [&] { return connects(AF_INET); }, {}, Stages::first) == EPERM);
-  CHECK(
-      in_sandbox(SandboxRole::door, [&] { return connects(AF_UNIX); }, {}, Stages::first) == EPERM);
+  CHECK(in_sandbox(
+            SandboxRole::door, [&] { return connects(AF_INET); }, {}, Stages::first) == EPERM);
+  CHECK(in_sandbox(
+            SandboxRole::door, [&] { return connects(AF_UNIX); }, {}, Stages::first) == EPERM);
   CHECK(in_sandbox(SandboxRole::door, [&] { return connects(AF_INET); }) == EPERM);
   CHECK(in_sandbox(SandboxRole::door, listens) == 1);
   CHECK(in_sandbox(SandboxRole::door,

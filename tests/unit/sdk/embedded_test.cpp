@@ -114,4 +114,19 @@ TEST_CASE("a native twin is given no data objects, and is told so when it asks f
   }
 }
 
+TEST_CASE("a native twin neither opens nor makes data, and is told what would help") {
+  for (const auto* function :
+       {&orchid_embedded_opens_data, &orchid_embedded_makes_room, &orchid_embedded_seals_nothing}) {
+    CAPTURE(function->name);
+    try {
+      (void)call_native(*function, {});
+      FAIL("no error");
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::function_error);
+      CHECK(error.message().starts_with("a call within the program opens and makes no data"));
+      CHECK(error.message().ends_with("through a lease"));
+    }
+  }
+}
+
 }  // namespace orchid

@@ -239,7 +239,7 @@ std::vector<DataDropped> DataBook::end_overdue(MonotonicTime now) {
 std::vector<DataId> DataBook::keep_only(const std::unordered_set<DataId>& known) {
   std::vector<DataId> dropped;
   for (auto object = objects_.begin(); object != objects_.end();) {
-    if (known.contains(object->first)) {
+    if (known.contains(object->first) || object->second.made_by) {
       ++object;
       continue;
     }
@@ -249,12 +249,17 @@ std::vector<DataId> DataBook::keep_only(const std::unordered_set<DataId>& known)
   return dropped;
 }
 
+std::vector<DataId> DataBook::drop_all() {
+  for (auto& [data, object] : objects_) object.made_by.reset();
+  return keep_only({});
+}
+
 std::vector<DataHeld> DataBook::held(MonotonicTime now) const {
   using std::chrono::duration_cast;
   using std::chrono::milliseconds;
   std::vector<DataHeld> held;
   for (const auto& [data, object] : objects_) {
-    if (!object.sealed) continue;
+    if (!object.sealed || object.made_by) continue;
     DataHeld one{.data = data,
                  .terms = object.terms,
                  .created_ago = duration_cast<milliseconds>(now - object.created),

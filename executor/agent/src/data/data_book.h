@@ -57,6 +57,26 @@ class DataBook {
   [[nodiscard]] Result<ByteCount> seal(const DataId& data, MonotonicTime now);
   /// True when it was there.
   bool drop(const DataId& data);
+
+  /// As `make`, for a call of that worker. The object is nobody else's business until `publish`: it
+  /// is not evicted, not told of, and a gateway that begins afresh does not end it.
+  [[nodiscard]] Result<std::vector<DataId>> make_in_call(const MakeData& request,
+                                                         std::uint64_t worker, MonotonicTime now);
+  /// What that worker's call may seal, or has sealed so: its room, of at least so many bytes.
+  /// Errors: `not_found`, `too_large`, `conflict` (sealed otherwise).
+  [[nodiscard]] Result<void> check_seal_in_call(const DataId& data, std::uint64_t worker,
+                                                ByteCount used) const;
+  /// It is sealed, has `used` bytes, which are all that is charged, and is to have that name.
+  void seal_in_call(const DataId& data, ByteCount used, std::string name, MonotonicTime now);
+  struct MadeInCall {
+    DataId data;
+    DataTerms terms;
+    bool sealed = false;
+  };
+  [[nodiscard]] std::vector<MadeInCall> made_by(std::uint64_t worker) const;
+  /// The gateway knows it from now on. False: it is not there any more.
+  bool publish(const DataAccepted::Object& object, std::optional<std::uint32_t> holder_uid,
+               MonotonicTime now);
   /// A worker of that tenant has it mapped from now on. Errors: `data_lost` (not there, or not
   /// sealed), `denied` (another tenant's).
   [[nodiscard]] Result<ByteCount> pin(const DataId& data, std::uint32_t tenant, MonotonicTime now);
@@ -67,11 +87,17 @@ class DataBook {
   [[nodiscard]] std::vector<DataDropped> end_overdue(MonotonicTime now);
   /// Drops all others; their ids.
   [[nodiscard]] std::vector<DataId> keep_only(const std::unordered_set<DataId>& known);
-  [[nodiscard]] std::vector<DataId> drop_all() { return keep_only({}); }
+  [[nodiscard]] std::vector<DataId> drop_all();
 
   /// The sealed ones, with the time that they have left.
   [[nodiscard]] std::vector<DataHeld> held(MonotonicTime now) const;
   [[nodiscard]] bool contains(const DataId& data) const { return objects_.contains(data); }
+  /// It is sealed, and that tenant's.
+  [[nodiscard]] bool has_for(const DataId& data, std::uint32_t tenant) const {
+    const auto found = objects_.find(data);
+    return found != objects_.end() && found->second.sealed &&
+           found->second.terms.tenant.uid == tenant;
+  }
   [[nodiscard]] ByteCount used() const { return used_.bytes; }
   [[nodiscard]] ByteCount used_by(std::uint32_t tenant) const { return share_of(tenant).bytes; }
   [[nodiscard]] ByteCount budget() const { return options_.budget; }
@@ -87,8 +113,11 @@ class DataBook {
     std::uint64_t order = 0;  // among the versions of its name, as the gateway said
     MonotonicTime expires = MonotonicTime::max();
     MonotonicTime used;
-    unsigned pins = 0;  // workers that have it mapped, and readers
-    [[nodiscard]] bool may_be_evicted() const { return sealed && terms.name.empty() && pins == 0; }
+    unsigned pins = 0;                     // workers that have it mapped, and readers
+    std::optional<std::uint64_t> made_by;  // the worker whose call has made it, and has not ended
+    [[nodiscard]] bool may_be_evicted() const {
+      return sealed && terms.name.empty() && pins == 0 && !made_by;
+    }
   };
   using Objects = std::unordered_map<DataId, Object>;
   /// Dropped, and still mapped by workers or being read.

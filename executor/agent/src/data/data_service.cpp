@@ -5,11 +5,13 @@
 #include <utility>
 
 #include "foundation/log.h"
+#include "foundation/random.h"
 
 namespace orchid::executor {
 namespace {
 
 MonotonicTime clock_now() { return std::chrono::steady_clock::now(); }
+constexpr std::size_t secret_bytes = 32;
 
 }  // namespace
 
@@ -32,21 +34,78 @@ void DataService::obey(const MakeData& request) {
     tell(DataRefused{request.data, why.code, why.message});
   };
   if (ended_) return refuse({ErrorCode::lease_ended, "the executor's grant ends"});
+  const bool is_new = !files_.contains(request.data);
+  if (auto begun = begin_room(request, /*worker=*/std::nullopt); !begun)
+    return refuse(begun.error());
+  if (is_new)
+    log::info("event=data_made data={} tenant={} bytes={}", to_string(request.data),
+              request.terms.tenant.uid, request.terms.bytes.value);
+  tell(DataMade{request.data});
+}
+
+/// Unless it is there: it was asked for once more.
+Result<void> DataService::begin_room(const MakeData& request,
+                                     const std::optional<std::uint64_t>& worker) {
+  const auto book = [&] {
+    return worker ? book_.make_in_call(request, *worker, clock_now())
+                  : book_.make(request, clock_now());
+  };
+  // A call may ask for anything, also for more than a file can have.
+  if (request.terms.bytes > book_.budget()) return fail(book().error());
   // First: nothing goes for what there is no file for.
-  auto file = MemoryFile::make(request.terms.bytes);
-  if (!file) return refuse(file.error());
-  const auto evicted = book_.make(request, clock_now());
-  if (!evicted) return refuse(evicted.error());
+  auto file = MemoryFile::make(request.terms.bytes, /*may_shrink=*/worker.has_value());
+  if (!file) return fail(std::move(file.error()));
+  const auto evicted = book();
+  if (!evicted) return fail(evicted.error());
   for (const DataId& data : *evicted) {
     log::info("event=data_dropped data={} reason=evicted", to_string(data));
     forget(data);
     tell(DataDropped{data, DataEnd::evicted});
   }
-  if (files_.contains(request.data)) return tell(DataMade{request.data});  // the same once more
-  files_.emplace(request.data, std::move(*file));
-  log::info("event=data_made data={} tenant={} bytes={}", to_string(request.data),
-            request.terms.tenant.uid, request.terms.bytes.value);
-  tell(DataMade{request.data});
+  files_.try_emplace(request.data, std::move(*file));
+  return {};
+}
+
+Result<DataService::Room> DataService::make_in_call(const LeaseTenant& tenant, ByteCount most,
+                                                    std::uint64_t worker) {
+  if (ended_) return fail(ErrorCode::lease_ended, "the executor's grant ends");
+  const MakeData request{
+      .data = make_data_id(),
+      .terms = {.tenant = tenant, .bytes = most, .name = {}, .secret = random_hex(secret_bytes)}};
+  if (auto begun = begin_room(request, worker); !begun) return fail(std::move(begun.error()));
+  auto file = files_.at(request.data).open_to_write();
+  if (!file) {
+    discard(request.data);
+    return fail(std::move(file.error()));
+  }
+  return Room{.data = request.data, .file = std::move(*file)};
+}
+
+void DataService::seal_in_call(SealInCall request,
+                               const std::function<void(const Result<void>&)>& done) {
+  if (auto may = book_.check_seal_in_call(request.data, request.worker, request.used); !may)
+    return done(may);
+  auto same = files_.at(request.data).duplicate();
+  if (!same) return done(fail(std::move(same.error())));
+  const ByteCount used = request.used;
+  slow_.seal(
+      std::move(*same),
+      [this, alive = std::weak_ptr(alive_), request = std::move(request),
+       done](const Result<void>& result) {
+        if (alive.expired()) return;
+        if (result) book_.seal_in_call(request.data, request.used, request.name, clock_now());
+        done(result);
+      },
+      used);
+}
+
+bool DataService::publish(const DataAccepted::Object& object,
+                          std::optional<std::uint32_t> holder_uid) {
+  return book_.publish(object, holder_uid, clock_now());
+}
+
+void DataService::discard(const DataId& data) {
+  if (book_.drop(data)) forget(data);
 }
 
 void DataService::obey(const SealData& request) {

@@ -4,6 +4,8 @@
 #include <boost/asio/io_context.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -60,10 +62,35 @@ class DataService {
   [[nodiscard]] Result<Opened> take(const DataId& data, std::uint32_t tenant);
   void leave(const DataId& data) { book_.unpin(data); }
 
+  /// Room for a call of that worker, charged whole: a descriptor to write to and to map. Errors: as
+  /// of `DataBook::make`; `lease_ended`, `system`.
+  struct Room {
+    DataId data;
+    UniqueFd file;
+  };
+  [[nodiscard]] Result<Room> make_in_call(const LeaseTenant& tenant, ByteCount most,
+                                          std::uint64_t worker);
+  /// `done`: now or later, when nobody can change its first `used` bytes any more, and there are no
+  /// others. Errors: as of `DataBook::check_seal_in_call`; `conflict` (it is still mapped to be
+  /// written to), `system`.
+  struct SealInCall {
+    DataId data;
+    std::uint64_t worker = 0;
+    ByteCount used;
+    std::string name;  // "": it has none
+  };
+  void seal_in_call(SealInCall request, const std::function<void(const Result<void>&)>& done);
+  /// False: it is not there any more.
+  bool publish(const DataAccepted::Object& object, std::optional<std::uint32_t> holder_uid);
+  /// What is to be seen by nobody.
+  void discard(const DataId& data);
+
   [[nodiscard]] const DataBook& book() const { return book_; }
   [[nodiscard]] DataMemory memory() const { return {book_.budget(), book_.used()}; }
 
  private:
+  [[nodiscard]] Result<void> begin_room(const MakeData& request,
+                                        const std::optional<std::uint64_t>& worker);
   void sealed(const DataId& data, const Result<void>& result);
   /// The book has dropped it.
   void forget(const DataId& data);

@@ -2,29 +2,47 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <string>
 
 namespace orchid::executor {
 
-Result<MemoryFile> MemoryFile::make(ByteCount bytes) {
+Result<MemoryFile> MemoryFile::make(ByteCount bytes, bool may_shrink) {
   UniqueFd file(::memfd_create("orchid-data", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file) return fail_errno("memfd_create for data");
   if (::ftruncate(file.get(), static_cast<off_t>(bytes.value)) != 0)
     return fail_errno("size of a memory file for data");
-  if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
-    return fail_errno("seal the size of data");
+  const int seals = may_shrink ? F_SEAL_GROW : F_SEAL_SHRINK | F_SEAL_GROW;
+  if (::fcntl(file.get(), F_ADD_SEALS, seals) != 0) return fail_errno("seal the size of data");
   return MemoryFile(std::move(file));
 }
 
-Result<void> MemoryFile::seal() {
-  if (::fcntl(file_.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SEAL) == 0) return {};
-  const int why = errno;
+void MemoryFile::empty() { static_cast<void>(::ftruncate(file_.get(), 0) == 0); }
+
+/// The seal on writes is the proof that no writer is left; what it has done to the size until then
+/// is seen afterwards.
+Result<void> MemoryFile::seal(std::optional<ByteCount> size) {
   constexpr int all = F_SEAL_WRITE | F_SEAL_SEAL;
-  if (const int seals = ::fcntl(file_.get(), F_GET_SEALS); seals >= 0 && (seals & all) == all)
-    return {};
+  const auto is_sealed = [this] {
+    const int seals = ::fcntl(file_.get(), F_GET_SEALS);
+    return seals >= 0 && (seals & all) == all;
+  };
+  if (is_sealed()) return {};
+  if (size && ::ftruncate(file_.get(), static_cast<off_t>(size->value)) != 0)
+    return fail_errno("shrink data to its size");
+  if (::fcntl(file_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | all) == 0) {
+    struct stat status {};
+    const bool has_size = !size || (::fstat(file_.get(), &status) == 0 &&
+                                    static_cast<std::uint64_t>(status.st_size) == size->value);
+    if (has_size) return {};
+    return fail(ErrorCode::conflict, "the data has changed its size while it was sealed");
+  }
+  const int why = errno;
+  if (is_sealed()) return {};
   if (why == EBUSY)
     return fail(ErrorCode::conflict,
                 "the writer still has the data mapped; unmap it before it is sealed");

@@ -1,6 +1,7 @@
 // data/memory_file.h: the memory file of one data object: first a room that one writer fills, then
 // sealed for ever.
 #pragma once
+#include <optional>
 #include <utility>
 
 #include "foundation/result.h"
@@ -12,17 +13,21 @@ namespace orchid::executor {
 /// Moved, never copied: who has it has the object's bytes.
 class MemoryFile {
  public:
-  /// All zeros. Its size cannot change from here on. Pages are taken when they are first written
-  /// to. Errors: `system`.
-  [[nodiscard]] static Result<MemoryFile> make(ByteCount bytes);
+  /// All zeros. Its size cannot change from here on; of a file that `may_shrink`, it can get
+  /// smaller until it is sealed. Pages are taken when they are first written to. Errors: `system`.
+  [[nodiscard]] static Result<MemoryFile> make(ByteCount bytes, bool may_shrink = false);
 
   /// For the writer of a room: it can write the file, and map it shared. Errors: `system`.
   [[nodiscard]] Result<UniqueFd> open_to_write() const;
   /// The same file once more. Errors: `system`.
   [[nodiscard]] Result<MemoryFile> duplicate() const;
   /// Nobody can change the bytes from now on. Again: nothing happens. The kernel looks at all pages
-  /// meanwhile. Errors: `conflict`: a writer still has it mapped; `system`.
-  [[nodiscard]] Result<void> seal();
+  /// meanwhile. `size`: of one that may shrink, before that; not more than it has. Errors:
+  /// `conflict`: a writer still has it mapped; `system`.
+  [[nodiscard]] Result<void> seal(std::optional<ByteCount> size = std::nullopt);
+  /// Its pages are given back, also those that somebody has mapped, if it may shrink and is not
+  /// sealed: a writer that does not let go of it keeps nothing.
+  void empty();
   /// For a reader of a sealed file: its own place in it, and no right to write. Errors: `system`.
   [[nodiscard]] Result<UniqueFd> open_to_read() const;
 

@@ -3,12 +3,14 @@
 // milliseconds for each GiB, too long for the agent's thread.
 #pragma once
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "data/memory_file.h"
 #include "foundation/background_thread.h"
 #include "foundation/result.h"
 #include "foundation/task.h"
+#include "foundation/units.h"
 
 namespace orchid::executor {
 
@@ -21,8 +23,8 @@ class SlowFileWork {
 
   void close(MemoryFile file);
   /// Before all that is to be closed: somebody waits for it. `file`: one more descriptor of it.
-  /// `done`: on the agent's thread, with the result of `MemoryFile::seal`.
-  void seal(MemoryFile file, Sealed done);
+  /// `done`: on the agent's thread, with the result of `MemoryFile::seal`, which gets `size`.
+  void seal(MemoryFile file, Sealed done, std::optional<ByteCount> size = std::nullopt);
   /// All that was given to it is done.
   [[nodiscard]] bool idle() const { return thread_.idle(); }
 

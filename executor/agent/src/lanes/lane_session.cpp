@@ -97,7 +97,7 @@ void LaneSession::claim(const LaneClaim& message) {
   if (!terms) return refuse(terms.error());
   lease_ = message.lease;
   client_terms_ = (*terms)->client;
-  tenant_ = (*terms)->tenant.uid;
+  tenant_ = (*terms)->tenant;
   knows_compiling_ = message.knows_compiling;
   knows_progress_ = message.knows_progress;
   memory_ = (*terms)->memory;
@@ -148,6 +148,8 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
     if (const auto self = weak.lock()) self->worker_ended(event);
   });
   if (gpu_) gpu_->took(worker_, device_owner(module_), is_remote());
+  if (services_.depots != nullptr)
+    services_.depots->take(worker_->id(), worker_->take_service(), tenant_);
   worker_->bind_to(core_ids_);
   if (memory_.value != 0) worker_->limit_memory(memory_);
   if (client_terms_) {

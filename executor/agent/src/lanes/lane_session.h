@@ -15,6 +15,7 @@
 #include "channels/lane_channel.h"
 #include "code/code_service.h"
 #include "data/data_service.h"
+#include "depots/depot_pool.h"
 #include "devices/device_pool.h"
 #include "foundation/sockets.h"
 #include "lanes/failed_loads.h"
@@ -43,6 +44,7 @@ struct LaneServices {
   std::function<bool()> memory_ran_out = {};
   FailedLoads failed_loads = {};
   DevicePool* devices = nullptr;  // null: no GPU is offered
+  DepotPool* depots = nullptr;    // null: calls make and open no data
 };
 
 /// Owned by the agent's thread, through LaneServer.
@@ -157,7 +159,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   ByteCount memory_;              // of its worker
   std::uint32_t cores_ = 1;       // of its worker
   CoreList core_ids_;             // of the lease
-  std::uint32_t tenant_ = 0;      // uid
+  LeaseTenant tenant_;            // of the lease
   bool knows_compiling_ = false;  // the client: see LaneCompiling
   bool knows_progress_ = false;   // the client: see LaneProgress
   std::shared_ptr<WorkerProcess> worker_;

@@ -29,6 +29,11 @@ void WorkerData::add(const DataId& data, ByteCount bytes, Done done, Gone gone) 
   entries_.push_back(std::move(entry));
 }
 
+void WorkerData::adopt(const DataId& data, ByteCount bytes, Gone gone) {
+  entries_.push_back(
+      {.data = data, .bytes = bytes, .answered = true, .waiting = {}, .gone = std::move(gone)});
+}
+
 void WorkerData::drop(const DataId& data) {
   const auto entry = find(data, [](const Entry& e) { return !e.dropped; });
   if (entry != entries_.end()) entry->dropped = true;

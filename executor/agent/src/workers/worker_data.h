@@ -26,6 +26,8 @@ class WorkerData {
   [[nodiscard]] bool join(const DataId& data, const Done& done);
   /// The worker has been told to map it.
   void add(const DataId& data, ByteCount bytes, Done done, Gone gone);
+  /// The worker maps it by itself, within a call. Nothing is asked of it.
+  void adopt(const DataId& data, ByteCount bytes, Gone gone);
   /// The worker is to be told to unmap it, if it has it.
   void drop(const DataId& data);
   /// Of each object that it is yet to be told of. `tell`: false if it does not listen now. False:

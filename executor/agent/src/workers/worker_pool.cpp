@@ -215,7 +215,14 @@ void WorkerPool::born(const Born& message, Packet& packet) {
   children_.watch(worker->pid(),
                   [this, worker](const ChildEvent& event) { worker_event(worker, event); });
   if (stopped_) return worker->kill(KillReason::released);
-  worker->tell(Proceed{});  // the place for a cgroup: the process is known and has done nothing yet
+  auto service = make_packet_pair();
+  if (!service) {
+    log::error("event=birth_failed worker={} reason=\"{}\"", id, service.error().message);
+    return worker->kill(KillReason::released);
+  }
+  worker->set_service(std::move(service->second));
+  // The place for a cgroup: the process is known and has done nothing yet.
+  worker->tell(Proceed{}, {service->first.get()});
 }
 
 void WorkerPool::from_worker(std::uint64_t id, Packet& packet) {
@@ -297,6 +304,7 @@ void WorkerPool::worker_event(const std::shared_ptr<WorkerProcess>& worker,
   if (!stopped_ && (newborn || spare))
     log::warn("event=spare_worker_lost worker={} what=\"{}\"", worker->id(), describe(event));
   worker->lose_data();
+  if (ended_) ended_(worker->id());
   if (auto handler = end_handlers_.extract(worker->id()); !handler.empty()) handler.mapped()(event);
   if (newborn)
     retry_later();  // something is wrong with births: not at full speed

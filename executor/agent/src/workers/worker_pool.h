@@ -57,6 +57,9 @@ class WorkerPool {
     end_handlers_[worker.id()] = std::move(handler);
   }
 
+  /// Is called with each worker whose process has ended, whoever had it.
+  void watch_ends(std::function<void(std::uint64_t worker)> ended) { ended_ = std::move(ended); }
+
   /// All that have a process now.
   [[nodiscard]] const std::unordered_map<std::uint64_t, std::shared_ptr<WorkerProcess>>& alive()
       const {
@@ -121,6 +124,7 @@ class WorkerPool {
   Kind local_;
   Kind remote_;
   std::unordered_map<std::uint64_t, EndHandler> end_handlers_;
+  std::function<void(std::uint64_t)> ended_;
   std::uint64_t next_id_ = 1;
   std::uint64_t births_ = 0;
 };

@@ -140,6 +140,9 @@ class WorkerProcess {
   [[nodiscard]] bool awaits_client() const { return remote_lane_.port != 0 && !client_connected_; }
 
   void born(pid_t pid, UniqueFd pidfd, std::unique_ptr<PacketChannel> control);
+  /// The depot's end of its service socket, until the worker has a tenant.
+  void set_service(UniqueFd socket) { service_ = std::move(socket); }
+  [[nodiscard]] UniqueFd take_service() { return std::move(service_); }
   /// False: it does not hear of it, as it has ended or lets too much pile up.
   bool tell(const WorkerMessage& message, const std::vector<int>& descriptors = {});
 
@@ -195,6 +198,15 @@ class WorkerProcess {
   };
   void map_data(const MapRequest& request, const WorkerData::Done& done,
                 const WorkerData::Gone& gone);
+  /// It was given the object within a call, and maps it by itself. `gone`: as above.
+  void adopt_data(const DataId& data, ByteCount bytes, const WorkerData::Gone& gone);
+  /// It maps a room within a call, or has it no more: what it may map changes by so much.
+  void give_addresses(ByteCount bytes) {
+    move_address_limit(static_cast<std::int64_t>(bytes.value));
+  }
+  void take_addresses(ByteCount bytes) {
+    if (!ended_) move_address_limit(-static_cast<std::int64_t>(bytes.value));
+  }
   /// Between two calls.
   void unmap_data(const DataId& data);
   /// Tells it what it is to unmap and could not be told yet. False: some are left.
@@ -299,6 +311,7 @@ class WorkerProcess {
   std::uint32_t cores_ = 1;
   CoreList bound_to_;
   std::unique_ptr<PacketChannel> control_;
+  UniqueFd service_;
   std::unordered_map<std::string, WorkerSlot> slots_;  // by digest
   std::map<std::uint32_t, PendingLoad> loads_;         // by generation: the worker is at the first
   LoadLimit load_limit_ = LoadLimit::standard;         // with KillReason::load

@@ -54,7 +54,8 @@ struct FabricFound {
   bool usable = true;       // there is UCX at all
 };
 
-/// Agent to worker: it is in its cgroup, confinement may begin.
+/// Agent to worker: it is in its cgroup, confinement may begin. Descriptor: the worker's end of its
+/// service socket (protocol/service_messages.h).
 struct Proceed {};
 /// Worker to agent: confined, waiting for calls.
 struct WorkerReady {};

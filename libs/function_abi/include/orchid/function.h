@@ -108,6 +108,35 @@ uint32_t orchid_data_count(orchid_call* call);
  * object, and *bytes is NULL. */
 int32_t orchid_data(orchid_call* call, uint32_t index, const void** bytes, uint64_t* size);
 
+/* Data objects that the call opens and makes by itself. What goes wrong is told by a status other
+ * than ORCHID_OK, and in words, which become the call's error when the entry returns that status:
+ * those below, or ORCHID_ERROR. */
+enum {
+  ORCHID_DATA_NOT_FOUND = 16, /* nobody has data of that name, or with that id, for this user */
+  ORCHID_DATA_LOST = 17,      /* no copy of it is left */
+  ORCHID_DATA_ELSEWHERE = 18, /* it is on another host; the words say on which */
+  ORCHID_DATA_NO_MEMORY = 19  /* it does not fit into the memory for data, or the user's part */
+};
+
+/* Opens an object by "NAME" (the newest version), "NAME@3" or its id: its bytes, as with
+ * orchid_data(). A name means the same object until the entry returns. Some 50 us for what this
+ * host has and the call names by its id, and no time for what was opened before in this call; a
+ * name is asked of the gateway. */
+int32_t orchid_data_open(orchid_call* call, const char* name, const void** bytes, uint64_t* size);
+
+/* Room for an object of at most `most` bytes (1 at least), which is charged whole at once: zeros,
+ * to be written in place, aligned to 4096. It does not count as the worker's memory, but pages are
+ * taken when they are first written to. */
+int32_t orchid_data_create(orchid_call* call, uint64_t most, void** room);
+
+/* The first `used` bytes of a room become an object that nobody can change, called `name` (NULL:
+ * it has none); the rest is given back. The room is unmapped, whatever the status. `id`: NULL, or
+ * room for the object's id, with a zero behind it. Others find it, and the name has a new version,
+ * when the call has succeeded, before its answer comes. If the call does not succeed, and with
+ * rooms that were not sealed, all is as if it had never been. */
+#define ORCHID_DATA_ID_SIZE 35
+int32_t orchid_data_seal(orchid_call* call, void* room, uint64_t used, const char* name, char* id);
+
 /* Nanoseconds left until the deadline; INT64_MAX when there is none. */
 int64_t orchid_time_left_ns(orchid_call* call);
 

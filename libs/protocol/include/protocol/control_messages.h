@@ -131,7 +131,8 @@ struct ControlWelcome {
   std::string stream;
   std::uint64_t ack = 0;
   bool resumed = false;
-  std::string gateway;  // which one it is, also when it starts anew; "": an older one
+  std::string gateway;      // which one it is, also when it starts anew; "": an older one
+  bool names_data = false;  // it hears what calls ask of data: FindData, OfferData
 };
 
 /// The gateway closes the connection after it.
@@ -152,7 +153,7 @@ struct OpenLease {
   std::uint32_t workers = 1;
   std::uint32_t cores_per_worker = 1;
   CoreList
-      core_ids;      // workers × cores_per_worker that the executor offers; no other lease has them
+      core_ids;  // workers × cores_per_worker that the executor offers; no other lease has them
   ByteCount memory;  // per worker
   std::chrono::milliseconds claim_within{limits::lease_claim};
   std::optional<ClientTerms> client;
@@ -214,7 +215,8 @@ struct GrantChanged {
 /// The messages that a stream numbers, acknowledges and sends again after a broken connection.
 using ControlMessage = std::variant<OpenLease, RenewLease, CloseLease, LeaseOpened, LeaseRefused,
                                     LeaseClosed, CapacityReport, GrantChanged, MakeData, SealData,
-                                    DropData, DataMade, DataRefused, DataSealed, DataDropped>;
+                                    DropData, DataMade, DataRefused, DataSealed, DataDropped,
+                                    FindData, OfferData, DataFound, DataAccepted, DataDeclined>;
 
 using ControlBody = std::variant<ControlHello, ControlWelcome, ControlRefused, ControlAck,
                                  ControlPing, ControlMessage>;

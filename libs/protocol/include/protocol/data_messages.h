@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "foundation/error_code.h"
 #include "foundation/units.h"
@@ -109,7 +110,57 @@ struct DataDropped {
   DataEnd reason = DataEnd::deleted;
 };
 
+// What calls ask for: to a gateway whose welcome has `names_data`. The executor numbers its
+// questions; the gateway answers each.
+
+/// Which object a call means by a name, or where the one with an id is.
+struct FindData {
+  std::uint64_t question = 0;
+  LeaseTenant tenant;
+  std::string reference;  // "NAME", "NAME@3", or an id
+};
+
+/// A call has succeeded, and the executor has what it has made, sealed: they are to be given
+/// versions, all of them or none. Each `terms` has no version and no `expires_in`.
+struct OfferData {
+  struct Object {
+    DataId data;
+    DataTerms terms;
+  };
+  std::uint64_t question = 0;
+  std::vector<Object> objects;  // of one tenant
+};
+
+// The gateway's answers.
+
+/// The executor that asks has it.
+struct DataFound {
+  std::uint64_t question = 0;
+  DataId data;
+};
+
+/// They are there for everybody who may see them.
+struct DataAccepted {
+  struct Object {
+    DataId data;
+    std::uint64_t version = 0;  // 0: it has no name
+    std::uint64_t order = 0;    // as of `SealData`
+    std::optional<std::chrono::milliseconds> expires_in = {};
+  };
+  std::uint64_t question = 0;
+  std::vector<Object> objects;
+  std::optional<std::uint32_t> holder_uid = {};  // of their terms
+};
+
+/// Of either question. What was offered is not wanted.
+struct DataDeclined {
+  std::uint64_t question = 0;
+  ErrorCode code = ErrorCode::internal;  // not_found, data_lost, data_elsewhere, quota, conflict, …
+  std::string message;
+};
+
 using DataMessage =
-    std::variant<MakeData, SealData, DropData, DataMade, DataRefused, DataSealed, DataDropped>;
+    std::variant<MakeData, SealData, DropData, DataMade, DataRefused, DataSealed, DataDropped,
+                 FindData, OfferData, DataFound, DataAccepted, DataDeclined>;
 
 }  // namespace orchid

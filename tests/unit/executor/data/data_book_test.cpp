@@ -277,6 +277,52 @@ TEST_CASE("a gateway that starts anew hears of what is sealed, and rooms are gon
   CHECK(book.used() == 0_B);
 }
 
+TEST_CASE("what a call makes is told of and evicted only when it was published") {
+  DataBook book = book_of(100);
+  const MakeData made = room_request(60);
+  REQUIRE(book.make_in_call(made, 7, book_start).has_value());
+  CHECK(book.used() == 60_B);
+  CHECK(code_of_book(book.check_seal_in_call(made.data, 8, 10_B)) == ErrorCode::not_found);
+  CHECK(code_of_book(book.check_seal_in_call(made.data, 7, 61_B)) == ErrorCode::too_large);
+  CHECK_FALSE(book.has_for(made.data, ada));
+  CHECK(book.end_overdue(book_start + 24h).empty());  // its call may last
+  REQUIRE(book.check_seal_in_call(made.data, 7, 20_B).has_value());
+  book.seal_in_call(made.data, 20_B, "", book_start);
+  CHECK(book.used() == 20_B);
+  CHECK(book.has_for(made.data, ada));
+  CHECK_FALSE(book.has_for(made.data, eve));
+  // Once more, as after a lost answer; but not in another size.
+  CHECK(book.check_seal_in_call(made.data, 7, 20_B).has_value());
+  CHECK(code_of_book(book.check_seal_in_call(made.data, 7, 10_B)) == ErrorCode::conflict);
+
+  CHECK(book.held(book_start).empty());
+  CHECK(book.keep_only({}).empty());
+  CHECK(code_of_book(book.make(room_request(90), book_start)) == ErrorCode::no_data_memory);
+  const auto of_call = book.made_by(7);
+  REQUIRE(of_call.size() == 1);
+  CHECK(of_call[0].sealed);
+  CHECK(of_call[0].terms.bytes == 20_B);
+  CHECK(book.made_by(8).empty());
+
+  CHECK(book.publish({.data = made.data, .version = 3, .expires_in = 10s}, 998, book_start));
+  CHECK(book.made_by(7).empty());
+  const auto held = book.held(book_start);
+  REQUIRE(held.size() == 1);
+  CHECK(held[0].terms.version == 3);
+  CHECK(held[0].terms.holder_uid == 998);
+  CHECK(held[0].terms.expires_in == 10s);
+  CHECK(book.end_overdue(book_start + 10s).size() == 1);
+  CHECK_FALSE(book.publish({.data = made.data}, {}, book_start));
+}
+
+TEST_CASE("when the grant ends, what calls have made goes with all else") {
+  DataBook book = book_of(100);
+  const MakeData made = room_request(60);
+  REQUIRE(book.make_in_call(made, 7, book_start).has_value());
+  CHECK(book.drop_all() == std::vector{made.data});
+  CHECK(book.used() == 0_B);
+}
+
 TEST_CASE("an executor has so many objects, and no more") {
   DataBook book({.budget = 1_GiB, .per_tenant = 1_GiB, .most_objects = 2});
   REQUIRE(book.make(room_request(0), book_start).has_value());
@@ -328,6 +374,7 @@ struct History {
     unsigned readers = 0;
     bool sealed = false;
     bool dropped = false;
+    bool in_call = false;  // and not published
   };
   std::map<DataId, Known> known;
 
@@ -347,8 +394,9 @@ constexpr std::uint64_t history_share = 700;
 void make_one(DataBook& book, History& history, std::mt19937& random, MonotonicTime now) {
   MakeData made =
       room_request(random() % 400, random() % 2 == 0 ? "" : "name", random() % 2 == 0 ? ada : eve);
-  if (random() % 4 == 0) made.terms.expires_in = std::chrono::seconds(random() % 50);
-  const auto evicted = book.make(made, now);
+  const bool in_call = random() % 4 == 0;
+  if (!in_call && random() % 4 == 0) made.terms.expires_in = std::chrono::seconds(random() % 50);
+  const auto evicted = in_call ? book.make_in_call(made, 1, now) : book.make(made, now);
   if (!evicted) {
     CHECK((evicted.error().code == ErrorCode::no_data_memory ||
            evicted.error().code == ErrorCode::quota));
@@ -361,9 +409,25 @@ void make_one(DataBook& book, History& history, std::mt19937& random, MonotonicT
     CHECK(victim.sealed);
     CHECK(victim.pins == 0);
     CHECK_FALSE(victim.dropped);
+    CHECK_FALSE(victim.in_call);
     history.drop(data);
   }
-  history.known.emplace(made.data, History::Known{.made = made});
+  history.known.emplace(made.data, History::Known{.made = made, .in_call = in_call});
+}
+
+/// What becomes of one that a call has made.
+void end_call_of(DataBook& book, const DataId& data, History::Known& one, std::mt19937& random,
+                 MonotonicTime now) {
+  if (one.sealed) {
+    CHECK(book.publish({.data = data, .version = 1}, {}, now));
+    one.in_call = false;
+    return;
+  }
+  const ByteCount used{random() % (one.made.terms.bytes.value + 1)};
+  REQUIRE(book.check_seal_in_call(data, 1, used).has_value());
+  book.seal_in_call(data, used, one.made.terms.name, now);
+  one.made.terms.bytes = used;
+  one.sealed = true;
 }
 
 void take_step(DataBook& book, History& history, std::mt19937& random, MonotonicTime now) {
@@ -373,6 +437,7 @@ void take_step(DataBook& book, History& history, std::mt19937& random, Monotonic
   auto& [data, one] = *chosen;
   switch (random() % 8) {
     case 0: {
+      if (one.in_call && !one.dropped) return end_call_of(book, data, one, random, now);
       CHECK(book.seal(data, now).has_value() == !one.dropped);
       one.sealed = one.sealed || !one.dropped;
       break;
@@ -399,6 +464,7 @@ void take_step(DataBook& book, History& history, std::mt19937& random, Monotonic
         for (const DataHeld& held : book.held(now)) told.insert(held.data);
         for (const DataId& room : book.keep_only(told)) {
           CHECK_FALSE(history.known.at(room).sealed);
+          CHECK_FALSE(history.known.at(room).in_call);
           history.drop(room);
         }
       }

@@ -59,6 +59,35 @@ TEST_CASE("a file that a writer still has mapped is not sealed, and can be seale
   CHECK(file.seal().has_value());
 }
 
+TEST_CASE("a room that may shrink is cut to what is used when it is sealed, and never grows") {
+  MemoryFile file = MemoryFile::make(8_KiB, /*may_shrink=*/true).value();
+  const UniqueFd writer = file.open_to_write().value();
+  CHECK(::ftruncate(writer.get(), 16384) != 0);
+  REQUIRE(::pwrite(writer.get(), "data", 4, 0) == 4);
+  void* mapped = ::mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, writer.get(), 0);
+  REQUIRE(mapped != MAP_FAILED);
+  CHECK_FALSE(file.seal(4_B).has_value());
+  ::munmap(mapped, 8192);
+  REQUIRE(file.seal(4_B).has_value());
+  CHECK(file.seal(4_B).has_value());  // once more
+  CHECK(::ftruncate(writer.get(), 0) != 0);
+  const auto bytes = MappedFile::map(file.open_to_read().value().get(), {.limit = 8_KiB}).value();
+  CHECK(as_text(bytes.bytes()) == "data");
+}
+
+TEST_CASE("a room that is emptied keeps nothing for who has it mapped; what is sealed stays") {
+  MemoryFile room = MemoryFile::make(8_KiB, /*may_shrink=*/true).value();
+  const UniqueFd writer = room.open_to_write().value();
+  REQUIRE(::pwrite(writer.get(), "data", 4, 0) == 4);
+  room.empty();
+  CHECK(::lseek(writer.get(), 0, SEEK_END) == 0);
+  CHECK(::ftruncate(writer.get(), 8192) != 0);  // nor can it grow again
+  MemoryFile sealed = MemoryFile::make(4_KiB).value();
+  REQUIRE(sealed.seal().has_value());
+  sealed.empty();
+  CHECK(::lseek(sealed.open_to_read().value().get(), 0, SEEK_END) == 4096);
+}
+
 TEST_CASE("an empty object is made and sealed like others") {
   MemoryFile file = MemoryFile::make(0_B).value();
   REQUIRE(file.seal().has_value());

@@ -76,6 +76,11 @@ class DataCatalogue {
   /// Its executor has sealed it, as it was to: it is there for everybody who may see it, and the
   /// oldest versions beyond the limit go into `drops`. Errors: `not_found`.
   [[nodiscard]] Result<const DataObject*> publish(DataId id, DataDrops& drops, MonotonicTime now);
+  /// The same of a room without a precondition that was sealed before anybody asked, when nothing
+  /// of its name is being sealed: it is the newest version.
+  const DataObject& publish_sealed(DataId id, DataDrops& drops, MonotonicTime now);
+  /// Something of that name is being sealed.
+  [[nodiscard]] bool is_sealing(uid_t tenant, const std::string& name) const;
 
   /// Of this tenant alone. Errors: `not_found`, `data_lost`.
   [[nodiscard]] Result<const DataObject*> find(uid_t tenant, const DataReference& reference,
@@ -102,6 +107,8 @@ class DataCatalogue {
   /// Those whose time is over.
   [[nodiscard]] DataDrops expire(MonotonicTime now);
 
+  /// In whatever state.
+  [[nodiscard]] bool knows(DataId id) const { return objects_.contains(id); }
   /// A room, or nothing.
   [[nodiscard]] const DataObject* room(DataId id) const;
   /// A copy, or a room.

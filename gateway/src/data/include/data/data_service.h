@@ -125,6 +125,12 @@ class DataService final : private ActionPerformer {
   void hear(const ExecutorId& executor, const DataRefused& message);
   void hear(const ExecutorId& executor, const DataSealed& message);
   void hear(const ExecutorId& executor, const DataDropped& message);
+  void hear(const ExecutorId& executor, const FindData& question);
+  void hear(const ExecutorId& executor, const OfferData& offer);
+  [[nodiscard]] Result<void> check_offer(const ExecutorId& executor, const OfferData& offer) const;
+  [[nodiscard]] Result<void> take_offer(const ExecutorId& executor, const OfferData& offer);
+  void publish_offer(const ExecutorId& executor, const OfferData& offer);
+  void hear_waiting_offers();
 
   Parts parts_;
   Options options_;
@@ -134,6 +140,7 @@ class DataService final : private ActionPerformer {
   std::map<DataId, std::function<void()>> writing_;  // what to do when the room goes
   std::map<DataId, Sealing> sealing_;
   std::uint64_t next_sealing_ = 0;
+  std::vector<std::pair<ExecutorId, OfferData>> waiting_offers_;  // the first come first
   std::uint64_t made_ = 0;
   std::uint64_t abandoned_ = 0;
   std::shared_ptr<char> alive_ =
