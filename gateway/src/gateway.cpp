@@ -187,9 +187,7 @@ Gateway::Objects::Objects(Config config, StartUp opened)
   restore_invocations(std::move(opened.state.unfinished), kept);
 }
 
-CallDataFinder Gateway::Objects::find_call_data() {
-  return [this](uid_t tenant, std::string_view names) { return data_.for_call(tenant, names); };
-}
+CallDataFinder Gateway::Objects::find_call_data() { return data_.copies().finder(); }
 
 void Gateway::Objects::build_async() {
   std::vector<RunnerPort> runners;

@@ -58,7 +58,7 @@ Finding check_programs(const DoctorEnvironment& environment) {
   std::string missing;
   std::string elsewhere;
   for (const char* name : {"orchid-gateway", "orchid-executor", "orchid-worker", "orchid-compiler",
-                           "orchid-dispatch", "orchid-door", "orchid-device"}) {
+                           "orchid-dispatch", "orchid-door", "orchid-copy", "orchid-device"}) {
     const auto found = environment.find_program(name);
     if (!found)
       missing += (missing.empty() ? "" : ", ") + std::string(name);

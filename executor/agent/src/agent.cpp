@@ -47,6 +47,10 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
                             if (gateway_) gateway_->send(message);
                           }}),
       depots_(io, children_, options_.depots),
+      copying_(io, children_, data_, options_.copying,
+               [this](const ControlMessage& message) {
+                 if (gateway_) gateway_->send(message);
+               }),
       services_{io,
                 workers_,
                 code_,
@@ -64,7 +68,10 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
   data_.set_handlers({[this](const ControlMessage& message) {
                         if (gateway_) gateway_->send(message);
                       },
-                      [this](const DataId& data) { lanes_.drop_data(data); }});
+                      [this](const DataId& data) {
+                        copying_.dropped(data);
+                        lanes_.drop_data(data);
+                      }});
   if (options_.bandwidth) bandwidth_.emplace(io, workers_, *options_.bandwidth, counters_);
   serve_calls(depots_, data_of_calls_, workers_);
 }
@@ -129,6 +136,7 @@ void Agent::reclaim(std::string_view why) {
   devices_.stop();
   depots_.stop();
   lanes_.evict_all();
+  copying_.end_all();
   data_.end();
   if (options_.while_leaving) options_.while_leaving();
   finish_reclaim();
@@ -266,7 +274,10 @@ Result<void> Agent::welcomed(const ControlWelcome& welcome) {
   if (!old) return fail(old.error());
   claims_.belong_to(welcome.gateway, host_.boot_id);
   grant_.gateway_answers();
-  if (!welcome.resumed) data_.begin_afresh();
+  if (!welcome.resumed) {
+    copying_.end_all();
+    data_.begin_afresh();
+  }
   data_of_calls_.begin(welcome.names_data, welcome.resumed);
   for (const LeaseId& lease : *old) {
     lanes_.revoke(lease, {ErrorCode::lease_ended, "the gateway has started anew"});
@@ -289,23 +300,21 @@ void Agent::obey(const ControlMessage& message) {
     if (!leases_.renew(*renewal, std::chrono::steady_clock::now()))
       say_closed({renewal->lease, LeaseEnd::expired});
   } else {
-    obey_data(message);
+    obey_about_data(message);
   }
 }
 
-void Agent::obey_data(const ControlMessage& message) {
-  if (const auto* make = std::get_if<MakeData>(&message))
-    data_.obey(*make);
-  else if (const auto* seal = std::get_if<SealData>(&message))
-    data_.obey(*seal);
-  else if (const auto* drop = std::get_if<DropData>(&message))
-    data_.obey(*drop);
-  else if (const auto* found = std::get_if<DataFound>(&message))
-    data_of_calls_.obey(*found);
-  else if (const auto* accepted = std::get_if<DataAccepted>(&message))
-    data_of_calls_.obey(*accepted);
-  else if (const auto* declined = std::get_if<DataDeclined>(&message))
-    data_of_calls_.obey(*declined);
+void Agent::obey_about_data(const ControlMessage& message) {
+  std::visit(
+      [this]<typename Message>(const Message& m) {
+        if constexpr (requires { data_.obey(m); })
+          data_.obey(m);
+        else if constexpr (requires { copying_.obey(m); })
+          copying_.obey(m);
+        else if constexpr (requires { data_of_calls_.obey(m); })
+          data_of_calls_.obey(m);
+      },
+      message);
 }
 
 void Agent::open_lease(const OpenLease& request) {

@@ -16,6 +16,7 @@
 #include "code/code_store.h"
 #include "code/compiler_pool.h"
 #include "control_client.h"
+#include "data/data_copying.h"
 #include "data/data_of_calls.h"
 #include "data/data_service.h"
 #include "depots/depot_pool.h"
@@ -56,7 +57,8 @@ class Agent {
     std::vector<OfferedGpu> gpus;
     std::map<std::uint32_t, std::string> gpu_uuids;  // as in DevicePool
     DeviceProcess::Options devices;
-    DataBook::Options data;  // a budget of 0: it keeps no data objects
+    DataBook::Options data;        // a budget of 0: it keeps no data objects
+    DataCopying::Options copying;  // of these
     Depot::Options depots;
     UniqueFd core_feed;  // who says which cores are offered now; empty: all, always
     /// What there is to do while processes that were told to end are ending; may be empty.
@@ -77,6 +79,7 @@ class Agent {
   void compiler_ready(const CompilerReady& target);
   [[nodiscard]] Result<void> welcomed(const ControlWelcome& welcome);
   void obey(const ControlMessage& message);
+  void obey_about_data(const ControlMessage& message);
   [[nodiscard]] bool memory_ran_out();
   void open_lease(const OpenLease& request);
   void say_closed(const LeaseClosed& closed);
@@ -117,6 +120,7 @@ class Agent {
   DataService data_;
   DataOfCalls data_of_calls_;
   DepotPool depots_;
+  DataCopying copying_;
   std::map<std::string, std::uint64_t> counters_;
   std::uint64_t memory_kills_ = 0;  // that somebody has been told of
   LaneServices services_;

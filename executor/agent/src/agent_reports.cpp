@@ -41,6 +41,7 @@ void Agent::complete_hello(ControlHello& hello) {
   if (!keeps_data()) return;
   hello.data_memory = data_.memory();
   hello.data = data_.introduce();
+  hello.copies_data = true;
 }
 
 void Agent::report_capacity() {

@@ -60,7 +60,7 @@ class OwnSocketFile {
  private:
   using Identity = std::pair<dev_t, ino_t>;
   static std::optional<Identity> identity_of(const std::filesystem::path& file) {
-    struct stat found {};
+    struct stat found{};
     if (::stat(file.c_str(), &found) != 0) return std::nullopt;
     return Identity{found.st_dev, found.st_ino};
   }
@@ -72,9 +72,9 @@ class OwnSocketFile {
 nlohmann::json calls_of_functions() {
   nlohmann::json calls = nlohmann::json::array();
   for (const AllowedCall& call : calls_of_user_code({.role = SandboxRole::worker,
-                                 .data_limit = {},
-                                 .parent_pid = ::getppid(),
-                                 .keep_descriptors = {}})) {
+                                                     .data_limit = {},
+                                                     .parent_pid = ::getppid(),
+                                                     .keep_descriptors = {}})) {
     nlohmann::json row{{"name", call.name}, {"only", call.only}};
     if (std::ranges::find(calls, row) == calls.end()) calls.push_back(std::move(row));
   }
@@ -307,6 +307,9 @@ Result<void> serve(const Configuration& c) {
   options.workers.data_limit = std::min(c.worker_memory, host->memory);
   describe_processes(c, options);
   options.data = *data;
+  options.copying = {.program = c.program_directory / "orchid-copy",
+                     .listen = lanes->host,
+                     .scheduling = c.scheduling};
   if (c.bandwidth_cap.value != 0)
     options.bandwidth = {.per_second = c.bandwidth_cap,
                          .cache_per_core = std::max(host->cache_per_core, 1_MiB)};

@@ -107,7 +107,8 @@ Result<const DataObject*> DataCatalogue::make_room(NewObject wanted, MonotonicTi
             .name = std::move(wanted.name),
             .secret = std::move(wanted.secret),
             .created = now,
-            .expires = data_end(wanted.expires_in, now)};
+            .expires = data_end(wanted.expires_in, now),
+            .copies = wanted.copies};
   if (!object.name.empty()) {
     Name& name = names_[key];
     object.version = std::max(name.newest, name.rooms.empty() ? 0 : *name.rooms.rbegin()) + 1;
@@ -281,6 +282,20 @@ const DataObject* DataCatalogue::room(DataId id) const {
              : nullptr;
 }
 
+const DataObject* DataCatalogue::sealed(DataId id) const {
+  const auto found = objects_.find(id);
+  return found != objects_.end() && found->second.object.state == DataState::sealed
+             ? &found->second.object
+             : nullptr;
+}
+
+std::vector<const DataObject*> DataCatalogue::all_sealed() const {
+  std::vector<const DataObject*> all;
+  for (const auto& [id, kept] : objects_)
+    if (kept.object.state == DataState::sealed) all.push_back(&kept.object);
+  return all;
+}
+
 ByteCount DataCatalogue::used_at(const ExecutorId& executor) const {
   const auto found = at_.find(executor);
   return {found == at_.end() ? 0 : found->second.bytes};
@@ -306,8 +321,9 @@ void DataCatalogue::erase(DataId id, DataDrops& drops) {
   Kept* found = kept(id);
   assert(found != nullptr);
   DataObject& object = found->object;
-  while (!object.holders.empty()) {
-    const ExecutorId executor = object.holders.back().executor;
+  while (!object.holders.empty() || !object.arriving.empty()) {
+    const auto& some = object.holders.empty() ? object.arriving : object.holders;
+    const ExecutorId executor = some.back().executor;
     let_go(object, executor);
     doom(executor, id, object.tenant.uid);
     drops.push_back({executor, id});

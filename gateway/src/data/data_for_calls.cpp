@@ -32,7 +32,7 @@ void DataService::hear(const ExecutorId& executor, const FindData& question) {
 }
 
 /// What is sealed under a condition about its name has that to itself until it is there.
-void DataService::hear(const ExecutorId& executor, const OfferData& offer) {
+void DataService::hear(const ExecutorId& executor, const PublishData& offer) {
   const bool has_to_wait = std::ranges::any_of(offer.objects, [&](const auto& offered) {
     return catalogue_.is_sealing(offered.terms.tenant.uid, offered.terms.name);
   });
@@ -52,11 +52,11 @@ void DataService::hear_waiting_offers() {
   for (const auto& [executor, offer] : std::exchange(waiting_offers_, {})) hear(executor, offer);
 }
 
-void DataService::publish_offer(const ExecutorId& executor, const OfferData& offer) {
+void DataService::publish_offer(const ExecutorId& executor, const PublishData& offer) {
   DataAccepted accepted{.question = offer.question, .objects = {}, .holder_uid = options_.owner};
   DataDrops old;
   const MonotonicTime now = parts_.loop.now();
-  for (const OfferData::Object& offered : offer.objects) {
+  for (const PublishData::Object& offered : offer.objects) {
     const DataObject& object = catalogue_.publish_sealed(offered.data, old, now);
     accepted.objects.push_back(
         {.data = object.id, .version = object.version, .order = object.order});
@@ -72,14 +72,14 @@ void DataService::publish_offer(const ExecutorId& executor, const OfferData& off
   drop(old);
 }
 
-Result<void> DataService::check_offer(const ExecutorId& executor, const OfferData& offer) const {
+Result<void> DataService::check_offer(const ExecutorId& executor, const PublishData& offer) const {
   const Executor* holder = parts_.broker.hosts().find(executor);
   const LeaseTenant& tenant = offer.objects.front().terms.tenant;
   const bool may_have = holder != nullptr && Capacity::serves(*holder, tenant) &&
                         (!options_.owner || holder->owner.tenant.uid == *options_.owner ||
                          holder->owner.tenant.uid == tenant.uid);
   if (!may_have) return fail(ErrorCode::denied, "this executor does not keep data of that user");
-  for (const OfferData::Object& offered : offer.objects) {
+  for (const PublishData::Object& offered : offer.objects) {
     if (catalogue_.knows(offered.data))
       return fail(ErrorCode::conflict, "there is another object with this id");
     const std::string& name = offered.terms.name;
@@ -94,10 +94,10 @@ Result<void> DataService::check_offer(const ExecutorId& executor, const OfferDat
 }
 
 /// All of them get their numbers, or none does.
-Result<void> DataService::take_offer(const ExecutorId& executor, const OfferData& offer) {
+Result<void> DataService::take_offer(const ExecutorId& executor, const PublishData& offer) {
   const std::string host = Capacity::name_of(*parts_.broker.hosts().find(executor));
   std::vector<DataId> taken;
-  for (const OfferData::Object& offered : offer.objects) {
+  for (const PublishData::Object& offered : offer.objects) {
     const DataTerms& terms = offered.terms;
     DataCatalogue::NewObject wanted{.id = offered.data,
                                     .tenant = terms.tenant,

@@ -16,13 +16,27 @@ void DataCatalogue::hold(DataObject& object, DataHolder holder) {
 }
 
 void DataCatalogue::let_go(DataObject& object, const ExecutorId& executor) {
-  const auto holder = std::ranges::find(object.holders, executor, &DataHolder::executor);
-  assert(holder != object.holders.end());
-  object.last_host = holder->host;
-  object.holders.erase(holder);
+  if (!stop_arriving(object, executor)) {
+    const auto holder = std::ranges::find(object.holders, executor, &DataHolder::executor);
+    assert(holder != object.holders.end());
+    object.last_host = holder->host;
+    object.holders.erase(holder);
+  }
   AtExecutor& there = at_.at(executor);
   there.data.erase(object.id);
   there.bytes -= object.bytes.value;
+}
+
+bool DataCatalogue::stop_arriving(DataObject& object, const ExecutorId& executor) {
+  return std::erase_if(object.arriving,
+                       [&](const DataHolder& one) { return one.executor == executor; }) != 0;
+}
+
+bool DataCatalogue::is_arriving(DataId id, const ExecutorId& executor) const {
+  const auto found = objects_.find(id);
+  return found != objects_.end() &&
+         std::ranges::find(found->second.object.arriving, executor, &DataHolder::executor) !=
+             found->second.object.arriving.end();
 }
 
 bool DataCatalogue::has(const ExecutorId& executor, DataId id) const {
@@ -32,8 +46,9 @@ bool DataCatalogue::has(const ExecutorId& executor, DataId id) const {
 
 void DataCatalogue::lose_copy(DataId id, const ExecutorId& executor, const std::string& why) {
   DataObject& object = kept(id)->object;
+  const bool was_arriving = is_arriving(id, executor);
   let_go(object, executor);
-  if (!object.holders.empty()) return;
+  if (was_arriving || !object.holders.empty()) return;
   if (object.state == DataState::room) {
     DataDrops none;
     return erase(id, none);
@@ -42,9 +57,16 @@ void DataCatalogue::lose_copy(DataId id, const ExecutorId& executor, const std::
   became_lost(object);
 }
 
+/// There is nobody any more to copy it from.
 void DataCatalogue::became_lost(DataObject& object) {
   object.state = DataState::lost;
   used_by_.at(object.tenant.uid) -= object.bytes.value;
+  while (!object.arriving.empty()) {
+    const ExecutorId executor = object.arriving.back().executor;
+    let_go(object, executor);
+    doom(executor, object.id, object.tenant.uid);
+    orphans_.push_back({executor, object.id});
+  }
   std::deque<DataId>& lost = lost_[object.tenant.uid];
   lost.push_back(object.id);
   if (lost.size() <= limits_.lost) return;
@@ -107,7 +129,7 @@ DataDrops DataCatalogue::executor_joined(const DataHolder& holder, std::span<con
       // It may have been sealed with nobody to hear of it, and who wrote it is told that it is not.
       DataDrops told_below;
       erase(id, told_below);
-    } else if (!told.contains(id)) {
+    } else if (!told.contains(id) || is_arriving(id, holder.executor)) {
       lose_copy(id, holder.executor, "its executor came back without it");
     }
   }
@@ -156,7 +178,8 @@ void DataCatalogue::adopt(const DataHolder& holder, const DataHeld& held, DataDr
                     .state = DataState::sealed,
                     .created = now - held.created_ago,
                     .order = std::min(held.order, largest_believed),
-                    .expires = data_end(terms.expires_in, now)};
+                    .expires = data_end(terms.expires_in, now),
+                    .copies = terms.copies};
   if (!object.name.empty() && !take_name(object, drops, now)) lose_name(object, now);
   by_tenant_[object.tenant.uid].insert(object.id);
   used_by_[object.tenant.uid] += object.bytes.value;
@@ -207,6 +230,7 @@ void DataCatalogue::executor_gone(const ExecutorId& executor) {
   const std::set<DataId> all = there->second.data;
   for (const DataId& id : all) {
     Kept& found = *kept(id);
+    // Also with a copy that it may have sealed meanwhile.
     if (found.object.state == DataState::sealed)
       found.may_return.insert(executor);
     else if (found.object.order != 0)  // it may seal it yet, and who wrote it does not count on it
@@ -218,15 +242,25 @@ void DataCatalogue::executor_gone(const ExecutorId& executor) {
   at_.erase(executor);
 }
 
+/// Nobody is to be told of the copy that has gone, and those where one is being written are.
+void DataCatalogue::erase_expired(DataId id, const ExecutorId& gone_from) {
+  DataDrops others;
+  erase(id, others);
+  for (DataDrop& drop : others)
+    if (drop.executor != gone_from) orphans_.push_back(std::move(drop));
+}
+
 void DataCatalogue::dropped(const ExecutorId& executor, DataId id, DataEnd reason) {
   const auto there = at_.find(executor);
   if (there == at_.end()) return;
   there->second.doomed.erase(id);
-  if (there->second.data.contains(id)) {
+  // What was to be dropped there before the room for the copy was made.
+  const bool is_earlier = reason == DataEnd::deleted && is_arriving(id, executor);
+  if (there->second.data.contains(id) && !is_earlier) {
     const DataObject& object = kept(id)->object;
-    DataDrops others;
-    if (reason == DataEnd::expired && object.holders.size() == 1)
-      erase(id, others);  // nobody is to be told: it has gone there
+    const bool is_last = object.holders.size() == 1 && !is_arriving(id, executor);
+    if (reason == DataEnd::expired && is_last)
+      erase_expired(id, executor);
     else
       lose_copy(id, executor,
                 reason == DataEnd::evicted ? "it made room for others there"

@@ -9,11 +9,13 @@
 #include "http/byte_range.h"
 #include "http/problem.h"
 #include "http/request_options.h"
+#include "protocol/limits.h"
 
 namespace orchid::gateway {
 namespace {
 
 constexpr std::uint64_t longest_life_s = 10ULL * 366 * 24 * 3600;
+constexpr ByteCount largest_document{4096};
 
 Response refuse(const Failure& failure) {
   Problem problem = problem_of(failure);
@@ -44,6 +46,15 @@ Result<std::optional<std::chrono::milliseconds>> parse_life(const Request& reque
   return std::optional<std::chrono::milliseconds>(std::chrono::seconds(*seconds));
 }
 
+/// 0: it does not say.
+Result<std::uint32_t> parse_copies(const Request& request) {
+  if (!request.headers.has(Header::orchid_copies)) return 0U;
+  auto copies = parse_number_field("Orchid-Copies", request.header(Header::orchid_copies),
+                                   {1, limits::data_copies});
+  if (!copies) return fail(std::move(copies.error()));
+  return static_cast<std::uint32_t>(*copies);
+}
+
 Result<DataService::NewData> parse_new(const Request& request) {
   DataService::NewData wanted{
       .tenant = {.uid = static_cast<std::uint32_t>(request.identity.tenant.uid),
@@ -64,6 +75,9 @@ Result<DataService::NewData> parse_new(const Request& request) {
   auto life = parse_life(request);
   if (!life) return fail(std::move(life.error()));
   wanted.expires_in = *life;
+  auto copies = parse_copies(request);
+  if (!copies) return fail(std::move(copies.error()));
+  if (*copies != 0) wanted.copies = *copies;
   return wanted;
 }
 
@@ -129,6 +143,8 @@ void DataRoutes::add_to(Router& router) {
   router.add(Method::get, "/v1/data/{}", {}, bind(&DataRoutes::get));
   router.add(Method::delete_, "/v1/data/{}", {}, bind(&DataRoutes::remove));
   router.add(Method::get, "/v1/data/{}/document", {}, bind(&DataRoutes::describe));
+  router.add(Method::post, "/v1/data/{}/copies", {.body = largest_document},
+             bind(&DataRoutes::copy));
 }
 
 void DataRoutes::make(Request& request, const Reply& reply) {
@@ -233,6 +249,21 @@ void DataRoutes::describe(Request& request, const Reply& reply) {
       [this, reply](const Result<DataObject>& found) {
         if (!found) return reply.send(refuse(found.error()));
         reply.send(named(json_response(200, data_json(*found, moment_of(parts_.clock))), *found));
+      });
+}
+
+/// It is on its way when this is answered, unless it is there already.
+void DataRoutes::copy(Request& request, const Reply& reply) {
+  auto reference = parse_data_reference(request.parameters[0]);
+  if (!reference) return reply.send(refuse(reference.error()));
+  auto wanted = parse_wanted_copies(request.body);
+  if (!wanted) return reply.send(refuse(wanted.error()));
+  ask([tenant = request.identity.tenant.uid, reference = std::move(*reference),
+       wanted =
+           std::move(*wanted)](DataService& data) { return data.copy(tenant, reference, wanted); },
+      [this, reply](const Result<DataObject>& found) {
+        if (!found) return reply.send(refuse(found.error()));
+        reply.send(named(json_response(202, data_json(*found, moment_of(parts_.clock))), *found));
       });
 }
 

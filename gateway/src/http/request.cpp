@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Header::other)> 
     "if-range",
     "last-event-id",
     "orchid-at-most-once",
+    "orchid-copies",
     "orchid-data",
     "orchid-deadline-ms",
     "orchid-expires-in",

@@ -19,8 +19,12 @@ Response marked(Response response, bool replayed) {
   return response;
 }
 
+/// What is not in time is so by the call's own deadline.
 Response refuse(const Failure& failure, std::string_view function) {
-  Problem problem = problem_of_invocation(failure);
+  Problem problem = failure.code == ErrorCode::timed_out
+                        ? problem_of(CallResult{.outcome = Outcome::deadline_exceeded,
+                                                .message = failure.message})
+                        : problem_of_invocation(failure);
   problem.function = function;
   return to_response(problem);
 }
@@ -94,7 +98,10 @@ Result<InvocationRoutes::Accepted> InvocationRoutes::judge(const Request& reques
   auto options = parse_invocation_options(request, parts_.defaults);
   if (!options) return fail(std::move(options.error()));
   const bool once = options->at_most_once || !manifest.effects.empty();
-  return Accepted{.entry = std::move(*entry), .options = std::move(*options), .at_most_once = once};
+  return Accepted{.entry = std::move(*entry),
+                  .options = std::move(*options),
+                  .at_most_once = once,
+                  .at = parts_.clock.now()};
 }
 
 void InvocationRoutes::invoke(Request& request, const Reply& reply) {
@@ -108,32 +115,38 @@ void InvocationRoutes::invoke(Request& request, const Reply& reply) {
   }
 }
 
-/// Names become versions here, and stay so. The request lives as long as its reply.
+/// Names become versions here, and stay so. A call that is stored is looked after when it starts;
+/// for others all is waited for that is to be copied to where they run. The request lives as long
+/// as its reply.
 void InvocationRoutes::find_data(Request& request, const Reply& reply, Accepted accepted) {
   std::string names = accepted.options.data;
-  auto found = [this, &request, reply, accepted = std::move(accepted)](
-                   Result<std::shared_ptr<const CallData>> data) mutable {
+  const bool is_stored = accepted.is_stored();
+  const MonotonicTime deadline = accepted.at + accepted.options.deadline;
+  auto found = [this, &request, reply, accepted = std::make_shared<Accepted>(std::move(accepted))](
+                   CallDataFinder::Found data) {
     if (!data) return reply.send(refuse(data.error(), request.parameters[0]));
-    accepted.data = std::move(*data);
-    start(request, reply, std::move(accepted));
+    accepted->data = std::move(*data);
+    start(request, reply, std::move(*accepted));
   };
   parts_.control([&parts = parts_, tenant = request.identity.tenant.uid, names = std::move(names),
-                  found = std::move(found)]() mutable {
-    parts.here([data = parts.find_data(tenant, names), found = std::move(found)]() mutable {
-      found(std::move(data));
-    });
+                  is_stored, deadline, found = std::move(found)]() mutable {
+    auto answer = [here = parts.here, found = std::move(found)](CallDataFinder::Found data) {
+      here([found, data = std::move(data)]() mutable { found(std::move(data)); });
+    };
+    if (is_stored) return answer(parts.find_data.find(tenant, names));
+    parts.find_data.gather(tenant, names, deadline, std::move(answer));
   });
 }
 
 void InvocationRoutes::start(Request& request, const Reply& reply, Accepted accepted) {
-  if (accepted.options.respond_async || accepted.options.idempotency_key)
+  if (accepted.is_stored())
     submit(request, reply, std::move(accepted));
   else
     run(request, reply, std::move(accepted));
 }
 
 void InvocationRoutes::run(Request& request, const Reply& reply, Accepted accepted) {
-  const MonotonicTime now = parts_.clock.now();
+  const MonotonicTime now = accepted.at;
   const InvocationOptions& options = accepted.options;
   // Who waits at least until the deadline gets the call's own end.
   const bool to_the_end = options.wait >= options.deadline;
@@ -172,7 +185,7 @@ void InvocationRoutes::look_for_lost_data(const Reply& reply, const std::string&
                                           uid_t tenant, const std::string& data,
                                           SyncAnswer result) {
   parts_.control([this, reply, function, tenant, data, result = std::move(result)]() mutable {
-    if (auto found = parts_.find_data(tenant, data);
+    if (auto found = parts_.find_data.find(tenant, data);
         !found && found.error().code == ErrorCode::data_lost) {
       result.result.outcome = Outcome::bad_request;
       result.result.refused = found.error().code;

@@ -98,6 +98,7 @@ Json to_json(const ControlHello& m) {
             {"ack", m.ack}};
   if (m.data_memory) json["data_memory"] = to_json(*m.data_memory);
   if (!m.data.empty()) json["data"] = to_json(m.data);
+  if (m.copies_data) json["copies_data"] = true;
   return json;
 }
 Json to_json(const ControlWelcome& m) {

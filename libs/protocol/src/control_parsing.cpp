@@ -143,6 +143,7 @@ ControlHello parse_hello(const JsonObject& f) {
   if (f.has("data_memory")) m.data_memory = parse_data_memory(f);
   if (f.has("data"))
     m.data = parse_data_held(f.objects("data", {.most = limits::data_per_executor}));
+  if (f.has("copies_data")) m.copies_data = f.flag("copies_data");
   return m;
 }
 

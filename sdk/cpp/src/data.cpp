@@ -3,6 +3,7 @@
 
 #include "api/documents.h"
 #include "api/session.h"
+#include "foundation/files.h"
 #include "foundation/percent_encoding.h"
 #include "orchid/client.h"
 
@@ -28,6 +29,8 @@ DataInfo Client::put_data(std::string_view name, std::uint64_t size, const DataR
   if (options.only_new) request.headers.emplace_back("If-None-Match: *");
   if (options.expires_in.count() > 0)
     request.headers.push_back("Orchid-Expires-In: " + std::to_string(options.expires_in.count()));
+  if (options.copies > 1)
+    request.headers.push_back("Orchid-Copies: " + std::to_string(options.copies));
   return sdk::parse_data(session_->request(request).text());
 }
 
@@ -55,6 +58,16 @@ DataInfo Client::describe_data(std::string_view reference) {
 
 std::vector<DataInfo> Client::list_data() {
   return sdk::parse_data_list(session_->get("/v1/data").text());
+}
+
+DataInfo Client::copy_data(std::string_view reference, const CopyOptions& options) {
+  const std::string body = sdk::wanted_copies(options);
+  return sdk::parse_data(session_
+                             ->request({.method = "POST",
+                                        .target = data_path(reference) + "/copies",
+                                        .headers = {"Content-Type: application/json"},
+                                        .body = as_bytes(body)})
+                             .text());
 }
 
 void Client::remove_data(std::string_view reference) {

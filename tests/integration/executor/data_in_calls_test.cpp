@@ -23,10 +23,10 @@ class Names {
   std::optional<ControlMessage> hear(const ControlMessage& message) {
     const std::lock_guard lock(mutex_);
     if (const auto* question = std::get_if<FindData>(&message)) return find(*question);
-    if (const auto* offer = std::get_if<OfferData>(&message)) return take(*offer);
+    if (const auto* offer = std::get_if<PublishData>(&message)) return take(*offer);
     return std::nullopt;
   }
-  std::vector<OfferData::Object> objects() {
+  std::vector<PublishData::Object> objects() {
     const std::lock_guard lock(mutex_);
     return objects_;
   }
@@ -51,10 +51,10 @@ class Names {
     return DataDeclined{question.question, ErrorCode::not_found,
                         "there is no data object '" + question.reference + "'"};
   }
-  ControlMessage take(const OfferData& offer) {
+  ControlMessage take(const PublishData& offer) {
     if (declined_) return DataDeclined{offer.question, *declined_, "the gateway does not want it"};
     DataAccepted accepted{.question = offer.question, .objects = {}};
-    for (const OfferData::Object& object : offer.objects) {
+    for (const PublishData::Object& object : offer.objects) {
       objects_.push_back(object);
       accepted.objects.push_back({.data = object.data, .version = objects_.size()});
     }
@@ -62,7 +62,7 @@ class Names {
   }
 
   std::mutex mutex_;
-  std::vector<OfferData::Object> objects_;
+  std::vector<PublishData::Object> objects_;
   std::optional<ErrorCode> declined_;
   std::size_t questions_ = 0;
 };
@@ -106,7 +106,7 @@ TEST_CASE_FIXTURE(InCallsFixture, "what a call makes is found by the next one, b
   const auto made = act("make weather 1000000 70000");
   REQUIRE_MESSAGE(made.outcome == Outcome::ok, made.message);
   REQUIRE(names.objects().size() == 1);
-  const OfferData::Object object = names.objects().front();
+  const PublishData::Object object = names.objects().front();
   CHECK(made.output == to_string(object.data));
   CHECK(object.terms.name == "weather");
   CHECK(object.terms.bytes.value == 70000);
@@ -253,7 +253,7 @@ TEST_CASE_FIXTURE(InCallsFixture, "a depot that is killed while a call makes dat
     const auto reply = worker.finish();
     REQUIRE_MESSAGE(reply.outcome == Outcome::ok, reply.message);
     CHECK(reply.output == "100 0");
-    for (const OfferData::Object& object : names.objects())
+    for (const PublishData::Object& object : names.objects())
       executor.with_data([&](executor::DataService& data) { data.obey(DropData{object.data}); });
     CHECK(is_clean());
   }

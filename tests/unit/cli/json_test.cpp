@@ -140,6 +140,7 @@ std::map<std::string, std::vector<Words>> ways_to_call(const Place& place) {
             {"put", "f", text},
             {"put", "--unnamed", text},
             {"get", "f", "--out", out},
+            {"copy", "f", "--to", "n1"},
             {"describe", "f"},
             {"delete", "f"},
             {"delete", "f", "f@1"}}},

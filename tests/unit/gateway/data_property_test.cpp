@@ -1,11 +1,12 @@
-// Random histories of tenants, executors, lost connections and restarts of the gateway, with a
-// model of the executors: whatever happens, the books of data objects say what the executors have,
-// and in the end nothing is left anywhere that the books do not know.
+// Random histories of tenants, executors, copies, lost connections and restarts of the gateway,
+// with a model of the executors: whatever happens, the books of data objects say what the executors
+// have, and in the end nothing is left anywhere that the books do not know.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -83,10 +84,12 @@ class DataHistory {
       replace(executor);
     else if (what < 94)
       take_for_gone(executor);
-    else if (what < 96)
+    else if (what < 95)
       restart_gateway();
     else
       expire();
+    for (int i = 0; i < 2; ++i) move_copies();
+    deliver(catalogue_.take_orphans());
     check();
   }
 
@@ -94,6 +97,8 @@ class DataHistory {
   void settle() {
     while (!used_.empty()) release_one();
     while (!rooms_.empty()) give_up_a_room();
+    while (give_up_a_copy()) {
+    }
     for (ModelExecutor& executor : executors_) {
       while (!executor.to_drop.empty()) deliver_drop(executor);
       begin_anew(executor);
@@ -133,6 +138,87 @@ class DataHistory {
       if (ModelExecutor* executor = executor_of(drop.executor))
         executor->to_drop.push_back(drop.data);
     }
+  }
+
+  /// Of copies, of which others are left, or of what is lost.
+  void deliver(const DataDrops& drops) {
+    for (const DataDrop& drop : drops)
+      if (ModelExecutor* executor = executor_of(drop.executor))
+        executor->to_drop.push_back(drop.data);
+  }
+
+  struct Arriving {
+    DataId id;
+    ExecutorId to;
+  };
+  [[nodiscard]] std::optional<Arriving> any_arriving() {
+    std::vector<Arriving> all;
+    for (const DataObject* object : catalogue_.all_sealed())
+      for (const DataHolder& one : object->arriving) all.push_back({object->id, one.executor});
+    if (all.empty()) return std::nullopt;
+    std::ranges::sort(all, {}, [](const Arriving& one) { return std::pair(one.id, one.to); });
+    return all[random_() % all.size()];
+  }
+
+  bool give_up_a_copy() {
+    const auto copy = any_arriving();
+    if (!copy) return false;
+    const DataDrops drops = catalogue_.give_up_copy(copy->id, copy->to);
+    REQUIRE(drops.size() == 1);
+    deliver(drops);
+    REQUIRE(catalogue_.give_up_copy(copy->id, copy->to).empty());
+    return true;
+  }
+
+  /// It is sealed there, which the gateway hears unless it has given it up.
+  void finish_a_copy() {
+    const auto copy = any_arriving();
+    if (!copy) return;
+    ModelExecutor* executor = executor_of(copy->to);
+    REQUIRE(executor != nullptr);
+    ModelObject& object = executor->objects.at(copy->id);
+    REQUIRE_FALSE(object.is_sealed);
+    object.is_sealed = true;
+    object.was_published = true;
+    object.sealed = now_;
+    object.order = catalogue_.sealed(copy->id)->order;
+    REQUIRE(catalogue_.finish_copy(copy->id, copy->to));
+    REQUIRE_FALSE(catalogue_.finish_copy(copy->id, copy->to));
+  }
+
+  void begin_a_copy() {
+    ModelExecutor& executor = any_executor();
+    if (!executor.is_known) return;
+    const auto all = catalogue_.of_tenant(any_tenant());
+    if (all.empty()) return;
+    const DataObject& object = *all[random_() % all.size()];
+    const bool is_there = catalogue_.has(executor.id, object.id);
+    const bool is_to_drop =
+        std::ranges::find(executor.to_drop, object.id) != executor.to_drop.end();
+    if (!catalogue_.begin_copy(object.id, {executor.id, "host"})) {
+      REQUIRE((object.state != DataState::sealed || is_there || is_to_drop));
+      return;
+    }
+    REQUIRE((object.state == DataState::sealed && !is_there));
+    // A drop that it is told of before is answered late, when the room is there.
+    if (std::erase(executor.to_drop, object.id) != 0)
+      catalogue_.dropped(executor.id, object.id, DataEnd::deleted);
+    // As the executor has it that sealed it first.
+    executor.objects[object.id] = {.terms = {.tenant = object.tenant,
+                                             .bytes = object.bytes,
+                                             .name = object.name,
+                                             .version = object.version,
+                                             .secret = object.secret}};
+  }
+
+  void move_copies() {
+    const unsigned what = random_() % 10;
+    if (what < 4)
+      begin_a_copy();
+    else if (what < 7)
+      finish_a_copy();
+    else if (what == 7)
+      give_up_a_copy();
   }
 
   void forget_newest(DataId id) {
@@ -437,6 +523,14 @@ class DataHistory {
         REQUIRE(executor != nullptr);
         REQUIRE(executor->objects.contains(object->id));
         REQUIRE(executor->objects.at(object->id).is_sealed);
+      }
+      REQUIRE((object->state == DataState::sealed || object->arriving.empty()));
+      for (const DataHolder& one : object->arriving) {
+        at[one.executor] += object->bytes.value;
+        const ModelExecutor* executor = executor_of(one.executor);
+        REQUIRE(executor != nullptr);
+        REQUIRE(executor->objects.contains(object->id));
+        REQUIRE_FALSE(executor->objects.at(object->id).is_sealed);
       }
       const auto stranger = catalogue_.find(2000, {.id = object->id}, now_);
       REQUIRE(stranger.error().code == ErrorCode::not_found);

@@ -9,10 +9,11 @@
 namespace orchid::executor {
 namespace {
 
+using std::chrono::milliseconds;
+
 /// A time so far away that the clock does not have it is never.
-MonotonicTime time_after(MonotonicTime now, std::chrono::milliseconds time) {
-  const auto most =
-      std::chrono::duration_cast<std::chrono::milliseconds>(MonotonicTime::max() - now);
+MonotonicTime time_after(MonotonicTime now, milliseconds time) {
+  const auto most = std::chrono::duration_cast<milliseconds>(MonotonicTime::max() - now);
   return time >= most ? MonotonicTime::max() : now + time;
 }
 
@@ -105,21 +106,24 @@ Result<std::vector<DataId>> DataBook::make(const MakeData& request, MonotonicTim
                                                             options_.per_tenant.value)
                                              : 0},
                          .objects = own.objects >= options_.most_per_tenant ? 1U : 0U};
+  // For a copy nothing goes that may be the last one: who orders it knows what can.
+  const bool evicts = !request.created_ago.has_value();
   auto victims = find_victims(over_share, tenant, {});
-  if (!victims) return fail(over_quota(request, over_share));
+  if (!victims || (!evicts && !victims->empty())) return fail(over_quota(request, over_share));
   const Share freed = share_of(*victims);
   const Share beyond{.bytes = {bytes_beyond(used_.bytes.value - freed.bytes.value,
                                             terms.bytes.value, options_.budget.value)},
                      .objects = used_.objects - freed.objects >= options_.most_objects ? 1U : 0U};
   const auto others = find_victims(beyond, std::nullopt, *victims);
-  if (!others) return fail(no_room(request, beyond));
+  if (!others || (!evicts && !others->empty())) return fail(no_room(request, beyond));
   victims->insert(victims->end(), others->begin(), others->end());
   for (const DataId& victim : *victims) remove(objects_.find(victim));
   charge(tenant, terms.bytes);
   objects_.emplace(request.data,
                    Object{.terms = terms,
+                          .is_copy = request.created_ago.has_value(),
                           .write_by = time_after(now, request.write_within),
-                          .created = now,
+                          .created = now - request.created_ago.value_or(milliseconds(0)),
                           .expires = terms.expires_in ? time_after(now, *terms.expires_in)
                                                       : MonotonicTime::max(),
                           .used = now});
@@ -145,7 +149,7 @@ Result<ByteCount> DataBook::open(const LaneOpenData& request, std::uint32_t uid,
                       " readers on this executor, and no more; try again when some have finished");
     ++readers;
     ++object.pins;
-  } else if (object.sealed || std::exchange(object.writer_came, true)) {
+  } else if (object.sealed || object.is_copy || std::exchange(object.writer_came, true)) {
     return fail(ErrorCode::conflict,
                 "the data can be opened for writing once, before it is sealed");
   }
@@ -177,7 +181,8 @@ void DataBook::begin_to_seal(const SealData& request, MonotonicTime now) {
 Result<ByteCount> DataBook::seal(const DataId& data, MonotonicTime now) {
   const auto found = objects_.find(data);
   if (found == objects_.end()) return fail(ErrorCode::not_found, "there is no such data");
-  if (!std::exchange(found->second.sealed, true)) found->second.created = now;
+  if (!std::exchange(found->second.sealed, true) && !found->second.is_copy)
+    found->second.created = now;
   found->second.used = now;
   return found->second.terms.bytes;
 }
@@ -185,6 +190,13 @@ Result<ByteCount> DataBook::seal(const DataId& data, MonotonicTime now) {
 bool DataBook::drop(const DataId& data) {
   const auto found = objects_.find(data);
   if (found == objects_.end()) return false;
+  remove(found);
+  return true;
+}
+
+bool DataBook::drop_unless_used(const DataId& data) {
+  const auto found = objects_.find(data);
+  if (found == objects_.end() || !found->second.sealed || found->second.pins != 0) return false;
   remove(found);
   return true;
 }
@@ -199,6 +211,26 @@ Result<ByteCount> DataBook::pin(const DataId& data, std::uint32_t tenant, Monoto
   ++object.pins;
   object.used = now;
   return object.terms.bytes;
+}
+
+Result<ByteCount> DataBook::open_for_copy(const DataId& data) const {
+  const auto found = objects_.find(data);
+  if (found == objects_.end()) return fail(ErrorCode::not_found, "there is no room for the copy");
+  const Object& object = found->second;
+  if (object.sealed || !object.is_copy)
+    return fail(ErrorCode::conflict, "the room is not one for a copy");
+  return object.terms.bytes;
+}
+
+Result<ByteCount> DataBook::pin_for_copy(const DataId& data, MonotonicTime now) {
+  const auto found = objects_.find(data);
+  if (found == objects_.end()) return fail(ErrorCode::data_lost, "this executor does not have it");
+  return pin(data, found->second.terms.tenant.uid, now);
+}
+
+void DataBook::want_copies(const DataId& data, std::uint32_t copies) {
+  if (const auto found = objects_.find(data); found != objects_.end())
+    found->second.terms.copies = copies;
 }
 
 void DataBook::unpin(const DataId& data) {
@@ -256,7 +288,6 @@ std::vector<DataId> DataBook::drop_all() {
 
 std::vector<DataHeld> DataBook::held(MonotonicTime now) const {
   using std::chrono::duration_cast;
-  using std::chrono::milliseconds;
   std::vector<DataHeld> held;
   for (const auto& [data, object] : objects_) {
     if (!object.sealed || object.made_by) continue;

@@ -37,10 +37,10 @@ class DataBook {
   };
   explicit DataBook(const Options& options) : options_(options) {}
 
-  /// Room for an object; the names of those that it took the place of. Idempotent: a room that is
-  /// there with the same terms is answered as if it were new. Errors, nothing changed:
-  /// `no_data_memory`, `quota` (the tenant's part of bytes or objects), `conflict` (the id with
-  /// other terms, or sealed).
+  /// Room for an object; the names of those that it took the place of: none for a copy's.
+  /// Idempotent: a room that is there with the same terms is answered as if it were new. Errors,
+  /// nothing changed: `no_data_memory`, `quota` (the tenant's part of bytes or objects), `conflict`
+  /// (the id with other terms, or sealed).
   [[nodiscard]] Result<std::vector<DataId>> make(const MakeData& request, MonotonicTime now);
   /// Whether a peer of that uid may have its bytes. Only one writer opens a room; whoever reads is
   /// counted until `stop_reading`. Errors: `denied` (no such object, a wrong secret, another user:
@@ -48,6 +48,9 @@ class DataBook {
   /// `no_capacity` (the tenant's objects have too many readers).
   [[nodiscard]] Result<ByteCount> open(const LaneOpenData& request, std::uint32_t uid,
                                        MonotonicTime now);
+  /// Whether the bytes of a copy may be written into it, which nobody opens to write. Errors:
+  /// `not_found` (no such room), `conflict` (it is a client's, or sealed).
+  [[nodiscard]] Result<ByteCount> open_for_copy(const DataId& data) const;
   /// One reader less; once for each `open` to read.
   void stop_reading(const DataId& data);
   /// All is written, and nobody opens it to write any more; it takes a while until it is sealed.
@@ -77,10 +80,17 @@ class DataBook {
   /// The gateway knows it from now on. False: it is not there any more.
   bool publish(const DataAccepted::Object& object, std::optional<std::uint32_t> holder_uid,
                MonotonicTime now);
+  /// True when it was there, and sealed, and nobody uses it.
+  bool drop_unless_used(const DataId& data);
   /// A worker of that tenant has it mapped from now on. Errors: `data_lost` (not there, or not
   /// sealed), `denied` (another tenant's).
   [[nodiscard]] Result<ByteCount> pin(const DataId& data, std::uint32_t tenant, MonotonicTime now);
-  /// The worker has it mapped no more; once for each `pin`.
+  /// Somebody of ours sends it elsewhere from now on. Errors: `data_lost` (not there, or not
+  /// sealed).
+  [[nodiscard]] Result<ByteCount> pin_for_copy(const DataId& data, MonotonicTime now);
+  /// So many copies are wanted.
+  void want_copies(const DataId& data, std::uint32_t copies);
+  /// The worker, or the copy, has it no more; once for each `pin` and `pin_for_copy`.
   void unpin(const DataId& data);
 
   /// What is over now: it is dropped.
@@ -108,6 +118,7 @@ class DataBook {
     bool sealed = false;
     bool writer_came = false;
     bool is_written = false;  // whole, and to be sealed
+    bool is_copy = false;     // it was sealed elsewhere before
     MonotonicTime write_by;
     MonotonicTime created;
     std::uint64_t order = 0;  // among the versions of its name, as the gateway said

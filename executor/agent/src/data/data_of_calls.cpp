@@ -141,7 +141,7 @@ void DataOfCalls::publish(const Asker& asker) {
 
 void DataOfCalls::offer(const Asker& asker) {
   discard(asker.worker, /*sealed_too=*/false);
-  OfferData message{.question = ++last_question_, .objects = {}};
+  PublishData message{.question = ++last_question_, .objects = {}};
   std::vector<DataId> offered;
   for (const DataBook::MadeInCall& made : parts_.data.book().made_by(asker.worker)) {
     message.objects.push_back({made.data, made.terms});

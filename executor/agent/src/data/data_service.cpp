@@ -23,6 +23,7 @@ void DataService::tell(const ControlMessage& message) {
 }
 
 void DataService::forget(const DataId& data) {
+  seals_.erase(data);
   auto file = files_.extract(data);
   if (!file.empty()) slow_.close(std::move(file.mapped()));
   if (handlers_.dropped) handlers_.dropped(data);
@@ -114,13 +115,18 @@ void DataService::obey(const SealData& request) {
   book_.begin_to_seal(request, clock_now());
   auto same = file->second.duplicate();
   if (!same) return sealed(request.data, fail(std::move(same.error())));
-  slow_.seal(std::move(*same), [this, alive = std::weak_ptr(alive_),
-                                data = request.data](const Result<void>& result) {
-    if (!alive.expired()) sealed(data, result);
+  const std::uint64_t seal = seals_[request.data] = ++newest_seal_;
+  slow_.seal(std::move(*same), [this, alive = std::weak_ptr(alive_), data = request.data,
+                                seal](const Result<void>& result) {
+    if (alive.expired()) return;
+    // It may have been dropped meanwhile, of which the gateway has heard, and be there again.
+    const auto awaited = seals_.find(data);
+    if (awaited == seals_.end() || awaited->second != seal) return;
+    seals_.erase(awaited);
+    sealed(data, result);
   });
 }
 
-/// It may have been dropped meanwhile, of which the gateway has heard.
 void DataService::sealed(const DataId& data, const Result<void>& result) {
   if (!book_.contains(data)) return;
   if (!result) {
@@ -139,6 +145,13 @@ void DataService::obey(const DropData& request) {
     forget(request.data);
   }
   tell(DataDropped{request.data, DataEnd::deleted});
+}
+
+void DataService::obey(const SpareData& request) {
+  if (!book_.drop_unless_used(request.data)) return;
+  log::info("event=data_dropped data={} reason=spared", to_string(request.data));
+  forget(request.data);
+  tell(DataDropped{request.data, DataEnd::evicted});
 }
 
 void DataService::tick() {
@@ -185,13 +198,29 @@ Result<DataService::Opened> DataService::open(const LaneOpenData& request, std::
 }
 
 Result<DataService::Opened> DataService::take(const DataId& data, std::uint32_t tenant) {
-  const auto bytes = book_.pin(data, tenant, clock_now());
+  return open_pinned(data, book_.pin(data, tenant, clock_now()));
+}
+
+Result<DataService::Opened> DataService::lend(const DataId& data) {
+  return open_pinned(data, book_.pin_for_copy(data, clock_now()));
+}
+
+Result<DataService::Opened> DataService::open_pinned(const DataId& data,
+                                                     const Result<ByteCount>& bytes) {
   if (!bytes) return fail(bytes.error());
   auto file = files_.at(data).open_to_read();
   if (!file) {
     book_.unpin(data);
     return fail(std::move(file.error()));
   }
+  return Opened{*bytes, std::move(*file)};
+}
+
+Result<DataService::Opened> DataService::open_for_copy(const DataId& data) const {
+  const auto bytes = book_.open_for_copy(data);
+  if (!bytes) return fail(bytes.error());
+  auto file = files_.at(data).open_to_write();
+  if (!file) return fail(std::move(file.error()));
   return Opened{*bytes, std::move(*file)};
 }
 

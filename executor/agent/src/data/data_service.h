@@ -2,6 +2,7 @@
 // memory files, and who may have which.
 #pragma once
 #include <boost/asio/io_context.hpp>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -35,6 +36,8 @@ class DataService {
   void obey(const MakeData& request);
   void obey(const SealData& request);
   void obey(const DropData& request);
+  void obey(const SpareData& request);
+  void obey(const WishCopies& request) { book_.want_copies(request.data, request.copies); }
   /// Drops what is over.
   void tick();
   /// What a hello tells of it.
@@ -61,6 +64,11 @@ class DataService {
   /// `DataBook::pin`; `system`.
   [[nodiscard]] Result<Opened> take(const DataId& data, std::uint32_t tenant);
   void leave(const DataId& data) { book_.unpin(data); }
+  /// For a copy elsewhere, which has it until `leave`. Errors: as of `DataBook::pin_for_copy`;
+  /// `system`.
+  [[nodiscard]] Result<Opened> lend(const DataId& data);
+  /// The room that a copy is written into. Errors: as of `DataBook::open_for_copy`; `system`.
+  [[nodiscard]] Result<Opened> open_for_copy(const DataId& data) const;
 
   /// Room for a call of that worker, charged whole: a descriptor to write to and to map. Errors: as
   /// of `DataBook::make`; `lease_ended`, `system`.
@@ -92,6 +100,8 @@ class DataService {
   [[nodiscard]] Result<void> begin_room(const MakeData& request,
                                         const std::optional<std::uint64_t>& worker);
   void sealed(const DataId& data, const Result<void>& result);
+  /// Has been pinned for it.
+  [[nodiscard]] Result<Opened> open_pinned(const DataId& data, const Result<ByteCount>& bytes);
   /// The book has dropped it.
   void forget(const DataId& data);
   void tell(const ControlMessage& message);
@@ -99,6 +109,9 @@ class DataService {
   DataBook book_;
   Handlers handlers_;
   std::unordered_map<DataId, MemoryFile> files_;
+  /// Of the rooms that are being sealed: by which order. An id may come again meanwhile.
+  std::unordered_map<DataId, std::uint64_t> seals_;
+  std::uint64_t newest_seal_ = 0;
   std::unordered_set<DataId> introduced_;  // in the last hello
   bool ended_ = false;
   std::shared_ptr<char> alive_ =

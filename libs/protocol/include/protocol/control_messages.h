@@ -123,6 +123,7 @@ struct ControlHello {
   std::uint64_t ack = 0;        // in that stream
   std::optional<DataMemory> data_memory = {};  // nothing: it keeps no data objects
   std::vector<DataHeld> data = {};             // the sealed ones
+  bool copies_data = false;  // it sends data to other executors, and fetches it from them
 };
 
 struct ControlWelcome {
@@ -132,7 +133,7 @@ struct ControlWelcome {
   std::uint64_t ack = 0;
   bool resumed = false;
   std::string gateway;      // which one it is, also when it starts anew; "": an older one
-  bool names_data = false;  // it hears what calls ask of data: FindData, OfferData
+  bool names_data = false;  // it hears what calls ask of data: FindData, PublishData
 };
 
 /// The gateway closes the connection after it.
@@ -153,7 +154,7 @@ struct OpenLease {
   std::uint32_t workers = 1;
   std::uint32_t cores_per_worker = 1;
   CoreList
-      core_ids;  // workers × cores_per_worker that the executor offers; no other lease has them
+      core_ids;      // workers × cores_per_worker that the executor offers; no other lease has them
   ByteCount memory;  // per worker
   std::chrono::milliseconds claim_within{limits::lease_claim};
   std::optional<ClientTerms> client;
@@ -213,10 +214,12 @@ struct GrantChanged {
 };
 
 /// The messages that a stream numbers, acknowledges and sends again after a broken connection.
-using ControlMessage = std::variant<OpenLease, RenewLease, CloseLease, LeaseOpened, LeaseRefused,
-                                    LeaseClosed, CapacityReport, GrantChanged, MakeData, SealData,
-                                    DropData, DataMade, DataRefused, DataSealed, DataDropped,
-                                    FindData, OfferData, DataFound, DataAccepted, DataDeclined>;
+using ControlMessage =
+    std::variant<OpenLease, RenewLease, CloseLease, LeaseOpened, LeaseRefused, LeaseClosed,
+                 CapacityReport, GrantChanged, MakeData, SealData, DropData, WishCopies, SpareData,
+                 OfferData, FetchData, EndDataTransfer, DataMade, DataRefused, DataSealed,
+                 DataDropped, DataOffered, DataNotOffered, DataFetched, DataNotFetched, FindData,
+                 PublishData, DataFound, DataAccepted, DataDeclined>;
 
 using ControlBody = std::variant<ControlHello, ControlWelcome, ControlRefused, ControlAck,
                                  ControlPing, ControlMessage>;

@@ -84,7 +84,9 @@ struct DataInfo {
   std::string created;        // as the gateway writes times
   std::string expires;        // the same; empty: never
   std::vector<std::string> hosts;
-  std::string json;  // the gateway's whole answer
+  std::vector<std::string> arriving_at{};  // hosts to which it is being copied
+  std::uint32_t copies_wanted = 1;         // at least
+  std::string json;                        // the gateway's whole answer
   /// "climate@3", or the id of one without a name.
   [[nodiscard]] std::string label() const {
     return name.empty() ? id : name + "@" + std::to_string(version);
@@ -95,6 +97,12 @@ struct DataOptions {
   std::string if_match;                // only when this id is the newest version
   bool only_new = false;               // only when the name is not taken
   std::chrono::seconds expires_in{0};  // 0: never; without a name as the site says
+  std::uint32_t copies = 1;            // at least so many are kept, on different hosts
+};
+
+struct CopyOptions {
+  std::uint32_t copies = 0;  // at least so many are kept from now on; 0: as many as before
+  std::string host{};        // one is to be there; empty: wherever there is room
 };
 
 /// Puts bytes into the room that it is given, and says how many: not 0 before all are there.
@@ -156,6 +164,9 @@ class Client {
   void get_data(std::string_view reference, const DataTaker& take);
   [[nodiscard]] DataInfo describe_data(std::string_view reference);
   [[nodiscard]] std::vector<DataInfo> list_data();
+  /// Orders copies, and does not wait for them: `arriving_at` says where they are to be. Errors:
+  /// `not_found`, also of a host that keeps no data of yours.
+  DataInfo copy_data(std::string_view reference, const CopyOptions& options);
   /// Of a name without a version all versions.
   void remove_data(std::string_view reference);
 

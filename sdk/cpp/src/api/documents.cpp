@@ -1,6 +1,7 @@
 #include "api/documents.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -63,6 +64,8 @@ DataInfo read_data(const JsonObject& o) {
           .created = any.text("created"),
           .expires = any.text("expires"),
           .hosts = any.texts("hosts"),
+          .arriving_at = any.texts("arriving_at"),
+          .copies_wanted = any.number<std::uint32_t>("copies_wanted", {.otherwise = 1}),
           .json = o.dump()};
 }
 
@@ -105,6 +108,13 @@ std::vector<FunctionInfo> parse_functions(std::string_view text) {
     for (const JsonObject& item : o.objects("functions")) functions.push_back(read_function(item));
     return functions;
   });
+}
+
+std::string wanted_copies(const CopyOptions& options) {
+  nlohmann::json body = nlohmann::json::object();
+  if (options.copies != 0) body["copies"] = options.copies;
+  if (!options.host.empty()) body["host"] = options.host;
+  return dump_json(body);
 }
 
 DataInfo parse_data(std::string_view text) { return read_answer(text, "a data object", read_data); }

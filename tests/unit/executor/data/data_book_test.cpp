@@ -396,6 +396,7 @@ void make_one(DataBook& book, History& history, std::mt19937& random, MonotonicT
       room_request(random() % 400, random() % 2 == 0 ? "" : "name", random() % 2 == 0 ? ada : eve);
   const bool in_call = random() % 4 == 0;
   if (!in_call && random() % 4 == 0) made.terms.expires_in = std::chrono::seconds(random() % 50);
+  if (!in_call && random() % 3 == 0) made.created_ago = 1min;  // a copy
   const auto evicted = in_call ? book.make_in_call(made, 1, now) : book.make(made, now);
   if (!evicted) {
     CHECK((evicted.error().code == ErrorCode::no_data_memory ||
@@ -435,7 +436,21 @@ void take_step(DataBook& book, History& history, std::mt19937& random, Monotonic
   auto chosen = history.known.begin();
   std::advance(chosen, random() % history.known.size());
   auto& [data, one] = *chosen;
-  switch (random() % 8) {
+  switch (random() % 10) {
+    case 7: {
+      const bool may = !one.dropped && one.sealed;
+      CHECK(book.pin_for_copy(data, now).has_value() == may);
+      if (may) ++one.pins;
+      break;
+    }
+    case 8: {
+      const bool may = !one.dropped && !one.sealed && one.made.created_ago.has_value();
+      CHECK(book.open_for_copy(data).has_value() == may);
+      const bool goes = !one.dropped && one.sealed && one.pins == 0;
+      CHECK(book.drop_unless_used(data) == goes);
+      one.dropped = one.dropped || goes;
+      break;
+    }
     case 0: {
       if (one.in_call && !one.dropped) return end_call_of(book, data, one, random, now);
       CHECK(book.seal(data, now).has_value() == !one.dropped);
@@ -505,6 +520,67 @@ TEST_CASE("under any history budget, shares and pins are kept, and every byte is
       for (const auto& [data, one] : history.known) REQUIRE(book.contains(data) == !one.dropped);
     }
   }
+}
+
+TEST_CASE("nothing is evicted for a copy") {
+  DataBook book = book_of(100);
+  const DataId only = sealed_in(book, room_request(60), book_start);
+  MakeData copy = room_request(60);
+  copy.created_ago = 1s;
+  CHECK(code_of_book(book.make(copy, book_start)) == ErrorCode::no_data_memory);
+  CHECK(book.contains(only));
+  CHECK(book.drop_unless_used(only));
+  CHECK(book.make(copy, book_start).has_value());
+}
+
+TEST_CASE("a copy is as old as the object, and its room is no client's") {
+  DataBook book = book_of(100);
+  MakeData copy = room_request(60, "climate");
+  copy.terms.copies = 2;
+  copy.created_ago = 5min;
+  REQUIRE(book.make(copy, book_start).has_value());
+  CHECK(book.open_for_copy(copy.data) == 60_B);
+  CHECK(book.open_for_copy(copy.data) == 60_B);  // another sender goes on
+  const auto opened = book.open({copy.data, copy.terms.secret, DataAccess::write}, ada, book_start);
+  CHECK(code_of_book(opened) == ErrorCode::conflict);
+  CHECK(code_of_book(book.pin_for_copy(copy.data, book_start)) == ErrorCode::data_lost);
+  REQUIRE(book.seal(copy.data, book_start + 1s).has_value());
+  CHECK(code_of_book(book.open_for_copy(copy.data)) == ErrorCode::conflict);
+  const auto held = book.held(book_start + 1s);
+  REQUIRE(held.size() == 1);
+  CHECK(held.front().created_ago == 5min + 1s);
+  CHECK(held.front().terms.copies == 2);
+  book.want_copies(copy.data, 3);
+  CHECK(book.held(book_start).front().terms.copies == 3);
+}
+
+TEST_CASE("a copy that is not needed goes when nobody uses it") {
+  DataBook book = book_of(100);
+  const DataId spare = sealed_in(book, room_request(60, "climate"), book_start);
+  REQUIRE(book.pin(spare, ada, book_start).has_value());
+  CHECK_FALSE(book.drop_unless_used(spare));
+  book.unpin(spare);
+  CHECK(book.drop_unless_used(spare));
+  CHECK_FALSE(book.drop_unless_used(spare));
+  CHECK(book.used() == 0_B);
+  const MakeData room = room_request(10);
+  REQUIRE(book.make(room, book_start).has_value());
+  CHECK_FALSE(book.drop_unless_used(room.data));
+}
+
+TEST_CASE("what is being sent elsewhere is not evicted, and is charged until that is over") {
+  DataBook book = book_of(100);
+  const DataId sent = sealed_in(book, room_request(60), book_start);
+  CHECK(book.pin_for_copy(sent, book_start) == 60_B);
+  CHECK(code_of_book(book.make(room_request(60), book_start)) == ErrorCode::no_data_memory);
+  CHECK(book.drop(sent));
+  CHECK(book.used() == 60_B);
+  book.unpin(sent);
+  CHECK(book.used() == 0_B);
+  const MakeData room = room_request(10);
+  REQUIRE(book.make(room, book_start).has_value());
+  CHECK(code_of_book(book.open_for_copy(room.data)) == ErrorCode::conflict);
+  CHECK(code_of_book(book.open_for_copy(make_data_id())) == ErrorCode::not_found);
 }
 
 }  // namespace

@@ -5,6 +5,9 @@
 //   forgotten
 //                 └─ abandon ─►    └─ removed, expired, too many versions ─►
 //
+//   begin_copy ─► arriving ─finish_copy─► one more holder
+//                    └─ give_up_copy, or the object goes ─►
+//
 // An executor is the authority for what it has. What is removed here is a drop that it is to be
 // told of, and is told again until it says that it has done it.
 #pragma once
@@ -59,6 +62,7 @@ class DataCatalogue {
     std::string name{};  // empty: it has none
     std::string secret{};
     std::optional<std::chrono::milliseconds> expires_in{};
+    std::uint32_t copies = 1;
     Precondition precondition{};  // of the name; looked at now and when it is to be sealed
   };
   /// It has its number among the versions of its name from now on. Errors: `conflict`, `quota`.
@@ -82,6 +86,17 @@ class DataCatalogue {
   /// Something of that name is being sealed.
   [[nodiscard]] bool is_sealing(uid_t tenant, const std::string& name) const;
 
+  /// A copy of a sealed object is to be written there; the room for it is charged from now on.
+  /// Errors, nothing changed: `not_found` (no such object any more, or it is lost), `conflict` (it
+  /// has one, gets one already, or has yet to drop one).
+  [[nodiscard]] Result<void> begin_copy(DataId id, DataHolder holder);
+  /// It is sealed there. False: nobody waits for it there any more.
+  bool finish_copy(DataId id, const ExecutorId& executor);
+  /// It will not be written. Nothing when there is none on its way.
+  [[nodiscard]] DataDrops give_up_copy(DataId id, const ExecutorId& executor);
+  /// False: there is no such sealed object.
+  bool want_copies(DataId id, std::uint32_t copies);
+
   /// Of this tenant alone. Errors: `not_found`, `data_lost`.
   [[nodiscard]] Result<const DataObject*> find(uid_t tenant, const DataReference& reference,
                                                MonotonicTime now) const;
@@ -102,6 +117,8 @@ class DataCatalogue {
                                           std::optional<uid_t> only_tenant, MonotonicTime now);
   /// Its process is gone, and all that it had.
   void executor_gone(const ExecutorId& executor);
+  /// Copies that were on their way when the last copy of their object went.
+  [[nodiscard]] DataDrops take_orphans() { return std::exchange(orphans_, {}); }
   /// It says that it has dropped something.
   void dropped(const ExecutorId& executor, DataId id, DataEnd reason);
   /// Those whose time is over.
@@ -111,7 +128,13 @@ class DataCatalogue {
   [[nodiscard]] bool knows(DataId id) const { return objects_.contains(id); }
   /// A room, or nothing.
   [[nodiscard]] const DataObject* room(DataId id) const;
-  /// A copy, or a room.
+  /// One with a copy at least, or nothing.
+  [[nodiscard]] const DataObject* sealed(DataId id) const;
+  /// All of these.
+  [[nodiscard]] std::vector<const DataObject*> all_sealed() const;
+  /// A copy is being written there.
+  [[nodiscard]] bool is_arriving(DataId id, const ExecutorId& executor) const;
+  /// A copy, also one that is being written, or a room.
   [[nodiscard]] bool has(const ExecutorId& executor, DataId id) const;
   /// Rooms and copies there.
   [[nodiscard]] ByteCount used_at(const ExecutorId& executor) const;
@@ -144,11 +167,14 @@ class DataCatalogue {
   void forget_name_if_unused(const NameKey& key);
   void hold(DataObject& object, DataHolder holder);
   void let_go(DataObject& object, const ExecutorId& executor);
+  /// False: none was on its way there.
+  bool stop_arriving(DataObject& object, const ExecutorId& executor);
   void lose_copy(DataId id, const ExecutorId& executor, const std::string& why);
   void became_lost(DataObject& object);
   void forget_lost(const DataObject& object);
   /// Out of all books; `drops` gets its copies.
   void erase(DataId id, DataDrops& drops);
+  void erase_expired(DataId id, const ExecutorId& gone_from);
   void drop_old_versions(const NameKey& key, DataDrops& drops);
   [[nodiscard]] const DataObject* newest_of(const Name& name) const;
   bool take_name(DataObject& newcomer, DataDrops& drops, MonotonicTime now);
@@ -165,7 +191,7 @@ class DataCatalogue {
   std::map<uid_t, std::set<DataId>> by_tenant_;
   std::map<uid_t, std::uint64_t> used_by_;  // bytes of rooms and sealed ones; of all in by_tenant_
   struct AtExecutor {
-    std::set<DataId> data{};
+    std::set<DataId> data{};  // copies, also those that are being written, and rooms
     std::uint64_t bytes = 0;
     /// It was told to drop them, and has not said that it has. With whose they are.
     std::map<DataId, uid_t> doomed{};
@@ -177,6 +203,7 @@ class DataCatalogue {
   std::map<uid_t, std::deque<std::pair<ExecutorId, DataId>>> doomings_away_;
   std::set<std::pair<MonotonicTime, DataId>> expiries_;
   std::map<uid_t, std::deque<DataId>> lost_;  // the first lost first
+  DataDrops orphans_;
 };
 
 }  // namespace orchid::gateway

@@ -1,10 +1,12 @@
 // data/data_documents.h: data objects as JSON. Pure functions.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 
 #include "data/data_object.h"
+#include "foundation/result.h"
 
 namespace orchid::gateway {
 
@@ -13,6 +15,9 @@ struct DataMoment {
   MonotonicTime now;
   std::int64_t unix_millis = 0;
 };
+
+/// The body of a request for copies: `copies`, `host`, or both. Errors: `bad_request`.
+[[nodiscard]] Result<WantedCopies> parse_wanted_copies(std::span<const std::byte> body);
 
 /// Never with its secret.
 [[nodiscard]] std::string data_json(const DataObject& object, const DataMoment& moment);

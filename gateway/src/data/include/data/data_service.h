@@ -15,6 +15,7 @@
 
 #include "calls/call.h"
 #include "data/data_catalogue.h"
+#include "data/data_copy_service.h"
 #include "foundation/metrics_text.h"
 #include "hosts/executor_messages.h"
 #include "leases/broker_loop.h"
@@ -55,6 +56,7 @@ class DataService final : private ActionPerformer {
     ByteCount bytes{};
     std::string name{};                                     // empty: it has none
     std::optional<std::chrono::milliseconds> expires_in{};  // nothing: as the site says
+    std::uint32_t copies = 1;                               // at least
     Precondition precondition{};
   };
   template <typename T>
@@ -82,11 +84,12 @@ class DataService final : private ActionPerformer {
   /// Errors: `not_found`, `conflict`; `unreachable`: a holder's connection has broken.
   [[nodiscard]] Result<void> remove(uid_t tenant, const DataReference& reference,
                                     const Precondition& precondition);
-  /// What a call is given, by the names of its Orchid-Data, at the executor with most of the bytes.
-  /// It stays while the answer lives, however many newer versions come; unless it is deleted, or
-  /// its time is over. Errors: as CallDataFinder.
-  [[nodiscard]] Result<std::shared_ptr<const CallData>> for_call(uid_t tenant,
-                                                                 std::string_view names);
+  /// Copies, and what calls are given.
+  [[nodiscard]] DataCopyService& copies() { return copies_; }
+  /// They are there, or on their way. Errors: `not_found`, `data_lost`, and as of
+  /// `DataCopyService::copy_to`.
+  [[nodiscard]] Result<DataObject> copy(uid_t tenant, const DataReference& reference,
+                                        const WantedCopies& wanted);
 
   /// Before the broker learns of it.
   void executor_joined(const Executor& executor, std::span<const DataHeld> held);
@@ -95,6 +98,7 @@ class DataService final : private ActionPerformer {
  private:
   struct Making {
     std::set<ExecutorId> asked{};
+    std::set<ExecutorId> made_room{};  // where surplus copies were told to go
     std::optional<Failure> refused{};  // by the last one
     MonotonicTime due{};
     Done<ReachableData> done{};
@@ -114,7 +118,8 @@ class DataService final : private ActionPerformer {
   [[nodiscard]] Result<const DataObject*> lookup(uid_t tenant,
                                                  const DataReference& reference) const;
   [[nodiscard]] bool all_silent(const DataObject& object) const;
-  [[nodiscard]] bool may_return(const DataObject& object) const;
+  [[nodiscard]] bool is_waited_for(const Executor& executor) const;
+  [[nodiscard]] const DataHolder* waited_for(const DataObject& object) const;
   void drop(const DataDrops& drops);
   [[nodiscard]] std::shared_ptr<const void> keeper_of(const std::vector<DataId>& ids);
   void ask_to_seal(DataId id);
@@ -126,21 +131,23 @@ class DataService final : private ActionPerformer {
   void hear(const ExecutorId& executor, const DataSealed& message);
   void hear(const ExecutorId& executor, const DataDropped& message);
   void hear(const ExecutorId& executor, const FindData& question);
-  void hear(const ExecutorId& executor, const OfferData& offer);
-  [[nodiscard]] Result<void> check_offer(const ExecutorId& executor, const OfferData& offer) const;
-  [[nodiscard]] Result<void> take_offer(const ExecutorId& executor, const OfferData& offer);
-  void publish_offer(const ExecutorId& executor, const OfferData& offer);
+  void hear(const ExecutorId& executor, const PublishData& offer);
+  [[nodiscard]] Result<void> check_offer(const ExecutorId& executor,
+                                         const PublishData& offer) const;
+  [[nodiscard]] Result<void> take_offer(const ExecutorId& executor, const PublishData& offer);
+  void publish_offer(const ExecutorId& executor, const PublishData& offer);
   void hear_waiting_offers();
 
   Parts parts_;
   Options options_;
   MonotonicTime executors_back_ = MonotonicTime::max();  // not before the start
   DataCatalogue catalogue_;
+  DataCopyService copies_;
   std::map<DataId, Making> making_;
   std::map<DataId, std::function<void()>> writing_;  // what to do when the room goes
   std::map<DataId, Sealing> sealing_;
   std::uint64_t next_sealing_ = 0;
-  std::vector<std::pair<ExecutorId, OfferData>> waiting_offers_;  // the first come first
+  std::vector<std::pair<ExecutorId, PublishData>> waiting_offers_;  // the first come first
   std::uint64_t made_ = 0;
   std::uint64_t abandoned_ = 0;
   std::shared_ptr<char> alive_ =

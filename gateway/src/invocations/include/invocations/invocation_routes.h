@@ -34,7 +34,11 @@ class InvocationRoutes final : public Routes, private ClientWatcher {
     ResolvedEntry entry;
     InvocationOptions options;
     bool at_most_once = false;
+    MonotonicTime at{};
     std::shared_ptr<const CallData> data = nullptr;
+    [[nodiscard]] bool is_stored() const {
+      return options.respond_async || options.idempotency_key.has_value();
+    }
   };
   void invoke(Request& request, const Reply& reply);
   [[nodiscard]] Result<Accepted> judge(const Request& request);
