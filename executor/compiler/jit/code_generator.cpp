@@ -8,6 +8,7 @@
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/PassManager.h>
 #include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
@@ -69,11 +70,23 @@ llvm::ModulePassManager quick_passes(llvm::PassBuilder& builder) {
   return passes;
 }
 
+/// Where the processor is Arm's, LLVM makes vector code of a sum by splitting each fused
+/// multiplication and addition, which rounds once more. The quick code does not, and a kernel may
+/// run in both.
+void keep_sums_fused() {
+  constexpr const char* splitting = "force-ordered-reductions";
+  const auto& options = llvm::cl::getRegisteredOptions();
+  const auto option = options.find(splitting);
+  if (option != options.end() && option->second->getNumOccurrences() == 0)
+    (void)option->second->addOccurrence(1, splitting, "false");
+}
+
 void optimise(llvm::Module& code, llvm::TargetMachine& machine, CompileTier tier) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = tier == CompileTier::o3;
   tuning.SLPVectorization = tier == CompileTier::o3;
   tuning.LoopInterleaving = tier == CompileTier::o3;
+  keep_sums_fused();
   Optimiser optimiser(&machine, tuning);
   vectorise_outer_loops(optimiser.builder());
   optimiser.run(code, tier == CompileTier::o3 ? optimiser.builder().buildPerModuleDefaultPipeline(
