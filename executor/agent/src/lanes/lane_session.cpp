@@ -129,7 +129,7 @@ void LaneSession::take_worker() {
 DeviceOwner LaneSession::device_owner(const std::string& module) const {
   return {.lease = *lease_,
           .module = apart_ ? module : "",
-          .http_tenant = is_apart() ? std::optional(tenant_) : std::nullopt};
+          .http_tenant = is_apart() ? std::optional(tenant_.uid) : std::nullopt};
 }
 
 void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
