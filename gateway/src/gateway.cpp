@@ -228,6 +228,7 @@ void Gateway::Objects::add_metrics(MetricsText& text) {
   orchid::gateway::add_metrics(text, call_metrics_);
   orchid::gateway::add_metrics(text, dispatch_counts_);
   orchid::gateway::add_metrics(text, broker_.hosts());
+  executors_.gate().add_metrics(text);
   data_.add_metrics(text);
 }
 

@@ -55,6 +55,7 @@ void Agent::report_capacity() {
   report.counters["sleepers_memory_bytes"] = lanes_.sleepers().memory.value;
   report.counters.merge(growing_counters());
   report.counters["code_improved"] = code_.improved();
+  report.counters["unreadable_messages"] = gateway_->unreadable();
   reported_ready_ = workers_.ready();
   reported_improved_ = code_.improved();
   reported_growing_ = growing_counters();

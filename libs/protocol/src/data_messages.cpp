@@ -118,6 +118,7 @@ struct DataEncoder {
     json["reason"] = to_string(m.reason);
     return json;
   }
+  Json operator()(const DataKept& m) const { return with_data_id("data_kept", m.data); }
   Json operator()(const FindData& m) const {
     return {{"type", "find_data"},
             {"question", m.question},
@@ -225,6 +226,8 @@ std::optional<DataMessage> parse_copy_message(const JsonObject& f, std::string_v
     return WishCopies{f.parsed("data", parse_data_id, "must be the id of data"), parse_copies(f)};
   if (type == "spare_data")
     return SpareData{f.parsed("data", parse_data_id, "must be the id of data")};
+  if (type == "data_kept")
+    return DataKept{f.parsed("data", parse_data_id, "must be the id of data")};
   if (type == "offer_data") return parse_transfer<OfferData>(f);
   if (type == "fetch_data") return parse_transfer<FetchData>(f);
   if (type == "end_data_transfer") return parse_transfer<EndDataTransfer>(f);

@@ -92,6 +92,7 @@ TEST_CASE("what is said about copies comes back as it was") {
   constexpr std::uint64_t transfer = ~std::uint64_t{0};
   CHECK(data_back(WishCopies{data, 3}).copies == 3);
   CHECK(data_back(SpareData{data}).data == data);
+  CHECK(data_back(DataKept{data}).data == data);
   const auto offer = data_back(OfferData{data, transfer, key, std::chrono::milliseconds(70)});
   CHECK(offer.data == data);
   CHECK(offer.transfer == transfer);

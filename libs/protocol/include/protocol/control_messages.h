@@ -218,8 +218,8 @@ using ControlMessage =
     std::variant<OpenLease, RenewLease, CloseLease, LeaseOpened, LeaseRefused, LeaseClosed,
                  CapacityReport, GrantChanged, MakeData, SealData, DropData, WishCopies, SpareData,
                  OfferData, FetchData, EndDataTransfer, DataMade, DataRefused, DataSealed,
-                 DataDropped, DataOffered, DataNotOffered, DataFetched, DataNotFetched, FindData,
-                 PublishData, DataFound, DataAccepted, DataDeclined>;
+                 DataDropped, DataKept, DataOffered, DataNotOffered, DataFetched, DataNotFetched,
+                 FindData, PublishData, DataFound, DataAccepted, DataDeclined>;
 
 using ControlBody = std::variant<ControlHello, ControlWelcome, ControlRefused, ControlAck,
                                  ControlPing, ControlMessage>;
@@ -233,5 +233,17 @@ struct ControlFrame {
 [[nodiscard]] std::string encode(const ControlFrame& frame);
 /// Errors: `bad_request`, naming the type and the field that is missing or wrong; `too_large`.
 [[nodiscard]] Result<ControlFrame> parse_control_frame(std::string_view text);
+
+/// A numbered message whose content cannot be read, since the other side is of another release or
+/// has a fault. It is taken like any other: unacknowledged it would come again after each new
+/// connection, and cut the two sides off for good.
+struct UnreadableMessage {
+  std::uint64_t sequence = 0;
+  std::uint64_t ack = 0;
+  std::optional<ControlMessage> refusal;  // to its sender, if that waits for an answer
+};
+/// Of a text that `parse_control_frame` has refused for `why`. Nothing: it is no numbered message.
+[[nodiscard]] std::optional<UnreadableMessage> unreadable_message(std::string_view text,
+                                                                  const Failure& why);
 
 }  // namespace orchid

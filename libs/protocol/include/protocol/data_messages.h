@@ -86,8 +86,8 @@ struct WishCopies {
   std::uint32_t copies = 1;
 };
 
-/// There are enough copies without this one: it goes, as `evicted`, unless somebody uses it. Not
-/// answered then.
+/// There are enough copies without this one: it goes, unless somebody uses it. Answered by
+/// `DataDropped`, as `evicted`, or by `DataKept`.
 struct SpareData {
   DataId data;
 };
@@ -112,7 +112,8 @@ struct FetchData {
   std::chrono::milliseconds within{0};
 };
 
-/// Idempotent, and not answered.
+/// Idempotent. Who fetches says once more how it has ended, with what lies in the room then; who
+/// sends says nothing.
 struct EndDataTransfer {
   DataId data;
   std::uint64_t transfer = 0;
@@ -179,6 +180,11 @@ struct DataDropped {
   DataEnd reason = DataEnd::deleted;
 };
 
+/// It could be spared, and is not: somebody uses it, or it is not there.
+struct DataKept {
+  DataId data;
+};
+
 // What calls ask for: to a gateway whose welcome has `names_data`. The executor numbers its
 // questions; the gateway answers each.
 
@@ -230,8 +236,8 @@ struct DataDeclined {
 
 using DataMessage =
     std::variant<MakeData, SealData, DropData, WishCopies, SpareData, OfferData, FetchData,
-                 EndDataTransfer, DataMade, DataRefused, DataSealed, DataDropped, DataOffered,
-                 DataNotOffered, DataFetched, DataNotFetched, FindData, PublishData, DataFound,
-                 DataAccepted, DataDeclined>;
+                 EndDataTransfer, DataMade, DataRefused, DataSealed, DataDropped, DataKept,
+                 DataOffered, DataNotOffered, DataFetched, DataNotFetched, FindData, PublishData,
+                 DataFound, DataAccepted, DataDeclined>;
 
 }  // namespace orchid
