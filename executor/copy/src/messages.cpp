@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 constexpr std::size_t key_digits = 32;
 constexpr std::size_t longest_address = 512;
 constexpr std::uint64_t most_bytes = 1ULL << 62;
-constexpr std::uint64_t longest_ms = 1000ULL * 86'400 * 366;
+constexpr std::uint64_t longest_ms = 1000ULL * 86'400 * 36'500;  // as in the control connection
 
 struct Encoder {
   Json operator()(const CopySend& m) const {
@@ -29,6 +29,7 @@ struct Encoder {
     return {{"type", "fetch"},        {"key", m.key},         {"address", m.address},
             {"bytes", m.bytes.value}, {"have", m.have.value}, {"within_ms", m.within.count()}};
   }
+  Json operator()(const CopyStop&) const { return {{"type", "stop"}}; }
   Json operator()(const CopyListening& m) const {
     return {{"type", "listening"}, {"address", m.address}};
   }
@@ -64,6 +65,7 @@ std::optional<CopyMessage> read(const JsonObject& f, std::string_view type) {
     if (fetch.have.value > fetch.bytes.value) f.fault("have", "must not be more than 'bytes'");
     return fetch;
   }
+  if (type == "stop") return CopyStop{};
   if (type == "listening") return CopyListening{f.text("address", longest_address)};
   if (type == "done") return CopyDone{};
   if (type == "failed")

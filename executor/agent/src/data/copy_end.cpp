@@ -35,16 +35,25 @@ Result<void> CopyEnd::start(const CopyMessage& order, const UniqueFd& file,
   channel_ = std::make_unique<PacketChannel>(
       parts_.io, std::move(started->control),
       PacketChannel::Handlers{[this](Packet& packet) { heard(packet); }, [] {}});
-  limit_.begin(within + grace, [this] { kill("it has taken longer than it may"); });
+  limit_.begin(within + grace, [this] { give_up("it has taken longer than it may"); });
   if (auto sent = channel_->send(encode(order), {file.get()}); !sent)
-    kill("it does not take its order");
+    give_up("it does not take its order");
   return {};
 }
 
-void CopyEnd::kill(std::string_view why) {
-  if (!failed_ && !done_)
+void CopyEnd::stop() {
+  if (!channel_ || !channel_->send(encode(CopyStop{}), {})) return give_up("it is not heard");
+  limit_.begin(grace, [this] { give_up("it was to end, and did not"); });
+}
+
+void CopyEnd::give_up(std::string_view why) {
+  if (!failed_)
     failed_ = CopyFailed{.code = ErrorCode::timed_out,
                          .message = "the copy was ended: " + std::string(why)};
+  kill();
+}
+
+void CopyEnd::kill() {
   if (pid_ > 0) ::kill(pid_, SIGKILL);
 }
 
@@ -54,7 +63,7 @@ void CopyEnd::heard(Packet& packet) {
     message = fail(ErrorCode::bad_request, "a copy process sends no descriptors");
   if (!message) {
     log::error("event=bad_message from=copy reason=\"{}\"", message.error().message);
-    return kill("it speaks nonsense");
+    return give_up("it speaks nonsense");
   }
   if (const auto* listening = std::get_if<CopyListening>(&*message))
     handlers_.listening(*listening);
@@ -65,12 +74,14 @@ void CopyEnd::heard(Packet& packet) {
 }
 
 void CopyEnd::happened(const ChildEvent& event) {
-  if (event.kind == ChildEvent::Kind::stopped) return kill("somebody has stopped it");
+  if (event.kind == ChildEvent::Kind::stopped) return give_up("somebody has stopped it");
   limit_.end();
   pid_ = -1;
   if (channel_) channel_->read_rest();
   channel_.reset();
-  if (!done_ && !failed_)
+  if (done_)
+    failed_.reset();
+  else if (!failed_)
     failed_ = CopyFailed{.code = ErrorCode::unreachable,
                          .message = "the process that copied it has ended: " + describe(event)};
   const auto ended = handlers_.ended;

@@ -20,7 +20,8 @@
 
 namespace orchid::executor {
 
-/// Owned by the agent's thread. Ends its process when it is destroyed.
+/// Owned by the agent's thread. Kills its process when it is destroyed; who has to know that
+/// nothing is mapped any more waits for its end instead.
 class CopyEnd {
  public:
   struct Parts {
@@ -44,11 +45,15 @@ class CopyEnd {
   /// `not_found`.
   [[nodiscard]] Result<void> start(const CopyMessage& order, const UniqueFd& file,
                                    std::chrono::milliseconds within);
+  /// It is to end now, and to say how far it has come; it is killed if it takes too long.
+  void stop();
+  /// What it has to say does not matter.
+  void kill();
 
  private:
   void happened(const ChildEvent& event);
   void heard(Packet& packet);
-  void kill(std::string_view why);
+  void give_up(std::string_view why);
 
   Parts parts_;
   Handlers handlers_;

@@ -48,9 +48,9 @@ class DataBook {
   /// `no_capacity` (the tenant's objects have too many readers).
   [[nodiscard]] Result<ByteCount> open(const LaneOpenData& request, std::uint32_t uid,
                                        MonotonicTime now);
-  /// Whether the bytes of a copy may be written into it, which nobody opens to write. Errors:
-  /// `not_found` (no such room), `conflict` (it is a client's, or sealed).
-  [[nodiscard]] Result<ByteCount> open_for_copy(const DataId& data) const;
+  /// Somebody of ours writes the bytes of a copy into it from now on; nobody else opens it to
+  /// write. Errors: `not_found` (no such room), `conflict` (it is a client's, or sealed).
+  [[nodiscard]] Result<ByteCount> open_for_copy(const DataId& data);
   /// One reader less; once for each `open` to read.
   void stop_reading(const DataId& data);
   /// All is written, and nobody opens it to write any more; it takes a while until it is sealed.
@@ -90,7 +90,8 @@ class DataBook {
   [[nodiscard]] Result<ByteCount> pin_for_copy(const DataId& data, MonotonicTime now);
   /// So many copies are wanted.
   void want_copies(const DataId& data, std::uint32_t copies);
-  /// The worker, or the copy, has it no more; once for each `pin` and `pin_for_copy`.
+  /// The worker, or the copy, has it no more; once for each `pin`, `pin_for_copy` and
+  /// `open_for_copy`.
   void unpin(const DataId& data);
 
   /// What is over now: it is dropped.
@@ -124,7 +125,7 @@ class DataBook {
     std::uint64_t order = 0;  // among the versions of its name, as the gateway said
     MonotonicTime expires = MonotonicTime::max();
     MonotonicTime used;
-    unsigned pins = 0;                     // workers that have it mapped, and readers
+    unsigned pins = 0;                     // who has it mapped, and readers
     std::optional<std::uint64_t> made_by;  // the worker whose call has made it, and has not ended
     [[nodiscard]] bool may_be_evicted() const {
       return sealed && terms.name.empty() && pins == 0 && !made_by;

@@ -1,6 +1,6 @@
 #include "data/data_copying.h"
 
-#include <iterator>
+#include <algorithm>
 #include <utility>
 
 #include "foundation/log.h"
@@ -62,15 +62,22 @@ Result<void> DataCopying::begin_to_send(const OfferData& request) {
 Result<void> DataCopying::begin_to_fetch(const FetchData& request) {
   const Key key{request.transfer, Side::fetches};
   if (auto good = check_new(key); !good) return good;
+  const bool is_written = std::ranges::any_of(ends_, [&](const auto& entry) {
+    return entry.first.second == Side::fetches && entry.second.data == request.data;
+  });
+  if (is_written)
+    return fail(ErrorCode::conflict, "the process that fetched it before has not ended yet");
   auto room = data_.open_for_copy(request.data);
   if (!room) return fail(std::move(room.error()));
-  return start(key, request.data,
-               CopyFetch{.key = request.key,
-                         .address = request.address,
-                         .bytes = room->bytes,
-                         .have = have_[request.data],
-                         .within = request.within},
-               room->file, request.within);
+  auto started = start(key, request.data,
+                       CopyFetch{.key = request.key,
+                                 .address = request.address,
+                                 .bytes = room->bytes,
+                                 .have = have_[request.data],
+                                 .within = request.within},
+                       room->file, request.within);
+  if (!started) data_.leave(request.data);
+  return started;
 }
 
 void DataCopying::obey(const OfferData& request) {
@@ -84,8 +91,10 @@ void DataCopying::obey(const FetchData& request) {
 }
 
 void DataCopying::obey(const EndDataTransfer& request) {
-  for (const Side side : {Side::sends, Side::fetches})
-    if (const auto end = ends_.find({request.transfer, side}); end != ends_.end()) forget(end);
+  if (const auto end = ends_.find({request.transfer, Side::sends}); end != ends_.end())
+    kill(end->second);
+  if (const auto end = ends_.find({request.transfer, Side::fetches}); end != ends_.end())
+    end->second.process->stop();
 }
 
 void DataCopying::say_failed(const Key& key, const DataId& data, const Failure& why) {
@@ -101,12 +110,13 @@ void DataCopying::say_failed(const Key& key, const DataId& data, const Failure& 
                        .message = why.message});
 }
 
-/// Its process is not there any more.
+/// Its process is not there any more, and has nothing mapped.
 void DataCopying::ended(const Key& key, const std::optional<CopyFailed>& why) {
-  const auto end = ends_.find(key);
-  const DataId data = end->second.data;
+  const auto end = ends_.extract(key);
+  const DataId data = end.mapped().data;
   const bool sends = key.second == Side::sends;
-  forget(end);
+  data_.leave(data);
+  if (!end.mapped().is_awaited) return;
   if (!sends && why && why->have.value > have_[data].value) have_[data] = why->have;
   if (why) return say_failed(key, data, {why->code, why->message});
   log::info("event=copied data={} transfer={} sends={}", to_string(data), key.first, sends);
@@ -115,25 +125,20 @@ void DataCopying::ended(const Key& key, const std::optional<CopyFailed>& why) {
   tell_(DataFetched{data, key.first});
 }
 
-void DataCopying::forget(std::map<Key, End>::iterator end) {
-  const DataId data = end->second.data;
-  const bool sends = end->first.second == Side::sends;
-  ends_.erase(end);
-  if (sends) data_.leave(data);
+void DataCopying::kill(End& end) {
+  end.is_awaited = false;
+  end.process->kill();
 }
 
 void DataCopying::dropped(const DataId& data) {
   have_.erase(data);
-  for (auto end = ends_.begin(); end != ends_.end();) {
-    const auto next = std::next(end);
-    if (end->second.data == data) forget(end);
-    end = next;
-  }
+  for (auto& [key, end] : ends_)
+    if (end.data == data) kill(end);
 }
 
 void DataCopying::end_all() {
   have_.clear();
-  while (!ends_.empty()) forget(ends_.begin());
+  for (auto& [key, end] : ends_) kill(end);
 }
 
 }  // namespace orchid::executor

@@ -36,11 +36,13 @@ class DataCopying {
   void obey(const OfferData& request);
   void obey(const FetchData& request);
   void obey(const EndDataTransfer& request);
-  /// The object, or its room, is not there any more.
+  /// The object, or its room, is not there any more. What it takes is given back when the processes
+  /// that have it mapped have ended.
   void dropped(const DataId& data);
   /// All that moves: the gateway has begun afresh, or the grant ends.
   void end_all();
 
+  /// Processes, also those that are about to end.
   [[nodiscard]] std::size_t under_way() const { return ends_.size(); }
 
  private:
@@ -50,6 +52,7 @@ class DataCopying {
   struct End {
     DataId data;
     std::unique_ptr<CopyEnd> process;
+    bool is_awaited = true;  // the gateway is to hear how it ends
   };
   [[nodiscard]] Result<void> check_new(const Key& key) const;
   [[nodiscard]] Result<void> begin_to_send(const OfferData& request);
@@ -58,7 +61,7 @@ class DataCopying {
                                    const UniqueFd& file, std::chrono::milliseconds within);
   void ended(const Key& key, const std::optional<CopyFailed>& why);
   void say_failed(const Key& key, const DataId& data, const Failure& why);
-  void forget(std::map<Key, End>::iterator end);
+  void kill(End& end);
 
   boost::asio::io_context& io_;
   ChildWatch& children_;

@@ -148,7 +148,7 @@ void DataService::obey(const DropData& request) {
 }
 
 void DataService::obey(const SpareData& request) {
-  if (!book_.drop_unless_used(request.data)) return;
+  if (!book_.drop_unless_used(request.data)) return tell(DataKept{request.data});
   log::info("event=data_dropped data={} reason=spared", to_string(request.data));
   forget(request.data);
   tell(DataDropped{request.data, DataEnd::evicted});
@@ -216,11 +216,14 @@ Result<DataService::Opened> DataService::open_pinned(const DataId& data,
   return Opened{*bytes, std::move(*file)};
 }
 
-Result<DataService::Opened> DataService::open_for_copy(const DataId& data) const {
+Result<DataService::Opened> DataService::open_for_copy(const DataId& data) {
   const auto bytes = book_.open_for_copy(data);
   if (!bytes) return fail(bytes.error());
   auto file = files_.at(data).open_to_write();
-  if (!file) return fail(std::move(file.error()));
+  if (!file) {
+    book_.unpin(data);
+    return fail(std::move(file.error()));
+  }
   return Opened{*bytes, std::move(*file)};
 }
 

@@ -67,8 +67,9 @@ class DataService {
   /// For a copy elsewhere, which has it until `leave`. Errors: as of `DataBook::pin_for_copy`;
   /// `system`.
   [[nodiscard]] Result<Opened> lend(const DataId& data);
-  /// The room that a copy is written into. Errors: as of `DataBook::open_for_copy`; `system`.
-  [[nodiscard]] Result<Opened> open_for_copy(const DataId& data) const;
+  /// The room that a copy is written into, by a process that has it until `leave`. Errors: as of
+  /// `DataBook::open_for_copy`; `system`.
+  [[nodiscard]] Result<Opened> open_for_copy(const DataId& data);
 
   /// Room for a call of that worker, charged whole: a descriptor to write to and to map. Errors: as
   /// of `DataBook::make`; `lease_ended`, `system`.

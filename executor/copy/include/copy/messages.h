@@ -12,7 +12,7 @@
 
 namespace orchid::executor {
 
-// From the agent, once.
+// From the agent: one of the first two, once.
 
 /// Descriptor: a sealed object. Answered by `CopyListening`, then `CopyDone` or `CopyFailed`.
 struct CopySend {
@@ -31,6 +31,9 @@ struct CopyFetch {
   std::chrono::milliseconds within{0};
 };
 
+/// It is to end now, and to say how far it has come.
+struct CopyStop {};
+
 // From the copy process.
 
 struct CopyListening {
@@ -44,7 +47,8 @@ struct CopyFailed {
   ByteCount have;  // of a fetch: that lie in the room now
 };
 
-using CopyMessage = std::variant<CopySend, CopyFetch, CopyListening, CopyDone, CopyFailed>;
+using CopyMessage =
+    std::variant<CopySend, CopyFetch, CopyStop, CopyListening, CopyDone, CopyFailed>;
 
 [[nodiscard]] std::string encode(const CopyMessage& message);
 /// Errors: `bad_request`, naming the field that is missing or wrong.

@@ -431,6 +431,16 @@ void end_call_of(DataBook& book, const DataId& data, History::Known& one, std::m
   one.sealed = true;
 }
 
+/// As a room for a copy, or as a copy.
+void write_or_spare(DataBook& book, const DataId& data, History::Known& one) {
+  const bool may = !one.dropped && !one.sealed && one.made.created_ago.has_value();
+  CHECK(book.open_for_copy(data).has_value() == may);
+  if (may) ++one.pins;
+  const bool goes = !one.dropped && one.sealed && one.pins == 0;
+  CHECK(book.drop_unless_used(data) == goes);
+  one.dropped = one.dropped || goes;
+}
+
 void take_step(DataBook& book, History& history, std::mt19937& random, MonotonicTime now) {
   if (history.known.empty() || random() % 4 == 0) return make_one(book, history, random, now);
   auto chosen = history.known.begin();
@@ -443,14 +453,8 @@ void take_step(DataBook& book, History& history, std::mt19937& random, Monotonic
       if (may) ++one.pins;
       break;
     }
-    case 8: {
-      const bool may = !one.dropped && !one.sealed && one.made.created_ago.has_value();
-      CHECK(book.open_for_copy(data).has_value() == may);
-      const bool goes = !one.dropped && one.sealed && one.pins == 0;
-      CHECK(book.drop_unless_used(data) == goes);
-      one.dropped = one.dropped || goes;
-      break;
-    }
+    case 8:
+      return write_or_spare(book, data, one);
     case 0: {
       if (one.in_call && !one.dropped) return end_call_of(book, data, one, random, now);
       CHECK(book.seal(data, now).has_value() == !one.dropped);
@@ -540,7 +544,9 @@ TEST_CASE("a copy is as old as the object, and its room is no client's") {
   copy.created_ago = 5min;
   REQUIRE(book.make(copy, book_start).has_value());
   CHECK(book.open_for_copy(copy.data) == 60_B);
+  book.unpin(copy.data);
   CHECK(book.open_for_copy(copy.data) == 60_B);  // another sender goes on
+  book.unpin(copy.data);
   const auto opened = book.open({copy.data, copy.terms.secret, DataAccess::write}, ada, book_start);
   CHECK(code_of_book(opened) == ErrorCode::conflict);
   CHECK(code_of_book(book.pin_for_copy(copy.data, book_start)) == ErrorCode::data_lost);

@@ -2,8 +2,11 @@
 #include "data/data_copying.h"
 
 #include <doctest/doctest.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -119,6 +122,30 @@ struct TwoHosts : test::EventLoop {
     CHECK(offered.transfer == transfer);
     to.copying.obey(FetchData{id, transfer, key, offered.address, seconds(30)});
   }
+  /// Bytes of the room that have pages.
+  [[nodiscard]] std::uint64_t written(const DataId& id) {
+    const auto room = to.data.open_for_copy(id).value();
+    to.data.leave(id);
+    struct stat status{};
+    REQUIRE(::fstat(room.file.get(), &status) == 0);
+    constexpr std::uint64_t block = 512;
+    return block * static_cast<std::uint64_t>(status.st_blocks);
+  }
+  /// Until the first byte is there, and not much longer.
+  void run_until_written(const DataId& id) {
+    const auto give_up = std::chrono::steady_clock::now() + seconds(30);
+    while (written(id) == 0) {
+      REQUIRE(std::chrono::steady_clock::now() < give_up);
+      io.restart();
+      io.poll();
+    }
+  }
+  /// Its first byte.
+  void write(const DataId& id, std::byte byte) {
+    const auto room = to.data.open_for_copy(id).value();
+    to.data.leave(id);
+    REQUIRE(::pwrite(room.file.get(), &byte, 1, 0) == 1);
+  }
   /// The processes that copy, of this one.
   [[nodiscard]] std::vector<pid_t> processes() const { return children.pids(); }
 
@@ -205,6 +232,74 @@ TEST_CASE("when the receiver's process is killed, the copy is begun again in the
   CHECK(world.to.bytes_of(id) == bytes);
 }
 
+TEST_CASE("a fetch that is told to end says what it has, and the next one goes on there") {
+  // Until one is caught in the middle.
+  constexpr int most_attempts = 20;
+  std::uint64_t had = 0;
+  for (int attempt = 0; had == 0 && attempt < most_attempts; ++attempt) {
+    TwoHosts world;
+    const DataId id = make_data_id();
+    auto bytes = copied_pattern(std::size_t{300} << 20);
+    world.put(world.from, id, bytes);
+    world.put(world.other, id, bytes);
+    world.make_room(id, bytes.size());
+    world.begin(world.from, id, 1);
+    world.run_until_written(id);
+    world.to.copying.obey(EndDataTransfer{id, 1});
+    world.run_until([&] { return world.to.copying.under_way() == 0; });
+    const auto stopped = world.to.take<DataNotFetched>();
+    if (!stopped) continue;  // it was done
+    CHECK(stopped->code == ErrorCode::cancelled);
+    had = stopped->have.value;
+    CHECK(had < bytes.size());
+    if (had == 0) continue;
+    // What is there is not fetched again, so that it stays what it is now.
+    bytes[0] ^= std::byte{0xff};
+    world.write(id, bytes[0]);
+    world.begin(world.other, id, 2);
+    CHECK(world.await<DataFetched>(world.to).transfer == 2);
+    world.to.data.obey(SealData{id});
+    (void)world.await<DataSealed>(world.to);
+    CHECK(world.to.bytes_of(id) == bytes);
+  }
+  CHECK(had != 0);
+}
+
+TEST_CASE("a fetch from somebody who never answers ends when it is told to") {
+  TwoHosts world;
+  const UniqueFd mute(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  socklen_t size = sizeof(address);
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  REQUIRE(::bind(mute.get(), any, size) == 0);
+  REQUIRE(::listen(mute.get(), 1) == 0);
+  REQUIRE(::getsockname(mute.get(), any, &size) == 0);
+  const DataId id = make_data_id();
+  world.make_room(id, 10);
+  world.to.copying.obey(FetchData{id, 1, std::string(32, 'a'),
+                                  "127.0.0.1:" + std::to_string(ntohs(address.sin_port)),
+                                  seconds(3600)});
+  world.to.copying.obey(EndDataTransfer{id, 1});
+  const auto ended = world.await<DataNotFetched>(world.to);
+  CHECK(ended.have == ByteCount{});
+  CHECK(world.children.watched() == 0);
+}
+
+TEST_CASE("a room is fetched into by one process at a time") {
+  TwoHosts world;
+  const DataId id = make_data_id();
+  const auto bytes = copied_pattern(std::size_t{100} << 20);
+  world.put(world.from, id, bytes);
+  world.make_room(id, bytes.size());
+  world.begin(world.from, id, 1);
+  world.to.copying.obey(FetchData{id, 2, std::string(32, 'b'), "127.0.0.1:1", seconds(5)});
+  const auto refused = world.to.take<DataNotFetched>();
+  REQUIRE(refused.has_value());
+  CHECK(refused->transfer == 2);
+  CHECK(refused->code == ErrorCode::conflict);
+  CHECK(world.await<DataFetched>(world.to).transfer == 1);
+}
+
 TEST_CASE("a copy whose object is deleted ends at both ends, and gives all memory back") {
   TwoHosts world;
   const DataId id = make_data_id();
@@ -214,10 +309,17 @@ TEST_CASE("a copy whose object is deleted ends at both ends, and gives all memor
   world.begin(world.from, id, 1);
   world.from.data.obey(DropData{id});
   world.to.data.obey(DropData{id});
+  // The processes have it mapped yet, and are waited for.
+  CHECK(world.from.data.book().used().value == bytes.size());
+  CHECK(world.to.data.book().used().value == bytes.size());
+  CHECK(world.children.watched() == 2);
+  world.run_until([&] { return world.children.watched() == 0; });
   CHECK(world.from.copying.under_way() == 0);
   CHECK(world.to.copying.under_way() == 0);
   CHECK(world.from.data.book().used() == ByteCount{});
   CHECK(world.to.data.book().used() == ByteCount{});
+  CHECK_FALSE(world.from.take<DataNotOffered>().has_value());
+  CHECK_FALSE(world.to.take<DataNotFetched>().has_value());
   // A late word about it is about nothing.
   world.to.copying.obey(EndDataTransfer{id, 1});
   world.from.copying.obey(EndDataTransfer{id, 1});
@@ -287,7 +389,8 @@ TEST_CASE("a process that copies is confined before it listens") {
   CHECK(status_field(pid, "Seccomp") == "\t2");
 #endif
   world.from.copying.end_all();
-  CHECK(world.from.copying.under_way() == 0);
+  world.run_until([&] { return world.from.copying.under_way() == 0; });
+  CHECK_FALSE(world.from.take<DataNotOffered>().has_value());
 }
 
 }  // namespace orchid::executor
