@@ -175,6 +175,7 @@ Result<const DataObject*> DataCatalogue::publish(DataId id, DataDrops& drops, Mo
   }
   object.created = now;
   found->precondition = {};
+  found->is_wish_said = true;
   if (!object.name.empty()) drop_old_versions(key, drops);
   return &object;
 }
@@ -328,7 +329,7 @@ void DataCatalogue::erase(DataId id, DataDrops& drops) {
     doom(executor, id, object.tenant.uid);
     drops.push_back({executor, id});
   }
-  for (const ExecutorId& executor : found->may_return) doom_away(executor, id, object.tenant.uid);
+  if (found->may_return) remember_removed(id, object.tenant.uid);
   if (object.state == DataState::lost)
     forget_lost(object);
   else

@@ -36,8 +36,17 @@ DataCopies::Orders::iterator DataCopies::find(TransferNumber transfer) {
   return std::ranges::find_if(orders_, [&](const auto& entry) {
     const Order& order = entry.second;
     return order.transfer == transfer &&
-           (order.state == State::offering || order.state == State::moving);
+           (order.state == State::offering || order.state == State::moving ||
+            order.state == State::stopping);
   });
+}
+
+TransferNumber DataCopies::random_number() {
+  std::array<std::byte, 6> bytes{};  // so that it never comes to its end
+  fill_random(bytes);
+  TransferNumber number = 0;
+  for (const std::byte byte : bytes) number = (number << 8U) | std::to_integer<unsigned>(byte);
+  return number;
 }
 
 std::chrono::milliseconds DataCopies::time_to_move(DataId data) const {
@@ -71,6 +80,7 @@ void DataCopies::offered(const ExecutorId& from, TransferNumber transfer, std::s
   const auto& [key, order] = *found;
   const std::chrono::milliseconds within = time_to_move(key.first);
   found->second.state = State::moving;
+  catalogue_.count_on_copy(key.first, key.second);
   found->second.due = now + within + options_.answer_within;
   actions_.emplace_back(FetchCopy{.to = key.second,
                                   .data = key.first,
@@ -85,13 +95,13 @@ void DataCopies::not_offered(const ExecutorId& from, TransferNumber transfer, co
   const auto found = find(transfer);
   if (found == orders_.end() || found->second.from != from) return;
   // The receiver knows best how much it has: it will notice, and say so.
-  if (found->second.state == State::moving) return;
+  if (found->second.state != State::offering) return;
   try_again(found->first, found->second, why, now);
 }
 
 void DataCopies::fetched(const ExecutorId& to, TransferNumber transfer, MonotonicTime now) {
   const auto found = find(transfer);
-  if (found == orders_.end() || found->second.state != State::moving || found->first.second != to)
+  if (found == orders_.end() || found->second.state == State::offering || found->first.second != to)
     return;
   const DataObject* object = catalogue_.sealed(found->first.first);
   if (object == nullptr || !catalogue_.is_arriving(found->first.first, to)) return;  // see `tick`
@@ -106,13 +116,20 @@ void DataCopies::fetched(const ExecutorId& to, TransferNumber transfer, Monotoni
 void DataCopies::not_fetched(const ExecutorId& to, TransferNumber transfer, ByteCount have,
                              const Failure& why, MonotonicTime now) {
   const auto found = find(transfer);
-  if (found == orders_.end() || found->second.state != State::moving || found->first.second != to)
+  if (found == orders_.end() || found->second.state == State::offering || found->first.second != to)
     return;
-  Order& order = found->second;
-  // A sender that has sent something was not to blame for what others do to it.
-  if (have.value > order.have.value) order.tries.clear();
-  order.have = have;
-  try_again(found->first, order, why, now);
+  const auto& [key, order] = *found;
+  const DataObject* object = catalogue_.sealed(key.first);
+  const std::uint64_t bytes = object == nullptr ? 0 : object->bytes.value;
+  found->second.have.value = std::min(have.value, bytes);
+  // A sender that has sent a good part was not to blame for what others do to it.
+  if (order.have.value > order.had.value &&
+      order.have.value - order.had.value >= bytes / options_.progress_parts) {
+    found->second.tries.clear();
+    found->second.had = order.have;
+  }
+  if (order.state == State::stopping) return wait_for_sender(key, found->second, now);
+  try_again(key, found->second, why, now);
 }
 
 bool DataCopies::sealed(const ExecutorId& to, DataId data) {
@@ -131,12 +148,28 @@ void DataCopies::stop_transfer(const Key& key, Order& order) {
   order.from.reset();
 }
 
+/// It says how much it has then, which may be all.
+void DataCopies::stop_receiver(const Key& key, Order& order, const Failure& why,
+                               MonotonicTime now) {
+  ++order.tries[*order.from];
+  order.failed = why;
+  stop_transfer(key, order);
+  order.state = State::stopping;
+  order.due = now + options_.answer_within;
+}
+
+/// Both ends know, or are told, that the transfer is over.
 void DataCopies::try_again(const Key& key, Order& order, const Failure& why, MonotonicTime now) {
   ++order.tries[*order.from];
   order.failed = why;
   stop_transfer(key, order);
+  wait_for_sender(key, order, now);
+}
+
+void DataCopies::wait_for_sender(const Key& key, Order& order, MonotonicTime now) {
   order.state = State::waiting;
   order.due = now + holder_returns_within;
+  catalogue_.do_not_count_on_copy(key.first, key.second);
   wait_on(key, order, now);
 }
 
@@ -151,10 +184,16 @@ void DataCopies::end(const Key& key, std::optional<Failure> why) {
   orders_.erase({data, to});
 }
 
-std::size_t DataCopies::count(State state, const ExecutorId* from, const ExecutorId* to) const {
+std::size_t DataCopies::sends(const ExecutorId& from) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(orders_, [&](const auto& entry) { return entry.second.from == from; }));
+}
+
+std::size_t DataCopies::receives(const ExecutorId& to) const {
   return static_cast<std::size_t>(std::ranges::count_if(orders_, [&](const auto& entry) {
-    return entry.second.state == state && (from == nullptr || entry.second.from == *from) &&
-           (to == nullptr || entry.first.second == *to);
+    const State state = entry.second.state;
+    return entry.first.second == to &&
+           (state == State::offering || state == State::moving || state == State::stopping);
   }));
 }
 
@@ -179,8 +218,7 @@ std::optional<ExecutorId> DataCopies::sender_for(const Key& key, const Order& or
     const ExecutorId& one = holder.executor;
     const auto tried = order.tries.find(one);
     const unsigned tries = tried == order.tries.end() ? 0 : tried->second;
-    const std::size_t busy =
-        count(State::offering, &one, nullptr) + count(State::moving, &one, nullptr);
+    const std::size_t busy = sends(one);
     if (!answers_(one) || tries >= options_.tries || busy >= options_.sends) continue;
     const std::tuple rank{tries, busy};
     if (best && rank >= best_rank) continue;
@@ -191,9 +229,7 @@ std::optional<ExecutorId> DataCopies::sender_for(const Key& key, const Order& or
 }
 
 void DataCopies::offer(const Key& key, Order& order, MonotonicTime now) {
-  if (count(State::offering, nullptr, &key.second) + count(State::moving, nullptr, &key.second) >=
-      options_.receives)
-    return;
+  if (receives(key.second) >= options_.receives) return;
   const auto from = sender_for(key, order);
   if (!from) return;
   order.state = State::offering;
@@ -242,10 +278,14 @@ void DataCopies::look_after(const Key& key, Order& order, MonotonicTime now) {
     const bool is_holder =
         std::ranges::find(holders, *order.from, &DataHolder::executor) != holders.end();
     if (is_holder && answers_(*order.from) && now < order.due) return;
-    return try_again(key, order, {ErrorCode::unreachable, "the host that sent it does not answer"},
-                     now);
+    const Failure why{ErrorCode::unreachable, "the host that sent it does not answer"};
+    return order.state == State::moving ? stop_receiver(key, order, why, now)
+                                        : try_again(key, order, why, now);
   }
-  if (now >= order.due)
+  if (now < order.due) return;
+  if (order.state == State::stopping)
+    wait_for_sender(key, order, now);
+  else
     end(key, Failure{ErrorCode::unreachable, "the host that it is copied to does not answer"});
 }
 
@@ -260,8 +300,8 @@ void DataCopies::tick(MonotonicTime now) {
 std::optional<DataCopies::Progress> DataCopies::progress(DataId data, const ExecutorId& to) const {
   const auto found = orders_.find({data, to});
   if (found == orders_.end()) return std::nullopt;
-  constexpr std::array<std::string_view, 5> names{"room", "waiting", "offering", "moving",
-                                                  "sealing"};
+  constexpr std::array<std::string_view, 6> names{"room",   "waiting",  "offering",
+                                                  "moving", "stopping", "sealing"};
   return Progress{names[static_cast<std::size_t>(found->second.state)], found->second.have};
 }
 

@@ -104,16 +104,22 @@ Result<void> DataCopyService::begin(const DataObject& object, const DataHolder& 
   const MonotonicTime now = parts_.loop.now();
   if (const auto paused = not_before_.find({object.id, to.executor}); paused != not_before_.end()) {
     if (now < paused->second.until) return fail(paused->second.why);
-    not_before_.erase(paused);
   }
   if (object.expires <= now) return fail(ErrorCode::not_found, "its time is over");
   // Rooms are not charged for copies that could only wait.
   if (copies_.count_to(to.executor) >= options_.copies.receives)
     return fail(ErrorCode::no_capacity, "the host " + to.host + " receives as many copies as it " +
                                             "may at a time: try again");
-  if (receiver(to.executor) == nullptr)
+  const Executor* there = receiver(to.executor);
+  if (there == nullptr)
     return fail(ErrorCode::unreachable, "the executor on the host " + to.host +
                                             " is not connected, or is too old to copy data");
+  if (object.bytes > *there->data_memory)
+    return fail(ErrorCode::unsupported, "'" + label_of(object) + "' does not fit on the host " +
+                                            to.host + ", which keeps " +
+                                            to_string(*there->data_memory) +
+                                            " for data: start its executor with a larger "
+                                            "--data-memory");
   const bool may_be_sent = std::ranges::any_of(object.holders, [&](const DataHolder& holder) {
     const Executor* executor = parts_.broker.hosts().find(holder.executor);
     return executor != nullptr && executor->copies_data && !executor->lane_address.empty();
@@ -138,16 +144,16 @@ bool DataCopyService::is_surplus(const DataObject& object, const ExecutorId& exe
     const auto found = times.find({object.id, at});
     return found != times.end() && found->second > now;
   };
-  if (is_until(arrived_, executor) || is_until(spared_, executor)) return false;
+  if (is_until(arrived_, executor) || spared_.contains({object.id, executor})) return false;
   for (const Gathering& gathering : gatherings_)
-    for (const DataReference& name : gathering.names)
+    for (const DataReference& name : gathering.ids)
       if (name.id == object.id) return false;
   std::set<std::string> machines;
   for (const DataHolder& holder : object.holders) {
     const Executor* other = parts_.broker.hosts().find(holder.executor);
     const bool counts = other != nullptr && holder.executor != executor &&
                         other->state == ExecutorState::connected && stays(*other, object, now) &&
-                        !is_until(spared_, holder.executor);
+                        !spared_.contains({object.id, holder.executor});
     if (counts) machines.insert(other->host.boot_id);
   }
   return machines.size() >= object.copies;
@@ -175,20 +181,25 @@ bool DataCopyService::make_room_at(const ExecutorId& executor, ByteCount bytes) 
   for (const DataObject* object : surplus) {
     if (freed >= needed) break;
     freed += object->bytes.value;
-    spared_[{object->id, executor}] = now + options_.spared_for;
+    spared_.emplace(object->id, executor);
     parts_.send(executor, SpareData{object->id});
     log::info("event=copy_spared data={} at={}", to_string(object->id), executor.value());
   }
   return true;
 }
 
-void DataCopyService::want(const DataObject& object, std::uint32_t copies) {
+void DataCopyService::tell_wish(const DataObject& object,
+                                const std::optional<ExecutorId>& besides) {
   for (const auto* holders : {&object.holders, &object.arriving})
     for (const DataHolder& holder : *holders)
       if (const Executor* executor = parts_.broker.hosts().find(holder.executor);
-          executor != nullptr && executor->copies_data)
-        parts_.send(holder.executor, WishCopies{object.id, copies});
+          executor != nullptr && executor->copies_data && holder.executor != besides)
+        parts_.send(holder.executor, WishCopies{object.id, object.copies});
+}
+
+void DataCopyService::want(const DataObject& object, std::uint32_t copies) {
   parts_.catalogue.want_copies(object.id, copies);
+  tell_wish(object, std::nullopt);
   std::erase_if(not_before_, [&](const auto& entry) { return entry.first.first == object.id; });
   next_look_ = {};
   look_after_objects(parts_.loop.now());
@@ -310,6 +321,7 @@ void DataCopyService::ended(const CopyEnded& copy) {
   made_room_for_.erase({copy.data, copy.to});
   if (!copy.why) {
     ++done_;
+    not_before_.erase({copy.data, copy.to});
     arrived_[{copy.data, copy.to}] = parts_.loop.now() + options_.kept_for;
     if (const DataObject* object = parts_.catalogue.sealed(copy.data))
       bytes_ += object->bytes.value;
@@ -319,14 +331,25 @@ void DataCopyService::ended(const CopyEnded& copy) {
   ++failed_;
   log::warn("event=copy_failed data={} to={} code={} reason=\"{}\"", to_string(copy.data),
             copy.to.value(), to_string(copy.why->code), copy.why->message);
-  not_before_[{copy.data, copy.to}] = {parts_.loop.now() + options_.pause, *copy.why};
+  Pause& pause = not_before_[{copy.data, copy.to}];
+  pause.length = std::clamp(2 * pause.length, options_.pause, options_.longest_pause);
+  pause.until = parts_.loop.now() + pause.length;
+  pause.why = *copy.why;
+}
+
+void DataCopyService::executor_joined(const ExecutorId& executor) {
+  std::erase_if(spared_, [&](const Copy& copy) { return copy.second == executor; });
+  std::erase_if(not_before_, [&](const auto& entry) { return entry.first.second == executor; });
 }
 
 void DataCopyService::look_after_objects(MonotonicTime now) {
   if (now < next_look_) return;
   next_look_ = now + look_interval;
-  std::erase_if(not_before_, [&](const auto& entry) { return entry.second.until <= now; });
-  for (auto* times : {&spared_, &arrived_, &evicted_})
+  std::erase_if(not_before_,
+                [&](const auto& entry) { return entry.second.until + entry.second.length <= now; });
+  std::erase_if(spared_,
+                [&](const Copy& copy) { return !parts_.catalogue.has(copy.second, copy.first); });
+  for (auto* times : {&arrived_, &evicted_})
     std::erase_if(*times, [&](const auto& entry) { return entry.second <= now; });
   for (const DataObject* object : parts_.catalogue.all_sealed()) {
     if (has_enough(*object, now)) continue;

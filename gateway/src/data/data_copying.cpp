@@ -22,9 +22,21 @@ Result<void> DataCatalogue::begin_copy(DataId id, DataHolder holder) {
   return {};
 }
 
+void DataCatalogue::count_on_copy(DataId id, const ExecutorId& executor) {
+  if (is_arriving(id, executor)) kept(id)->counted_on.insert(executor);
+}
+
+void DataCatalogue::do_not_count_on_copy(DataId id, const ExecutorId& executor) {
+  if (!is_arriving(id, executor)) return;
+  kept(id)->counted_on.erase(executor);
+  lose_if_nowhere(id);
+}
+
 bool DataCatalogue::finish_copy(DataId id, const ExecutorId& executor) {
   if (!is_arriving(id, executor)) return false;
-  DataObject& object = kept(id)->object;
+  Kept& found = *kept(id);
+  found.counted_on.erase(executor);
+  DataObject& object = found.object;
   const auto copy = std::ranges::find(object.arriving, executor, &DataHolder::executor);
   object.holders.push_back(std::move(*copy));
   object.arriving.erase(copy);
@@ -36,6 +48,7 @@ DataDrops DataCatalogue::give_up_copy(DataId id, const ExecutorId& executor) {
   Kept* found = kept(id);
   let_go(found->object, executor);
   doom(executor, id, found->object.tenant.uid);
+  lose_if_nowhere(id);
   return {{executor, id}};
 }
 
@@ -43,6 +56,7 @@ bool DataCatalogue::want_copies(DataId id, std::uint32_t copies) {
   Kept* found = kept(id);
   if (found == nullptr || found->object.state != DataState::sealed) return false;
   found->object.copies = copies;
+  found->is_wish_said = true;
   return true;
 }
 

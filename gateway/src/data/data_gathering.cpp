@@ -42,11 +42,17 @@ CallData call_data(const Objects& objects, const DataHolder& at) {
   return data;
 }
 
+bool is_about_room(const Failure& why) {
+  return why.code == ErrorCode::no_data_memory || why.code == ErrorCode::quota;
+}
+
+/// `unreachable`: it may be otherwise in a while.
 Failure elsewhere(const Objects& objects, const std::optional<Failure>& why) {
+  const bool is_for_good = !why || why->code == ErrorCode::unsupported;
   std::vector<std::string> where;
   for (const DataObject* object : objects) where.push_back(whereabouts(*object));
   return {
-      ErrorCode::data_elsewhere,
+      is_for_good ? ErrorCode::data_elsewhere : ErrorCode::unreachable,
       fmt::format("no executor has all data of the call, and it cannot be copied to one: {}. {}",
                   why ? why->message : "none of them copies data (executors with --lane-listen do)",
                   fmt::join(where, "; "))};
@@ -66,9 +72,10 @@ Result<DataCopyService::Objects> DataCopyService::find_all(
 }
 
 /// Where the objects are to be, and what that lacks is on its way. Nothing: nowhere.
-std::optional<DataHolder> DataCopyService::place_call(const Objects& objects, Attempts& attempts) {
+std::optional<DataHolder> DataCopyService::place_call(const Objects& objects,
+                                                      std::optional<Failure>& failed) {
   std::set<ExecutorId> away;
-  std::set<ExecutorId> besides = attempts.tried;
+  std::set<ExecutorId> besides;
   for (const DataObject* object : objects)
     for (const DataHolder& holder : object->holders) {
       const Executor* executor = parts_.broker.hosts().find(holder.executor);
@@ -86,8 +93,7 @@ std::optional<DataHolder> DataCopyService::place_call(const Objects& objects, At
   while (auto best = best_for_call(objects, besides)) {
     auto brought = bring(*best, missing_at(best->executor, objects));
     if (brought) return best;
-    attempts.failed = std::move(brought.error());
-    attempts.tried.insert(best->executor);
+    failed = std::move(brought.error());
     besides.insert(best->executor);
   }
   // Its executor may come back.
@@ -114,56 +120,73 @@ Result<std::shared_ptr<const CallData>> DataCopyService::for_call(uid_t tenant,
   if (!references) return fail(references.error());
   auto objects = find_all(tenant, *references);
   if (!objects) return fail(std::move(objects.error()));
-  Attempts attempts;
-  const auto at = place_call(*objects, attempts);
+  std::optional<Failure> failed;
+  const auto at = place_call(*objects, failed);
   carry_out();
-  if (!at) return fail(elsewhere(*objects, attempts.failed));
+  if (!at) return fail(elsewhere(*objects, failed));
   CallData data = call_data(*objects, *at);
   data.keeper = parts_.keep(data.ids);
   return std::make_shared<const CallData>(std::move(data));
 }
 
-void DataCopyService::gather(uid_t tenant, const std::string& names, MonotonicTime deadline,
-                             Done done) {
-  auto data = for_call(tenant, names);
-  if (!data || (*data)->waits_for.empty()) return done(std::move(data));
-  const auto own = std::ranges::count(gatherings_, tenant, &Gathering::tenant);
+void DataCopyService::gather(CallDataFinder::Wait wait, Done done) {
+  const auto references = parse_data_list(wait.names);
+  if (!references) return done(fail(references.error()));
+  const auto objects = find_all(wait.tenant, *references);
+  if (!objects) return done(fail(objects.error()));
+  std::vector<DataId> ids;
+  for (const DataObject* object : *objects) ids.push_back(object->id);
+  Gathering gathering{.wait = std::move(wait), .keeper = parts_.keep(ids), .done = std::move(done)};
+  for (const DataId& id : ids) gathering.ids.push_back({.id = id});
+  auto result = look_after(gathering, parts_.loop.now());
+  carry_out();
+  if (result) return gathering.done(std::move(*result));
+  const auto own = std::ranges::count_if(gatherings_, [&](const Gathering& other) {
+    return other.wait.tenant == gathering.wait.tenant;
+  });
   if (gatherings_.size() >= options_.waiting_calls ||
       static_cast<std::size_t>(own) >= options_.waiting_calls_of_tenant)
-    return done(fail(ErrorCode::no_capacity,
-                     "as many calls wait for data as may at a time; it is being copied: try again, "
-                     "or call without waiting (Prefer: respond-async)"));
-  Gathering gathering{
-      .tenant = tenant, .keeper = (*data)->keeper, .deadline = deadline, .done = std::move(done)};
-  for (const DataId& id : (*data)->ids) gathering.names.push_back({.id = id});
+    return gathering.done(
+        fail(ErrorCode::no_capacity,
+             "as many calls wait for data as may at a time; it is being copied: try again, or call "
+             "without waiting (Prefer: respond-async)"));
   gatherings_.push_back(std::move(gathering));
 }
 
 CallDataFinder DataCopyService::finder() {
   return {.find = [this](uid_t tenant, std::string_view names) { return for_call(tenant, names); },
-          .gather = [this](uid_t tenant, const std::string& names, MonotonicTime deadline,
-                           Done done) { gather(tenant, names, deadline, std::move(done)); }};
+          .gather = [this](CallDataFinder::Wait wait,
+                           Done done) { gather(std::move(wait), std::move(done)); }};
 }
 
 /// Nothing: it waits on.
 std::optional<Result<std::shared_ptr<const CallData>>> DataCopyService::look_after(
     Gathering& gathering, MonotonicTime now) {
-  auto objects = find_all(gathering.tenant, gathering.names);
+  if (gathering.wait.client_gone && *gathering.wait.client_gone)
+    return fail(ErrorCode::cancelled, "the client has gone while its call waited for data");
+  const bool may_wait = now < gathering.wait.deadline;
+  auto objects = find_all(gathering.wait.tenant, gathering.ids);
   if (!objects) {
     // Its executor may come back.
-    const bool may_wait =
-        objects.error().code == ErrorCode::unreachable && now < gathering.deadline;
-    if (may_wait) return std::nullopt;
+    if (may_wait && objects.error().code == ErrorCode::unreachable) return std::nullopt;
     return fail(std::move(objects.error()));
   }
-  const auto at = place_call(*objects, gathering.attempts);
-  if (!at) return fail(elsewhere(*objects, gathering.attempts.failed));
+  std::optional<Failure> failed;
+  const auto at = place_call(*objects, failed);
+  if (!at) {
+    Failure why = elsewhere(*objects, failed);
+    // A copy that has failed is tried again; that there is no room is told at once.
+    if (may_wait && why.code == ErrorCode::unreachable && !is_about_room(*failed))
+      return std::nullopt;
+    why.code = ErrorCode::data_elsewhere;
+    return fail(std::move(why));
+  }
   CallData data = call_data(*objects, *at);
   if (data.waits_for.empty()) {
     data.keeper = gathering.keeper;
     return std::make_shared<const CallData>(std::move(data));
   }
-  if (now < gathering.deadline) return std::nullopt;
+  if (may_wait) return std::nullopt;
   return fail(ErrorCode::timed_out,
               "the call has not begun by its deadline: it waited for " + data.waits_for);
 }

@@ -28,6 +28,7 @@ void DataCatalogue::let_go(DataObject& object, const ExecutorId& executor) {
 }
 
 bool DataCatalogue::stop_arriving(DataObject& object, const ExecutorId& executor) {
+  kept(object.id)->counted_on.erase(executor);
   return std::erase_if(object.arriving,
                        [&](const DataHolder& one) { return one.executor == executor; }) != 0;
 }
@@ -48,13 +49,20 @@ void DataCatalogue::lose_copy(DataId id, const ExecutorId& executor, const std::
   DataObject& object = kept(id)->object;
   const bool was_arriving = is_arriving(id, executor);
   let_go(object, executor);
-  if (was_arriving || !object.holders.empty()) return;
   if (object.state == DataState::room) {
     DataDrops none;
     return erase(id, none);
   }
-  object.why_lost = why;
-  became_lost(object);
+  if (!was_arriving) object.why_lost = why;
+  lose_if_nowhere(id);
+}
+
+/// A copy that may be whole is looked at first.
+void DataCatalogue::lose_if_nowhere(DataId id) {
+  Kept& found = *kept(id);
+  if (found.object.state == DataState::sealed && found.object.holders.empty() &&
+      found.counted_on.empty())
+    became_lost(found.object);
 }
 
 /// There is nobody any more to copy it from.
@@ -71,7 +79,7 @@ void DataCatalogue::became_lost(DataObject& object) {
   lost.push_back(object.id);
   if (lost.size() <= limits_.lost) return;
   const DataId oldest = lost.front();
-  kept(oldest)->may_return.clear();  // it is forgotten, and was not removed by anybody
+  kept(oldest)->may_return = false;  // it is forgotten, and was not removed by anybody
   DataDrops none;
   erase(oldest, none);
 }
@@ -90,31 +98,18 @@ void DataCatalogue::doom(const ExecutorId& executor, DataId id, uid_t tenant) {
   doomed.emplace(id, tenant);
 }
 
-void DataCatalogue::doom_away(const ExecutorId& executor, DataId id, uid_t tenant) {
-  if (!doomed_away_[executor].emplace(id, tenant).second) return;
-  auto& all = doomings_away_[tenant];
-  all.emplace_back(executor, id);
-  if (all.size() <= limits_.removed_away) return;
-  const auto& [away, oldest] = all.front();
-  if (const auto found = doomed_away_.find(away); found != doomed_away_.end()) {
-    found->second.erase(oldest);
-    if (found->second.empty()) doomed_away_.erase(found);
-  }
-  all.pop_front();
+void DataCatalogue::remember_removed(DataId id, uid_t tenant) {
+  Removed& removed = removed_[tenant];
+  if (!removed.data.insert(id).second) return;
+  removed.in_order.push_back(id);
+  if (removed.in_order.size() <= limits_.removed_away) return;
+  removed.data.erase(removed.in_order.front());
+  removed.in_order.pop_front();
 }
 
-/// What it was to drop before it was taken for gone, and has told now that it has. The rest stays:
-/// another one may go by its name.
-void DataCatalogue::remember_doomed(const ExecutorId& executor, const std::set<DataId>& told) {
-  const auto away = doomed_away_.find(executor);
-  if (away == doomed_away_.end()) return;
-  std::erase_if(away->second, [&](const auto& entry) {
-    const auto& [id, tenant] = entry;
-    if (!told.contains(id)) return false;
-    at_[executor].doomed.emplace(id, tenant);
-    return true;
-  });
-  if (away->second.empty()) doomed_away_.erase(away);
+bool DataCatalogue::was_removed(DataId id, uid_t tenant) const {
+  const auto removed = removed_.find(tenant);
+  return removed != removed_.end() && removed->second.data.contains(id);
 }
 
 DataDrops DataCatalogue::executor_joined(const DataHolder& holder, std::span<const DataHeld> held,
@@ -133,7 +128,9 @@ DataDrops DataCatalogue::executor_joined(const DataHolder& holder, std::span<con
       lose_copy(id, holder.executor, "its executor came back without it");
     }
   }
-  remember_doomed(holder.executor, told);
+  for (const DataHeld& one : held)
+    if (was_removed(one.data, one.terms.tenant.uid))
+      doom(holder.executor, one.data, one.terms.tenant.uid);
   std::erase_if(there.doomed, [&](const auto& one) { return !told.contains(one.first); });
   for (const DataHeld& one : held) {
     if (there.doomed.contains(one.data)) {
@@ -166,7 +163,8 @@ void DataCatalogue::adopt(const DataHolder& holder, const DataHeld& held, DataDr
       used_by_.at(object.tenant.uid) += object.bytes.value;
       forget_lost(object);
     }
-    found->may_return.erase(holder.executor);
+    // Who was away when fewer or more were wished for has the old number.
+    if (!found->is_wish_said) object.copies = std::max(object.copies, terms.copies);
     return hold(object, holder);
   }
   DataObject object{.id = held.data,
@@ -186,6 +184,7 @@ void DataCatalogue::adopt(const DataHolder& holder, const DataHeld& held, DataDr
   if (object.expires != MonotonicTime::max()) expiries_.emplace(object.expires, object.id);
   Kept& entered = objects_[object.id];
   entered.object = std::move(object);
+  entered.may_return = true;
   hold(entered.object, holder);
 }
 
@@ -230,15 +229,17 @@ void DataCatalogue::executor_gone(const ExecutorId& executor) {
   const std::set<DataId> all = there->second.data;
   for (const DataId& id : all) {
     Kept& found = *kept(id);
-    // Also with a copy that it may have sealed meanwhile.
-    if (found.object.state == DataState::sealed)
-      found.may_return.insert(executor);
-    else if (found.object.order != 0)  // it may seal it yet, and who wrote it does not count on it
-      doom_away(executor, id, found.object.tenant.uid);
+    // Also with a copy that it may have sealed meanwhile; or with a room that it may seal yet, when
+    // who wrote it does not count on it.
+    found.may_return |= found.object.order != 0;
     lose_copy(id, executor, "its executor there has ended");
   }
   // What it has not confirmed it still has, should it come back.
-  for (const auto& [id, tenant] : at_.at(executor).doomed) doom_away(executor, id, tenant);
+  for (const auto& [id, tenant] : at_.at(executor).doomed)
+    if (Kept* other_copies = kept(id))
+      other_copies->may_return = true;
+    else
+      remember_removed(id, tenant);
   at_.erase(executor);
 }
 

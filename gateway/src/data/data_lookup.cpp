@@ -19,6 +19,11 @@ bool is_of(const DataObject& object, const DataReference& reference) {
 
 Result<const DataObject*> DataService::lookup(uid_t tenant, const DataReference& reference) const {
   auto found = catalogue_.find(tenant, reference, parts_.loop.now());
+  if (found && (*found)->holders.empty())
+    return fail(ErrorCode::unreachable, "the host that had '" + label_of(**found) +
+                                            "' has gone, and its copy on the host " +
+                                            (*found)->arriving.front().host +
+                                            " is not complete yet: try again");
   if (found && all_silent(**found))
     return fail(ErrorCode::data_lost, "no copy of '" + label_of(**found) +
                                           "' can be reached: the last one is on the host " +
@@ -88,7 +93,7 @@ std::vector<DataObject> DataService::list(uid_t tenant) const {
   for (const DataObject* object : catalogue_.of_tenant(tenant))
     if (object->expires > parts_.loop.now()) {
       all.push_back(*object);
-      if (object->state == DataState::lost || !all_silent(*object)) continue;
+      if (object->holders.empty() || !all_silent(*object)) continue;
       all.back().state = DataState::lost;
       all.back().last_host = object->holders.front().host;
       all.back().why_lost = "its executor there is gone";

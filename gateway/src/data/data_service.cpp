@@ -42,6 +42,7 @@ DataService::DataService(Parts parts, Options options)
   parts_.messages.on<DataRefused>(listen);
   parts_.messages.on<DataSealed>(listen);
   parts_.messages.on<DataDropped>(listen);
+  parts_.messages.on<DataKept>(listen);
   parts_.messages.on<FindData>(listen);
   parts_.messages.on<PublishData>(listen);
 }
@@ -263,8 +264,13 @@ void DataService::hear(const ExecutorId& executor, const DataSealed& message) {
 
 void DataService::hear(const ExecutorId& executor, const DataDropped& message) {
   catalogue_.dropped(executor, message.data, message.reason);
+  copies_.spared(executor, message.data);
   if (message.reason == DataEnd::evicted) copies_.evicted(executor, message.data);
   give_up_late(parts_.loop.now());
+}
+
+void DataService::hear(const ExecutorId& executor, const DataKept& message) {
+  copies_.spared(executor, message.data);
 }
 
 void DataService::abandon(DataId id) {
@@ -341,8 +347,28 @@ void DataService::executor_joined(const Executor& executor, std::span<const Data
   std::optional<uid_t> only;
   if (options_.owner && executor.owner.tenant.uid != *options_.owner)
     only = executor.owner.tenant.uid;
+  std::map<DataId, std::uint32_t> before;
+  for (const DataHeld& one : possible)
+    if (const DataObject* object = catalogue_.sealed(one.data)) before[one.data] = object->copies;
+  copies_.executor_joined(executor.id);
   drop(catalogue_.executor_joined({executor.id, Capacity::name_of(executor)}, possible, only,
                                   parts_.loop.now()));
+  tell_wishes(executor, possible, before);
+}
+
+/// It may have been away when so many copies were wished for; or the others were, when it was told,
+/// and this gateway was not there yet.
+void DataService::tell_wishes(const Executor& executor, std::span<const DataHeld> held,
+                              const std::map<DataId, std::uint32_t>& before) {
+  for (const DataHeld& one : held) {
+    const DataObject* object = catalogue_.sealed(one.data);
+    if (object == nullptr || !catalogue_.has(executor.id, one.data)) continue;
+    if (executor.copies_data && one.terms.copies != object->copies)
+      parts_.send(executor.id, WishCopies{one.data, object->copies});
+    const auto was = before.find(one.data);
+    if (was != before.end() && was->second != object->copies)
+      copies_.tell_wish(*object, executor.id);
+  }
 }
 
 }  // namespace orchid::gateway

@@ -119,23 +119,39 @@ void InvocationRoutes::invoke(Request& request, const Reply& reply) {
 /// for others all is waited for that is to be copied to where they run. The request lives as long
 /// as its reply.
 void InvocationRoutes::find_data(Request& request, const Reply& reply, Accepted accepted) {
-  std::string names = accepted.options.data;
   const bool is_stored = accepted.is_stored();
-  const MonotonicTime deadline = accepted.at + accepted.options.deadline;
-  auto found = [this, &request, reply, accepted = std::make_shared<Accepted>(std::move(accepted))](
-                   CallDataFinder::Found data) {
+  const auto [number, client_gone] = data_waits_.add();
+  CallDataFinder::Wait wait{.tenant = request.identity.tenant.uid,
+                            .names = accepted.options.data,
+                            .deadline = accepted.at + accepted.options.deadline,
+                            .client_gone = client_gone};
+  auto found = [this, &request, reply, number,
+                accepted =
+                    std::make_shared<Accepted>(std::move(accepted))](CallDataFinder::Found data) {
+    data_waits_.remove(number);
     if (!data) return reply.send(refuse(data.error(), request.parameters[0]));
     accepted->data = std::move(*data);
     start(request, reply, std::move(*accepted));
   };
-  parts_.control([&parts = parts_, tenant = request.identity.tenant.uid, names = std::move(names),
-                  is_stored, deadline, found = std::move(found)]() mutable {
-    auto answer = [here = parts.here, found = std::move(found)](CallDataFinder::Found data) {
-      here([found, data = std::move(data)]() mutable { found(std::move(data)); });
-    };
-    if (is_stored) return answer(parts.find_data.find(tenant, names));
-    parts.find_data.gather(tenant, names, deadline, std::move(answer));
-  });
+  if (!is_stored) reply.watch(data_waits_, number);
+  parts_.control(
+      [&parts = parts_, wait = std::move(wait), is_stored, found = std::move(found)]() mutable {
+        auto answer = [here = parts.here, found = std::move(found)](CallDataFinder::Found data) {
+          here([found, data = std::move(data)]() mutable { found(std::move(data)); });
+        };
+        if (is_stored) return answer(parts.find_data.find(wait.tenant, wait.names));
+        parts.find_data.gather(std::move(wait), std::move(answer));
+      });
+}
+
+std::pair<std::uint64_t, InvocationRoutes::DataWaits::Sign> InvocationRoutes::DataWaits::add() {
+  auto sign = std::make_shared<std::atomic<bool>>(false);
+  signs_.emplace(++newest_, sign);
+  return {newest_, sign};
+}
+
+void InvocationRoutes::DataWaits::client_gone(std::uint64_t call) {
+  if (const auto sign = signs_.find(call); sign != signs_.end()) *sign->second = true;
 }
 
 void InvocationRoutes::start(Request& request, const Reply& reply, Accepted accepted) {

@@ -279,9 +279,13 @@ class CopyHistory {
     });
   }
   void say(const EndTransfer& one) {
-    tell(one.at, [one](CopyExecutor& executor) {
+    tell(one.at, [this, one](CopyExecutor& executor) {
       executor.sends.erase(one.transfer);
-      executor.fetches.erase(one.transfer);
+      if (executor.fetches.erase(one.transfer) == 0) return;
+      executor.outbox.emplace_back([this, one] {
+        copies_.not_fetched(one.at, one.transfer, ByteCount{1},
+                            {ErrorCode::cancelled, "told to end"}, now_);
+      });
     });
   }
   void say(const SealCopy& one) {

@@ -139,7 +139,8 @@ TEST_CASE("a sender whose connection breaks, or who has the object no more, is l
     CAPTURE(drops);
     CopyWorld world;
     const DataId id = world.put({first, second});
-    CHECK(world.begin_to_move(id).address == "e1:7000");
+    const FetchCopy fetch = world.begin_to_move(id);
+    CHECK(fetch.address == "e1:7000");
     if (drops)
       world.data.dropped(first, id, DataEnd::evicted);
     else
@@ -147,8 +148,43 @@ TEST_CASE("a sender whose connection breaks, or who has the object no more, is l
     world.copies.tick(world.now);
     CHECK(world.next<EndTransfer>().at == first);
     CHECK(world.next<EndTransfer>().at == target);
+    // The receiver says how much has come, which is not fetched again.
+    CHECK(world.is_quiet());
+    world.copies.not_fetched(target, fetch.transfer, ByteCount{40}, broken, world.now);
+    CHECK(world.copies.progress(id, target)->have == ByteCount{40});
     CHECK(world.offer().address == "e2:7000");
   }
+}
+
+TEST_CASE("a receiver that does not say how much has come is not waited for for ever") {
+  CopyWorld world;
+  const DataId id = world.put({first, second});
+  const FetchCopy fetch = world.begin_to_move(id);
+  world.silent.insert(first);
+  world.copies.tick(world.now);
+  CHECK(world.next<EndTransfer>().at == first);
+  CHECK(world.next<EndTransfer>().at == target);
+  world.now += seconds(5);
+  world.copies.tick(world.now);
+  CHECK(world.offer().address == "e2:7000");
+  world.copies.fetched(target, fetch.transfer, world.now);  // of the first one, too late
+  CHECK(world.is_quiet());
+}
+
+TEST_CASE("holders are tried anew when a good part has come, and not for each byte") {
+  CopyWorld world;
+  const DataId id = world.put({first}, 1600);
+  FetchCopy fetch = world.begin_to_move(id);
+  std::uint64_t have = 0;
+  for (const std::uint64_t step : {100U, 101U, 100U}) {
+    have += step;
+    world.copies.not_fetched(target, fetch.transfer, ByteCount{have}, broken, world.now);
+    CHECK(world.next<EndTransfer>().at == first);
+    CHECK(world.next<EndTransfer>().at == target);
+    fetch = world.offer();
+  }
+  world.copies.not_fetched(target, fetch.transfer, ByteCount{have + 1}, broken, world.now);
+  CHECK(world.failure()->message == broken.message);
 }
 
 TEST_CASE("holders that fail again and again are not asked for ever, and the last reason is told") {
@@ -192,16 +228,61 @@ TEST_CASE("a copy ends when its object is deleted, and both ends are told") {
 TEST_CASE("when the only holder is lost in the middle, nothing of the object is left anywhere") {
   CopyWorld world;
   const DataId id = world.put({first});
-  (void)world.begin_to_move(id);
+  const FetchCopy fetch = world.begin_to_move(id);
   world.data.executor_gone(first);
+  world.copies.tick(world.now);
+  CHECK(world.data.take_orphans().empty());  // all may have come
+  world.copies.not_fetched(target, fetch.transfer, ByteCount{99}, broken, world.now);
   const DataDrops orphans = world.data.take_orphans();
   REQUIRE(orphans.size() == 1);
   CHECK(orphans.front().executor == target);
-  world.copies.tick(world.now);
   CHECK(world.failure()->code == ErrorCode::data_lost);
   const auto found = world.data.find(anna, {.id = id}, world.now);
   CHECK(found.error().code == ErrorCode::data_lost);
   CHECK(found.error().message.find("n1") != std::string::npos);  // where it was last
+}
+
+TEST_CASE("when the only holder goes after the last byte has come, the copy is the object") {
+  for (const bool is_known : {true, false}) {
+    CAPTURE(is_known);
+    CopyWorld world;
+    const DataId id = world.put({first});
+    const FetchCopy fetch = world.begin_to_move(id);
+    if (is_known) world.copies.fetched(target, fetch.transfer, world.now);
+    world.data.executor_gone(first);
+    world.copies.tick(world.now);
+    if (!is_known) world.copies.fetched(target, fetch.transfer, world.now);
+    world.pending = world.copies.take_actions();
+    std::erase_if(world.pending, [](const CopyAction& action) {
+      return std::holds_alternative<EndTransfer>(action);
+    });
+    CHECK(world.next<SealCopy>().to == target);
+    CHECK(world.data.sealed(id)->holders.empty());
+    CHECK(world.copies.sealed(target, id));
+    CHECK_FALSE(world.failure().has_value());
+    REQUIRE(world.data.sealed(id)->holders.size() == 1);
+    CHECK(world.data.sealed(id)->holders.front().executor == target);
+    CHECK(world.data.take_orphans().empty());
+  }
+}
+
+TEST_CASE("an object whose last copy cannot be sealed is lost after all") {
+  for (const bool answers : {true, false}) {
+    CAPTURE(answers);
+    CopyWorld world;
+    const DataId id = world.put({first});
+    const FetchCopy fetch = world.begin_to_move(id);
+    world.copies.fetched(target, fetch.transfer, world.now);
+    world.data.executor_gone(first);
+    if (answers) world.data.dropped(target, id, DataEnd::unfinished);
+    world.now += seconds(10);
+    world.copies.tick(world.now);
+    const auto found = world.data.find(anna, {.id = id}, world.now);
+    CHECK(found.error().code == ErrorCode::data_lost);
+    CHECK(found.error().message.find("n1") != std::string::npos);
+    CHECK(world.copies.under_way() == 0);
+    CHECK(world.data.used_at(target) == ByteCount{});
+  }
 }
 
 TEST_CASE("what has no room, or no answer, ends with the reason") {
@@ -237,6 +318,8 @@ TEST_CASE("a holder that does not answer is waited for, but not for ever") {
   world.copies.tick(world.now);
   (void)world.offer();
   world.silent.insert(first);
+  world.copies.tick(world.now);
+  world.now += seconds(5);  // for the receiver to say what it has
   world.copies.tick(world.now);
   world.now += seconds(30);
   world.copies.tick(world.now);

@@ -3,8 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -49,7 +51,10 @@ struct CopyServiceWorld : DataWorld {
     return data;
   }
   void gather(const std::string& names, seconds within = seconds(60)) {
-    service.copies().gather(data_owner, names, clock.now() + within,
+    service.copies().gather({.tenant = data_owner,
+                             .names = names,
+                             .deadline = clock.now() + within,
+                             .client_gone = client_gone},
                             [this](CallDataFinder::Found found) { call = std::move(found); });
   }
   void tick() { service.copies().tick(clock.now()); }
@@ -86,6 +91,7 @@ struct CopyServiceWorld : DataWorld {
 
   std::map<ExecutorId, std::vector<DataHeld>> brought;
   std::optional<CallDataFinder::Found> call;
+  std::shared_ptr<std::atomic<bool>> client_gone = std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace
@@ -172,6 +178,58 @@ TEST_CASE("where there is no room, the call goes to the next host, and else it i
   CHECK(world.call->error().code == ErrorCode::data_elsewhere);
   CHECK(world.call->error().message.contains("n1 is full"));
   CHECK(world.call->error().message.contains("large@1 (1000 B) is on n2 (executor e2)"));
+}
+
+TEST_CASE("a call whose client has gone does not wait for its data") {
+  CopyServiceWorld world;
+  world.bring(here, "n1", "small", 10);
+  world.bring(there, "n2", "large", 1000);
+  world.gather("small,large");
+  CHECK_FALSE(world.call.has_value());
+  *world.client_gone = true;
+  world.tick();
+  REQUIRE(world.call.has_value());
+  CHECK(world.call->error().code == ErrorCode::cancelled);
+}
+
+TEST_CASE("a call waits on while a copy that has failed is not tried again yet") {
+  CopyServiceWorld world;
+  const DataId small = world.bring(here, "n1", "small", 10);
+  const DataId large = world.bring(there, "n2", "large", 1000);
+  world.gather("small,large");
+  // Neither executor answers in time.
+  world.clock.advance(seconds(6));
+  world.tick();
+  CHECK(world.last<MakeData>()->second.data == large);
+  world.clock.advance(seconds(6));
+  world.tick();
+  for (const auto& [executor, id] : {std::pair(there, small), std::pair(here, large)})
+    world.say(executor, DataDropped{id, DataEnd::deleted});
+  CHECK(world.count<MakeData>() == 2);
+  CHECK_FALSE(world.call.has_value());
+  // One that is stored goes back to its queue.
+  CHECK(world.service.copies().for_call(data_owner, "small,large").error().code ==
+        ErrorCode::unreachable);
+  world.clock.advance(seconds(20));
+  world.tick();
+  CHECK(world.last<MakeData>()->first == there);
+  world.finish_copy(small);
+  REQUIRE(world.call.has_value());
+  CHECK(world.call->has_value());
+}
+
+TEST_CASE("what is larger than what an executor keeps is not copied there") {
+  CopyServiceWorld world;
+  world.bring(here, "n1", "small", 10);
+  world.bring(there, "n2", "large", 1000);
+  Executor tiny = DataWorld::executor_on("n3", "n3", elsewhere);
+  tiny.copies_data = true;
+  tiny.data_memory = ByteCount{100};
+  world.join(tiny);
+  const auto copying = world.service.copy(data_owner, {.name = "large"}, {.host = "n3"});
+  REQUIRE_FALSE(copying.has_value());
+  CHECK(copying.error().code == ErrorCode::unsupported);
+  CHECK(copying.error().message.contains("--data-memory"));
 }
 
 TEST_CASE("data of executors that do not copy is elsewhere, as ever") {
@@ -339,6 +397,41 @@ TEST_CASE("a copy that was brought for a call stays for it, and both of two copi
   CHECK_FALSE(world.service.copies().make_room_at(here, ByteCount{1}));
   CHECK_FALSE(world.service.copies().make_room_at(there, ByteCount{1}));  // it was told already
   CHECK(world.count<SpareData>() == 1);
+  // However late it hears of that: until it has answered, its copy is not counted on.
+  world.clock.advance(seconds(600));
+  world.tick();
+  CHECK_FALSE(world.service.copies().make_room_at(here, ByteCount{1}));
+  world.say(there, DataKept{small});
+  CHECK(world.service.copies().make_room_at(here, ByteCount{1}));
+  CHECK(world.last<SpareData>()->first == here);
+}
+
+TEST_CASE("an executor that comes back is told how many copies were wished for meanwhile") {
+  CopyServiceWorld world;
+  const DataId id = world.bring(here, "n1", "climate", 10);
+  world.join_copying(there, "n2");
+  REQUIRE(world.service.copy(data_owner, {.name = "climate"}, {.host = "n2"}).has_value());
+  world.finish_copy(id);
+  REQUIRE(world.service.copy(data_owner, {.name = "climate"}, {.count = 2}).has_value());
+  CHECK(world.count<WishCopies>() == 2);
+  // Its stream begins afresh, without what was on its way.
+  world.bring(here, "n1", "other", 10);
+  CHECK(world.count<WishCopies>() == 3);
+  CHECK(world.last<WishCopies>()->first == here);
+  CHECK(world.last<WishCopies>()->second.copies == 2);
+}
+
+TEST_CASE("after a restart the most copies that a holder knows of are wanted, and all are told") {
+  CopyServiceWorld world;
+  const DataId id = world.bring(here, "n1", "climate", 10, 1);
+  world.brought[there] = world.brought[here];
+  world.brought[there].front().terms.copies = 2;
+  world.bring(there, "n2", "other", 10);
+  const auto object = world.service.describe(data_owner, {.id = id});
+  REQUIRE(object.has_value());
+  CHECK(object->copies == 2);
+  CHECK(world.count<WishCopies>() == 1);
+  CHECK(world.last<WishCopies>()->first == here);
 }
 
 TEST_CASE("a place that has just refused a copy is not asked again at once") {
@@ -354,6 +447,15 @@ TEST_CASE("a place that has just refused a copy is not asked again at once") {
   world.clock.advance(seconds(10));
   world.tick();
   CHECK(world.count<MakeData>() == 2);
+  // The pause is twice as long now.
+  world.say(there, DataRefused{id, ErrorCode::no_data_memory, "full"});
+  world.say(there, DataDropped{id, DataEnd::deleted});
+  world.clock.advance(seconds(15));
+  world.tick();
+  CHECK(world.count<MakeData>() == 2);
+  world.clock.advance(seconds(10));
+  world.tick();
+  CHECK(world.count<MakeData>() == 3);
 }
 
 }  // namespace orchid::gateway

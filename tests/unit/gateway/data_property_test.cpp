@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "data/data_catalogue.h"
+#include "data_model.h"
 #include "foundation/log.h"
 
 namespace orchid::gateway {
@@ -25,34 +26,6 @@ constexpr int histories = 2'000;
 constexpr int steps = 120;
 constexpr std::size_t versions = 2;
 constexpr std::uint64_t quota = 200;
-
-struct ModelObject {
-  DataTerms terms;
-  bool is_sealed = false;
-  bool was_published = false;
-  MonotonicTime sealed{};
-  std::uint64_t order = 0;
-};
-
-/// That somebody still writes, or whose seal is under way.
-struct ModelRoom {
-  enum class Stage : std::uint8_t {
-    written,  // the gateway has not asked for the seal
-    asked,    // the executor has not heard of it
-    sealed,   // the gateway has not heard of it
-  };
-  ExecutorId where;
-  std::string if_match;
-  Stage stage = Stage::written;
-};
-
-/// An executor process: it does what it is told, some time later.
-struct ModelExecutor {
-  ExecutorId id;
-  std::map<DataId, ModelObject> objects{};
-  std::vector<DataId> to_drop{};  // on the way to it
-  bool is_known = true;           // to the gateway that is there now
-};
 
 class DataHistory {
  public:
@@ -88,8 +61,8 @@ class DataHistory {
       restart_gateway();
     else
       expire();
-    for (int i = 0; i < 2; ++i) move_copies();
     deliver(catalogue_.take_orphans());
+    for (int i = 0; i < 2; ++i) move_copies();
     check();
   }
 
@@ -127,6 +100,12 @@ class DataHistory {
     return found == executors_.end() ? nullptr : &*found;
   }
   uid_t any_tenant() { return 1000 + random_() % 2; }
+  /// As the seed has it: books that are ordered by ids are so again.
+  DataId any_id() {
+    DataId id;
+    for (std::byte& byte : id.bytes) byte = static_cast<std::byte>(random_());
+    return id;
+  }
   std::string any_name() { return random_() % 3 == 0 ? "" : std::string(1, "abc"[random_() % 3]); }
 
   /// What was written last under a name is not dropped for older versions of it.
@@ -163,6 +142,7 @@ class DataHistory {
   bool give_up_a_copy() {
     const auto copy = any_arriving();
     if (!copy) return false;
+    counted_on_.erase({copy->id, copy->to});
     const DataDrops drops = catalogue_.give_up_copy(copy->id, copy->to);
     REQUIRE(drops.size() == 1);
     deliver(drops);
@@ -182,6 +162,7 @@ class DataHistory {
     object.was_published = true;
     object.sealed = now_;
     object.order = catalogue_.sealed(copy->id)->order;
+    counted_on_.erase({copy->id, copy->to});
     REQUIRE(catalogue_.finish_copy(copy->id, copy->to));
     REQUIRE_FALSE(catalogue_.finish_copy(copy->id, copy->to));
   }
@@ -200,6 +181,7 @@ class DataHistory {
       return;
     }
     REQUIRE((object.state == DataState::sealed && !is_there));
+    counted_on_.erase({object.id, executor.id});
     // A drop that it is told of before is answered late, when the room is there.
     if (std::erase(executor.to_drop, object.id) != 0)
       catalogue_.dropped(executor.id, object.id, DataEnd::deleted);
@@ -219,6 +201,27 @@ class DataHistory {
       finish_a_copy();
     else if (what == 7)
       give_up_a_copy();
+    else if (const auto copy = any_arriving(); copy && what == 8)
+      count_on(*copy);
+    else if (copy)
+      do_not_count_on(*copy);
+  }
+
+  /// Whose object is not lost with its last holder.
+  void count_on(const Arriving& copy) {
+    catalogue_.count_on_copy(copy.id, copy.to);
+    counted_on_.emplace(copy.id, copy.to);
+  }
+
+  void do_not_count_on(const Arriving& copy) {
+    catalogue_.do_not_count_on_copy(copy.id, copy.to);
+    counted_on_.erase({copy.id, copy.to});
+  }
+
+  [[nodiscard]] bool is_counted_on(const DataObject& object) const {
+    return std::ranges::any_of(object.arriving, [&](const DataHolder& one) {
+      return counted_on_.contains({object.id, one.executor});
+    });
   }
 
   void forget_newest(DataId id) {
@@ -237,7 +240,7 @@ class DataHistory {
 
   void make(ModelExecutor& executor) {
     if (!executor.is_known) return;
-    DataCatalogue::NewObject wanted{.id = make_data_id(),
+    DataCatalogue::NewObject wanted{.id = any_id(),
                                     .tenant = {.uid = any_tenant(), .name = "somebody"},
                                     .bytes = {},
                                     .name = any_name(),
@@ -513,7 +516,8 @@ class DataHistory {
     for (const DataObject* object : catalogue_.of_tenant(tenant)) {
       REQUIRE(object->tenant.uid == tenant);
       REQUIRE_FALSE(removed_.contains(object->id));
-      REQUIRE((object->state == DataState::lost) == object->holders.empty());
+      REQUIRE((object->state == DataState::lost) ==
+              (object->holders.empty() && !is_counted_on(*object)));
       if (object->state != DataState::lost) bytes += object->bytes.value;
       if (!object->name.empty()) REQUIRE(names[object->name].insert(object->version).second);
       if (is_used(object->id)) ++used[object->name];
@@ -572,6 +576,7 @@ class DataHistory {
   std::map<std::pair<uid_t, std::string>, DataId> newest_;  // written last, and not ended since
   std::map<DataId, std::uint64_t> orders_;                  // of those that were ever the newest
   std::set<DataId> removed_;                                // by this gateway
+  std::set<std::pair<DataId, ExecutorId>> counted_on_;      // copies, also of earlier ones
   unsigned named_ = 0;
   std::uint64_t epoch_ = 1;
   /// An executor that was taken for lost, or to another gateway: what it brings back is more than a

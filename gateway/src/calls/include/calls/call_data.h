@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -36,11 +37,16 @@ struct CallDataFinder {
   using Found = Result<std::shared_ptr<const CallData>>;
   /// Now. What is not where the call is to run is on its way there: see `waits_for`.
   std::function<Found(uid_t tenant, std::string_view names)> find{};
-  /// Once all is where the call is to run. `timed_out`: that was not by the deadline. Calls `done`
-  /// once, perhaps at once.
-  std::function<void(uid_t tenant, const std::string& names, MonotonicTime deadline,
-                     std::function<void(Found)> done)>
-      gather{};
+  struct Wait {
+    uid_t tenant = 0;
+    std::string names{};
+    MonotonicTime deadline{};
+    /// Set by whoever has the client; null: it does not matter whether that is there.
+    std::shared_ptr<const std::atomic<bool>> client_gone = nullptr;
+  };
+  /// Once all is where the call is to run. `timed_out`: that was not by the deadline; `cancelled`:
+  /// the client has gone. Calls `done` once, perhaps at once.
+  std::function<void(Wait wait, std::function<void(Found)> done)> gather{};
 };
 
 }  // namespace orchid::gateway

@@ -7,6 +7,8 @@
 //
 //   begin_copy ─► arriving ─finish_copy─► one more holder
 //                    └─ give_up_copy, or the object goes ─►
+// Of a copy that may be whole already (`count_on_copy`) the object lives on when its last holder
+// goes, until it is known whether it is.
 //
 // An executor is the authority for what it has. What is removed here is a drop that it is to be
 // told of, and is told again until it says that it has done it.
@@ -46,8 +48,9 @@ class DataCatalogue {
     std::size_t versions = 3;  // of a name, that are kept; at least 1
     ByteCount per_tenant{};    // rooms included; 0: no limit
     std::size_t lost = 1024;   // of a tenant, that are remembered
-    /// Of a tenant's that were removed, and whose executors are taken for gone: how many are
-    /// remembered, so that an executor that comes back after all is told to drop them.
+    /// Of a tenant's that were removed, and that executors may have which are taken for gone, or
+    /// have not come since this gateway began: how many are remembered, so that one that comes
+    /// with them is told to drop them.
     std::size_t removed_away = 16'384;
     /// So long lives one that has lost its name to a newer object with the same number.
     std::chrono::milliseconds nameless_for{3'600'000};
@@ -90,6 +93,10 @@ class DataCatalogue {
   /// Errors, nothing changed: `not_found` (no such object any more, or it is lost), `conflict` (it
   /// has one, gets one already, or has yet to drop one).
   [[nodiscard]] Result<void> begin_copy(DataId id, DataHolder holder);
+  /// All bytes of the copy that is being written there may have come. Nothing when there is none.
+  void count_on_copy(DataId id, const ExecutorId& executor);
+  /// They have not; an object without a holder is lost then.
+  void do_not_count_on_copy(DataId id, const ExecutorId& executor);
   /// It is sealed there. False: nobody waits for it there any more.
   bool finish_copy(DataId id, const ExecutorId& executor);
   /// It will not be written. Nothing when there is none on its way.
@@ -128,7 +135,7 @@ class DataCatalogue {
   [[nodiscard]] bool knows(DataId id) const { return objects_.contains(id); }
   /// A room, or nothing.
   [[nodiscard]] const DataObject* room(DataId id) const;
-  /// One with a copy at least, or nothing.
+  /// One that is not lost, or nothing.
   [[nodiscard]] const DataObject* sealed(DataId id) const;
   /// All of these.
   [[nodiscard]] std::vector<const DataObject*> all_sealed() const;
@@ -156,8 +163,12 @@ class DataCatalogue {
     DataObject object;
     Precondition precondition;  // of a room
     unsigned users = 0;         // calls that were accepted with it, and have not ended
-    /// That were taken for gone when they had a copy. They may come back with it.
-    std::set<ExecutorId> may_return{};
+    /// An executor that the books do not have may come with it: one that was taken for gone when it
+    /// had a copy, or that has not come since this gateway began, when another one brought it.
+    bool may_return = false;
+    /// Somebody has said to this gateway how many copies are wanted; else the executors have.
+    bool is_wish_said = false;
+    std::set<ExecutorId> counted_on{};  // of where it arrives: it may be whole there
   };
   [[nodiscard]] Kept* kept(DataId id);
   [[nodiscard]] Result<void> check(const NameKey& key, const Precondition& precondition) const;
@@ -170,6 +181,7 @@ class DataCatalogue {
   /// False: none was on its way there.
   bool stop_arriving(DataObject& object, const ExecutorId& executor);
   void lose_copy(DataId id, const ExecutorId& executor, const std::string& why);
+  void lose_if_nowhere(DataId id);
   void became_lost(DataObject& object);
   void forget_lost(const DataObject& object);
   /// Out of all books; `drops` gets its copies.
@@ -180,8 +192,8 @@ class DataCatalogue {
   bool take_name(DataObject& newcomer, DataDrops& drops, MonotonicTime now);
   void lose_name(DataObject& object, MonotonicTime now) const;
   void doom(const ExecutorId& executor, DataId id, uid_t tenant);
-  void doom_away(const ExecutorId& executor, DataId id, uid_t tenant);
-  void remember_doomed(const ExecutorId& executor, const std::set<DataId>& told);
+  void remember_removed(DataId id, uid_t tenant);
+  [[nodiscard]] bool was_removed(DataId id, uid_t tenant) const;
   void adopt(const DataHolder& holder, const DataHeld& held, DataDrops& drops, MonotonicTime now);
 
   Limits limits_;
@@ -197,10 +209,11 @@ class DataCatalogue {
     std::map<DataId, uid_t> doomed{};
   };
   std::map<ExecutorId, AtExecutor> at_;
-  std::map<ExecutorId, std::map<DataId, uid_t>>
-      doomed_away_;  // as `doomed`, of those taken for gone
-  /// The same, the oldest first; some may have gone since.
-  std::map<uid_t, std::deque<std::pair<ExecutorId, DataId>>> doomings_away_;
+  struct Removed {
+    std::set<DataId> data{};
+    std::deque<DataId> in_order{};  // the first removed first
+  };
+  std::map<uid_t, Removed> removed_;  // that executors may come with
   std::set<std::pair<MonotonicTime, DataId>> expiries_;
   std::map<uid_t, std::deque<DataId>> lost_;  // the first lost first
   DataDrops orphans_;

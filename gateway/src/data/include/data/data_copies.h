@@ -1,13 +1,14 @@
 // data/data_copies.h: copies of data objects on their way from one executor to another. Plain data:
 // no socket, no thread; time is passed in.
 //
-//   begin ─► room ─► waiting ─► offering ─► moving ─► sealing ─► there
-//                       ▲ the sender is lost, or fails │
-//                       └──────────────────────────────┘  and another holder goes on where it was
+//   begin ─► room ─► waiting ─► offering ─► moving ─────────────────► sealing ─► there
+//                       ▲          │ fails     │ the sender is lost      ▲
+//                       ├──────────┴───────────┤                        │ all has come
+//                       └── not all has come ── stopping ────────────────┘
 //
 // The receiving executor makes a room, as for bytes that a client writes. A holder is asked to
-// offer its bytes, and says where; the receiver fetches them from there. What it has it keeps when
-// its sender is lost.
+// offer its bytes, and says where; the receiver fetches them from there. When its sender is lost it
+// says how much has come, and another holder goes on there.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -77,6 +78,8 @@ class DataCopies {
     std::size_t receives = 4;  // likewise
     unsigned tries = 2;        // of each holder, for one copy
     std::chrono::milliseconds answer_within{5'000};
+    /// What has to come, as a part of the object, for its holders to be tried anew.
+    unsigned progress_parts = 16;
     std::uint64_t slowest = 4 << 20;  // bytes a second, that a transfer may have
   };
   /// Whether an executor answers, as far as is known.
@@ -118,7 +121,7 @@ class DataCopies {
   [[nodiscard]] std::optional<Progress> progress(DataId data, const ExecutorId& to) const;
 
  private:
-  enum class State : std::uint8_t { room, waiting, offering, moving, sealing };
+  enum class State : std::uint8_t { room, waiting, offering, moving, stopping, sealing };
   struct Order {
     State state = State::room;
     MonotonicTime due{};             // of what is waited for
@@ -126,6 +129,7 @@ class DataCopies {
     TransferNumber transfer = 0;
     std::string key;
     ByteCount have;
+    ByteCount had;  // when its holders were tried anew last
     std::map<ExecutorId, unsigned> tries{};
     std::optional<Failure> failed{};  // why the last attempt did
   };
@@ -139,16 +143,21 @@ class DataCopies {
   void offer(const Key& key, Order& order, MonotonicTime now);
   [[nodiscard]] std::optional<ExecutorId> sender_for(const Key& key, const Order& order) const;
   [[nodiscard]] bool any_left(const Key& key, const Order& order) const;
-  [[nodiscard]] std::size_t count(State state, const ExecutorId* from, const ExecutorId* to) const;
+  [[nodiscard]] std::size_t sends(const ExecutorId& from) const;
+  [[nodiscard]] std::size_t receives(const ExecutorId& to) const;
   void stop_transfer(const Key& key, Order& order);
+  void stop_receiver(const Key& key, Order& order, const Failure& why, MonotonicTime now);
+  void wait_for_sender(const Key& key, Order& order, MonotonicTime now);
   void try_again(const Key& key, Order& order, const Failure& why, MonotonicTime now);
   void end(const Key& key, std::optional<Failure> why);
+  [[nodiscard]] static TransferNumber random_number();
 
   DataCatalogue& catalogue_;
   Answers answers_;
   Options options_;
   Orders orders_;
-  TransferNumber newest_ = 0;
+  /// What is said of the transfers of a gateway before this one is about none of these.
+  TransferNumber newest_ = random_number();
   std::vector<CopyAction> actions_;
   std::vector<CopyEnded> ended_;
   DataDrops drops_;

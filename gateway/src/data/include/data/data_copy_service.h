@@ -43,7 +43,8 @@ class DataCopyService {
     DataCopies::Options copies{};
     /// Of a place where a copy could not be made: it is not asked again for so long.
     std::chrono::milliseconds pause{10'000};
-    std::chrono::milliseconds spared_for{5'000};  // until an executor has said what became of it
+    /// It doubles each time up to this, and is forgotten when nothing has failed there for as long.
+    std::chrono::milliseconds longest_pause{300'000};
     std::size_t waiting_calls = 256;  // that somebody waits for, with all that they were sent
     std::size_t waiting_calls_of_tenant = 16;
     std::chrono::milliseconds kept_for{60'000};  // a copy that has come, for whoever wanted it
@@ -57,13 +58,16 @@ class DataCopyService {
   [[nodiscard]] Result<std::shared_ptr<const CallData>> for_call(uid_t tenant,
                                                                  std::string_view names);
   /// The same when all is there. `timed_out`: not by the deadline; says what was waited for.
-  void gather(uid_t tenant, const std::string& names, MonotonicTime deadline, Done done);
+  /// `cancelled`: the client has gone.
+  void gather(CallDataFinder::Wait wait, Done done);
 
   /// Both, for those who run calls.
   [[nodiscard]] CallDataFinder finder();
 
   /// So many copies of it are wanted from now on.
   void want(const DataObject& object, std::uint32_t copies);
+  /// All that have it, or get it, but one.
+  void tell_wish(const DataObject& object, const std::optional<ExecutorId>& besides);
   /// One is to be on this host; it is on its way then, or there. Errors: `not_found` (no such host
   /// that keeps data of the tenant), `unreachable`, and why the last attempt has just failed.
   [[nodiscard]] Result<void> copy_to(const DataObject& object, std::string_view host);
@@ -81,34 +85,33 @@ class DataCopyService {
   void evicted(const ExecutorId& executor, DataId data) {
     evicted_[{data, executor}] = parts_.loop.now() + options_.kept_for;
   }
+  /// It has gone there, or was told to and stays.
+  void spared(const ExecutorId& executor, DataId data) { spared_.erase({data, executor}); }
+  /// With a fresh stream: nothing that was said before is on its way.
+  void executor_joined(const ExecutorId& executor);
   /// After the catalogue has changed, and several times a second.
   void tick(MonotonicTime now);
   void add_metrics(MetricsText& text) const;
 
  private:
   using Objects = std::vector<const DataObject*>;
-  /// Where a call's data could not be brought together, and why the last time.
-  struct Attempts {
-    std::set<ExecutorId> tried{};
-    std::optional<Failure> failed{};
-  };
   /// A call that waits.
   struct Gathering {
-    uid_t tenant = 0;
-    std::vector<DataReference> names{};  // ids
+    CallDataFinder::Wait wait{};
+    std::vector<DataReference> ids{};
     std::shared_ptr<const void> keeper{};
-    Attempts attempts{};
-    MonotonicTime deadline{};
-    Done done;
+    Done done{};
   };
   /// A copy that could not be made.
   struct Pause {
     MonotonicTime until{};
-    Failure why;
+    std::chrono::milliseconds length{};
+    Failure why{};
   };
   [[nodiscard]] Result<Objects> find_all(uid_t tenant,
                                          std::span<const DataReference> references) const;
-  [[nodiscard]] std::optional<DataHolder> place_call(const Objects& objects, Attempts& attempts);
+  [[nodiscard]] std::optional<DataHolder> place_call(const Objects& objects,
+                                                     std::optional<Failure>& failed);
   [[nodiscard]] const Executor* receiver(const ExecutorId& id) const;
   [[nodiscard]] bool can_send(const ExecutorId& id) const;
   [[nodiscard]] bool is_surplus(const DataObject& object, const ExecutorId& executor,
@@ -138,7 +141,7 @@ class DataCopyService {
   std::list<Gathering> gatherings_;
   std::map<std::pair<DataId, ExecutorId>, Pause> not_before_;
   using Copy = std::pair<DataId, ExecutorId>;
-  std::map<Copy, MonotonicTime> spared_;   // may be gone: not counted on until then
+  std::set<Copy> spared_;                  // may be gone: not counted on until that is known
   std::map<Copy, MonotonicTime> arrived_;  // lately: somebody is about to use it, until then
   std::map<Copy, MonotonicTime> evicted_;  // not wished for again there until then
   std::set<Copy> made_room_for_;           // copies, once each

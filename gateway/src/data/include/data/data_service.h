@@ -121,6 +121,8 @@ class DataService final : private ActionPerformer {
   [[nodiscard]] bool is_waited_for(const Executor& executor) const;
   [[nodiscard]] const DataHolder* waited_for(const DataObject& object) const;
   void drop(const DataDrops& drops);
+  void tell_wishes(const Executor& executor, std::span<const DataHeld> held,
+                   const std::map<DataId, std::uint32_t>& before);
   [[nodiscard]] std::shared_ptr<const void> keeper_of(const std::vector<DataId>& ids);
   void ask_to_seal(DataId id);
   void ask_to_seal_waiting();
@@ -130,6 +132,7 @@ class DataService final : private ActionPerformer {
   void hear(const ExecutorId& executor, const DataRefused& message);
   void hear(const ExecutorId& executor, const DataSealed& message);
   void hear(const ExecutorId& executor, const DataDropped& message);
+  void hear(const ExecutorId& executor, const DataKept& message);
   void hear(const ExecutorId& executor, const FindData& question);
   void hear(const ExecutorId& executor, const PublishData& offer);
   [[nodiscard]] Result<void> check_offer(const ExecutorId& executor,
