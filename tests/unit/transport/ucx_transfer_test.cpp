@@ -10,6 +10,7 @@
 
 #include "ucx/guests.h"
 #include "ucx/hello.h"
+#include "ucx/transfer_turn.h"
 #include "ucx_lane_fixture.h"
 
 namespace orchid::transport {
@@ -340,6 +341,29 @@ TEST_CASE("a sender that sends nothing, and a receiver that asks for nothing, ar
   REQUIRE_FALSE(received.has_value());
   CHECK(received.error().code == ErrorCode::timed_out);
   CHECK(have == 0);
+}
+
+TEST_CASE("an end that had no processor for longer than its patience looks once more") {
+  const ConnectionKey key = random_key();
+  auto listener = listen_for(key, 1);
+  auto accepted = std::async(std::launch::async, [&] { return listener.accept(in(10s)); });
+  auto link = connect_link(
+      context(),
+      {.address = listener.address(), .magic = transfer_magic, .key = key, .deadline = in(10s)},
+      [](const Welcome&) -> Result<void> { return {}; });
+  REQUIRE_MESSAGE(link.has_value(), link.error().message);
+  const auto sender = accepted.get();
+  REQUIRE_MESSAGE(sender.has_value(), sender.error().message);
+  TransferTurn turn(**link, {.deadline = in(patience), .patience = 20ms}, "sender");
+  for (const auto resumed = in(60ms); std::chrono::steady_clock::now() < resumed;) {
+  }
+  // What has come meanwhile is seen by this turn, and counted by the next.
+  REQUIRE(turn.take(0).has_value());
+  REQUIRE(turn.take(1).has_value());
+  Result<void> taken;
+  while (taken) taken = turn.take(1);
+  CHECK(taken.error().code == ErrorCode::timed_out);
+  CHECK(taken.error().message.find("does not get on") != std::string::npos);
 }
 
 TEST_CASE("either end stops when it is told to, and at its deadline") {

@@ -13,6 +13,8 @@ namespace {
 constexpr std::chrono::milliseconds look_interval{5};
 /// UCX may have something to do that wakes nobody: its keepalive.
 constexpr std::chrono::milliseconds longest_sleep{100};
+/// Who has had no processor for longer than its patience has not looked at what has come meanwhile.
+constexpr std::chrono::milliseconds second_look{200};
 
 }  // namespace
 
@@ -35,10 +37,13 @@ Result<void> TransferTurn::check(std::uint64_t moved) {
   if (moved != moved_) {
     moved_ = moved;
     moved_at_ = checked_;
+    overdue_since_.reset();
   }
   if (checked_ > pace_.deadline)
     return fail(ErrorCode::timed_out, "the transfer has taken longer than it may");
-  if (checked_ > moved_at_ + pace_.patience)
+  if (checked_ <= moved_at_ + pace_.patience) return {};
+  if (!overdue_since_) overdue_since_ = checked_;
+  if (checked_ >= *overdue_since_ + second_look)
     return fail(ErrorCode::timed_out,
                 "the " + std::string(peer_) + " of the transfer does not get on");
   return {};
@@ -51,8 +56,9 @@ bool TransferTurn::told_to_stop() const {
 
 void TransferTurn::sleep() {
   if (!link_.arm()) return;
-  const auto until =
-      std::min({pace_.deadline, moved_at_ + pace_.patience, checked_ + longest_sleep});
+  const auto patience_ends =
+      overdue_since_ ? *overdue_since_ + second_look : moved_at_ + pace_.patience;
+  const auto until = std::min({pace_.deadline, patience_ends, checked_ + longest_sleep});
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - checked_);
   std::array entries{pollfd{.fd = link_.wake_descriptor(), .events = POLLIN, .revents = 0},
                      pollfd{.fd = pace_.stop, .events = POLLIN, .revents = 0}};

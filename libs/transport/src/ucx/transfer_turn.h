@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 #include "foundation/result.h"
 #include "transport/ucx_transfer.h"
@@ -27,6 +28,7 @@ class TransferTurn {
   const char* peer_;  // "receiver", for messages
   LaneDeadline checked_{};
   LaneDeadline moved_at_;
+  std::optional<LaneDeadline> overdue_since_;  // as far as was seen
   std::uint64_t moved_ = 0;
 };
 
