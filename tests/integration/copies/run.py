@@ -80,12 +80,12 @@ class Site:
     def __init__(self, one, its_hosts):
         self.one, self.hosts, self.executors = one, its_hosts, {}
 
-    def add(self, number, memory):
+    def add(self, number, memory, *flags):
         host = self.hosts[number]
         process = subprocess.Popen(
             [*host.entry(), PROGRAMS / "orchid-executor", "--gateway", f"unix:{self.one.folder}/gateway.sock", "--runtime",
              self.one.folder / f"r-{number}", "--state", self.one.folder / f"s-{number}", "--cores", "1", "--data-memory", str(memory),
-             "--lane-listen", f"{host.address}:0"],
+             "--lane-listen", f"{host.address}:0", *flags],
             env=self.one.environment, stdin=subprocess.DEVNULL, stdout=self.one.log, stderr=self.one.log, start_new_session=True)
         self.one.executors.append(process)
         self.executors[number] = process
@@ -107,6 +107,29 @@ class Site:
         while not (found := self.copying(number)):
             expect(time.monotonic() < give_up, f"a copy is on its way at host{number}\n{self.one.said()}")
         return found[0]
+
+    @contextlib.contextmanager
+    def slow(self, *numbers):
+        """These hosts send 40 MB a second and no more, so that a copy can be met in the middle."""
+        try:
+            for number in numbers:
+                self.hosts[number].run("tc qdisc replace dev link0 root tbf rate 320mbit burst 256kb latency 100ms")
+            yield
+        finally:
+            for number in numbers:
+                self.hosts[number].run("tc qdisc del dev link0 root")
+
+    def received(self, number):
+        path = "/sys/class/net/link0/statistics/rx_bytes"
+        return int(subprocess.run([*self.hosts[number].entry(), "cat", path], check=True, capture_output=True, timeout=TIMEOUT_S).stdout)
+
+    def wait_until_received(self, number, wanted):
+        wait_for(lambda: self.received(number), lambda now: now >= wanted, f"host{number} has received {wanted} bytes", self.one.said)
+
+    def restart_gateway(self):
+        self.one.process.send_signal(signal.SIGKILL)
+        self.one.process.wait(TIMEOUT_S)
+        self.one.start()
 
     def used(self):
         return self.one.metrics()["orchid_data_memory_used_bytes"]
@@ -240,7 +263,7 @@ def a_stored_call_waits_and_one_that_cannot_says_so(site):
     expect(site.document("a")["hosts"] == ["host0", "host2"], "for its data")
 
 
-def a_lost_sender_is_replaced_by_another_holder(site):
+def a_lost_sender_is_replaced_by_another_holder_that_goes_on(site):
     content = some_bytes(220 * MIB)
     site.add(0, SMALL)
     put(site, "a", content)
@@ -248,12 +271,89 @@ def a_lost_sender_is_replaced_by_another_holder(site):
     order_copy(site, "a", host="host1")
     site.wait_until_on("a", "host0", "host1")
     site.add(2, LARGE)
-    order_copy(site, "a", host="host2")
-    site.await_a_copy(0)
-    site.kill(0)
-    site.wait_until_on("a", "host2")
+    before = site.received(2)
+    with site.slow(0, 1):
+        order_copy(site, "a", host="host2")
+        site.await_a_copy(0)
+        site.wait_until_received(2, before + len(content) * 6 // 10)
+        site.kill(0)
+        site.wait_until_on("a", "host2")
+    received = site.received(2) - before
+    expect(len(content) <= received < len(content) * 14 // 10, f"it was not begun again: {received} bytes\n{site.one.said()}")
     site.kill(1)
     same(site, "a", content)
+
+
+def a_copy_survives_a_stopped_process_and_a_lost_gateway(site):
+    content = some_bytes(220 * MIB)
+    site.add(0, SMALL)
+    put(site, "a", content, Orchid_Copies="2")
+    before = site.received(1)
+    site.add(1, LARGE)
+    with site.slow(0):
+        site.wait_until_received(1, before + 20 * MIB)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(site.await_a_copy(0), signal.SIGSTOP)
+        site.wait_until_received(1, before + 60 * MIB)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(site.await_a_copy(1), signal.SIGSTOP)
+        site.wait_until_received(1, before + 120 * MIB)
+        site.restart_gateway()
+    wait_for(lambda: ask(site.one, "GET", "/v1/data/a/document").status, lambda status: status == 200, "it is there again", site.one.said)
+    site.wait_until_on("a", "host0", "host1")
+    site.wait_until_used(2 * len(content))
+    site.kill(0)
+    same(site, "a", content)
+
+
+def a_receiver_that_is_lost_in_the_middle_is_replaced(site):
+    content = some_bytes(220 * MIB)
+    site.add(0, SMALL)
+    put(site, "a", content, Orchid_Copies="2")
+    before = site.received(1)
+    site.add(1, LARGE)
+    with site.slow(0):
+        site.wait_until_received(1, before + 40 * MIB)
+        site.kill(1)
+    site.add(2, LARGE)
+    site.wait_until_on("a", "host0", "host2")
+    wait_for(lambda: site.copying(0) + site.copying(2), lambda left: not left, "no process is left", site.one.said)
+
+
+def a_call_whose_client_goes_waits_for_no_data(site):
+    deploy(site)
+    site.add(0, SMALL)
+    put(site, "a", some_bytes(150 * MIB))
+    site.add(1, LARGE)
+    put(site, "b", some_bytes(200 * MIB, b"second"))
+    waiting = lambda: site.one.metrics()["orchid_data_calls_waiting"]  # noqa: E731 (said once)
+    with site.slow(0), contextlib.closing(Connection(site.one)) as client:
+        client.request("POST", "/v1/functions/sums_data/invocations", b"", {"Orchid-Data": "a,b"})
+        wait_for(waiting, lambda now: now == 1, "the call waits", site.one.said)
+        client.close()
+        wait_for(waiting, lambda now: now == 0, "nobody waits any more", site.one.said)
+
+
+def the_last_copy_leaves_a_grant_that_ends(site):
+    content = some_bytes(100 * MIB)
+    site.add(0, SMALL, "--ends-in-s", "20")
+    put(site, "a", content)
+    site.add(1, LARGE)
+    site.wait_until_on("a", "host1")
+    expect(site.executors[0].wait(TIMEOUT_S) == 0, f"the grant ends\n{site.one.said()}")
+    same(site, "a", content)
+    wait_for(lambda: site.document("a")["hosts"], lambda now: now == ["host1"], "it is on host1 alone", site.one.said, seconds=TIMEOUT_S)
+
+
+def a_last_copy_that_cannot_leave_in_time_is_lost_and_said_so(site):
+    site.add(0, SMALL, "--ends-in-s", "20")
+    put(site, "a", some_bytes(220 * MIB))
+    site.add(1, SMALL - MIB * 64)  # no room for it
+    expect(site.executors[0].wait(TIMEOUT_S) == 0, f"the grant ends\n{site.one.said()}")
+    lost = wait_for(lambda: ask(site.one, "GET", "/v1/data/a"), lambda answer: answer.status == 410, "it is lost", site.one.said,
+                    seconds=TIMEOUT_S)
+    expect(b"data_lost" in lost.body and b"a@1" in lost.body and b"host0" in lost.body, f"it says what and where: {lost.said()}")
+    site.wait_until_used(0)
 
 
 def a_killed_copy_is_begun_again(site):
@@ -298,9 +398,7 @@ def a_wish_survives_the_gateway(site):
     site.add(0, SMALL)
     put(site, "a", some_bytes(10 * MIB), Orchid_Copies="2")
     expect(site.document("a")["copies_wanted"] == 2, "it is known")
-    site.one.process.send_signal(signal.SIGKILL)
-    site.one.process.wait(TIMEOUT_S)
-    site.one.start()
+    site.restart_gateway()
     wait_for(lambda: ask(site.one, "GET", "/v1/data/a/document").status, lambda status: status == 200, "it is there again", site.one.said)
     expect(site.document("a")["copies_wanted"] == 2, "and so is the wish")
     for bad in ("0", "65", "two"):
@@ -310,7 +408,10 @@ def a_wish_survives_the_gateway(site):
 
 
 CASES = (a_copy_is_the_same_and_stays_when_its_source_is_lost, a_call_with_data_of_two_hosts_waits_for_what_is_missing,
-         a_stored_call_waits_and_one_that_cannot_says_so, a_lost_sender_is_replaced_by_another_holder, a_killed_copy_is_begun_again,
+         a_stored_call_waits_and_one_that_cannot_says_so, a_lost_sender_is_replaced_by_another_holder_that_goes_on, a_killed_copy_is_begun_again,
+         a_copy_survives_a_stopped_process_and_a_lost_gateway, a_receiver_that_is_lost_in_the_middle_is_replaced,
+         a_call_whose_client_goes_waits_for_no_data, the_last_copy_leaves_a_grant_that_ends, a_last_copy_that_cannot_leave_in_time_is_lost_and_said_so,
+        
          the_only_copy_that_is_lost_is_named_with_its_host, a_deleted_object_is_copied_no_further, a_wish_survives_the_gateway)
 
 
