@@ -23,6 +23,14 @@ std::optional<std::string> squares_in_vain(orchid::Call& call, std::string name,
 }
 ORCHID_FUNCTION(squares_in_vain)
 
+/// Says that it has used more than there is a number for.
+std::optional<std::string> squares_without_number(orchid::Call& call) {
+  auto room = orchid::Room<double>::create(call, 1);
+  if (!room) return std::nullopt;
+  return room->seal((std::size_t{1} << 61U) + 1);
+}
+ORCHID_FUNCTION(squares_without_number)
+
 std::optional<double> sum_of(orchid::Call& call, std::string name) {
   const auto data = orchid::open_data<double>(call, name);
   if (!data) return std::nullopt;

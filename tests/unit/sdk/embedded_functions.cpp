@@ -67,6 +67,12 @@ ORCHID_ENTRY(makes_room) {
   return room && room->seal(8) ? ORCHID_OK : ORCHID_ERROR;
 }
 
+ORCHID_ENTRY(makes_room_without_number) {
+  orchid::Call running(call);
+  return orchid::Room<double>::create(running, (std::size_t{1} << 61U) + 1) ? ORCHID_OK
+                                                                            : ORCHID_ERROR;
+}
+
 ORCHID_ENTRY(seals_nothing) {
   char id[ORCHID_DATA_ID_SIZE] = "x";
   const std::int32_t status = orchid_data_seal(call, nullptr, 0, "weather", id);

@@ -141,7 +141,8 @@ class Chunks {
 /// A data object that the call was given, as elements: nothing is copied, and nobody can change it.
 /// Valid until the function returns. A parameter of functions only.
 template <typename T>
-requires values::Element<T> &&(!std::is_same_v<T, bool>)class Data {
+  requires values::Element<T> && (!std::is_same_v<T, bool>)
+class Data {
  public:
   Data() = default;
   explicit Data(std::span<const T> elements) : elements_(elements) {}
@@ -177,12 +178,14 @@ template <typename T>
 /// Room for an object that the call makes: zeros, written in place, then sealed. One that is not
 /// sealed vanishes with the call.
 template <typename T>
-requires values::Element<T> &&(!std::is_same_v<T, bool>)class Room {
+  requires values::Element<T> && (!std::is_same_v<T, bool>)
+class Room {
  public:
   /// For at most so many elements, one at least. Nothing: there is no room; see open_data().
   [[nodiscard]] static std::optional<Room> create(Call& call, std::size_t most) {
     void* room = nullptr;
-    if (orchid_data_create(call.handle(), most * sizeof(T), &room) != ORCHID_OK)
+    if (!can_count(call, most) ||
+        orchid_data_create(call.handle(), most * sizeof(T), &room) != ORCHID_OK)
       return std::nullopt;
     return Room(call, {static_cast<T*>(room), most});
   }
@@ -191,6 +194,7 @@ requires values::Element<T> &&(!std::is_same_v<T, bool>)class Room {
   /// The first `used` elements are the object, which is called so, or has no name. Its id; nothing:
   /// see open_data().
   [[nodiscard]] std::optional<std::string> seal(std::size_t used, const std::string& name = "") {
+    if (!can_count(*call_, used)) return std::nullopt;
     std::string id(ORCHID_DATA_ID_SIZE, '\0');
     const std::int32_t status = orchid_data_seal(call_->handle(), elements_.data(),
                                                  used * sizeof(T), name.c_str(), id.data());
@@ -200,6 +204,14 @@ requires values::Element<T> &&(!std::is_same_v<T, bool>)class Room {
   }
 
  private:
+  /// Their bytes have a number. Else the call's error says so.
+  static bool can_count(Call& call, std::size_t elements) {
+    if (elements <= static_cast<std::size_t>(-1) / sizeof(T)) return true;
+    const std::string why = std::to_string(elements) + " elements of " + std::to_string(sizeof(T)) +
+                            " bytes are more than any memory has";
+    orchid_error(call.handle(), why.data(), why.size());
+    return false;
+  }
   Room(Call& call, std::span<T> elements) : call_(&call), elements_(elements) {}
   Call* call_;
   std::span<T> elements_;
