@@ -40,7 +40,8 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
                  [this](const CompilerReady& target) { compiler_ready(target); }),
       code_(io, compilers_, store_),
       data_(io, options_.data),
-      data_of_calls_({.data = data_,
+      data_of_calls_({.io = io_,
+                      .data = data_,
                       .workers = workers_,
                       .tell =
                           [this](const ControlMessage& message) {

@@ -17,7 +17,6 @@ WorkerDoor::Verdict WorkerDoor::take(std::string_view packet) {
   if (!request) return Nonsense{};
   if (request->sequence == last_) {
     if (!may_repeat_) return Nonsense{};
-    may_repeat_ = false;
     return Nothing{};
   }
   if (waits_for_ != 0) return Nonsense{};

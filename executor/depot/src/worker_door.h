@@ -5,6 +5,7 @@
 #include <string_view>
 #include <variant>
 
+#include "foundation/token_bucket.h"
 #include "protocol/service_messages.h"
 
 namespace orchid::executor {
@@ -15,12 +16,14 @@ namespace orchid::executor {
 /// Of one worker. Nothing of what it sends is believed.
 class WorkerDoor {
  public:
-  /// `again`: a depot before this one may have taken a request, which the worker is asked to send
-  /// again; it may be here already.
+  /// `again`: depots before this one may have taken a request, and each that came asks the worker
+  /// to send it again: it may be here already, and come once more for each of them.
   explicit WorkerDoor(bool again) : may_repeat_(again) {}
+  /// How often one worker may ask: what it asks, the agent has to do.
+  static constexpr TokenBucket::Rate requests{.per_second = 1000, .burst = 256};
 
   struct Nonsense {};  // it is to be ended
-  struct Nothing {};   // the same request again, because we have asked for it
+  struct Nothing {};   // the same request again, because it was asked for
   /// It goes to the agent.
   struct Passes {
     ServiceRequest request;
@@ -31,6 +34,8 @@ class WorkerDoor {
   };
   using Verdict = std::variant<Nonsense, Nothing, Passes, Refused>;
   [[nodiscard]] Verdict take(std::string_view packet);
+  /// When the next packet may be taken, and one that is.
+  [[nodiscard]] TokenBucket& tokens() { return tokens_; }
   /// Whether the worker waits for this answer: now it does not any more.
   [[nodiscard]] bool answered(std::uint32_t sequence);
 
@@ -38,6 +43,7 @@ class WorkerDoor {
   std::uint32_t waits_for_ = 0;  // the sequence of its request; 0: it may send another one
   std::uint32_t last_ = 0;       // of the last request that was taken
   bool may_repeat_;
+  TokenBucket tokens_{requests};
 };
 
 }  // namespace orchid::executor

@@ -350,14 +350,18 @@ void CallLoop::finish(const transport::LaneRequest& request, const orchid_call& 
   if (spoiled.empty()) spoiled = left;
   StatusPage& page = parts_.page;
   // What it holds, nobody gives back; the next call, or only its code, might find no room.
-  if (verdict.outcome != Outcome::ok && was_refused_memory()) spoiled = "it had no memory left";
+  if (verdict.outcome != Outcome::ok && (page.refused.load() & refused_memory) != 0)
+    spoiled = "it had no memory left";
+  const bool has_objects = parts_.objects.in_use();
   auto running = pack_state(number_, RunState::running);
-  if (!page.state.compare_exchange_strong(running, pack_state(number_, RunState::idle)))
+  const auto next = pack_state(number_, has_objects ? RunState::ending : RunState::idle);
+  if (!page.state.compare_exchange_strong(running, next))
     while (true)
       ::pause();  // the agent was first: it has promised another outcome and is about to kill us
-  page.calls.store(number_, std::memory_order_relaxed);
   // Its outcome is ours to tell by now: nobody ends the call for its deadline any more.
-  const Verdict told = parts_.objects.in_use() ? end_objects(verdict) : verdict;
+  const Verdict told = has_objects ? end_objects(verdict) : verdict;
+  page.calls.store(number_, std::memory_order_relaxed);
+  if (spoiled.empty() && parts_.objects.has_given_up()) spoiled = "its depot did not answer";
   transport::LaneWorker::Answer answer{.outcome = told.outcome,
                                        .run_time = run_time,
                                        .message = told.message,
@@ -376,14 +380,11 @@ void CallLoop::finish(const transport::LaneRequest& request, const orchid_call& 
 /// What a call has made is seen by others before it is answered, or the call has not succeeded.
 CallLoop::Verdict CallLoop::end_objects(const Verdict& verdict) {
   const auto ended = parts_.objects.end(verdict.outcome == Outcome::ok);
+  parts_.page.state.store(pack_state(number_, RunState::idle), std::memory_order_release);
   if (ended || verdict.outcome != Outcome::ok) return verdict;
   fallback_message_ = std::string(to_string(ended.error().code)) +
                       ": the data that the call has made is not kept: " + ended.error().message;
   return {Outcome::function_error, fallback_message_};
-}
-
-bool CallLoop::was_refused_memory() const {
-  return (parts_.page.refused.load(std::memory_order_relaxed) & refused_memory) != 0;
 }
 
 /// A worker that is spoiled has answered its calls, and their answers are to arrive. It says first

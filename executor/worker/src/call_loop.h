@@ -79,7 +79,6 @@ class CallLoop {
   void finish(const transport::LaneRequest& request, const orchid_call& call,
               const Verdict& verdict);
   [[nodiscard]] Verdict end_objects(const Verdict& verdict);
-  [[nodiscard]] bool was_refused_memory() const;
   [[noreturn]] void end(LastWords words, std::string_view why);
   void report(const WorkerMessage& message);
 

@@ -49,9 +49,9 @@ Result<std::span<std::byte>> CallObjects::create(std::uint64_t most) {
   if (most == 0)
     return fail(ErrorCode::bad_request,
                 "a room has one byte at least; what is sealed of it may have none");
+  made_ = true;  // also when the answer is lost on its way
   auto answer = depot_.ask({.ask = ServiceAsk::create_data, .bytes = most});
   if (!answer) return fail(std::move(answer.error()));
-  made_ = true;
   void* const room =
       ::mmap(nullptr, most, PROT_READ | PROT_WRITE, MAP_SHARED, answer->file.get(), 0);
   if (room == MAP_FAILED) return fail_errno("the worker could not map the room");
@@ -77,6 +77,7 @@ Result<DataId> CallObjects::seal(const void* room, std::uint64_t used, std::stri
                             .bytes = used,
                             .name = std::string(name)});
   if (!answer) return fail(std::move(answer.error()));
+  ++sealed_;
   return answer->data;
 }
 
@@ -87,9 +88,10 @@ void CallObjects::unmap_rooms() {
 
 Result<void> CallObjects::end(bool succeeded) {
   opened_.clear();
+  const std::uint64_t sealed = std::exchange(sealed_, 0);
   if (!std::exchange(made_, false)) return {};
-  auto answer =
-      depot_.ask({.ask = succeeded ? ServiceAsk::publish_data : ServiceAsk::discard_data});
+  auto answer = depot_.ask({.ask = succeeded ? ServiceAsk::publish_data : ServiceAsk::discard_data,
+                            .bytes = succeeded ? sealed : 0});
   if (!answer) return fail(std::move(answer.error()));
   return {};
 }

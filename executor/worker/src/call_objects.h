@@ -31,6 +31,8 @@ class CallObjects {
 
   /// The call has asked for something, so it is to be ended.
   [[nodiscard]] bool in_use() const { return made_ || !opened_.empty(); }
+  /// An answer of the depot was given up: the worker can ask for nothing more.
+  [[nodiscard]] bool has_given_up() const { return depot_.has_given_up(); }
   /// The entry has returned: rooms that it has not sealed are mapped no more.
   void unmap_rooms();
   /// The call is over, and its rooms are unmapped: what it has sealed is there for others from now
@@ -49,7 +51,8 @@ class CallObjects {
   DataMappings& data_;
   std::map<std::string, std::span<const std::byte>, std::less<>> opened_;  // by what was asked for
   std::map<const void*, Room> rooms_;                                      // by address
-  bool made_ = false;  // the depot has something of this call
+  bool made_ = false;         // the depot has, or may have, something of this call
+  std::uint64_t sealed_ = 0;  // objects of this call
 };
 
 }  // namespace orchid::executor

@@ -251,7 +251,10 @@ void live_as_worker(const Birth& birth, BirthDescriptors descriptors, const Tick
     confinement.protected_descriptors = end_of_descriptors();
   }
   auto* cores = new CoresDevice(rate);
-  auto* objects = new CallObjects(*new ServiceClient(service_number), *data);
+  const auto stopped = [&page] {
+    return page.stop.load(std::memory_order_relaxed) == call_of(page.state.load());
+  };
+  auto* objects = new CallObjects(*new ServiceClient(service_number, stopped), *data);
   auto* loop = new CallLoop({*calls, page, *log, *hygiene, *cores, gpu, *code, *data, *objects,
                              rate, control, birth.core, lane->progress()});
   hygiene->remember();

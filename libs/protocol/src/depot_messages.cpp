@@ -60,6 +60,9 @@ struct Encoder {
   Json operator()(const DepotNonsense& m) const {
     return {{"type", "nonsense"}, {"worker", m.worker}};
   }
+  Json operator()(const DepotUnserved& m) const {
+    return {{"type", "unserved"}, {"worker", m.worker}};
+  }
 };
 
 std::optional<ServiceAsk> parse_ask(std::string_view name) {
@@ -100,6 +103,7 @@ std::optional<DepotMessage> read(const JsonObject& f, std::string_view type) {
   if (type == "ready") return DepotReady{};
   if (type == "asked") return DepotAsked{.worker = worker(), .request = parse_request(f)};
   if (type == "nonsense") return DepotNonsense{.worker = worker()};
+  if (type == "unserved") return DepotUnserved{.worker = worker()};
   return std::nullopt;
 }
 

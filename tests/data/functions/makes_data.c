@@ -1,11 +1,17 @@
 /* Opens and makes data objects as its input says: words, with blanks between them.
- *   make NAME MOST USED   a room of MOST bytes, of which USED are sealed as NAME ("-": no name).
- * The output is the id. Byte i is i % 251; the room has to be zero before. fail, crash, exit … the
- * same, and then the call does not succeed open NAME             "BYTES SUM" often NAME COUNT
- * opened so often: "OPENED STATUS", the status of the last one many COUNT            so many rooms
- * of one byte, sealed without a name: "SEALED STATUS" twice MOST            sealed twice forget
- * MOST           written to, and not sealed alias MOST            mapped twice when it is sealed
- *   slow MOST             made, then it waits until it is asked to stop, and succeeds
+ *
+ *   make NAME MOST USED: a room of MOST bytes, of which USED are sealed as NAME ("-": no name). The
+ *     output is the id. Byte i is i % 251; the room has to be zero before.
+ *   fail, crash, exit …: the same, and then the call does not succeed
+ *   open NAME: "BYTES SUM"
+ *   spoil NAME: writes to it
+ *   often NAME COUNT: opened so often: "OPENED STATUS", the status of the last one
+ *   many COUNT: so many rooms of one byte, sealed without a name: "SEALED STATUS"
+ *   twice MOST: sealed twice
+ *   forget MOST: written to, and not sealed
+ *   alias MOST: mapped twice when it is sealed
+ *   slow MOST: made, then it waits until it is asked to stop, and succeeds
+ *
  * A status that is not ORCHID_OK is returned, unless it is in the output. */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -55,6 +61,14 @@ static int32_t open_one(orchid_call* call, const char* name) {
   char text[64];
   snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64, size, sum);
   return say(call, text);
+}
+
+static int32_t spoil(orchid_call* call, const char* name) {
+  const void* bytes = NULL;
+  uint64_t size = 0;
+  const int32_t status = orchid_data_open(call, name, &bytes, &size);
+  if (status == ORCHID_OK) *(volatile unsigned char*)bytes = 7;
+  return status;
 }
 
 static int32_t say_count(orchid_call* call, uint64_t count, int32_t status) {
@@ -113,6 +127,7 @@ ORCHID_ENTRY(makes_data) {
   uint64_t second = 0;
   memcpy(words, input, input_size < sizeof words - 1 ? input_size : sizeof words - 1);
   if (sscanf(words, "open %127s", name) == 1) return open_one(call, name);
+  if (sscanf(words, "spoil %127s", name) == 1) return spoil(call, name);
   if (sscanf(words, "often %127s %" SCNu64, name, &first) == 2)
     return open_often(call, name, first);
   if (sscanf(words, "many %" SCNu64, &first) == 1) return make_many(call, first);

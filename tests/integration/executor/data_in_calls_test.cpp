@@ -3,95 +3,18 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <mutex>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "executor_fixture.h"
+#include "in_calls_fixture.h"
 #include "orchid/function.h"
 
 namespace orchid::tests {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// What a gateway knows of data: names, of which each version is another object.
-class Names {
- public:
-  /// For the executor's thread.
-  std::optional<ControlMessage> hear(const ControlMessage& message) {
-    const std::lock_guard lock(mutex_);
-    if (const auto* question = std::get_if<FindData>(&message)) return find(*question);
-    if (const auto* offer = std::get_if<PublishData>(&message)) return take(*offer);
-    return std::nullopt;
-  }
-  std::vector<PublishData::Object> objects() {
-    const std::lock_guard lock(mutex_);
-    return objects_;
-  }
-  /// From now on what is offered is declined, with that code.
-  void decline_offers(ErrorCode code) {
-    const std::lock_guard lock(mutex_);
-    declined_ = code;
-  }
-  std::size_t questions() {
-    const std::lock_guard lock(mutex_);
-    return questions_;
-  }
-
- private:
-  ControlMessage find(const FindData& question) {
-    ++questions_;
-    if (question.reference == "elsewhere")
-      return DataDeclined{question.question, ErrorCode::data_elsewhere, "it is on the host n17"};
-    for (auto object = objects_.rbegin(); object != objects_.rend(); ++object)
-      if (object->terms.name == question.reference || to_string(object->data) == question.reference)
-        return DataFound{question.question, object->data};
-    return DataDeclined{question.question, ErrorCode::not_found,
-                        "there is no data object '" + question.reference + "'"};
-  }
-  ControlMessage take(const PublishData& offer) {
-    if (declined_) return DataDeclined{offer.question, *declined_, "the gateway does not want it"};
-    DataAccepted accepted{.question = offer.question, .objects = {}};
-    for (const PublishData::Object& object : offer.objects) {
-      objects_.push_back(object);
-      accepted.objects.push_back({.data = object.data, .version = objects_.size()});
-    }
-    return accepted;
-  }
-
-  std::mutex mutex_;
-  std::vector<PublishData::Object> objects_;
-  std::optional<ErrorCode> declined_;
-  std::size_t questions_ = 0;
-};
-
-struct InCallsFixture : ExecutorFixture {
-  InCallsFixture() {
-    executor.be_gateway([this](const ControlMessage& message) { return names.hear(message); });
-  }
-  ~InCallsFixture() { executor.be_gateway({}); }
-  InCallsFixture(const InCallsFixture&) = delete;
-  InCallsFixture& operator=(const InCallsFixture&) = delete;
-
-  WorkerClient::Reply act(const std::string& words) { return call("makes_data", words); }
-  void check_fails(const std::string& words, const std::string& why) {
-    const auto reply = act(words);
-    CHECK(reply.outcome == Outcome::function_error);
-    CHECK_MESSAGE(contains(reply.message, why), reply.message);
-  }
-  ByteCount used() {
-    ByteCount bytes;
-    executor.with_data([&](executor::DataService& data) { bytes = data.book().used(); });
-    return bytes;
-  }
-  bool is_clean() {
-    return eventually([this] { return used().value == 0; });
-  }
-
-  Names names;
-};
 
 /// Of the bytes that makes_data writes.
 std::string size_and_sum(std::uint64_t size) {
@@ -132,6 +55,13 @@ TEST_CASE_FIXTURE(InCallsFixture, "what is made is immutable, and every host tha
   CHECK(std::holds_alternative<LaneAttached>(worker.receive()));
 }
 
+TEST_CASE_FIXTURE(InCallsFixture,
+                  "who writes to data that it has opened crashes, and changes nothing") {
+  REQUIRE(act("make weather 1000 1000").outcome == Outcome::ok);
+  CHECK(act("spoil weather").outcome == Outcome::function_crashed);
+  CHECK(act("open weather").output == size_and_sum(1000));
+}
+
 TEST_CASE_FIXTURE(InCallsFixture, "what a call has made vanishes when the call does not succeed") {
   check_fails("fail weather 1000 1000", "it fails");
   CHECK(is_clean());
@@ -170,6 +100,18 @@ TEST_CASE_FIXTURE(InCallsFixture, "a room is sealed once, by whom it was made fo
   CHECK(is_clean());
 }
 
+TEST_CASE_FIXTURE(InCallsFixture, "who keeps a room that it has sealed keeps no memory") {
+  // Twenty rooms, each of a quarter of all memory, of which it keeps a descriptor or a mapping.
+  for (const char* how : {"descriptor", "mapping"}) {
+    CAPTURE(how);
+    const auto reply = call("keeps_rooms", how);
+    CHECK_MESSAGE(reply.outcome == Outcome::ok, reply.message);
+    CHECK(reply.output == "20 refused, 0 bytes kept");
+    CHECK(is_clean());
+  }
+  CHECK(names.objects().empty());
+}
+
 TEST_CASE_FIXTURE(InCallsFixture, "more than is left is refused, with what there is") {
   check_fails("make weather 1073741824 1", "no_data_memory");
   check_fails("make weather 18446744073709551615 1", "no_data_memory");
@@ -190,33 +132,47 @@ TEST_CASE_FIXTURE(InCallsFixture,
   check_fails("open " + std::string(100, 'n'), "no data has a name of more than");
 }
 
-TEST_CASE_FIXTURE(InCallsFixture, "another tenant's data is not there, whoever knows its id") {
-  DataId strangers;
-  executor.with_data([&](executor::DataService& data) {
-    auto room = data.make_in_call({.uid = ::geteuid() + 1, .name = "bob"}, 1_KiB, 999'999);
-    REQUIRE(room.has_value());
-    strangers = room->data;
-    data.seal_in_call({.data = strangers, .worker = 999'999, .used = 1_KiB, .name = {}},
-                      [](const Result<void>& sealed) { CHECK(sealed.has_value()); });
-  });
-  bool sealed = false;
-  CHECK(eventually([&] {
-    executor.with_data([&](executor::DataService& data) {
-      sealed = data.book().has_for(strangers, ::geteuid() + 1);
+TEST_CASE_FIXTURE(
+    InCallsFixture,
+    "another tenant's data, and what a running call has made, is not there by its id") {
+  constexpr std::uint64_t other_worker = 999'999;
+  for (const uid_t owner : {::geteuid() + 1, ::geteuid()}) {
+    CAPTURE(owner);
+    DataId data;
+    executor.with_data([&](executor::DataService& service) {
+      auto room = service.make_in_call({.uid = owner, .name = "bob"}, 1_KiB, other_worker);
+      REQUIRE(room.has_value());
+      data = room->data;
+      room->file.reset();
+      service.seal_in_call({.data = data, .worker = other_worker, .used = 1_KiB, .name = {}},
+                           [](const Result<void>& sealed) { CHECK(sealed.has_value()); });
     });
-    return sealed;
-  }));
-  check_fails("open " + to_string(strangers), "not_found: there is no data object");
+    bool sealed = false;
+    CHECK(eventually([&] {
+      executor.with_data([&](executor::DataService& service) {
+        sealed = service.book().has_for(data, owner, other_worker);
+      });
+      return sealed;
+    }));
+    check_fails("open " + to_string(data), "not_found: there is no data object");
+  }
 }
 
 TEST_CASE_FIXTURE(InCallsFixture, "10 000 opens of one name are one question, and one mapping") {
   REQUIRE(act("make weather 1000 1000").outcome == Outcome::ok);
   CHECK(act("often weather 10000").output == "10000 0");
   CHECK(names.questions() == 1);
-  // Of names that are not there, each is a question; the worker stays well.
-  CHECK(act("often nothing 10000").output == "0 " + std::to_string(ORCHID_DATA_NOT_FOUND));
-  CHECK(names.questions() == 10001);
   CHECK(act("open weather").output == size_and_sum(1000));
+}
+
+TEST_CASE_FIXTURE(InCallsFixture, "a call that asks for names without end waits for its turn") {
+  using Clock = std::chrono::steady_clock;
+  // Of names that are not there, each is a question: 256 at once, then 200 in a second.
+  const auto start = Clock::now();
+  CHECK(act("often nothing 500").output == "0 " + std::to_string(ORCHID_DATA_NOT_FOUND));
+  CHECK(Clock::now() - start >= std::chrono::milliseconds((500 - 256 - 1) * 5));
+  CHECK(names.questions() == 500);
+  CHECK(act("make weather 1000 1000").outcome == Outcome::ok);
 }
 
 TEST_CASE_FIXTURE(InCallsFixture, "an object that is dropped is charged until its worker lets go") {
@@ -241,13 +197,14 @@ TEST_CASE_FIXTURE(InCallsFixture, "a killed depot loses nothing, and the next on
   CHECK(used().value == 1000);
 }
 
-TEST_CASE_FIXTURE(InCallsFixture, "a depot that is killed while a call makes data costs nothing") {
+TEST_CASE_FIXTURE(InCallsFixture,
+                  "a depot that is killed or stopped while a call makes data costs nothing") {
   const LaneSlot slot = worker.load(test_function("makes_data"));
   std::size_t kills = 0;
   for (int round = 0; round < 20; ++round) {
     (void)worker.start(slot, "many 100", 20s);
     if (const pid_t depot = executor.depot(); depot > 0) {
-      ::kill(depot, SIGKILL);
+      ::kill(depot, round % 2 == 0 ? SIGKILL : SIGSTOP);
       ++kills;
     }
     const auto reply = worker.finish();

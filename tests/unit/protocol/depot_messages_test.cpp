@@ -47,6 +47,10 @@ TEST_CASE("every message between an agent and a depot comes back as it was") {
   }
 }
 
+TEST_CASE("a depot says whom it serves no more") {
+  CHECK(depot_back(DepotUnserved{.worker = 9}).worker == 9);
+}
+
 TEST_CASE("a message of a depot with a wrong field is refused, and the field is named") {
   const auto fault_of = [](const std::string& text) {
     const auto parsed = parse_depot_message(text);

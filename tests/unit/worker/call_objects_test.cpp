@@ -35,6 +35,10 @@ class DepotAtEnd {
   DepotAtEnd(const DepotAtEnd&) = delete;
   DepotAtEnd& operator=(const DepotAtEnd&) = delete;
   [[nodiscard]] int socket() const { return sockets_.first.get(); }
+  /// Unasked.
+  void say(const ServiceAnswer& said) const {
+    REQUIRE(send_packet(sockets_.second.get(), encode(said)));
+  }
 
  private:
   std::pair<UniqueFd, UniqueFd> sockets_ = make_packet_pair().value();
@@ -120,6 +124,7 @@ TEST_CASE("a room is written in place, unmapped before it is sealed, and publish
   CHECK(asked[1].bytes == 1);
   CHECK(asked[1].name == "weather");
   CHECK(asked[2].ask == ServiceAsk::publish_data);
+  CHECK(asked[2].bytes == 1);  // objects
 }
 
 TEST_CASE("a call that fails discards what it has made, and its rooms are unmapped") {
@@ -166,6 +171,46 @@ TEST_CASE("a new depot is asked again, and answers to what was given up are pass
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code == ErrorCode::data_elsewhere);
   CHECK(refused.error().message == "it is on n17");
+}
+
+TEST_CASE("what depots have said while nothing was asked is passed over") {
+  int asked = 0;
+  Worker worker([&](int socket, const ServiceRequest& request) {
+    ++asked;
+    answer(socket, {.verdict = ServiceVerdict::refused,
+                    .sequence = request.sequence,
+                    .code = ErrorCode::not_found});
+  });
+  CHECK(code_of_call(worker.objects.open("weather")) == ErrorCode::not_found);
+  for (int depot = 0; depot < 3; ++depot) worker.depot.say({.verdict = ServiceVerdict::again});
+  CHECK(code_of_call(worker.objects.open("weather")) == ErrorCode::not_found);
+  CHECK(code_of_call(worker.objects.open("weather")) == ErrorCode::not_found);
+  CHECK(asked == 3);
+}
+
+TEST_CASE("a call that is to stop waits for no answer, and its worker asks nothing more") {
+  DepotAtEnd silent([](int, const ServiceRequest&) {});
+  int looks = 0;
+  ServiceClient client(silent.socket(), [&looks] { return ++looks > 2; });
+  CHECK(code_of_call(client.ask({})) == ErrorCode::cancelled);
+  CHECK(client.has_given_up());
+  CHECK(code_of_call(client.ask({.ask = ServiceAsk::publish_data})) == ErrorCode::unreachable);
+  ServiceClient stopped(silent.socket(), [] { return true; });
+  CHECK(code_of_call(stopped.ask({})) == ErrorCode::cancelled);
+  CHECK_FALSE(stopped.has_given_up());  // nothing was asked
+}
+
+TEST_CASE("a room whose answer was lost is discarded all the same") {
+  std::vector<ServiceAsk> asked;
+  Worker worker([&](int socket, const ServiceRequest& request) {
+    asked.push_back(request.ask);
+    answer(socket, {.verdict = request.ask == ServiceAsk::create_data ? ServiceVerdict::refused
+                                                                      : ServiceVerdict::done,
+                    .sequence = request.sequence});
+  });
+  CHECK_FALSE(worker.objects.create(4096).has_value());
+  CHECK(worker.objects.end(false).has_value());
+  CHECK(asked == std::vector{ServiceAsk::create_data, ServiceAsk::discard_data});
 }
 
 TEST_CASE("a depot that hangs up, or sends no descriptor, is told as such") {

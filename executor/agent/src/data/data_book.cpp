@@ -135,8 +135,9 @@ Result<ByteCount> DataBook::open(const LaneOpenData& request, std::uint32_t uid,
   const auto found = objects_.find(request.data);
   const bool knows =
       found != objects_.end() && equal_in_constant_time(found->second.terms.secret, request.secret);
-  const bool may = knows && (uid == 0 || uid == found->second.terms.tenant.uid ||
-                             uid == found->second.terms.holder_uid);
+  const bool may =
+      knows && !found->second.made_by &&
+      (uid == 0 || uid == found->second.terms.tenant.uid || uid == found->second.terms.holder_uid);
   if (!may) return fail(ErrorCode::denied, "there is no such data here for this user and secret");
   Object& object = found->second;
   if (request.access == DataAccess::read) {
@@ -194,6 +195,14 @@ bool DataBook::drop(const DataId& data) {
   return true;
 }
 
+bool DataBook::drop_slowly(const DataId& data) {
+  const auto found = objects_.find(data);
+  if (found == objects_.end()) return false;
+  ++found->second.pins;
+  remove(found);
+  return true;
+}
+
 bool DataBook::drop_unless_used(const DataId& data) {
   const auto found = objects_.find(data);
   if (found == objects_.end() || !found->second.sealed || found->second.pins != 0) return false;
@@ -201,9 +210,10 @@ bool DataBook::drop_unless_used(const DataId& data) {
   return true;
 }
 
-Result<ByteCount> DataBook::pin(const DataId& data, std::uint32_t tenant, MonotonicTime now) {
+Result<ByteCount> DataBook::pin(const DataId& data, std::uint32_t tenant, MonotonicTime now,
+                                std::optional<std::uint64_t> worker) {
   const auto found = objects_.find(data);
-  if (found == objects_.end() || !found->second.sealed)
+  if (found == objects_.end() || !found->second.is_there_for(worker))
     return fail(ErrorCode::data_lost, "this executor does not have the data");
   Object& object = found->second;
   if (object.terms.tenant.uid != tenant)
@@ -246,7 +256,8 @@ void DataBook::unpin(const DataId& data) {
 }
 
 DataBook::Objects::iterator DataBook::remove(Objects::iterator object) {
-  const auto& [data, was] = *object;
+  auto& [data, was] = *object;
+  forget_maker(data, was);
   const std::uint32_t tenant = was.terms.tenant.uid;
   if (was.pins > 0)
     left_.emplace(data, Left{.bytes = was.terms.bytes, .tenant = tenant, .pins = was.pins});
@@ -282,10 +293,7 @@ std::vector<DataId> DataBook::keep_only(const std::unordered_set<DataId>& known)
   return dropped;
 }
 
-std::vector<DataId> DataBook::drop_all() {
-  for (auto& [data, object] : objects_) object.made_by.reset();
-  return keep_only({});
-}
+std::vector<DataId> DataBook::drop_all() { return keep_only({}); }
 
 std::vector<DataHeld> DataBook::held(MonotonicTime now) const {
   using std::chrono::duration_cast;

@@ -1,4 +1,5 @@
 // What calls make: seen by nobody until the gateway has given it its version.
+#include <algorithm>
 #include <utility>
 
 #include "data/data_book.h"
@@ -20,6 +21,7 @@ Result<std::vector<DataId>> DataBook::make_in_call(const MakeData& request, std:
   if (!evicted) return evicted;
   Object& object = objects_.at(request.data);
   object.made_by = worker;
+  made_[worker].insert(request.data);
   object.write_by = MonotonicTime::max();  // the call's end ends it
   return evicted;
 }
@@ -48,16 +50,35 @@ void DataBook::seal_in_call(const DataId& data, ByteCount used, std::string name
   object.terms.bytes = used;
   object.terms.name = std::move(name);
   object.sealed = true;
+  object.sealed_as = ++seals_in_calls_;
   object.created = now;
   object.used = now;
 }
 
 std::vector<DataBook::MadeInCall> DataBook::made_by(std::uint64_t worker) const {
   std::vector<MadeInCall> made;
-  for (const auto& [data, object] : objects_)
-    if (object.made_by == worker)
-      made.push_back({.data = data, .terms = object.terms, .sealed = object.sealed});
+  const auto own = made_.find(worker);
+  if (own == made_.end()) return made;
+  std::vector<std::pair<std::uint64_t, DataId>> order;
+  for (const DataId& data : own->second) order.emplace_back(objects_.at(data).sealed_as, data);
+  std::ranges::sort(order);
+  for (const auto& [sealed_as, data] : order) {
+    const Object& object = objects_.at(data);
+    made.push_back({.data = data, .terms = object.terms, .sealed = object.sealed});
+  }
   return made;
+}
+
+bool DataBook::is_sealed_by(const DataId& data, std::uint64_t worker) const {
+  const auto found = objects_.find(data);
+  return found != objects_.end() && found->second.sealed && found->second.made_by == worker;
+}
+
+void DataBook::forget_maker(const DataId& data, Object& object) {
+  if (!object.made_by) return;
+  const auto own = made_.find(*std::exchange(object.made_by, std::nullopt));
+  own->second.erase(data);
+  if (own->second.empty()) made_.erase(own);
 }
 
 bool DataBook::publish(const DataAccepted::Object& published,
@@ -65,7 +86,7 @@ bool DataBook::publish(const DataAccepted::Object& published,
   const auto found = objects_.find(published.data);
   if (found == objects_.end()) return false;
   Object& object = found->second;
-  object.made_by.reset();
+  forget_maker(published.data, object);
   object.terms.version = published.version;
   object.order = published.order;
   object.terms.expires_in = published.expires_in;

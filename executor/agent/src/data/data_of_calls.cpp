@@ -1,11 +1,45 @@
 #include "data/data_of_calls.h"
 
+#include <algorithm>
+#include <array>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "foundation/log.h"
+#include "foundation/numbers.h"
+#include "foundation/random.h"
+#include "protocol/names.h"
 
 namespace orchid::executor {
+namespace {
+
+MonotonicTime clock_now() { return std::chrono::steady_clock::now(); }
+
+std::uint64_t random_number() {
+  std::array<std::uint64_t, 1> number{};
+  fill_random(std::as_writable_bytes(std::span(number)));
+  return number.front() >> 1U;  // so that it never wraps
+}
+
+/// "NAME", or "NAME@VERSION" if that may be.
+Result<void> check_name(std::string_view name, bool with_version) {
+  const std::size_t at = name.find('@');
+  if (at != std::string_view::npos && !with_version)
+    return fail(ErrorCode::bad_request, "the gateway gives data its version: name it without one");
+  if (at != std::string_view::npos && !parse_number<std::uint64_t>(name.substr(at + 1)))
+    return fail(ErrorCode::bad_request, "a version is a number");
+  return check_function_name(name.substr(0, at));
+}
+
+bool is_about(const DataAccepted& message, const std::vector<DataId>& offered) {
+  return std::ranges::equal(message.objects, offered, {}, &DataAccepted::Object::data);
+}
+
+}  // namespace
+
+DataOfCalls::DataOfCalls(Parts parts)
+    : parts_(std::move(parts)), last_question_(random_number()), next_question_(parts_.io) {}
 
 void DataOfCalls::refuse(const Asker& asker, const Failure& why) {
   asker.answer({.verdict = ServiceVerdict::refused,
@@ -40,38 +74,69 @@ void DataOfCalls::ask(const LeaseTenant& tenant, std::uint64_t worker,
     case ServiceAsk::seal_data:
       return seal(asker, request);
     case ServiceAsk::publish_data:
-      return publish(asker);
+      return publish(asker, request.bytes);
     case ServiceAsk::discard_data:
-      discard(worker, /*sealed_too=*/true);
-      return done(asker);
+      // When the memory is there again: the next call may need it.
+      return discard(worker, /*sealed_too=*/true, [asker] { done(asker); });
   }
 }
 
 /// What has an id and is here needs nobody else. A name means the newest of all hosts, which only
 /// the gateway knows.
 void DataOfCalls::open(const Asker& asker, const ServiceRequest& request) {
-  std::string reference = request.name;
-  if (reference.empty()) {
-    if (parts_.data.book().has_for(request.data, asker.tenant.uid))
-      return give(asker, request.data);
-    reference = to_string(request.data);
+  if (!request.name.empty()) {
+    if (auto checked = check_name(request.name, /*with_version=*/true); !checked)
+      return refuse(asker, checked.error());
+    return find(asker, request.name);
   }
-  find(asker, std::move(reference));
+  if (parts_.data.book().is_sealed_by(request.data, asker.worker))
+    return refuse(asker, {ErrorCode::conflict,
+                          "what a call has made is opened by others, when the call has succeeded"});
+  if (parts_.data.book().has_for(request.data, asker.tenant.uid, asker.worker))
+    return give(asker, request.data);
+  find(asker, to_string(request.data));
 }
 
 void DataOfCalls::find(const Asker& asker, std::string reference) {
   if (!names_data_)
     return refuse(asker, {ErrorCode::unreachable,
                           "no gateway that knows what data is called is connected; try again"});
+  TenantsQuestions& own = tenants_[asker.tenant.uid];
+  if (own.waiting.size() >= most_waiting)
+    return refuse(asker, {ErrorCode::no_capacity,
+                          "too many calls of yours are asking for data by name; try again"});
+  own.waiting.push_back({asker, std::move(reference)});
+  send_waiting();
+}
+
+void DataOfCalls::send_waiting() {
+  MonotonicTime next = MonotonicTime::max();
+  const MonotonicTime now = clock_now();
+  for (auto& [uid, own] : tenants_) {
+    while (!own.waiting.empty() && own.tokens.take(now)) {
+      Wanted wanted = std::move(own.waiting.front());
+      own.waiting.pop_front();
+      send(std::move(wanted));
+    }
+    if (!own.waiting.empty()) next = std::min(next, own.tokens.ready_at());
+  }
+  if (next != MonotonicTime::max())
+    next_question_.begin(std::chrono::ceil<std::chrono::milliseconds>(
+                             std::max(next - now, MonotonicTime::duration::zero())),
+                         [this] { send_waiting(); });
+}
+
+void DataOfCalls::send(Wanted wanted) {
   const std::uint64_t number = ++last_question_;
-  const LeaseTenant tenant = asker.tenant;
-  put(asker, number, {});
-  parts_.tell(FindData{.question = number, .tenant = tenant, .reference = std::move(reference)});
+  const LeaseTenant tenant = wanted.asker.tenant;
+  put(std::move(wanted.asker), number, {});
+  parts_.tell(
+      FindData{.question = number, .tenant = tenant, .reference = std::move(wanted.reference)});
 }
 
 void DataOfCalls::put(Asker asker, std::uint64_t number, std::vector<DataId> offered) {
   questions_.emplace(number, Question{.asker = std::move(asker),
-                                      .due = std::chrono::steady_clock::now() + answer_within,
+                                      .due = clock_now() + answer_within,
                                       .offered = std::move(offered)});
 }
 
@@ -79,10 +144,10 @@ void DataOfCalls::put(Asker asker, std::uint64_t number, std::vector<DataId> off
 void DataOfCalls::give(const Asker& asker, const DataId& data) {
   const auto worker = find_worker(asker.worker);
   if (worker == nullptr) return;
-  auto taken = parts_.data.take(data, asker.tenant.uid);
+  auto taken = parts_.data.take(data, asker.tenant.uid, asker.worker);
   if (!taken) return refuse(asker, taken.error());
   const auto leave = [&service = parts_.data, data] { service.leave(data); };
-  if (worker->has_data(data, [](const Result<ByteCount>&) {}))
+  if (worker->knows_data(data))
     leave();  // it has it once already
   else
     worker->adopt_data(data, taken->bytes, leave);
@@ -107,9 +172,9 @@ void DataOfCalls::close_room(std::uint64_t worker, const DataId& data) {
 
 void DataOfCalls::seal(const Asker& asker, const ServiceRequest& request) {
   const ByteCount used{request.bytes};
-  if (request.name.find('@') != std::string::npos)
-    return refuse(
-        asker, {ErrorCode::bad_request, "the gateway gives data its version: name it without one"});
+  if (!request.name.empty())
+    if (auto checked = check_name(request.name, /*with_version=*/false); !checked)
+      return refuse(asker, checked.error());
   parts_.data.seal_in_call(
       {.data = request.data, .worker = asker.worker, .used = used, .name = request.name},
       [this, asker, data = request.data, used](const Result<void>& result) {
@@ -123,29 +188,37 @@ void DataOfCalls::seal(const Asker& asker, const ServiceRequest& request) {
 
 /// What was not sealed vanishes. A depot that was killed may have lost our answer, or not have it
 /// yet: then this comes twice, and is answered once more.
-void DataOfCalls::publish(const Asker& asker) {
+void DataOfCalls::publish(const Asker& asker, std::uint64_t sealed) {
   const auto told = published_.find(asker.worker);
   if (told != published_.end() && told->second.sequence == asker.sequence)
     return asker.answer(told->second, -1);
   for (const auto& [number, question] : questions_)
     if (question.asker.worker == asker.worker && question.asker.sequence == asker.sequence) return;
+  const auto answer = [this, worker = asker.worker, answer = asker.answer](
+                          const ServiceAnswer& said, int descriptor) {
+    if (find_worker(worker) != nullptr) published_[worker] = said;
+    answer(said, descriptor);
+  };
   offer({.tenant = asker.tenant,
          .worker = asker.worker,
          .sequence = asker.sequence,
-         .answer = [this, worker = asker.worker, answer = asker.answer](const ServiceAnswer& said,
-                                                                        int descriptor) {
-           if (find_worker(worker) != nullptr) published_[worker] = said;
-           answer(said, descriptor);
-         }});
+         .answer = answer},
+        sealed);
 }
 
-void DataOfCalls::offer(const Asker& asker) {
+void DataOfCalls::offer(const Asker& asker, std::uint64_t sealed) {
   discard(asker.worker, /*sealed_too=*/false);
   PublishData message{.question = ++last_question_, .objects = {}};
   std::vector<DataId> offered;
   for (const DataBook::MadeInCall& made : parts_.data.book().made_by(asker.worker)) {
     message.objects.push_back({made.data, made.terms});
     offered.push_back(made.data);
+  }
+  if (offered.size() < sealed) {
+    discard(asker.worker, /*sealed_too=*/true);
+    return refuse(asker, {ErrorCode::data_lost,
+                          "of " + std::to_string(sealed) + " objects that the call has sealed " +
+                              std::to_string(offered.size()) + " are still there"});
   }
   if (offered.empty()) return done(asker);
   if (!names_data_) {
@@ -157,12 +230,20 @@ void DataOfCalls::offer(const Asker& asker) {
   parts_.tell(message);
 }
 
-void DataOfCalls::discard(std::uint64_t worker, bool sealed_too) {
-  for (const DataBook::MadeInCall& made : parts_.data.book().made_by(worker)) {
-    if (made.sealed && !sealed_too) continue;
-    close_room(worker, made.data);
-    parts_.data.discard(made.data);
+/// `done`, if it is one: when all is gone, with its memory.
+void DataOfCalls::discard(std::uint64_t worker, bool sealed_too,
+                          const std::function<void()>& done) {
+  std::vector<DataId> going;
+  for (const DataBook::MadeInCall& made : parts_.data.book().made_by(worker))
+    if (!made.sealed || sealed_too) going.push_back(made.data);
+  const auto left = std::make_shared<std::size_t>(going.size());
+  for (const DataId& data : going) {
+    close_room(worker, data);
+    parts_.data.discard(data, [left, done] {
+      if (--*left == 0 && done) done();
+    });
   }
+  if (going.empty() && done) done();
 }
 
 void DataOfCalls::obey(const DataFound& message) {
@@ -172,18 +253,26 @@ void DataOfCalls::obey(const DataFound& message) {
 }
 
 void DataOfCalls::obey(const DataAccepted& message) {
-  auto question = questions_.extract(message.question);
-  const bool late = question.empty() || find_worker(question.mapped().asker.worker) == nullptr;
-  for (const DataAccepted::Object& object : message.objects) {
-    // Nobody has had an answer, and the call runs again: this was not it.
-    if (late) parts_.data.discard(object.data);
-    if (late || !parts_.data.publish(object, message.holder_uid))
+  const auto question = questions_.find(message.question);
+  if (question != questions_.end() && is_about(message, question->second.offered))
+    return accepted(questions_.extract(question).mapped(), message);
+  // Nobody waits for it any more: what was offered has been dropped, or an earlier process had it.
+  for (const DataAccepted::Object& object : message.objects)
+    if (!parts_.data.book().contains(object.data))
       parts_.tell(DataDropped{object.data, DataEnd::expired});
-    else
-      log::info("event=data_made data={} worker={} version={}", to_string(object.data),
-                question.mapped().asker.worker, object.version);
+}
+
+/// From here on the gateway lets older versions go. A worker that has ended has told nobody that
+/// its call has succeeded: then the call runs again, and this was not it.
+void DataOfCalls::accepted(const Question& question, const DataAccepted& message) {
+  const Asker& asker = question.asker;
+  auto published = parts_.data.publish(message, asker.worker);
+  if (published) return done(asker);
+  for (const DataId& data : question.offered) {
+    parts_.data.discard(data);
+    parts_.tell(DataDropped{data, DataEnd::expired});
   }
-  if (!late) done(question.mapped().asker);
+  refuse(asker, published.error());
 }
 
 void DataOfCalls::obey(const DataDeclined& message) {
@@ -199,12 +288,17 @@ void DataOfCalls::decline(Question question, const Failure& why) {
 void DataOfCalls::begin(bool names_data, bool resumed) {
   names_data_ = names_data;
   if (resumed) return;
-  for (auto& [number, question] : std::exchange(questions_, {}))
-    decline(std::move(question),
-            {ErrorCode::unreachable, "the gateway has started anew; try again"});
+  const Failure anew{ErrorCode::unreachable, "the gateway has started anew; try again"};
+  for (auto& [uid, own] : std::exchange(tenants_, {}))
+    for (const Wanted& wanted : own.waiting) refuse(wanted.asker, anew);
+  for (auto& [number, question] : std::exchange(questions_, {})) decline(std::move(question), anew);
 }
 
 void DataOfCalls::tick(MonotonicTime now) {
+  // A tenant that has rested for so long is as good as new.
+  std::erase_if(tenants_, [now](const auto& entry) {
+    return entry.second.waiting.empty() && entry.second.tokens.is_full(now);
+  });
   std::vector<std::uint64_t> late;
   for (const auto& [number, question] : questions_)
     if (question.due <= now) late.push_back(number);
@@ -232,18 +326,29 @@ void serve_calls(DepotPool& depots, DataOfCalls& data, WorkerPool& workers) {
     log::warn("event=worker_sent_nonsense worker={} to=depot", id);
     worker->second->kill(KillReason::nonsense);
   };
-  depots.set_handlers({.asked = asked, .nonsense = nonsense});
+  const auto unserved = [&](std::uint64_t id) {
+    const auto worker = workers.alive().find(id);
+    if (worker == workers.alive().end()) return;
+    log::warn("event=worker_not_served worker={} by=depot", id);
+    worker->second->kill(KillReason::unresponsive);
+  };
+  depots.set_handlers({.asked = asked, .nonsense = nonsense, .unserved = unserved});
   workers.watch_ends([&](std::uint64_t worker) {
     depots.leave(worker);
     data.worker_ended(worker);
   });
 }
 
-/// What it has offered is out of its hands; the answer finds that it has ended.
 void DataOfCalls::worker_ended(std::uint64_t worker) {
   std::erase_if(questions_, [&](const auto& entry) {
-    return entry.second.asker.worker == worker && entry.second.offered.empty();
+    if (entry.second.asker.worker != worker) return false;
+    // The gateway may have heard of them, and is to forget them.
+    for (const DataId& data : entry.second.offered)
+      parts_.tell(DataDropped{data, DataEnd::expired});
+    return true;
   });
+  for (auto& [uid, own] : tenants_)
+    std::erase_if(own.waiting, [&](const Wanted& one) { return one.asker.worker == worker; });
   published_.erase(worker);
   discard(worker, /*sealed_too=*/true);
 }

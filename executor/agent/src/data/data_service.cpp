@@ -54,7 +54,8 @@ Result<void> DataService::begin_room(const MakeData& request,
   // A call may ask for anything, also for more than a file can have.
   if (request.terms.bytes > book_.budget()) return fail(book().error());
   // First: nothing goes for what there is no file for.
-  auto file = MemoryFile::make(request.terms.bytes, /*may_shrink=*/worker.has_value());
+  auto file = worker ? MemoryFile::make_for_call(request.terms.bytes)
+                     : MemoryFile::make(request.terms.bytes);
   if (!file) return fail(std::move(file.error()));
   const auto evicted = book();
   if (!evicted) return fail(evicted.error());
@@ -100,13 +101,34 @@ void DataService::seal_in_call(SealInCall request,
       used);
 }
 
-bool DataService::publish(const DataAccepted::Object& object,
-                          std::optional<std::uint32_t> holder_uid) {
-  return book_.publish(object, holder_uid, clock_now());
+Result<void> DataService::publish(const DataAccepted& accepted, std::uint64_t worker) {
+  for (const DataAccepted::Object& object : accepted.objects) {
+    if (!book_.is_sealed_by(object.data, worker))
+      return fail(ErrorCode::data_lost, "an object that the call has sealed is not there any more");
+    if (auto fixed = files_.at(object.data).fix_size(); !fixed) return fixed;
+  }
+  for (const DataAccepted::Object& object : accepted.objects) {
+    book_.publish(object, accepted.holder_uid, clock_now());
+    if (const auto bytes = book_.seal(object.data, clock_now()))
+      tell(DataSealed{object.data, *bytes});
+    log::info("event=data_made data={} worker={} version={}", to_string(object.data), worker,
+              object.version);
+  }
+  return {};
 }
 
-void DataService::discard(const DataId& data) {
-  if (book_.drop(data)) forget(data);
+void DataService::discard(const DataId& data, const std::function<void()>& done) {
+  auto file = book_.drop_slowly(data) ? files_.extract(data) : decltype(files_)::node_type{};
+  if (file.empty()) {
+    if (done) done();
+    return;
+  }
+  slow_.close(std::move(file.mapped()), [this, alive = std::weak_ptr(alive_), data, done] {
+    if (alive.expired()) return;
+    book_.unpin(data);
+    if (done) done();
+  });
+  if (handlers_.dropped) handlers_.dropped(data);
 }
 
 void DataService::obey(const SealData& request) {
@@ -181,7 +203,7 @@ void DataService::end() {
   ended_ = true;
   const std::vector<DataId> all = book_.drop_all();
   if (!all.empty()) log::info("event=all_data_dropped objects={} reason=grant_ended", all.size());
-  for (auto& [data, file] : std::exchange(files_, {})) slow_.close(std::move(file));
+  for (const DataId& data : all) slow_.close(std::move(files_.extract(data).mapped()));
 }
 
 Result<DataService::Opened> DataService::open(const LaneOpenData& request, std::uint32_t uid) {
@@ -197,8 +219,9 @@ Result<DataService::Opened> DataService::open(const LaneOpenData& request, std::
   return Opened{*bytes, std::move(*opened)};
 }
 
-Result<DataService::Opened> DataService::take(const DataId& data, std::uint32_t tenant) {
-  return open_pinned(data, book_.pin(data, tenant, clock_now()));
+Result<DataService::Opened> DataService::take(const DataId& data, std::uint32_t tenant,
+                                              std::optional<std::uint64_t> worker) {
+  return open_pinned(data, book_.pin(data, tenant, clock_now(), worker));
 }
 
 Result<DataService::Opened> DataService::lend(const DataId& data) {

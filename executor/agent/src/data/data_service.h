@@ -47,7 +47,9 @@ class DataService {
   /// sealed since.
   void begin_afresh();
   /// The grant ends: nothing is made from now on, and nothing is kept. Nobody is told: the
-  /// executor is about to hang up, and workers are about to end with what they have mapped.
+  /// executor is about to hang up, and workers are about to end with what they have mapped. What
+  /// their calls are making goes with them: a call that is spared for a moment is not to lose the
+  /// ground under its feet.
   void end();
   /// Whether the pages of all that was dropped have been given back, as far as that is for us.
   [[nodiscard]] bool settled() const { return slow_.idle(); }
@@ -60,9 +62,10 @@ class DataService {
   };
   [[nodiscard]] Result<Opened> open(const LaneOpenData& request, std::uint32_t uid);
   void stop_reading(const DataId& data) { book_.stop_reading(data); }
-  /// For a worker of that tenant, which has it from now on until `leave`. Errors: as of
-  /// `DataBook::pin`; `system`.
-  [[nodiscard]] Result<Opened> take(const DataId& data, std::uint32_t tenant);
+  /// For a worker of that tenant, which has it from now on until `leave`. `worker`: as of
+  /// `DataBook::pin`. Errors: as of that; `system`.
+  [[nodiscard]] Result<Opened> take(const DataId& data, std::uint32_t tenant,
+                                    std::optional<std::uint64_t> worker = std::nullopt);
   void leave(const DataId& data) { book_.unpin(data); }
   /// For a copy elsewhere, which has it until `leave`. Errors: as of `DataBook::pin_for_copy`;
   /// `system`.
@@ -80,8 +83,8 @@ class DataService {
   [[nodiscard]] Result<Room> make_in_call(const LeaseTenant& tenant, ByteCount most,
                                           std::uint64_t worker);
   /// `done`: now or later, when nobody can change its first `used` bytes any more, and there are no
-  /// others. Errors: as of `DataBook::check_seal_in_call`; `conflict` (it is still mapped to be
-  /// written to), `system`.
+  /// others. Errors: as of `DataBook::check_seal_in_call`; `conflict` (its writer still has it open
+  /// or mapped), `system`.
   struct SealInCall {
     DataId data;
     std::uint64_t worker = 0;
@@ -89,10 +92,12 @@ class DataService {
     std::string name;  // "": it has none
   };
   void seal_in_call(SealInCall request, const std::function<void(const Result<void>&)>& done);
-  /// False: it is not there any more.
-  bool publish(const DataAccepted::Object& object, std::optional<std::uint32_t> holder_uid);
-  /// What is to be seen by nobody.
-  void discard(const DataId& data);
+  /// All of them, which that worker's call has sealed, or none. The gateway is told that they are
+  /// kept. Errors: `data_lost` (one is not there any more), `system`.
+  [[nodiscard]] Result<void> publish(const DataAccepted& accepted, std::uint64_t worker);
+  /// What is to be seen by nobody. It is charged until its pages have been given back; `done`, if
+  /// it is one: then, or at once when there is no such object.
+  void discard(const DataId& data, const std::function<void()>& done = {});
 
   [[nodiscard]] const DataBook& book() const { return book_; }
   [[nodiscard]] DataMemory memory() const { return {book_.budget(), book_.used()}; }

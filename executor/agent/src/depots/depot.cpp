@@ -1,5 +1,6 @@
 #include "depots/depot.h"
 
+#include <fcntl.h>
 #include <signal.h>
 
 #include <utility>
@@ -9,6 +10,12 @@
 #include "foundation/log.h"
 
 namespace orchid::executor {
+namespace {
+
+/// For a process that has room for none of it: an answer and an introduction for each worker.
+constexpr std::size_t most_waiting = 16'384;
+
+}  // namespace
 
 Depot::Depot(boost::asio::io_context& io, ChildWatch& children, const Options& options,
              LeaseTenant tenant, Handlers handlers)
@@ -105,6 +112,7 @@ void Depot::happened(const ChildEvent& event) {
   ready_ = false;
   // What it has asked before its end is asked again by the next one.
   channel_.reset();
+  waiting_.clear();
   for (auto& [id, worker] : workers_) worker.before |= std::exchange(worker.told, false);
   if (stopped_) return;
   if (!put_down_) log::warn("event=depot_lost tenant={} what=\"{}\"", tenant_.uid, describe(event));
@@ -135,22 +143,45 @@ void Depot::from_depot(Packet& packet) {
     if (workers_.contains(asked->worker)) handlers_.asked(*asked);
   } else if (const auto* nonsense = std::get_if<DepotNonsense>(&*message)) {
     if (workers_.contains(nonsense->worker)) handlers_.nonsense(nonsense->worker);
+  } else if (const auto* unserved = std::get_if<DepotUnserved>(&*message)) {
+    if (workers_.contains(unserved->worker)) handlers_.unserved(unserved->worker);
   }
 }
 
 void Depot::hand_over(std::uint64_t id, Served& worker) {
-  send(DepotServe{.worker = id, .again = worker.before}, {worker.socket.get()});
+  send(DepotServe{.worker = id, .again = worker.before}, worker.socket.get());
   worker.told = true;
 }
 
 void Depot::answer(const DepotAnswer& answer, int descriptor) {
   if (!ready_ || !workers_.contains(answer.worker)) return;
-  send(answer, descriptor < 0 ? std::vector<int>{} : std::vector{descriptor});
+  send(answer, descriptor);
 }
 
-/// One that does not read hangs, or has ended, which is noticed.
-void Depot::send(const DepotMessage& message, const std::vector<int>& descriptors) {
-  if (channel_ && !channel_->send(encode(message), descriptors)) kill();
+/// In order. A socket has room for a few hundred packets: with many workers that is not enough for
+/// all at once.
+void Depot::send(const DepotMessage& message, int descriptor) {
+  if (!channel_) return;
+  Waiting one{.text = encode(message), .descriptor = {}};
+  if (descriptor >= 0) {
+    one.descriptor.reset(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+    if (!one.descriptor) return kill();  // none is left; what it has asked is asked again
+  }
+  if (waiting_.size() >= most_waiting) return kill();
+  waiting_.push_back(std::move(one));
+  if (waiting_.size() == 1) send_waiting();
+}
+
+/// One that has ended is noticed elsewhere; one that reads nothing hangs.
+void Depot::send_waiting() {
+  while (!waiting_.empty()) {
+    const Waiting& next = waiting_.front();
+    const std::vector<int> with =
+        next.descriptor ? std::vector{next.descriptor.get()} : std::vector<int>{};
+    if (!channel_->send(next.text, with))
+      return channel_->when_writable([this] { send_waiting(); });
+    waiting_.pop_front();
+  }
 }
 
 void Depot::kill() {

@@ -7,10 +7,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 
 #include "channels/packet_channel.h"
 #include "children/child_watch.h"
@@ -42,6 +44,8 @@ class Depot {
     std::function<void(const DepotAsked&)> asked;
     /// The worker broke the rules of its service socket, and is served no more.
     std::function<void(std::uint64_t worker)> nonsense;
+    /// The worker could not be sent what it waits for, and is served no more.
+    std::function<void(std::uint64_t worker)> unserved;
     /// It had nothing to do, and its process has been reaped. May destroy it.
     std::function<void()> over;
   };
@@ -83,7 +87,8 @@ class Depot {
   void happened(const ChildEvent& event);
   void from_depot(Packet& packet);
   void hand_over(std::uint64_t id, Served& worker);
-  void send(const DepotMessage& message, const std::vector<int>& descriptors = {});
+  void send(const DepotMessage& message, int descriptor = -1);
+  void send_waiting();
   void kill();
 
   boost::asio::io_context& io_;
@@ -94,6 +99,12 @@ class Depot {
   std::map<std::uint64_t, Served> workers_;
   std::size_t business_ = 0;
   std::unique_ptr<PacketChannel> channel_;
+  /// What the process that there is has not had room for yet.
+  struct Waiting {
+    std::string text;
+    UniqueFd descriptor;  // empty: none goes with it
+  };
+  std::deque<Waiting> waiting_;
   pid_t pid_ = -1;
   bool ready_ = false;     // the process is confined
   bool put_down_ = false;  // it had nothing to do, and was killed for that

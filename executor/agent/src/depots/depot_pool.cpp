@@ -43,6 +43,7 @@ Depot& DepotPool::of(const LeaseTenant& tenant) {
             .asked = [this, uid = tenant.uid](
                          const DepotAsked& asked) { handlers_.asked(*find(uid), asked); },
             .nonsense = [this](std::uint64_t worker) { handlers_.nonsense(worker); },
+            .unserved = [this](std::uint64_t worker) { handlers_.unserved(worker); },
             .over = [this, uid = tenant.uid] { depots_.erase(uid); }});
   return *depot;
 }

@@ -23,6 +23,7 @@ class DepotPool {
     /// A worker of that depot's tenant asks for something: `Depot::answer` follows.
     std::function<void(Depot&, const DepotAsked&)> asked;
     std::function<void(std::uint64_t worker)> nonsense;
+    std::function<void(std::uint64_t worker)> unserved;
   };
   DepotPool(boost::asio::io_context& io, ChildWatch& children, Depot::Options options)
       : io_(io), children_(children), options_(std::move(options)) {}

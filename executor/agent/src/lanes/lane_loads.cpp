@@ -36,7 +36,7 @@ void LaneSession::swap_worker(MonotonicTime now) {
   if (!swap_by_) swap_by_ = now + swap_patience;
   if (worker_->kill_reason() != KillReason::none) return;  // its end is on the way
   const std::uint64_t word = worker_->page().state.load(std::memory_order_acquire);
-  const bool running = run_state_of(word) == RunState::running;
+  const bool running = is_in_call(run_state_of(word));
   if (running && now < *swap_by_) return;
   if (!retire_by_) {
     log::debug("event=worker_swapped lease={} worker={} module={}", to_string(*lease_),

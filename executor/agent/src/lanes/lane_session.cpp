@@ -139,6 +139,7 @@ void LaneSession::took(std::shared_ptr<WorkerProcess> worker) {
   links_answered_ = 0;
   idle_memory_ = {};
   sleep_ = {};
+  ending_ = no_call;
   kept_ = {};
   progress_told_ = {};  // its requests have the same numbers
   has_code_ = false;
@@ -264,8 +265,8 @@ void LaneSession::watch(MonotonicTime now) {
   const std::uint64_t word = page.state.load(std::memory_order_acquire);
   if (swap_by_) swap_worker(now);
   worker_->tell_unmaps();
-  watch_loads(now, run_state_of(word) == RunState::running);
-  if (run_state_of(word) != RunState::running) return watch_memory(now);
+  watch_loads(now, is_in_call(run_state_of(word)));
+  if (!is_in_call(run_state_of(word))) return watch_memory(now);
   tell_progress(now);
   if (over_) return;
   if (now - threads_counted_ >= thread_interval) {
@@ -280,6 +281,7 @@ void LaneSession::watch(MonotonicTime now) {
       return worker_->kill(KillReason::memory);
   }
   const std::uint64_t number = call_of(word);
+  if (run_state_of(word) == RunState::ending) return watch_ending(number, now);
   if (gpu_) gpu_->watch();
   if (const auto left = time_left(); left && left->count() <= 0) {
     page.stop.store(number, std::memory_order_relaxed);
@@ -295,6 +297,17 @@ void LaneSession::watch(MonotonicTime now) {
     kill_at = now + limits::cancel_grace;
   } else if (now >= *kill_at) {
     worker_->kill_if_running(number, KillReason::cancelled);
+  }
+}
+
+/// Its outcome is the worker's to tell, and neither a deadline nor the client ends it any more. But
+/// that it says so is no proof of it.
+void LaneSession::watch_ending(std::uint64_t number, MonotonicTime now) {
+  if (ending_ != number) {
+    ending_ = number;
+    ended_by_ = now + ending_patience;
+  } else if (now >= ended_by_) {
+    worker_->kill(KillReason::unresponsive);
   }
 }
 
@@ -316,11 +329,13 @@ void LaneSession::evict(MonotonicTime now) {
     return;  // its end is on the way
   if (worker_ == nullptr) return end();
   const std::uint64_t word = worker_->page().state.load(std::memory_order_acquire);
-  if (run_state_of(word) == RunState::running) {
+  if (is_in_call(run_state_of(word))) {
     const std::uint64_t number = call_of(word);
     if (!spared_) {
       const auto left = time_left();
-      spared_ = left && *left < eviction_patience ? number : no_call;
+      const bool is_about_to_end =
+          run_state_of(word) == RunState::ending || (left && *left < eviction_patience);
+      spared_ = is_about_to_end ? number : no_call;
       evict_by_ = now + eviction_patience;
     }
     if (spared_ == number && now < evict_by_) return;

@@ -52,6 +52,8 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
  public:
   /// A call that has to end within this is not evicted.
   static constexpr std::chrono::milliseconds eviction_patience{50};
+  /// So long a worker may publish what its call has made: longer than it waits for that.
+  static constexpr std::chrono::seconds ending_patience{12};
   /// A worker makes way for one with another module. All of that together is well below what its
   /// client waits for (lane_client::replace_within): a call that runs on is that client's own
   /// doing; then the worker is asked to end, and says that it does; then it has ended.
@@ -101,6 +103,7 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   void swap_worker(MonotonicTime now);
   void was_swapped(const LaneEnded& ended);
   [[nodiscard]] std::optional<std::chrono::nanoseconds> time_left() const;
+  void watch_ending(std::uint64_t number, MonotonicTime now);
   void watch_loads(MonotonicTime now, bool running);
   void watch_memory(MonotonicTime now);
   void tell_progress(MonotonicTime now);
@@ -180,6 +183,8 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
   bool gave_way_ = false;
   std::optional<std::uint64_t> spared_;  // the call that may end; those behind it may not begin
   MonotonicTime evict_by_;               // that call, too
+  std::uint64_t ending_ = ~std::uint64_t{0};  // the call that publishes what it has made, or did
+  MonotonicTime ended_by_;                    // that call
   /// Requests that are to be cancelled, and when to kill: once the function has been asked to stop.
   std::map<std::uint64_t, std::optional<MonotonicTime>> cancellations_;
   std::optional<MonotonicTime> loading_since_;  // without an answer, and without a call

@@ -198,6 +198,8 @@ class WorkerProcess {
   };
   void map_data(const MapRequest& request, const WorkerData::Done& done,
                 const WorkerData::Gone& gone);
+  /// It was given the object before, in whatever way.
+  [[nodiscard]] bool knows_data(const DataId& data) { return data_.knows(data); }
   /// It was given the object within a call, and maps it by itself. `gone`: as above.
   void adopt_data(const DataId& data, ByteCount bytes, const WorkerData::Gone& gone);
   /// It maps a room within a call, or has it no more: what it may map changes by so much.

@@ -46,9 +46,14 @@ struct DepotAsked {
 struct DepotNonsense {
   std::uint64_t worker = 0;
 };
+/// A worker could not be sent what it waits for, through no fault of its own. The depot has hung
+/// up.
+struct DepotUnserved {
+  std::uint64_t worker = 0;
+};
 
-using DepotMessage =
-    std::variant<DepotStart, DepotServe, DepotAnswer, DepotReady, DepotAsked, DepotNonsense>;
+using DepotMessage = std::variant<DepotStart, DepotServe, DepotAnswer, DepotReady, DepotAsked,
+                                  DepotNonsense, DepotUnserved>;
 
 [[nodiscard]] std::string encode(const DepotMessage& message);
 /// Errors: `bad_request`, naming the field that is missing or wrong.

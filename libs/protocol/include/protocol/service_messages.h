@@ -16,10 +16,11 @@
 namespace orchid {
 
 enum class ServiceAsk : std::uint16_t {
-  open_data = 1,     // by `name`, or by `data` where that is empty: a descriptor to read
-  create_data = 2,   // a room of `bytes`: its id, and a descriptor to write
-  seal_data = 3,     // the room `data` has `bytes`, and is called `name`: immutable from now on
-  publish_data = 4,  // the call has succeeded: what it has sealed is to be seen by others
+  open_data = 1,    // by `name`, or by `data` where that is empty: a descriptor to read
+  create_data = 2,  // a room of `bytes`: its id, and a descriptor to write
+  seal_data = 3,    // the room `data` has `bytes`, and is called `name`: immutable from now on
+  publish_data =
+      4,  // the call has succeeded: the `bytes` objects that it has sealed are to be seen
   discard_data = 5,  // it has not: all that it has made is to vanish
 };
 

@@ -10,38 +10,12 @@
 #include <unordered_set>
 #include <vector>
 
+#include "data_book_parts.h"
+
 namespace orchid::executor {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::uint32_t ada = 1000;
-constexpr std::uint32_t eve = 1001;
-constexpr MonotonicTime book_start{1h};
-
-MakeData room_request(std::uint64_t bytes, std::string name = "", std::uint32_t tenant = ada) {
-  return {.data = make_data_id(),
-          .terms = {.tenant = {tenant, "somebody"},
-                    .bytes = ByteCount{bytes},
-                    .name = std::move(name),
-                    .secret = std::string(64, 'a')},
-          .write_within = 10s};
-}
-
-DataBook book_of(std::uint64_t budget, std::uint64_t per_tenant = 0) {
-  return DataBook({.budget = ByteCount{budget},
-                   .per_tenant = ByteCount{per_tenant == 0 ? budget : per_tenant}});
-}
-
-DataId sealed_in(DataBook& book, const MakeData& made, MonotonicTime now) {
-  REQUIRE(book.make(made, now).has_value());
-  REQUIRE(book.seal(made.data, now) == made.terms.bytes);
-  return made.data;
-}
-
-ErrorCode code_of_book(const auto& result) {
-  return result ? ErrorCode::internal : result.error().code;
-}
 
 TEST_CASE("an object is charged whole when it is made, and never over the budget") {
   DataBook book = book_of(100);
@@ -277,52 +251,6 @@ TEST_CASE("a gateway that starts anew hears of what is sealed, and rooms are gon
   CHECK(book.used() == 0_B);
 }
 
-TEST_CASE("what a call makes is told of and evicted only when it was published") {
-  DataBook book = book_of(100);
-  const MakeData made = room_request(60);
-  REQUIRE(book.make_in_call(made, 7, book_start).has_value());
-  CHECK(book.used() == 60_B);
-  CHECK(code_of_book(book.check_seal_in_call(made.data, 8, 10_B)) == ErrorCode::not_found);
-  CHECK(code_of_book(book.check_seal_in_call(made.data, 7, 61_B)) == ErrorCode::too_large);
-  CHECK_FALSE(book.has_for(made.data, ada));
-  CHECK(book.end_overdue(book_start + 24h).empty());  // its call may last
-  REQUIRE(book.check_seal_in_call(made.data, 7, 20_B).has_value());
-  book.seal_in_call(made.data, 20_B, "", book_start);
-  CHECK(book.used() == 20_B);
-  CHECK(book.has_for(made.data, ada));
-  CHECK_FALSE(book.has_for(made.data, eve));
-  // Once more, as after a lost answer; but not in another size.
-  CHECK(book.check_seal_in_call(made.data, 7, 20_B).has_value());
-  CHECK(code_of_book(book.check_seal_in_call(made.data, 7, 10_B)) == ErrorCode::conflict);
-
-  CHECK(book.held(book_start).empty());
-  CHECK(book.keep_only({}).empty());
-  CHECK(code_of_book(book.make(room_request(90), book_start)) == ErrorCode::no_data_memory);
-  const auto of_call = book.made_by(7);
-  REQUIRE(of_call.size() == 1);
-  CHECK(of_call[0].sealed);
-  CHECK(of_call[0].terms.bytes == 20_B);
-  CHECK(book.made_by(8).empty());
-
-  CHECK(book.publish({.data = made.data, .version = 3, .expires_in = 10s}, 998, book_start));
-  CHECK(book.made_by(7).empty());
-  const auto held = book.held(book_start);
-  REQUIRE(held.size() == 1);
-  CHECK(held[0].terms.version == 3);
-  CHECK(held[0].terms.holder_uid == 998);
-  CHECK(held[0].terms.expires_in == 10s);
-  CHECK(book.end_overdue(book_start + 10s).size() == 1);
-  CHECK_FALSE(book.publish({.data = made.data}, {}, book_start));
-}
-
-TEST_CASE("when the grant ends, what calls have made goes with all else") {
-  DataBook book = book_of(100);
-  const MakeData made = room_request(60);
-  REQUIRE(book.make_in_call(made, 7, book_start).has_value());
-  CHECK(book.drop_all() == std::vector{made.data});
-  CHECK(book.used() == 0_B);
-}
-
 TEST_CASE("an executor has so many objects, and no more") {
   DataBook book({.budget = 1_GiB, .per_tenant = 1_GiB, .most_objects = 2});
   REQUIRE(book.make(room_request(0), book_start).has_value());
@@ -416,6 +344,17 @@ void make_one(DataBook& book, History& history, std::mt19937& random, MonotonicT
   history.known.emplace(made.data, History::Known{.made = made, .in_call = in_call});
 }
 
+/// At once, or until its memory is back.
+void drop_one(DataBook& book, const DataId& data, History::Known& one, std::mt19937& random) {
+  if (random() % 2 == 0) {
+    CHECK(book.drop(data) == !one.dropped);
+  } else {
+    CHECK(book.drop_slowly(data) == !one.dropped);
+    one.pins += one.dropped ? 0 : 1;
+  }
+  one.dropped = true;
+}
+
 /// What becomes of one that a call has made.
 void end_call_of(DataBook& book, const DataId& data, History::Known& one, std::mt19937& random,
                  MonotonicTime now) {
@@ -448,7 +387,7 @@ void take_step(DataBook& book, History& history, std::mt19937& random, Monotonic
   auto& [data, one] = *chosen;
   switch (random() % 10) {
     case 7: {
-      const bool may = !one.dropped && one.sealed;
+      const bool may = !one.dropped && one.sealed && !one.in_call;
       CHECK(book.pin_for_copy(data, now).has_value() == may);
       if (may) ++one.pins;
       break;
@@ -463,7 +402,8 @@ void take_step(DataBook& book, History& history, std::mt19937& random, Monotonic
     }
     case 1: {
       const std::uint32_t tenant = random() % 2 == 0 ? ada : eve;
-      const bool may = !one.dropped && one.sealed && one.made.terms.tenant.uid == tenant;
+      const bool may =
+          !one.dropped && one.sealed && !one.in_call && one.made.terms.tenant.uid == tenant;
       CHECK(book.pin(data, tenant, now).has_value() == may);
       if (may) ++one.pins;
       break;
@@ -474,9 +414,7 @@ void take_step(DataBook& book, History& history, std::mt19937& random, Monotonic
       --one.pins;
       break;
     case 3:
-      CHECK(book.drop(data) == !one.dropped);
-      one.dropped = true;
-      break;
+      return drop_one(book, data, one, random);
     case 4:
       if (random() % 8 == 0) {
         std::unordered_set<DataId> told;
@@ -490,7 +428,7 @@ void take_step(DataBook& book, History& history, std::mt19937& random, Monotonic
       break;
     case 5: {
       const LaneOpenData reader{data, one.made.terms.secret, DataAccess::read};
-      const bool may = !one.dropped && one.sealed;
+      const bool may = !one.dropped && one.sealed && !one.in_call;
       CHECK(book.open(reader, 0, now).has_value() == may);
       one.readers += may ? 1 : 0;
       one.pins += may ? 1 : 0;

@@ -2,9 +2,11 @@
 #include "depots/depot_pool.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -28,7 +30,8 @@ struct Depots : test::EventLoop {
                              asked.push_back(said);
                              askers.push_back(depot.tenant().uid);
                            },
-                       .nonsense = [this](std::uint64_t worker) { nonsense.push_back(worker); }});
+                       .nonsense = [this](std::uint64_t worker) { nonsense.push_back(worker); },
+                       .unserved = [this](std::uint64_t worker) { unserved.push_back(worker); }});
   }
   ~Depots() {
     pool.stop();
@@ -56,13 +59,30 @@ struct Depots : test::EventLoop {
   /// The next answer to a worker, and its descriptor.
   std::pair<ServiceAnswer, UniqueFd> answer_at(const UniqueFd& socket) {
     std::optional<Packet> packet;
-    run_until([&] {
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!packet) {
+      REQUIRE(std::chrono::steady_clock::now() < give_up);
+      io.poll();
+      pollfd wait{.fd = socket.get(), .events = POLLIN, .revents = 0};
+      ::poll(&wait, 1, 1);
       packet = receive_packet(socket.get(), false).value();
-      return packet.has_value();
-    });
+    }
     UniqueFd file;
     if (!packet->descriptors.empty()) file = std::move(packet->descriptors.front());
     return {parse_service_answer(packet->text).value(), std::move(file)};
+  }
+  void answer(std::uint64_t worker, std::uint32_t sequence) {
+    pool.find(first_tenant.uid)->answer({.worker = worker, .answer = {.sequence = sequence}});
+  }
+  /// Ends the first tenant's depot, and waits until the next one is ready.
+  void replace_depot() {
+    const pid_t before = pid_of(first_tenant);
+    REQUIRE(before > 0);
+    REQUIRE(::kill(before, SIGKILL) == 0);
+    run_until([&] {
+      const Depot* depot = pool.find(first_tenant.uid);
+      return depot->pid() != before && depot->ready();
+    });
   }
   pid_t pid_of(const LeaseTenant& tenant) {
     const Depot* depot = pool.find(tenant.uid);
@@ -74,6 +94,7 @@ struct Depots : test::EventLoop {
   std::vector<DepotAsked> asked;
   std::vector<std::uint32_t> askers;
   std::vector<std::uint64_t> nonsense;
+  std::vector<std::uint64_t> unserved;
 };
 
 }  // namespace
@@ -158,6 +179,84 @@ TEST_CASE("the next depot goes on with the workers of one that was killed or sto
         ->answer({.worker = 1, .answer = {.sequence = sequence, .bytes = sequence}});
     CHECK(depots.answer_at(worker).first.bytes == sequence);
   }
+  CHECK(depots.nonsense.empty());
+}
+
+TEST_CASE("depots that end while a worker asks nothing cost it nothing, however many") {
+  Depots depots;
+  const UniqueFd worker = depots.take(1, first_tenant);
+  Depots::ask(worker, 1);
+  (void)depots.next_asked();
+  depots.answer(1, 1);
+  CHECK(depots.answer_at(worker).first.sequence == 1);
+  for (int depot = 0; depot < 3; ++depot) {
+    depots.replace_depot();
+    CHECK(depots.answer_at(worker).first.verdict == ServiceVerdict::again);
+  }
+  // A worker that looks only now repeats its request for each of them, and is believed.
+  for (int depot = 0; depot < 4; ++depot) Depots::ask(worker, 2);
+  CHECK(depots.next_asked().request.sequence == 2);
+  depots.answer(1, 2);
+  CHECK(depots.answer_at(worker).first.sequence == 2);
+  Depots::ask(worker, 3);
+  CHECK(depots.next_asked().request.sequence == 3);
+  CHECK(depots.asked.empty());
+  CHECK(depots.nonsense.empty());
+}
+
+TEST_CASE("a depot that follows another one is given more workers than a socket has room for") {
+  constexpr std::uint64_t count = 350;
+  Depots depots;
+  std::vector<UniqueFd> workers;
+  for (std::uint64_t id = 0; id < count; ++id) {
+    workers.push_back(depots.take(id, first_tenant));
+    Depots::ask(workers.back(), 1);
+  }
+  // All ask before the agent has a turn.
+  depots.run_until([&] { return depots.asked.size() == count; });
+  depots.asked.clear();
+  depots.replace_depot();
+  const pid_t second = depots.pid_of(first_tenant);
+  for (const UniqueFd& worker : workers) {
+    CHECK(depots.answer_at(worker).first.verdict == ServiceVerdict::again);
+    Depots::ask(worker, 1);
+  }
+  depots.run_until([&] { return depots.asked.size() == count; });
+  for (std::uint64_t id = 0; id < count; ++id) depots.answer(id, 1);
+  for (const UniqueFd& worker : workers) CHECK(depots.answer_at(worker).first.sequence == 1);
+  CHECK(depots.pid_of(first_tenant) == second);
+  CHECK(depots.nonsense.empty());
+  CHECK(depots.unserved.empty());
+}
+
+TEST_CASE("a worker that asks without end is heard no more often than it may") {
+  using Clock = std::chrono::steady_clock;
+  Depots depots;
+  const UniqueFd worker = depots.take(1, first_tenant);
+  constexpr std::uint32_t count = 600;
+  const auto start = Clock::now();
+  for (std::uint32_t sequence = 1; sequence <= count; ++sequence) {
+    Depots::ask(worker, sequence);
+    CHECK(depots.next_asked().request.sequence == sequence);
+    depots.answer(1, sequence);
+    CHECK(depots.answer_at(worker).first.sequence == sequence);
+  }
+  // 256 at once, then one in each millisecond.
+  CHECK(Clock::now() - start >= std::chrono::milliseconds(count - 256 - 1));
+  CHECK(depots.nonsense.empty());
+}
+
+TEST_CASE("a worker that cannot be sent its answer is named, and not blamed") {
+  Depots depots;
+  auto pair = make_packet_pair().value();
+  const UniqueFd same(::fcntl(pair.second.get(), F_DUPFD_CLOEXEC, 0));
+  depots.pool.take(1, std::move(pair.second), first_tenant);
+  Depots::ask(pair.first, 1);
+  (void)depots.next_asked();
+  while (send_packet(same.get(), std::string(4096, 'x'))) {
+  }
+  depots.answer(1, 1);
+  depots.run_until([&] { return depots.unserved == std::vector<std::uint64_t>{1}; });
   CHECK(depots.nonsense.empty());
 }
 
