@@ -180,10 +180,13 @@ Result<const DataObject*> DataCatalogue::publish(DataId id, DataDrops& drops, Mo
   return &object;
 }
 
-const DataObject& DataCatalogue::publish_sealed(DataId id, DataDrops& drops, MonotonicTime now) {
-  [[maybe_unused]] const auto begun = begin_to_seal(id, drops);
+const DataObject& DataCatalogue::publish_unconfirmed(DataId id, MonotonicTime now) {
+  DataDrops none;
+  [[maybe_unused]] const auto begun = begin_to_seal(id, none);
   assert(begun && *begun && "a room without a precondition, whose name is not being sealed");
-  return **publish(id, drops, now);
+  Kept& found = *kept(id);
+  found.unconfirmed = found.object.holders.front().executor;
+  return **publish(id, none, now);
 }
 
 bool DataCatalogue::is_sealing(uid_t tenant, const std::string& name) const {
@@ -360,13 +363,14 @@ void DataCatalogue::forget_name_if_unused(const NameKey& key) {
 }
 
 /// Of those that an executor brings back perhaps the one that has just come. Those that calls are
-/// given go when these have ended.
+/// given go when these have ended. One that may still vanish takes nobody's place.
 void DataCatalogue::drop_old_versions(const NameKey& key, DataDrops& drops) {
   const auto name = names_.find(key);
   if (name == names_.end() || name->second.versions.size() <= limits_.versions) return;
   std::vector<const DataObject*> newest_first;
   for (const auto& [version, id] : name->second.versions)
-    newest_first.push_back(&objects_.at(id).object);
+    if (const Kept& found = objects_.at(id); !found.unconfirmed)
+      newest_first.push_back(&found.object);
   std::ranges::sort(newest_first, [](const DataObject* left, const DataObject* right) {
     return is_older(*right, *left);
   });

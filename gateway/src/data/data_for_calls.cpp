@@ -32,14 +32,22 @@ void DataService::hear(const ExecutorId& executor, const FindData& question) {
 }
 
 /// What is sealed under a condition about its name has that to itself until it is there.
-void DataService::hear(const ExecutorId& executor, const PublishData& offer) {
-  const bool has_to_wait = std::ranges::any_of(offer.objects, [&](const auto& offered) {
+bool DataService::has_to_wait(const PublishData& offer) const {
+  return std::ranges::any_of(offer.objects, [&](const auto& offered) {
     return catalogue_.is_sealing(offered.terms.tenant.uid, offered.terms.name);
   });
-  if (has_to_wait) {
-    waiting_offers_.emplace_back(executor, offer);
-    return;
-  }
+}
+
+/// Not for as long as the executor does, which would have given it up by then.
+void DataService::hear(const ExecutorId& executor, const PublishData& offer) {
+  constexpr std::chrono::seconds patience{3};
+  if (has_to_wait(offer))
+    waiting_offers_.push_back({executor, offer, parts_.loop.now() + patience});
+  else
+    answer(executor, offer);
+}
+
+void DataService::answer(const ExecutorId& executor, const PublishData& offer) {
   auto taken = check_offer(executor, offer);
   if (taken) taken = take_offer(executor, offer);
   if (!taken)
@@ -49,15 +57,33 @@ void DataService::hear(const ExecutorId& executor, const PublishData& offer) {
 }
 
 void DataService::hear_waiting_offers() {
-  for (const auto& [executor, offer] : std::exchange(waiting_offers_, {})) hear(executor, offer);
+  const MonotonicTime now = parts_.loop.now();
+  for (WaitingOffer& waiting : std::exchange(waiting_offers_, {})) {
+    if (parts_.broker.hosts().find(waiting.executor) == nullptr) continue;
+    if (!has_to_wait(waiting.offer)) {
+      answer(waiting.executor, waiting.offer);
+    } else if (now < waiting.due) {
+      waiting_offers_.push_back(std::move(waiting));
+    } else {
+      parts_.send(waiting.executor,
+                  DataDeclined{waiting.offer.question, ErrorCode::conflict,
+                               "another version of the name is being sealed, on a condition: try "
+                               "again"});
+    }
+  }
+}
+
+/// Who has asked is another process now, or will not be heard of again.
+void DataService::forget_offers_of(const ExecutorId& executor) {
+  std::erase_if(waiting_offers_,
+                [&](const WaitingOffer& waiting) { return waiting.executor == executor; });
 }
 
 void DataService::publish_offer(const ExecutorId& executor, const PublishData& offer) {
   DataAccepted accepted{.question = offer.question, .objects = {}, .holder_uid = options_.owner};
-  DataDrops old;
   const MonotonicTime now = parts_.loop.now();
   for (const PublishData::Object& offered : offer.objects) {
-    const DataObject& object = catalogue_.publish_sealed(offered.data, old, now);
+    const DataObject& object = catalogue_.publish_unconfirmed(offered.data, now);
     accepted.objects.push_back(
         {.data = object.id, .version = object.version, .order = object.order});
     if (object.expires != MonotonicTime::max())
@@ -67,9 +93,8 @@ void DataService::publish_offer(const ExecutorId& executor, const PublishData& o
     log::info("event=data_made data={} name={} bytes={} executor={} by=call", to_string(object.id),
               label_of(object), object.bytes.value, executor.value());
   }
+  // What is too old goes when the executor has confirmed it: its call may fail before that.
   parts_.send(executor, std::move(accepted));
-  // Perhaps one of these, if the call has made more versions of a name than are kept.
-  drop(old);
 }
 
 Result<void> DataService::check_offer(const ExecutorId& executor, const PublishData& offer) const {

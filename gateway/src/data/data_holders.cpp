@@ -47,6 +47,8 @@ bool DataCatalogue::has(const ExecutorId& executor, DataId id) const {
 
 void DataCatalogue::lose_copy(DataId id, const ExecutorId& executor, const std::string& why) {
   DataObject& object = kept(id)->object;
+  // Its call has not succeeded: it is not lost, it never was.
+  if (kept(id)->unconfirmed == executor) return erase_expired(id, executor);
   const bool was_arriving = is_arriving(id, executor);
   let_go(object, executor);
   if (object.state == DataState::room) {
@@ -120,7 +122,10 @@ DataDrops DataCatalogue::executor_joined(const DataHolder& holder, std::span<con
   AtExecutor& there = at_[holder.executor];
   const std::set<DataId> before = there.data;
   for (const DataId& id : before) {
-    if (room(id) != nullptr) {
+    if (kept(id)->unconfirmed == holder.executor && told.contains(id)) {
+      // What said so was lost with the connection. Below it is one of those that are told of.
+      kept(id)->unconfirmed.reset();
+    } else if (room(id) != nullptr) {
       // It may have been sealed with nobody to hear of it, and who wrote it is told that it is not.
       DataDrops told_below;
       erase(id, told_below);
@@ -229,6 +234,12 @@ void DataCatalogue::executor_gone(const ExecutorId& executor) {
   const std::set<DataId> all = there->second.data;
   for (const DataId& id : all) {
     Kept& found = *kept(id);
+    // What it has not confirmed it drops, or keeps and tells of when it comes back.
+    if (found.unconfirmed == executor) {
+      lose_copy(id, executor, "its executor there has ended");
+      at_.at(executor).doomed.erase(id);
+      continue;
+    }
     // Also with a copy that it may have sealed meanwhile; or with a room that it may seal yet, when
     // who wrote it does not count on it.
     found.may_return |= found.object.order != 0;
@@ -241,6 +252,15 @@ void DataCatalogue::executor_gone(const ExecutorId& executor) {
     else
       remember_removed(id, tenant);
   at_.erase(executor);
+}
+
+bool DataCatalogue::confirm(DataId id, const ExecutorId& executor, DataDrops& drops) {
+  Kept* found = kept(id);
+  if (found == nullptr || found->unconfirmed != executor) return false;
+  found->unconfirmed.reset();
+  if (const DataObject& object = found->object; !object.name.empty())
+    drop_old_versions({object.tenant.uid, object.name}, drops);
+  return true;
 }
 
 /// Nobody is to be told of the copy that has gone, and those where one is being written are.

@@ -239,6 +239,8 @@ void DataService::ask_to_seal_waiting() {
 }
 
 void DataService::hear(const ExecutorId& executor, const DataSealed& message) {
+  DataDrops old;
+  if (catalogue_.confirm(message.data, executor, old)) return drop(old);
   if (copies_.hear(executor, message)) return;
   const auto sealing = sealing_.find(message.data);
   const DataObject* object = catalogue_.room(message.data);
@@ -263,6 +265,11 @@ void DataService::hear(const ExecutorId& executor, const DataSealed& message) {
 }
 
 void DataService::hear(const ExecutorId& executor, const DataDropped& message) {
+  std::erase_if(waiting_offers_, [&](const WaitingOffer& waiting) {
+    return waiting.executor == executor &&
+           std::ranges::find(waiting.offer.objects, message.data, &PublishData::Object::data) !=
+               waiting.offer.objects.end();
+  });
   catalogue_.dropped(executor, message.data, message.reason);
   copies_.spared(executor, message.data);
   if (message.reason == DataEnd::evicted) copies_.evicted(executor, message.data);
@@ -339,6 +346,7 @@ void DataService::tick(MonotonicTime now) {
 }
 
 void DataService::executor_joined(const Executor& executor, std::span<const DataHeld> held) {
+  forget_offers_of(executor.id);
   // What does not fit there is not there, and would be copied to others.
   std::vector<DataHeld> possible(held.begin(), held.end());
   std::erase_if(possible, [&](const DataHeld& one) {

@@ -84,8 +84,12 @@ class DataCatalogue {
   /// oldest versions beyond the limit go into `drops`. Errors: `not_found`.
   [[nodiscard]] Result<const DataObject*> publish(DataId id, DataDrops& drops, MonotonicTime now);
   /// The same of a room without a precondition that was sealed before anybody asked, when nothing
-  /// of its name is being sealed: it is the newest version.
-  const DataObject& publish_sealed(DataId id, DataDrops& drops, MonotonicTime now);
+  /// of its name is being sealed: it is the newest version. Its executor has yet to confirm that it
+  /// keeps it: until then no older version goes for it, and it vanishes with its copy there.
+  const DataObject& publish_unconfirmed(DataId id, MonotonicTime now);
+  /// That executor does. The oldest versions beyond the limit go into `drops`. False: nobody waits
+  /// for that.
+  bool confirm(DataId id, const ExecutorId& executor, DataDrops& drops);
   /// Something of that name is being sealed.
   [[nodiscard]] bool is_sealing(uid_t tenant, const std::string& name) const;
 
@@ -169,6 +173,8 @@ class DataCatalogue {
     /// Somebody has said to this gateway how many copies are wanted; else the executors have.
     bool is_wish_said = false;
     std::set<ExecutorId> counted_on{};  // of where it arrives: it may be whole there
+    /// Where a call has made it, until that executor says that it keeps it.
+    std::optional<ExecutorId> unconfirmed{};
   };
   [[nodiscard]] Kept* kept(DataId id);
   [[nodiscard]] Result<void> check(const NameKey& key, const Precondition& precondition) const;

@@ -139,7 +139,16 @@ class DataService final : private ActionPerformer {
                                          const PublishData& offer) const;
   [[nodiscard]] Result<void> take_offer(const ExecutorId& executor, const PublishData& offer);
   void publish_offer(const ExecutorId& executor, const PublishData& offer);
+  /// Of a call; it waits while something of one of its names is sealed under a condition.
+  struct WaitingOffer {
+    ExecutorId executor;
+    PublishData offer;
+    MonotonicTime due{};
+  };
+  [[nodiscard]] bool has_to_wait(const PublishData& offer) const;
+  void answer(const ExecutorId& executor, const PublishData& offer);
   void hear_waiting_offers();
+  void forget_offers_of(const ExecutorId& executor);
 
   Parts parts_;
   Options options_;
@@ -150,7 +159,7 @@ class DataService final : private ActionPerformer {
   std::map<DataId, std::function<void()>> writing_;  // what to do when the room goes
   std::map<DataId, Sealing> sealing_;
   std::uint64_t next_sealing_ = 0;
-  std::vector<std::pair<ExecutorId, PublishData>> waiting_offers_;  // the first come first
+  std::vector<WaitingOffer> waiting_offers_;  // the first come first
   std::uint64_t made_ = 0;
   std::uint64_t abandoned_ = 0;
   std::shared_ptr<char> alive_ =
