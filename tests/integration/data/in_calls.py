@@ -57,6 +57,7 @@ def calls_learn_why_data_cannot_be_had(site):
     fails("sum_of", "d-" + "0" * 32, says="not_found")
     fails("squares", "large", BUDGET, says="no_data_memory: an object of 8 GiB does not fit")
     fails("squares", "d-" + "0" * 32, 1, says="bad_request")
+    fails("squares_without_number", says="more than any memory has")
     put(site, "odd", b"12345")
     fails("sum_of", "odd", says="no whole elements of 8")
     theirs = ask_as_stranger(site, "POST", "/v1/data", b"12345678")
