@@ -1,4 +1,5 @@
 // Expected: limit_exceeded: it starts threads that never end, until it is stopped.
+#include <limits.h>
 #include <pthread.h>
 
 #include "orchid/function.h"
@@ -10,7 +11,7 @@ ORCHID_ENTRY(bombs_threads) {
   pthread_mutex_lock(&never);
   pthread_attr_t small;
   pthread_attr_init(&small);
-  pthread_attr_setstacksize(&small, 65536);
+  pthread_attr_setstacksize(&small, PTHREAD_STACK_MIN);
   for (;;) {
     pthread_t thread;
     pthread_create(
