@@ -15,6 +15,7 @@
 
 #include "clusters/cluster_report.h"
 #include "data/data_routes.h"
+#include "data/room_routes.h"
 #include "dispatcher/dispatch_counts.h"
 #include "door_process.h"
 #include "foundation/background_thread.h"
@@ -252,6 +253,10 @@ std::vector<MakeRoutes> Gateway::Objects::all_routes() {
       [this](const HttpThreadPort& thread) {
         return std::make_unique<DataRoutes>(DataRoutes::Parts{
             data_, units_[thread.number]->io(), clock_, control_, thread.here, closing_});
+      },
+      [this](const HttpThreadPort& thread) {
+        return std::make_unique<RoomRoutes>(
+            RoomRoutes::Parts{data_, clock_, control_, thread.here});
       },
       make_routes<PlacementRoutes>(broker_loop_),
       make_routes<HostRoutes>(host_reports_),

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "foundation/files.h"
+#include "foundation/host_addresses.h"
 #include "foundation/json_document.h"
 #include "http/json_text.h"
 #include "http/timestamp.h"
@@ -67,6 +68,30 @@ Result<WantedCopies> parse_wanted_copies(std::span<const std::byte> body) {
   wanted.host = o.text("host", longest_host_name);
   if (!wanted.count && wanted.host.empty()) o.fault("copies", "or 'host' must say what is wanted");
   return document.finish(std::move(wanted));
+}
+
+Result<ByteCount> parse_wanted_room(std::span<const std::byte> body) {
+  const JsonDocument document(
+      as_text(body),
+      {.subject = "the body", .unknown_key = "is not known here: see /openapi.yaml"});
+  const JsonObject o = document.root();
+  const ByteCount bytes{o.number<std::uint64_t>("bytes")};
+  const std::string boot_id = o.text("boot_id", longest_host_name);
+  if (auto good = document.finish(); !good) return fail(std::move(good.error()));
+  if (boot_id != own_boot_id())
+    return fail(ErrorCode::unsupported,
+                "a room is written by a program of the gateway's own host: send the bytes with "
+                "PUT or POST /v1/data");
+  return bytes;
+}
+
+std::string data_access_json(const DataObject& object, const std::filesystem::path& lane_socket) {
+  return json_text({{"id", to_string(object.id)},
+                    {"label", label_of(object)},
+                    {"bytes", object.bytes.value},
+                    {"secret", object.secret},
+                    {"lane_socket", lane_socket.string()},
+                    {"boot_id", own_boot_id()}});
 }
 
 std::string data_json(const DataObject& object, const DataMoment& moment) {

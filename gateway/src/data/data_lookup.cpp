@@ -64,6 +64,17 @@ const DataHolder* DataService::waited_for(const DataObject& object) const {
   return nullptr;
 }
 
+Result<void> DataService::check_room(uid_t tenant, DataId room) const {
+  const DataObject* object = catalogue_.room(room);
+  const bool is_its_own = object != nullptr && object->tenant.uid == tenant;
+  if (!is_its_own || making_.contains(room))
+    return fail(ErrorCode::not_found,
+                "there is no room " + to_string(room) + ": it was given up, or is sealed");
+  if (sealing_.contains(room))
+    return fail(ErrorCode::conflict, "the room " + to_string(room) + " is being sealed");
+  return {};
+}
+
 /// One that is connected, if there is such a holder.
 Result<ReachableData> DataService::find(uid_t tenant, const DataReference& reference) const {
   auto found = lookup(tenant, reference);

@@ -60,6 +60,25 @@ TEST_CASE("who has written a room, or given it up, is not told that it has gone"
   CHECK(gone == 0);
 }
 
+TEST_CASE("a room is its user's own, once it is there and until it is being sealed") {
+  DataWorld world;
+  world.join(lasting);
+  world.make();
+  const DataId id = world.asked().second;
+  const auto refusal = [&](uid_t user) {
+    const auto may = world.service.check_room(user, id);
+    return may ? std::optional<ErrorCode>() : may.error().code;
+  };
+  CHECK(refusal(data_owner) == ErrorCode::not_found);  // nobody has been told of it yet
+  world.say(lasting, DataMade{id});
+  CHECK_FALSE(refusal(data_owner));
+  CHECK(refusal(data_owner + 1) == ErrorCode::not_found);
+  world.service.seal(id, [](const Result<ReachableData>& /*sealed*/) {});
+  CHECK(refusal(data_owner) == ErrorCode::conflict);
+  world.say(lasting, DataSealed{id, ByteCount{10}});
+  CHECK(refusal(data_owner) == ErrorCode::not_found);
+}
+
 TEST_CASE("what is sealed for nobody is dropped, and what is there is not") {
   DataWorld world;
   world.join(lasting);

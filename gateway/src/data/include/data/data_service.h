@@ -75,6 +75,9 @@ class DataService final : private ActionPerformer {
   void seal(DataId room, Done<ReachableData> done);
   /// Nothing when it is no room any more.
   void abandon(DataId room);
+  /// Whether a program of that user may have it sealed or given up. Errors: `not_found`;
+  /// `conflict`: it is being sealed.
+  [[nodiscard]] Result<void> check_room(uid_t tenant, DataId room) const;
 
   /// Errors: `not_found`, `data_lost`; `unreachable`: its executor may still come back, or is not
   /// on this host.
