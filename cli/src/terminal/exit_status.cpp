@@ -21,6 +21,7 @@ ExitStatus exit_status_of(ErrorKind kind) {
     case ErrorKind::not_found:
     case ErrorKind::conflict:
     case ErrorKind::too_large:
+    case ErrorKind::data_elsewhere:
       return ExitStatus::usage;
     case ErrorKind::deadline_exceeded:
       return ExitStatus::deadline;
@@ -38,6 +39,7 @@ ExitStatus exit_status_of(ErrorKind kind) {
     case ErrorKind::disk_full:
     case ErrorKind::unsupported:
     case ErrorKind::system:
+    case ErrorKind::data_lost:
     case ErrorKind::internal:
       return ExitStatus::orchid_failed;
   }

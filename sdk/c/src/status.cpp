@@ -38,6 +38,8 @@ constexpr std::array kinds{
     std::pair{ErrorKind::disk_full, ORCHID_STATUS_DISK_FULL},
     std::pair{ErrorKind::unsupported, ORCHID_STATUS_UNSUPPORTED},
     std::pair{ErrorKind::system, ORCHID_STATUS_SYSTEM},
+    std::pair{ErrorKind::data_lost, ORCHID_STATUS_DATA_LOST},
+    std::pair{ErrorKind::data_elsewhere, ORCHID_STATUS_DATA_ELSEWHERE},
     std::pair{ErrorKind::internal, ORCHID_STATUS_INTERNAL}};
 
 orchid_status remember(Error error) {

@@ -86,6 +86,10 @@ std::string_view to_string(ErrorKind kind) {
       return "unsupported";
     case ErrorKind::system:
       return "system";
+    case ErrorKind::data_lost:
+      return "data_lost";
+    case ErrorKind::data_elsewhere:
+      return "data_elsewhere";
     case ErrorKind::internal:
       return "internal";
   }

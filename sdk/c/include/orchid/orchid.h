@@ -46,7 +46,9 @@ typedef enum orchid_status {
   ORCHID_STATUS_DISK_FULL = 23,
   ORCHID_STATUS_UNSUPPORTED = 24,
   ORCHID_STATUS_SYSTEM = 25,
-  ORCHID_STATUS_INTERNAL = 26
+  ORCHID_STATUS_INTERNAL = 26,
+  ORCHID_STATUS_DATA_LOST = 27,
+  ORCHID_STATUS_DATA_ELSEWHERE = 28
 } orchid_status;
 
 const char* orchid_status_name(orchid_status status);

@@ -190,25 +190,38 @@ class Client {
 
 // ---- what typed_function.h declares and needs a Client for ----
 
-template <typename R, typename... Args>
-R Function<R(Args...)>::call(const InvokeOptions& options, Args... args) const {
+template <typename R, typename... All, std::size_t Data, typename... Args>
+R TypedCalls<R(All...), Data, sdk::Types<Args...>>::call(const InvokeOptions& options,
+                                                         Args... args) const {
+  if constexpr (Data > 0) sdk::check_data_count(options.data.size(), Data, name_);
   const std::vector<std::byte> input = values::encode_all(std::as_const(args)...);
   InvokeOptions typed = options;
-  typed.signature = values::signature_of<R(Args...)>();
+  typed.signature = values::signature_of<R(All...)>();
   return decode_reply<R>(client_.invoke(name_, input, typed), name_);
 }
 
-template <typename R, typename... Args>
-R Function<R(Args...)>::operator()(Args... args) const {
+template <typename R, typename... All, std::size_t Data, typename... Args>
+R TypedCalls<R(All...), Data, sdk::Types<Args...>>::operator()(Args... args) const
+  requires(Data == 0)
+{
   return call(InvokeOptions{}, static_cast<Args&&>(args)...);
 }
 
-template <typename R, typename... Args>
-Pending<R> Function<R(Args...)>::submit(Args... args) const {
+template <typename R, typename... All, std::size_t Data, typename... Args>
+Pending<R> TypedCalls<R(All...), Data, sdk::Types<Args...>>::submit_with(
+    const InvokeOptions& options, Args... args) const {
+  if constexpr (Data > 0) sdk::check_data_count(options.data.size(), Data, name_);
   const std::vector<std::byte> input = values::encode_all(std::as_const(args)...);
-  InvokeOptions typed;
-  typed.signature = values::signature_of<R(Args...)>();
+  InvokeOptions typed = options;
+  typed.signature = values::signature_of<R(All...)>();
   return Pending<R>(client_.submit(name_, input, typed), name_);
+}
+
+template <typename R, typename... All, std::size_t Data, typename... Args>
+Pending<R> TypedCalls<R(All...), Data, sdk::Types<Args...>>::submit(Args... args) const
+  requires(Data == 0)
+{
+  return submit_with(InvokeOptions{}, static_cast<Args&&>(args)...);
 }
 
 }  // namespace orchid

@@ -38,6 +38,8 @@ enum class ErrorKind : std::uint8_t {
   disk_full,
   unsupported,
   system,
+  data_lost,       // no copy of a data object is left
+  data_elsewhere,  // no worker that may run the call can have all its data objects
   internal,
 };
 

@@ -39,6 +39,8 @@ ErrorKind kind_of_status(int status) {
       return ErrorKind::no_capacity;
     case 504:
       return ErrorKind::deadline_exceeded;
+    case 507:
+      return ErrorKind::no_capacity;
     default:
       return status < 500 ? ErrorKind::bad_request : ErrorKind::internal;
   }
@@ -73,13 +75,12 @@ ErrorKind kind_of(Outcome outcome) {
 ErrorKind kind_of(ErrorCode code) {
   using enum ErrorKind;
   static constexpr std::array kinds{
-      internal,        bad_request, bad_configuration, unauthenticated, denied,      not_found,
-      conflict,        too_large,   module_rejected,   no_capacity,     quota,       unreachable,
-      timed_out,       cancelled,   lease_ended,       disk_full,       unsupported, system,
+      internal,        bad_request,   bad_configuration, unauthenticated, denied,      not_found,
+      conflict,        too_large,     module_rejected,   no_capacity,     quota,       unreachable,
+      timed_out,       cancelled,     lease_ended,       disk_full,       unsupported, system,
       module_rejected,  // compile_limit
       no_capacity,      // no_data_memory
-      not_found,        // data_lost
-      conflict};        // data_elsewhere
+      data_lost,       data_elsewhere};
   static_assert(kinds.size() == static_cast<std::size_t>(ErrorCode::data_elsewhere) + 1);
   return kinds[static_cast<std::size_t>(code)];
 }
@@ -148,6 +149,11 @@ std::string hint_for(ErrorKind kind) {
       return "'orchid doctor' says what this machine can do";
     case ErrorKind::system:
       return "'orchid doctor' looks for the cause on this machine";
+    case ErrorKind::data_lost:
+      return "put it again; 'orchid data list' shows what is there";
+    case ErrorKind::data_elsewhere:
+      return "'orchid data copy NAME --to HOST' brings it to a host; 'orchid data describe' shows "
+             "where it is";
     case ErrorKind::internal:
       return "this is a mistake in Orchid: please report it with this line and its logs";
   }

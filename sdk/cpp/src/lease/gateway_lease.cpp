@@ -77,4 +77,17 @@ std::vector<std::byte> GatewayLease::module(const std::string& function,
       .body;
 }
 
+DataInfo GatewayLease::describe_data(const std::string& reference) {
+  return parse_data(session_->get("/v1/data/" + percent_encode(reference) + "/document").text());
+}
+
+void GatewayLease::copy_data(const std::string& id, const std::string& host) {
+  const std::string body = wanted_copies({.host = host});
+  (void)session_->request({.method = "POST",
+                           .target = "/v1/data/" + percent_encode(id) + "/copies",
+                           .headers = {"Content-Type: application/json"},
+                           .body = as_bytes(body),
+                           .timeout = background_timeout});
+}
+
 }  // namespace orchid::sdk

@@ -21,6 +21,12 @@ struct LeaseAccess {
   }
   static Buffer buffer(std::unique_ptr<LaneRoom> room) { return Buffer(std::move(room)); }
   static std::unique_ptr<LaneRoom> room_of(Buffer& buffer) { return std::move(buffer.room_); }
+  static LeasedData data(std::shared_ptr<const LeasedObject> object) {
+    return LeasedData(std::move(object));
+  }
+  static const std::shared_ptr<const LeasedObject>& object_of(const LeasedData& data) {
+    return data.object_;
+  }
   static Output output(std::unique_ptr<HeldAnswer> answer) { return Output(std::move(answer)); }
   static ReplyFuture future(std::shared_ptr<AsyncCall> call) {
     return ReplyFuture(std::move(call));
