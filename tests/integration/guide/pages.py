@@ -282,7 +282,7 @@ PAGES = {
     "kernels.md": [sources_and_commands] + [with_another] * 7,
     "flows.md": [sources_and_commands] + [with_another] * 7 + [whole_program],
     "gpus.md": [marked],
-    "data.md": [sources_and_commands] + [with_another] * 7,
+    "data.md": [sources_and_commands] + [with_another] * 7 + [whole_program] + [with_another] * 2,
 }
 
 a_mark_counts_once()

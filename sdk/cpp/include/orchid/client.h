@@ -20,6 +20,7 @@
 #include "orchid/error.h"
 #include "orchid/invocation.h"
 #include "orchid/lease.h"
+#include "orchid/mapped_data.h"
 #include "orchid/typed_function.h"
 
 namespace orchid {
@@ -107,6 +108,9 @@ struct CopyOptions {
 
 /// Puts bytes into the room that it is given, and says how many: not 0 before all are there.
 using DataReader = std::function<std::size_t(std::span<std::byte> room)>;
+/// Writes all bytes of an object into the memory that it is given, which is zero. What it throws
+/// ends the transfer, and nothing is kept.
+using DataWriter = std::function<void(std::span<std::byte> room)>;
 /// What it throws ends the transfer.
 using DataTaker = std::function<void(std::span<const std::byte> bytes)>;
 
@@ -160,6 +164,14 @@ class Client {
                     const DataOptions& options = {});
   DataInfo put_data(std::string_view name, std::span<const std::byte> bytes,
                     const DataOptions& options = {});
+  /// The same where `write` makes the bytes. On the host of the executor that is to have them they
+  /// are written where they will lie, and not copied; elsewhere `write` gets memory of this
+  /// program's own, and they are sent.
+  DataInfo write_data(std::string_view name, std::uint64_t size, const DataWriter& write,
+                      const DataOptions& options = {});
+  /// The bytes of an object in this program's memory: on the host of the executor that has it
+  /// without a copy, else fetched. Errors: `not_found`, `data_lost`.
+  [[nodiscard]] MappedData map_data(std::string_view reference);
   /// `reference`: "NAME", "NAME@3" or an id. Errors: `not_found`, also when no copy is left.
   void get_data(std::string_view reference, const DataTaker& take);
   [[nodiscard]] DataInfo describe_data(std::string_view reference);
