@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "commands/commands.h"
+#include "flow_run/deployed_functions.h"
 #include "flows/flow_source.h"
 #include "flows/flow_templates.h"
 #include "foundation/files.h"
@@ -62,7 +63,7 @@ std::optional<CheckedFile> checked_file(Shell& shell, const FlowArguments& argum
     return std::nullopt;
   }
   auto client = client_if_any(shell, arguments.offline);
-  DeployedFunctions functions(client ? &*client : nullptr);
+  flow::DeployedFunctions functions(client ? &*client : nullptr);
   flow::Checked checked = check_flow(parsed->document, functions);
   if (!checked.faults.empty()) {
     report_faults(shell, checked.faults);

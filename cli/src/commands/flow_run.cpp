@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "commands/commands.h"
-#include "flows/flow_calls.h"
-#include "flows/flow_driver.h"
+#include "flow_run/deployed_functions.h"
+#include "flow_run/flow_calls.h"
+#include "flow_run/flow_driver.h"
 #include "flows/flow_progress.h"
+#include "flows/flow_signals.h"
 #include "flows/flow_source.h"
 #include "flows/flow_values.h"
 #include "foundation/files.h"
@@ -28,26 +30,20 @@ struct RunArguments {
   bool by_gateway = false;
 };
 
-/// Of calls through the gateway: each that is under way has one.
-constexpr unsigned most_threads = 256;
-
 /// On a lease where that can be: a call costs microseconds there.
-std::unique_ptr<FlowCalls> make_calls(Shell& shell, Client& client, const flow::Plan& plan,
-                                      const RunArguments& arguments, bool by_gateway,
-                                      std::shared_ptr<FlowInbox> inbox) {
-  if (!by_gateway) {
-    try {
-      return calls_on_lease(client, plan, arguments.workers, inbox);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::unsupported) throw;
-      if (!shell.json)
-        shell.note("no lane leads to workers from here; calls go through the gateway");
-    }
-  }
-  return calls_by_gateway(
-      client,
-      std::min(most_threads, arguments.at_once == 0 ? 2 * arguments.workers : arguments.at_once),
+flow::MadeCalls make_calls(Shell& shell, Client& client, const flow::Plan& plan,
+                           const RunArguments& arguments, bool by_gateway,
+                           std::shared_ptr<flow::FlowInbox> inbox) {
+  flow::MadeCalls made = flow::make_calls(
+      client, plan,
+      {.workers = arguments.workers,
+       .threads = std::min(flow::most_threads,
+                           arguments.at_once == 0 ? 2 * arguments.workers : arguments.at_once),
+       .by_gateway = by_gateway},
       std::move(inbox));
+  if (!made.on_lease && !by_gateway && !shell.json)
+    shell.note("no lane leads to workers from here; calls go through the gateway");
+  return made;
 }
 
 /// From where a flow runs: its inputs, which are read once, or what was reached before.
@@ -150,10 +146,10 @@ ExitStatus run_flow(Shell& shell, const RunArguments& arguments) {
   const auto parsed = read_flow(arguments.file);
   if (!parsed) return shell.report(parsed.error());
   if (!parsed->faults.empty()) return report_faults(shell, parsed->faults);
-  const auto inbox = std::make_shared<FlowInbox>();
+  const auto inbox = std::make_shared<flow::FlowInbox>();
   const FlowSignals signals(*inbox);
   Client client = shell.client();
-  DeployedFunctions functions(&client);
+  flow::DeployedFunctions functions(&client);
   const flow::Checked checked = check_flow(parsed->document, functions);
   if (!checked.faults.empty()) return report_faults(shell, checked.faults);
   // What is wrong with the inputs is told before workers are asked for.
@@ -163,18 +159,19 @@ ExitStatus run_flow(Shell& shell, const RunArguments& arguments) {
   if (!engine) return shell.report(engine.error());
   if (const auto made = make_output_folder(arguments.output); !made)
     return shell.report(made.error());
-  const auto calls = make_calls(shell, client, checked.plan, arguments,
-                                arguments.by_gateway || functions.any_needs_more(), inbox);
+  const flow::MadeCalls made =
+      make_calls(shell, client, checked.plan, arguments,
+                 arguments.by_gateway || functions.any_needs_more(), inbox);
   const bool follows = arguments.at_once == 0;
-  if (follows) engine->set_window(calls->window());
+  if (follows) engine->set_window(made.calls->window());
   {
     FlowProgress progress(shell, checked.plan, *engine);
-    drive({.plan = checked.plan,
-           .engine = *engine,
-           .calls = *calls,
-           .inbox = *inbox,
-           .watch = progress,
-           .follows_window = follows});
+    flow::drive({.plan = checked.plan,
+                 .engine = *engine,
+                 .calls = *made.calls,
+                 .inbox = *inbox,
+                 .watch = progress,
+                 .follows_window = follows});
   }
   const ExitStatus status = report_end(shell, checked.plan, *engine, arguments);
   const bool delivered = status == ExitStatus::ok;

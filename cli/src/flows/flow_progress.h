@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "flow/engine.h"
-#include "flows/flow_driver.h"
+#include "flow_run/flow_driver.h"
 #include "terminal/shell.h"
 
 namespace orchid::cli {
@@ -14,7 +14,7 @@ namespace orchid::cli {
 /// "node 'search', piece 17 of 26, attempt 2: function_crashed: …"
 [[nodiscard]] std::string describe(const flow::Plan& plan, const flow::AttemptFailed& attempt);
 
-class FlowProgress final : public FlowWatch {
+class FlowProgress final : public flow::FlowWatch {
  public:
   FlowProgress(Shell& shell, const flow::Plan& plan, const flow::Engine& engine)
       : shell_(shell), plan_(plan), engine_(engine), begun_(plan.nodes.size()) {}

@@ -15,21 +15,11 @@
 namespace orchid::cli {
 namespace {
 
-bool is_text(const flow::PortType& type) {
-  return type.is_bytes || type.type.kind == module::TypeKind::string;
-}
-
-Result<flow::Bytes> value_of_text(const flow::PortType& type, const std::string& text) {
-  if (!is_text(type)) return flow::value_of_json(type, text);
-  const auto bytes = as_bytes(text);
-  return flow::Gathering::of(text.size(), flow::Bytes(bytes.begin(), bytes.end())).take(type);
-}
-
 Result<flow::Bytes> value_of_file(const flow::PortType& type, const std::string& file) {
   auto content = read_input_file(file);
   if (!content) return fail(std::move(content.error()));
   if (type.is_bytes) return std::move(*content);
-  if (!file.ends_with(".npy")) return value_of_text(type, std::string(as_text(*content)));
+  if (!file.ends_with(".npy")) return flow::value_of_text(type, as_text(*content));
   const auto array = module::read_npy(*content);
   if (!array) return fail(array.error());
   const std::vector<module::Argument> arguments{*array};
@@ -38,7 +28,7 @@ Result<flow::Bytes> value_of_file(const flow::PortType& type, const std::string&
 
 Result<flow::Value> value_of(const flow::PlannedInput& input, const std::string& text) {
   auto value = text.starts_with('@') ? value_of_file(input.type, text.substr(1))
-                                     : value_of_text(input.type, text);
+                                     : flow::value_of_text(input.type, text);
   if (!value)
     return fail(
         std::move(value.error())
@@ -103,7 +93,7 @@ Result<Document> write_outputs(const flow::Plan& plan, const flow::Engine& engin
     std::filesystem::path file = std::filesystem::path(folder) / output.name;
     std::string json;
     std::span<const std::byte> bytes = *value;
-    if (!is_text(output.type)) {
+    if (!output.type.is_text()) {
       auto text = flow::json_of_value(output.type, *value);
       if (!text) return fail(std::move(text.error()));
       json = std::move(*text) + "\n";

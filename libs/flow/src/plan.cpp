@@ -144,6 +144,11 @@ Plan plan_of(const Scope& scope) {
   return plan;
 }
 
+const std::string& exact_name(const Plan& plan, const std::string& function) {
+  const auto found = plan.exact.find(function);
+  return found == plan.exact.end() ? function : found->second;
+}
+
 std::vector<std::pair<std::string, std::string>> functions_of(const Plan& plan) {
   std::map<std::string, std::string> functions;
   for (const PlannedNode& node : plan.nodes)

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "flow/checker.h"
-#include "flows/flow_driver.h"
-#include "flows/flow_inbox.h"
+#include "flow_run/flow_driver.h"
+#include "flow_run/flow_inbox.h"
 #include "flows/flow_progress.h"
 #include "terminal/shell.h"
 
@@ -46,11 +46,11 @@ flow::Bytes bytes_of(const std::string& text) {
 }
 
 /// Each call gives its input and a mark; the first `to_lose` are lost, and with `stay` none ends.
-class CallsHere final : public FlowCalls {
+class CallsHere final : public flow::FlowCalls {
  public:
-  explicit CallsHere(FlowInbox& inbox) : inbox_(inbox) {}
+  explicit CallsHere(flow::FlowInbox& inbox) : inbox_(inbox) {}
   void start(const flow::StartCall& call, const flow::PlannedNode& node) override {
-    deadlines.push_back(deadline_of(node));
+    deadlines.push_back(flow::deadline_of(node));
     if (stay) return;
     if (to_lose > 0) {
       --to_lose;
@@ -72,19 +72,19 @@ class CallsHere final : public FlowCalls {
   std::vector<std::chrono::nanoseconds> deadlines;
 
  private:
-  FlowInbox& inbox_;
+  flow::FlowInbox& inbox_;
 };
 
 struct DrivenFlow {
   explicit DrivenFlow(bool terminal = false) { shell.err_is_terminal = terminal; }
   void run() {
     FlowProgress progress(shell, plan, engine);
-    drive({.plan = plan, .engine = engine, .calls = calls, .inbox = inbox, .watch = progress});
+    flow::drive({.plan = plan, .engine = engine, .calls = calls, .inbox = inbox, .watch = progress});
   }
   flow::Plan plan = chain_of_two();
   flow::Engine engine =
       flow::Engine::start(plan, {std::make_shared<const flow::Bytes>(bytes_of("hi"))}, {}).value();
-  FlowInbox inbox;
+  flow::FlowInbox inbox;
   CallsHere calls{inbox};
   std::ostringstream out;
   std::ostringstream err;
@@ -153,12 +153,12 @@ TEST_CASE("on a terminal Ctrl-C asks, and a second one is the answer") {
 }
 
 TEST_CASE("an inbox gives what has come, and nothing when nothing comes") {
-  FlowInbox inbox;
+  flow::FlowInbox inbox;
   CHECK(inbox.take(0s).events.empty());
   inbox.put(flow::Tick{});
   inbox.put(flow::Cancel{});
   inbox.put_interrupt(false);
-  const FlowInbox::Taken taken = inbox.take(10s);
+  const flow::FlowInbox::Taken taken = inbox.take(10s);
   CHECK(taken.events.size() == 2);
   CHECK(taken.interrupts == 1);
   CHECK_FALSE(taken.must_end);

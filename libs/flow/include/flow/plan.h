@@ -3,6 +3,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,9 +75,16 @@ struct Plan {
   std::vector<Value> constants;
   std::vector<PlannedNode> nodes;
   std::vector<PlannedOutput> outputs;
-  /// Of everything above: a snapshot of another plan is refused by it.
+  /// For functions that were deployed when the flow was checked: the version that was checked,
+  /// which is the one to call. Not in the fingerprint: a flow may go on with functions that were
+  /// mended.
+  std::map<std::string, std::string> exact;
+  /// Of the rest: a snapshot of another plan is refused by it.
   std::uint64_t fingerprint = 0;
 };
+
+/// What to call for a function of the plan.
+[[nodiscard]] const std::string& exact_name(const Plan& plan, const std::string& function);
 
 /// The functions that the plan calls, each once, with their signatures.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> functions_of(const Plan& plan);

@@ -6,23 +6,23 @@
 #include <unordered_map>
 #include <utility>
 
-#include "flows/call_failure.h"
-#include "flows/flow_calls.h"
+#include "call_failure.h"
+#include "flow_run/flow_calls.h"
 
-namespace orchid::cli {
+namespace orchid::flow {
 namespace {
 
 /// For each worker: one that it runs, and others that are there when it has ended. Where a node has
 /// a deadline none waits behind another one: a deadline counts from the moment of the hand-over.
-std::uint32_t calls_per_worker(const flow::Plan& plan) {
+std::uint32_t calls_per_worker(const Plan& plan) {
   const bool has_deadline = std::ranges::any_of(
-      plan.nodes, [](const flow::PlannedNode& node) { return node.deadline.count() != 0; });
+      plan.nodes, [](const PlannedNode& node) { return node.deadline.count() != 0; });
   return has_deadline ? 1 : 4;
 }
 
 /// Whether the node wants no call to be started twice. Else the platform starts calls of lost
 /// workers again by itself, and sooner than the engine would.
-bool is_at_most_once(const flow::RetryPolicy& policy) {
+bool is_at_most_once(const RetryPolicy& policy) {
   const auto names = [&policy](const char* outcome) {
     return std::ranges::find(policy.outcomes, outcome) != policy.outcomes.end();
   };
@@ -31,11 +31,11 @@ bool is_at_most_once(const flow::RetryPolicy& policy) {
 
 class LeaseCalls final : public FlowCalls {
  public:
-  LeaseCalls(Client& client, const flow::Plan& plan, unsigned workers,
+  LeaseCalls(Client& client, const Plan& plan, const CallsOptions& options,
              std::shared_ptr<FlowInbox> inbox)
       : client_(client),
         plan_(plan),
-        options_(options_of(plan, workers)),
+        options_(lease_options(plan, options)),
         inbox_(std::move(inbox)),
         lease_(client.lease(options_)),
         calls_per_worker_(calls_per_worker(plan)) {
@@ -47,7 +47,7 @@ class LeaseCalls final : public FlowCalls {
     lease_.release();
   }
 
-  void start(const flow::StartCall& call, const flow::PlannedNode& node) override {
+  void start(const StartCall& call, const PlannedNode& node) override {
     try {
       if (is_over_->exchange(false)) take_another_lease();
       const ReplyFuture future =
@@ -57,7 +57,7 @@ class LeaseCalls final : public FlowCalls {
       open_.insert_or_assign(call.call.number, future);
       future.then([inbox = inbox_, is_over = is_over_, id = call.call](const ReplyFuture& ended) {
         try {
-          inbox->put(flow::Answered{.call = id, .output = ended.get().output});
+          inbox->put(Answered{.call = id, .output = ended.get().output});
         } catch (const Error& error) {
           if (error.kind() == ErrorKind::lease_ended) is_over->store(true);
           inbox->put(failure_of(id, error));
@@ -69,24 +69,24 @@ class LeaseCalls final : public FlowCalls {
     }
   }
 
-  void stop(flow::CallId call) override {
+  void stop(CallId call) override {
     const auto found = open_.find(call.number);
     if (found == open_.end()) return;
     found->second.cancel();
     open_.erase(found);
   }
 
-  void ended(flow::CallId call) override { open_.erase(call.number); }
+  void ended(CallId call) override { open_.erase(call.number); }
 
   [[nodiscard]] std::uint32_t window() const override {
     return calls_per_worker_ * std::max(lease_.workers(), 1U);
   }
 
  private:
-  static LeaseOptions options_of(const flow::Plan& plan, unsigned workers) {
-    LeaseOptions options{.workers = workers, .at_least = 1};
-    for (const auto& [function, signature] : flow::functions_of(plan))
-      options.constraints.functions.push_back(function);
+  static LeaseOptions lease_options(const Plan& plan, const CallsOptions& wanted) {
+    LeaseOptions options{.workers = wanted.workers, .at_least = 1, .within = wanted.within};
+    for (const auto& [function, signature] : functions_of(plan))
+      options.constraints.functions.push_back(exact_name(plan, function));
     return options;
   }
 
@@ -103,12 +103,12 @@ class LeaseCalls final : public FlowCalls {
 
   void load_functions() {
     functions_.clear();
-    for (const auto& [function, signature] : flow::functions_of(plan_))
-      functions_.emplace(function, lease_.function(function));
+    for (const auto& [function, signature] : functions_of(plan_))
+      functions_.emplace(function, lease_.function(exact_name(plan_, function)));
   }
 
   Client& client_;
-  const flow::Plan& plan_;
+  const Plan& plan_;
   LeaseOptions options_;
   std::shared_ptr<FlowInbox> inbox_;  // shared with callbacks, as the next one
   /// The lease has ended, and a new one is needed.
@@ -121,9 +121,10 @@ class LeaseCalls final : public FlowCalls {
 
 }  // namespace
 
-std::unique_ptr<FlowCalls> calls_on_lease(Client& client, const flow::Plan& plan, unsigned workers,
+std::unique_ptr<FlowCalls> calls_on_lease(Client& client, const Plan& plan,
+                                          const CallsOptions& options,
                                           std::shared_ptr<FlowInbox> inbox) {
-  return std::make_unique<LeaseCalls>(client, plan, workers, std::move(inbox));
+  return std::make_unique<LeaseCalls>(client, plan, options, std::move(inbox));
 }
 
-}  // namespace orchid::cli
+}  // namespace orchid::flow

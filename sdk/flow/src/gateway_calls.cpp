@@ -8,17 +8,18 @@
 #include <utility>
 #include <vector>
 
-#include "flows/call_failure.h"
-#include "flows/flow_calls.h"
+#include "call_failure.h"
+#include "flow_run/flow_calls.h"
 
-namespace orchid::cli {
+namespace orchid::flow {
 namespace {
 
 class GatewayCalls final : public FlowCalls {
  public:
-  GatewayCalls(Client& client, unsigned threads, std::shared_ptr<FlowInbox> inbox)
-      : client_(client), inbox_(std::move(inbox)), window_(threads) {
-    for (unsigned i = 0; i < threads; ++i)
+  GatewayCalls(Client& client, const Plan& plan, const CallsOptions& options,
+               std::shared_ptr<FlowInbox> inbox)
+      : client_(client), plan_(plan), inbox_(std::move(inbox)), window_(options.threads) {
+    for (unsigned i = 0; i < options.threads; ++i)
       threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
   }
 
@@ -28,7 +29,7 @@ class GatewayCalls final : public FlowCalls {
     threads_.clear();  // waits for the calls that run; those that last are cancelled
   }
 
-  void start(const flow::StartCall& call, const flow::PlannedNode& node) override {
+  void start(const StartCall& call, const PlannedNode& node) override {
     {
       const std::lock_guard lock(mutex_);
       waiting_.push_back({.call = call, .deadline = deadline_of(node)});
@@ -36,19 +37,19 @@ class GatewayCalls final : public FlowCalls {
     filled_.notify_one();
   }
 
-  void stop(flow::CallId call) override {
+  void stop(CallId call) override {
     const std::lock_guard lock(mutex_);
     std::erase_if(waiting_, [&](const Waiting& one) { return one.call.call == call; });
     if (running_.contains(call.number)) stopped_.insert(call.number);
   }
 
-  void ended(flow::CallId /*call*/) override {}
+  void ended(CallId /*call*/) override {}
 
   [[nodiscard]] std::uint32_t window() const override { return window_; }
 
  private:
   struct Waiting {
-    flow::StartCall call;
+    StartCall call;
     std::chrono::nanoseconds deadline;
   };
 
@@ -67,23 +68,25 @@ class GatewayCalls final : public FlowCalls {
   }
 
   void call(const Waiting& next) {
-    const flow::CallId id = next.call.call;
+    const CallId id = next.call.call;
     InvokeOptions options{.deadline = next.deadline, .signature = next.call.function->signature};
     options.watch = [this, id](const InvocationStatus&) { return !is_stopped(id); };
     try {
-      Reply reply = client_.invoke(next.call.function->function, next.call.input, options);
-      inbox_->put(flow::Answered{.call = id, .output = std::move(reply.output)});
+      Reply reply =
+          client_.invoke(exact_name(plan_, next.call.function->function), next.call.input, options);
+      inbox_->put(Answered{.call = id, .output = std::move(reply.output)});
     } catch (const Error& error) {
       inbox_->put(failure_of(id, error));
     }
   }
 
-  bool is_stopped(flow::CallId call) {
+  bool is_stopped(CallId call) {
     const std::lock_guard lock(mutex_);
     return ends_ || stopped_.contains(call.number);
   }
 
   Client& client_;
+  const Plan& plan_;
   std::shared_ptr<FlowInbox> inbox_;
   std::uint32_t window_;
   std::atomic<bool> ends_{false};
@@ -97,9 +100,10 @@ class GatewayCalls final : public FlowCalls {
 
 }  // namespace
 
-std::unique_ptr<FlowCalls> calls_by_gateway(Client& client, unsigned threads,
+std::unique_ptr<FlowCalls> calls_by_gateway(Client& client, const Plan& plan,
+                                            const CallsOptions& options,
                                             std::shared_ptr<FlowInbox> inbox) {
-  return std::make_unique<GatewayCalls>(client, threads, std::move(inbox));
+  return std::make_unique<GatewayCalls>(client, plan, options, std::move(inbox));
 }
 
-}  // namespace orchid::cli
+}  // namespace orchid::flow

@@ -1,4 +1,4 @@
-// flows/call_failure.h: what the engine of a flow is told of a call that ended in an Error.
+// flow_run/call_failure.h: what the engine of a flow is told of a call that ended in an Error.
 #pragma once
 #include <string>
 #include <utility>
@@ -6,9 +6,9 @@
 #include "flow/engine.h"
 #include "orchid/error.h"
 
-namespace orchid::cli {
+namespace orchid::flow {
 
-[[nodiscard]] inline flow::CallFailed failure_of(flow::CallId call, const Error& error) {
+[[nodiscard]] inline CallFailed failure_of(CallId call, const Error& error) {
   std::string message = error.message();
   if (!error.node().empty()) message += " (on host " + error.node() + ")";
   return {
@@ -17,4 +17,4 @@ namespace orchid::cli {
       .message = std::move(message)};
 }
 
-}  // namespace orchid::cli
+}  // namespace orchid::flow

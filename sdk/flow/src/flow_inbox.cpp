@@ -1,20 +1,18 @@
-#include "flows/flow_inbox.h"
+#include "flow_run/flow_inbox.h"
 
-#include <ctime>
 #include <utility>
 
 #include "foundation/cpu_pause.h"
 
-namespace orchid::cli {
+namespace orchid::flow {
 namespace {
 
 /// As long as a call's worker looks for the next one: a chain of short calls never sleeps.
 constexpr std::chrono::microseconds spin{30};
-constexpr std::chrono::milliseconds look_for_end{100};
 
 }  // namespace
 
-void FlowInbox::put(flow::Event event) {
+void FlowInbox::put(Event event) {
   {
     const std::lock_guard lock(mutex_);
     taken_.events.push_back(std::move(event));
@@ -42,25 +40,4 @@ FlowInbox::Taken FlowInbox::take(std::chrono::nanoseconds patience) {
   return std::exchange(taken_, {});
 }
 
-FlowSignals::FlowSignals(FlowInbox& inbox) {
-  sigset_t wanted;
-  ::sigemptyset(&wanted);
-  ::sigaddset(&wanted, SIGINT);
-  ::sigaddset(&wanted, SIGTERM);
-  ::pthread_sigmask(SIG_BLOCK, &wanted, &before_);
-  thread_ = std::jthread([&inbox, wanted](const std::stop_token& stop) {
-    const timespec pause{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(look_for_end).count()};
-    while (!stop.stop_requested()) {
-      const int signal = ::sigtimedwait(&wanted, nullptr, &pause);
-      if (signal > 0) inbox.put_interrupt(signal == SIGTERM);
-    }
-  });
-}
-
-FlowSignals::~FlowSignals() {
-  thread_.request_stop();
-  thread_.join();
-  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-}
-
-}  // namespace orchid::cli
+}  // namespace orchid::flow

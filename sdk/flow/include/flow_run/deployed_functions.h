@@ -1,0 +1,29 @@
+// flow_run/deployed_functions.h: a flow is checked against the functions that are deployed.
+#pragma once
+#include <string>
+
+#include "flow/checker.h"
+#include "orchid/client.h"
+
+namespace orchid::flow {
+
+/// Asks for functions, as a check of one flow wants them. Used by one thread.
+class DeployedFunctions {
+ public:
+  /// Null: nobody is asked, and the document's own word counts. The client outlives it.
+  explicit DeployedFunctions(Client* client) : client_(client) {}
+  /// Throws `orchid::Error`, unless there is no such function.
+  [[nodiscard]] KnownFunction find(const std::string& reference);
+  /// Whether one of them wants other workers than those with one core.
+  [[nodiscard]] bool any_needs_more() const { return any_needs_more_; }
+
+ private:
+  Client* client_;
+  bool any_needs_more_ = false;
+};
+
+/// Also of the flows that are its nodes: their files lie beside the one that names them, or in its
+/// folders. Throws as above.
+[[nodiscard]] Checked check_flow(const Document& document, DeployedFunctions& functions);
+
+}  // namespace orchid::flow
