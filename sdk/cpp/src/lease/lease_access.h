@@ -15,6 +15,9 @@ enum class AsyncUse : std::uint8_t {
 struct LeaseAccess {
   static Lease lease(std::shared_ptr<LeaseCore> core) { return Lease(std::move(core)); }
   static const LeaseCore& core_of(const Lease& lease) { return *lease.core_; }
+  static const std::shared_ptr<LeaseCore>& shared_core_of(const Lease& lease) {
+    return lease.core_;
+  }
   static LeasedFunction function(std::shared_ptr<LeaseCore> core, std::shared_ptr<LeaseCode> code,
                                  std::uint16_t entry, std::string name) {
     return {std::move(core), std::move(code), entry, std::move(name)};
