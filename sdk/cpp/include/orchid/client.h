@@ -68,6 +68,7 @@ struct InvokeOptions {
   std::string host_kind{};               // it runs on such a host: "cpu", "gpu", "dpu"; empty: any
   /// That it is given, and runs beside: "NAME", "NAME@3" or ids, at most 64.
   std::vector<std::string> data{};
+  bool at_most_once = false;  // never started twice, also when its worker is lost
   /// Of `invoke`: called on its thread, several times a second, while a call lasts longer than a
   /// second; false cancels the call. A call that is watched is stored durably after that second,
   /// and goes on when this process ends.
