@@ -4,12 +4,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "commands/commands.h"
-#include "flow_run/deployed_functions.h"
-#include "flows/flow_source.h"
+#include "flows/checked_file.h"
 #include "flows/flow_templates.h"
 #include "foundation/files.h"
 #include "terminal/documents.h"
@@ -27,61 +25,14 @@ struct FlowArguments {
   std::string as = "text";
 };
 
-/// A client, or nothing where no Orchid is to be found; then the document's own word counts.
-std::optional<Client> client_if_any(Shell& shell, bool offline) {
-  if (offline) return std::nullopt;
-  try {
-    Client client = shell.client();
-    (void)client.get("/v1/limits");
-    return client;
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::unreachable && error.kind() != ErrorKind::bad_configuration &&
-        error.kind() != ErrorKind::not_found)
-      throw;
-    if (!shell.json)
-      shell.note("no Orchid answers, so that functions are taken as the flow declares them (" +
-                 error.message() + ")");
-    return std::nullopt;
-  }
-}
-
-struct CheckedFile {
-  flow::Document document;
-  flow::Plan plan;
-  bool asked = false;  // an Orchid about the functions
-};
-
-/// Nothing: the faults have been reported.
-std::optional<CheckedFile> checked_file(Shell& shell, const FlowArguments& arguments) {
-  auto parsed = read_flow(arguments.file);
-  if (!parsed) {
-    shell.report(parsed.error());
-    return std::nullopt;
-  }
-  if (!parsed->faults.empty()) {
-    report_faults(shell, parsed->faults);
-    return std::nullopt;
-  }
-  auto client = client_if_any(shell, arguments.offline);
-  flow::DeployedFunctions functions(client ? &*client : nullptr);
-  flow::Checked checked = check_flow(parsed->document, functions);
-  if (!checked.faults.empty()) {
-    report_faults(shell, checked.faults);
-    return std::nullopt;
-  }
-  return CheckedFile{.document = std::move(parsed->document),
-                     .plan = std::move(checked.plan),
-                     .asked = client.has_value()};
-}
-
 ExitStatus run_check(Shell& shell, const FlowArguments& arguments) {
-  const auto checked = checked_file(shell, arguments);
+  const auto checked = checked_file(shell, arguments.file, arguments.offline);
   if (!checked) return shell.status;
   const std::size_t nodes = checked->plan.nodes.size();
   if (shell.json) {
     print_document(shell, {{"flow", checked->plan.name},
                            {"nodes", nodes},
-                           {"compared_with_deployed", checked->asked},
+                           {"compared_with_deployed", checked->client.has_value()},
                            {"faults", Document::array()}});
     return ExitStatus::ok;
   }
@@ -91,7 +42,7 @@ ExitStatus run_check(Shell& shell, const FlowArguments& arguments) {
 }
 
 ExitStatus run_show(Shell& shell, const FlowArguments& arguments) {
-  const auto checked = checked_file(shell, arguments);
+  const auto checked = checked_file(shell, arguments.file, arguments.offline);
   if (!checked) return shell.status;
   if (shell.json)
     print_document(shell, Document::parse(to_json(checked->document)));
@@ -215,7 +166,7 @@ void add_new(CLI::App& flows, Shell& shell) {
 }  // namespace
 
 void add_flow(CLI::App& app, Shell& shell) {
-  auto* flows = app.add_subcommand("flow", "Check, show and run graphs of functions");
+  auto* flows = app.add_subcommand("flow", "Check, show, plan and run graphs of functions");
   flows->footer(
       "examples:\n  orchid flow new map --out my.yaml\n  orchid flow check my.yaml\n"
       "  orchid flow run my.yaml --input whole='[1,2,3]' --input pieces=2");
@@ -223,6 +174,7 @@ void add_flow(CLI::App& app, Shell& shell) {
   add_check(*flows, shell);
   add_show(*flows, shell);
   add_new(*flows, shell);
+  add_flow_plan(*flows, shell);
   add_flow_run(*flows, shell);
 }
 

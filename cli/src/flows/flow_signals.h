@@ -4,11 +4,12 @@
 #include <thread>
 
 #include "flow_run/flow_inbox.h"
+#include "foundation/unique_fd.h"
 
 namespace orchid::cli {
 
-/// Takes SIGINT and SIGTERM of this process, for as long as it lives, into an inbox. Made before
-/// any other thread, so that none of them gets the signals.
+/// Takes SIGINT and SIGTERM of this process into an inbox, whichever thread gets them. Before and
+/// after its life they end the process. At most one lives at a time.
 class FlowSignals {
  public:
   explicit FlowSignals(flow::FlowInbox& inbox);
@@ -17,8 +18,11 @@ class FlowSignals {
   FlowSignals& operator=(const FlowSignals&) = delete;
 
  private:
-  sigset_t before_{};
-  std::jthread thread_;
+  UniqueFd reader_;
+  UniqueFd writer_;
+  struct sigaction interrupt_before_ {};
+  struct sigaction terminate_before_ {};
+  std::thread thread_;
 };
 
 }  // namespace orchid::cli

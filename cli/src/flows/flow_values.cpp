@@ -38,7 +38,7 @@ Result<flow::Value> value_of(const flow::PlannedInput& input, const std::string&
 
 }  // namespace
 
-Result<std::vector<flow::Value>> input_values(const flow::Plan& plan,
+Result<std::vector<flow::Value>> known_values(const flow::Plan& plan,
                                               const std::vector<std::string>& given) {
   std::map<std::string, std::string> texts;
   for (const std::string& one : given) {
@@ -53,20 +53,29 @@ Result<std::vector<flow::Value>> input_values(const flow::Plan& plan,
     if (!texts.emplace(name, one.substr(equals + 1)).second)
       return fail(ErrorCode::bad_request, "input '" + name + "' is given twice");
   }
+  std::vector<flow::Value> values;
+  for (const flow::PlannedInput& input : plan.inputs) {
+    const auto text = texts.find(input.name);
+    auto value = text == texts.end() ? Result<flow::Value>() : value_of(input, text->second);
+    if (!value) return fail(std::move(value.error()));
+    values.push_back(std::move(*value));
+  }
+  return values;
+}
+
+Result<std::vector<flow::Value>> input_values(const flow::Plan& plan,
+                                              const std::vector<std::string>& given) {
+  auto values = known_values(plan, given);
+  if (!values) return values;
   std::vector<std::string> missing;
-  for (const flow::PlannedInput& input : plan.inputs)
-    if (!texts.contains(input.name))
-      missing.push_back(fmt::format("--input {}={}", input.name, flow::to_string(input.type)));
+  for (std::size_t i = 0; i < values->size(); ++i)
+    if ((*values)[i] == nullptr)
+      missing.push_back(
+          fmt::format("--input {}={}", plan.inputs[i].name, to_string(plan.inputs[i].type)));
   if (!missing.empty())
     return fail(ErrorCode::bad_request,
                 fmt::format("flow '{}' needs values of all its inputs; add {}", plan.name,
                             fmt::join(missing, " ")));
-  std::vector<flow::Value> values;
-  for (const flow::PlannedInput& input : plan.inputs) {
-    auto value = value_of(input, texts.at(input.name));
-    if (!value) return fail(std::move(value.error()));
-    values.push_back(std::move(*value));
-  }
   return values;
 }
 

@@ -67,7 +67,12 @@ ExitStatus exit_status_of(ErrorCode code) {
 
 ExitStatus exit_status_of_outcome(std::string_view outcome) {
   const std::optional<Outcome> known = parse_outcome(outcome);
-  if (!known) return ExitStatus::orchid_failed;
+  if (!known) {  // what the SDK names besides
+    for (auto kind = ErrorKind::bad_request; kind <= ErrorKind::internal;
+         kind = static_cast<ErrorKind>(static_cast<int>(kind) + 1))
+      if (to_string(kind) == outcome) return exit_status_of(kind);
+    return ExitStatus::orchid_failed;
+  }
   switch (*known) {
     case Outcome::ok:
       return ExitStatus::ok;

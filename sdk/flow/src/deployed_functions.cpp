@@ -24,6 +24,10 @@ std::string names_of(const FunctionInfo& info) {
   return names;
 }
 
+std::string exact_reference(const FunctionInfo& info, const EntryInfo& entry) {
+  return info.name + "." + entry.name + "@" + info.version.substr(info.version.find(':') + 1);
+}
+
 /// The document `file`, which a node of the document `beside` names.
 Result<Surroundings::Opened> open_beside(const std::string& file, const std::string& beside) {
   const auto path =
@@ -53,10 +57,10 @@ KnownFunction DeployedFunctions::find(const std::string& text) {
                            : std::ranges::find(info.entries, reference->entry, &EntryInfo::name);
     if (entry == info.entries.end())
       return missing("there is no entry '" + reference->entry + "'; there are: " + names_of(info));
-    any_needs_more_ = any_needs_more_ || !info.needs.empty();
+    if (!info.needs.empty()) needs_.emplace(text, info.needs);
     return {.state = KnownFunction::State::known,
             .signature = entry->signature,
-            .exact = info.name + "." + entry->name + "@" + info.version,
+            .exact = exact_reference(info, *entry),
             .message = {}};
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::not_found && error.kind() != ErrorKind::bad_request) throw;

@@ -21,12 +21,13 @@ class Driver {
     const bool had_stopped = flow_.engine.outcome() != FlowOutcome::running;
     apply(had_stopped ? Event(GoOn{}) : Event(Tick{}));
     while (flow_.engine.outcome() == FlowOutcome::running) {
-      FlowInbox::Taken taken = flow_.inbox.take(patience());
+      FlowInbox::Taken taken = flow_.calls.take(flow_.inbox, patience());
       // What has arrived counts, whoever wants the flow to end.
       for (Event& event : taken.events) apply_end(std::move(event));
       bool cancel = taken.must_end;
       for (unsigned i = 0; i < taken.interrupts && !cancel; ++i) cancel = flow_.watch.interrupted();
       if (cancel) apply(Cancel{});
+      if (flow_.follows_window) flow_.engine.set_window(flow_.calls.window());
       const Clock::time_point now = Clock::now();
       if (wake_ && now - start_ >= *wake_) {
         wake_.reset();
@@ -34,10 +35,12 @@ class Driver {
       }
       if (now >= next_look_) {
         next_look_ = now + look_every;
+        flow_.calls.rest();
         flow_.watch.look();
-        if (flow_.follows_window) flow_.engine.set_window(flow_.calls.window());
       }
     }
+    // Behind the end, too: what has been computed is not computed again when the flow goes on.
+    for (Event& event : flow_.calls.take(flow_.inbox, {}).events) apply_end(std::move(event));
   }
 
  private:
@@ -51,6 +54,7 @@ class Driver {
   void apply_end(Event event) {
     if (const auto* answered = std::get_if<Answered>(&event)) flow_.calls.ended(answered->call);
     if (const auto* failed = std::get_if<CallFailed>(&event)) flow_.calls.ended(failed->call);
+    flow_.watch.arrives(event);
     apply(std::move(event));
   }
 

@@ -18,7 +18,7 @@ void FlowInbox::put(Event event) {
     taken_.events.push_back(std::move(event));
     count_.fetch_add(1, std::memory_order_release);
   }
-  filled_.notify_one();
+  filled();
 }
 
 void FlowInbox::put_interrupt(bool must_end) {
@@ -28,7 +28,25 @@ void FlowInbox::put_interrupt(bool must_end) {
     taken_.must_end = taken_.must_end || must_end;
     count_.fetch_add(1, std::memory_order_release);
   }
+  filled();
+}
+
+void FlowInbox::filled() {
   filled_.notify_one();
+  const std::lock_guard lock(wake_mutex_);
+  if (wake_) wake_();
+}
+
+void FlowInbox::on_put(std::function<void()> wake) {
+  const std::lock_guard lock(wake_mutex_);
+  wake_ = std::move(wake);
+}
+
+FlowInbox::Taken FlowInbox::take_now() {
+  if (!has_something()) return {};
+  const std::lock_guard lock(mutex_);
+  count_.store(0, std::memory_order_release);
+  return std::exchange(taken_, {});
 }
 
 FlowInbox::Taken FlowInbox::take(std::chrono::nanoseconds patience) {

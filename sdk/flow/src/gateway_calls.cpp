@@ -1,7 +1,9 @@
 // A flow's calls through the gateway, each by a thread that waits for it.
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -10,16 +12,36 @@
 
 #include "call_failure.h"
 #include "flow_run/flow_calls.h"
+#include "free_cores.h"
 
 namespace orchid::flow {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A call without a deadline of its own may wait for a worker for long.
+constexpr std::chrono::hours longest_deadline{24};
+/// So often it is asked how many workers could be had.
+constexpr std::chrono::seconds look_again{5};
+/// So long a gateway may be away, and so often it is looked for.
+constexpr std::chrono::seconds restart_patience{60};
+constexpr std::chrono::milliseconds restart_pause{500};
+
+/// Calls that were lost from sight, and may still run.
+bool is_lost(const Error& error) {
+  return error.kind() == ErrorKind::unreachable || error.kind() == ErrorKind::timed_out;
+}
 
 class GatewayCalls final : public FlowCalls {
  public:
   GatewayCalls(Client& client, const Plan& plan, const CallsOptions& options,
                std::shared_ptr<FlowInbox> inbox)
-      : client_(client), plan_(plan), inbox_(std::move(inbox)), window_(options.threads) {
-    for (unsigned i = 0; i < options.threads; ++i)
+      : client_(client),
+        plan_(plan),
+        inbox_(std::move(inbox)),
+        window_(std::clamp(options.threads, 1U, most_threads)),
+        key_(options.key.empty() ? new_flow_key() : options.key) {
+    for (unsigned i = 0; i < window_; ++i)
       threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
   }
 
@@ -32,7 +54,10 @@ class GatewayCalls final : public FlowCalls {
   void start(const StartCall& call, const PlannedNode& node) override {
     {
       const std::lock_guard lock(mutex_);
-      waiting_.push_back({.call = call, .deadline = deadline_of(node)});
+      waiting_.push_back({.call = call,
+                          .deadline = node.deadline,
+                          .at_most_once = is_at_most_once(node.retry),
+                          .key = {}});
     }
     filled_.notify_one();
   }
@@ -50,34 +75,99 @@ class GatewayCalls final : public FlowCalls {
  private:
   struct Waiting {
     StartCall call;
-    std::chrono::nanoseconds deadline;
+    std::chrono::nanoseconds deadline;  // 0: none of its own
+    bool at_most_once;
+    std::string key;
+    [[nodiscard]] bool is_timed() const { return deadline.count() != 0; }
   };
+
+  /// A deadline counts from the hand-over, and where workers are few a call waits behind others
+  /// then. So no more of those that have one are handed over than there are cores for.
+  [[nodiscard]] auto first_that_may_start() {
+    const bool has_room = timed_ < std::max(slots_, 1U);
+    return std::ranges::find_if(
+        waiting_, [has_room](const Waiting& one) { return has_room || !one.is_timed(); });
+  }
 
   void work(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
-    while (filled_.wait(lock, stop, [this] { return !waiting_.empty(); })) {
-      const Waiting next = std::move(waiting_.front());
-      waiting_.pop_front();
-      running_.insert(next.call.call.number);
+    while (filled_.wait(lock, stop, [this] { return first_that_may_start() != waiting_.end(); })) {
+      const auto first = first_that_may_start();
+      Waiting next = std::move(*first);
+      waiting_.erase(first);
+      const std::uint64_t number = next.call.call.number;
+      running_.insert(number);
+      timed_ += next.is_timed() ? 1 : 0;
+      next.key = key_of(next.call);
+      const bool looks = next.is_timed() && Clock::now() - looked_ >= look_again;
+      if (looks) looked_ = Clock::now();
       lock.unlock();
+      if (looks) look_for_cores();
       call(next);
       lock.lock();
-      running_.erase(next.call.call.number);
-      stopped_.erase(next.call.call.number);
+      running_.erase(number);
+      stopped_.erase(number);
+      timed_ -= next.is_timed() ? 1 : 0;
+      if (next.is_timed()) filled_.notify_all();
     }
+  }
+
+  void look_for_cores() {
+    unsigned free = 0;
+    try {
+      free = free_cores(client_.get("/v1/hosts"));
+    } catch (const Error&) {  // the call itself tells what is wrong
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      slots_ = free + timed_;
+    }
+    filled_.notify_all();
+  }
+
+  /// That of the attempt before, if that was lost from sight: what it has started is found.
+  [[nodiscard]] std::string key_of(const StartCall& call) {
+    const auto lost = lost_.extract(call.work);
+    if (!lost.empty()) return lost.mapped();
+    return idempotency_key(key_, call, exact_name(plan_, call.function->function));
   }
 
   void call(const Waiting& next) {
     const CallId id = next.call.call;
-    InvokeOptions options{.deadline = next.deadline, .signature = next.call.function->signature};
+    InvokeOptions options{.deadline = next.is_timed() ? next.deadline : longest_deadline,
+                          .idempotency_key = next.key,
+                          .signature = next.call.function->signature,
+                          .at_most_once = next.at_most_once};
     options.watch = [this, id](const InvocationStatus&) { return !is_stopped(id); };
+    const auto give_up = Clock::now() + restart_patience;
+    try {
+      while (!try_call(next, options, give_up)) std::this_thread::sleep_for(restart_pause);
+    } catch (const Error& error) {
+      if (is_lost(error)) keep_key(next);
+      inbox_->put(failure_of(id, error));
+    } catch (const std::exception& error) {  // no memory for a large answer
+      inbox_->put(CallFailed{.call = id, .outcome = "system", .message = error.what()});
+    }
+  }
+
+  /// False: the gateway is away, and may come back. Because of the key that is no second call.
+  bool try_call(const Waiting& next, const InvokeOptions& options, Clock::time_point give_up) {
     try {
       Reply reply =
           client_.invoke(exact_name(plan_, next.call.function->function), next.call.input, options);
-      inbox_->put(Answered{.call = id, .output = std::move(reply.output)});
+      inbox_->put(Answered{.call = next.call.call, .output = std::move(reply.output)});
+      return true;
     } catch (const Error& error) {
-      inbox_->put(failure_of(id, error));
+      if (error.kind() != ErrorKind::unreachable || Clock::now() >= give_up ||
+          is_stopped(next.call.call))
+        throw;
+      return false;
     }
+  }
+
+  void keep_key(const Waiting& lost) {
+    const std::lock_guard lock(mutex_);
+    lost_.insert_or_assign(lost.call.work, lost.key);
   }
 
   bool is_stopped(CallId call) {
@@ -89,12 +179,17 @@ class GatewayCalls final : public FlowCalls {
   const Plan& plan_;
   std::shared_ptr<FlowInbox> inbox_;
   std::uint32_t window_;
+  std::string key_;
   std::atomic<bool> ends_{false};
-  std::mutex mutex_;
+  std::mutex mutex_;  // guards what follows
   std::condition_variable_any filled_;
-  std::deque<Waiting> waiting_;      // under the mutex, as the next two; as many as the window
-  std::set<std::uint64_t> running_;  // numbers of calls
-  std::set<std::uint64_t> stopped_;  // of those that run
+  std::deque<Waiting> waiting_;         // as many as the window
+  std::set<std::uint64_t> running_;     // numbers of calls
+  std::set<std::uint64_t> stopped_;     // of those that run
+  std::map<WorkId, std::string> lost_;  // keys of attempts that were lost from sight
+  unsigned timed_ = 0;                  // calls with a deadline that run
+  unsigned slots_ = 1;                  // so many of them may
+  Clock::time_point looked_ = Clock::now() - look_again;
   std::vector<std::jthread> threads_;
 };
 

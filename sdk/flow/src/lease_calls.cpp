@@ -1,33 +1,106 @@
 // A flow's calls on workers of a lease: nothing is between them and this process.
 #include <algorithm>
-#include <atomic>
+#include <condition_variable>
+#include <functional>
 #include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
-#include <unordered_map>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "call_failure.h"
 #include "flow_run/flow_calls.h"
+#include "lease/call_set.h"
 
 namespace orchid::flow {
 namespace {
 
-/// For each worker: one that it runs, and others that are there when it has ended. Where a node has
-/// a deadline none waits behind another one: a deadline counts from the moment of the hand-over.
-std::uint32_t calls_per_worker(const Plan& plan) {
-  const bool has_deadline = std::ranges::any_of(
-      plan.nodes, [](const PlannedNode& node) { return node.deadline.count() != 0; });
-  return has_deadline ? 1 : 4;
+using Clock = std::chrono::steady_clock;
+
+/// When a lease has ended, so long another one is asked for, and after such a pause again.
+constexpr std::chrono::seconds renewal_patience{60};
+constexpr std::chrono::milliseconds renewal_pause{500};
+/// For each worker: one call that it runs, and others that are there when it has ended. The longer
+/// calls are, the fewer.
+constexpr std::uint32_t usual_calls = 4;
+constexpr std::uint32_t most_calls = 32;
+constexpr std::chrono::microseconds worth_of_calls{200};
+
+LeaseOptions lease_options(const Plan& plan, const CallsOptions& wanted) {
+  LeaseOptions options{.workers = wanted.workers, .at_least = 1, .within = wanted.within};
+  for (const auto& [function, signature] : functions_of(plan))
+    options.constraints.functions.push_back(exact_name(plan, function));
+  return options;
 }
 
-/// Whether the node wants no call to be started twice. Else the platform starts calls of lost
-/// workers again by itself, and sooner than the engine would.
-bool is_at_most_once(const RetryPolicy& policy) {
-  const auto names = [&policy](const char* outcome) {
-    return std::ranges::find(policy.outcomes, outcome) != policy.outcomes.end();
-  };
-  return policy.attempts == 1 || !names("worker_lost") || !names("evicted");
+bool has_deadline(const Plan& plan) {
+  return std::ranges::any_of(plan.nodes,
+                             [](const PlannedNode& node) { return node.deadline.count() != 0; });
 }
+
+/// A lease, the functions that its workers have loaded, and the calls of these.
+struct Workers {
+  explicit Workers(Lease granted) : lease(std::move(granted)) {}
+  Lease lease;
+  std::map<std::string, LeasedFunction, std::less<>> functions;
+  sdk::CallSet calls{lease};  // last: it is gone before the others
+};
+
+/// Gets a lease in a thread of its own, since that may last; calls wait meanwhile, and not the
+/// driver. Belongs to the driver's thread.
+class Renewal {
+ public:
+  using Get = std::function<std::unique_ptr<Workers>()>;  // throws `orchid::Error`
+  Renewal(Get get, std::shared_ptr<FlowInbox> inbox)
+      : thread_(
+            [this, get = std::move(get), inbox = std::move(inbox)](const std::stop_token& stop) {
+              run(stop, get);
+              inbox->put(Tick{});  // the driver looks
+            }) {}
+
+  /// Null and no trouble: not yet.
+  struct Found {
+    std::unique_ptr<Workers> workers;
+    std::optional<Error> trouble;
+  };
+  [[nodiscard]] Found found() {
+    const std::lock_guard lock(mutex_);
+    return {.workers = std::move(workers_), .trouble = trouble_};
+  }
+
+ private:
+  static bool may_pass(const Error& error) {
+    return error.kind() == ErrorKind::unreachable || error.kind() == ErrorKind::no_capacity ||
+           error.kind() == ErrorKind::lease_ended || error.retryable();
+  }
+
+  void run(const std::stop_token& stop, const Get& get) {
+    for (const auto give_up = Clock::now() + renewal_patience;;) {
+      try {
+        auto workers = get();
+        const std::lock_guard lock(mutex_);
+        workers_ = std::move(workers);
+        return;
+      } catch (const Error& error) {
+        std::unique_lock lock(mutex_);
+        if (!may_pass(error) || Clock::now() >= give_up || stop.stop_requested()) {
+          trouble_ = error;
+          return;
+        }
+        pause_.wait_for(lock, stop, renewal_pause, [] { return false; });
+      }
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable_any pause_;
+  std::unique_ptr<Workers> workers_;  // under the mutex, as the next one
+  std::optional<Error> trouble_;
+  std::jthread thread_;  // last: it uses the others
+};
 
 class LeaseCalls final : public FlowCalls {
  public:
@@ -37,86 +110,121 @@ class LeaseCalls final : public FlowCalls {
         plan_(plan),
         options_(lease_options(plan, options)),
         inbox_(std::move(inbox)),
-        lease_(client.lease(options_)),
-        calls_per_worker_(calls_per_worker(plan)) {
-    load_functions();
+        is_timed_(has_deadline(plan)),
+        workers_(get_workers()) {
+    inbox_->on_put([this] { wake(); });
   }
 
-  ~LeaseCalls() override {
-    for (const auto& [number, future] : open_) future.cancel();
-    lease_.release();
-  }
+  ~LeaseCalls() override { inbox_->on_put({}); }
 
   void start(const StartCall& call, const PlannedNode& node) override {
-    try {
-      if (is_over_->exchange(false)) take_another_lease();
-      const ReplyFuture future =
-          functions_.at(call.function->function)
-              .async(call.input,
-                     {.deadline = deadline_of(node), .at_most_once = is_at_most_once(node.retry)});
-      open_.insert_or_assign(call.call.number, future);
-      future.then([inbox = inbox_, is_over = is_over_, id = call.call](const ReplyFuture& ended) {
-        try {
-          inbox->put(Answered{.call = id, .output = ended.get().output});
-        } catch (const Error& error) {
-          if (error.kind() == ErrorKind::lease_ended) is_over->store(true);
-          inbox->put(failure_of(id, error));
-        }
-      });
-    } catch (const Error& error) {
-      if (error.kind() == ErrorKind::lease_ended) is_over_->store(true);
-      inbox_->put(failure_of(call.call, error));
+    const CallOptions options{.deadline = deadline_of(node),
+                              .at_most_once = is_at_most_once(node.retry)};
+    if (renewal_ != nullptr) {
+      waiting_.push_back({call.call, &call.function->function, options, call.input});
+      return;
     }
+    runs_ = call.call.run;
+    workers_->calls.start(call.call.number, workers_->functions.at(call.function->function),
+                          call.input, options);
   }
 
   void stop(CallId call) override {
-    const auto found = open_.find(call.number);
-    if (found == open_.end()) return;
-    found->second.cancel();
-    open_.erase(found);
+    std::erase_if(waiting_, [call](const Waiting& one) { return one.call == call; });
+    workers_->calls.cancel(call.number);
   }
 
-  void ended(CallId call) override { open_.erase(call.number); }
+  void ended(CallId /*call*/) override {}
 
+  [[nodiscard]] FlowInbox::Taken take(FlowInbox& inbox,
+                                      std::chrono::nanoseconds patience) override {
+    FlowInbox::Taken taken = inbox.take_now();
+    const bool has_news =
+        !taken.events.empty() || taken.interrupts != 0 || taken.must_end || renewal_ != nullptr;
+    if (renewal_ != nullptr) look_at_renewal();
+    ended_.clear();
+    workers_->calls.take(ended_, has_news ? std::chrono::nanoseconds(0) : patience);
+    for (sdk::CallSet::Ended& one : ended_) taken.events.push_back(event_of(one));
+    if (renewal_ == nullptr || !taken.events.empty()) return taken;
+    return inbox.take(patience);  // all calls wait for another lease
+  }
+
+  void rest() override { workers_->calls.rest(); }
+
+  /// Where a node has a deadline none waits behind another one: a deadline counts from the moment
+  /// of the hand-over.
   [[nodiscard]] std::uint32_t window() const override {
-    return calls_per_worker_ * std::max(lease_.workers(), 1U);
+    const auto worth = run_time_.count() <= 0 ? usual_calls
+                                              : static_cast<std::uint32_t>(std::min<std::int64_t>(
+                                                    worth_of_calls / run_time_, most_calls));
+    const std::uint32_t calls = is_timed_ ? 1 : std::max(usual_calls, worth);
+    return calls * std::max(workers_->lease.workers(), 1U);
   }
 
  private:
-  static LeaseOptions lease_options(const Plan& plan, const CallsOptions& wanted) {
-    LeaseOptions options{.workers = wanted.workers, .at_least = 1, .within = wanted.within};
-    for (const auto& [function, signature] : functions_of(plan))
-      options.constraints.functions.push_back(exact_name(plan, function));
-    return options;
+  struct Waiting {
+    CallId call;
+    const std::string* function;  // the plan's
+    CallOptions options;
+    Bytes input;
+  };
+
+  /// Any thread.
+  [[nodiscard]] std::unique_ptr<Workers> get_workers() const {
+    auto workers = std::make_unique<Workers>(client_.lease(options_));
+    for (const auto& [function, signature] : functions_of(plan_))
+      workers->functions.emplace(function, workers->lease.function(exact_name(plan_, function)));
+    return workers;
   }
 
-  /// Throws `orchid::Error`; then the next call tries again.
-  void take_another_lease() {
-    try {
-      lease_ = client_.lease(options_);
-      load_functions();
-    } catch (const Error&) {
-      is_over_->store(true);
-      throw;
+  [[nodiscard]] Event event_of(sdk::CallSet::Ended& one) {
+    const CallId call{.run = runs_, .number = one.number};
+    if (one.error == nullptr) {
+      constexpr int share = 8;
+      run_time_ += (one.run_time - run_time_) / share;
+      return Answered{.call = call, .output = std::move(one.output)};
+    }
+    const Error error(std::move(*one.error));
+    if (error.kind() == ErrorKind::lease_ended && renewal_ == nullptr)
+      renewal_ = std::make_unique<Renewal>([this] { return get_workers(); }, inbox_);
+    return failure_of(call, error);
+  }
+
+  void look_at_renewal() {
+    Renewal::Found found = renewal_->found();
+    if (found.workers == nullptr && !found.trouble) return;
+    renewal_.reset();
+    {
+      const std::lock_guard lock(wake_mutex_);
+      if (found.workers != nullptr) std::swap(workers_, found.workers);
+    }
+    for (const Waiting& one : std::exchange(waiting_, {})) {
+      if (found.trouble)
+        inbox_->put(failure_of(one.call, *found.trouble));
+      else
+        workers_->calls.start(one.call.number, workers_->functions.at(*one.function), one.input,
+                              one.options);
     }
   }
 
-  void load_functions() {
-    functions_.clear();
-    for (const auto& [function, signature] : functions_of(plan_))
-      functions_.emplace(function, lease_.function(exact_name(plan_, function)));
+  /// Any thread.
+  void wake() {
+    const std::lock_guard lock(wake_mutex_);
+    if (workers_ != nullptr) workers_->calls.wake();
   }
 
   Client& client_;
   const Plan& plan_;
   LeaseOptions options_;
-  std::shared_ptr<FlowInbox> inbox_;  // shared with callbacks, as the next one
-  /// The lease has ended, and a new one is needed.
-  std::shared_ptr<std::atomic<bool>> is_over_ = std::make_shared<std::atomic<bool>>(false);
-  Lease lease_;
-  std::uint32_t calls_per_worker_;
-  std::map<std::string, LeasedFunction> functions_;
-  std::unordered_map<std::uint64_t, ReplyFuture> open_;  // until what became of it has been taken
+  std::shared_ptr<FlowInbox> inbox_;  // shared with who puts something into it
+  bool is_timed_;
+  std::uint32_t runs_ = 0;                // CallId::run of the open calls
+  std::chrono::nanoseconds run_time_{0};  // of calls, the last ones counting most
+  std::vector<sdk::CallSet::Ended> ended_;
+  std::vector<Waiting> waiting_;  // for another lease; no more than the window
+  std::mutex wake_mutex_;         // guards `workers_`, which the driver's thread alone changes
+  std::unique_ptr<Workers> workers_;
+  std::unique_ptr<Renewal> renewal_;
 };
 
 }  // namespace

@@ -212,7 +212,8 @@ FlowResult run_flow(Client& client, std::string_view document, const FlowInputs&
   const flow::Plan& plan = checked.plan;
   if (!options.state.empty() && !inputs.given().empty())
     refuse("the state has the inputs of the flow; give none");
-  const flow::EngineOptions engine_options{.window = std::max(options.calls_at_once, 1U)};
+  const flow::EngineOptions engine_options{.window = std::max(options.calls_at_once, 1U),
+                                           .key = flow::new_flow_key()};
   flow::Engine engine = value_or_throw(
       options.state.empty() ? flow::Engine::start(plan, values_of(plan, inputs), engine_options)
                             : flow::Engine::resume(plan, options.state, engine_options));
@@ -224,7 +225,8 @@ FlowResult run_flow(Client& client, std::string_view document, const FlowInputs&
                        {.workers = options.workers,
                         .within = options.within,
                         .threads = std::clamp(threads, 1U, flow::most_threads),
-                        .by_gateway = options.by_gateway || functions.any_needs_more()},
+                        .by_gateway = options.by_gateway || functions.any_needs_more(),
+                        .key = engine.key()},
                        inbox);
   if (options.calls_at_once == 0) engine.set_window(made.calls->window());
   Told told(plan, engine, *inbox, options);

@@ -61,14 +61,19 @@ class CallsHere final : public flow::FlowCalls {
     output.push_back(std::byte{'!'});
     inbox_.put(flow::Answered{.call = call.call, .output = std::move(output)});
   }
-  void stop(flow::CallId /*call*/) override { ++stopped; }
+  void stop(flow::CallId call) override {
+    ++stopped;
+    if (answers_too_late) inbox_.put(flow::Answered{.call = call, .output = bytes_of("late")});
+  }
   void ended(flow::CallId /*call*/) override { ++taken; }
-  [[nodiscard]] std::uint32_t window() const override { return 1; }
+  [[nodiscard]] std::uint32_t window() const override { return window_; }
 
   unsigned to_lose = 0;
   unsigned stopped = 0;
   unsigned taken = 0;
   bool stay = false;
+  bool answers_too_late = false;
+  std::uint32_t window_ = 1;
   std::vector<std::chrono::nanoseconds> deadlines;
 
  private:
@@ -79,7 +84,8 @@ struct DrivenFlow {
   explicit DrivenFlow(bool terminal = false) { shell.err_is_terminal = terminal; }
   void run() {
     FlowProgress progress(shell, plan, engine);
-    flow::drive({.plan = plan, .engine = engine, .calls = calls, .inbox = inbox, .watch = progress});
+    flow::drive(
+        {.plan = plan, .engine = engine, .calls = calls, .inbox = inbox, .watch = progress});
   }
   flow::Plan plan = chain_of_two();
   flow::Engine engine =
@@ -142,6 +148,48 @@ TEST_CASE("an answer that comes together with Ctrl-C counts") {
   stage.run();
   CHECK(stage.engine.outcome() == flow::FlowOutcome::cancelled);
   CHECK(stage.engine.progress(0).state == flow::NodeState::done);
+}
+
+TEST_CASE("an answer that crosses with the end of its flow counts") {
+  DrivenFlow stage;
+  stage.calls.stay = true;
+  stage.calls.answers_too_late = true;
+  stage.inbox.put_interrupt(true);
+  stage.run();
+  CHECK(stage.engine.outcome() == flow::FlowOutcome::cancelled);
+  CHECK(stage.engine.progress(0).state == flow::NodeState::done);
+  CHECK(stage.calls.taken == 1);
+}
+
+TEST_CASE(
+    "two Ctrl-C that come together are a question and its answer, with --json one is enough") {
+  for (const bool json : {false, true}) {
+    DrivenFlow stage(true);
+    stage.shell.json = json;
+    stage.calls.stay = true;
+    stage.inbox.put_interrupt(false);
+    if (!json) stage.inbox.put_interrupt(false);
+    stage.run();
+    CHECK(stage.engine.outcome() == flow::FlowOutcome::cancelled);
+    CHECK((stage.err.str().find("cancel the flow?") == std::string::npos) == json);
+  }
+}
+
+TEST_CASE("what was reached is kept soon after a flow has begun") {
+  DrivenFlow stage;
+  unsigned kept = 0;
+  FlowProgress progress(stage.shell, stage.plan, stage.engine, [&] { ++kept; });
+  progress.look();
+  progress.look();
+  CHECK(kept == 1);
+}
+
+TEST_CASE("what a function says is one line, whatever is in it") {
+  const flow::Plan plan = chain_of_two();
+  const std::string text = describe(
+      plan,
+      {.node = 0, .part = {}, .attempt = 1, .outcome = "function_error", .message = "a\nb: done"});
+  CHECK(text == "node 'a', attempt 1: function_error: a\\x0ab: done");
 }
 
 TEST_CASE("on a terminal Ctrl-C asks, and a second one is the answer") {

@@ -43,9 +43,9 @@ struct PlannedNode {
   std::string name;  // "outer/inner" for a node of a flow that was a node
   NodeKind kind = NodeKind::call;
   std::vector<PlannedPort> ports;
-  PlannedCall main;  // call, reduce, iterate, each of a map; if: when it is true
+  PlannedCall main;  // call, reduce, iterate, each of a map; if: when it is true; see Node::each
   PlannedCall partition, merge, if_false, until;
-  PortType pieces;  // map: a span of pieces; reduce: of elements
+  PortType pieces;  // map: a span of pieces; reduce: of elements; master, divide: of what is done
   PortType gives;
   Until ends = Until::never;
   std::uint32_t fan = 16;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <mutex>
 #include <vector>
 
@@ -26,12 +27,21 @@ class FlowInbox {
   };
   /// What has come, as soon as there is something; nothing after `patience`.
   [[nodiscard]] Taken take(std::chrono::nanoseconds patience);
+  /// The same, without a wait.
+  [[nodiscard]] Taken take_now();
+  /// For who waits elsewhere: `wake` is called after each put, by the thread that puts. Empty: no
+  /// more, from when this returns.
+  void on_put(std::function<void()> wake);
 
  private:
   [[nodiscard]] bool has_something() const { return count_.load(std::memory_order_acquire) != 0; }
 
+  void filled();
+
   std::mutex mutex_;
   std::condition_variable filled_;
+  std::mutex wake_mutex_;
+  std::function<void()> wake_;         // under the wake mutex
   Taken taken_;                        // under the mutex
   std::atomic<std::size_t> count_{0};  // of what is in it
 };

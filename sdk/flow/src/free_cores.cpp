@@ -1,0 +1,23 @@
+#include "free_cores.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace orchid::flow {
+
+unsigned free_cores(std::string_view hosts) {
+  const auto document = nlohmann::json::parse(hosts, nullptr, false);
+  if (!document.is_object() || !document.value("hosts", nlohmann::json()).is_array()) return 0;
+  unsigned free = 0;
+  for (const auto& host : document["hosts"]) {
+    if (!host.is_object()) continue;
+    const auto number = [&host](const char* name) {
+      const auto found = host.find(name);
+      return found != host.end() && found->is_number_unsigned() ? found->get<unsigned>() : 0U;
+    };
+    free += number("cores") - std::min(number("cores"), number("cores_leased"));
+  }
+  return free;
+}
+
+}  // namespace orchid::flow
