@@ -7,6 +7,7 @@
 
 #include "data_json.h"
 #include "foundation/json_document.h"
+#include "memory_json.h"
 #include "name_list.h"
 
 namespace orchid {
@@ -99,6 +100,8 @@ Json to_json(const ControlHello& m) {
   if (m.data_memory) json["data_memory"] = to_json(*m.data_memory);
   if (!m.data.empty()) json["data"] = to_json(m.data);
   if (m.copies_data) json["copies_data"] = true;
+  if (m.leases_memory) json["leases_memory"] = true;
+  if (!m.memory.empty()) json["memory"] = to_json(m.memory);
   return json;
 }
 Json to_json(const ControlWelcome& m) {
@@ -160,6 +163,8 @@ Json to_json(const ControlMessage& message) {
       []<typename Message>(const Message& m) {
         if constexpr (std::is_constructible_v<DataMessage, Message>)
           return to_json(DataMessage(m));
+        else if constexpr (std::is_constructible_v<MemoryLeaseMessage, Message>)
+          return to_json(MemoryLeaseMessage(m));
         else
           return to_json(m);
       },

@@ -8,6 +8,7 @@
 
 #include "data_json.h"
 #include "foundation/json_document.h"
+#include "memory_json.h"
 #include "protocol/control_messages.h"
 #include "protocol/limits.h"
 
@@ -144,6 +145,9 @@ ControlHello parse_hello(const JsonObject& f) {
   if (f.has("data"))
     m.data = parse_data_held(f.objects("data", {.most = limits::data_per_executor}));
   if (f.has("copies_data")) m.copies_data = f.flag("copies_data");
+  if (f.has("leases_memory")) m.leases_memory = f.flag("leases_memory");
+  if (f.has("memory"))
+    m.memory = parse_memory_held(f.objects("memory", {.most = limits::data_per_executor}));
   return m;
 }
 
@@ -203,6 +207,8 @@ std::optional<ControlMessage> parse_numbered(const JsonObject& f, std::string_vi
   if (type == "lease_closed")
     return LeaseClosed{f.parsed("lease", parse_lease_id), f.parsed("reason", parse_lease_end)};
   if (auto message = parse_data_message(f, type))
+    return std::visit([](auto& m) -> ControlMessage { return std::move(m); }, *message);
+  if (auto message = parse_memory_lease_message(f, type))
     return std::visit([](auto& m) -> ControlMessage { return std::move(m); }, *message);
   return std::nullopt;
 }

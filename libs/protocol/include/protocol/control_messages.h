@@ -19,6 +19,7 @@
 #include "protocol/lease_id.h"
 #include "protocol/lease_tenant.h"
 #include "protocol/limits.h"
+#include "protocol/memory_messages.h"
 
 namespace orchid {
 
@@ -123,7 +124,9 @@ struct ControlHello {
   std::uint64_t ack = 0;        // in that stream
   std::optional<DataMemory> data_memory = {};  // nothing: it keeps no data objects
   std::vector<DataHeld> data = {};             // the sealed ones
-  bool copies_data = false;  // it sends data to other executors, and fetches it from them
+  bool copies_data = false;    // it sends data to other executors, and fetches it from them
+  bool leases_memory = false;  // of its memory for data
+  std::vector<MemoryHeld> memory = {};  // the leases of it
 };
 
 struct ControlWelcome {
@@ -219,7 +222,8 @@ using ControlMessage =
                  CapacityReport, GrantChanged, MakeData, SealData, DropData, WishCopies, SpareData,
                  OfferData, FetchData, EndDataTransfer, DataMade, DataRefused, DataSealed,
                  DataDropped, DataKept, DataOffered, DataNotOffered, DataFetched, DataNotFetched,
-                 FindData, PublishData, DataFound, DataAccepted, DataDeclined>;
+                 FindData, PublishData, DataFound, DataAccepted, DataDeclined, LeaseMemory,
+                 RenewMemory, EndMemory, MemoryLeased, MemoryRefused, MemoryEnded>;
 
 using ControlBody = std::variant<ControlHello, ControlWelcome, ControlRefused, ControlAck,
                                  ControlPing, ControlMessage>;
