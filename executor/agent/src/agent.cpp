@@ -52,6 +52,10 @@ Agent::Agent(boost::asio::io_context& io, Options options, HostResources host, C
                [this](const ControlMessage& message) {
                  if (gateway_) gateway_->send(message);
                }),
+      memory_(io, children_, data_, options_.memory,
+              [this](const ControlMessage& message) {
+                if (gateway_) gateway_->send(message);
+              }),
       services_{io,
                 workers_,
                 code_,
@@ -138,6 +142,7 @@ void Agent::reclaim(std::string_view why) {
   depots_.stop();
   lanes_.evict_all();
   copying_.end_all();
+  memory_.end_all();
   data_.end();
   if (options_.while_leaving) options_.while_leaving();
   finish_reclaim();
@@ -314,6 +319,8 @@ void Agent::obey_about_data(const ControlMessage& message) {
           copying_.obey(m);
         else if constexpr (requires { data_of_calls_.obey(m); })
           data_of_calls_.obey(m);
+        else if constexpr (requires { memory_.obey(m); })
+          memory_.obey(m);
       },
       message);
 }
@@ -345,6 +352,7 @@ void Agent::tick() {
   end_overdue_leases();
   data_.tick();
   data_of_calls_.tick(std::chrono::steady_clock::now());
+  memory_.tick(std::chrono::steady_clock::now());
   const bool has_power = power_.look(std::chrono::steady_clock::now());
   if (has_power || has_news()) report_capacity();
   if (feed_ && !leases_.cores().empty()) bind_children();

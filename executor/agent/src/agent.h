@@ -26,6 +26,7 @@
 #include "lanes/lane_server.h"
 #include "leases/host_claims.h"
 #include "leases/lease_table.h"
+#include "memory/memory_leases.h"
 #include "supervisor_notice.h"
 #include "topology/host.h"
 #include "topology/power_meter.h"
@@ -59,6 +60,7 @@ class Agent {
     DeviceProcess::Options devices;
     DataBook::Options data;        // a budget of 0: it keeps no data objects
     DataCopying::Options copying;  // of these
+    MemoryLeases::Options memory;  // likewise
     Depot::Options depots;
     UniqueFd core_feed;  // who says which cores are offered now; empty: all, always
     /// What there is to do while processes that were told to end are ending; may be empty.
@@ -121,6 +123,7 @@ class Agent {
   DataOfCalls data_of_calls_;
   DepotPool depots_;
   DataCopying copying_;
+  MemoryLeases memory_;
   std::map<std::string, std::uint64_t> counters_;
   std::uint64_t memory_kills_ = 0;  // that somebody has been told of
   LaneServices services_;

@@ -42,6 +42,8 @@ void Agent::complete_hello(ControlHello& hello) {
   hello.data_memory = data_.memory();
   hello.data = data_.introduce();
   hello.copies_data = true;
+  hello.leases_memory = true;
+  hello.memory = memory_.introduce(now);
 }
 
 void Agent::report_capacity() {

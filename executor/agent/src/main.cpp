@@ -310,6 +310,7 @@ Result<void> serve(const Configuration& c) {
   options.copying = {.program = c.program_directory / "orchid-copy",
                      .listen = lanes->host,
                      .scheduling = c.scheduling};
+  options.memory = {.program = c.program_directory / "orchid-memory", .listen = lanes->host};
   if (c.bandwidth_cap.value != 0)
     options.bandwidth = {.per_second = c.bandwidth_cap,
                          .cache_per_core = std::max(host->cache_per_core, 1_MiB)};

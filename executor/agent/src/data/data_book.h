@@ -67,6 +67,9 @@ class DataBook {
   /// is not evicted, not told of, and a gateway that begins afresh does not end it.
   [[nodiscard]] Result<std::vector<DataId>> make_in_call(const MakeData& request,
                                                          std::uint64_t worker, MonotonicTime now);
+  /// A room of that id is a lease's from now on, until it is dropped: it is neither written nor
+  /// sealed, and as private as what a call makes.
+  void keep_for_lease(const DataId& data);
   /// What that worker's call may seal, or has sealed so: its room, of at least so many bytes.
   /// Errors: `not_found`, `too_large`, `conflict` (sealed otherwise).
   [[nodiscard]] Result<void> check_seal_in_call(const DataId& data, std::uint64_t worker,

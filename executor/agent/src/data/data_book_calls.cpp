@@ -7,6 +7,9 @@
 namespace orchid::executor {
 namespace {
 
+/// In place of the worker whose call has made a room.
+constexpr std::uint64_t a_lease = ~std::uint64_t{0};
+
 MonotonicTime end_of(const std::optional<std::chrono::milliseconds>& life, MonotonicTime now) {
   const auto most =
       std::chrono::duration_cast<std::chrono::milliseconds>(MonotonicTime::max() - now);
@@ -24,6 +27,12 @@ Result<std::vector<DataId>> DataBook::make_in_call(const MakeData& request, std:
   made_[worker].insert(request.data);
   object.write_by = MonotonicTime::max();  // the call's end ends it
   return evicted;
+}
+
+void DataBook::keep_for_lease(const DataId& data) {
+  Object& object = objects_.at(data);
+  object.made_by = a_lease;
+  object.write_by = MonotonicTime::max();  // the lease's end ends it
 }
 
 Result<void> DataBook::check_seal_in_call(const DataId& data, std::uint64_t worker,

@@ -83,6 +83,22 @@ Result<DataService::Room> DataService::make_in_call(const LeaseTenant& tenant, B
   return Room{.data = request.data, .file = std::move(*file)};
 }
 
+Result<DataService::Room> DataService::make_for_lease(const LeaseTenant& tenant, ByteCount bytes) {
+  if (ended_) return fail(ErrorCode::lease_ended, "the executor's grant ends");
+  const MakeData request{
+      .data = make_data_id(),
+      .terms = {.tenant = tenant, .bytes = bytes, .name = {}, .secret = random_hex(secret_bytes)}};
+  if (auto begun = begin_room(request, /*worker=*/std::nullopt); !begun)
+    return fail(std::move(begun.error()));
+  book_.keep_for_lease(request.data);
+  auto file = files_.at(request.data).open_to_write();
+  if (!file) {
+    discard(request.data);
+    return fail(std::move(file.error()));
+  }
+  return Room{.data = request.data, .file = std::move(*file)};
+}
+
 void DataService::seal_in_call(SealInCall request,
                                const std::function<void(const Result<void>&)>& done) {
   if (auto may = book_.check_seal_in_call(request.data, request.worker, request.used); !may)

@@ -82,6 +82,9 @@ class DataService {
   };
   [[nodiscard]] Result<Room> make_in_call(const LeaseTenant& tenant, ByteCount most,
                                           std::uint64_t worker);
+  /// Memory for a lease, charged whole, until `discard`: zero pages, whose number cannot change.
+  /// Errors: as of `DataBook::make`; `lease_ended`, `system`.
+  [[nodiscard]] Result<Room> make_for_lease(const LeaseTenant& tenant, ByteCount bytes);
   /// `done`: now or later, when nobody can change its first `used` bytes any more, and there are no
   /// others. Errors: as of `DataBook::check_seal_in_call`; `conflict` (its writer still has it open
   /// or mapped), `system`.
