@@ -16,6 +16,7 @@
 #include "clusters/cluster_report.h"
 #include "data/data_routes.h"
 #include "data/room_routes.h"
+#include "data_settings.h"
 #include "dispatcher/dispatch_counts.h"
 #include "door_process.h"
 #include "foundation/background_thread.h"
@@ -32,6 +33,7 @@
 #include "leases/broker_supply.h"
 #include "leases/executor_service.h"
 #include "leases/lease_routes.h"
+#include "leases/memory_lease_service.h"
 #include "leases/placement_routes.h"
 #include "listening.h"
 #include "pilots/pilot_processes.h"
@@ -48,9 +50,6 @@ namespace {
 
 constexpr std::chrono::milliseconds control_tick_interval{50};
 constexpr std::chrono::milliseconds last_answers_within{500};
-/// An executor dials again after 2 s at most, and then says what data it has.
-constexpr std::chrono::milliseconds data_comes_back_within{5'000};
-constexpr std::chrono::milliseconds no_time{0};
 
 }  // namespace
 
@@ -98,6 +97,7 @@ class Gateway::Objects {
   BrokerSupply supply_;
   ExecutorService executors_;
   DataService data_;
+  MemoryLeaseService memory_;
   HostReports host_reports_;
   Inspector inspector_;
   DoorProcess door_;
@@ -154,6 +154,7 @@ Gateway::Objects::Objects(Config config, StartUp opened)
                [this](const Executor& one, const ControlHello& hello) {
                  supply_.executor_joined(one);
                  data_.executor_joined(one, hello.data);
+                 memory_.executor_joined(one, hello.memory);
                }},
           {.epoch = opened.state.epoch, .owner = ::geteuid(), .gateway = opened.state.identity}),
       data_({.loop = broker_loop_,
@@ -163,12 +164,16 @@ Gateway::Objects::Objects(Config config, StartUp opened)
                  [this](const ExecutorId& executor, ControlMessage message) {
                    executors_.gate().send(executor, std::move(message));
                  }},
-            {.limits = {.versions = config_.data_versions, .per_tenant = config_.data_per_user},
-             .unnamed_for = config_.data_unnamed_for,
-             .owner = ::geteuid(),
-             // On a new state directory there is nobody who could come back.
-             .executors_back_within = opened.state.epoch > 1 ? data_comes_back_within : no_time,
-             .epoch = opened.state.epoch}),
+            data_options(config_, opened.state.epoch,
+                         [this](uid_t tenant) { return memory_.leases().leased_to(tenant); })),
+      memory_(broker_loop_, messages_,
+              {.broker = broker_,
+               .send =
+                   [this](const ExecutorId& executor, ControlMessage message) {
+                     executors_.gate().send(executor, std::move(message));
+                   },
+               .data_of = [this](uid_t tenant) { return data_.used_by(tenant); }},
+              memory_options(config_)),
       host_reports_(broker_loop_, clusters_, ::geteuid()),
       inspector_(control_io_, clock_,
                  {.compiler = config_.compiler, .answer_within = config_.inspect_time}),
@@ -249,7 +254,7 @@ std::vector<MakeRoutes> Gateway::Objects::all_routes() {
         return std::make_unique<FunctionRoutes>(FunctionRoutes::Parts{
             functions_, table_, units_[thread.number]->dispatchers(), thread.here, control_});
       },
-      make_routes<LeaseRoutes>(leases_),
+      make_routes<LeaseRoutes>(leases_, memory_),
       [this](const HttpThreadPort& thread) {
         return std::make_unique<DataRoutes>(DataRoutes::Parts{
             data_, units_[thread.number]->io(), clock_, control_, thread.here, closing_});

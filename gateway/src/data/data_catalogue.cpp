@@ -91,7 +91,8 @@ Result<const DataObject*> DataCatalogue::make_room(NewObject wanted, MonotonicTi
   if (!wanted.name.empty())
     if (auto checked = check(key, wanted.precondition); !checked)
       return fail(std::move(checked.error()));
-  const std::uint64_t used = used_by(key.first).value;
+  std::uint64_t used = used_by(key.first).value;
+  if (has_besides_) used += has_besides_(key.first).value;
   const std::uint64_t most = limits_.per_tenant.value;
   if (most > 0 && (wanted.bytes.value > most || used > most - wanted.bytes.value))
     return fail(ErrorCode::quota, "you may keep " + to_string(limits_.per_tenant) +

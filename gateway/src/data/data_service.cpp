@@ -34,6 +34,7 @@ DataService::DataService(Parts parts, Options options)
            .find = [this](uid_t tenant,
                           const DataReference& reference) { return lookup(tenant, reference); }},
           {.owner = options.owner}) {
+  catalogue_.count_besides(options.leased);
   parts_.loop.add(*this);
   const auto listen = [this](const ExecutorId& executor, const auto& message) {
     hear(executor, message);

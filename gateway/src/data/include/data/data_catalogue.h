@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -149,6 +150,8 @@ class DataCatalogue {
   [[nodiscard]] bool has(const ExecutorId& executor, DataId id) const;
   /// Rooms and copies there.
   [[nodiscard]] ByteCount used_at(const ExecutorId& executor) const;
+  /// What a tenant has besides objects that counts towards `Limits::per_tenant`.
+  void count_besides(std::function<ByteCount(uid_t tenant)> has) { has_besides_ = std::move(has); }
   [[nodiscard]] ByteCount used_by(uid_t tenant) const;
   [[nodiscard]] std::size_t count(DataState state) const;
   /// That have something. For who looks whether they are still there.
@@ -207,6 +210,7 @@ class DataCatalogue {
   std::unordered_map<DataId, Kept> objects_;
   std::map<NameKey, Name> names_;
   std::map<uid_t, std::set<DataId>> by_tenant_;
+  std::function<ByteCount(uid_t)> has_besides_;  // empty: nothing
   std::map<uid_t, std::uint64_t> used_by_;  // bytes of rooms and sealed ones; of all in by_tenant_
   struct AtExecutor {
     std::set<DataId> data{};  // copies, also those that are being written, and rooms

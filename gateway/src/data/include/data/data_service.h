@@ -45,6 +45,8 @@ class DataService final : private ActionPerformer {
     std::chrono::milliseconds executors_back_within{0};
     std::chrono::milliseconds answer_within{5'000};  // of an executor; a seal has longer
     std::uint64_t epoch = 1;                         // counts the starts on the state directory
+    /// What a tenant has in leased memory, which counts towards the same limit; empty: nothing.
+    std::function<ByteCount(uid_t tenant)> leased{};
   };
   /// Everything in `parts` outlives the control thread.
   DataService(Parts parts, Options options);
@@ -97,6 +99,8 @@ class DataService final : private ActionPerformer {
   /// Before the broker learns of it.
   void executor_joined(const Executor& executor, std::span<const DataHeld> held);
   void add_metrics(MetricsText& text) const;
+  /// Rooms included.
+  [[nodiscard]] ByteCount used_by(uid_t tenant) const { return catalogue_.used_by(tenant); }
 
  private:
   struct Making {
