@@ -36,6 +36,7 @@ ExitStatus exit_status_of(ErrorKind kind) {
     case ErrorKind::lease_ended:
     case ErrorKind::unreachable:
     case ErrorKind::timed_out:
+    case ErrorKind::outcome_unknown:
     case ErrorKind::disk_full:
     case ErrorKind::unsupported:
     case ErrorKind::system:

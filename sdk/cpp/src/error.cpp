@@ -80,6 +80,8 @@ std::string_view to_string(ErrorKind kind) {
       return "unreachable";
     case ErrorKind::timed_out:
       return "timed_out";
+    case ErrorKind::outcome_unknown:
+      return "outcome_unknown";
     case ErrorKind::disk_full:
       return "disk_full";
     case ErrorKind::unsupported:

@@ -21,6 +21,7 @@
 #include "orchid/invocation.h"
 #include "orchid/lease.h"
 #include "orchid/mapped_data.h"
+#include "orchid/memory.h"
 #include "orchid/typed_function.h"
 
 namespace orchid {
@@ -186,6 +187,21 @@ class Client {
   /// Workers that this program calls by itself (orchid/lease.h). Returns when enough of them are
   /// connected. Errors: `no_capacity`, `quota`, `unsupported` (no lane leads to them from here).
   [[nodiscard]] Lease lease(const LeaseOptions& options = {});
+
+  /// Memory of an executor, of zero pages, that this program alone reads and writes
+  /// (orchid/memory.h). Kept as long as a handle of it lives. Errors: `no_capacity` (no executor
+  /// has room for it), `quota`, `unreachable`, `unsupported`.
+  [[nodiscard]] RemoteMemory memory(const MemoryOptions& options);
+  /// The memory of a lease that another program of the same user keeps, when that does not use it
+  /// now. Errors: `not_found`, `unreachable` (also when somebody uses it).
+  [[nodiscard]] RemoteMemory attach_memory(std::string_view lease,
+                                           const MemoryOptions& options = {});
+
+  /// Memory without a connection, for other programs of the same user to attach to. It lasts for
+  /// `options.duration` unless it is kept. Errors: as of `memory`.
+  [[nodiscard]] MemoryInfo reserve_memory(const MemoryOptions& options);
+  /// It lasts so long from now on. Error `not_found`.
+  void keep_memory(std::string_view lease, std::chrono::milliseconds duration);
 
   /// Gives back a lease of another program of the same user. Error `not_found`.
   void release_lease(std::string_view id);

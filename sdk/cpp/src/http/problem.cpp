@@ -143,6 +143,8 @@ std::string hint_for(ErrorKind kind) {
       return "is it running, and is this its address? 'orchid doctor' looks for the cause";
     case ErrorKind::timed_out:
       return "wait longer; check whether it has happened before you try again";
+    case ErrorKind::outcome_unknown:
+      return "it may have happened, or not: start again from what is known";
     case ErrorKind::disk_full:
       return "make room on the disk that is named";
     case ErrorKind::unsupported:
@@ -176,7 +178,11 @@ Error error_from_response(const HttpResponse& response) {
   // What of it is missing or odd is passed over: the status alone says enough.
   const JsonObject o = document.root().optional();
   if (is_problem) {
-    if (const auto kind = parse_error_kind(last_part(o.text("type")))) details.kind = *kind;
+    const std::string type(last_part(o.text("type")));
+    if (const auto kind = parse_error_kind(type))
+      details.kind = *kind;
+    else if (const auto code = parse_error_code(type))  // one that has no kind of its own
+      details.kind = kind_of(*code);
     details.message = o.text("detail", 1 << 20);
     if (details.message.empty()) details.message = o.text("title");
     details.hint = o.text("hint");
