@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "foundation/log.h"
 #include "leases/lease_documents.h"
 
 namespace orchid::gateway {
@@ -32,7 +33,9 @@ struct MemoryWorld {
              .send = [this](const ExecutorId& to,
                             ControlMessage message) { sent.emplace_back(to, std::move(message)); },
              .data_of = [this](uid_t) { return data; }},
-            options) {}
+            options) {
+    log::configure("unit_gateway_memory", LogLevel::error);
+  }
   void join(const ExecutorId& id, const std::string& name, ByteCount memory,
             const std::vector<MemoryHeld>& held = {}) {
     Executor executor{.id = id,
