@@ -283,6 +283,8 @@ PAGES = {
     "flows.md": [sources_and_commands] + [with_another] * 7 + [whole_program],
     "gpus.md": [marked],
     "data.md": [sources_and_commands] + [with_another] * 7 + [whole_program] + [with_another] * 2,
+    "data.md": [sources_and_commands] + [with_another] * 7,
+    "remote-memory.md": [marked, marked, cpp(), cpp()],
 }
 
 a_mark_counts_once()
