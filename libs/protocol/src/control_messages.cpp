@@ -62,6 +62,7 @@ Json to_json(const ClientTerms& terms) {
             {"wait", to_string(terms.wait)},
             {"expires_in_ms", terms.expires_in.count()}};
   if (terms.separate_processes) json["separate_processes"] = true;
+  if (terms.crew != 0) json["crew"] = terms.crew;
   return json;
 }
 /// What the two messages that describe a lease have in common.

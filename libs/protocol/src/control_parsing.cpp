@@ -10,6 +10,7 @@
 #include "foundation/json_document.h"
 #include "memory_json.h"
 #include "protocol/control_messages.h"
+#include "protocol/crew.h"
 #include "protocol/limits.h"
 
 namespace orchid {
@@ -110,6 +111,9 @@ ClientTerms parse_client_terms(const JsonObject& f) {
   terms.expires_in = std::chrono::milliseconds(client.number<std::uint32_t>("expires_in_ms"));
   if (client.has("separate_processes"))
     terms.separate_processes = client.flag("separate_processes");
+  if (client.has("crew"))
+    terms.crew = client.number<std::uint32_t>(
+        "crew", {.least = crew::least_members, .most = crew::most_members});
   return terms;
 }
 

@@ -55,6 +55,13 @@ TEST_CASE("every numbered control message comes back as it was") {
   separate.separate_processes = true;
   CHECK(numbered(OpenLease{.lease = {2, 9}, .secret = "s", .core_ids = {5}, .client = separate})
             .client == separate);
+  ClientTerms of_crew = terms;
+  of_crew.crew = 4;
+  CHECK(numbered(OpenLease{.lease = {2, 9}, .secret = "s", .core_ids = {5}, .client = of_crew})
+            .client == of_crew);
+  CHECK(lane_protocol_for(terms) == shared_lane_protocol);
+  CHECK(lane_protocol_for(separate) == apart_lane_protocol);
+  CHECK(lane_protocol_for(of_crew) == crew_lane_protocol);
   CHECK_FALSE(open.holder_uid.has_value());
   CHECK(numbered(OpenLease{.lease = {2, 9}, .secret = "s", .core_ids = {5}, .holder_uid = 7})
             .holder_uid == 7);

@@ -91,8 +91,15 @@ struct ClientTerms {
   WaitMode wait = WaitMode::adaptive;
   std::chrono::milliseconds expires_in{0};  // from now
   bool separate_processes = false;          // no process of it runs the code of two modules
+  std::uint32_t crew = 0;  // the worker is one of so many members of a crew; 0: of none
   friend bool operator==(const ClientTerms&, const ClientTerms&) = default;
 };
+
+/// What its workers are claimed with.
+[[nodiscard]] constexpr std::uint32_t lane_protocol_for(const ClientTerms& terms) {
+  if (terms.crew != 0) return crew_lane_protocol;
+  return terms.separate_processes ? apart_lane_protocol : shared_lane_protocol;
+}
 
 /// A client's lease that an executor has.
 struct LeaseHeld {
@@ -157,7 +164,7 @@ struct OpenLease {
   std::uint32_t workers = 1;
   std::uint32_t cores_per_worker = 1;
   CoreList
-      core_ids;      // workers × cores_per_worker that the executor offers; no other lease has them
+      core_ids;  // workers × cores_per_worker that the executor offers; no other lease has them
   ByteCount memory;  // per worker
   std::chrono::milliseconds claim_within{limits::lease_claim};
   std::optional<ClientTerms> client;
