@@ -9,6 +9,7 @@
 
 #include "call_objects.h"
 #include "call_stream.h"
+#include "crew/crew_lane.h"
 #include "orchid/function.h"
 #include "user_code/call_context.h"
 
@@ -177,6 +178,29 @@ std::int32_t orchid_data_seal(orchid_call* call, void* room, std::uint64_t used,
   static_assert(ORCHID_DATA_ID_SIZE == 35);
   std::memcpy(id, text.c_str(), ORCHID_DATA_ID_SIZE);
   return ORCHID_OK;
+}
+
+std::int32_t orchid_forward(orchid_call* call, std::uint32_t member, const char* entry,
+                            const void* bytes, std::size_t size) {
+  if (call->crew == nullptr) {
+    call->set_message(
+        "orchid_forward: this worker is in no crew, so the call cannot go on at "
+        "another one; call the function through Client::crew");
+    return ORCHID_ERROR;
+  }
+  const auto& refusal = call->crew->go_on({.member = member,
+                                           .entry = name_of(entry),
+                                           .input = {static_cast<const std::byte*>(bytes), size}});
+  if (!refusal) return ORCHID_OK;
+  call->set_message(refusal->message);
+  return ORCHID_ERROR;
+}
+
+std::uint32_t orchid_member(orchid_call* call) {
+  return call->crew == nullptr ? 0 : call->crew->place().member;
+}
+std::uint32_t orchid_member_count(orchid_call* call) {
+  return call->crew == nullptr ? 0 : call->crew->place().members;
 }
 
 std::uint64_t orchid_invocation_id(orchid_call* call) { return call->request_id; }

@@ -72,6 +72,14 @@ void orchid_log(orchid_call*, const char* text, std::size_t size) {
 int orchid_should_stop(orchid_call*) { return 0; }
 void orchid_progress(orchid_call*, double) {}
 std::int64_t orchid_time_left_ns(orchid_call*) { return std::numeric_limits<std::int64_t>::max(); }
+std::int32_t orchid_forward(orchid_call* call, std::uint32_t, const char*, const void*,
+                            std::size_t) {
+  return refuse(call,
+                "orchid_forward: a call within the program is in no crew, and cannot go on at "
+                "another member");
+}
+std::uint32_t orchid_member(orchid_call*) { return 0; }
+std::uint32_t orchid_member_count(orchid_call*) { return 0; }
 std::uint64_t orchid_invocation_id(orchid_call*) { return 0; }
 std::int32_t orchid_core(orchid_call*) { return -1; }
 std::int32_t orchid_core_count(orchid_call*) { return 1; }

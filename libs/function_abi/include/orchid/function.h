@@ -137,6 +137,24 @@ int32_t orchid_data_create(orchid_call* call, uint64_t most, void** room);
 #define ORCHID_DATA_ID_SIZE 35
 int32_t orchid_data_seal(orchid_call* call, void* room, uint64_t used, const char* name, char* id);
 
+/* Crews. The workers of a crew may send calls on to each other: what this asks for happens when the
+ * entry has returned ORCHID_OK. Then the call goes on at `member`, in entry `entry` of the same
+ * module (NULL: in this one), with `size` bytes as its input, at most 64 KiB, which are copied now.
+ * Whoever called gets the output of the entry that returns without going on; what was written here
+ * is not sent. Deadline, cancellation and log go along. Nobody waits meanwhile, and this worker
+ * takes its next call. To itself is allowed. A later call of this replaces an earlier one.
+ *
+ * Anything but ORCHID_OK: there is no such member or entry, the input is too large, the call has
+ * gone on too often (1 000 000 times, or what its caller allows), or this worker is in no crew.
+ * The call fails then, with words that say why, whatever the entry returns; in no crew it fails if
+ * the entry returns that status. */
+int32_t orchid_forward(orchid_call* call, uint32_t member, const char* entry, const void* bytes,
+                       size_t size);
+
+/* Which member of its crew this worker is, from 1, and how many there are; 0: it is in none. */
+uint32_t orchid_member(orchid_call* call);
+uint32_t orchid_member_count(orchid_call* call);
+
 /* Nanoseconds left until the deadline; INT64_MAX when there is none. */
 int64_t orchid_time_left_ns(orchid_call* call);
 

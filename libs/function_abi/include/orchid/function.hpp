@@ -63,6 +63,15 @@ class Call {
   [[nodiscard]] std::chrono::nanoseconds time_left() const {
     return std::chrono::nanoseconds(orchid_time_left_ns(call_));
   }
+  /// The call goes on at `member` of the crew when this function has returned, in `entry` of this
+  /// module (null: in this one): orchid_forward in function.h. False: it does not, and fails.
+  [[nodiscard]] bool forward(std::uint32_t member, std::span<const std::byte> input,
+                             const char* entry = nullptr) {
+    return orchid_forward(call_, member, entry, input.data(), input.size()) == ORCHID_OK;
+  }
+  /// From 1, and how many there are; 0: this worker is in no crew.
+  [[nodiscard]] std::uint32_t member() const { return orchid_member(call_); }
+  [[nodiscard]] std::uint32_t member_count() const { return orchid_member_count(call_); }
   [[nodiscard]] std::uint64_t invocation_id() const { return orchid_invocation_id(call_); }
   [[nodiscard]] orchid_call* handle() const { return call_; }
 
