@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "foundation/log.h"
+#include "protocol/crew.h"
 #include "protocol/digest.h"
 #include "protocol/lane_protocol.h"
 
@@ -89,9 +90,9 @@ void LaneSession::from_client(Packet& packet) {
 
 void LaneSession::claim(const LaneClaim& message) {
   if (lease_) return refuse({ErrorCode::bad_request, "one connection can claim one worker only"});
-  if (message.protocol < shared_lane_protocol || message.protocol > apart_lane_protocol)
+  if (message.protocol < shared_lane_protocol || message.protocol > crew_lane_protocol)
     return refuse({ErrorCode::unsupported,
-                   "this executor speaks the lane protocols 1 and 2; update the older side"});
+                   "this executor speaks the lane protocols 1 to 3; update the older side"});
   apart_ = message.protocol == apart_lane_protocol;
   const auto terms = services_.leases.claim({message.lease, message.secret, uid_, apart_});
   if (!terms) return refuse(terms.error());
@@ -103,6 +104,14 @@ void LaneSession::claim(const LaneClaim& message) {
   memory_ = (*terms)->memory;
   cores_ = (*terms)->cores_per_worker;
   core_ids_ = (*terms)->core_ids;
+  if (is_in_crew() != (message.protocol == crew_lane_protocol))
+    return refuse({ErrorCode::unsupported,
+                   is_in_crew()
+                       ? "the lease is of a crew: claim its members with lane protocol 3"
+                       : "the lease is of no crew: claim its workers with lane protocol 1"});
+  if (is_in_crew() && !uid_)
+    return refuse({ErrorCode::unsupported,
+                   "a crew and its client are on one host: hold the crew on this one"});
   if (!(*terms)->gpus.empty() && services_.devices != nullptr)
     if (Gpu* gpu = services_.devices->find((*terms)->gpus.front());
         gpu != nullptr && !gpu->architecture().empty())
@@ -119,6 +128,11 @@ void LaneSession::take_worker() {
     }
     self->took(std::move(worker));
   };
+  if (is_in_crew()) {
+    if (!services_.crews->join(crew_member(), client_terms_->crew, taken))
+      refuse({ErrorCode::no_capacity, "the crew has all its members"});
+    return;
+  }
   if (uid_)
     services_.workers.take(taken);
   else
@@ -180,6 +194,13 @@ void LaneSession::hand_over() {
                       .request_bytes = lane.geometry.request_bytes,
                       .response_bytes = lane.geometry.response_bytes,
                       .key = {}};
+  if (const auto& seat = worker_->crew_seat()) {
+    claimed.member = seat->place.member;
+    claimed.members = seat->place.members;
+    return send(claimed, {lane.memory.get(), lane.wake_worker.get(), lane.wake_client.get(),
+                          seat->wires->memory.get(), seat->wires->wake[claimed.member].get(),
+                          seat->wires->wake[crew::client_member].get()});
+  }
   if (uid_)
     return send(claimed, {lane.memory.get(), lane.wake_worker.get(), lane.wake_client.get()});
   claimed.port = worker_->remote_lane().port;
@@ -203,6 +224,7 @@ void LaneSession::worker_ended(const ChildEvent& event) {
                                  : "workers_" + std::string(to_string(ended.outcome))];
   const std::shared_ptr<WorkerProcess> dead = std::exchange(worker_, nullptr);
   cancellations_.clear();
+  if (is_in_crew()) services_.crews->lost(crew_member());
   if (over_) return;
   if (evicted_ || gave_way_) {
     if (is_remote()) ended.log = dead->log_of(ended.request);
@@ -354,6 +376,7 @@ void LaneSession::end() {
   // The worker holds this client's data and code: it is never given to another.
   if (gpu_) gpu_->gone();
   if (worker_ != nullptr) worker_->kill(KillReason::released);
+  if (lease_ && is_in_crew()) services_.crews->leave(crew_member());
   if (lease_)
     if (const auto closed = services_.leases.give_back(*lease_)) services_.lease_closed(*closed);
   ended_(*this);

@@ -14,6 +14,7 @@
 
 #include "channels/lane_channel.h"
 #include "code/code_service.h"
+#include "crews/crew_book.h"
 #include "data/data_service.h"
 #include "depots/depot_pool.h"
 #include "devices/device_pool.h"
@@ -45,6 +46,7 @@ struct LaneServices {
   FailedLoads failed_loads = {};
   DevicePool* devices = nullptr;  // null: no GPU is offered
   DepotPool* depots = nullptr;    // null: calls make and open no data
+  CrewBook* crews = nullptr;      // the lane server's
 };
 
 /// Owned by the agent's thread, through LaneServer.
@@ -98,6 +100,11 @@ class LaneSession : public std::enable_shared_from_this<LaneSession> {
 
  private:
   [[nodiscard]] bool takes_module(const std::string& digest);
+  /// Its worker is a member of a crew.
+  [[nodiscard]] bool is_in_crew() const { return client_terms_ && client_terms_->crew != 0; }
+  [[nodiscard]] CrewBook::Member crew_member() const {
+    return {.crew = client_terms_->client_lease, .lease = *lease_};
+  }
   /// A client's lease of separate processes: another module gets another worker.
   [[nodiscard]] bool swaps() const { return client_terms_ && client_terms_->separate_processes; }
   void swap_worker(MonotonicTime now);

@@ -22,6 +22,7 @@
 #include "protocol/compiler_messages.h"
 #include "protocol/core_list.h"
 #include "protocol/lane_messages.h"
+#include "transport/crew_memory.h"
 #include "transport/local_lane.h"
 #include "worker/messages.h"
 #include "worker/status_page.h"
@@ -68,6 +69,7 @@ enum class KillReason {
   together,        // it ran beside another worker of its place
   device_crashed,  // its kernels have ended the GPU's process
   device_lost,     // the GPU, or its process, is gone for another reason
+  crew,            // another member of its crew has ended
 };
 
 /// For the last answers of a worker that says that it ends; by itself it takes no longer.
@@ -113,6 +115,13 @@ class WorkerProcess {
   void set_device_lane(transport::LaneDescriptors lane) { device_lane_ = std::move(lane); }
   /// Without memory: it has none.
   [[nodiscard]] const transport::LaneDescriptors& device_lane() const { return device_lane_; }
+  /// A member of a crew. Before it is born.
+  struct CrewSeat {
+    CrewPlace place;
+    std::shared_ptr<const transport::CrewWires> wires;  // shared by the crew's members
+  };
+  void set_crew_seat(CrewSeat seat) { crew_seat_ = std::move(seat); }
+  [[nodiscard]] const std::optional<CrewSeat>& crew_seat() const { return crew_seat_; }
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
@@ -301,6 +310,7 @@ class WorkerProcess {
   StatusPageMapping page_;
   transport::LaneDescriptors lane_;
   transport::LaneDescriptors device_lane_;
+  std::optional<CrewSeat> crew_seat_;
   /// Once somebody has asked what is in the lane, and then for the worker's life: of a call from
   /// another host that is asked every 50 ms. It takes addresses, and the pages that are read.
   mutable std::optional<transport::LaneMemory> lane_view_;
