@@ -59,7 +59,8 @@ std::string memory_of(const JsonObject& worker) {
 
 std::string workers_of(const JsonObject& lease) {
   return std::to_string(lease.size("workers")) + " of " +
-         std::to_string(lease.number<std::uint64_t>("workers_wanted"));
+         std::to_string(lease.number<std::uint64_t>("workers_wanted")) +
+         (lease.has("crew") && lease.flag("crew") ? ", a crew" : "");
 }
 
 ExitStatus run_leases(Shell& shell) {

@@ -12,6 +12,7 @@
 #include "http/request_options.h"
 #include "leases/demand_report.h"
 #include "placement/shape_text.h"
+#include "protocol/crew.h"
 
 namespace orchid::gateway {
 namespace {
@@ -87,6 +88,7 @@ Json view(const ClientLeaseView& lease, Secrets secrets) {
           {"state", lease.open ? "open" : "opening"},
           {"wait", to_string(lease.wait)},
           {"separate_processes", lease.separate_processes},
+          {"crew", lease.crew},
           {"cores_per_worker", lease.worker.alternatives.front().cores},
           {"memory_bytes", lease.worker.alternatives.front().memory.value},
           {"alternatives", shapes_json(lease.worker.alternatives)},
@@ -190,6 +192,18 @@ class ConstraintQuery {
   Result<void>& read_;
 };
 
+/// All of its members are on the host of their client, who shares memory with them.
+void read_crew(const JsonObject& o, ClientLeaseRequest& request) {
+  if (request.workers < crew::least_members || request.workers > crew::most_members)
+    o.fault("workers", "must be 2 to 64 for a crew");
+  if (request.at_least != request.workers) o.fault("at_least", "must be all workers of a crew");
+  if (request.separate_processes)
+    o.fault("separate_processes", "cannot be: a crew's members run all modules of the crew");
+  if (request.worker.client_host.value().empty())
+    o.fault("boot_id", "must name the client's host, on which its crew is");
+  request.worker.client_host_only = true;
+}
+
 }  // namespace
 
 Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body) {
@@ -207,11 +221,13 @@ Result<ClientLeaseRequest> parse_lease_request(std::span<const std::byte> body) 
   else if (!wait.empty())
     o.fault("wait", "must be hot, adaptive or blocking");
   if (o.has("separate_processes")) request.separate_processes = o.flag("separate_processes");
+  if (o.has("crew")) request.crew = o.flag("crew");
   request.duration = read_duration(o);
   request.within = milliseconds(o.number<std::int64_t>(
       "within_ms", {.least = 0, .most = longest_wait.count(), .otherwise = 10'000}));
   request.worker.client_host = placement::HostId(o.text("boot_id", longest_name));
   request.worker.client_host_only = o.has("remote") && !o.flag("remote");
+  if (request.crew) read_crew(o, request);
   const JsonObject constraints = o.object("constraints");
   placement::visit_constraints(request.worker, ConstraintReader(constraints));
   return document.finish(std::move(request));
