@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "orchid/crew.h"
 #include "orchid/error.h"
 #include "orchid/invocation.h"
 #include "orchid/lease.h"
@@ -202,6 +203,10 @@ class Client {
   [[nodiscard]] MemoryInfo reserve_memory(const MemoryOptions& options);
   /// It lasts so long from now on. Error `not_found`.
   void keep_memory(std::string_view lease, std::chrono::milliseconds duration);
+
+  /// Workers on this host that send calls on to each other (orchid/crew.h): all of them or none.
+  /// Returns when they are connected. Errors: as `lease`.
+  [[nodiscard]] Crew crew(const CrewOptions& options = {});
 
   /// Gives back a lease of another program of the same user. Error `not_found`.
   void release_lease(std::string_view id);

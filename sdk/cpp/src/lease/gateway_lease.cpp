@@ -35,11 +35,11 @@ std::vector<std::string> common_images(Session& session,
 
 }  // namespace
 
-LeaseGrant request_lease(Session& session, const LeaseOptions& options) {
+LeaseGrant request_lease(Session& session, const LeaseOptions& options, WorkersAre workers) {
   // Without a host of its own a client is given only workers that it can reach over the network.
   const std::string body = lease_request(
       options, options.lane == "ucx" || options.lane == "tcp" ? std::string() : own_boot_id(),
-      common_images(session, options.constraints.functions));
+      common_images(session, options.constraints.functions), workers);
   return parse_lease_grant(session
                                .request({.method = "POST",
                                          .target = "/v1/leases",

@@ -29,6 +29,7 @@ class GatewayLease final : public LeaseSource {
   std::string id_;
 };
 
-[[nodiscard]] LeaseGrant request_lease(Session& session, const LeaseOptions& options);
+[[nodiscard]] LeaseGrant request_lease(Session& session, const LeaseOptions& options,
+                                       WorkersAre workers = WorkersAre::apart);
 
 }  // namespace orchid::sdk
