@@ -147,7 +147,8 @@ void CrewCore::take_answer(const transport::CrewMessage& message) {
   free_places_.push_back(place);
   if (call->told) return;
   if (static_cast<ResponseKind>(header.kind) == ResponseKind::need_code) {
-    if (!lane_client::runs_again_without_code(call->history))
+    // Earlier steps of it have run.
+    if (call->at_most_once || !lane_client::runs_again_without_code(call->history))
       return fail(*call, ErrorKind::worker_lost,
                   "its members drop the call's module again and again");
     call->module->loaded_at.clear();
@@ -162,6 +163,10 @@ void CrewCore::take_answer(const transport::CrewMessage& message) {
     reply.timing.run = std::chrono::nanoseconds(static_cast<std::int64_t>(header.deadline_ns));
     return finish(*call, std::move(reply));
   }
+  // However it ended then: it was asked to.
+  if (call->history.cancelled) return fail(*call, ErrorKind::cancelled, "the call was cancelled");
+  if (call->cancel_told || call->due <= std::chrono::steady_clock::now())
+    return fail(*call, ErrorKind::deadline_exceeded, "the call's deadline has passed");
   fail(*call, kind_of(outcome),
        (header.flags & flag_message) != 0 ? std::string(as_text(message.payload))
                                           : std::string(to_string(outcome)),

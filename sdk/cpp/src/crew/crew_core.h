@@ -74,7 +74,7 @@ class CrewCore {
   void work();
   [[nodiscard]] bool sleep(Lock& lock);
   void claim_members(const LeaseGrant& grant);
-  void hear_seat(std::size_t index);
+  [[nodiscard]] bool hear_seat(std::size_t index);
   void hear(std::size_t index, Packet& packet);
   void hear(std::size_t index, const lane_client::ExecutorMessage& message, Packet& packet);
   void hear_ended(std::size_t index, const LaneEnded& ended);

@@ -36,7 +36,12 @@ void CrewCore::drive() {
 
 void CrewCore::work() {
   if (grant_) claim_members(*std::exchange(grant_, std::nullopt));
-  for (std::size_t index = 0; index < seats_.size(); ++index) hear_seat(index);
+  // Until nothing is left: who has heard of one member's next worker has then heard that the
+  // others' last ones have ended.
+  for (bool heard = true; heard;) {
+    heard = false;
+    for (std::size_t index = 0; index < seats_.size(); ++index) heard = hear_seat(index) || heard;
+  }
   take_answers();
   advance();
   obey_stops();
@@ -79,13 +84,20 @@ void CrewCore::claim_members(const LeaseGrant& grant) {
   if (seats_.size() != options_.workers) lose_lease("the gateway has granted fewer members");
 }
 
-void CrewCore::hear_seat(std::size_t index) {
+/// Whether it has said something.
+bool CrewCore::hear_seat(std::size_t index) {
+  bool heard = false;
   while (index < seats_.size() && seats_[index].socket) {
     auto packet = receive_packet(seats_[index].socket.get(), /*wait=*/false);
-    if (!packet) return lose_lease("its executor has ended the crew");
-    if (!*packet) return;
+    if (!packet) {
+      lose_lease("its executor has ended the crew");
+      return heard;
+    }
+    if (!*packet) return heard;
+    heard = true;
     hear(index, **packet);
   }
+  return heard;
 }
 
 void CrewCore::hear(std::size_t index, Packet& packet) {
@@ -102,7 +114,6 @@ void CrewCore::hear(std::size_t index, const lane_client::ExecutorMessage& messa
       return lose_lease("the executor sent a member without its rings");
     seat.claimed = *claimed;
     seat.descriptors = std::move(packet.descriptors);
-    advance();
   } else if (const auto* refused = std::get_if<LaneRefused>(&message)) {
     lose_lease(refused->message);
   } else if (const auto* needed = std::get_if<LaneNeedCode>(&message)) {
@@ -117,10 +128,15 @@ void CrewCore::hear(std::size_t index, const lane_client::ExecutorMessage& messa
 }
 
 void CrewCore::hear_ended(std::size_t index, const LaneEnded& ended) {
-  seats_[index].ended = true;
-  if (ended.started) named_.push_back(ended);
-  losing_ = true;
-  advance();
+  Seat& seat = seats_[index];
+  if (seat.claimed) {  // of a crew that has not stood here
+    seat.claimed.reset();
+    seat.descriptors.clear();
+  } else if (end_) {
+    seat.ended = true;
+    if (ended.started) named_.push_back(ended);
+    losing_ = true;
+  }
 }
 
 void CrewCore::hear_slot(std::size_t index, const LaneSlot& slot) {
@@ -366,11 +382,9 @@ std::shared_ptr<CrewModule> CrewCore::load(std::string digest, std::string funct
 }
 
 void CrewCore::release() {
-  std::string lease;
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(stopping_, true)) return;
-    lease = lease_;
     for (const auto& call : std::exchange(waiting_, {}))
       fail(*call, ErrorKind::lease_ended, "the crew was released");
     for (auto& call : flights_)
@@ -383,7 +397,7 @@ void CrewCore::release() {
   driver_.join();
   keeper_.join();
   try {
-    source_->release(lease);
+    source_->release(lease_);
   } catch (const Error&) {  // it ends by itself when nobody renews it
   }
 }
