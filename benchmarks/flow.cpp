@@ -81,7 +81,8 @@ class Unwatched final : public flow::FlowWatch {
 
 /// The calls of all flows.
 struct FlowWorker {
-  explicit FlowWorker(Client& client) : calls(flow::calls_on_lease(client, plan, {.workers = 1}, inbox)) {}
+  explicit FlowWorker(Client& client)
+      : calls(flow::calls_on_lease(client, plan, {.workers = 1}, inbox)) {}
   flow::Plan plan = plan_of(fan());  // has the functions of all
   std::shared_ptr<flow::FlowInbox> inbox = std::make_shared<flow::FlowInbox>();
   std::unique_ptr<flow::FlowCalls> calls;
@@ -97,10 +98,10 @@ Result<std::vector<double>> run_flow(FlowWorker& worker, const flow::Plan& plan,
   if (!engine) return fail(std::move(engine.error()));
   Unwatched watch;
   flow::drive({.plan = plan,
-              .engine = *engine,
-              .calls = *worker.calls,
-              .inbox = *worker.inbox,
-              .watch = watch});
+               .engine = *engine,
+               .calls = *worker.calls,
+               .inbox = *worker.inbox,
+               .watch = watch});
   const std::chrono::duration<double, std::micro> took = Clock::now() - start;
   if (engine->outcome() != flow::FlowOutcome::done || *engine->output(0) != bytes_of(wanted))
     return fail(ErrorCode::internal, "the flow gave something else");

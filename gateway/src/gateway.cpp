@@ -63,7 +63,12 @@ class Gateway::Objects {
 
  private:
   using KeptVersions = FunctionService::KeptVersions;
-  [[nodiscard]] CallDataFinder find_call_data();
+  /// What services tell executors.
+  [[nodiscard]] auto sender() {
+    return [this](const ExecutorId& executor, ControlMessage message) {
+      executors_.gate().send(executor, std::move(message));
+    };
+  }
   void build_async();
   void build_units();
   [[nodiscard]] std::vector<MakeRoutes> all_routes();
@@ -157,21 +162,12 @@ Gateway::Objects::Objects(Config config, StartUp opened)
                  memory_.executor_joined(one, hello.memory);
                }},
           {.epoch = opened.state.epoch, .owner = ::geteuid(), .gateway = opened.state.identity}),
-      data_({.loop = broker_loop_,
-             .broker = broker_,
-             .messages = messages_,
-             .send =
-                 [this](const ExecutorId& executor, ControlMessage message) {
-                   executors_.gate().send(executor, std::move(message));
-                 }},
+      data_({.loop = broker_loop_, .broker = broker_, .messages = messages_, .send = sender()},
             data_options(config_, opened.state.epoch,
                          [this](uid_t tenant) { return memory_.leases().leased_to(tenant); })),
       memory_(broker_loop_, messages_,
               {.broker = broker_,
-               .send =
-                   [this](const ExecutorId& executor, ControlMessage message) {
-                     executors_.gate().send(executor, std::move(message));
-                   },
+               .send = sender(),
                .data_of = [this](uid_t tenant) { return data_.used_by(tenant); }},
               memory_options(config_)),
       host_reports_(broker_loop_, clusters_, ::geteuid()),
@@ -193,8 +189,6 @@ Gateway::Objects::Objects(Config config, StartUp opened)
   restore_invocations(std::move(opened.state.unfinished), kept);
 }
 
-CallDataFinder Gateway::Objects::find_call_data() { return data_.copies().finder(); }
-
 void Gateway::Objects::build_async() {
   std::vector<RunnerPort> runners;
   for (unsigned i = 0; i < config_.http_threads; ++i) {
@@ -205,7 +199,7 @@ void Gateway::Objects::build_async() {
       AsyncInvocations::Parts{
           *store_, clock_, control_, std::move(runners),
           [this](placement::WorkerRequest worker) { return broker_.has_supply(std::move(worker)); },
-          find_call_data()},
+          data_.copies().finder()},
       AsyncInvocations::Options{.limits = {.queued = config_.queued},
                                 .keep_finished = config_.keep_finished});
 }
@@ -247,7 +241,7 @@ std::vector<MakeRoutes> Gateway::Objects::all_routes() {
         HttpUnit& unit = *units_[thread.number];
         return std::make_unique<InvocationRoutes>(
             InvocationRoutes::Parts{unit.calls(), *async_, table_, clock_, thread.here, control_,
-                                    find_call_data(), defaults});
+                                    data_.copies().finder(), defaults});
       },
       make_routes<ResultRoutes>(*async_, calls_, clock_, control_, streams_),
       [this](const HttpThreadPort& thread) {

@@ -32,7 +32,7 @@ FlowSignals::FlowSignals(flow::FlowInbox& inbox) {
     for (char number = 0; ::read(reader_.get(), &number, 1) == 1 && number != 0;)
       inbox.put_interrupt(number == SIGTERM);
   });
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = note_signal;
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGINT, &action, &interrupt_before_);

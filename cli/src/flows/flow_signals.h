@@ -20,8 +20,8 @@ class FlowSignals {
  private:
   UniqueFd reader_;
   UniqueFd writer_;
-  struct sigaction interrupt_before_ {};
-  struct sigaction terminate_before_ {};
+  struct sigaction interrupt_before_{};
+  struct sigaction terminate_before_{};
   std::thread thread_;
 };
 

@@ -1,5 +1,5 @@
-// A program that runs a flow by itself: program NUMBER. With `cancel` behind it, it stops the flow once
-// the first node is done.
+// A program that runs a flow by itself: program NUMBER. With `cancel` behind it, it stops the flow
+// once the first node is done.
 #include <cstdint>
 #include <exception>
 #include <iostream>
@@ -16,7 +16,8 @@ int main(int argc, char** argv) {
     const auto number = flow.input<std::uint64_t>("n");
     const auto first = flow.call("first", "parts.twice");
     const auto all = flow.map(
-        "all", {.partition = {"parts.up_to", {"n"}}, .each = {"parts.stays_at_three"}, .takes = {"n"}});
+        "all",
+        {.partition = {"parts.up_to", {"n"}}, .each = {"parts.stays_at_three"}, .takes = {"n"}});
     flow.connect(number, first);
     flow.connect(first, all.port("n"));
     flow.output("numbers", all);

@@ -284,7 +284,6 @@ PAGES = {
     "gpus.md": [marked],
     "data.md": [sources_and_commands] + [with_another] * 7 + [whole_program] + [with_another] * 2,
     "moving-code.md": [with_another, whole_program, whole_program],
-    "data.md": [sources_and_commands] + [with_another] * 7,
     "remote-memory.md": [marked, marked, cpp(), cpp()],
 }
 

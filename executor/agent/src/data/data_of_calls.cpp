@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "clock_now.h"
 #include "foundation/log.h"
 #include "foundation/numbers.h"
 #include "foundation/random.h"
@@ -13,8 +14,6 @@
 
 namespace orchid::executor {
 namespace {
-
-MonotonicTime clock_now() { return std::chrono::steady_clock::now(); }
 
 std::uint64_t random_number() {
   std::array<std::uint64_t, 1> number{};

@@ -4,13 +4,13 @@
 #include <chrono>
 #include <utility>
 
+#include "clock_now.h"
 #include "foundation/log.h"
 #include "foundation/random.h"
 
 namespace orchid::executor {
 namespace {
 
-MonotonicTime clock_now() { return std::chrono::steady_clock::now(); }
 constexpr std::size_t secret_bytes = 32;
 
 }  // namespace

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "clock_now.h"
 #include "foundation/log.h"
 
 namespace orchid::executor {
 namespace {
-
-MonotonicTime clock_now() { return std::chrono::steady_clock::now(); }
 
 constexpr const char* this_host = "127.0.0.1";
 
