@@ -120,7 +120,7 @@ class GatewayCalls final : public FlowCalls {
     }
     {
       const std::lock_guard lock(mutex_);
-      slots_ = free + timed_;
+      slots_ = free + timed_ - 1;  // the call for which this thread looks has no core yet
     }
     filled_.notify_all();
   }

@@ -121,7 +121,7 @@ TEST_CASE("all that is wrong with a document is told before anything runs") {
                    {}, by_gateway());
   });
   CHECK(error.kind() == ErrorKind::bad_request);
-  CHECK(error.message().find("2:") == 0);
+  CHECK(error.message().find("flow:2:") == 0);
   CHECK(error.message().find("math.twice, math.five") != std::string::npos);
   CHECK(functions.calls == 0);
 }
