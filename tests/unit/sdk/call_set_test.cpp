@@ -15,7 +15,7 @@
 #include "foundation/files.h"
 #include "orchid/client.h"
 
-namespace orchid::sdk {
+namespace orchid::sdk::call_set_tests {
 namespace {
 
 using namespace std::chrono_literals;
@@ -28,7 +28,7 @@ struct Site {
   tests::FakeExecutor executor;
   tests::FakeGateway gateway{[this](const FakeRequest& request) { return answer(request); }};
   Client client{{.gateway = gateway.address(), .token = "secret"}};
-  Lease lease = client.lease();
+  orchid::Lease lease = client.lease();
   LeasedFunction echo = lease.function("f");
 
   FakeAnswer answer(const FakeRequest& request) {
@@ -160,4 +160,4 @@ TEST_CASE("a set may end before its calls") {
   CHECK(site.echo.invoke("still").text() == "still");
 }
 
-}  // namespace orchid::sdk
+}  // namespace orchid::sdk::call_set_tests

@@ -19,7 +19,7 @@ constexpr std::size_t most_offered = 8;
 
 }  // namespace
 
-CallSet::CallSet(const Lease& lease)
+CallSet::CallSet(const orchid::Lease& lease)
     : core_(LeaseAccess::shared_core_of(lease)),
       looked_(ticks_now()),
       results_seen_(core_->batch_results()) {}

@@ -21,7 +21,7 @@ namespace orchid::sdk {
 /// apart from `wake`.
 class CallSet {
  public:
-  explicit CallSet(const Lease& lease);
+  explicit CallSet(const orchid::Lease& lease);
   /// Cancels what is open.
   ~CallSet();
   CallSet(const CallSet&) = delete;
