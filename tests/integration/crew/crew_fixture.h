@@ -60,7 +60,7 @@ class ExecutorCrews final : public sdk::CrewSource {
 
  private:
   LocalExecutor& executor_;
-  std::atomic<std::uint64_t> next_crew_{1000};
+  inline static std::atomic<std::uint64_t> next_crew_{1000};  // of all sources
   std::mutex mutex_;
   std::vector<LeaseId> members_;  // guarded by mutex_
 };
