@@ -74,8 +74,9 @@ void CallLoop::finish(const transport::LaneRequest& request, const orchid_call& 
 
 /// A call that could not go on has failed, whatever its entry made of that.
 CallLoop::Verdict CallLoop::judge_step(const Verdict& verdict) const {
-  if (parts_.crew == nullptr || verdict.outcome != Outcome::ok || !parts_.crew->refusal())
-    return verdict;
+  const bool may_be_of_it =
+      verdict.outcome == Outcome::ok || verdict.outcome == Outcome::function_error;
+  if (parts_.crew == nullptr || !may_be_of_it || !parts_.crew->refusal()) return verdict;
   return {parts_.crew->refusal()->outcome, parts_.crew->refusal()->message};
 }
 
