@@ -46,7 +46,7 @@ enum : int {
   wake_device_number = 11,
   wake_from_device_number = 12,
   // Of a member of a crew: what wakes the client, and then the members by their numbers.
-  first_crew_number = 16
+  first_crew_number = 13
 };
 static_assert(service_number + 1 == worker_descriptor_count);
 constexpr int count_with_device = wake_from_device_number + 1;
@@ -102,6 +102,10 @@ void number_descriptors(const BirthDescriptors& descriptors) {
                                                    descriptors.wake_from_device.get()};
   for (std::size_t i = 0; i < sources.size(); ++i)
     if (sources[i] >= 0) ::dup2(sources[i], static_cast<int>(i));
+  // None below them may be free: what came there could not be closed any more.
+  if (!descriptors.crew_wake.empty() && !descriptors.wake_device)
+    for (const int unused : {wake_device_number, wake_from_device_number})
+      ::dup2(null.get(), unused);
   for (std::size_t i = 0; i < descriptors.crew_wake.size(); ++i)
     ::dup2(descriptors.crew_wake[i].get(), first_crew_number + static_cast<int>(i));
 }
