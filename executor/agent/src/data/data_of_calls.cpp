@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "clock_now.h"
+#include "data/clock_now.h"
 #include "foundation/log.h"
 #include "foundation/numbers.h"
 #include "foundation/random.h"

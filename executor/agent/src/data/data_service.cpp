@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "clock_now.h"
+#include "data/clock_now.h"
 #include "foundation/log.h"
 #include "foundation/random.h"
 

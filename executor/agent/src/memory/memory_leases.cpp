@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "clock_now.h"
+#include "data/clock_now.h"
 #include "foundation/log.h"
 
 namespace orchid::executor {

@@ -1,4 +1,4 @@
-// clock_now.h: what the agent's parts go by.
+// data/clock_now.h: what the agent's parts go by.
 #pragma once
 #include <chrono>
 
