@@ -1,5 +1,4 @@
-// How a crew stands, is lost, and stands again; its driver, which hears the executor, and its
-// keeper, which asks the gateway.
+// How a crew stands, is lost, and stands again: its driver, which hears the executor.
 #include <poll.h>
 #include <unistd.h>
 
@@ -18,7 +17,6 @@ namespace {
 /// How often deadlines are looked at while calls are under way, and while none is.
 constexpr int busy_look_ms = 10;
 constexpr int idle_look_ms = 1000;
-constexpr std::chrono::milliseconds lease_pause{200};
 constexpr std::size_t crew_descriptor_count = 6;
 
 }  // namespace
@@ -271,88 +269,6 @@ void CrewCore::lose_lease(const std::string& why) {
   wants_lease_ = true;
   changed_.notify_all();
   wanted_.notify_all();
-}
-
-void CrewCore::keep() {
-  Lock lock(mutex_);
-  auto renewal = std::chrono::steady_clock::now() + options_.duration / 3;
-  while (!stopping_) {
-    if (!fetches_.empty()) {
-      const std::shared_ptr<CrewModule> module = fetches_.front();
-      fetches_.pop_front();
-      fetch(lock, module);
-    } else if (wants_lease_) {
-      take_lease(lock);
-      renewal = std::chrono::steady_clock::now() + options_.duration / 3;
-    } else if (std::chrono::steady_clock::now() >= renewal) {
-      renew(lock);
-      renewal = std::chrono::steady_clock::now() + options_.duration / 3;
-    } else {
-      wanted_.wait_until(lock, renewal);
-    }
-  }
-}
-
-/// Whoever cannot renew it goes on until its executor ends it.
-void CrewCore::renew(Lock& lock) {
-  const std::string lease = lease_;
-  lock.unlock();
-  try {
-    source_->renew(lease, options_.duration);
-  } catch (const Error&) {
-  }
-  lock.lock();
-}
-
-void CrewCore::take_lease(Lock& lock) {
-  const std::string lost = lease_;
-  std::optional<LeaseGrant> grant;
-  std::optional<Error::Details> why;
-  lock.unlock();
-  try {
-    source_->release(lost);
-  } catch (const Error&) {  // it has gone by itself
-  }
-  try {
-    grant = source_->take(options_);
-  } catch (const Error& error) {
-    why = error.details();
-  }
-  lock.lock();
-  if (why) {
-    why_none_ = std::move(why);
-    changed_.notify_all();
-    wanted_.wait_for(lock, lease_pause, [&] { return stopping_; });
-    return;
-  }
-  lease_ = grant->id;  // released also if it is never claimed
-  grant_ = std::move(grant);
-  wants_lease_ = false;
-  poke();
-}
-
-void CrewCore::fetch(Lock& lock, const std::shared_ptr<CrewModule>& module) {
-  lock.unlock();
-  UniqueFd file;
-  std::optional<Error::Details> why;
-  try {
-    auto made =
-        make_sealed_memory("orchid-module", source_->module(module->function, module->digest));
-    if (made)
-      file = std::move(*made);
-    else
-      why = Error::Details{.kind = ErrorKind::system, .message = made.error().message};
-  } catch (const Error& error) {
-    why = error.details();
-  }
-  lock.lock();
-  module->fetching = false;
-  module->file = std::move(file);
-  if (!why) return send_code(*module);
-  module->failure = std::move(why);
-  modules_.erase(module->digest);
-  fail_waiting(*module);
-  changed_.notify_all();
 }
 
 std::shared_ptr<CrewModule> CrewCore::load(std::string digest, std::string function,
