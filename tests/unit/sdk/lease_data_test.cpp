@@ -2,6 +2,8 @@
 // says.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include <array>
 #include <atomic>
 #include <string>
