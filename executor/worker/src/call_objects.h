@@ -31,6 +31,8 @@ class CallObjects {
 
   /// The call has asked for something, so it is to be ended.
   [[nodiscard]] bool in_use() const { return made_ || !opened_.empty(); }
+  /// Something that is nobody else's before the call has succeeded.
+  [[nodiscard]] bool has_made() const { return made_; }
   /// An answer of the depot was given up: the worker can ask for nothing more.
   [[nodiscard]] bool has_given_up() const { return depot_.has_given_up(); }
   /// The entry has returned: rooms that it has not sealed are mapped no more.

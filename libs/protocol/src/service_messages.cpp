@@ -52,7 +52,7 @@ template <typename P>
 std::optional<P> read_packet(std::string_view text) {
   P packet;
   if (text.size() != sizeof(packet)) return std::nullopt;
-  std::memcpy(&packet, text.data(), sizeof(packet));
+  std::memcpy(&packet, text.data(), text.size());
   if (packet.version != service_version || packet.zero != 0) return std::nullopt;
   return packet;
 }

@@ -84,6 +84,13 @@ ORCHID_ENTRY(waver) {
   return ORCHID_ERROR;
 }
 
+/* Has made data when it goes on. */
+ORCHID_ENTRY(make_and_go) {
+  void* room = NULL;
+  (void)orchid_data_create(call, 4096, &room);
+  return orchid_forward(call, 1, "walk", input, input_size);
+}
+
 /* Crashes at the member that the input's first word says, else goes on to it. */
 ORCHID_ENTRY(crash_at) {
   uint32_t member;

@@ -73,6 +73,15 @@ TEST_CASE_FIXTURE(CrewFixture, "an entry that fails does not go on") {
   CHECK(error.message() == "it has changed its mind");
 }
 
+// Whether it succeeds is known at its last step, and before that nobody may see the data.
+TEST_CASE_FIXTURE(CrewFixture, "a call that has made data does not go on") {
+  Crew crew = take({.workers = 2});
+  const Error error =
+      error_of([&] { (void)entry(crew, "make_and_go").invoke(1, bytes_of({.left = 1})); });
+  check_clear(error, ErrorKind::function_error);
+  CHECK(error.message().find("has made data objects") != std::string::npos);
+}
+
 TEST_CASE_FIXTURE(CrewFixture, "what is asked of a crew is checked before anything is sent") {
   Crew crew = take({.workers = 2});
   const CrewFunction walk = entry(crew, "walk");

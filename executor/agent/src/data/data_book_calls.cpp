@@ -32,6 +32,7 @@ Result<std::vector<DataId>> DataBook::make_in_call(const MakeData& request, std:
 void DataBook::keep_for_lease(const DataId& data) {
   Object& object = objects_.at(data);
   object.made_by = a_lease;
+  made_[a_lease].insert(data);
   object.write_by = MonotonicTime::max();  // the lease's end ends it
 }
 

@@ -362,6 +362,13 @@ void LaneSession::evict(MonotonicTime now) {
     }
     if (spared_ == number && now < evict_by_) return;
     if (worker_->kill_if_running(number, KillReason::evicted)) return;
+    // It has ended meanwhile, and what it has made is being published.
+    const std::uint64_t now_word = worker_->page().state.load(std::memory_order_acquire);
+    if (run_state_of(now_word) == RunState::ending && spared_ != number) {
+      spared_ = number;
+      evict_by_ = now + eviction_patience;
+      return;
+    }
   }
   worker_->kill(KillReason::evicted);
 }

@@ -99,8 +99,8 @@ void MemoryLeases::forget(Leases::iterator lease, LeaseEnd reason) {
   log::info("event=memory_ended lease={} reason={}", to_string(id), to_string(reason));
   const DataId data = lease->second.room.data;
   leases_.erase(lease);
-  data_.discard(data);
-  tell_(MemoryEnded{id, reason});
+  // It is charged until its pages are given back.
+  data_.discard(data, [this, id, reason] { tell_(MemoryEnded{id, reason}); });
 }
 
 void MemoryLeases::end(Lease& lease, LeaseEnd reason) {

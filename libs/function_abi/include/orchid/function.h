@@ -146,6 +146,7 @@ int32_t orchid_data_seal(orchid_call* call, void* room, uint64_t used, const cha
  *
  * Anything but ORCHID_OK: there is no such member or entry, the input is too large, the call has
  * gone on too often (1 000 000 times, or what its caller allows), or this worker is in no crew.
+ * Nor can a call go on that has made data objects: only its last step may do that.
  * The call fails then, with words that say why, whatever the entry returns; in no crew it fails if
  * the entry returns that status. */
 int32_t orchid_forward(orchid_call* call, uint32_t member, const char* entry, const void* bytes,

@@ -464,6 +464,18 @@ TEST_CASE("under any history budget, shares and pins are kept, and every byte is
   }
 }
 
+TEST_CASE("memory of a lease is charged until its pages are given back") {
+  DataBook book = book_of(100);
+  const MakeData leased = room_request(60);
+  REQUIRE(book.make(leased, book_start).has_value());
+  book.keep_for_lease(leased.data);
+  CHECK(book.end_overdue(book_start + 24h).empty());
+  CHECK(book.drop_slowly(leased.data));
+  CHECK(book.used() == 60_B);
+  book.unpin(leased.data);
+  CHECK(book.used() == 0_B);
+}
+
 TEST_CASE("nothing is evicted for a copy") {
   DataBook book = book_of(100);
   const DataId only = sealed_in(book, room_request(60), book_start);
