@@ -116,6 +116,8 @@ void Engine::fail_branching(std::uint32_t node) {
   actions_.emplace_back(std::move(failure));
   actions_.emplace_back(NodeChanged{.node = node, .state = run.state});
   stop(FlowOutcome::failed);
+  // Nothing is left that a late answer could be for.
+  std::erase_if(stopped_, [node](const auto& one) { return one.second.node == node; });
 }
 
 std::string Engine::part_of_branching(std::uint32_t node, const Work& work) const {

@@ -81,6 +81,55 @@ TEST_CASE("an answer that is late ends its node, and what waits for that begins 
   CHECK(outputs_of(plan, stage.engine).at("r") == "420");
 }
 
+TEST_CASE("an answer that is late for a tree or a master that grew too large is let go") {
+  const Bytes too_many =
+      Gathering::of((1U << 24) + 1, Bytes((1U << 24) + 1)).take(parse_port_type("u8").value());
+  for (const bool is_tree : {true, false}) {
+    const Plan plan = plan_of(
+        is_tree
+            ? "flow: t\nfunctions: {divide: span<u8>(u8), solve: u8(u8), combine: u8(span<u8>)}\n"
+              "inputs: {n: u8}\n"
+              "nodes: {d: {kind: divide, divide: divide, solve: solve, combine: combine}}\n"
+              "edges: [{from: n, to: d}]\noutputs: {r: d}\n"
+            : "flow: t\nfunctions: {more: span<u8>(u8), each: u8(u8), gather: 'u8(u8,u8)'}\n"
+              "inputs: {n: u8}\n"
+              "nodes: {d: {kind: master, hand_out: more, each: each, gather: gather}}\n"
+              "edges: [{from: n, to: d}]\noutputs: {r: d}\n");
+    Engine engine = Engine::start(plan, {value("u8", "1")}, {.window = 8}).value();
+    std::vector<StartCall> open;
+    const auto apply = [&](Event event) {
+      for (Action& action : engine.apply(std::move(event), {}))
+        if (auto* start = std::get_if<StartCall>(&action)) open.push_back(std::move(*start));
+    };
+    const auto answer = [&](const std::string& function, const Bytes& output) {
+      const auto call = std::ranges::find_if(
+          open, [&](const StartCall& one) { return one.function->function == function; });
+      REQUIRE(call != open.end());
+      const CallId id = call->call;
+      open.erase(call);
+      apply(Answered{.call = id, .output = output});
+    };
+    const Bytes two = *value("span<u8>", "[1,2]");
+    const Bytes one = *value("u8", "1");
+    apply(Tick{});
+    if (is_tree) {
+      answer("divide", two);
+      answer("divide", *value("span<u8>", "[]"));  // small enough: it is being solved
+      answer("divide", too_many);
+    } else {
+      answer("more", two);
+      answer("each", one);
+      answer("gather", one);
+      answer("more", too_many);
+    }
+    REQUIRE(engine.outcome() == FlowOutcome::failed);
+    CHECK(engine.failure()->message.starts_with("it has made more than"));
+    answer(is_tree ? "solve" : "each", one);
+    CHECK(engine.outcome() == FlowOutcome::failed);
+    CHECK(engine.progress(0).state == NodeState::failed);
+  }
+}
+
 TEST_CASE("a late answer counts once, and not after the flow has gone on") {
   const Plan plan = map_and_sum();
   Stage stage(plan);
