@@ -1,6 +1,7 @@
 #include "flow_run/flow_driver.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -27,7 +28,7 @@ class Driver {
       bool cancel = taken.must_end;
       for (unsigned i = 0; i < taken.interrupts && !cancel; ++i) cancel = flow_.watch.interrupted();
       if (cancel) apply(Cancel{});
-      if (flow_.follows_window) flow_.engine.set_window(flow_.calls.window());
+      follow_window();
       const Clock::time_point now = Clock::now();
       if (wake_ && now - start_ >= *wake_) {
         wake_.reset();
@@ -44,6 +45,15 @@ class Driver {
   }
 
  private:
+  /// A worker that comes has calls at once, and not only after the next answer.
+  void follow_window() {
+    if (!flow_.follows_window) return;
+    const std::uint32_t window = flow_.calls.window();
+    flow_.engine.set_window(window);
+    const bool has_grown = window > std::exchange(window_, window);
+    if (has_grown && flow_.engine.outcome() == FlowOutcome::running) apply(Tick{});
+  }
+
   [[nodiscard]] std::chrono::nanoseconds patience() const {
     const Clock::time_point now = Clock::now();
     std::chrono::nanoseconds patience = std::max<Clock::duration>(next_look_ - now, {});
@@ -74,6 +84,7 @@ class Driver {
   Clock::time_point start_ = Clock::now();
   Clock::time_point next_look_ = start_ + look_every;
   std::optional<Time> wake_;
+  std::uint32_t window_ = 0;  // as it was seen last
 };
 
 }  // namespace
