@@ -38,10 +38,12 @@ std::vector<FreeHost> hosts_of(Client& client) {
   const Answer answer(client.get("/v1/hosts"));
   std::vector<FreeHost> hosts;
   for (const JsonObject& host : answer.root().objects("hosts")) {
-    const auto cores = host.number<std::uint64_t>("cores");
+    const auto usable =
+        host.number<std::uint64_t>(host.has("cores_usable") ? "cores_usable" : "cores");
+    const auto taken = host.flag("drained") ? usable : host.number<std::uint64_t>("cores_leased");
     hosts.push_back({.name = host.text(host.has("name") ? "name" : "hostname"),
-                     .cores = cores,
-                     .free = cores - std::min(cores, host.number<std::uint64_t>("cores_leased"))});
+                     .cores = host.number<std::uint64_t>("cores"),
+                     .free = usable - std::min(usable, taken)});
   }
   answer.check();
   return hosts;

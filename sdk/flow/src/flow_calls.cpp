@@ -6,6 +6,8 @@
 #include <random>
 #include <utility>
 
+#include "protocol/digest.h"
+
 namespace orchid::flow {
 
 bool is_at_most_once(const RetryPolicy& policy) {
@@ -26,9 +28,11 @@ std::string idempotency_key(std::string_view key, const StartCall& call, std::st
   constexpr std::size_t of_digest = 16;
   const std::size_t at = exact.find('@');
   const WorkId& work = call.work;
-  return fmt::format("{}-{}-{}-{}-{}-{}{}-{}-{}", key, work.node, work.stage, work.generation,
+  const std::string digest = digest_of(call.input);
+  return fmt::format("{}-{}-{}-{}-{}-{}{}-{}-{}-{}", key, work.node, work.stage, work.generation,
                      work.step, work.index, work.judges ? "u" : "", call.attempt,
-                     at == std::string_view::npos ? "" : exact.substr(at + 1, of_digest));
+                     at == std::string_view::npos ? "" : exact.substr(at + 1, of_digest),
+                     digest.substr(digest.find(':') + 1, of_digest));
 }
 
 MadeCalls make_calls(Client& client, const Plan& plan, const CallsOptions& options,

@@ -15,7 +15,11 @@ unsigned free_cores(std::string_view hosts) {
       const auto found = host.find(name);
       return found != host.end() && found->is_number_unsigned() ? found->get<unsigned>() : 0U;
     };
-    free += number("cores") - std::min(number("cores"), number("cores_leased"));
+    if (const auto drained = host.find("drained");
+        drained != host.end() && drained->is_boolean() && drained->get<bool>())
+      continue;
+    const unsigned usable = number(host.contains("cores_usable") ? "cores_usable" : "cores");
+    free += usable - std::min(usable, number("cores_leased"));
   }
   return free;
 }

@@ -19,8 +19,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A call without a deadline of its own may wait for a worker for long.
-constexpr std::chrono::hours longest_deadline{24};
 /// So often it is asked how many workers could be had.
 constexpr std::chrono::seconds look_again{5};
 /// So long a gateway may be away, and so often it is looked for.
@@ -77,7 +75,7 @@ class GatewayCalls final : public FlowCalls {
     StartCall call;
     std::chrono::nanoseconds deadline;  // 0: none of its own
     bool at_most_once;
-    std::string key;
+    std::string key;  // empty: that of its work
     [[nodiscard]] bool is_timed() const { return deadline.count() != 0; }
   };
 
@@ -91,63 +89,88 @@ class GatewayCalls final : public FlowCalls {
 
   void work(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
-    while (filled_.wait(lock, stop, [this] { return first_that_may_start() != waiting_.end(); })) {
-      const auto first = first_that_may_start();
-      Waiting next = std::move(*first);
-      waiting_.erase(first);
-      const std::uint64_t number = next.call.call.number;
-      running_.insert(number);
-      timed_ += next.is_timed() ? 1 : 0;
-      next.key = key_of(next.call);
-      const bool looks = next.is_timed() && Clock::now() - looked_ >= look_again;
-      if (looks) looked_ = Clock::now();
-      lock.unlock();
-      if (looks) look_for_cores();
-      call(next);
-      lock.lock();
-      running_.erase(number);
-      stopped_.erase(number);
-      timed_ -= next.is_timed() ? 1 : 0;
-      if (next.is_timed()) filled_.notify_all();
+    while (filled_.wait(lock, stop, [this] { return !waiting_.empty(); }) &&
+           !stop.stop_requested()) {
+      const bool is_timed = std::ranges::any_of(waiting_, &Waiting::is_timed);
+      const auto has_first = [this] { return first_that_may_start() != waiting_.end(); };
+      if (is_timed && Clock::now() - looked_ >= look_again)
+        look_for_cores(lock);
+      else if (has_first())
+        make_first(lock);
+      else  // all that wait have a deadline, and for none is a core known
+        filled_.wait_until(lock, stop, looked_ + look_again, has_first);
     }
   }
 
-  void look_for_cores() {
+  void make_first(std::unique_lock<std::mutex>& lock) {
+    const auto first = first_that_may_start();
+    Waiting next = std::move(*first);
+    waiting_.erase(first);
+    const std::uint64_t number = next.call.call.number;
+    running_.insert(number);
+    timed_ += next.is_timed() ? 1 : 0;
+    // That of the attempt before, if that was lost from sight: what it has started is found.
+    if (auto lost = lost_.extract(next.call.work); !lost.empty())
+      next.key = std::move(lost.mapped());
+    if (!waiting_.empty()) filled_.notify_one();  // another thread looks after those
+    lock.unlock();
+    call(next);
+    lock.lock();
+    running_.erase(number);
+    stopped_.erase(number);
+    timed_ -= next.is_timed() ? 1 : 0;
+    if (next.is_timed()) filled_.notify_all();
+  }
+
+  /// Leaves the lock meanwhile.
+  void look_for_cores(std::unique_lock<std::mutex>& lock) {
+    looked_ = Clock::now();
+    const unsigned before = timed_;
+    lock.unlock();
     unsigned free = 0;
     try {
       free = free_cores(client_.get("/v1/hosts"));
-    } catch (const Error&) {  // the call itself tells what is wrong
+    } catch (const Error&) {  // the calls tell what is wrong
     }
-    {
-      const std::lock_guard lock(mutex_);
-      slots_ = free + timed_ - 1;  // the call for which this thread looks has no core yet
-    }
+    lock.lock();
+    slots_ = free + std::min(before, timed_);  // those that began meanwhile may have no core yet
     filled_.notify_all();
   }
 
-  /// That of the attempt before, if that was lost from sight: what it has started is found.
-  [[nodiscard]] std::string key_of(const StartCall& call) {
-    const auto lost = lost_.extract(call.work);
-    if (!lost.empty()) return lost.mapped();
-    return idempotency_key(key_, call, exact_name(plan_, call.function->function));
-  }
-
-  void call(const Waiting& next) {
+  void call(Waiting& next) {
     const CallId id = next.call.call;
+    if (next.key.empty())
+      next.key = idempotency_key(key_, next.call, exact_name(plan_, next.call.function->function));
     InvokeOptions options{.deadline = next.is_timed() ? next.deadline : longest_deadline,
                           .idempotency_key = next.key,
                           .signature = next.call.function->signature,
                           .at_most_once = next.at_most_once};
     options.watch = [this, id](const InvocationStatus&) { return !is_stopped(id); };
-    const auto give_up = Clock::now() + restart_patience;
     try {
-      while (!try_call(next, options, give_up)) std::this_thread::sleep_for(restart_pause);
+      call_or_call_anew(next, options);
     } catch (const Error& error) {
       if (is_lost(error)) keep_key(next);
       inbox_->put(failure_of(id, error));
     } catch (const std::exception& error) {  // no memory for a large answer
       inbox_->put(CallFailed{.call = id, .outcome = "system", .message = error.what()});
     }
+  }
+
+  /// What an earlier run has left cancelled is found under its key, and is made once more.
+  void call_or_call_anew(Waiting& next, InvokeOptions& options) {
+    try {
+      call_until_heard(next, options);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::cancelled || is_stopped(next.call.call)) throw;
+      next.key += "-" + anew_;
+      options.idempotency_key = next.key;
+      call_until_heard(next, options);
+    }
+  }
+
+  void call_until_heard(const Waiting& next, const InvokeOptions& options) {
+    const auto give_up = Clock::now() + restart_patience;
+    while (!try_call(next, options, give_up)) std::this_thread::sleep_for(restart_pause);
   }
 
   /// False: the gateway is away, and may come back. Because of the key that is no second call.
@@ -180,6 +203,7 @@ class GatewayCalls final : public FlowCalls {
   std::shared_ptr<FlowInbox> inbox_;
   std::uint32_t window_;
   std::string key_;
+  const std::string anew_ = new_flow_key();  // calls of no other run have it in their keys
   std::atomic<bool> ends_{false};
   std::mutex mutex_;  // guards what follows
   std::condition_variable_any filled_;

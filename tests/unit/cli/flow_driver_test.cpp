@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <sstream>
@@ -109,7 +110,7 @@ TEST_CASE("a flow is driven to its end, and each node that ends has a line") {
   REQUIRE(stage.calls.deadlines.size() == 2);
   CHECK(stage.calls.taken == 2);
   CHECK(stage.calls.deadlines[0] == 7s);
-  CHECK(stage.calls.deadlines[1] == 1h);
+  CHECK(stage.calls.deadlines[1] == 24h);
 }
 
 TEST_CASE("a lost call is made again after its back-off, and told") {
@@ -120,6 +121,55 @@ TEST_CASE("a lost call is made again after its back-off, and told") {
   CHECK(stage.err.str().find("node 'a', attempt 1: worker_lost: gone; it is tried again") !=
         std::string::npos);
   CHECK(stage.calls.deadlines.size() == 3);
+}
+
+TEST_CASE("a worker that comes later has a call while the first one still runs") {
+  const flow::Plan plan = plan_of_text(
+      "flow: two\nfunctions: {f: bytes}\ninputs: {text: bytes}\n"
+      "nodes: {a: {kind: call, function: f}, b: {kind: call, function: f}}\n"
+      "edges: [{from: text, to: a}, {from: text, to: b}]\noutputs: {r: a, s: b}\n");
+  flow::Engine engine =
+      flow::Engine::start(plan, {std::make_shared<const flow::Bytes>(bytes_of("hi"))},
+                          {.window = 1})
+          .value();
+  flow::FlowInbox inbox;
+  /// The second worker comes while the first call runs; that ends when the second has begun.
+  class GrowingCalls final : public flow::FlowCalls {
+   public:
+    explicit GrowingCalls(flow::FlowInbox& to) : inbox_(to) {}
+    void start(const flow::StartCall& call, const flow::PlannedNode& /*node*/) override {
+      started.push_back(call.call);
+      if (started.size() < 2) return;
+      for (const flow::CallId& one : started)
+        inbox_.put(flow::Answered{.call = one, .output = bytes_of("out")});
+    }
+    void stop(flow::CallId /*call*/) override {}
+    void ended(flow::CallId /*call*/) override {}
+    void rest() override {
+      if (++looks_ > 10) inbox_.put_interrupt(true);  // it would not end by itself
+    }
+    [[nodiscard]] std::uint32_t window() const override { return looks_ > 0 ? 2 : 1; }
+    std::vector<flow::CallId> started;
+
+   private:
+    flow::FlowInbox& inbox_;
+    unsigned looks_ = 0;
+  } calls(inbox);
+  class Patient final : public flow::FlowWatch {
+   public:
+    void changed(const flow::NodeChanged& /*change*/) override {}
+    void failed(const flow::AttemptFailed& /*attempt*/) override {}
+    void look() override {}
+    [[nodiscard]] bool interrupted() override { return false; }
+  } watch;
+  flow::drive({.plan = plan,
+               .engine = engine,
+               .calls = calls,
+               .inbox = inbox,
+               .watch = watch,
+               .follows_window = true});
+  CHECK(engine.outcome() == flow::FlowOutcome::done);
+  CHECK(calls.started.size() == 2);
 }
 
 TEST_CASE("a flow that failed goes on when it is driven again") {

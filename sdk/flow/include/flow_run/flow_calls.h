@@ -39,9 +39,12 @@ class FlowCalls {
   [[nodiscard]] virtual std::uint32_t window() const = 0;
 };
 
-/// Of a node's call on a lease.
+/// Of a call whose node has no deadline: it may wait for a worker, behind other calls, for long.
+inline constexpr std::chrono::hours longest_deadline{24};
+
+/// Of a node's call.
 [[nodiscard]] inline std::chrono::nanoseconds deadline_of(const PlannedNode& node) {
-  return node.deadline.count() == 0 ? std::chrono::hours(1) : node.deadline;
+  return node.deadline.count() == 0 ? longest_deadline : node.deadline;
 }
 
 /// Whether the node wants no call to be started twice by the platform. Else that starts calls of
@@ -50,7 +53,8 @@ class FlowCalls {
 
 /// A name for one run of a flow (EngineOptions::key) that no other one has.
 [[nodiscard]] std::string new_flow_key();
-/// Of one attempt of a call, in the run `key`. `exact`: what is called.
+/// Of one attempt of a call, in the run `key`. `exact`: what is called. The input is in it: a run
+/// that goes on may hand out other work in the same place.
 [[nodiscard]] std::string idempotency_key(std::string_view key, const StartCall& call,
                                           std::string_view exact);
 
