@@ -28,6 +28,9 @@ constexpr std::chrono::milliseconds renewal_pause{500};
 constexpr std::uint32_t usual_calls = 4;
 constexpr std::uint32_t most_calls = 32;
 constexpr std::chrono::microseconds worth_of_calls{200};
+/// Behind calls that take so long one each waits: a worker that comes later finds more to do.
+constexpr std::chrono::seconds long_run_time{1};
+constexpr std::uint32_t long_calls = 2;
 
 LeaseOptions lease_options(const Plan& plan, const CallsOptions& wanted) {
   LeaseOptions options{.workers = wanted.workers, .at_least = 1, .within = wanted.within};
@@ -120,6 +123,8 @@ class LeaseCalls final : public FlowCalls {
   void start(const StartCall& call, const PlannedNode& node) override {
     const CallOptions options{.deadline = deadline_of(node),
                               .at_most_once = is_at_most_once(node.retry)};
+    if (is_over_ && renewal_ == nullptr)
+      renewal_ = std::make_unique<Renewal>([this] { return get_workers(); }, inbox_);
     if (renewal_ != nullptr) {
       waiting_.push_back({call.call, &call.function->function, options, call.input});
       return;
@@ -154,14 +159,18 @@ class LeaseCalls final : public FlowCalls {
   /// Where a node has a deadline none waits behind another one: a deadline counts from the moment
   /// of the hand-over.
   [[nodiscard]] std::uint32_t window() const override {
-    const auto worth = run_time_.count() <= 0 ? usual_calls
-                                              : static_cast<std::uint32_t>(std::min<std::int64_t>(
-                                                    worth_of_calls / run_time_, most_calls));
-    const std::uint32_t calls = is_timed_ ? 1 : std::max(usual_calls, worth);
-    return calls * std::max(workers_->lease.workers(), 1U);
+    return calls_per_worker() * std::max(workers_->lease.workers(), 1U);
   }
 
  private:
+  [[nodiscard]] std::uint32_t calls_per_worker() const {
+    if (is_timed_) return 1;
+    if (run_time_ > long_run_time) return long_calls;
+    if (run_time_.count() <= 0) return usual_calls;
+    const std::int64_t worth = std::min<std::int64_t>(worth_of_calls / run_time_, most_calls);
+    return std::max(usual_calls, static_cast<std::uint32_t>(worth));
+  }
+
   struct Waiting {
     CallId call;
     const std::string* function;  // the plan's
@@ -185,8 +194,7 @@ class LeaseCalls final : public FlowCalls {
       return Answered{.call = call, .output = std::move(one.output)};
     }
     const Error error(std::move(*one.error));
-    if (error.kind() == ErrorKind::lease_ended && renewal_ == nullptr)
-      renewal_ = std::make_unique<Renewal>([this] { return get_workers(); }, inbox_);
+    if (error.kind() == ErrorKind::lease_ended) is_over_ = true;
     return failure_of(call, error);
   }
 
@@ -194,10 +202,7 @@ class LeaseCalls final : public FlowCalls {
     Renewal::Found found = renewal_->found();
     if (found.workers == nullptr && !found.trouble) return;
     renewal_.reset();
-    {
-      const std::lock_guard lock(wake_mutex_);
-      if (found.workers != nullptr) std::swap(workers_, found.workers);
-    }
+    if (found.workers != nullptr) change_workers(found.workers);
     for (const Waiting& one : std::exchange(waiting_, {})) {
       if (found.trouble)
         inbox_->put(failure_of(one.call, *found.trouble));
@@ -205,6 +210,20 @@ class LeaseCalls final : public FlowCalls {
         workers_->calls.start(one.call.number, workers_->functions.at(*one.function), one.input,
                               one.options);
     }
+  }
+
+  /// What becomes of the calls of the old ones is told: nobody looks there any more.
+  void change_workers(std::unique_ptr<Workers>& other) {
+    std::vector<sdk::CallSet::Ended> last;
+    workers_->calls.take(last, {});
+    for (sdk::CallSet::Ended& one : last) inbox_->put(event_of(one));
+    for (const std::uint64_t number : workers_->calls.open())
+      inbox_->put(failure_of(
+          {.run = runs_, .number = number},
+          Error({.kind = ErrorKind::lease_ended, .message = "the lease has ended", .hint = {}})));
+    const std::lock_guard lock(wake_mutex_);
+    std::swap(workers_, other);
+    is_over_ = false;
   }
 
   /// Any thread.
@@ -224,6 +243,7 @@ class LeaseCalls final : public FlowCalls {
   std::vector<Waiting> waiting_;  // for another lease; no more than the window
   std::mutex wake_mutex_;         // guards `workers_`, which the driver's thread alone changes
   std::unique_ptr<Workers> workers_;
+  bool is_over_ = false;  // their lease; another one is asked for when there is a call for it
   std::unique_ptr<Renewal> renewal_;
 };
 

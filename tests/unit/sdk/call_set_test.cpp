@@ -124,12 +124,16 @@ TEST_CASE("when the lease ends its calls end, and later ones at once") {
   CallSet calls(site.lease);
   site.executor.answer_calls(false);
   start(calls, site, 1);
+  start(calls, site, 3);
+  calls.cancel(3);  // its end is not told
+  CHECK(calls.open() == std::vector<std::uint64_t>{1});
   site.lease.release();
   start(calls, site, 2);
   for (const CallSet::Ended& ended : take(calls, 2)) {
     REQUIRE(ended.error != nullptr);
     CHECK(ended.error->kind == ErrorKind::lease_ended);
   }
+  CHECK(calls.open().empty());
 }
 
 TEST_CASE("who waits is woken by another thread, and also when that was sooner") {

@@ -76,6 +76,13 @@ void CallSet::take(std::vector<Ended>& ended, std::chrono::nanoseconds patience)
   }
 }
 
+std::vector<std::uint64_t> CallSet::open() const {
+  std::vector<std::uint64_t> numbers;
+  for (const BatchCall* call : batch_->open_calls())
+    if (!call->unwanted) numbers.push_back(call->index);
+  return numbers;
+}
+
 void CallSet::rest() {
   put_in_queue();
   for (std::size_t i = 0; i < held_.size(); ++i) {

@@ -41,6 +41,8 @@ class CallSet {
   };
   /// Adds what has ended; waits for the first such call, for `patience`, or until `wake`.
   void take(std::vector<Ended>& ended, std::chrono::nanoseconds patience);
+  /// The numbers of the calls whose end is still to be told.
+  [[nodiscard]] std::vector<std::uint64_t> open() const;
   /// Leaves the lanes to others: before this thread does something that lasts.
   void rest();
   /// Any thread.
