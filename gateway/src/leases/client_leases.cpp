@@ -302,6 +302,11 @@ bool ClientLeases::ended(const TellLeaseEnded& end, MonotonicTime now) {
     return true;
   }
   if (end.lost) return true;  // the broker looks for another
+  if (lease.request.crew) {
+    // Nobody could claim it before all are there, and fewer are not what was asked for.
+    broker_.want_workers(end.holder, lease.request.workers, now);
+    return true;
+  }
   if (lease.request.workers > 0) --lease.request.workers;
   if (lease.request.workers == 0 && !lease.waiting) {
     log::info("event=client_lease_ended lease={}", to_string(found->first));

@@ -30,6 +30,7 @@ class ExecutorCrews final : public sdk::CrewSource {
   explicit ExecutorCrews(LocalExecutor& executor) : executor_(executor) {}
 
   [[nodiscard]] sdk::LeaseGrant take(const CrewOptions& options) override {
+    if (refuses) throw Error({.kind = ErrorKind::no_capacity, .message = "no room for a crew"});
     const LeaseId crew{1, next_crew_++};
     sdk::LeaseGrant grant{.id = to_string(crew)};
     const std::lock_guard lock(mutex_);
@@ -52,6 +53,7 @@ class ExecutorCrews final : public sdk::CrewSource {
                                               const std::string& /*digest*/) override {
     return {};
   }
+  std::atomic<bool> refuses = false;  // all that is asked for
   /// Of the crew that was granted last, by member.
   [[nodiscard]] std::vector<LeaseId> members() {
     const std::lock_guard lock(mutex_);

@@ -119,6 +119,19 @@ TEST_CASE_FIXTURE(CrewFixture, "a crew whose cores are taken back goes on in ano
   CHECK(walk_of(walk.invoke(3, bytes_of({.left = 7}))).left == 0);
 }
 
+TEST_CASE_FIXTURE(CrewFixture, "a module is not waited for without end while there is no crew") {
+  Crew crew = take({.workers = 2, .within = seconds(2)});
+  source->refuses = true;
+  executor.evict(source->members().at(0));
+  REQUIRE(eventually([&] { return crew.pids().empty(); }));
+  const Error error = error_of([&] { (void)entry(crew, "walk"); });
+  check_clear(error, ErrorKind::no_capacity);
+  CHECK(error.message() == "no room for a crew");
+  source->refuses = false;
+  CHECK(eventually([&] { return crew.formations() == 2; }));
+  CHECK(walk_of(entry(crew, "walk").invoke(1, bytes_of({.left = 3}))).left == 0);
+}
+
 TEST_CASE_FIXTURE(CrewFixture, "two crews of one host end apart") {
   Crew one = take({.workers = 2});
   Crew other = take({.workers = 2});

@@ -1,9 +1,17 @@
 // What a function and a program may ask of a crew, and what they are told when it is something
 // else.
 #include <array>
+#include <atomic>
+#include <cstdint>
+#include <fstream>
+#include <sstream>
+#include <stop_token>
 #include <string>
 
 #include "crew_fixture.h"
+#include "lane_client/policy.h"
+#include "protocol/crew.h"
+#include "transport/crew_memory.h"
 
 namespace orchid::tests {
 namespace {
@@ -20,7 +28,62 @@ Error error_of_wish(const CrewFunction& ask, const std::vector<std::byte>& input
   return error_of([&] { (void)ask.invoke(1, input); });
 }
 
+/// Where this process has mapped what the client and that member of a crew share.
+std::byte* shared_with(std::uint32_t member, std::uint32_t members) {
+  const transport::CrewLayout layout{members};
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream fields(line);
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    std::size_t offset = 0;
+    char dash = 0;
+    std::string rights;
+    fields >> std::hex >> begin >> dash >> end >> rights >> offset;
+    if (rights == "rw-s" && end - begin == transport::CrewLayout::pair_bytes &&
+        offset == layout.pair_offset(crew::client_member, member))
+      return reinterpret_cast<std::byte*>(begin);
+  }
+  return nullptr;
+}
+
 }  // namespace
+
+TEST_CASE_FIXTURE(CrewFixture, "a crew whose member writes nonsense to the client is replaced") {
+  Crew crew = take({.workers = 2});
+  const CrewFunction walk = entry(crew, "walk");
+  std::byte* const pair = shared_with(2, 2);
+  REQUIRE(pair != nullptr);
+  auto& ring =
+      *reinterpret_cast<transport::CrewRing*>(pair + transport::CrewLayout::direction_bytes);
+  CallHeader& answer = ring.entries[0].header;
+  answer.version = 77;
+  std::atomic_ref<std::uint64_t>(answer.sequence).store(1);
+  CHECK(walk_of(walk.invoke(1, bytes_of({.left = 1000}))).left == 0);
+  CHECK(eventually([&] { return crew.formations() == 2; }));
+  CHECK(walk_of(walk.invoke(2, bytes_of({.left = 1000}))).left == 0);
+}
+
+TEST_CASE_FIXTURE(CrewFixture, "a call whose deadline passes behind a long one ends alone") {
+  Crew crew = take({.workers = 2});
+  const CrewFunction linger = entry(crew, "linger");
+  std::stop_source stop;
+  std::future<Reply> lingers = linger.async(1, bytes_of({}), {.stop = stop.get_token()});
+  CHECK(lingers.wait_for(milliseconds(100)) == std::future_status::timeout);
+  check_clear(error_of([&] {
+                (void)entry(crew, "walk").invoke(1, bytes_of({}), {.deadline = milliseconds(50)});
+              }),
+              ErrorKind::deadline_exceeded);
+  // Long after it has been given up.
+  CHECK(lingers.wait_for(6 * lane_client::answer_grace) == std::future_status::timeout);
+  CHECK(crew.formations() == 1);
+  stop.request_stop();
+  const Error ended = error_of([&] { (void)lingers.get(); });
+  check_clear(ended, ErrorKind::cancelled);
+  CHECK(ended.attempt() == 1);
+  CHECK(walk_of(entry(crew, "walk").invoke(1, bytes_of({.left = 5}))).left == 0);
+  CHECK(crew.formations() == 1);
+}
 
 TEST_CASE_FIXTURE(CrewFixture, "a forward to nobody fails the call, and says who is there") {
   Crew crew = take({.workers = 2});

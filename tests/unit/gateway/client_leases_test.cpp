@@ -512,6 +512,24 @@ TEST_CASE("a crew that loses a member is given back as a whole") {
   CHECK(world.cores_taken() == 0);
 }
 
+TEST_CASE("a crew that loses a member while it waits for others is not granted with fewer") {
+  ClientsWorld world;
+  world.lane_protocol = crew_lane_protocol;
+  world.join("e1", 4);
+  const auto other = world.opened({.workers = 2, .duration = seconds(10)});
+  world.sent.clear();
+  world.open({.workers = 3, .at_least = 3, .crew = true, .within = seconds(60)});
+  REQUIRE_FALSE(world.sent.empty());
+  // Nobody could claim it in time.
+  const LeaseId member = std::get<OpenLease>(world.sent.front()).lease;
+  world.say("e1", LeaseClosed{member, LeaseEnd::lapsed});
+  CHECK(world.answers.size() == 1);
+  REQUIRE(world.clients.close(ada, other.id, world.now).has_value());
+  world.perform();
+  REQUIRE(world.answers.size() == 2);
+  CHECK(world.answers[1].value().workers.size() == 3);
+}
+
 TEST_CASE("a gateway that starts anew learns that a lease is of a crew") {
   ClientsWorld world;
   world.lane_protocol = crew_lane_protocol;

@@ -61,7 +61,11 @@ void check_refused(Spoil spoil) {
                       crew.wires.memory.get(), static_cast<off_t>(layout.pair_offset(1, 2)));
   REQUIRE(pair != MAP_FAILED);
   spoil(static_cast<CrewRing*>(pair)->entries[0].header);
+  CHECK(to.ready());
   const auto refused = to.receive();
+  // It stays there, and whoever waits until nothing is there would wait for ever.
+  CHECK_FALSE(to.ready());
+  CHECK(to.prepare_to_sleep());
   ::munmap(pair, CrewLayout::pair_bytes);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code == ErrorCode::bad_request);

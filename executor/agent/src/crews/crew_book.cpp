@@ -79,6 +79,7 @@ void CrewBook::born(const Member& member, std::uint64_t attempt,
 void CrewBook::hand_over(const LeaseId& id) {
   Crew& crew = crews_.at(id);
   crew.forming = 0;
+  crew.pause = shortest_pause;
   std::vector<std::pair<WorkerPool::Taken, std::shared_ptr<WorkerProcess>>> ready;
   for (auto& [lease, seat] : crew.seats)
     ready.emplace_back(std::exchange(seat.taken, nullptr), seat.worker);
@@ -98,7 +99,9 @@ void CrewBook::give_up(const LeaseId& id) {
   end_workers(crew);
   for (auto& [lease, seat] : crew.seats)
     if (seat.taken != nullptr) seat.worker.reset();
-  crew.retry = std::make_unique<boost::asio::steady_timer>(io_, pause);
+  log::warn("event=crew_births_failed lease={} again_in_ms={}", to_string(id), crew.pause.count());
+  crew.retry = std::make_unique<boost::asio::steady_timer>(io_, crew.pause);
+  crew.pause = std::min(2 * crew.pause, longest_pause);
   crew.retry->async_wait([this, id](const boost::system::error_code& error) {
     if (error) return;
     const auto found = crews_.find(id);

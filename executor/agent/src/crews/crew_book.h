@@ -18,8 +18,9 @@ namespace orchid::executor {
 /// crew is formed anew with new memory, into which nobody of the old one can write.
 class CrewBook {
  public:
-  /// Before births that have failed are tried again.
-  static constexpr std::chrono::milliseconds pause{100};
+  /// Before births that have failed are tried again: twice as long each time.
+  static constexpr std::chrono::milliseconds shortest_pause{100};
+  static constexpr std::chrono::milliseconds longest_pause{5'000};
   explicit CrewBook(WorkerPool& workers, boost::asio::io_context& io)
       : workers_(workers), io_(io) {}
 
@@ -46,6 +47,7 @@ class CrewBook {
     std::map<LeaseId, Seat> seats;
     std::uint64_t forming = 0;  // the attempt that is under way; 0: none
     std::unique_ptr<boost::asio::steady_timer> retry;
+    std::chrono::milliseconds pause = shortest_pause;  // before the next one
   };
   using Crews = std::map<LeaseId, Crew>;
   [[nodiscard]] static std::uint32_t free_number(const Crew& crew);

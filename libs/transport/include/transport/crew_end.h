@@ -53,6 +53,8 @@ class CrewEnd {
   /// The eventfd that wakes that member. Borrowed.
   void set_wake(std::uint32_t member, int descriptor) { wake_[member] = descriptor; }
 
+  /// Whether `receive` has something. Never again after it has met nonsense, which stays where it
+  /// is: the crew has to be given up then.
   [[nodiscard]] bool ready() const;
   /// The next message, one of each peer in turn. Errors: `bad_request`, naming who wrote it.
   [[nodiscard]] Result<std::optional<CrewMessage>> receive();
@@ -121,6 +123,7 @@ class CrewEnd {
   std::uint32_t next_from_ = 0;
   std::optional<std::uint32_t> last_from_;
   WakeWatch watch_;
+  bool nonsense_ = false;  // a peer has written some
 };
 
 }  // namespace orchid::transport

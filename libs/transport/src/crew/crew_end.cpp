@@ -116,7 +116,8 @@ CrewEnd::CrewEnd(Place place, Mapping head, std::vector<Peer> peers)
 }
 
 bool CrewEnd::ready() const {
-  return std::ranges::any_of(peers_, [](const Peer& peer) {
+  // What nobody will take is nothing to stay awake for.
+  return !nonsense_ && std::ranges::any_of(peers_, [](const Peer& peer) {
     return peer.in != nullptr &&
            is_published(ring_at(peer.in).entries[peer.taken % ring_entries], peer.taken);
   });
@@ -160,6 +161,7 @@ Result<std::optional<CrewMessage>> CrewEnd::receive() {
     CrewMessage& taken = message->emplace();
     taken.from = from;
     if (const char* wrong = read(from, entry, taken)) {
+      nonsense_ = true;
       message = fail(ErrorCode::bad_request,
                      fmt::format("member {} wrote nonsense into its crew ({})", from, wrong));
       return message;

@@ -19,6 +19,12 @@ constexpr std::chrono::microseconds caller_spin{50};
 
 }  // namespace
 
+Error::Details CrewCore::no_crew_in_time() {
+  return {.kind = ErrorKind::no_capacity,
+          .message = "the crew's workers did not come in time",
+          .hint = "let it take longer (within), or ask for fewer members"};
+}
+
 std::shared_ptr<CrewCore> CrewCore::open(const CrewOptions& options,
                                          std::unique_ptr<CrewSource> source) {
   LeaseGrant grant = source->take(options);
@@ -27,11 +33,7 @@ std::shared_ptr<CrewCore> CrewCore::open(const CrewOptions& options,
   const bool stood = core->changed_.wait_for(
       lock, options.within, [&] { return core->formations_ > 0 || core->why_none_.has_value(); });
   if (core->formations_ > 0) return core;
-  Error::Details why =
-      stood ? *core->why_none_
-            : Error::Details{.kind = ErrorKind::no_capacity,
-                             .message = "the crew's workers did not come in time",
-                             .hint = "let it take longer (within), or ask for fewer members"};
+  Error::Details why = stood ? *core->why_none_ : no_crew_in_time();
   lock.unlock();
   core->release();
   throw Error(std::move(why));
@@ -145,6 +147,7 @@ void CrewCore::take_answer(const transport::CrewMessage& message) {
     return;
   flights_[place].reset();
   free_places_.push_back(place);
+  answered_ = true;
   if (call->told) return;
   if (static_cast<ResponseKind>(header.kind) == ResponseKind::need_code) {
     // Earlier steps of it have run.
@@ -253,13 +256,20 @@ void CrewCore::expire(MonotonicTime now) {
                      : "the deadline passed before the call began");
     return call->told;
   });
+  if (std::exchange(answered_, false)) answered_at_ = now;
+  // Behind a long call others wait beyond their deadlines, and nobody hangs: they are answered soon
+  // after that one.
+  const auto given_up = [&](const auto& call) {
+    return call == nullptr ||
+           std::max(call->due, answered_at_) + 2 * lane_client::answer_grace <= now;
+  };
   for (std::uint32_t place = 0; place < flights_.size(); ++place) {
     const auto& call = flights_[place];
     if (call == nullptr || call->due > now) continue;
     order_end(place);
     if (call->due + lane_client::answer_grace <= now)
       fail(*call, ErrorKind::deadline_exceeded, "the call's deadline has passed");
-    if (stands() && call->due + 2 * lane_client::answer_grace <= now)
+    if (stands() && given_up(call) && std::ranges::all_of(flights_, given_up))
       return break_up("a call is overdue, and the executor did not end it");
   }
 }

@@ -45,7 +45,7 @@ class CrewCore {
   /// Helps for as long as waiting callers spin; its result may be there then.
   void drive_for(const std::shared_ptr<CrewCall>& call);
   void cancel(const std::shared_ptr<CrewCall>& call);
-  /// Returns when all members have loaded the module.
+  /// Returns when all members have loaded the module. Throws when no crew stands for too long.
   [[nodiscard]] std::shared_ptr<CrewModule> load(std::string digest, std::string function,
                                                  UniqueFd file);
   void release();
@@ -68,6 +68,7 @@ class CrewCore {
     std::vector<UniqueFd> descriptors;   // of that
   };
   using Lock = std::unique_lock<std::mutex>;
+  [[nodiscard]] static Error::Details no_crew_in_time();
 
   // The driver: crew_driver.cpp.
   void drive();
@@ -140,6 +141,8 @@ class CrewCore {
   std::deque<std::shared_ptr<CrewCall>> waiting_;  // in the order in which they are begun
   std::array<std::shared_ptr<CrewCall>, crew::window_places> flights_{};  // by place
   std::array<std::uint64_t, crew::window_places> numbers_{};              // of these
+  bool answered_ = false;        // one of them, since deadlines were looked at
+  MonotonicTime answered_at_{};  // about, the last one
   std::vector<std::uint32_t> free_places_;
   std::uint64_t rounds_ = 0;
   UniqueFd poke_;

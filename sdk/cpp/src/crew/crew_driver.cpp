@@ -18,6 +18,8 @@ namespace {
 constexpr int busy_look_ms = 10;
 constexpr int idle_look_ms = 1000;
 constexpr std::size_t crew_descriptor_count = 6;
+/// Beyond the time in which a lost crew has to stand again.
+constexpr std::chrono::seconds load_grace{5};
 
 }  // namespace
 
@@ -291,7 +293,9 @@ std::shared_ptr<CrewModule> CrewCore::load(std::string digest, std::string funct
     if (stands()) announce(*known);
   }
   const std::shared_ptr<CrewModule> module = known;
-  changed_.wait(lock, [&] { return stopping_ || is_loaded(*module) || module->failure; });
+  const auto is_told = [&] { return stopping_ || is_loaded(*module) || module->failure; };
+  while (!changed_.wait_for(lock, options_.within + load_grace, is_told))
+    if (!stands()) throw Error(why_none_.value_or(no_crew_in_time()));
   if (module->failure) throw Error(*module->failure);
   if (stopping_) throw Error({.kind = ErrorKind::lease_ended, .message = "the crew was released"});
   return module;
