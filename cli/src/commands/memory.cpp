@@ -55,8 +55,29 @@ struct TakeArguments {
   std::string host;
 };
 
-ExitStatus run_take_memory(Shell& shell, const TakeArguments& arguments) {
+/// Until a signal comes. Throws when it could not be renewed for as long as it lasts: a gateway
+/// that has just started does not know it until its executor has come back.
+void keep_until_signalled(Client& client, const EndSignals& signals, const std::string& lease,
+                          std::chrono::milliseconds duration) {
+  using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds renew_after{20};
+  constexpr std::chrono::seconds renew_again{1};
+  auto good_until = Clock::now() + duration;
+  auto pause = renew_after;
+  while (!signals.wait(pause)) {
+    const auto asked = Clock::now();
+    try {
+      client.keep_memory(lease, duration);
+      good_until = asked + duration;
+      pause = renew_after;
+    } catch (const Error&) {
+      if (Clock::now() > good_until) throw;
+      pause = renew_again;
+    }
+  }
+}
+
+ExitStatus run_take_memory(Shell& shell, const TakeArguments& arguments) {
   const auto bytes = parse_byte_count(arguments.size);
   if (!bytes) return shell.report(bytes.error());
   Client client = shell.client();
@@ -70,7 +91,7 @@ ExitStatus run_take_memory(Shell& shell, const TakeArguments& arguments) {
   shell.note(
       to_string(*bytes) + " on host " + lease.host +
       " are kept until this command is interrupted (Ctrl-C); see 'orchid memory put --help'");
-  while (!signals.wait(renew_after)) client.keep_memory(lease.id, options.duration);
+  keep_until_signalled(client, signals, lease.id, options.duration);
   client.release_lease(lease.id);
   return ExitStatus::ok;
 }

@@ -149,9 +149,10 @@ void MemoryLeases::hear(const ExecutorId& executor, const MemoryLeased& message,
                         MonotonicTime now) {
   const auto found = leases_.find(message.lease);
   if (found == leases_.end() || found->second.executor != executor)
-    return end_at(executor, message.lease, now);
+    return parts_.send(executor, EndMemory{message.lease});
   Lease& lease = found->second;
   lease.address = message.address;
+  lease.key = message.key;
   // Others connect there: only the port is the executor's to say now.
   const Executor* known = parts_.broker.hosts().find(executor);
   const auto port = message.address.rfind(':');
@@ -274,12 +275,14 @@ void MemoryLeases::executor_joined(const Executor& executor, const std::vector<M
                          executor.owner.tenant.uid == one.tenant.uid;
     if (!may_say) continue;
     there.insert(one.lease);
-    if (ended_.contains(one.lease)) {
+    const auto known = leases_.find(one.lease);
+    // It was too slow with its answer, and another one was asked; or it has ended here.
+    const bool is_over =
+        known == leases_.end() ? ended_.contains(one.lease) : known->second.executor != executor.id;
+    if (is_over) {
       parts_.send(executor.id, EndMemory{one.lease});
       continue;
     }
-    const auto known = leases_.find(one.lease);
-    if (known != leases_.end() && known->second.executor != executor.id) continue;
     Lease& lease = leases_[one.lease];
     if (known == leases_.end())
       lease.request = {.tenant = one.tenant, .bytes = one.bytes, .wait = one.wait};

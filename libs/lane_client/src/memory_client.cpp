@@ -272,6 +272,8 @@ void MemoryClient::end(Failure why) {
   ending_ = std::move(why);
   ::eventfd_write(kick_.get(), 1);
   changed_.wait(lock, [this] { return !driving_; });
+  // Who drove may have got what it waited for, and have left before it saw this.
+  if (!failure_) give_up(*ending_);
 }
 
 std::optional<Failure> MemoryClient::ended() {

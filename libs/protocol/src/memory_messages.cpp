@@ -44,6 +44,7 @@ struct MemoryEncoder {
   Json operator()(const MemoryLeased& m) const {
     Json json = of_memory("memory_leased", m.lease);
     json["address"] = m.address;
+    json["key"] = m.key;
     return json;
   }
   Json operator()(const MemoryRefused& m) const {
@@ -95,7 +96,8 @@ std::optional<MemoryLeaseMessage> parse_memory_lease_message(const JsonObject& f
   }
   if (type == "renew_memory") return RenewMemory{lease(), parse_memory_time(f)};
   if (type == "end_memory") return EndMemory{lease()};
-  if (type == "memory_leased") return MemoryLeased{lease(), f.text("address", 512)};
+  if (type == "memory_leased")
+    return MemoryLeased{lease(), f.text("address", 512), parse_memory_key(f)};
   if (type == "memory_refused")
     return MemoryRefused{lease(), f.parsed("code", parse_error_code), f.text("message")};
   if (type == "memory_ended") return MemoryEnded{lease(), f.parsed("reason", parse_lease_end)};

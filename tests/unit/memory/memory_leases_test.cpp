@@ -69,7 +69,7 @@ struct MemoryWorld {
   LeaseId take(ByteCount bytes, uid_t tenant = anna) {
     open(bytes, tenant);
     const auto [executor, order] = asked();
-    leases.hear(executor, MemoryLeased{order.lease, "127.0.0.1:99"}, now);
+    leases.hear(executor, MemoryLeased{order.lease, "127.0.0.1:99", order.key}, now);
     REQUIRE(opened.has_value());
     REQUIRE_MESSAGE(opened->has_value(), opened->error().message);
     return (*opened)->id;
@@ -195,8 +195,20 @@ TEST_CASE("a lease is renewed and closed by its owner, and what is late is ended
   CHECK(world.count<EndMemory>(lease) == 1);
   CHECK_FALSE(world.leases.find(anna, lease, world.now).has_value());
   // Its process listens again, since a client had just left.
-  world.leases.hear(first, MemoryLeased{lease, "127.0.0.1:100"}, world.now);
+  world.leases.hear(first, MemoryLeased{lease, "127.0.0.1:100", {}}, world.now);
   CHECK(world.count<EndMemory>(lease) == 2);
+}
+
+TEST_CASE("the next client gets the port and the key of the next process") {
+  MemoryWorld world;
+  world.join(first, "n1", 1_GiB);
+  const LeaseId lease = world.take(1_MiB);
+  CHECK(world.leases.find(anna, lease, world.now)->key == world.asked().second.key);
+  const std::string key(32, 'b');
+  world.leases.hear(first, MemoryLeased{lease, "127.0.0.1:100", key}, world.now);
+  const auto view = world.leases.find(anna, lease, world.now).value();
+  CHECK(view.address == "10.0.0.1:100");
+  CHECK(view.key == key);
 }
 
 TEST_CASE("a lease that its executor ends, loses, or does not renew is no more") {
@@ -225,11 +237,26 @@ TEST_CASE("an executor that does not answer is told to end it, and another one i
   CHECK(world.count<EndMemory>(order.lease) == 1);
   const ExecutorId other = world.asked().first;
   CHECK(other != silent);
-  world.leases.hear(silent, MemoryLeased{order.lease, "127.0.0.1:1"}, world.now);
+  world.leases.hear(silent, MemoryLeased{order.lease, "127.0.0.1:1", order.key}, world.now);
   CHECK_FALSE(world.opened.has_value());
-  world.leases.hear(other, MemoryLeased{order.lease, "127.0.0.1:2"}, world.now);
+  world.leases.hear(other, MemoryLeased{order.lease, "127.0.0.1:2", order.key}, world.now);
   REQUIRE(world.opened.has_value());
   CHECK(world.opened->has_value());
+  // Both come back: the one that was too slow has it too, and it is alive at the other one.
+  const auto held = [&](std::string address) {
+    return std::vector<MemoryHeld>{{.lease = order.lease,
+                                    .tenant = order.tenant,
+                                    .bytes = order.bytes,
+                                    .expires_in = seconds(30),
+                                    .address = std::move(address)}};
+  };
+  const std::size_t ends = world.count<EndMemory>(order.lease);
+  world.join(other, other == first ? "n1" : "n2", 1_GiB, held("127.0.0.1:2"));
+  CHECK(world.count<EndMemory>(order.lease) == ends);
+  CHECK(world.leases.knows(order.lease));
+  world.join(silent, silent == first ? "n1" : "n2", 1_GiB, held("127.0.0.1:1"));
+  CHECK(world.count<EndMemory>(order.lease) == ends + 1);
+  CHECK(world.leases.knows(order.lease));
 }
 
 TEST_CASE("leases come back with their executor, but for those that were ended meanwhile") {
@@ -293,7 +320,7 @@ TEST_CASE("what leases have adds up, whatever happens") {
         world.leases.hear(other, MemoryRefused{again.lease, ErrorCode::quota, "no"}, world.now);
         continue;
       }
-      world.leases.hear(executor, MemoryLeased{order.lease, "h:1"}, world.now);
+      world.leases.hear(executor, MemoryLeased{order.lease, "h:1", order.key}, world.now);
       model[order.lease] = {tenant, bytes.value};
     } else {
       auto one = std::next(model.begin(), static_cast<long>(random() % model.size()));

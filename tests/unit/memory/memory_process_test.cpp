@@ -61,10 +61,11 @@ struct MemoryHost : executor::test::EventLoop {
                             .wait = WaitMode::adaptive,
                             .expires_in = life});
   }
-  static std::unique_ptr<MemoryClient> connect(const std::string& address, ByteCount bytes) {
+  static std::unique_ptr<MemoryClient> connect(const std::string& address, ByteCount bytes,
+                                               const std::string& key = key_text) {
     auto connection = transport::UcxMemoryClient::connect(
         memory_context(), {.address = address,
-                           .key = transport::parse_connection_key(key_text).value(),
+                           .key = transport::parse_connection_key(key).value(),
                            .bytes = bytes,
                            .deadline = soon()});
     REQUIRE_MESSAGE(connection.has_value(), connection.error().message);
@@ -138,7 +139,18 @@ TEST_CASE("a client that leaves can come again, to another process, and finds it
   const auto again = host.await<MemoryLeased>();
   CHECK(again.lease == first);
   CHECK(again.address != leased.address);
-  CHECK(are_same(read(*MemoryHost::connect(again.address, 1_MiB), 0, bytes.size()), bytes));
+  // The old port may be anybody's: the key that somebody comes there with opens nothing any more.
+  CHECK(leased.key == key_text);
+  CHECK(again.key != key_text);
+  const auto late = transport::UcxMemoryClient::connect(
+      memory_context(), {.address = again.address,
+                         .key = transport::parse_connection_key(key_text).value(),
+                         .bytes = 1_MiB,
+                         .deadline = soon()});
+  REQUIRE_FALSE(late.has_value());
+  CHECK(late.error().code == ErrorCode::unreachable);
+  const auto client = MemoryHost::connect(again.address, 1_MiB, again.key);
+  CHECK(are_same(read(*client, 0, bytes.size()), bytes));
 }
 
 TEST_CASE("one client is served at a time, and only one with the key") {
@@ -221,6 +233,20 @@ TEST_CASE("what does not fit is refused with what would help") {
   host.ask(second, 16_MiB, ada);
   CHECK(host.await<MemoryRefused>().code == ErrorCode::quota);
   CHECK(host.data.memory().used == 40_MiB);
+}
+
+TEST_CASE("a tenant has at most 16 leases of an executor, however small") {
+  MemoryHost host;
+  for (std::uint64_t i = 0; i < 16; ++i) (void)host.take(LeaseId{2, i}, 4096_B);
+  host.ask(first, 4096_B);
+  const auto refused = host.await<MemoryRefused>();
+  CHECK(refused.lease == first);
+  CHECK(refused.code == ErrorCode::quota);
+  CHECK(refused.message.find("release some") != std::string::npos);
+  CHECK(host.take(second, 4096_B, bob).lease == second);
+  host.leases.obey(EndMemory{LeaseId{2, 3}});
+  (void)host.await<MemoryEnded>();
+  CHECK(host.take(first, 4096_B).lease == first);
 }
 
 TEST_CASE("a lease whose process cannot be is refused, and takes nothing") {

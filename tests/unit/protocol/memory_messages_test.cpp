@@ -49,7 +49,9 @@ TEST_CASE("messages about leased memory are read as they were written") {
   const auto renewal = memory_back(RenewMemory{memory_lease, std::chrono::milliseconds(5)});
   CHECK(renewal.expires_in == std::chrono::milliseconds(5));
   CHECK(memory_back(EndMemory{memory_lease}).lease == memory_lease);
-  CHECK(memory_back(MemoryLeased{memory_lease, "h:1"}).address == "h:1");
+  const auto leased = memory_back(MemoryLeased{memory_lease, "h:1", memory_key});
+  CHECK(leased.address == "h:1");
+  CHECK(leased.key == memory_key);
   const auto refused = memory_back(MemoryRefused{memory_lease, ErrorCode::no_data_memory, "full"});
   CHECK(refused.code == ErrorCode::no_data_memory);
   CHECK(refused.message == "full");

@@ -5,11 +5,15 @@
 
 #include "data/clock_now.h"
 #include "foundation/log.h"
+#include "foundation/random.h"
 
 namespace orchid::executor {
 namespace {
 
 constexpr const char* this_host = "127.0.0.1";
+constexpr std::size_t memory_key_bytes = 16;
+/// Each has a process of its own, whose buffers nobody is charged for.
+constexpr std::ptrdiff_t most_of_tenant = 16;
 
 }  // namespace
 
@@ -23,7 +27,7 @@ MemoryLeases::MemoryLeases(boost::asio::io_context& io, ChildWatch& children, Da
 
 void MemoryLeases::obey(const LeaseMemory& request) {
   if (const auto known = leases_.find(request.lease); known != leases_.end()) {
-    if (!known->second.address.empty()) tell_(MemoryLeased{request.lease, known->second.address});
+    if (!known->second.address.empty()) tell_leased(*known);
     return;
   }
   if (auto begun = begin(request); !begun) {
@@ -34,6 +38,13 @@ void MemoryLeases::obey(const LeaseMemory& request) {
 }
 
 Result<void> MemoryLeases::begin(const LeaseMemory& request) {
+  const auto own = std::ranges::count_if(leases_, [&](const auto& entry) {
+    return entry.second.terms.tenant.uid == request.tenant.uid;
+  });
+  if (own >= most_of_tenant)
+    return fail(ErrorCode::quota, "you hold " + std::to_string(own) +
+                                      " leases of memory of this executor, and no more are "
+                                      "allowed: release some, or take fewer, larger ones");
   auto room = data_.make_for_lease(request.tenant, request.bytes);
   if (!room) return fail(std::move(room.error()).while_doing("leasing memory"));
   const DataId data = room->data;
@@ -71,7 +82,11 @@ void MemoryLeases::listening(LeaseId id, const std::string& address) {
   const auto lease = leases_.find(id);
   if (lease == leases_.end()) return;
   lease->second.address = address;
-  if (!lease->second.ends) tell_(MemoryLeased{id, address});
+  if (!lease->second.ends) tell_leased(*lease);
+}
+
+void MemoryLeases::tell_leased(const Leases::value_type& lease) const {
+  tell_(MemoryLeased{lease.first, lease.second.address, lease.second.terms.key});
 }
 
 /// What has been asked of a process that has died is not known: the memory goes with it.
@@ -88,6 +103,8 @@ void MemoryLeases::process_ended(LeaseId id, const std::optional<Failure>& why) 
     leases_.erase(found);
     return;
   }
+  // The last one's port may be anybody's by now, who then sees the key that clients come with.
+  lease.terms.key = random_hex(memory_key_bytes);
   if (auto started = start_process(id, lease); !started) {
     log::error("event=memory_lost lease={} reason=\"{}\"", to_string(id), started.error().message);
     forget(found, LeaseEnd::revoked);

@@ -47,10 +47,12 @@ struct EndMemory {
 
 // Numbered messages of the executor.
 
-/// Somebody with the key is served there: said again with another address after a client has left.
+/// Somebody with the key is served there. Said again after a client has left, with another address
+/// and another key: whoever comes to the old port with the old one meets nobody who knows it.
 struct MemoryLeased {
   LeaseId lease;
   std::string address;  // "host:port"
+  std::string key;      // 32 hexadecimal digits: of the order at first. Never logged.
 };
 
 struct MemoryRefused {

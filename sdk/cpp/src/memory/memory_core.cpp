@@ -134,12 +134,14 @@ void MemoryCore::renew_once(Clock::time_point& good_until) {
     (void)renew_memory(*session_, id_, duration_);
     good_until = asked + duration_;
   } catch (const Error& error) {
-    const bool is_gone = error.kind() == ErrorKind::not_found;
-    if (is_gone || Clock::now() > good_until)
+    // A gateway that has just started does not know it until its executor has come back. A lease
+    // that has really ended ends the connection.
+    if (Clock::now() > good_until)
       client_->end({ErrorCode::lease_ended,
-                    is_gone ? "the lease of the memory has ended: it was released, has expired, or "
-                              "its host was taken back"
-                            : "the lease of the memory could not be renewed in time"});
+                    error.kind() == ErrorKind::not_found
+                        ? "the lease of the memory has ended: it was released, has expired, or "
+                          "its host was taken back"
+                        : "the lease of the memory could not be renewed in time"});
   }
 }
 
