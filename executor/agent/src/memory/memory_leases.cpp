@@ -30,11 +30,12 @@ void MemoryLeases::obey(const LeaseMemory& request) {
     if (!known->second.address.empty()) tell_leased(*known);
     return;
   }
-  if (auto begun = begin(request); !begun) {
-    log::info("event=memory_refused lease={} code={}", to_string(request.lease),
-              to_string(begun.error().code));
-    tell_(MemoryRefused{request.lease, begun.error().code, begun.error().message});
-  }
+  if (auto begun = begin(request); !begun) refuse(request.lease, begun.error());
+}
+
+void MemoryLeases::refuse(LeaseId id, const Failure& why) const {
+  log::info("event=memory_refused lease={} code={}", to_string(id), to_string(why.code));
+  tell_(MemoryRefused{id, why.code, why.message});
 }
 
 Result<void> MemoryLeases::begin(const LeaseMemory& request) {
@@ -53,8 +54,8 @@ Result<void> MemoryLeases::begin(const LeaseMemory& request) {
               .room = std::move(*room),
               .process = nullptr};
   if (auto started = start_process(request.lease, lease); !started) {
-    data_.discard(data);
-    return started;
+    data_.discard(data, [this, id = request.lease, why = started.error()] { refuse(id, why); });
+    return {};
   }
   leases_.emplace(request.lease, std::move(lease));
   log::info("event=memory_leased lease={} tenant={} bytes={}", to_string(request.lease),
@@ -98,9 +99,9 @@ void MemoryLeases::process_ended(LeaseId id, const std::optional<Failure>& why) 
     log::warn("event=memory_lost lease={} code={} reason=\"{}\"", to_string(id),
               to_string(why->code), why->message);
     if (!lease.address.empty()) return forget(found, LeaseEnd::revoked);
-    tell_(MemoryRefused{id, why->code, why->message});
-    data_.discard(lease.room.data);
+    const DataId data = lease.room.data;
     leases_.erase(found);
+    data_.discard(data, [this, id, why = *why] { refuse(id, why); });
     return;
   }
   // The last one's port may be anybody's by now, who then sees the key that clients come with.
@@ -116,7 +117,7 @@ void MemoryLeases::forget(Leases::iterator lease, LeaseEnd reason) {
   log::info("event=memory_ended lease={} reason={}", to_string(id), to_string(reason));
   const DataId data = lease->second.room.data;
   leases_.erase(lease);
-  // It is charged until its pages are given back.
+  // Its pages are let go slowly, and it is charged until then.
   data_.discard(data, [this, id, reason] { tell_(MemoryEnded{id, reason}); });
 }
 

@@ -54,6 +54,7 @@ class MemoryLeases {
   using Leases = std::map<LeaseId, Lease>;
   [[nodiscard]] Result<void> begin(const LeaseMemory& request);
   [[nodiscard]] Result<void> start_process(LeaseId id, Lease& lease);
+  void refuse(LeaseId id, const Failure& why) const;
   void tell_leased(const Leases::value_type& lease) const;
   void listening(LeaseId id, const std::string& address);
   void process_ended(LeaseId id, const std::optional<Failure>& why);
