@@ -29,7 +29,7 @@ std::optional<Packet> await_packet(int socket, Clock::time_point due,
     ::poll(&wait, 1, static_cast<int>(std::min(left, look_interval).count()));
     auto packet = receive_packet(socket, false);
     if (!packet) return std::nullopt;
-    if (*packet) return std::move(**packet);
+    if (*packet) return std::move(*packet);
   }
   return std::nullopt;
 }
