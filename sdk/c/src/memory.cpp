@@ -3,11 +3,9 @@
 
 #include "handles.h"
 
-using orchid::c::guarded;
-
 orchid_status orchid_memory_take(orchid_client* client, uint64_t bytes, const char* host,
                                  orchid_memory** memory) {
-  return guarded([&] {
+  return orchid::c::guarded([&] {
     const orchid::MemoryOptions options{.bytes = bytes, .host = host == nullptr ? "" : host};
     *memory = std::make_unique<orchid_memory>(client->client.memory(options)).release();
     return ORCHID_STATUS_OK;
@@ -24,14 +22,14 @@ const char* orchid_memory_host(const orchid_memory* memory) {
 
 orchid_status orchid_memory_put(orchid_memory* memory, uint64_t offset, const void* data,
                                 size_t size) {
-  return guarded([&] {
+  return orchid::c::guarded([&] {
     memory->memory.put(offset, std::span(static_cast<const std::byte*>(data), size));
     return ORCHID_STATUS_OK;
   });
 }
 
 orchid_status orchid_memory_get(orchid_memory* memory, uint64_t offset, void* data, size_t size) {
-  return guarded([&] {
+  return orchid::c::guarded([&] {
     memory->memory.get(offset, std::span(static_cast<std::byte*>(data), size));
     return ORCHID_STATUS_OK;
   });
@@ -39,7 +37,7 @@ orchid_status orchid_memory_get(orchid_memory* memory, uint64_t offset, void* da
 
 orchid_status orchid_memory_fetch_add(orchid_memory* memory, uint64_t offset, uint64_t add,
                                       uint64_t* before) {
-  return guarded([&] {
+  return orchid::c::guarded([&] {
     *before = memory->memory.fetch_add(offset, add);
     return ORCHID_STATUS_OK;
   });
@@ -47,14 +45,14 @@ orchid_status orchid_memory_fetch_add(orchid_memory* memory, uint64_t offset, ui
 
 orchid_status orchid_memory_compare_swap(orchid_memory* memory, uint64_t offset, uint64_t expected,
                                          uint64_t desired, uint64_t* before) {
-  return guarded([&] {
+  return orchid::c::guarded([&] {
     *before = memory->memory.compare_swap(offset, expected, desired);
     return ORCHID_STATUS_OK;
   });
 }
 
 orchid_status orchid_memory_fence(orchid_memory* memory) {
-  return guarded([&] {
+  return orchid::c::guarded([&] {
     memory->memory.fence();
     return ORCHID_STATUS_OK;
   });
