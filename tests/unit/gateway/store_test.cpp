@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <fstream>
 
+#include "database/database.h"
 #include "gateway_fakes.h"
 #include "protocol/digest.h"
-#include "store/database.h"
 
 namespace orchid::gateway {
 namespace {

@@ -1,10 +1,10 @@
-#include "store/database.h"
+#include "database/database.h"
 
 #include <sqlite3.h>
 
 #include <utility>
 
-namespace orchid::gateway {
+namespace orchid {
 
 Result<std::unique_ptr<Database>> Database::open(const std::filesystem::path& file) {
   sqlite3* connection = nullptr;
@@ -130,4 +130,4 @@ bool Statement::is_null(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_NULL;
 }
 
-}  // namespace orchid::gateway
+}  // namespace orchid

@@ -1,4 +1,4 @@
-// store/database.h: the SQLite connection and its statements. Nothing outside store/ sees SQLite.
+// database/database.h: an SQLite file and its statements. Nothing outside this library sees SQLite.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace orchid::gateway {
+namespace orchid {
 
 class Database;
 
@@ -58,7 +58,7 @@ class Statement {
   int next_ = 1;
 };
 
-/// Owned by the store's thread, and before that by whoever opens the store.
+/// Owned by one thread at a time.
 class Database {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Database>> open(const std::filesystem::path& file);
@@ -80,4 +80,4 @@ class Database {
   std::unordered_map<const char*, sqlite3_stmt*> statements_;
 };
 
-}  // namespace orchid::gateway
+}  // namespace orchid
