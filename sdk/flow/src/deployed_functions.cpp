@@ -68,10 +68,16 @@ KnownFunction DeployedFunctions::find(const std::string& text) {
   }
 }
 
-Checked check_flow(const Document& document, DeployedFunctions& functions) {
+Checked check_flow(const Document& document, DeployedFunctions& functions,
+                   std::map<std::string, std::string>* opened) {
   return check(document,
                {.function = [&](const std::string& reference) { return functions.find(reference); },
-                .open = open_beside});
+                .open =
+                    [opened](const std::string& file, const std::string& beside) {
+                      auto found = open_beside(file, beside);
+                      if (found && opened != nullptr) opened->emplace(found->file, found->text);
+                      return found;
+                    }});
 }
 
 }  // namespace orchid::flow

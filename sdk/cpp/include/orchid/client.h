@@ -23,6 +23,7 @@
 #include "orchid/lease.h"
 #include "orchid/mapped_data.h"
 #include "orchid/memory.h"
+#include "orchid/submitted_flow.h"
 #include "orchid/typed_function.h"
 
 namespace orchid {
@@ -41,6 +42,10 @@ struct ClientOptions {
   std::string gateway;  // "http://host:port" or "unix:/path"
   std::string token;
   std::chrono::milliseconds connect_timeout{5000};
+  /// Instead of `gateway` and `token`: makes a connection to a gateway that knows by it who asks,
+  /// and gives its descriptor, which is the client's from then on; -1: there is none now. Called on
+  /// any thread.
+  std::function<int()> connect{};
 };
 
 struct EntryInfo {
@@ -184,6 +189,15 @@ class Client {
   DataInfo copy_data(std::string_view reference, const CopyOptions& options);
   /// Of a name without a version all versions.
   void remove_data(std::string_view reference);
+
+  /// Hands a flow over and returns when it is on disk; it goes on when this process or the gateway
+  /// ends. Errors: `bad_request` (what is wrong with it, with line and column), `quota`,
+  /// `disk_full`, `conflict` (its idempotency key is another flow's).
+  SubmittedFlow submit_flow(const FlowSubmission& flow);
+  /// The handle of a flow whose id is known.
+  [[nodiscard]] SubmittedFlow submitted_flow(std::string id) const;
+  /// Newest first.
+  [[nodiscard]] std::vector<FlowStatus> submitted_flows();
 
   /// Workers that this program calls by itself (orchid/lease.h). Returns when enough of them are
   /// connected. Errors: `no_capacity`, `quota`, `unsupported` (no lane leads to them from here).

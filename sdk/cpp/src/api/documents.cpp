@@ -54,6 +54,19 @@ FunctionInfo read_function(const JsonObject& o) {
   return info;
 }
 
+FlowStatus read_flow(const JsonObject& o) {
+  const JsonObject any = o.optional();
+  return {.id = o.text("id"),
+          .name = any.text("name"),
+          .state = o.text("state"),
+          .message = any.text("message"),
+          .submitted = any.text("submitted"),
+          .ended = any.text("ended"),
+          .nodes = any.number<std::uint64_t>("nodes_total"),
+          .nodes_done = any.number<std::uint64_t>("nodes_done"),
+          .json = o.dump()};
+}
+
 DataInfo read_data(const JsonObject& o) {
   const JsonObject any = o.optional();
   return {.id = o.text("id"),
@@ -123,6 +136,16 @@ std::vector<DataInfo> parse_data_list(std::string_view text) {
   return read_answer<std::vector<DataInfo>>(text, "a list of data objects", [](const auto& o) {
     std::vector<DataInfo> all;
     for (const JsonObject& item : o.objects("data")) all.push_back(read_data(item));
+    return all;
+  });
+}
+
+FlowStatus parse_flow(std::string_view text) { return read_answer(text, "a flow", read_flow); }
+
+std::vector<FlowStatus> parse_flows(std::string_view text) {
+  return read_answer<std::vector<FlowStatus>>(text, "a list of flows", [](const auto& o) {
+    std::vector<FlowStatus> all;
+    for (const JsonObject& item : o.objects("flows")) all.push_back(read_flow(item));
     return all;
   });
 }

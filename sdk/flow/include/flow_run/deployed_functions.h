@@ -29,7 +29,9 @@ class DeployedFunctions {
 };
 
 /// Also of the flows that are its nodes: their files lie beside the one that names them, or in its
-/// folders. Throws as above.
-[[nodiscard]] Checked check_flow(const Document& document, DeployedFunctions& functions);
+/// folders. Throws as above. `opened` gets the texts of these files, by the names under which
+/// documents find them.
+[[nodiscard]] Checked check_flow(const Document& document, DeployedFunctions& functions,
+                                 std::map<std::string, std::string>* opened = nullptr);
 
 }  // namespace orchid::flow
