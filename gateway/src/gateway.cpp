@@ -19,6 +19,8 @@
 #include "data_settings.h"
 #include "dispatcher/dispatch_counts.h"
 #include "door_process.h"
+#include "flows/flow_routes.h"
+#include "flows/flow_service.h"
 #include "foundation/background_thread.h"
 #include "foundation/clock.h"
 #include "foundation/log.h"
@@ -107,6 +109,7 @@ class Gateway::Objects {
   Inspector inspector_;
   DoorProcess door_;
   PilotProcesses pilots_;
+  FlowService flows_;
   FunctionService functions_;
   std::vector<std::unique_ptr<HttpUnit>> units_;
   std::unique_ptr<AsyncInvocations> async_;
@@ -178,6 +181,7 @@ Gateway::Objects::Objects(Config config, StartUp opened)
                             .orchid = config_.orchid_program,
                             .socket = config_.socket,
                             .state = config_.state}),
+      flows_(control_io_, clock_, flow_options(config_), give_in_turn(units_)),
       functions_(
           {*store_, inspector_, table_, clock_, control_},
           {.versions_per_function = config_.versions_per_function, .versions = most_versions()}),
@@ -257,6 +261,7 @@ std::vector<MakeRoutes> Gateway::Objects::all_routes() {
         return std::make_unique<RoomRoutes>(
             RoomRoutes::Parts{data_, clock_, control_, thread.here});
       },
+      make_routes<FlowRoutes>(flows_, control_, streams_),
       make_routes<PlacementRoutes>(broker_loop_),
       make_routes<HostRoutes>(host_reports_),
       [this, defaults](const HttpThreadPort& thread) {
@@ -290,16 +295,10 @@ void Gateway::Objects::build_listeners(std::vector<ListeningSocket> sockets) {
 
 void Gateway::Objects::restore_invocations(std::vector<InvocationRecord> unfinished,
                                            const KeptVersions& kept) {
-  const auto table = table_.current();
-  auto find_version =
-      [&](const InvocationRecord& record) -> std::shared_ptr<const FunctionVersion> {
-    if (const Function* function = table->find(record.tenant, record.function))
-      for (const DeployedVersion& version : function->versions)
-        if (version.version->digest == record.digest) return version.version;
-    const auto old = kept.find({record.tenant, record.function, record.digest});
-    return old == kept.end() ? nullptr : old->second;
-  };
-  async_->restore(std::move(unfinished), find_version);
+  async_->restore(std::move(unfinished),
+                  [&kept, table = table_.current()](const InvocationRecord& record) {
+                    return version_of(record, *table, kept);
+                  });
 }
 
 Result<std::unique_ptr<Gateway>> Gateway::create(Config config) {
@@ -335,6 +334,7 @@ void Gateway::Objects::run_control() {
   inspector_.start();
   door_.start();
   pilots_.start();
+  flows_.start();
   data_.start();
   control_tick();
   const auto guard = boost::asio::make_work_guard(control_io_);
@@ -344,6 +344,7 @@ void Gateway::Objects::run_control() {
 void Gateway::Objects::control_tick() {
   async_->tick();
   pilots_.tick(clock_.now());
+  flows_.tick();
   control_timer_.expires_after(control_tick_interval);
   control_timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) control_tick();
@@ -376,6 +377,8 @@ void Gateway::Objects::stop() {
   boost::asio::post(units_[0]->io(), [this] {
     for (const auto& listener : listeners_) listener->stop();
   });
+  // Its calls are not waited for: they go on, or run again, after the next start.
+  on_control_and_wait([this] { flows_.stop(); });
   control_([this] { async_->drain(); });
   for (const auto& unit : units_) unit->thread().drain(config_.drain_time);
   http_threads_.clear();  // joins

@@ -1,5 +1,6 @@
 #include "http_unit.h"
 
+#include <sys/socket.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -81,6 +82,16 @@ void HttpUnit::complete(const Shared& shared, std::span<const MakeRoutes> routes
 void HttpUnit::run() {
   calls_->adopt_thread();
   thread_->run();
+}
+
+TakeFlowConnection give_in_turn(const std::vector<std::unique_ptr<HttpUnit>>& units) {
+  return [&units, next = std::size_t{0}](UniqueFd socket, const Tenant& tenant) mutable {
+    units[next]->thread().take({.socket = std::move(socket),
+                                .family = AF_UNIX,
+                                .peer_uid = std::nullopt,
+                                .tenant = tenant});
+    next = (next + 1) % units.size();
+  };
 }
 
 }  // namespace orchid::gateway

@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "dispatcher/dispatch_counts.h"
 #include "dispatcher/dispatchers_by_tenant.h"
+#include "flows/flow_process.h"
 #include "http/routes.h"
 #include "invocations/limited_runner.h"
 #include "invocations/sync_calls.h"
@@ -58,5 +59,9 @@ class HttpUnit {
   Router router_;
   std::unique_ptr<HttpThread> thread_;
 };
+
+/// Connections go to these threads in turn, and whoever is at the other end of one is its tenant.
+/// Called on one thread, while all units are there.
+[[nodiscard]] TakeFlowConnection give_in_turn(const std::vector<std::unique_ptr<HttpUnit>>& units);
 
 }  // namespace orchid::gateway
