@@ -28,9 +28,11 @@ void add_pilot_keep(CLI::App& pilots, Shell& shell);   // one of its own
 void add_pilot_guard(CLI::App& pilots, Shell& shell);  // the same
 void add_share(CLI::App& app, Shell& shell);
 void add_flow(CLI::App& app, Shell& shell);
-void add_flow_plan(CLI::App& flows, Shell& shell);  // of its own, as the next one
+void add_flow_plan(CLI::App& flows, Shell& shell);  // of its own, as the next ones
 void add_flow_run(CLI::App& flows, Shell& shell);
-void add_share_keep(CLI::App& shares, Shell& shell);  // one of its own
+void add_flow_submit(CLI::App& flows, Shell& shell);
+void add_flow_submitted(CLI::App& flows, Shell& shell);  // several
+void add_share_keep(CLI::App& shares, Shell& shell);     // one of its own
 void add_token(CLI::App& app, Shell& shell);
 void add_doctor(CLI::App& app, Shell& shell);
 void add_completion(CLI::App& app, Shell& shell);

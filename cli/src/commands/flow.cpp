@@ -8,6 +8,7 @@
 
 #include "commands/commands.h"
 #include "flows/checked_file.h"
+#include "flows/flow_report.h"
 #include "flows/flow_templates.h"
 #include "foundation/files.h"
 #include "terminal/documents.h"
@@ -42,6 +43,7 @@ ExitStatus run_check(Shell& shell, const FlowArguments& arguments) {
 }
 
 ExitStatus run_show(Shell& shell, const FlowArguments& arguments) {
+  if (is_flow_id(arguments.file)) return show_flow(shell, arguments.file);
   const auto checked = checked_file(shell, arguments.file, arguments.offline);
   if (!checked) return shell.status;
   if (shell.json)
@@ -122,9 +124,8 @@ ExitStatus run_new(Shell& shell, const NewArguments& arguments) {
   return ExitStatus::ok;
 }
 
-void add_file(CLI::App* command, FlowArguments& arguments) {
-  command->add_option("FILE", arguments.file, "the flow, YAML or JSON; -: standard input")
-      ->required();
+void add_file(CLI::App* command, FlowArguments& arguments, const char* what) {
+  command->add_option("FILE", arguments.file, what)->required();
   command->add_flag("--offline", arguments.offline,
                     "ask no Orchid: functions are what the flow says of them");
 }
@@ -133,16 +134,19 @@ void add_check(CLI::App& flows, Shell& shell) {
   auto* command = add_command(flows, shell, "check", "Say all that is wrong with a flow",
                               "  orchid flow check search.yaml");
   auto arguments = std::make_shared<FlowArguments>();
-  add_file(command, *arguments);
+  add_file(command, *arguments, "the flow, YAML or JSON; -: standard input");
   command->callback([&shell, arguments] { shell.status = run_check(shell, *arguments); });
 }
 
 void add_show(CLI::App& flows, Shell& shell) {
-  auto* command = add_command(flows, shell, "show", "Show what a flow does, as text or a picture",
+  auto* command = add_command(flows, shell, "show",
+                              "Show what a flow does, as text or a picture, or how it stands",
                               "  orchid flow show search.yaml\n"
-                              "  orchid flow show search.yaml --as dot | dot -Tsvg > search.svg");
+                              "  orchid flow show search.yaml --as dot | dot -Tsvg > search.svg\n"
+                              "  orchid flow show fl-0123456789abcdef");
   auto arguments = std::make_shared<FlowArguments>();
-  add_file(command, *arguments);
+  add_file(command, *arguments,
+           "the flow, YAML or JSON; -: standard input; or the id of one that was submitted");
   command
       ->add_option("--as", arguments->as,
                    "text, dot (a picture for Graphviz), or yaml or json: the document in one form")
@@ -169,13 +173,16 @@ void add_flow(CLI::App& app, Shell& shell) {
   auto* flows = app.add_subcommand("flow", "Check, show, plan and run graphs of functions");
   flows->footer(
       "examples:\n  orchid flow new map --out my.yaml\n  orchid flow check my.yaml\n"
-      "  orchid flow run my.yaml --input whole='[1,2,3]' --input pieces=2");
+      "  orchid flow run my.yaml --input whole='[1,2,3]' --input pieces=2\n"
+      "  orchid flow submit my.yaml --input whole='[1,2,3]' --input pieces=2");
   flows->require_subcommand(1);
   add_check(*flows, shell);
   add_show(*flows, shell);
   add_new(*flows, shell);
   add_flow_plan(*flows, shell);
   add_flow_run(*flows, shell);
+  add_flow_submit(*flows, shell);
+  add_flow_submitted(*flows, shell);
 }
 
 }  // namespace orchid::cli
