@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "clusters/cluster_report.h"
+#include "data/data_keeper.h"
 #include "data/data_routes.h"
 #include "data/room_routes.h"
 #include "data_settings.h"
@@ -211,6 +212,8 @@ void Gateway::Objects::build_async() {
 void Gateway::Objects::build_units() {
   const std::vector<MakeRoutes> routes = all_routes();
   for (const auto& unit : units_) {
+    unit->keep_outputs(
+        make_output_keeper({data_, unit->io(), clock_, control_, unit->poster(), closing_}));
     unit->complete({config_, clock_, tokens_, *async_, control_}, routes);
     calls_.push_back({unit->poster(), &unit->calls()});
     http_metrics_.push_back(&unit->thread().metrics());

@@ -33,7 +33,8 @@ HttpUnit::HttpUnit(std::size_t index, const Clock& clock, BrokerSupply& supply,
                     .usual = {.images = {own_architecture()}},
                     .thread = index,
                     .each = {.give_back_after = worker_idle_time, .counts = &dispatch_counts_}}),
-      limited_(dispatchers_, clock, poster()) {}
+      limited_(dispatchers_, clock, poster()),
+      keeping_(limited_) {}
 
 void HttpUnit::stop_calls() {
   limited_.stop();
@@ -47,7 +48,7 @@ Poster HttpUnit::poster() {
 void HttpUnit::complete(const Shared& shared, std::span<const MakeRoutes> routes) {
   const Config& config = shared.config;
   calls_ = std::make_unique<SyncCalls>(
-      SyncCalls::Parts{limited_, shared.async, shared.clock, poster(), shared.control},
+      SyncCalls::Parts{keeping_, shared.async, shared.clock, poster(), shared.control},
       SyncCalls::Options{.home = static_cast<InvocationHome>(index_ + 1),
                          .in_flight = share(config.in_flight, config.http_threads),
                          .recent = {}});

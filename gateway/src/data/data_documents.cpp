@@ -94,6 +94,13 @@ std::string data_access_json(const DataObject& object, const std::filesystem::pa
                     {"boot_id", own_boot_id()}});
 }
 
+DataMoment moment_of(const Clock& clock) {
+  return {.now = clock.now(),
+          .unix_millis = std::chrono::duration_cast<std::chrono::milliseconds>(
+                             clock.wall_now().time_since_epoch())
+                             .count()};
+}
+
 std::string data_json(const DataObject& object, const DataMoment& moment) {
   return json_text(describe(object, moment));
 }

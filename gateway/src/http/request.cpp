@@ -22,6 +22,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Header::other)> 
     "orchid-deadline-ms",
     "orchid-expires-in",
     "orchid-host-kind",
+    "orchid-output",
     "orchid-signature",
     "prefer",
     "range",

@@ -48,9 +48,30 @@ Response accepted_response(const std::string& id, StoredState state) {
                        .with("Preference-Applied", "respond-async"));
 }
 
+namespace {
+
+/// Its output is a data object, which the answer describes.
+Response kept_response(CallResult result) {
+  const std::string id = result.kept_as.substr(0, result.kept_as.find(' '));
+  const std::string label = result.kept_as.substr(std::min(id.size() + 1, result.kept_as.size()));
+  Response response;
+  response.status = 201;
+  response.content_type = content_type::json;
+  response.payload = std::move(result.output);
+  response.with("ETag", "\"" + id + "\"")
+      .with("Orchid-Data", label)
+      .with("Location", "/v1/data/" + label);
+  return response;
+}
+
+}  // namespace
+
 Response outcome_response(const std::string& id, const std::string& function, CallResult result) {
   Response response;
-  if (result.outcome == Outcome::ok) {
+  if (result.outcome == Outcome::ok && !result.kept_as.empty()) {
+    response = kept_response(std::move(result));
+    response.with("Orchid-Invocation", id).with("Orchid-Outcome", "ok");
+  } else if (result.outcome == Outcome::ok) {
     response.content_type = content_type::bytes;
     response.payload = std::move(result.output);
     response.headers.reserve(256);
@@ -73,6 +94,7 @@ CallResult result_of(const InvocationRecord& record, std::vector<std::byte> outp
   result.node = record.node;
   result.attempt = record.attempts;
   result.timings = record.timings;
+  if (record.output_data.contains(' ')) result.kept_as = record.output_data;
   result.output = Payload::of(std::move(output));
   return result;
 }
@@ -174,7 +196,8 @@ void InvocationRoutes::run(Request& request, const Reply& reply, Accepted accept
                    .wait_until = to_the_end ? MonotonicTime::max() : now + options.wait,
                    .at_most_once = accepted.at_most_once,
                    .kind = options.kind,
-                   .data = std::move(accepted.data)};
+                   .data = std::move(accepted.data),
+                   .output_data = options.output_data};
   auto ended = [this, reply, function = std::string(request.parameters[0]), tenant = call.tenant,
                 data = to_string(call.data)](SyncAnswer result) {
     const Outcome outcome = result.result.outcome;
@@ -218,6 +241,7 @@ void InvocationRoutes::submit(Request& request, const Reply& reply, Accepted acc
   const UnixMillis now = unix_millis(parts_.clock);
   std::string reference(request.parameters[0]);
   if (!options.data.empty()) reference += " " + options.data;
+  if (!options.output_data.empty()) reference += " > " + options.output_data;
   AsyncSubmission submission{.tenant = request.identity.tenant.uid,
                              .version = std::move(accepted.entry.version),
                              .entry = accepted.entry.entry,
@@ -226,6 +250,7 @@ void InvocationRoutes::submit(Request& request, const Reply& reply, Accepted acc
                              .at_most_once = accepted.at_most_once,
                              .kind = options.kind,
                              .data = std::move(accepted.data),
+                             .output_data = options.output_data,
                              .accepted = now,
                              .deadline = now + options.deadline.count(),
                              .input = Payload::of(std::move(request.body))};

@@ -62,6 +62,8 @@ sdk::HttpRequest invocation_request(std::string_view function, std::span<const s
   std::string data;
   for (const std::string& one : options.data) data += (data.empty() ? "" : ", ") + one;
   if (!data.empty()) request.headers.push_back("Orchid-Data: " + data);
+  if (!options.output_data.empty())
+    request.headers.push_back("Orchid-Output: data=" + options.output_data);
   return request;
 }
 

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 
-from run import (ask, ask_as_stranger, BUDGET, expect, HERE, put, refused, restart_gateway, SETTINGS, started,
+from run import (ask, ask_as_stranger, BUDGET, call, deploy, expect, HERE, output_of, put, refused, restart_gateway, SETTINGS, started,
                  wait_for, wait_until_used)
 from processes import family, words_of
 
@@ -83,8 +83,39 @@ def data_of_a_call_outlives_its_depot_and_a_gateway(site):
     ask(site, "DELETE", "/v1/data/lasting")
 
 
+def outputs_become_data(site):
+    deploy(site)
+    answer = call(site, Orchid_Output="data=sums")
+    expect(answer.status == 201 and answer.headers["Orchid-Data"] == "sums@1" and answer.headers["Location"] == "/v1/data/sums@1",
+           f"the output is data: {answer.said()}")
+    made = answer.document()
+    expect(answer.headers["ETag"] == f"\"{made['id']}\"" and made["bytes"] == len("0 of 0 in 0"), f"described: {made}")
+    expect(ask(site, "GET", "/v1/data/sums").body == b"0 of 0 in 0", "it has the bytes of the output")
+    printed = site.orchid("invoke", "sums_data", "--output-data", "sums", "--data", "sums").stdout
+    expect(printed == "sums@2\n", f"its label is printed: {printed}")
+    accepted = call(site, "sums@1", Orchid_Output="data=sums", Prefer="respond-async")
+    expect(accepted.status == 202, f"accepted: {accepted.said()}")
+    id = accepted.document()["id"]
+    output = output_of(site, id)
+    expect(output.status == 200 and output.document()["version"] == 3, f"the output of an asynchronous call: {output.said()}")
+    described = ask(site, "GET", f"/v1/invocations/{id}").document()
+    expect(described["output_data"] == "sums@3" and described["output_data_id"] == output.document()["id"], f"its document: {described}")
+    refused(call(site, Orchid_Output="file=sums"), 400, "bad_request", "data=NAME")
+    ask(site, "DELETE", "/v1/data/sums")
+    wait_until_used(site, 0)
+
+
+def an_output_over_the_quota_is_not_kept(site):
+    deploy(site)
+    put(site, "most", b"x" * 995)
+    refused(call(site, Orchid_Output="data=sums"), 429, "quota", "the call has succeeded", "could not be kept")
+    expect(ask(site, "GET", "/v1/data/sums").status == 404, "nothing is left of it")
+    ask(site, "DELETE", "/v1/data/most")
+    wait_until_used(site, 0)
+
+
 CASES = (calls_make_data_that_others_find, calls_learn_why_data_cannot_be_had,
-         data_of_a_call_outlives_its_depot_and_a_gateway)
+         data_of_a_call_outlives_its_depot_and_a_gateway, outputs_become_data)
 
 
 def main():
@@ -94,6 +125,9 @@ def main():
             if not wanted or case.__name__ in wanted:
                 print(f"{case.__name__}", flush=True)
                 case(site)
+    if not wanted or an_output_over_the_quota_is_not_kept.__name__ in wanted:
+        with started("[data]\nper_user = \"1000 B\"\n") as site:
+            an_output_over_the_quota_is_not_kept(site)
 
 
 main()

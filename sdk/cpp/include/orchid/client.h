@@ -76,6 +76,9 @@ struct InvokeOptions {
   /// That it is given, and runs beside: "NAME", "NAME@3" or ids, at most 64.
   std::vector<std::string> data{};
   bool at_most_once = false;  // never started twice, also when its worker is lost
+  /// Its output becomes the next version of the data object of this name, and the reply is the
+  /// document that describes it (JSON); empty: the output is the reply.
+  std::string output_data{};
   /// Of `invoke`: called on its thread, several times a second, while a call lasts longer than a
   /// second; false cancels the call. A call that is watched is stored durably after that second,
   /// and goes on when this process ends.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "data/data_object.h"
+#include "foundation/clock.h"
 #include "foundation/result.h"
 #include "foundation/units.h"
 
@@ -17,6 +18,7 @@ struct DataMoment {
   MonotonicTime now;
   std::int64_t unix_millis = 0;
 };
+[[nodiscard]] DataMoment moment_of(const Clock& clock);
 
 /// The body of a request for copies: `copies`, `host`, or both. Errors: `bad_request`.
 [[nodiscard]] Result<WantedCopies> parse_wanted_copies(std::span<const std::byte> body);

@@ -32,6 +32,7 @@ enum class Header : std::uint8_t {
   orchid_deadline_ms,
   orchid_expires_in,
   orchid_host_kind,
+  orchid_output,
   orchid_signature,
   prefer,
   range,
