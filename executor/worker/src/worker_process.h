@@ -1,7 +1,5 @@
 // worker/worker_process.h: the life of one worker after the fork.
 #pragma once
-#include <vector>
-
 #include "foundation/tick_clock.h"
 #include "foundation/unique_fd.h"
 #include "worker/messages.h"
@@ -15,12 +13,10 @@ struct BirthDescriptors {
   UniqueFd wake_worker;
   UniqueFd wake_client;
   UniqueFd status_page;
-  UniqueFd service;  // comes with Proceed
   // Empty: it has no lane to a device process.
   UniqueFd device_memory;
-  UniqueFd wake_device;               // that process
-  UniqueFd wake_from_device;          // the worker
-  std::vector<UniqueFd> crew_wake{};  // of a member of a crew: come with CrewWiring
+  UniqueFd wake_device;       // that process
+  UniqueFd wake_from_device;  // the worker
 };
 
 /// Confines the process, then serves calls until it is killed. Never returns. Called in a fresh

@@ -38,8 +38,7 @@ void WorkerBroker::add_client(HolderId id, const ClientLeaseRequest& request, Le
                         .worker = request.worker,
                         .client = ClientTerms{.client_lease = client_lease,
                                               .wait = request.wait,
-                                              .separate_processes = request.separate_processes,
-                                              .crew = request.crew ? request.workers : 0},
+                                              .separate_processes = request.separate_processes},
                         .expires = expires};
 }
 

@@ -3,7 +3,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "fields.h"
 #include "flow/checker.h"
@@ -30,7 +29,6 @@ class FunctionTable {
   const Document& document_;
   const Surroundings& surroundings_;
   FaultList& faults_;
-  std::map<std::string_view, const Word*> declared_;  // the document's
   std::map<std::string, Entry> entries_;
 };
 

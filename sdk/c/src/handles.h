@@ -28,9 +28,6 @@ struct orchid_buffer {
 struct orchid_stream {
   orchid::Stream stream;
 };
-struct orchid_memory {
-  orchid::RemoteMemory memory;
-};
 
 namespace orchid::c {
 

@@ -45,8 +45,7 @@ void WorkerProcess::load(const LoadRequest& request, LoadDone done) {
             .generation = generation,
             .quick = request.tier == CompileTier::quick,
             .first = first,
-            .on_gpu = request.on_gpu,
-            .digest = request.digest},
+            .on_gpu = request.on_gpu},
        {request.code});
 }
 

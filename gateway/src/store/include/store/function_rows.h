@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "database/database.h"
+#include "store/database.h"
 #include "store/records.h"
 
 namespace orchid::gateway {

@@ -1,6 +1,6 @@
 // store/schema.h: the tables, and the version of their layout.
 #pragma once
-#include "database/database.h"
+#include "store/database.h"
 
 namespace orchid::gateway {
 
