@@ -158,7 +158,7 @@ TEST_CASE_FIXTURE(ExecutorFixture, "mappings that no limit counts are refused") 
 
 #ifndef ORCHID_SANITIZED  // the thread sanitizer starts a thread of its own beside the first
 TEST_CASE_FIXTURE(ExecutorFixture, "threads without end are stopped") {
-  const auto reply = call("bombs_threads");
+  const auto reply = call("bombs_threads", "", enough_for_threads);
   CHECK(reply.outcome == Outcome::limit_exceeded);
   CHECK(contains(reply.message, "threads"));
   check_next_call();

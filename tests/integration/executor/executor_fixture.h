@@ -25,6 +25,10 @@ bool eventually(Condition condition) {
   return false;
 }
 
+/// The deadline of a function that fills its one core with threads: each turn of the one that makes
+/// them comes later, and an emulated core makes few in a turn.
+constexpr std::chrono::seconds enough_for_threads{90};
+
 inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }

@@ -164,7 +164,7 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a worker runs on the core of its lease, with
     return;
   }
   const LaneSlot slot = worker.load(test_function("bombs_threads"));
-  (void)worker.start(slot, "");
+  (void)worker.start(slot, "", enough_for_threads);
   const std::filesystem::path threads = "/proc/" + std::to_string(worker.pid()) + "/task";
   int most = 0;
   // The first lease has the first core.
